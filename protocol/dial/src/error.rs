@@ -26,8 +26,11 @@ pub enum DialError {
     #[error("name has no address")]
     NoAddress,
     /// The resolver answered with an error (SERVFAIL and the like): the name's own servers are broken.
-    #[error("name could not be resolved (server failure)")]
-    ServFail,
+    #[error("name servers answer with code {code}")]
+    ServFail {
+        /// The response code (RFC 6895); 0 where the answer itself could not be read.
+        code: u16,
+    },
     /// No answer for this name in time, from a resolver that answers others.
     #[error("name resolution timed out")]
     DnsTimeout,
@@ -68,7 +71,7 @@ impl DialError {
             Self::AddressNotAllowed(_)
             | Self::NotFound
             | Self::NoAddress
-            | Self::ServFail
+            | Self::ServFail { .. }
             | Self::DnsTimeout
             | Self::Refused
             | Self::Reset
@@ -97,7 +100,7 @@ impl DialError {
             Self::AddressNotAllowed(_)
             | Self::NotFound
             | Self::NoAddress
-            | Self::ServFail
+            | Self::ServFail { .. }
             | Self::DnsTimeout => 1,
             Self::ResolverDead
             | Self::NoRoute

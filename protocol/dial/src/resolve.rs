@@ -113,20 +113,23 @@ impl Resolver {
             return Ok(Addresses { v6: vec![Ipv6Addr::LOCALHOST], v4: vec![Ipv4Addr::LOCALHOST] });
         }
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
-        let deadline = deadline.min(Instant::now() + self.limit);
-        match self.both_families(&fqdn, deadline).await {
-            Err(DialError::ServFail | DialError::DnsTimeout) if !self.is_alive().await => {
+        let answer = self.both_families(&fqdn, deadline.min(Instant::now() + self.limit)).await;
+        match answer {
+            // Without time left to ask, nobody else is accused.
+            Err(DialError::ServFail { .. } | DialError::DnsTimeout)
+                if Instant::now() < deadline && !self.is_alive(deadline).await =>
+            {
                 Err(DialError::ResolverDead)
             }
-            other => other,
+            Ok(_) | Err(_) => answer,
         }
     }
 
     /// Whether the resolver answers a question that has nothing to do with any customer: the root's name
-    /// servers. Takes up to 2 s.
-    pub async fn is_alive(&self) -> bool {
+    /// servers. Takes 2 s at most, and ends at `deadline`.
+    pub async fn is_alive(&self, deadline: Instant) -> bool {
         let question = self.inner.lookup(DnsName::root(), RecordType::NS);
-        match timeout_at(Instant::now() + ALIVE_WITHIN, question).await {
+        match timeout_at(deadline.min(Instant::now() + ALIVE_WITHIN), question).await {
             Ok(Ok(_)) => true,
             // An empty answer is an answer.
             Ok(Err(error)) => error.is_no_records_found(),
@@ -214,8 +217,27 @@ fn merge(v6: Family, v4: Family) -> Result<Addresses, DialError> {
         return Ok(all);
     }
     // One NXDOMAIN speaks for both types; a family that could not be asked leaves the question open.
-    let order = [DialError::NotFound, DialError::ResolverDead, DialError::DnsTimeout, DialError::ServFail];
-    Err(order.into_iter().find(|error| errors.contains(error)).unwrap_or(DialError::NoAddress))
+    Err(errors.into_iter().max_by_key(|error| seriousness(*error)).unwrap_or(DialError::NoAddress))
+}
+
+fn seriousness(error: DialError) -> u8 {
+    match error {
+        DialError::NotFound => 4,
+        DialError::ResolverDead => 3,
+        DialError::DnsTimeout => 2,
+        DialError::ServFail { .. } => 1,
+        DialError::NoAddress
+        // The rest is only ever said of connections.
+        | DialError::AddressNotAllowed(_)
+        | DialError::Refused
+        | DialError::Reset
+        | DialError::Unreachable
+        | DialError::Timeout
+        | DialError::NoRoute
+        | DialError::NoDescriptors
+        | DialError::NoSource
+        | DialError::NotPermitted => 0,
+    }
 }
 
 fn reason(error: &NetError) -> DialError {
@@ -223,18 +245,21 @@ fn reason(error: &NetError) -> DialError {
         NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
             ResponseCode::NXDomain => DialError::NotFound,
             ResponseCode::NoError => DialError::NoAddress,
-            _ => DialError::ServFail,
+            code => DialError::ServFail { code: code.into() },
         },
+        NetError::Dns(DnsError::ResponseCode(code)) => DialError::ServFail { code: (*code).into() },
         NetError::Timeout => DialError::DnsTimeout,
         NetError::Io(_) | NetError::NoConnections | NetError::Busy => DialError::ResolverDead,
-        // Broken answers, refusals and whatever the library adds later.
-        _ => DialError::ServFail,
+        // Answers that can't be read, and whatever the library adds later.
+        _ => DialError::ServFail { code: 0 },
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const SERVFAIL: DialError = DialError::ServFail { code: 2 };
 
     #[test]
     fn one_family_with_addresses_is_enough() {
@@ -248,8 +273,8 @@ mod tests {
     fn without_addresses_the_most_serious_reason_counts() {
         let none = || Err(DialError::NoAddress);
         assert_eq!(merge(none(), none()), Err(DialError::NoAddress));
-        assert_eq!(merge(Ok(Vec::new()), Err(DialError::ServFail)), Err(DialError::ServFail));
+        assert_eq!(merge(Ok(Vec::new()), Err(SERVFAIL)), Err(SERVFAIL));
         assert_eq!(merge(none(), Err(DialError::NotFound)), Err(DialError::NotFound));
-        assert_eq!(merge(Err(DialError::ServFail), Err(DialError::DnsTimeout)), Err(DialError::DnsTimeout));
+        assert_eq!(merge(Err(SERVFAIL), Err(DialError::DnsTimeout)), Err(DialError::DnsTimeout));
     }
 }

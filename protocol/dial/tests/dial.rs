@@ -232,7 +232,7 @@ async fn the_ways_a_name_fails_are_told_apart() {
     for (name, error) in [
         ("gone.example", DialError::NotFound),
         ("empty.example", DialError::NoAddress),
-        ("broken.example", DialError::ServFail),
+        ("broken.example", DialError::ServFail { code: 2 }),
         ("silent.example", DialError::DnsTimeout),
     ] {
         let failed = guard.admit(&host(name), 80, Mode::DropBlocked, soon()).await.unwrap_err();
