@@ -8,16 +8,16 @@ use subtle::ConstantTimeEq;
 
 use crate::error::Error;
 
-/// Longest token text that is looked at; a token is 114 characters.
+/// Longest token text that is looked at; a token is 130 characters.
 const MAX_TEXT: usize = 256;
 
-/// Which invitation a token belongs to: 8 random bytes, shown as 16 hexadecimal digits; no secret.
+/// Which invitation a token belongs to: the invitation's number, shown as 32 hexadecimal digits; no secret.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct TokenId(pub [u8; 8]);
+pub struct TokenId(pub u128);
 
 impl fmt::Display for TokenId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&hex(&self.0))
+        write!(f, "{:032x}", self.0)
     }
 }
 
@@ -31,7 +31,9 @@ impl FromStr for TokenId {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {
-        unhex(text).map(Self).ok_or(Error::Token("its id must be 16 hexadecimal digits"))
+        unhex(text)
+            .map(|bytes| Self(u128::from_be_bytes(bytes)))
+            .ok_or(Error::Token("its id must be 32 hexadecimal digits"))
     }
 }
 
@@ -99,15 +101,14 @@ pub struct Token {
 }
 
 impl Token {
-    /// A new token for the authority with this key hash.
+    /// A token with a new secret for that invitation, of the authority with this key hash.
     ///
     /// # Errors
     /// [`Error::Random`] where the system gives no randomness.
-    pub fn generate(authority: [u8; 32]) -> Result<Self, Error> {
-        let (mut id, mut secret) = ([0; 8], [0; 16]);
-        crate::tls::random(&mut id)?;
+    pub fn generate(id: TokenId, authority: [u8; 32]) -> Result<Self, Error> {
+        let mut secret = [0; 16];
         crate::tls::random(&mut secret)?;
-        Ok(Self { id: TokenId(id), secret: Secret(secret), authority })
+        Ok(Self { id, secret: Secret(secret), authority })
     }
 
     /// The text to hand over, secret included: shown once, kept nowhere.
@@ -166,9 +167,9 @@ mod tests {
 
     #[test]
     fn a_token_is_read_back_as_it_was_printed() {
-        let token = Token::generate([7; 32]).unwrap();
+        let token = Token::generate(TokenId(5), [7; 32]).unwrap();
         let text = token.expose();
-        assert_eq!(text.len(), 114);
+        assert_eq!(text.len(), 130);
         let read: Token = format!(" {text}\n").parse().unwrap();
         assert_eq!((read.id, read.authority), (token.id, [7; 32]));
         assert!(token.secret.hash().matches(&read.secret));
@@ -176,13 +177,14 @@ mod tests {
 
     #[test]
     fn a_wrong_secret_does_not_match() {
-        let (one, two) = (Token::generate([7; 32]).unwrap(), Token::generate([7; 32]).unwrap());
+        let (one, two) =
+            (Token::generate(TokenId(5), [7; 32]).unwrap(), Token::generate(TokenId(5), [7; 32]).unwrap());
         assert!(!one.secret.hash().matches(&two.secret));
     }
 
     #[test]
     fn a_token_tells_no_secret_when_printed_for_debugging() {
-        let token = Token::generate([7; 32]).unwrap();
+        let token = Token::generate(TokenId(5), [7; 32]).unwrap();
         let shown = format!("{token:?} {:?} {:?}", token.secret, token.secret.hash());
         assert!(!shown.contains(&hex(token.secret.expose())));
         assert!(!shown.contains(&hex(&token.secret.hash().0)));
@@ -190,7 +192,7 @@ mod tests {
 
     #[test]
     fn text_that_is_no_token_is_refused() {
-        let good = Token::generate([7; 32]).unwrap().expose();
+        let good = Token::generate(TokenId(5), [7; 32]).unwrap().expose();
         for bad in [
             "",
             ".",
@@ -198,7 +200,7 @@ mod tests {
             "a.b.c",
             "a.b",
             &good[1..],
-            &good[..113],
+            &good[..129],
             &format!("{good}.x"),
             &good.replace('.', ":"),
         ] {
