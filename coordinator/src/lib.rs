@@ -1,1 +1,9 @@
-//! Placeholder.
+//! The coordinator: takes in what agents saw, has every failure confirmed from another network, keeps the history,
+//! and serves the API.
+//!
+//! Data goes one way, and each step is a room: [`mesh`] turns frames into observations, [`flow`] judges them and
+//! commits what came of it to [`storage`], [`service`] is what a person may ask for, and [`http`] and [`admin`] are
+//! its doors. [`app`] alone knows every room.
+
+pub mod clock;
+pub mod flow;

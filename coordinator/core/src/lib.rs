@@ -1,1 +1,20 @@
-//! Placeholder.
+//! The rules of Parallax: no IO, no clock, no randomness.
+//!
+//! A customer makes a [`monitor`]; it says what to [`check`]. Places all over the mesh ([`place`]) run that check
+//! and give [`observation`]s. One machine a monitor takes them in, asks a second network about every failure, and
+//! says what changed ([`event`]). Time and randomness are always arguments, so that every rule here can be told as
+//! a story and run again.
+
+pub mod account;
+pub mod assign;
+pub mod check;
+pub mod event;
+pub mod id;
+pub mod key;
+pub mod member;
+pub mod monitor;
+pub mod observation;
+pub mod page;
+pub mod place;
+pub mod plan;
+pub mod time;

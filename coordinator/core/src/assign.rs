@@ -1,0 +1,218 @@
+//! Which place runs which rounds: regions spread over the interval, places of a region taking turns.
+
+use std::collections::BTreeMap;
+
+use crate::check::{Check, CheckKind};
+use crate::id::MonitorId;
+use crate::place::{Mesh, Place, PlaceNo, Region, RegionSet};
+
+/// One round in so many is run, uncounted, by a place in quarantine.
+pub const SHADOW_EVERY: u32 = 10;
+
+/// A monitor as the schedule sees it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scheduled {
+    /// Its id.
+    pub monitor: MonitorId,
+    /// Its dense number.
+    pub slot: u32,
+    /// Revision of what is checked.
+    pub revision: u32,
+    /// What is checked. Never a heartbeat.
+    pub check: Check,
+    /// Milliseconds between two rounds in one region.
+    pub interval_ms: u32,
+    /// The one region it is checked from, where pinned.
+    pub pinned: Option<Region>,
+}
+
+/// A place's share of one monitor: rounds `r` with `r % every == from`, where round `r` is due at
+/// `offset_ms + r * interval_ms` after the epoch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Share {
+    /// Milliseconds between two rounds of the region.
+    pub interval_ms: u32,
+    /// When round 0 is due, in milliseconds after the epoch; less than the interval.
+    pub offset_ms: u32,
+    /// One in so many rounds is the place's own.
+    pub every: u32,
+    /// The first of them.
+    pub from: u32,
+}
+
+/// What a place is to run of a monitor, or nothing.
+pub fn share(monitor: &Scheduled, mesh: &Mesh, place: PlaceNo) -> Option<Share> {
+    let place = mesh.place(place).filter(|place| place.connected)?;
+    if monitor.interval_ms == 0 {
+        return None;
+    }
+    if monitor.check.kind().is_regional() {
+        regional(monitor, mesh, place)
+    } else {
+        single(monitor, mesh, place)
+    }
+}
+
+/// The regions that a monitor is checked from: every region with an enrolled place, or the pinned one.
+pub fn regions_in_use(kind: CheckKind, pinned: Option<Region>, mesh: &Mesh) -> RegionSet {
+    match kind {
+        CheckKind::Heartbeat => RegionSet::NONE,
+        CheckKind::Http
+        | CheckKind::Tcp
+        | CheckKind::Dns
+        | CheckKind::Ping
+        | CheckKind::Certificate
+        | CheckKind::Domain
+        | CheckKind::Component => pinned.map_or_else(|| mesh.enrolled_regions(), RegionSet::only),
+    }
+}
+
+/// When round `round` of a region is due, in milliseconds after the epoch, for a monitor with that interval.
+pub fn due_ms(offset_ms: u32, interval_ms: u32, round: u64) -> i64 {
+    let due = u64::from(offset_ms).saturating_add(round.saturating_mul(u64::from(interval_ms)));
+    i64::try_from(due).unwrap_or(i64::MAX)
+}
+
+/// A steady number that spreads monitors evenly, the same on every host and in every version (FNV-1a, 64 bits).
+pub fn spread(monitor: MonitorId) -> u64 {
+    monitor
+        .to_u128()
+        .to_be_bytes()
+        .iter()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
+}
+
+/// When round 0 of a region is due. Regions lie evenly over the interval, so that some region looks every `interval / n`.
+pub fn offset_ms(monitor: MonitorId, interval_ms: u32, regions: RegionSet, region: Region) -> u32 {
+    let interval = u64::from(interval_ms.max(1));
+    let turn = regions.iter().position(|other| other == region).unwrap_or(0) as u64;
+    let step = interval * turn / (regions.len().max(1) as u64);
+    // Less than the interval, which is a u32.
+    u32::try_from((spread(monitor) % interval + step) % interval).unwrap_or(0)
+}
+
+fn regional(monitor: &Scheduled, mesh: &Mesh, place: &Place) -> Option<Share> {
+    let regions = regions_in_use(monitor.check.kind(), monitor.pinned, mesh);
+    if !regions.contains(place.region) {
+        return None;
+    }
+    let offset_ms = offset_ms(monitor.monitor, monitor.interval_ms, regions, place.region);
+    turn(monitor, place, mesh.fit().filter(|other| other.region == place.region), offset_ms)
+}
+
+fn single(monitor: &Scheduled, mesh: &Mesh, place: &Place) -> Option<Share> {
+    let allowed = |region| monitor.pinned.is_none_or(|pinned| pinned == region);
+    if !allowed(place.region) {
+        return None;
+    }
+    let offset_ms = offset_ms(monitor.monitor, monitor.interval_ms, RegionSet::NONE, place.region);
+    turn(monitor, place, mesh.fit().filter(|other| allowed(other.region)), offset_ms)
+}
+
+fn turn<'a>(
+    monitor: &Scheduled,
+    place: &Place,
+    fit: impl Iterator<Item = &'a Place>,
+    offset_ms: u32,
+) -> Option<Share> {
+    if place.quarantined {
+        let from = u32::try_from(spread(monitor.monitor) % u64::from(SHADOW_EVERY)).unwrap_or(0);
+        return Some(Share { interval_ms: monitor.interval_ms, offset_ms, every: SHADOW_EVERY, from });
+    }
+    let fit: Vec<PlaceNo> = fit.map(|other| other.no).collect();
+    let from = fit.iter().position(|other| *other == place.no)?;
+    Some(Share {
+        interval_ms: monitor.interval_ms,
+        offset_ms,
+        every: u32::try_from(fit.len()).unwrap_or(1),
+        from: u32::try_from(from).unwrap_or(0),
+    })
+}
+
+/// Everything that one place is to run, by the monitor's dense number.
+pub fn plan_for(monitors: &BTreeMap<u32, Scheduled>, mesh: &Mesh, place: PlaceNo) -> BTreeMap<u32, Share> {
+    monitors.iter().filter_map(|(slot, monitor)| Some((*slot, share(monitor, mesh, place)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::TcpCheck;
+    use crate::place::NetworkNo;
+
+    fn monitor(seed: u128) -> Scheduled {
+        Scheduled {
+            monitor: MonitorId::from_u128(seed),
+            slot: 1,
+            revision: 1,
+            check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+            interval_ms: 60_000,
+            pinned: None,
+        }
+    }
+
+    fn mesh(places: &[(u16, Region, bool, bool)]) -> Mesh {
+        Mesh::new(places.iter().map(|&(no, region, connected, quarantined)| Place {
+            no: PlaceNo(no),
+            region,
+            network: NetworkNo(no),
+            connected,
+            quarantined,
+        }))
+    }
+
+    #[test]
+    fn every_round_of_a_region_has_exactly_one_place() {
+        let mesh = mesh(&[
+            (1, Region::Asia, true, false),
+            (2, Region::Asia, true, false),
+            (3, Region::Asia, false, false),
+            (4, Region::Europe, true, false),
+        ]);
+        for round in 0..20_u32 {
+            let runners = (1..=3)
+                .filter_map(|no| share(&monitor(7), &mesh, PlaceNo(no)))
+                .filter(|share| round % share.every == share.from)
+                .count();
+            assert_eq!(runners, 1, "round {round}");
+        }
+    }
+
+    #[test]
+    fn regions_lie_evenly_over_the_interval() {
+        let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
+        let asia = share(&monitor(7), &mesh, PlaceNo(1)).unwrap();
+        let europe = share(&monitor(7), &mesh, PlaceNo(2)).unwrap();
+        let apart = (i64::from(asia.offset_ms) - i64::from(europe.offset_ms)).rem_euclid(60_000);
+        assert_eq!(apart, 30_000);
+    }
+
+    #[test]
+    fn a_place_in_quarantine_runs_one_round_in_ten_beside_the_others() {
+        let mesh = mesh(&[(1, Region::Asia, true, true), (2, Region::Asia, true, false)]);
+        assert_eq!(share(&monitor(7), &mesh, PlaceNo(1)).map(|share| share.every), Some(SHADOW_EVERY));
+        assert_eq!(share(&monitor(7), &mesh, PlaceNo(2)).map(|share| share.every), Some(1));
+    }
+
+    #[test]
+    fn a_pinned_monitor_is_run_in_its_region_alone() {
+        let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
+        let pinned = Scheduled { pinned: Some(Region::Europe), ..monitor(7) };
+        assert_eq!(share(&pinned, &mesh, PlaceNo(1)), None);
+        assert!(share(&pinned, &mesh, PlaceNo(2)).is_some());
+    }
+
+    #[test]
+    fn monitors_do_not_start_in_a_herd() {
+        let mesh = mesh(&[(1, Region::Asia, true, false)]);
+        let mut seconds = BTreeMap::new();
+        for seed in 0..6000_u128 {
+            let offset = share(&monitor(seed), &mesh, PlaceNo(1)).unwrap().offset_ms;
+            *seconds.entry(offset / 1000).or_insert(0_u32) += 1;
+        }
+        assert!(
+            seconds.values().all(|count| *count <= 300),
+            "no second has three times its share: {seconds:?}"
+        );
+    }
+}

@@ -1,0 +1,329 @@
+//! What to check: one struct a type, with the fields of the contract.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+/// The eight monitor types.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum CheckKind {
+    /// An HTTP request.
+    Http,
+    /// A TCP connection.
+    Tcp,
+    /// A DNS query.
+    Dns,
+    /// ICMP echoes.
+    Ping,
+    /// Expiry of a TLS certificate.
+    Certificate,
+    /// Expiry of a domain's registration.
+    Domain,
+    /// Pings that arrive by themselves.
+    Heartbeat,
+    /// A vendor's status page.
+    Component,
+}
+
+impl CheckKind {
+    /// Every type, in the order of the contract.
+    pub const ALL: [Self; 8] = [
+        Self::Http,
+        Self::Tcp,
+        Self::Dns,
+        Self::Ping,
+        Self::Certificate,
+        Self::Domain,
+        Self::Heartbeat,
+        Self::Component,
+    ];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Tcp => "tcp",
+            Self::Dns => "dns",
+            Self::Ping => "ping",
+            Self::Certificate => "certificate",
+            Self::Domain => "domain",
+            Self::Heartbeat => "heartbeat",
+            Self::Component => "component",
+        }
+    }
+
+    /// Whether every region in use judges for itself: a domain and a vendor's page are the same from everywhere.
+    pub const fn is_regional(self) -> bool {
+        match self {
+            Self::Http | Self::Tcp | Self::Dns | Self::Ping | Self::Certificate => true,
+            Self::Domain | Self::Heartbeat | Self::Component => false,
+        }
+    }
+
+    /// Whether the check gives a response time that is shown and judged as slow.
+    pub const fn has_latency(self) -> bool {
+        match self {
+            Self::Http | Self::Tcp | Self::Dns | Self::Ping => true,
+            Self::Certificate | Self::Domain | Self::Heartbeat | Self::Component => false,
+        }
+    }
+}
+
+impl fmt::Display for CheckKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What a monitor checks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Check {
+    /// An HTTP request.
+    Http(HttpCheck),
+    /// A TCP connection.
+    Tcp(TcpCheck),
+    /// A DNS query.
+    Dns(DnsCheck),
+    /// ICMP echoes.
+    Ping(PingCheck),
+    /// Expiry of a TLS certificate.
+    Certificate(CertificateCheck),
+    /// Expiry of a domain's registration.
+    Domain(DomainCheck),
+    /// Pings that arrive by themselves.
+    Heartbeat(HeartbeatCheck),
+    /// A vendor's status page.
+    Component(ComponentCheck),
+}
+
+impl Check {
+    /// The type of this check.
+    pub const fn kind(&self) -> CheckKind {
+        match self {
+            Self::Http(_) => CheckKind::Http,
+            Self::Tcp(_) => CheckKind::Tcp,
+            Self::Dns(_) => CheckKind::Dns,
+            Self::Ping(_) => CheckKind::Ping,
+            Self::Certificate(_) => CheckKind::Certificate,
+            Self::Domain(_) => CheckKind::Domain,
+            Self::Heartbeat(_) => CheckKind::Heartbeat,
+            Self::Component(_) => CheckKind::Component,
+        }
+    }
+
+    /// The target in words, as the API's `target` and lists show it.
+    pub fn target(&self) -> String {
+        match self {
+            Self::Http(check) => check.url.clone(),
+            Self::Tcp(check) => format!("{}:{}", bracketed(&check.host), check.port),
+            Self::Dns(check) => format!("{} {}", check.record.name(), check.host),
+            Self::Ping(check) => check.host.clone(),
+            Self::Certificate(check) => format!("{}:{}", bracketed(&check.host), check.port),
+            Self::Domain(check) => check.host.clone(),
+            Self::Heartbeat(check) => format!("every {} min", check.period_seconds / 60),
+            Self::Component(check) => match &check.component {
+                Some(component) => format!("{component} on {}", check.url),
+                None => check.url.clone(),
+            },
+        }
+    }
+}
+
+fn bracketed(host: &str) -> String {
+    if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
+}
+
+/// HTTP methods of the contract.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Method {
+    /// GET, the default.
+    #[default]
+    Get,
+    /// HEAD: the answer has no body.
+    Head,
+    /// POST.
+    Post,
+    /// PUT.
+    Put,
+    /// PATCH.
+    Patch,
+    /// DELETE.
+    Delete,
+}
+
+impl Method {
+    /// Every method, in the order of the contract.
+    pub const ALL: [Self; 6] = [Self::Get, Self::Head, Self::Post, Self::Put, Self::Patch, Self::Delete];
+
+    /// The method's token (RFC 9110 section 9).
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// Whether the keyword must be in the body or must not.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeywordMode {
+    /// It must be there.
+    #[default]
+    Present,
+    /// It must not be there.
+    Absent,
+}
+
+impl KeywordMode {
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Present => "present",
+            Self::Absent => "absent",
+        }
+    }
+}
+
+/// An HTTP request and what its answer must be. Headers and body are secrets: never returned, never logged.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpCheck {
+    /// Absolute http or https URL.
+    pub url: String,
+    /// Method.
+    pub method: Method,
+    /// Request headers, name and value, in the order given.
+    pub headers: Vec<(String, String)>,
+    /// Request body, sent as it is.
+    pub body: Option<String>,
+    /// Exact status expected; none means any 2xx.
+    pub expect_status: Option<u16>,
+    /// Text that the body must or must not hold.
+    pub keyword: Option<String>,
+    /// Which of the two.
+    pub keyword_mode: KeywordMode,
+}
+
+impl fmt::Debug for HttpCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HttpCheck")
+            .field("method", &self.method)
+            .field("expect_status", &self.expect_status)
+            .field("keyword_mode", &self.keyword_mode)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A TCP connection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpCheck {
+    /// Name or address literal (without brackets).
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+/// DNS record types of the contract.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RecordType {
+    /// IPv4 address, the default.
+    #[default]
+    A,
+    /// IPv6 address.
+    Aaaa,
+    /// Alias.
+    Cname,
+    /// Mail exchange.
+    Mx,
+    /// Text.
+    Txt,
+    /// Name server.
+    Ns,
+}
+
+impl RecordType {
+    /// Every record type, in the order of the contract.
+    pub const ALL: [Self; 6] = [Self::A, Self::Aaaa, Self::Cname, Self::Mx, Self::Txt, Self::Ns];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::Aaaa => "AAAA",
+            Self::Cname => "CNAME",
+            Self::Mx => "MX",
+            Self::Txt => "TXT",
+            Self::Ns => "NS",
+        }
+    }
+}
+
+/// A DNS query.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DnsCheck {
+    /// Name asked for.
+    pub host: String,
+    /// Record type asked for.
+    pub record: RecordType,
+    /// Text that one of the answers must hold.
+    pub expect: Option<String>,
+}
+
+/// ICMP echoes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingCheck {
+    /// Name or address literal.
+    pub host: String,
+}
+
+/// Expiry of a TLS certificate.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateCheck {
+    /// Name or address literal.
+    pub host: String,
+    /// Port, 443 unless given.
+    pub port: u16,
+    /// Fails this many days before expiry.
+    pub warn_days: u16,
+}
+
+/// Expiry of a domain's registration.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainCheck {
+    /// Domain name.
+    pub host: String,
+    /// Fails this many days before expiry.
+    pub warn_days: u16,
+}
+
+/// Pings that arrive by themselves. The token is a secret.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeartbeatCheck {
+    /// Seconds between expected pings.
+    pub period_seconds: u32,
+    /// Seconds of grace after the period.
+    pub grace_seconds: u32,
+    /// Last part of the ping address: 128 random bits as text.
+    pub token: String,
+}
+
+impl fmt::Debug for HeartbeatCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("HeartbeatCheck")
+            .field("period_seconds", &self.period_seconds)
+            .field("grace_seconds", &self.grace_seconds)
+            .finish_non_exhaustive()
+    }
+}
+
+/// A vendor's status page, or one component on it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComponentCheck {
+    /// Address of the vendor's status page.
+    pub url: String,
+    /// One component by name; none follows the whole page.
+    pub component: Option<String>,
+}

@@ -1,0 +1,196 @@
+//! Everything that can have happened, as one enum: what the journal keeps and the reactions read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AgentId, MonitorId, PageId};
+use crate::observation::{Failure, Outcome, Word};
+use crate::place::{PlaceNo, Region, RegionSet};
+use crate::time::Timestamp;
+
+/// A monitor's status.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Status {
+    /// Nothing is known (yet).
+    #[default]
+    Unknown,
+    /// It answers as it should.
+    Up,
+    /// It answers, but slower than its threshold.
+    Slow,
+    /// Two rounds in a row failed, each confirmed from another network.
+    Down,
+}
+
+impl Status {
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Unknown => "unknown",
+            Self::Up => "up",
+            Self::Slow => "slow",
+            Self::Down => "down",
+        }
+    }
+}
+
+/// Something that happened, when.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Event {
+    /// When.
+    pub at: Timestamp,
+    /// The page concerned.
+    pub page: Option<PageId>,
+    /// The monitor concerned.
+    pub monitor: Option<MonitorId>,
+    /// What.
+    pub what: What,
+}
+
+/// What happened. Variants are only ever added at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum What {
+    /// A monitor's status changed.
+    Changed(Change),
+    /// A round ended in a way that people want to look at: everything but a plain pass.
+    Round(RoundReport),
+    /// A monitor was made, changed or deleted.
+    MonitorEdited(Edited),
+    /// A page was made or changed.
+    PageEdited(Edited),
+    /// An agent joined.
+    AgentJoined(AgentId),
+    /// An agent was revoked.
+    AgentRevoked(AgentId),
+    /// A place was put into quarantine, or let out of it.
+    Quarantine(PlaceNo, bool),
+    /// While a monitor is down, the regions that see it down changed.
+    ScopeChanged(Option<RegionSet>),
+}
+
+/// How a thing was changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Edited {
+    /// It is new.
+    Created,
+    /// It changed.
+    Changed,
+    /// It is gone.
+    Deleted,
+}
+
+/// What is told of a change of status.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum AlertKind {
+    /// A monitor counts as down.
+    WentDown,
+    /// It still does.
+    StillDown,
+    /// It is back.
+    Recovered,
+    /// It turned slow.
+    WentSlow,
+    /// It is back to normal speed.
+    BackToNormal,
+}
+
+impl AlertKind {
+    /// The name that the contract uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::WentDown => "went-down",
+            Self::StillDown => "still-down",
+            Self::Recovered => "recovered",
+            Self::WentSlow => "went-slow",
+            Self::BackToNormal => "back-to-normal",
+        }
+    }
+}
+
+/// One change of a monitor's status, with what is needed to tell of it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// Before.
+    pub from: Status,
+    /// After.
+    pub to: Status,
+    /// What is told, where anything is.
+    pub alert: Option<AlertKind>,
+    /// Since when the new status holds: the first failed round, the passing round, or the slow reading.
+    pub since: Timestamp,
+    /// When the outage began, for what tells of one.
+    pub down_since: Option<Timestamp>,
+    /// Why it is, or was, down.
+    pub reason: Option<Failure>,
+    /// Regions it is down from, while others see it up.
+    pub down_from: Option<RegionSet>,
+    /// The reading that decided, in milliseconds.
+    pub latency_ms: Option<u32>,
+    /// The threshold that was crossed, in milliseconds.
+    pub threshold_ms: Option<u32>,
+    /// Length of the outage or of the slow time that ended, in milliseconds.
+    pub duration_ms: Option<u64>,
+    /// The rounds that led to it.
+    pub evidence: Vec<RoundReport>,
+}
+
+/// A finished round with both places' words: what a change is explained with.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RoundReport {
+    /// Region of the round.
+    pub region: Region,
+    /// Why it was run.
+    pub reason: Reason,
+    /// Number of the scheduled round.
+    pub round: Option<u64>,
+    /// When it began.
+    pub started: Timestamp,
+    /// How it ended.
+    pub word: Word,
+    /// Who looked first.
+    pub first: PlaceNo,
+    /// What the first place saw.
+    pub outcome: Outcome,
+    /// Who looked second, and what it saw.
+    pub second: Option<(PlaceNo, Outcome)>,
+}
+
+/// Why a check is run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Reason {
+    /// Its turn in the schedule.
+    Scheduled,
+    /// The first look at a new or changed monitor.
+    First,
+    /// A second place's word on a failure.
+    Confirm,
+    /// The second round of a suspicion.
+    Second,
+    /// Another region's look, since one saw a failure (or a recovery).
+    Sweep,
+    /// A sooner look while something is wrong (certificate, domain).
+    FollowUp,
+    /// Somebody asked for it.
+    Manual,
+}
+
+/// A check that a place is asked to run now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ask {
+    /// Number of the question, unique within its monitor.
+    pub number: u32,
+    /// Who is asked.
+    pub place: PlaceNo,
+    /// Why.
+    pub reason: Reason,
+    /// Until when an answer is of use.
+    pub deadline: Timestamp,
+}
+
+/// What came back for an [`Ask`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Answer {
+    /// The check's outcome, or [`Outcome::Pending`] first.
+    Seen(crate::observation::Observation),
+    /// The place is not there, did not answer in time, or refused.
+    Nothing,
+}

@@ -1,0 +1,263 @@
+//! What a place saw: one outcome with its place and time, the word a round ends with, and the reading that is kept.
+
+use std::fmt;
+use std::net::IpAddr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::place::{NetworkNo, PlaceNo, Region};
+use crate::time::Timestamp;
+
+/// What one place saw when it ran one check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Observation {
+    /// Revision of the monitor that was checked.
+    pub revision: u32,
+    /// Where the place stands.
+    pub region: Region,
+    /// Who looked.
+    pub place: PlaceNo,
+    /// The network it looked from.
+    pub network: NetworkNo,
+    /// Number of the scheduled round (slot of the schedule since the epoch); none for a check-now.
+    pub round: Option<u64>,
+    /// When the check began, in the coordinator's time.
+    pub started: Timestamp,
+    /// When it ended; for [`Outcome::Pending`] when that was said.
+    pub ended: Timestamp,
+    /// What was seen.
+    pub outcome: Outcome,
+}
+
+/// How a check ended, or that it has not yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Outcome {
+    /// The target answered as it should.
+    Passed(Facts),
+    /// The target did not answer as it should.
+    Failed(Facts, Failure),
+    /// The place itself could not look: no word on the target.
+    Inconclusive(OwnFault),
+    /// No answer for three seconds yet; the outcome follows.
+    Pending,
+}
+
+/// What was measured on the way, as far as the check got.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Facts {
+    /// Response time in milliseconds.
+    pub latency_ms: Option<u32>,
+    /// HTTP status received.
+    pub status_code: Option<u16>,
+    /// The address that was checked.
+    pub address: Option<IpAddr>,
+    /// Where the time went.
+    pub phases: Phases,
+    /// Certificate and domain: the expiry that was read.
+    pub expires_at: Option<Timestamp>,
+}
+
+/// Durations of the parts of a check, in microseconds; none where a part was not reached or does not exist.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Phases {
+    /// Name resolution.
+    pub dns_us: Option<u32>,
+    /// TCP connection.
+    pub connect_us: Option<u32>,
+    /// TLS handshake.
+    pub tls_us: Option<u32>,
+    /// Request sent to first byte.
+    pub first_byte_us: Option<u32>,
+    /// First byte to last.
+    pub transfer_us: Option<u32>,
+}
+
+/// The part of a check that was under way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Phase {
+    /// Name resolution.
+    Dns,
+    /// TCP connection.
+    Connect,
+    /// TLS handshake.
+    Tls,
+    /// Waiting for the first byte.
+    FirstByte,
+    /// Reading the body.
+    Transfer,
+}
+
+/// Why a target failed: facts, of which [`fmt::Display`] makes words. Variants are only ever added at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Failure {
+    /// The check's time ended in that phase.
+    Timeout(Phase),
+    /// The connection was refused.
+    Refused,
+    /// The connection was reset or closed early.
+    Reset,
+    /// The network says that the host can't be reached.
+    Unreachable,
+    /// The name does not exist.
+    NameNotFound,
+    /// The name has no address.
+    NoAddress,
+    /// The name's servers answer with a fault.
+    ResolutionFailed,
+    /// The address is not one that is checked (private, loopback, link-local …): the class in a word.
+    AddressNotAllowed(String),
+    /// Another HTTP status than the expected.
+    UnexpectedStatus(u16),
+    /// The keyword is not in the body.
+    KeywordMissing,
+    /// The keyword is in the body and must not be.
+    KeywordPresent,
+    /// More than five redirects.
+    TooManyRedirects,
+    /// A redirect that can't be followed.
+    BadRedirect,
+    /// The certificate has expired.
+    TlsExpired,
+    /// The certificate is not valid yet.
+    TlsNotYetValid,
+    /// The certificate is for another name.
+    TlsNameMismatch,
+    /// The certificate's issuer is not known.
+    TlsUnknownIssuer,
+    /// TLS failed otherwise.
+    TlsFailed(String),
+    /// The answer is not HTTP.
+    NotHttp(String),
+    /// No DNS answer holds the expected text.
+    DnsUnexpected(String),
+    /// The certificate expires within the warning time: days left.
+    CertificateExpiring(i32),
+    /// The domain expires within the warning time: days left.
+    DomainExpiring(i32),
+    /// No ping came by the deadline.
+    PingMissed,
+    /// The job reported a failure, with its exit code if it gave one.
+    JobFailed(Option<u8>),
+    /// The vendor reports an outage, in its own words.
+    VendorOutage(String),
+    /// Anything else, in short words.
+    Other(String),
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Timeout(Phase::Dns) => f.write_str("timed out resolving the name"),
+            Self::Timeout(Phase::Connect) => f.write_str("timed out connecting"),
+            Self::Timeout(Phase::Tls) => f.write_str("timed out in the TLS handshake"),
+            Self::Timeout(Phase::FirstByte) => f.write_str("timed out waiting for an answer"),
+            Self::Timeout(Phase::Transfer) => f.write_str("timed out reading the answer"),
+            Self::Refused => f.write_str("connection refused"),
+            Self::Reset => f.write_str("connection closed by the host"),
+            Self::Unreachable => f.write_str("host unreachable"),
+            Self::NameNotFound => f.write_str("the name does not exist"),
+            Self::NoAddress => f.write_str("the name has no address"),
+            Self::ResolutionFailed => f.write_str("the name's servers answer with a fault"),
+            Self::AddressNotAllowed(class) => write!(f, "address not allowed: {class}"),
+            Self::UnexpectedStatus(status) => write!(f, "unexpected status {status}"),
+            Self::KeywordMissing => f.write_str("keyword not found"),
+            Self::KeywordPresent => f.write_str("keyword found"),
+            Self::TooManyRedirects => f.write_str("more than 5 redirects"),
+            Self::BadRedirect => f.write_str("a redirect that can't be followed"),
+            Self::TlsExpired => f.write_str("certificate expired"),
+            Self::TlsNotYetValid => f.write_str("certificate not valid yet"),
+            Self::TlsNameMismatch => f.write_str("certificate does not match the name"),
+            Self::TlsUnknownIssuer => f.write_str("certificate issuer unknown"),
+            Self::TlsFailed(detail) => write!(f, "TLS failed: {detail}"),
+            Self::NotHttp(detail) => write!(f, "not a valid HTTP answer: {detail}"),
+            Self::DnsUnexpected(_) => f.write_str("no answer holds the expected text"),
+            Self::CertificateExpiring(days) => write!(f, "certificate expires in {days} days"),
+            Self::DomainExpiring(days) => write!(f, "domain expires in {days} days"),
+            Self::PingMissed => f.write_str("no ping by the deadline"),
+            Self::JobFailed(None) => f.write_str("the job reported a failure"),
+            Self::JobFailed(Some(code)) => write!(f, "the job ended with exit code {code}"),
+            Self::VendorOutage(words) | Self::Other(words) => f.write_str(words),
+        }
+    }
+}
+
+/// Why a place could not look: its own fault, never the target's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OwnFault {
+    /// It has no route out.
+    NoRoute,
+    /// It has no descriptors left.
+    NoDescriptors,
+    /// Its resolver is dead for every name.
+    ResolverDead,
+    /// Its host does not permit what the check needs.
+    NotPermitted,
+    /// Its version has no probe of this type.
+    NotBuilt,
+    /// The registry can't be read.
+    RegistryUnreadable,
+    /// The vendor's page can't be read.
+    VendorUnreadable,
+    /// It has too much to do.
+    Overloaded,
+}
+
+impl fmt::Display for OwnFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::NoRoute => "the agent has no route",
+            Self::NoDescriptors => "the agent has no descriptors left",
+            Self::ResolverDead => "the agent's resolver does not answer",
+            Self::NotPermitted => "the agent's host does not permit this check",
+            Self::NotBuilt => "the agent has no probe of this type",
+            Self::RegistryUnreadable => "the registry can't be read",
+            Self::VendorUnreadable => "the vendor's page can't be read",
+            Self::Overloaded => "the agent has too much to do",
+        })
+    }
+}
+
+/// What a round ends as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Word {
+    /// It passed.
+    Passed,
+    /// It failed, and a second network agreed (or the region was down already).
+    Failed,
+    /// The second network passed.
+    Disputed,
+    /// No second network could say in time.
+    Unconfirmed,
+    /// The place could not look.
+    Inconclusive,
+}
+
+impl Word {
+    /// Whether the round counts in uptime, and if so whether as passed.
+    pub const fn counts(self) -> Option<bool> {
+        match self {
+            Self::Passed | Self::Disputed => Some(true),
+            Self::Failed => Some(false),
+            Self::Unconfirmed | Self::Inconclusive => None,
+        }
+    }
+}
+
+/// One finished scheduled round, as history keeps it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Reading {
+    /// Dense number of the monitor.
+    pub slot: u32,
+    /// Region of the round.
+    pub region: Region,
+    /// Who looked first.
+    pub place: PlaceNo,
+    /// Number of the round.
+    pub round: u64,
+    /// When that round of the schedule was due, in the coordinator's time.
+    pub due: Timestamp,
+    /// How it ended.
+    pub word: Word,
+    /// Response time in milliseconds, of a passed round that has one.
+    pub latency_ms: Option<u32>,
+}

@@ -1,0 +1,44 @@
+//! A status page's settings, as they are kept.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{AccountId, PageId};
+use crate::place::RegionSet;
+use crate::time::Timestamp;
+
+/// A status page.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Page {
+    /// Its id.
+    pub id: PageId,
+    /// Who owns it.
+    pub account: AccountId,
+    /// Shown in the headline.
+    pub name: String,
+    /// Address label under the root domain.
+    pub slug: String,
+    /// Owner's own hostname, once verified.
+    pub custom_domain: Option<String>,
+    /// One line under the headline.
+    pub description: Option<String>,
+    /// Link under the headline.
+    pub support_url: Option<String>,
+    /// IANA zone.
+    pub timezone: chrono_tz::Tz,
+    /// Uptime target in percent.
+    pub uptime_target: Option<f64>,
+    /// Hash of the visitors' password, where one is set.
+    pub password: Option<String>,
+    /// Only allowed people see it.
+    pub private: bool,
+    /// Deploy markers are drawn for visitors.
+    pub show_deploys: bool,
+    /// Regions are shown under the strips.
+    pub show_locations: bool,
+    /// Regions whose readings count for response times; none means Europe.
+    pub latency_regions: Option<RegionSet>,
+    /// Regions whose checks count for up and down; none means all.
+    pub uptime_regions: Option<RegionSet>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}

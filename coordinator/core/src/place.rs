@@ -1,0 +1,270 @@
+//! Where checks run from: regions, networks, places, and the mesh that they make up.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+/// One of the six regions of the contract.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Region {
+    /// Europe, which also counts for response times where nothing else is set.
+    Europe,
+    /// North America.
+    NorthAmerica,
+    /// South America.
+    SouthAmerica,
+    /// Africa.
+    Africa,
+    /// Asia.
+    Asia,
+    /// Oceania.
+    Oceania,
+}
+
+impl Region {
+    /// Every region, in the order in which lists show them.
+    pub const ALL: [Self; 6] =
+        [Self::Europe, Self::NorthAmerica, Self::SouthAmerica, Self::Africa, Self::Asia, Self::Oceania];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Europe => "europe",
+            Self::NorthAmerica => "north-america",
+            Self::SouthAmerica => "south-america",
+            Self::Africa => "africa",
+            Self::Asia => "asia",
+            Self::Oceania => "oceania",
+        }
+    }
+
+    /// The name in running text.
+    pub const fn title(self) -> &'static str {
+        match self {
+            Self::Europe => "Europe",
+            Self::NorthAmerica => "North America",
+            Self::SouthAmerica => "South America",
+            Self::Africa => "Africa",
+            Self::Asia => "Asia",
+            Self::Oceania => "Oceania",
+        }
+    }
+
+    /// Position in [`Self::ALL`].
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+/// Text that names no region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("must be one of europe, north-america, south-america, africa, asia, oceania")]
+pub struct UnknownRegion;
+
+impl FromStr for Region {
+    type Err = UnknownRegion;
+
+    fn from_str(text: &str) -> Result<Self, UnknownRegion> {
+        Self::ALL.into_iter().find(|region| region.name() == text).ok_or(UnknownRegion)
+    }
+}
+
+impl fmt::Display for Region {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A set of regions, iterated in the order of [`Region::ALL`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
+pub struct RegionSet(u8);
+
+impl RegionSet {
+    /// No region.
+    pub const NONE: Self = Self(0);
+    /// Every region.
+    pub const ALL: Self = Self(0b11_1111);
+
+    /// The set of one region.
+    pub const fn only(region: Region) -> Self {
+        Self(1 << region.index())
+    }
+
+    /// Whether the set holds the region.
+    pub const fn contains(self, region: Region) -> bool {
+        self.0 & (1 << region.index()) != 0
+    }
+
+    /// Whether the set holds no region.
+    pub const fn is_empty(self) -> bool {
+        self.0 & Self::ALL.0 == 0
+    }
+
+    /// How many regions the set holds.
+    pub const fn len(self) -> usize {
+        (self.0 & Self::ALL.0).count_ones() as usize
+    }
+
+    /// Adds a region.
+    pub fn insert(&mut self, region: Region) {
+        self.0 |= 1 << region.index();
+    }
+
+    /// Takes a region out.
+    pub fn remove(&mut self, region: Region) {
+        self.0 &= !(1 << region.index());
+    }
+
+    /// The regions of both sets.
+    #[must_use]
+    pub const fn union(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    /// The regions that both sets hold.
+    #[must_use]
+    pub const fn intersection(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// The regions of this set that the other does not hold.
+    #[must_use]
+    pub const fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    /// The regions in the set.
+    pub fn iter(self) -> impl Iterator<Item = Region> {
+        Region::ALL.into_iter().filter(move |region| self.contains(*region))
+    }
+}
+
+impl FromIterator<Region> for RegionSet {
+    fn from_iter<I: IntoIterator<Item = Region>>(regions: I) -> Self {
+        let mut set = Self::NONE;
+        regions.into_iter().for_each(|region| set.insert(region));
+        set
+    }
+}
+
+impl fmt::Debug for RegionSet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter().map(Region::name)).finish()
+    }
+}
+
+/// A dense number for an agent, given at its enrolment and never given again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct PlaceNo(pub u16);
+
+/// A dense number for a network label, given when an agent on it is first invited.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct NetworkNo(pub u16);
+
+/// One agent as the rules see it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// Its number.
+    pub no: PlaceNo,
+    /// The region it stands in.
+    pub region: Region,
+    /// The network it is on.
+    pub network: NetworkNo,
+    /// Whether it is connected now.
+    pub connected: bool,
+    /// Whether it is quarantined: it runs no counted rounds and confirms nobody.
+    pub quarantined: bool,
+}
+
+impl Place {
+    /// Whether rounds and questions may go to it now.
+    pub const fn is_fit(&self) -> bool {
+        self.connected && !self.quarantined
+    }
+}
+
+/// Every enrolled place (revoked and forgotten ones are not in it), in the order of their numbers.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Mesh {
+    places: Vec<Place>,
+}
+
+impl Mesh {
+    /// A mesh of these places.
+    pub fn new(places: impl IntoIterator<Item = Place>) -> Self {
+        let mut places: Vec<Place> = places.into_iter().collect();
+        places.sort_by_key(|place| place.no);
+        places.dedup_by_key(|place| place.no);
+        Self { places }
+    }
+
+    /// All enrolled places.
+    pub fn places(&self) -> &[Place] {
+        &self.places
+    }
+
+    /// The place of that number.
+    pub fn place(&self, no: PlaceNo) -> Option<&Place> {
+        self.places.binary_search_by_key(&no, |place| place.no).ok().and_then(|at| self.places.get(at))
+    }
+
+    /// The places that may be asked now.
+    pub fn fit(&self) -> impl Iterator<Item = &Place> {
+        self.places.iter().filter(|place| place.is_fit())
+    }
+
+    /// Regions with a place enrolled, connected or not.
+    pub fn enrolled_regions(&self) -> RegionSet {
+        self.places.iter().map(|place| place.region).collect()
+    }
+
+    /// Regions with a place that may be asked now.
+    pub fn fit_regions(&self) -> RegionSet {
+        self.fit().map(|place| place.region).collect()
+    }
+
+    /// Whether all enrolled places are on one network, so that no other network can confirm anything.
+    pub fn has_one_network(&self) -> bool {
+        let mut networks = self.places.iter().map(|place| place.network);
+        let first = networks.next();
+        networks.all(|network| Some(network) == first)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_set_iterates_in_the_order_of_the_regions() {
+        let set: RegionSet = [Region::Oceania, Region::Europe].into_iter().collect();
+        assert_eq!(set.iter().collect::<Vec<_>>(), [Region::Europe, Region::Oceania]);
+        assert_eq!(set.len(), 2);
+        assert_eq!(RegionSet::ALL.without(set).len(), 4);
+    }
+
+    #[test]
+    fn every_region_name_reads_back() {
+        for region in Region::ALL {
+            assert_eq!(region.name().parse(), Ok(region));
+        }
+        assert!("Europe".parse::<Region>().is_err());
+    }
+
+    #[test]
+    fn places_are_found_by_number() {
+        let place = |no, network, connected| Place {
+            no: PlaceNo(no),
+            region: Region::Asia,
+            network: NetworkNo(network),
+            connected,
+            quarantined: false,
+        };
+        let mesh = Mesh::new([place(9, 1, false), place(2, 1, true)]);
+        assert!(mesh.has_one_network());
+        assert_eq!(mesh.place(PlaceNo(9)).map(|p| p.connected), Some(false));
+        assert_eq!(mesh.place(PlaceNo(3)), None);
+        assert_eq!(mesh.fit().count(), 1);
+    }
+}

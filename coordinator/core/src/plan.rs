@@ -1,0 +1,91 @@
+//! Free, Hobby and Pro: what each allows, as an operator may have set it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::check::CheckKind;
+use crate::time::{HOUR, SECOND};
+
+/// The three plans.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Plan {
+    /// Ten monitors, every five minutes.
+    Free,
+    /// Fifty monitors, every minute, regions and webhooks.
+    Hobby,
+    /// Five hundred monitors, every thirty seconds, vendor components too.
+    Pro,
+}
+
+impl Plan {
+    /// Every plan, smallest first.
+    pub const ALL: [Self; 3] = [Self::Free, Self::Hobby, Self::Pro];
+
+    /// The name that commands and settings use.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Free => "free",
+            Self::Hobby => "hobby",
+            Self::Pro => "pro",
+        }
+    }
+
+    /// Whether region settings (thresholds and regions of its own, a pinned region) are used, not only stored.
+    pub const fn uses_regions(self) -> bool {
+        matches!(self, Self::Hobby | Self::Pro)
+    }
+
+    /// Whether monitors may follow a vendor's status page.
+    pub const fn has_components(self) -> bool {
+        matches!(self, Self::Pro)
+    }
+}
+
+/// Numbers of each plan. The defaults are the product's; an operator may set others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanLimits {
+    /// Monitors an account may have, those of type component not counted: Free, Hobby, Pro.
+    pub monitors: [u32; 3],
+    /// Check interval in milliseconds: Free, Hobby, Pro.
+    pub interval_ms: [u32; 3],
+    /// Interval of certificate monitors in milliseconds.
+    pub certificate_interval_ms: u32,
+    /// Interval of domain monitors in milliseconds.
+    pub domain_interval_ms: u32,
+    /// Interval of component monitors in milliseconds.
+    pub component_interval_ms: u32,
+}
+
+impl Default for PlanLimits {
+    fn default() -> Self {
+        const fn millis(value: i64) -> u32 {
+            value as u32
+        }
+        Self {
+            monitors: [10, 50, 500],
+            interval_ms: [millis(300 * SECOND), millis(60 * SECOND), millis(30 * SECOND)],
+            certificate_interval_ms: millis(HOUR),
+            domain_interval_ms: millis(6 * HOUR),
+            component_interval_ms: millis(60 * SECOND),
+        }
+    }
+}
+
+impl PlanLimits {
+    /// How many monitors the plan allows, those of type component not counted.
+    pub const fn monitors(&self, plan: Plan) -> u32 {
+        self.monitors[plan as usize]
+    }
+
+    /// Milliseconds between two rounds of a monitor in one region; none for heartbeats, which nobody runs.
+    pub const fn interval_ms(&self, plan: Plan, kind: CheckKind) -> Option<u32> {
+        match kind {
+            CheckKind::Http | CheckKind::Tcp | CheckKind::Dns | CheckKind::Ping => {
+                Some(self.interval_ms[plan as usize])
+            }
+            CheckKind::Certificate => Some(self.certificate_interval_ms),
+            CheckKind::Domain => Some(self.domain_interval_ms),
+            CheckKind::Component => Some(self.component_interval_ms),
+            CheckKind::Heartbeat => None,
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The river: what arrives from the mesh and from people, what the driver asks of the mesh, and what comes of it.
+//!
+//! ```text
+//! mesh ──Arrival──▶ inbox ──▶ driver (machines) ──▶ commit ──▶ store ──▶ durable ──▶ ack
+//!   ▲                           │
+//!   └────────Question───────────┘
+//! ```
+//!
+//! The inbox is bounded. When it is full the mesh stops reading, QUIC holds the agent back, and the agent's spool
+//! takes it up. Nothing is acknowledged before the commit that holds it is durable.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parallax_core::assign::Scheduled;
+use parallax_core::check::Check;
+use parallax_core::event::{Answer, Ask};
+use parallax_core::id::MonitorId;
+use parallax_core::observation::Observation;
+use parallax_core::place::{Mesh, PlaceNo};
+use tokio::sync::{mpsc, oneshot, watch};
+
+/// How many arrivals wait for the driver before their senders have to.
+pub const INBOX_DEPTH: usize = 1024;
+
+/// What the driver takes in.
+#[derive(Debug)]
+pub enum Arrival {
+    /// Results of one frame of one agent.
+    Results(Batch),
+    /// What came back for a question. Several may come for one: pending first, then the outcome.
+    Answer {
+        /// Dense number of the monitor that asked.
+        slot: u32,
+        /// Number of the question.
+        number: u32,
+        /// What came back.
+        answer: Answer,
+    },
+    /// Who is there has changed.
+    Mesh(Arc<Mesh>),
+}
+
+/// Results of one frame.
+#[derive(Debug)]
+pub struct Batch {
+    /// Who sent them.
+    pub place: PlaceNo,
+    /// Dense number of the monitor, and what was seen.
+    pub observations: Vec<(u32, Observation)>,
+    /// Told once everything in the frame is durable; dropped if it never will be.
+    pub durable: oneshot::Sender<()>,
+}
+
+/// The way into the driver.
+pub type Inbox = mpsc::Sender<Arrival>;
+
+/// A question of the driver to the mesh.
+#[derive(Debug, Clone)]
+pub struct Question {
+    /// Dense number of the monitor.
+    pub slot: u32,
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// Revision of what is checked.
+    pub revision: u32,
+    /// What to check.
+    pub check: Arc<Check>,
+    /// Whom, why and until when.
+    pub ask: Ask,
+}
+
+/// The way from the driver to the mesh.
+pub type Questions = mpsc::Sender<Question>;
+
+/// What is to be run, by the monitor's dense number: published by the driver, read by the mesh, which works out each
+/// agent's share with [`parallax_core::assign::share`].
+pub type Schedule = watch::Receiver<Arc<BTreeMap<u32, Scheduled>>>;
