@@ -138,13 +138,14 @@ impl Machines {
         self.insert(monitor, machine, cx);
     }
 
-    /// A monitor is gone.
-    pub fn remove(&mut self, monitor: MonitorId) {
-        let Some(slot) = self.numbers.remove(&monitor) else { return };
+    /// A monitor is gone. Gives its number.
+    pub fn remove(&mut self, monitor: MonitorId) -> Option<u32> {
+        let slot = self.numbers.remove(&monitor)?;
         let kept = usize::try_from(slot).ok().and_then(|index| self.kept.get_mut(index)).and_then(Option::take);
         if let Some(at) = kept.and_then(|kept| kept.timer) {
             self.timetable.remove(&(at, slot));
         }
+        Some(slot)
     }
 
     /// A place's observation of a scheduled round.
