@@ -1,13 +1,14 @@
 //! The async face of the store: one writer thread that groups batches, and questions off the runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::memory::Memory;
-use super::{Batch, Committed, Read, Result, StoreError, Write};
+use super::{Batch, Committed, Read, Result, StoreError, Write, disk};
 
 /// How many batches wait for the writer before their senders have to.
 pub const QUEUE_DEPTH: usize = 1024;
@@ -46,6 +47,12 @@ impl Store {
     pub fn in_memory() -> Result<Self> {
         let memory = Memory::new();
         Self::start(Arc::new(memory.clone()), Box::new(memory))
+    }
+
+    /// The store in a folder, which is made where it is not there. Blocks; see [`disk::open`] for how it fails.
+    pub fn on_disk(folder: &Path, options: disk::Options) -> Result<Self> {
+        let (reader, writer) = disk::open(folder, options)?;
+        Self::start(reader, writer)
     }
 
     /// Commits a batch. It is durable when this returns; an error other than [`StoreError::Io`],
