@@ -112,7 +112,8 @@ impl Space {
     pub(super) fn load_ballast(&mut self) -> Result<()> {
         let path = self.ballast();
         let there = std::fs::metadata(&path).map_or(0, |file| file.len());
-        if there == self.bounds.ballast || free(&self.folder)? < self.bounds.resume_above {
+        if there == self.bounds.ballast || self.is_short()? || free(&self.folder)? < self.bounds.resume_above
+        {
             return Ok(());
         }
         let mut file = open(&path)?;

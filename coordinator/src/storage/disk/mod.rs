@@ -156,10 +156,10 @@ fn engine_folder(folder: &Path) -> PathBuf {
 fn failed(error: sled::Error) -> StoreError {
     match error {
         sled::Error::Io(error) => io_failed(error),
-        sled::Error::Corruption { .. } => StoreError::Damaged(error.to_string()),
-        sled::Error::CollectionNotFound(_) | sled::Error::Unsupported(_) | sled::Error::ReportableBug(_) => {
-            StoreError::Io(error.to_string())
-        }
+        sled::Error::Corruption { .. }
+        | sled::Error::CollectionNotFound(_)
+        | sled::Error::Unsupported(_)
+        | sled::Error::ReportableBug(_) => StoreError::Damaged(error.to_string()),
     }
 }
 
