@@ -11,6 +11,7 @@ pub mod check;
 pub mod event;
 pub mod id;
 pub mod key;
+pub mod machine;
 pub mod member;
 pub mod monitor;
 pub mod observation;

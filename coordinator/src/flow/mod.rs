@@ -16,6 +16,7 @@ use parallax_core::assign::Scheduled;
 use parallax_core::check::Check;
 use parallax_core::event::{Answer, Ask};
 use parallax_core::id::MonitorId;
+use parallax_core::machine::View;
 use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, PlaceNo};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -76,3 +77,15 @@ pub type Questions = mpsc::Sender<Question>;
 /// What is to be run, by the monitor's dense number: published by the driver, read by the mesh, which works out each
 /// agent's share with [`parallax_core::assign::share`].
 pub type Schedule = watch::Receiver<Arc<BTreeMap<u32, Scheduled>>>;
+
+/// A look at the machines, answered between two arrivals.
+#[derive(Debug)]
+pub struct Query {
+    /// Whose state is wanted.
+    pub monitors: Vec<MonitorId>,
+    /// One entry for each, in the same order; none for a monitor the driver does not know (yet).
+    pub answer: oneshot::Sender<Vec<Option<View>>>,
+}
+
+/// The way to ask for the machines' present state.
+pub type Queries = mpsc::Sender<Query>;

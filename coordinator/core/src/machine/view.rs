@@ -1,0 +1,38 @@
+//! What a person sees of a machine: status, since when, from where, and the last check.
+
+use crate::event::Status;
+use crate::observation::{Facts, Failure};
+use crate::place::RegionSet;
+use crate::time::Timestamp;
+
+/// A monitor's state as the API and the pages show it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct View {
+    /// Its status.
+    pub status: Status,
+    /// Since when; none before the first change.
+    pub since: Option<Timestamp>,
+    /// Regions it is down from while others see it up.
+    pub down_from: Option<RegionSet>,
+    /// The newest finished scheduled round of a counted region; heartbeat: the last ping.
+    pub last_check: Option<LastCheck>,
+    /// Certificate and domain: the expiry that the newest check read.
+    pub expires_at: Option<Timestamp>,
+    /// Heartbeat: when the last ping came.
+    pub last_ping_at: Option<Timestamp>,
+    /// No second network can confirm this monitor's failures.
+    pub unconfirmable: bool,
+}
+
+/// The newest finished check.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LastCheck {
+    /// When it ended.
+    pub at: Timestamp,
+    /// Whether it passed.
+    pub ok: bool,
+    /// What was measured; the latency of a disputed round is left out.
+    pub facts: Facts,
+    /// Why it failed, when it did.
+    pub error: Option<Failure>,
+}
