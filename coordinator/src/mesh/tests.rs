@@ -1,0 +1,1 @@
+//! The mesh over real QUIC on loopback.
