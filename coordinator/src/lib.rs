@@ -8,3 +8,4 @@
 pub mod clock;
 pub mod flow;
 pub mod mesh;
+pub mod storage;
