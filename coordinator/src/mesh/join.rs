@@ -39,16 +39,11 @@ const MOST_SOURCES: usize = 4_096;
 
 /// Serves a joining host: one stream, one request, one answer.
 pub(super) async fn serve(hub: &Hub, connection: &Connection) {
-    let remote = connection.remote_address();
     let reason = match timeout(LIMIT, request(connection)).await {
         Ok(Ok((send, request))) => answer(hub, connection, send, request).await,
-        Ok(Err(fault)) => fault.reason(),
-        Err(_) => CloseReason::TimedOut,
+        Ok(Err(fault)) => refuse(hub, connection, fault.reason()),
+        Err(_) => refuse(hub, connection, CloseReason::TimedOut),
     };
-    if reason != CloseReason::Done {
-        Counters::add(&hub.counters.joins_refused);
-        warn!(%remote, %reason, "a host did not join");
-    }
     wire::close(connection, reason);
 }
 
@@ -120,6 +115,12 @@ fn network(source: IpAddr) -> IpAddr {
     }
 }
 
+fn refuse(hub: &Hub, connection: &Connection, reason: CloseReason) -> CloseReason {
+    Counters::add(&hub.counters.joins_refused);
+    warn!(remote = %connection.remote_address(), %reason, "a host did not join");
+    reason
+}
+
 async fn request(connection: &Connection) -> Result<(SendStream, JoinRequest), Fault> {
     let (send, receive) = connection.accept_bi().await.map_err(|_| Fault::Lost)?;
     let request = Frames::new(receive, MAX_JOIN_FRAME).next().await?;
@@ -148,7 +149,7 @@ async fn answer(
     drop(attempts);
     let (reason, answer) = match outcome {
         Ok(joined) => (CloseReason::Done, JoinAnswer::Joined(joined)),
-        Err(reason) => (reason, JoinAnswer::Refused { reason }),
+        Err(reason) => (refuse(hub, connection, reason), JoinAnswer::Refused { reason }),
     };
     if wire::write(&mut send, &answer, MAX_JOIN_FRAME).await.is_ok() && send.finish().is_ok() {
         // Closing now could outrun the answer.
