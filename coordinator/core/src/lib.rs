@@ -7,10 +7,12 @@
 
 pub mod account;
 pub mod assign;
+pub mod block;
 pub mod check;
 pub mod event;
 pub mod id;
 pub mod key;
+pub mod latency;
 pub mod machine;
 pub mod member;
 pub mod monitor;
@@ -18,4 +20,6 @@ pub mod observation;
 pub mod page;
 pub mod place;
 pub mod plan;
+pub mod rollup;
 pub mod time;
+pub mod uptime;
