@@ -7,12 +7,14 @@
 
 pub mod account;
 pub mod assign;
+pub mod block;
 pub mod check;
 pub mod confirm;
 pub mod event;
 pub mod heartbeat;
 pub mod id;
 pub mod key;
+pub mod latency;
 pub mod machine;
 pub mod member;
 pub mod monitor;
@@ -20,7 +22,9 @@ pub mod observation;
 pub mod page;
 pub mod place;
 pub mod plan;
+pub mod rollup;
 pub mod slowness;
 pub mod time;
+pub mod uptime;
 pub mod verdict;
 pub mod watch;
