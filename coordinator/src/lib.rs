@@ -7,5 +7,6 @@
 
 pub mod clock;
 pub mod flow;
+pub mod members;
 pub mod mesh;
 pub mod storage;

@@ -1,6 +1,7 @@
 //! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -12,7 +13,7 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
 use crate::clock::Clock;
-use crate::mesh::{Members, Newcomer, RecordsFault};
+use crate::mesh::{AgentView, Members, Newcomer, RecordsFault};
 use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
 
 /// How often a change is decided again because another came first.
@@ -68,12 +69,42 @@ pub struct Roll {
     authority: [u8; 32],
     /// Told when records changed in a way that live connections must follow.
     changed: Arc<tokio::sync::Notify>,
+    mesh: Arc<OnceLock<Connected>>,
+}
+
+/// The live side of the mesh, where one runs.
+struct Connected(Box<dyn Fn() -> Vec<AgentView> + Send + Sync>);
+
+impl fmt::Debug for Connected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connected")
+    }
 }
 
 impl Roll {
     /// The records in that store, with tokens for that authority.
     pub fn new(store: Store, clock: Clock, authority: [u8; 32]) -> Self {
-        Self { store, clock, authority, changed: Arc::default() }
+        Self { store, clock, authority, changed: Arc::default(), mesh: Arc::default() }
+    }
+
+    /// Joins the records to a running mesh, once.
+    pub fn join_mesh(&self, agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static) {
+        // A second mesh over the same records would be a fault of who builds; the first stays.
+        let _ = self.mesh.set(Connected(Box::new(agents)));
+    }
+
+    /// The agents as the mesh sees them now; none where no mesh runs.
+    pub fn connected(&self) -> Vec<AgentView> {
+        self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.0)())
+    }
+
+    /// Every invitation, oldest first, used and expired ones too.
+    ///
+    /// # Errors
+    /// Where the store can't be read.
+    pub async fn invitations(&self) -> Result<Vec<Invitation>, StoreError> {
+        let found = self.store.read(|read| read.invitations()).await?;
+        Ok(found.into_iter().map(|invitation| invitation.value).collect())
     }
 
     /// Resolves each time records changed in a way that live connections must follow.

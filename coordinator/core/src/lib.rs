@@ -22,6 +22,7 @@ pub mod observation;
 pub mod page;
 pub mod place;
 pub mod plan;
+pub mod quarantine;
 pub mod rollup;
 pub mod slowness;
 pub mod time;
