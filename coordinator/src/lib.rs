@@ -7,4 +7,5 @@
 
 pub mod clock;
 pub mod flow;
+pub mod history;
 pub mod storage;
