@@ -7,6 +7,7 @@
 
 pub mod clock;
 pub mod flow;
+pub mod history;
 pub mod members;
 pub mod mesh;
 pub mod storage;
