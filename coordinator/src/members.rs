@@ -26,7 +26,7 @@ const LONGEST_LIFE: i64 = 30 * DAY;
 const LABEL: usize = 60;
 
 /// Why an operator's wish is not fulfilled.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum MemberError {
     /// A field breaks a rule.
     #[error("{field} {rule}")]
@@ -42,6 +42,9 @@ pub enum MemberError {
     /// Several agents go by that name.
     #[error("several agents go by {0:?}: give the id")]
     Ambiguous(String),
+    /// The host gave no random bytes for a secret.
+    #[error(transparent)]
+    Token(#[from] parallax_certs::Error),
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -124,7 +127,7 @@ impl Roll {
         }
         let now = self.clock.now();
         let id = InvitationId::new(now, rand::random());
-        let token = Token::generate(TokenId(id.to_u128()), self.authority);
+        let token = Token::generate(TokenId(id.to_u128()), self.authority)?;
         let invitation = Invitation {
             id,
             secret_hash: token.secret.hash().0,
@@ -212,7 +215,8 @@ impl Roll {
         let network_no = if let Some(number) = network_no {
             number
         } else {
-            let number = u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
+            let number =
+                u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
             batch.expect(Expect::Networks(networks.len()));
             batch.write(Op::PutNetwork(invitation.network.clone(), NetworkNo(number)));
             NetworkNo(number)
@@ -279,7 +283,11 @@ impl Members for Roll {
         .boxed()
     }
 
-    fn enrol(&self, id: InvitationId, newcomer: Newcomer) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+    fn enrol(
+        &self,
+        id: InvitationId,
+        newcomer: Newcomer,
+    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
         async move {
             for _ in 0..TRIES {
                 match self.try_enrol(id, &newcomer).await {
@@ -313,10 +321,13 @@ pub fn is_open(invitation: &Invitation, now: Timestamp) -> bool {
 fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
     let text = text.trim();
     let fits = (1..=LABEL).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    if fits { Ok(text.to_owned()) } else { Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" }) }
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" })
+    }
 }
 
 fn fault(error: StoreError) -> RecordsFault {
     RecordsFault(error.to_string())
 }
-

@@ -54,7 +54,8 @@ impl Quarantine {
                 Word::Agreed | Word::Failed => held.agreed = held.agreed.saturating_add(1),
                 Word::Disputed => (held.agreed, held.disputed) = (0, true),
             }
-            let patient = now.since(held.since) >= PATIENCE && held.agreed >= AGREEING_LATER && !held.disputed;
+            let patient =
+                now.since(held.since) >= PATIENCE && held.agreed >= AGREEING_LATER && !held.disputed;
             if held.agreed >= AGREEING || patient {
                 self.held.remove(&place);
                 self.words.remove(&place);
