@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::CheckKind;
+use crate::refusal::Rule;
+use crate::text;
 use crate::time::{HOUR, SECOND};
 
 /// The three plans.
@@ -29,6 +31,14 @@ impl Plan {
         }
     }
 
+    /// The plan of that name.
+    ///
+    /// # Errors
+    /// The rule, which lists the names.
+    pub fn read(name: &str) -> Result<Self, Rule> {
+        text::one_of(name, &Self::ALL, Self::name)
+    }
+
     /// Whether region settings (thresholds and regions of its own, a pinned region) are used, not only stored.
     pub const fn uses_regions(self) -> bool {
         matches!(self, Self::Hobby | Self::Pro)
@@ -38,6 +48,25 @@ impl Plan {
     pub const fn has_components(self) -> bool {
         matches!(self, Self::Pro)
     }
+}
+
+/// Why a plan does not allow something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlanRefusal {
+    /// The account has all the monitors that its plan allows.
+    #[error("the {} plan allows {limit} monitors, and the account has that many", plan.name())]
+    MonitorsFull {
+        /// The account's plan.
+        plan: Plan,
+        /// How many it allows.
+        limit: u32,
+    },
+    /// Following a vendor's page needs Pro.
+    #[error("component monitors need the pro plan; this account is on the {} plan", plan.name())]
+    ComponentsNeedPro {
+        /// The account's plan.
+        plan: Plan,
+    },
 }
 
 /// Numbers of each plan. The defaults are the product's; an operator may set others.
@@ -87,5 +116,50 @@ impl PlanLimits {
             CheckKind::Component => Some(self.component_interval_ms),
             CheckKind::Heartbeat => None,
         }
+    }
+
+    /// Whether an account that has `counted` monitors (those of type component not counted) may have one more of
+    /// that type.
+    ///
+    /// # Errors
+    /// What the plan does not allow.
+    pub const fn admits(&self, plan: Plan, kind: CheckKind, counted: usize) -> Result<(), PlanRefusal> {
+        let limit = self.monitors(plan);
+        match kind {
+            CheckKind::Component if plan.has_components() => Ok(()),
+            CheckKind::Component => Err(PlanRefusal::ComponentsNeedPro { plan }),
+            CheckKind::Http
+            | CheckKind::Tcp
+            | CheckKind::Dns
+            | CheckKind::Ping
+            | CheckKind::Certificate
+            | CheckKind::Domain
+            | CheckKind::Heartbeat => {
+                if counted < limit as usize {
+                    Ok(())
+                } else {
+                    Err(PlanRefusal::MonitorsFull { plan, limit })
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_plan_takes_no_more_but_components_do_not_count() {
+        let limits = PlanLimits::default();
+        for (plan, limit) in [(Plan::Free, 10), (Plan::Hobby, 50), (Plan::Pro, 500)] {
+            assert!(limits.admits(plan, CheckKind::Tcp, limit - 1).is_ok());
+            assert!(limits.admits(plan, CheckKind::Tcp, limit).is_err());
+        }
+        assert!(limits.admits(Plan::Pro, CheckKind::Component, 500).is_ok());
+        let refusal = limits.admits(Plan::Hobby, CheckKind::Component, 0);
+        assert_eq!(refusal, Err(PlanRefusal::ComponentsNeedPro { plan: Plan::Hobby }));
+        assert_eq!(Plan::read("hobby"), Ok(Plan::Hobby));
+        assert!(Plan::read("gold").is_err());
     }
 }
