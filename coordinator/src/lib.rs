@@ -7,4 +7,6 @@
 
 pub mod clock;
 pub mod flow;
+pub mod http;
+pub mod service;
 pub mod storage;

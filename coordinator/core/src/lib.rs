@@ -10,6 +10,7 @@ pub mod assign;
 pub mod check;
 pub mod event;
 pub mod given;
+pub mod headline;
 pub mod id;
 pub mod key;
 pub mod machine;

@@ -118,15 +118,13 @@ impl PlanLimits {
         }
     }
 
-    /// Whether an account that has `counted` monitors (those of type component not counted) may have one more of
-    /// that type.
+    /// How many monitors an account must be below to get one more of that type; none where the type does not count.
     ///
     /// # Errors
-    /// What the plan does not allow.
-    pub const fn admits(&self, plan: Plan, kind: CheckKind, counted: usize) -> Result<(), PlanRefusal> {
-        let limit = self.monitors(plan);
+    /// What the plan does not allow at all.
+    pub const fn room_for(&self, plan: Plan, kind: CheckKind) -> Result<Option<u32>, PlanRefusal> {
         match kind {
-            CheckKind::Component if plan.has_components() => Ok(()),
+            CheckKind::Component if plan.has_components() => Ok(None),
             CheckKind::Component => Err(PlanRefusal::ComponentsNeedPro { plan }),
             CheckKind::Http
             | CheckKind::Tcp
@@ -134,13 +132,7 @@ impl PlanLimits {
             | CheckKind::Ping
             | CheckKind::Certificate
             | CheckKind::Domain
-            | CheckKind::Heartbeat => {
-                if counted < limit as usize {
-                    Ok(())
-                } else {
-                    Err(PlanRefusal::MonitorsFull { plan, limit })
-                }
-            }
+            | CheckKind::Heartbeat => Ok(Some(self.monitors(plan))),
         }
     }
 }
@@ -150,14 +142,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_full_plan_takes_no_more_but_components_do_not_count() {
+    fn components_need_pro_and_do_not_count() {
         let limits = PlanLimits::default();
         for (plan, limit) in [(Plan::Free, 10), (Plan::Hobby, 50), (Plan::Pro, 500)] {
-            assert!(limits.admits(plan, CheckKind::Tcp, limit - 1).is_ok());
-            assert!(limits.admits(plan, CheckKind::Tcp, limit).is_err());
+            assert_eq!(limits.room_for(plan, CheckKind::Tcp), Ok(Some(limit)));
         }
-        assert!(limits.admits(Plan::Pro, CheckKind::Component, 500).is_ok());
-        let refusal = limits.admits(Plan::Hobby, CheckKind::Component, 0);
+        assert_eq!(limits.room_for(Plan::Pro, CheckKind::Component), Ok(None));
+        let refusal = limits.room_for(Plan::Hobby, CheckKind::Component);
         assert_eq!(refusal, Err(PlanRefusal::ComponentsNeedPro { plan: Plan::Hobby }));
         assert_eq!(Plan::read("hobby"), Ok(Plan::Hobby));
         assert!(Plan::read("gold").is_err());
