@@ -204,7 +204,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     let service = Service::new(store.clone(), clock.clone(), queries, Arc::new(figures), settings);
 
     let mut doors = Vec::new();
-    let context = Arc::new(http::context::Context::new(service.clone()));
+    let context = Arc::new(http::Context::new(service.clone()));
     doors.push(tokio::spawn(http::server::serve(http, context, told(doors_stop.clone()))));
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());

@@ -5,9 +5,7 @@
 //! commits what came of it to [`storage`], [`service`] is what a person may ask for, and [`http`] and [`admin`] are
 //! its doors. [`app`] alone knows every room.
 
-pub mod app;
 pub mod clock;
-mod drain;
 pub mod flow;
 pub mod history;
 pub mod http;
