@@ -26,6 +26,10 @@ use crate::watch::Watch;
 
 /// Milliseconds that a check waits for its answer before its place says so.
 pub const PENDING_AFTER: i64 = 3 * SECOND;
+/// Milliseconds after a start in which agents come back.
+const REJOIN: i64 = 15 * SECOND;
+/// Milliseconds after a start between two looks for an agent that is to be asked.
+const REJOIN_LOOK: i64 = SECOND;
 /// Milliseconds after which an arriving round is history only.
 pub const LATE: i64 = 2 * MINUTE;
 
@@ -79,6 +83,8 @@ pub struct Machine {
     state: State,
     /// When this process took the machine over: regions are not stale for what happened before.
     born: Timestamp,
+    /// Until then agents come back after a start of ours: who is not there yet is waited for.
+    rejoin_until: Timestamp,
     /// The state has left what the readings alone would tell, and must be written.
     changed: bool,
 }
@@ -87,7 +93,7 @@ impl Machine {
     /// The machine of a new monitor. It asks every region for a first round at once.
     pub fn new(watch: Watch, step: &mut Step<'_>) -> Self {
         let state = State { untried: true, ..State::default() };
-        let mut machine = Self { watch, state, born: step.now, changed: true };
+        let mut machine = Self { watch, state, born: step.now, rejoin_until: step.now, changed: true };
         machine.ask_first_rounds(step);
         machine
     }
@@ -95,7 +101,8 @@ impl Machine {
     /// A machine back from storage. Questions that were open are asked again; `away_since` is when the coordinator was
     /// last known to run.
     pub fn restore(watch: Watch, state: State, away_since: Timestamp, step: &mut Step<'_>) -> Self {
-        let mut machine = Self { watch, state, born: step.now, changed: false };
+        let rejoin_until = step.now + REJOIN;
+        let mut machine = Self { watch, state, born: step.now, rejoin_until, changed: false };
         machine.resume_beat(away_since, step);
         machine.resume_rounds(step);
         machine

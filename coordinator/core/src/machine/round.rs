@@ -230,8 +230,12 @@ impl Machine {
             Some(_) | None => None,
         };
         let reason = round.reason;
+        let may_come_back = round.ask.is_some() && step.now < self.rejoin_until;
         let Some((place, network)) = next else {
-            self.state.rounds.remove(index);
+            match self.state.rounds.get_mut(index).filter(|_| may_come_back) {
+                Some(round) => round.give_up = step.now + super::REJOIN_LOOK,
+                None => drop(self.state.rounds.remove(index)),
+            }
             return;
         };
         let number = self.ask(place, reason, step);

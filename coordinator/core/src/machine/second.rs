@@ -42,6 +42,12 @@ impl Machine {
             asked: &round.second.asked,
         };
         let place = match confirm::confirmer(&self.watch, step.mesh, suspect) {
+            Confirmer::Nobody if step.now < self.rejoin_until => {
+                if let Some(round) = self.state.rounds.get_mut(index) {
+                    round.second.repeat_at = Some(step.now + super::REJOIN_LOOK);
+                }
+                return;
+            }
             Confirmer::Nobody => {
                 self.second_is_spent(index, step);
                 return;
