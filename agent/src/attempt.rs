@@ -37,12 +37,14 @@ pub async fn attempt(
     pending: impl Future<Output = ()>,
 ) -> Attempt {
     let begun = Instant::now();
-    let probe = AssertUnwindSafe(probe::run(spec, net)).catch_unwind();
+    let limit = limit.min(DEADLINE);
+    let net = net.clone().limited_to(limit);
+    let probe = AssertUnwindSafe(probe::run(spec, &net)).catch_unwind();
     let hard = async {
         tokio::select! {
             biased;
             done = probe => done.unwrap_or_else(|_| own_fault("the probe panicked")),
-            () = sleep_until(begun + limit.min(DEADLINE) + MERCY) => own_fault("the probe overran its time"),
+            () = sleep_until(begun + limit + MERCY) => own_fault("the probe overran its time"),
         }
     };
     tokio::pin!(hard);

@@ -249,7 +249,11 @@ fn distance(a: &str, b: &str) -> usize {
 mod tests {
     use super::*;
 
-    fn load(file: &str, environment: &[(&str, &str)], flags: &[(&'static str, &str)]) -> Result<Config, String> {
+    fn load(
+        file: &str,
+        environment: &[(&str, &str)],
+        flags: &[(&'static str, &str)],
+    ) -> Result<Config, String> {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.toml");
         std::fs::write(&path, file).unwrap();
@@ -263,7 +267,11 @@ mod tests {
         let file = "data = \"a\"\nspool_bytes = 2000000\nallow_private = true\ndeny = [\"10.0.0.0/8\", \"192.0.2.1\"]";
         let config = load(
             file,
-            &[("PARALLAX_AGENT_DATA", "b"), ("PARALLAX_AGENT_RESOLVERS", "9.9.9.9, [::1]:5353"), ("HOME", "/")],
+            &[
+                ("PARALLAX_AGENT_DATA", "b"),
+                ("PARALLAX_AGENT_RESOLVERS", "9.9.9.9, [::1]:5353"),
+                ("HOME", "/"),
+            ],
             &[("data", "c")],
         )
         .unwrap();

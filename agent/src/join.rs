@@ -5,7 +5,7 @@ use crate::config::{Config, checked_coordinator};
 use crate::error::Error;
 use crate::home::{Home, Membership, Record};
 use crate::link::{Link, close_reason, dial};
-use crate::wire::{Received, Reader, send};
+use crate::wire::{Reader, Received, send};
 use parallax_certs::authority::Roots;
 use parallax_certs::csr::AgentKey;
 use parallax_certs::tls;
@@ -29,11 +29,9 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// coordinator's reason, [`Error::Unreachable`].
 pub async fn join(config: &Config, coordinator: &str, token: &str) -> Result<Record, Error> {
     let setting = |field: &str, rule: String| Error::Setting { field: field.to_owned(), rule };
-    let coordinator =
-        checked_coordinator(coordinator).map_err(|rule| setting("--coordinator", rule))?;
-    let token: Token = token.trim().parse().map_err(|error: parallax_certs::Error| {
-        setting("--token", error.to_string())
-    })?;
+    let coordinator = checked_coordinator(coordinator).map_err(|rule| setting("--coordinator", rule))?;
+    let token: Token =
+        token.trim().parse().map_err(|error: parallax_certs::Error| setting("--token", error.to_string()))?;
     let home = Home::open(&config.data)?;
     if home.is_member() {
         return Err(Error::AlreadyJoined(config.data.clone()));

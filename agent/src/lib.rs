@@ -7,6 +7,7 @@
 
 pub mod attempt;
 pub mod backoff;
+pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod detail;
@@ -14,6 +15,7 @@ pub mod error;
 pub mod home;
 pub mod join;
 pub mod link;
+mod out;
 pub mod outbox;
 pub mod probe;
 pub mod queue;
@@ -90,7 +92,7 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(
     }
     tasks.shutdown().await;
     connection.shutdown().await;
-    save(&shared, true);
+    leave(&shared);
     Ok(())
 }
 
@@ -106,7 +108,7 @@ pub fn net(config: &Config) -> Result<Net, Error> {
         Resolver::with_servers(&config.resolvers)
     };
     let guard = Guard::new(resolver.map_err(|error| fault(&error))?, config.policy());
-    let roots = probe::roots(&config.trust).map_err(|error| fault(&error))?;
+    let roots = probe::net::roots(&config.trust).map_err(|error| fault(&error))?;
     Net::new(guard, roots).map_err(|error| fault(&error))
 }
 
@@ -117,7 +119,10 @@ fn open(config: Config) -> Result<Shared, Error> {
     let clock = Clock::new(membership.record.skew_ms);
     let spool = Spool::open(&home.spool(), config.spool_bytes)?;
     if spool.damaged() > 0 {
-        tracing::warn!(segments = spool.damaged(), "results on disk were damaged; what could be read is kept");
+        tracing::warn!(
+            segments = spool.damaged(),
+            "results on disk were damaged; what could be read is kept"
+        );
     }
     let mut schedule = Schedule::default();
     if let Some(kept) = home.schedule() {
@@ -158,7 +163,10 @@ async fn stay_connected(
                 if ended.welcomed {
                     last_fault.clear();
                 }
-                note(&mut last_fault, ended.reason.map_or("connection lost".into(), |reason| reason.to_string()));
+                note(
+                    &mut last_fault,
+                    ended.reason.map_or("connection lost".into(), |reason| reason.to_string()),
+                );
                 ended.reason
             }
             Err(Error::Refused(reason)) => {
@@ -187,8 +195,7 @@ async fn dial(shared: &Shared) -> Result<link::Link, Error> {
         let membership = shared.membership();
         let clock = join::wall_seconds(&shared.clock);
         let known = Arc::clone(&shared.known);
-        let tls =
-            tls::agent_config(&membership.credentials, &membership.roots, MESH_SPOKEN, clock, known)?;
+        let tls = tls::agent_config(&membership.credentials, &membership.roots, MESH_SPOKEN, clock, known)?;
         let coordinator = shared.config.coordinator.as_ref().unwrap_or(&membership.record.coordinator);
         (tls, coordinator.clone())
     };
@@ -229,10 +236,20 @@ async fn keep(shared: Arc<Shared>) {
     }
 }
 
-fn save(shared: &Shared, all: bool) {
-    shared.queue().save(all, |monitor| shared.schedule().slot_of(monitor));
+/// What a shutdown leaves behind for the next start.
+fn leave(shared: &Shared) {
+    shared.queue().save(true, |monitor| shared.schedule().slot_of(monitor));
     keep_schedule(shared);
-    write_status(shared);
+    let record = {
+        let record = &mut shared.membership().record;
+        record.coordinator_ms = shared.clock.coordinator_ms();
+        record.skew_ms = shared.clock.skew_ms();
+        record.clone()
+    };
+    if let Err(error) = shared.home.keep_record(&record) {
+        tracing::warn!(%error, "the coordinator's time is not kept");
+    }
+    status::remove(shared.home.folder());
 }
 
 fn keep_schedule(shared: &Shared) {

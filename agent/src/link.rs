@@ -97,15 +97,16 @@ async fn dial_one(
         if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     let failed = |error: std::io::Error| Failed::Reason(error.to_string());
     let socket = UdpSocket::bind(SocketAddr::new(source.unwrap_or(any), 0)).map_err(failed)?;
-    let endpoint = Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime))
-        .map_err(failed)?;
+    let endpoint =
+        Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime)).map_err(failed)?;
     let connecting = endpoint
         .connect_with(config, address, COORDINATOR_NAME)
         .map_err(|error| Failed::Reason(error.to_string()))?;
     match tokio::time::timeout(HANDSHAKE, connecting).await {
         Ok(Ok(connection)) => Ok(Link { connection, endpoint }),
-        Ok(Err(error)) => Err(close_reason(&error)
-            .map_or_else(|| Failed::Reason(error.to_string()), Failed::Refused)),
+        Ok(Err(error)) => {
+            Err(close_reason(&error).map_or_else(|| Failed::Reason(error.to_string()), Failed::Refused))
+        }
         Err(_) => Err(Failed::Reason("no answer".into())),
     }
 }

@@ -36,8 +36,6 @@ pub struct Batch {
     pub boot: BootId,
     /// The results.
     pub results: Vec<NumberedResult>,
-    /// Whether all of it was found in this boot and never left memory.
-    pub live: bool,
 }
 
 impl Queue {
@@ -150,14 +148,9 @@ impl Queue {
         }
     }
 
-    /// The next batch, oldest first; `None` when all is sent.
-    ///
-    /// # Errors
-    /// [`Error::File`] where the spool cannot be read.
-    pub fn next_batch(
-        &mut self,
-        slot_of: impl FnMut(MonitorId) -> Option<u32>,
-    ) -> Result<Option<Batch>, Error> {
+    /// The next batch, oldest first; `None` when all is sent. Results on disk that cannot be read are passed
+    /// over until the next connection.
+    pub fn next_batch(&mut self, slot_of: impl FnMut(MonitorId) -> Option<u32>) -> Option<Batch> {
         self.outbox.number(slot_of);
         if let Cursor::Memory(seq) = self.cursor
             && seq < self.outbox.first_seq()
@@ -169,7 +162,11 @@ impl Queue {
             };
         }
         while let Cursor::Disk(position, below) = self.cursor {
-            let Some(spooled) = self.spool.read(position, self.clocks())? else {
+            let spooled = self.spool.read(position, self.clocks()).unwrap_or_else(|error| {
+                tracing::error!(%error, "results on disk cannot be read");
+                None
+            });
+            let Some(spooled) = spooled else {
                 self.cursor = Cursor::Memory(self.outbox.first_seq());
                 break;
             };
@@ -180,27 +177,25 @@ impl Queue {
                 results.retain(|kept| kept.seq >= below && kept.seq < first);
             }
             if !results.is_empty() {
-                return Ok(Some(self.batch(spooled.boot, results, false)));
+                return Some(self.batch(spooled.boot, results));
             }
         }
         let Cursor::Memory(seq) = self.cursor else {
-            return Ok(None);
+            return None;
         };
         let results = self.outbox.batch(seq, self.clock.mono_ms());
-        let Some(last) = results.last() else {
-            return Ok(None);
-        };
+        let last = results.last()?;
         self.cursor = Cursor::Memory(last.seq + 1);
-        Ok(Some(self.batch(self.boot(), results, true)))
+        Some(self.batch(self.boot(), results))
     }
 
-    fn batch(&self, boot: BootId, results: Vec<Kept>, live: bool) -> Batch {
+    fn batch(&self, boot: BootId, results: Vec<Kept>) -> Batch {
         let now = self.clock.mono_ms();
         let numbered = results.into_iter().map(|kept| {
             let age_ms = now.saturating_sub(kept.ended_mono_ms).max(0).unsigned_abs();
             NumberedResult { seq: kept.seq, result: CheckResult { age_ms, ..kept.result } }
         });
-        Batch { boot, results: numbered.collect(), live }
+        Batch { boot, results: numbered.collect() }
     }
 
     fn save_until(&mut self, before_mono_ms: i64) {

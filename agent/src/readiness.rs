@@ -5,9 +5,13 @@ use parallax_protocol::result::OwnFault;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
+use tokio::time::Instant;
 
 /// How often the host is judged.
 const EVERY: Duration = Duration::from_secs(30);
+
+/// A resolver that answers nothing for this long is dead.
+const RESOLVER: Duration = Duration::from_secs(6);
 
 /// Fewer free descriptors than this are too few.
 const DESCRIPTORS: u64 = 64;
@@ -35,7 +39,7 @@ async fn judge(shared: &Shared) -> Vec<OwnFault> {
     let mut faults = Vec::new();
     if !has_route(shared.config.source) {
         faults.push(OwnFault::NoRoute);
-    } else if !shared.net.guard().resolver().is_alive().await {
+    } else if !shared.net.guard().resolver().is_alive(Instant::now() + RESOLVER).await {
         faults.push(OwnFault::ResolverDead);
     }
     if free_descriptors().is_some_and(|free| free < DESCRIPTORS) {

@@ -8,7 +8,7 @@ use crate::clock::Exchanges;
 use crate::home::life_of;
 use crate::link::{Link, close_reason};
 use crate::shared::{Shared, locked};
-use crate::wire::{Received, Reader, WireError, send};
+use crate::wire::{Reader, Received, WireError, send};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{Hello, ToAgent, ToCoordinator, Welcome};
@@ -27,6 +27,9 @@ const FLUSH: Duration = Duration::from_secs(3);
 
 /// Control frames that wait to be written.
 const WAITING: usize = 64;
+
+/// The types of checks that the probes of this build can do.
+const KINDS: [CheckKind; 2] = [CheckKind::Http, CheckKind::Tcp];
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -139,7 +142,7 @@ fn hello(shared: &Shared) -> Hello {
         earlier_boots,
         held: shared.schedule().held(),
         wall_ms: shared.clock.wall_ms(),
-        kinds: CheckKind::ALL.to_vec(),
+        kinds: KINDS.to_vec(),
         faults,
         certificate_ends_ms: ends.saturating_mul(1000),
     }

@@ -103,7 +103,8 @@ impl Spool {
     /// The boots held, oldest first, at most as many as a hello may name.
     pub fn boots(&self) -> Vec<BootId> {
         let mut boots = Vec::new();
-        for record in self.segments.iter().flat_map(|segment| &segment.records) {
+        let records = self.segments.iter().flat_map(|segment| &segment.records);
+        for record in records.filter(|record| !record.acked) {
             if !boots.contains(&record.boot) && boots.len() < Hello::MAX_EARLIER_BOOTS {
                 boots.push(record.boot);
             }

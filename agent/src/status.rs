@@ -109,6 +109,12 @@ pub(crate) fn write(folder: &Path, status: &Status) -> Result<(), Error> {
     std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path)).map_err(Error::file(&path))
 }
 
+/// An agent that has stopped has no state.
+pub(crate) fn remove(folder: &Path) {
+    // Where it cannot be removed, its age tells.
+    let _ = std::fs::remove_file(folder.join(FILE));
+}
+
 /// What is known of the agent in `folder`: its text, or JSON, and whether it runs and is connected.
 ///
 /// # Errors

@@ -32,7 +32,11 @@ pub(crate) enum Received<T> {
 ///
 /// # Errors
 /// [`WireError`].
-pub(crate) async fn send<T: Serialize>(stream: &mut SendStream, value: &T, limit: usize) -> Result<(), WireError> {
+pub(crate) async fn send<T: Serialize>(
+    stream: &mut SendStream,
+    value: &T,
+    limit: usize,
+) -> Result<(), WireError> {
     let frame = encode(value, limit)?;
     stream.write_all(&frame).await.map_err(|_| WireError::Stream)
 }

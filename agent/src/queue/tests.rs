@@ -29,7 +29,7 @@ fn push(queue: &mut Queue, count: usize) {
 
 fn drain(queue: &mut Queue) -> Vec<(u64, u64)> {
     let mut seen = Vec::new();
-    while let Some(batch) = queue.next_batch(no_slot).unwrap() {
+    while let Some(batch) = queue.next_batch(no_slot) {
         seen.extend(batch.results.iter().map(|numbered| (batch.boot.0, numbered.seq)));
     }
     seen
@@ -84,7 +84,7 @@ fn memory_overflows_to_disk_without_a_gap_even_behind_the_reader() {
     let mut queue = queue(folder.path(), 1);
     queue.memory_limit = 100;
     push(&mut queue, 10);
-    let first = queue.next_batch(no_slot).unwrap().unwrap();
+    let first = queue.next_batch(no_slot).unwrap();
     assert_eq!(first.results.len(), 10);
     push(&mut queue, 400);
     assert!(queue.waiting().0 <= 100);

@@ -4,7 +4,7 @@ use super::Stop;
 use crate::attempt::{DEADLINE, attempt};
 use crate::link::Link;
 use crate::shared::Shared;
-use crate::wire::{Received, Reader, WireError, send};
+use crate::wire::{Reader, Received, WireError, send};
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{CheckAnswer, CheckNow};
 use parallax_protocol::result::{CheckResult, Outcome, OwnFault, Report};

@@ -5,7 +5,7 @@ use crate::clock::{Exchange, Exchanges};
 use crate::home::{Membership, life_of};
 use crate::join::roots_of;
 use crate::shared::Shared;
-use crate::wire::{Received, Reader, send};
+use crate::wire::{Reader, Received, send};
 use parallax_certs::csr::AgentKey;
 use parallax_protocol::ProtocolError;
 use parallax_protocol::assignment::{ChangeParts, ScheduleChange};
@@ -130,10 +130,7 @@ pub(super) async fn write(
 }
 
 /// Compares the clocks, tells of own faults, and asks for a new certificate when it is time.
-pub(super) async fn ticks(
-    shared: &Shared,
-    to_coordinator: mpsc::Sender<ToCoordinator>,
-) -> Result<(), Stop> {
+pub(super) async fn ticks(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordinator>) -> Result<(), Stop> {
     let begun = Instant::now();
     let mut first = COMPARE_FIRST.into_iter().map(|after| begun + after);
     let mut next = first.next().unwrap_or(begun);

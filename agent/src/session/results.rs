@@ -50,14 +50,7 @@ pub(super) async fn send_all(
 fn next(shared: &Shared, book: u64) -> Result<Option<ResultBatch>, Stop> {
     let mut queue = shared.queue();
     let schedule = shared.schedule();
-    let batch = match queue.next_batch(|monitor| schedule.slot_of(monitor)) {
-        Ok(batch) => batch,
-        Err(error) => {
-            tracing::error!(%error, "results on disk cannot be read");
-            return Err(Stop::Gone);
-        }
-    };
-    let Some(batch) = batch else {
+    let Some(batch) = queue.next_batch(|monitor| schedule.slot_of(monitor)) else {
         return Ok(None);
     };
     let same_book = schedule.held().is_some_and(|held| held.book == book);
