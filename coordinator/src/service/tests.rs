@@ -124,9 +124,16 @@ fn each_time<T>() -> Once<'static, T> {
 #[tokio::test]
 async fn the_first_account_is_pro_and_later_ones_are_free() {
     let world = world().await;
-    let plans: Vec<Plan> =
-        world.service.accounts().await.unwrap().into_iter().map(|account| account.plan).collect();
-    assert_eq!(plans, [Plan::Pro, Plan::Free]);
+    let plans: BTreeMap<String, Plan> = world
+        .service
+        .accounts()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|account| (account.email, account.plan))
+        .collect();
+    assert_eq!(plans["owner@example.com"], Plan::Pro);
+    assert_eq!(plans["stranger@example.com"], Plan::Free);
     let taken = world.service.create_account("OWNER@example.com", None).await;
     assert_eq!(taken.unwrap_err().to_string(), "email is taken");
 }
@@ -145,10 +152,19 @@ async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
     let world = world().await;
     let text = world.key(Access::Read, None).await;
     let caller = world.service.authenticate(text.reveal()).unwrap();
-    // The note is written beside the request: the next commit comes after it.
-    world.make(&world.caller(Access::Write).await, "A").await.unwrap();
-    let noted = world.service.store().reader().key(caller.key.id).unwrap().unwrap().value;
-    assert_eq!(noted.last_used_at, Some(world.service.now()));
+    // The note is written beside the request.
+    let id = caller.key.id;
+    let noted = async || {
+        loop {
+            let key = world.service.store().reader().key(id).unwrap().unwrap().value;
+            if let Some(at) = key.last_used_at {
+                break at;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let at = tokio::time::timeout(std::time::Duration::from_secs(5), noted()).await.unwrap();
+    assert_eq!(at, world.service.now());
     world.service.revoke_key(caller.key.id).await.unwrap();
     assert_eq!(world.service.authenticate(text.reveal()).unwrap_err(), Error::Unauthenticated);
     let unknown = KeyText::new([9; 32]);
