@@ -17,6 +17,8 @@ pub(super) struct Client {
     pub(super) write: String,
     pub(super) read: String,
     pub(super) bound: String,
+    alien: String,
+    revoked: String,
 }
 
 /// An answer, taken apart.
@@ -34,8 +36,10 @@ impl Client {
         let write = reveal(world.key(Access::Write, None).await);
         let read = reveal(world.key(Access::Read, None).await);
         let bound = reveal(world.key(Access::Write, Some(&world.blog)).await);
+        let alien = reveal(world.stranger_key().await);
+        let revoked = reveal(world.revoked_key().await);
         let context = Arc::new(Context::new(world.service.clone()));
-        Self { world, context, table: table(), write, read, bound }
+        Self { world, context, table: Table::new(rows()), write, read, bound, alien, revoked }
     }
 
     pub(super) async fn send(
@@ -98,8 +102,9 @@ async fn every_route_answers_each_credential_as_it_must() {
     let nobody = "mon_0000000000000000000000000a";
     let foreign = client.world.foreign.id;
     let edit = json!({ "name": "New" });
-    // Method, path, body, then the status for: no key, a read key, a write key, a write key bound to another page.
-    let rows = [
+    // Method, path, body, then the status for: no good key, a read key, a write key, one bound to another page or of
+    // another account.
+    let table = [
         ("GET", "/api/v1/me".to_owned(), Value::Null, [401, 200, 200, 200]),
         ("GET", "/api/v1/pages".to_owned(), Value::Null, [401, 200, 200, 200]),
         ("GET", client.shop(""), Value::Null, [401, 200, 200, 404]),
@@ -124,10 +129,23 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("POST", "/api/v1/me".to_owned(), Value::Null, [401, 405, 405, 405]),
         ("PUT", client.shop("/checkpoints"), Value::Null, [401, 405, 405, 405]),
         ("GET", "/nothing".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("GET", "/".to_owned(), Value::Null, [200, 200, 200, 200]),
+        ("GET", "/p/shop".to_owned(), Value::Null, [200, 200, 200, 200]),
+        ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404]),
     ];
-    for (method, path, body, expected) in rows {
-        let keys = ["plx_wrong", &client.read, &client.bound, &client.write];
-        for (key, at) in keys.into_iter().zip([0, 1, 3, 2]) {
+    let mut unseen: Vec<(&str, Method)> = rows()
+        .into_iter()
+        .flat_map(|(path, it)| it.into_iter().map(move |(method, _)| (path, method)))
+        .collect();
+    for (method, path, body, expected) in table {
+        unseen.retain(|(pattern, its)| its.as_str() != method || !is_of(pattern, &path));
+        let keys =
+            ["plx_wrong", "", &client.revoked, &client.read, &client.bound, &client.alien, &client.write];
+        for (key, at) in keys.into_iter().zip([0, 0, 0, 1, 3, 3, 2]) {
+            // The stranger's own page is not foreign to the stranger.
+            if key == client.alien && path.contains(&foreign.to_string()) {
+                continue;
+            }
             let answered = client.call(key, method, &path, body.clone()).await;
             assert_eq!(answered.status, expected[at], "{method} {path} {at}: {answered:?}");
             let expected = match answered.status {
@@ -140,6 +158,14 @@ async fn every_route_answers_each_credential_as_it_must() {
             assert_eq!(code(&answered), expected, "{method} {path}");
         }
     }
+    assert_eq!(unseen, [], "every route has a row in this table");
+}
+
+/// Whether a path is one of the pattern's.
+fn is_of(pattern: &str, path: &str) -> bool {
+    let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
+    pattern.len() == path.len()
+        && pattern.iter().zip(path).all(|(wanted, part)| wanted.starts_with('{') || *wanted == part)
 }
 
 #[tokio::test]

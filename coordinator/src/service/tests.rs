@@ -83,6 +83,21 @@ impl World {
         self.service.create_key(new).await.unwrap().1
     }
 
+    /// A write key of another account.
+    pub(crate) async fn stranger_key(&self) -> KeyText {
+        let account = self.foreign.account;
+        let new = NewKey { account, name: "Stranger".to_owned(), access: Access::Write, page: None };
+        self.service.create_key(new).await.unwrap().1
+    }
+
+    /// A write key of the owner that is good no more.
+    pub(crate) async fn revoked_key(&self) -> KeyText {
+        let text = self.key(Access::Write, None).await;
+        let id = self.service.authenticate(text.reveal()).unwrap().key.id;
+        self.service.revoke_key(id).await.unwrap();
+        text
+    }
+
     async fn caller(&self, access: Access) -> Caller {
         let key = self.key(access, None).await;
         self.service.authenticate(key.reveal()).unwrap()

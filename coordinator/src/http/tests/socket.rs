@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::Client;
-use crate::http::server::serve;
+use crate::http::server::{Limits, serve_within};
 
 struct Server {
     address: std::net::SocketAddr,
@@ -18,11 +18,15 @@ struct Server {
 }
 
 async fn server(client: &Client) -> Server {
+    server_within(Limits::default(), client).await
+}
+
+async fn server_within(limits: Limits, client: &Client) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
     let context = Arc::clone(&client.context);
-    let served = tokio::spawn(serve(listener, context, async {
+    let served = tokio::spawn(serve_within(limits, listener, context, async {
         let _ = stopped.await;
     }));
     Server { address, stop, served }
@@ -104,6 +108,34 @@ async fn a_head_that_is_too_large_is_refused() {
     let more: String = (0..70).map(|n| format!("X-{n}: y\r\n")).collect();
     let answer = exchange(&server, &head("GET /api/v1/me", &client.write, &more)).await;
     assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+}
+
+#[tokio::test]
+async fn whoever_does_not_finish_a_head_is_let_go() {
+    let client = Client::new().await;
+    let limits = Limits { head: Duration::from_millis(100), ..Limits::default() };
+    let server = server_within(limits, &client).await;
+    for sent in ["", "G", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\nHost: x\r\n"] {
+        let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&server, sent.as_bytes())).await;
+        assert!(!answer.unwrap().contains(" 200 "), "{sent:?}");
+    }
+}
+
+#[tokio::test]
+async fn connections_above_the_limit_wait_for_a_place() {
+    let client = Client::new().await;
+    let server = server_within(Limits { connections: 1, ..Limits::default() }, &client).await;
+    let mut first = TcpStream::connect(server.address).await.unwrap();
+    first.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut line = [0; 12];
+    first.read_exact(&mut line).await.unwrap();
+    let second = exchange(&server, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    tokio::pin!(second);
+    // The place is free only once the first is gone.
+    assert!(tokio::time::timeout(Duration::from_millis(100), &mut second).await.is_err());
+    drop(first);
+    let answer = tokio::time::timeout(Duration::from_secs(5), second).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
 }
 
 #[tokio::test]
