@@ -1,6 +1,7 @@
 //! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
 
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
@@ -12,7 +13,7 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
 use crate::clock::Clock;
-use crate::mesh::{Members, Newcomer, RecordsFault};
+use crate::mesh::{AgentView, Members, Newcomer, RecordsFault};
 use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
 
 /// How often a change is decided again because another came first.
@@ -25,7 +26,7 @@ const LONGEST_LIFE: i64 = 30 * DAY;
 const LABEL: usize = 60;
 
 /// Why an operator's wish is not fulfilled.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 pub enum MemberError {
     /// A field breaks a rule.
     #[error("{field} {rule}")]
@@ -41,6 +42,9 @@ pub enum MemberError {
     /// Several agents go by that name.
     #[error("several agents go by {0:?}: give the id")]
     Ambiguous(String),
+    /// The host gave no random bytes for a secret.
+    #[error(transparent)]
+    Token(#[from] parallax_certs::Error),
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -68,12 +72,42 @@ pub struct Roll {
     authority: [u8; 32],
     /// Told when records changed in a way that live connections must follow.
     changed: Arc<tokio::sync::Notify>,
+    mesh: Arc<OnceLock<Connected>>,
+}
+
+/// The live side of the mesh, where one runs.
+struct Connected(Box<dyn Fn() -> Vec<AgentView> + Send + Sync>);
+
+impl fmt::Debug for Connected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connected")
+    }
 }
 
 impl Roll {
     /// The records in that store, with tokens for that authority.
     pub fn new(store: Store, clock: Clock, authority: [u8; 32]) -> Self {
-        Self { store, clock, authority, changed: Arc::default() }
+        Self { store, clock, authority, changed: Arc::default(), mesh: Arc::default() }
+    }
+
+    /// Joins the records to a running mesh, once.
+    pub fn join_mesh(&self, agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static) {
+        // A second mesh over the same records would be a fault of who builds; the first stays.
+        let _ = self.mesh.set(Connected(Box::new(agents)));
+    }
+
+    /// The agents as the mesh sees them now; none where no mesh runs.
+    pub fn connected(&self) -> Vec<AgentView> {
+        self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.0)())
+    }
+
+    /// Every invitation, oldest first, used and expired ones too.
+    ///
+    /// # Errors
+    /// Where the store can't be read.
+    pub async fn invitations(&self) -> Result<Vec<Invitation>, StoreError> {
+        let found = self.store.read(|read| read.invitations()).await?;
+        Ok(found.into_iter().map(|invitation| invitation.value).collect())
     }
 
     /// Resolves each time records changed in a way that live connections must follow.
@@ -93,7 +127,7 @@ impl Roll {
         }
         let now = self.clock.now();
         let id = InvitationId::new(now, rand::random());
-        let token = Token::generate(TokenId(id.to_u128()), self.authority);
+        let token = Token::generate(TokenId(id.to_u128()), self.authority)?;
         let invitation = Invitation {
             id,
             secret_hash: token.secret.hash().0,
@@ -181,7 +215,8 @@ impl Roll {
         let network_no = if let Some(number) = network_no {
             number
         } else {
-            let number = u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
+            let number =
+                u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
             batch.expect(Expect::Networks(networks.len()));
             batch.write(Op::PutNetwork(invitation.network.clone(), NetworkNo(number)));
             NetworkNo(number)
@@ -248,7 +283,11 @@ impl Members for Roll {
         .boxed()
     }
 
-    fn enrol(&self, id: InvitationId, newcomer: Newcomer) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+    fn enrol(
+        &self,
+        id: InvitationId,
+        newcomer: Newcomer,
+    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
         async move {
             for _ in 0..TRIES {
                 match self.try_enrol(id, &newcomer).await {
@@ -282,10 +321,13 @@ pub fn is_open(invitation: &Invitation, now: Timestamp) -> bool {
 fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
     let text = text.trim();
     let fits = (1..=LABEL).contains(&text.chars().count()) && !text.chars().any(char::is_control);
-    if fits { Ok(text.to_owned()) } else { Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" }) }
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" })
+    }
 }
 
 fn fault(error: StoreError) -> RecordsFault {
     RecordsFault(error.to_string())
 }
-

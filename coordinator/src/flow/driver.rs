@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_core::event::{Answer, Event, What};
+use parallax_core::event::{Event, What};
 use parallax_core::place::{Mesh, Place, PlaceNo};
 use parallax_core::quarantine::{Quarantine, Word};
 use parallax_core::time::Timestamp;
@@ -18,8 +18,8 @@ use crate::history::History;
 use crate::storage::{Op, Store, StoreError};
 
 use super::commit::{self, Underway};
-use super::notices::{self, Notice};
 use super::machines::{Cx, Harvest, Machines, tells_of_place};
+use super::notices::{self, Notice};
 use super::warmup::{self, ALIVE, Judging};
 use super::{Arrival, Query, Question, Schedules};
 
@@ -209,7 +209,12 @@ impl Driver {
         self.harvest.judged = self.harvest.events.len();
     }
 
-    fn hear_shadow(&mut self, slot: u32, seen: &parallax_core::observation::Observation, channels: &Channels) {
+    fn hear_shadow(
+        &mut self,
+        slot: u32,
+        seen: &parallax_core::observation::Observation,
+        channels: &Channels,
+    ) {
         if let Some(agrees) = self.machines.agrees(slot, seen, &self.mesh) {
             let word = if agrees { Word::Agreed } else { Word::Disputed };
             self.hear_of_place(seen.place, word, u64::from(slot), channels);
@@ -229,10 +234,11 @@ impl Driver {
 
     /// The mesh that machines judge by: who is there, less those in quarantine.
     fn lay_quarantine(&mut self) {
-        let places = self.roster.places().iter().map(|place| Place {
-            quarantined: self.quarantine.is_quarantined(place.no),
-            ..*place
-        });
+        let places = self
+            .roster
+            .places()
+            .iter()
+            .map(|place| Place { quarantined: self.quarantine.is_quarantined(place.no), ..*place });
         let mesh = Mesh::new(places);
         let told = notices::notices(&mesh, self.judging.confirmation);
         notices::tell(&self.told, &told);
@@ -278,7 +284,8 @@ impl Driver {
     /// Notes that the coordinator runs, so that the next start knows how long it was away.
     fn note_alive(&mut self) {
         let now = self.clock.now();
-        if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none() {
+        if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
+        {
             self.alive_noted = now;
             self.extra.push(Op::SetCursor(ALIVE.to_owned(), now.as_millis().unsigned_abs()));
         }
@@ -295,9 +302,10 @@ impl Driver {
     }
 
     fn commit(&mut self) {
-        let nothing =
-            self.durable.is_empty() && self.extra.is_empty() && self.harvest.changed.is_empty();
-        if self.underway.is_some() || (nothing && self.harvest.readings.is_empty() && self.harvest.events.is_empty()) {
+        let nothing = self.durable.is_empty() && self.extra.is_empty() && self.harvest.changed.is_empty();
+        if self.underway.is_some()
+            || (nothing && self.harvest.readings.is_empty() && self.harvest.events.is_empty())
+        {
             return;
         }
         let harvest = std::mem::take(&mut self.harvest);
@@ -329,7 +337,10 @@ impl Driver {
             let entries = self.store.read(move |read| read.readings_after(seq, 256)).await?;
             let Some(last) = entries.last() else { return Ok(()) };
             seq = last.seq;
-            entries.iter().flat_map(|entry| &entry.readings).for_each(|reading| self.machines.replay(reading));
+            entries
+                .iter()
+                .flat_map(|entry| &entry.readings)
+                .for_each(|reading| self.machines.replay(reading));
         }
     }
 

@@ -134,6 +134,8 @@ impl Hub {
             }
             state.live.remove(&place);
         }
+        let State { roster, memories, .. } = &mut *state;
+        memories.retain(|id, _| roster.agent(*id).is_some());
         self.publish(&state);
     }
 

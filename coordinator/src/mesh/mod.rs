@@ -272,6 +272,12 @@ impl MeshHandle {
         self.hub.view()
     }
 
+    /// The same as [`MeshHandle::agents`], for those who outlive the handle.
+    pub fn viewer(&self) -> impl Fn() -> Vec<AgentView> + Send + Sync + 'static {
+        let hub = Arc::clone(&self.hub);
+        move || hub.view()
+    }
+
     /// What has been counted.
     pub fn counters(&self) -> &Arc<Counters> {
         &self.hub.counters
