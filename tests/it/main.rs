@@ -2,3 +2,18 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 mod tidy;
+mod world;
+
+/// A test that plays a scenario (an async function of a `World`) inside network namespaces.
+macro_rules! in_a_world {
+    ($name:ident, $scenario:path) => {
+        #[test]
+        fn $name() {
+            // The test's full name, by which the inner run finds it again: without the binary's own name.
+            let path = concat!(module_path!(), "::", stringify!($name));
+            let (_, test) = path.split_once("::").expect("a module lies in the binary");
+            parallax_tests::netns::run(test, $scenario);
+        }
+    };
+}
+use in_a_world;
