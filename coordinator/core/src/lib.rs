@@ -8,7 +8,9 @@
 pub mod account;
 pub mod assign;
 pub mod check;
+pub mod confirm;
 pub mod event;
+pub mod heartbeat;
 pub mod id;
 pub mod key;
 pub mod machine;
@@ -18,4 +20,7 @@ pub mod observation;
 pub mod page;
 pub mod place;
 pub mod plan;
+pub mod slowness;
 pub mod time;
+pub mod verdict;
+pub mod watch;

@@ -1,0 +1,343 @@
+//! A batch: what is written together, and what must still be true for it to be written at all.
+
+use std::fmt;
+
+use parallax_core::account::Account;
+use parallax_core::event::Event;
+use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::key::Key;
+use parallax_core::machine::State;
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::Reading;
+use parallax_core::page::Page;
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::time::Timestamp;
+
+use super::{Result, StoreError};
+
+/// The longest name (slug, reader, network label, idempotency name) in bytes.
+pub const MAX_NAME: usize = 256;
+/// The most readings in one batch.
+pub const MAX_READINGS: usize = 65_536;
+/// The most operations, expectations or events in one batch.
+pub const MAX_PARTS: usize = 65_536;
+/// The longest opaque value (block, roll-up, checkpoint, remembered answer) in bytes.
+pub const MAX_BYTES: usize = 16 << 20;
+
+/// How many expired answers one [`Op::ForgetExpired`] drops at most.
+pub const FORGET_AT_ONCE: usize = 256;
+/// How many entries one [`Op::TrimReadings`] drops at most.
+pub const TRIM_AT_ONCE: usize = 16_384;
+
+/// Writes that become durable together, or not at all.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// What must be true just before, judged on the store as it is without this batch.
+    pub expect: Vec<Expect>,
+    /// Writes, in their order.
+    pub ops: Vec<Op>,
+    /// Events: each gets the next sequence number, in their order, after the writes.
+    pub events: Vec<Event>,
+    /// Readings: one entry of the readings journal, where there are any.
+    pub readings: Vec<Reading>,
+}
+
+impl Batch {
+    /// A batch of nothing.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds what must still be true.
+    pub fn expect(&mut self, expect: Expect) -> &mut Self {
+        self.expect.push(expect);
+        self
+    }
+
+    /// Adds a write: an [`Op`], or an account, page, monitor, key, agent or invitation to be put.
+    pub fn write(&mut self, op: impl Into<Op>) -> &mut Self {
+        self.ops.push(op.into());
+        self
+    }
+
+    /// Adds an event.
+    pub fn event(&mut self, event: Event) -> &mut Self {
+        self.events.push(event);
+        self
+    }
+
+    /// Whether it writes nothing.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty() && self.events.is_empty() && self.readings.is_empty()
+    }
+
+    /// Refuses what no engine would take: [`StoreError::TooLarge`] names the part.
+    pub(super) fn check_size(&self) -> Result<()> {
+        let within = |fits: bool, what| if fits { Ok(()) } else { Err(StoreError::TooLarge(what)) };
+        within(self.readings.len() <= MAX_READINGS, "a batch's readings")?;
+        within(self.ops.len().max(self.expect.len()).max(self.events.len()) <= MAX_PARTS, "a batch")?;
+        for op in &self.ops {
+            let (name, bytes) = op.sizes();
+            within(name <= MAX_NAME, "a name")?;
+            within(bytes <= MAX_BYTES, "a value")?;
+        }
+        self.expect.iter().try_for_each(|expect| within(expect.name_len() <= MAX_NAME, "a name"))
+    }
+}
+
+/// What came of a committed batch.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Committed {
+    /// Number of the commit: the revision of every record that it wrote.
+    pub revision: u64,
+    /// Sequence number of the newest event after it: that of its own last event, where it has any.
+    pub last_event: u64,
+    /// Sequence number of its entry of the readings journal, where it has readings.
+    pub readings: Option<u64>,
+}
+
+/// What a record must be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Is {
+    /// Not there.
+    Absent,
+    /// There, at whatever revision.
+    Present,
+    /// There, at that revision.
+    At(u64),
+}
+
+impl Is {
+    /// Whether a record of that revision (none: not there) is so.
+    pub(super) fn holds(self, revision: Option<u64>) -> bool {
+        match self {
+            Self::Absent => revision.is_none(),
+            Self::Present => revision.is_some(),
+            Self::At(wanted) => revision == Some(wanted),
+        }
+    }
+}
+
+/// What must still be true for a batch to be written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Expect {
+    /// The account is so.
+    Account(AccountId, Is),
+    /// The page is so.
+    Page(PageId, Is),
+    /// The monitor is so.
+    Monitor(MonitorId, Is),
+    /// The API key is so.
+    Key(KeyId, Is),
+    /// The agent is so.
+    Agent(AgentId, Is),
+    /// The invitation is so.
+    Invitation(InvitationId, Is),
+    /// What is remembered under the idempotency name is so.
+    Remembered(String, Is),
+    /// No page but this one has the slug. Every put of a page expects this without being told.
+    SlugFree(String, PageId),
+    /// The invitation is there and has made no agent.
+    InvitationUnused(InvitationId),
+    /// The account's pages have fewer monitors than so many, those of type component not counted.
+    MonitorsBelow(AccountId, u32),
+    /// The page has no monitor.
+    NoMonitors(PageId),
+    /// The next monitor's dense number is this one.
+    NextSlot(u32),
+    /// The next agent's dense number is this one.
+    NextPlace(PlaceNo),
+    /// So many networks have a number.
+    Networks(usize),
+    /// The reader's cursor stands there.
+    Cursor(String, u64),
+}
+
+impl fmt::Display for Expect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{self:?}")
+    }
+}
+
+impl Expect {
+    fn name_len(&self) -> usize {
+        match self {
+            Self::Remembered(name, _) | Self::SlugFree(name, _) | Self::Cursor(name, _) => name.len(),
+            Self::Account(..)
+            | Self::Page(..)
+            | Self::Monitor(..)
+            | Self::Key(..)
+            | Self::Agent(..)
+            | Self::Invitation(..)
+            | Self::InvitationUnused(_)
+            | Self::MonitorsBelow(..)
+            | Self::NoMonitors(_)
+            | Self::NextSlot(_)
+            | Self::NextPlace(_)
+            | Self::Networks(_) => 0,
+        }
+    }
+}
+
+/// One write. A delete of what is not there does nothing.
+///
+/// Machine states, blocks and roll-ups belong to their monitor: where it is not in the store they are let go without
+/// a word, so that what was under way when it was deleted leaves nothing behind.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Op {
+    /// Keeps an account.
+    PutAccount(Box<Account>),
+    /// Takes an account out; its pages and keys stay.
+    DeleteAccount(AccountId),
+    /// Keeps a page, and its slug with it.
+    PutPage(Box<Page>),
+    /// Takes a page out, and its slug; its monitors stay (see [`Expect::NoMonitors`]).
+    DeletePage(PageId),
+    /// Keeps a monitor.
+    PutMonitor(Box<Monitor>),
+    /// Takes a monitor out, with its machine state and history. Its events stay in the journal.
+    DeleteMonitor(MonitorId),
+    /// Keeps an API key.
+    PutKey(Box<Key>),
+    /// Takes an API key out.
+    DeleteKey(KeyId),
+    /// Keeps an agent.
+    PutAgent(Box<Agent>),
+    /// Takes an agent out.
+    DeleteAgent(AgentId),
+    /// Keeps an invitation.
+    PutInvitation(Box<Invitation>),
+    /// Takes an invitation out.
+    DeleteInvitation(InvitationId),
+    /// Keeps what a monitor's machine must remember.
+    PutMachine(MonitorId, Box<State>),
+    /// Moves a reader's cursor.
+    SetCursor(String, u64),
+    /// Keeps a block.
+    PutBlock(Block),
+    /// Takes a block out.
+    DeleteBlock(MonitorId, Region, i64),
+    /// Keeps an hour roll-up; `at` is the hour since the epoch.
+    PutHour(Rollup),
+    /// Takes an hour roll-up out.
+    DeleteHour(MonitorId, i64),
+    /// Keeps a day roll-up; `at` is the day as its writer counts it.
+    PutDay(Rollup),
+    /// Takes a day roll-up out.
+    DeleteDay(MonitorId, i64),
+    /// Keeps a checkpoint in place of the one of the same part.
+    PutCheckpoint(Checkpoint),
+    /// Takes a checkpoint out.
+    DeleteCheckpoint(u32),
+    /// Drops entries of the readings journal up to and with that sequence number, oldest first, at most
+    /// [`TRIM_AT_ONCE`] of them.
+    TrimReadings(u64),
+    /// Sets the next monitor's dense number.
+    SetNextSlot(u32),
+    /// Sets the next agent's dense number.
+    SetNextPlace(PlaceNo),
+    /// Gives a network label its number.
+    PutNetwork(String, NetworkNo),
+    /// Remembers an answer under an idempotency name.
+    Remember(String, Remembered),
+    /// Forgets answers that expired at or before then, at most [`FORGET_AT_ONCE`] of them, oldest first.
+    ForgetExpired(Timestamp),
+}
+
+impl Op {
+    /// Bytes of its name and of its opaque value.
+    fn sizes(&self) -> (usize, usize) {
+        match self {
+            Self::PutPage(page) => (page.slug.len(), 0),
+            Self::SetCursor(name, _) | Self::PutNetwork(name, _) => (name.len(), 0),
+            Self::Remember(name, remembered) => (name.len(), remembered.answer.len()),
+            Self::PutBlock(block) => (0, block.bytes.len()),
+            Self::PutHour(rollup) | Self::PutDay(rollup) => (0, rollup.bytes.len()),
+            Self::PutCheckpoint(checkpoint) => (0, checkpoint.bytes.len()),
+            Self::PutAccount(_)
+            | Self::DeleteAccount(_)
+            | Self::DeletePage(_)
+            | Self::PutMonitor(_)
+            | Self::DeleteMonitor(_)
+            | Self::PutKey(_)
+            | Self::DeleteKey(_)
+            | Self::PutAgent(_)
+            | Self::DeleteAgent(_)
+            | Self::PutInvitation(_)
+            | Self::DeleteInvitation(_)
+            | Self::PutMachine(..)
+            | Self::DeleteBlock(..)
+            | Self::DeleteHour(..)
+            | Self::DeleteDay(..)
+            | Self::DeleteCheckpoint(_)
+            | Self::TrimReadings(_)
+            | Self::SetNextSlot(_)
+            | Self::SetNextPlace(_)
+            | Self::ForgetExpired(_) => (0, 0),
+        }
+    }
+}
+
+macro_rules! puts {
+    ($($value:ident => $op:ident),*) => {$(
+        impl From<$value> for Op {
+            fn from(value: $value) -> Self {
+                Self::$op(Box::new(value))
+            }
+        }
+    )*};
+}
+
+puts! {
+    Account => PutAccount, Page => PutPage, Monitor => PutMonitor, Key => PutKey, Agent => PutAgent,
+    Invitation => PutInvitation
+}
+
+/// The sealed readings of one monitor, region and hour, packed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Block {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// Its dense number.
+    pub slot: u32,
+    /// The region.
+    pub region: Region,
+    /// The hour since the epoch.
+    pub hour: i64,
+    /// The packed readings.
+    pub bytes: Vec<u8>,
+}
+
+/// A roll-up of one monitor's hour or day, packed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rollup {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// The hour or day.
+    pub at: i64,
+    /// The packed figures.
+    pub bytes: Vec<u8>,
+}
+
+/// Open tails as they were at one moment, so that a start need not replay the whole journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Checkpoint {
+    /// Which part of the tails: the writer may cut them as it likes.
+    pub part: u32,
+    /// Sequence number of the last entry of the readings journal that is in it.
+    pub through: u64,
+    /// The packed tails.
+    pub bytes: Vec<u8>,
+}
+
+/// An answer that is given again to a request that is sent again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Remembered {
+    /// SHA-256 of the request, to tell a repetition from another request under the same name.
+    pub fingerprint: [u8; 32],
+    /// The answer, packed by its writer.
+    pub answer: Vec<u8>,
+    /// Until when it is remembered.
+    pub expires_at: Timestamp,
+}

@@ -1,0 +1,1 @@
+//! The rules that every engine keeps, run on each.

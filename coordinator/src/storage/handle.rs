@@ -1,0 +1,176 @@
+//! The async face of the store: one writer thread that groups batches, and questions off the runtime.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::thread;
+
+use tokio::sync::{mpsc, oneshot, watch};
+
+use super::memory::Memory;
+use super::{Batch, Committed, Read, Result, StoreError, Write};
+
+/// How many batches wait for the writer before their senders have to.
+pub const QUEUE_DEPTH: usize = 1024;
+/// How many batches share one flush at most. The writer takes what has gathered while the last flush ran (a few
+/// milliseconds at most), and never waits for more.
+pub const GROUP: usize = 256;
+
+/// The store. Cheap to clone; the writer ends with [`Store::close`] or with the last clone.
+#[derive(Debug, Clone)]
+pub struct Store {
+    queue: mpsc::Sender<Job>,
+    reader: Arc<dyn Read>,
+    events: watch::Receiver<u64>,
+}
+
+#[derive(Debug)]
+enum Job {
+    Commit(Batch, oneshot::Sender<Result<Committed>>),
+    Close(oneshot::Sender<()>),
+}
+
+impl Store {
+    /// Starts the writer's thread over an engine's two sides. Fails where the engine can't say what its newest event
+    /// is, or the host gives no thread.
+    pub fn start(reader: Arc<dyn Read>, writer: Box<dyn Write>) -> Result<Self> {
+        let (queue, jobs) = mpsc::channel(QUEUE_DEPTH);
+        let (seen, events) = watch::channel(reader.last_event()?);
+        thread::Builder::new()
+            .name("store-writer".to_owned())
+            .spawn(move || Writer { engine: writer, jobs, seen, untidy: true }.run())
+            .map_err(|error| StoreError::Io(error.to_string()))?;
+        Ok(Self { queue, reader, events })
+    }
+
+    /// A store in memory, for tests.
+    pub fn in_memory() -> Result<Self> {
+        let memory = Memory::new();
+        Self::start(Arc::new(memory.clone()), Box::new(memory))
+    }
+
+    /// Commits a batch. It is durable when this returns; an error other than [`StoreError::Io`],
+    /// [`StoreError::Damaged`] and [`StoreError::Closed`] says that nothing of it was written. The batch is
+    /// committed even where the future is dropped after it was queued. Waits while [`QUEUE_DEPTH`] batches do.
+    pub async fn commit(&self, batch: Batch) -> Result<Committed> {
+        self.send(batch).await?.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Queues a batch and gives the receiver of what comes of it, so that a sender of many keeps their order
+    /// without waiting for each.
+    pub async fn send(&self, batch: Batch) -> Result<oneshot::Receiver<Result<Committed>>> {
+        let (answer, committed) = oneshot::channel();
+        self.queue.send(Job::Commit(batch, answer)).await.map_err(|_| StoreError::Closed)?;
+        Ok(committed)
+    }
+
+    /// The questions, for those that are cheap enough to be asked from async code (see [`Read`]).
+    pub fn reader(&self) -> &Arc<dyn Read> {
+        &self.reader
+    }
+
+    /// Asks questions on a thread that may block.
+    pub async fn read<T, F>(&self, ask: F) -> Result<T>
+    where
+        T: Send + 'static,
+        F: FnOnce(&dyn Read) -> Result<T> + Send + 'static,
+    {
+        let reader = Arc::clone(&self.reader);
+        let asked = tokio::task::spawn_blocking(move || ask(reader.as_ref())).await;
+        asked.map_err(|error| StoreError::Io(error.to_string()))?
+    }
+
+    /// The sequence number of the newest committed event: changes when there is something new to read.
+    pub fn events_seen(&self) -> watch::Receiver<u64> {
+        self.events.clone()
+    }
+
+    /// Commits what is queued, then ends the writer. Whoever comes later is told [`StoreError::Closed`]; questions
+    /// are still answered.
+    pub async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.queue.send(Job::Close(done)).await.is_ok() {
+            // An error says that the writer is gone already.
+            let _ = closed.await;
+        }
+    }
+}
+
+#[derive(Debug)]
+struct Writer {
+    engine: Box<dyn Write>,
+    jobs: mpsc::Receiver<Job>,
+    seen: watch::Sender<u64>,
+    untidy: bool,
+}
+
+impl Writer {
+    fn run(mut self) {
+        let mut closing = Vec::new();
+        while let Some(first) = self.next() {
+            let mut group = Vec::new();
+            let mut answers = Vec::new();
+            let mut job = Some(first);
+            while let Some(taken) = job.take() {
+                match taken {
+                    Job::Commit(batch, answer) => {
+                        group.push(batch);
+                        answers.push(answer);
+                    }
+                    Job::Close(done) => {
+                        self.jobs.close();
+                        closing.push(done);
+                    }
+                }
+                if group.len() < GROUP {
+                    job = self.jobs.try_recv().ok();
+                }
+            }
+            self.commit(&group, answers);
+        }
+        // The engine is let go first, so that whoever waited may open the store again.
+        drop(self.engine);
+        for done in closing {
+            // Whoever does not wait any more need not be told.
+            let _ = done.send(());
+        }
+    }
+
+    /// The next job; none once the store is closed and the queue empty. While nothing is queued the engine tidies.
+    fn next(&mut self) -> Option<Job> {
+        while self.untidy {
+            match self.jobs.try_recv() {
+                Ok(job) => return Some(job),
+                Err(mpsc::error::TryRecvError::Disconnected) => return None,
+                Err(mpsc::error::TryRecvError::Empty) => {
+                    // What can't be tidied now is tried again after the next commit.
+                    self.untidy = guarded(|| self.engine.tidy()).unwrap_or(false);
+                }
+            }
+        }
+        self.jobs.blocking_recv()
+    }
+
+    fn commit(&mut self, group: &[Batch], answers: Vec<oneshot::Sender<Result<Committed>>>) {
+        if group.is_empty() {
+            return;
+        }
+        self.untidy = true;
+        let results = guarded(|| Ok(self.engine.commit(group)))
+            .unwrap_or_else(|error| group.iter().map(|_| Err(error.clone())).collect());
+        let newest = results.iter().flatten().map(|committed| committed.last_event).max();
+        if let Some(newest) = newest {
+            self.seen.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
+        }
+        for (answer, result) in answers.into_iter().zip(results) {
+            // Whoever does not wait any more need not be told.
+            let _ = answer.send(result);
+        }
+    }
+}
+
+/// Runs an engine's work; a panic in it is damage, and the writer lives on to say so.
+fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(StoreError::Damaged("the engine stopped in the middle of its work".to_owned()))
+    })
+}

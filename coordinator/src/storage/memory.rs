@@ -1,0 +1,373 @@
+//! The engine for tests: ordered maps of the domain's things behind one lock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use parallax_core::account::Account;
+use parallax_core::check::CheckKind;
+use parallax_core::event::Event;
+use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::key::Key;
+use parallax_core::machine::State;
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::Reading;
+use parallax_core::page::Page;
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+
+use super::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
+use super::{
+    Batch, Block, Checkpoint, Committed, Entry, Expect, Footprint, Is, Op, Read, Recorded, Remembered,
+    Result, Rollup, StoreError, Versioned, Write,
+};
+
+/// A store that is gone with its last clone.
+#[derive(Debug, Clone, Default)]
+pub struct Memory(Arc<RwLock<Kept>>);
+
+type Records<K, T> = BTreeMap<K, Versioned<T>>;
+
+#[derive(Debug, Default)]
+struct Kept {
+    revision: u64,
+    accounts: Records<AccountId, Account>,
+    pages: Records<PageId, Page>,
+    slugs: BTreeMap<String, PageId>,
+    monitors: Records<MonitorId, Monitor>,
+    keys: Records<KeyId, Key>,
+    agents: Records<AgentId, Agent>,
+    invitations: Records<InvitationId, Invitation>,
+    remembered: Records<String, Remembered>,
+    machines: BTreeMap<MonitorId, State>,
+    events: BTreeMap<u64, Event>,
+    events_of: BTreeMap<MonitorId, BTreeSet<u64>>,
+    cursors: BTreeMap<String, u64>,
+    readings: BTreeMap<u64, Vec<Reading>>,
+    last_reading: u64,
+    blocks: BTreeMap<(MonitorId, Region, i64), Block>,
+    hours: BTreeMap<(MonitorId, i64), Rollup>,
+    days: BTreeMap<(MonitorId, i64), Rollup>,
+    checkpoints: BTreeMap<u32, Checkpoint>,
+    next_slot: u32,
+    next_place: u16,
+    networks: BTreeMap<String, NetworkNo>,
+}
+
+impl Memory {
+    /// An empty store.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn read(&self) -> RwLockReadGuard<'_, Kept> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self) -> RwLockWriteGuard<'_, Kept> {
+        self.0.write().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Write for Memory {
+    fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+        let mut kept = self.write();
+        group.iter().map(|batch| kept.commit(batch)).collect()
+    }
+
+    fn tidy(&mut self) -> Result<bool> {
+        Ok(false)
+    }
+}
+
+impl Kept {
+    fn commit(&mut self, batch: &Batch) -> Result<Committed> {
+        batch.check_size()?;
+        let slugs = batch.ops.iter().filter_map(|op| match op {
+            Op::PutPage(page) => Some(Expect::SlugFree(page.slug.clone(), page.id)),
+            _ => None,
+        });
+        match batch.expect.iter().cloned().chain(slugs).find(|expect| !self.holds(expect)) {
+            Some(broken) => return Err(StoreError::Conflict(broken)),
+            None => self.revision += 1,
+        }
+        batch.ops.iter().for_each(|op| self.apply(op));
+        for event in &batch.events {
+            let seq = self.last_event() + 1;
+            if let Some(monitor) = event.monitor.filter(|id| self.monitors.contains_key(id)) {
+                self.events_of.entry(monitor).or_default().insert(seq);
+            }
+            self.events.insert(seq, event.clone());
+        }
+        let readings = (!batch.readings.is_empty()).then(|| {
+            self.last_reading += 1;
+            self.readings.insert(self.last_reading, batch.readings.clone());
+            self.last_reading
+        });
+        Ok(Committed { revision: self.revision, last_event: self.last_event(), readings })
+    }
+
+    fn last_event(&self) -> u64 {
+        self.events.last_key_value().map_or(0, |(seq, _)| *seq)
+    }
+
+    fn holds(&self, expect: &Expect) -> bool {
+        fn is<K: Ord, T>(records: &Records<K, T>, key: &K, is: Is) -> bool {
+            is.holds(records.get(key).map(|record| record.revision))
+        }
+        match expect {
+            Expect::Account(id, so) => is(&self.accounts, id, *so),
+            Expect::Page(id, so) => is(&self.pages, id, *so),
+            Expect::Monitor(id, so) => is(&self.monitors, id, *so),
+            Expect::Key(id, so) => is(&self.keys, id, *so),
+            Expect::Agent(id, so) => is(&self.agents, id, *so),
+            Expect::Invitation(id, so) => is(&self.invitations, id, *so),
+            Expect::Remembered(name, so) => is(&self.remembered, name, *so),
+            Expect::SlugFree(slug, page) => self.slugs.get(slug).is_none_or(|owner| owner == page),
+            Expect::InvitationUnused(id) => {
+                self.invitations.get(id).is_some_and(|invitation| invitation.value.used_by.is_none())
+            }
+            Expect::MonitorsBelow(account, limit) => self.counted_monitors(*account) < *limit as usize,
+            Expect::NoMonitors(page) => !self.monitors.values().any(|monitor| monitor.value.page == *page),
+            Expect::NextSlot(slot) => self.next_slot == *slot,
+            Expect::NextPlace(place) => self.next_place == place.0,
+            Expect::Networks(count) => self.networks.len() == *count,
+            Expect::Cursor(reader, seq) => self.cursors.get(reader).copied().unwrap_or(0) == *seq,
+        }
+    }
+
+    fn counted_monitors(&self, account: AccountId) -> usize {
+        let owned = |page| self.pages.get(&page).is_some_and(|page| page.value.account == account);
+        let counted = |monitor: &Monitor| monitor.check.kind() != CheckKind::Component && owned(monitor.page);
+        self.monitors.values().filter(|monitor| counted(&monitor.value)).count()
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let revision = self.revision;
+        fn put<K: Ord, T: Clone>(records: &mut Records<K, T>, revision: u64, key: K, value: &T) {
+            records.insert(key, Versioned { revision, value: value.clone() });
+        }
+        match op {
+            Op::PutAccount(account) => put(&mut self.accounts, revision, account.id, account),
+            Op::DeleteAccount(id) => drop(self.accounts.remove(id)),
+            Op::PutPage(page) => {
+                self.free_slug(page.id);
+                self.slugs.insert(page.slug.clone(), page.id);
+                put(&mut self.pages, revision, page.id, page);
+            }
+            Op::DeletePage(id) => {
+                self.free_slug(*id);
+                self.pages.remove(id);
+            }
+            Op::PutMonitor(monitor) => put(&mut self.monitors, revision, monitor.id, monitor),
+            Op::DeleteMonitor(id) => self.delete_monitor(*id),
+            Op::PutKey(key) => put(&mut self.keys, revision, key.id, key),
+            Op::DeleteKey(id) => drop(self.keys.remove(id)),
+            Op::PutAgent(agent) => put(&mut self.agents, revision, agent.id, agent),
+            Op::DeleteAgent(id) => drop(self.agents.remove(id)),
+            Op::PutInvitation(invitation) => {
+                put(&mut self.invitations, revision, invitation.id, invitation);
+            }
+            Op::DeleteInvitation(id) => drop(self.invitations.remove(id)),
+            Op::Remember(name, answer) => put(&mut self.remembered, revision, name.clone(), answer),
+            Op::ForgetExpired(now) => {
+                let expired = |answer: &Remembered| answer.expires_at <= *now;
+                let mut names: Vec<_> = self.remembered.iter().filter(|(_, it)| expired(&it.value)).collect();
+                names.sort_by_key(|(name, it)| (it.value.expires_at, (*name).clone()));
+                let names: Vec<_> =
+                    names.into_iter().take(FORGET_AT_ONCE).map(|(name, _)| name.clone()).collect();
+                self.remembered.retain(|name, _| !names.contains(name));
+            }
+            Op::PutMachine(id, state) if self.monitors.contains_key(id) => {
+                self.machines.insert(*id, (**state).clone());
+            }
+            Op::PutBlock(block) if self.monitors.contains_key(&block.monitor) => {
+                self.blocks.insert((block.monitor, block.region, block.hour), block.clone());
+            }
+            Op::PutHour(rollup) if self.monitors.contains_key(&rollup.monitor) => {
+                self.hours.insert((rollup.monitor, rollup.at), rollup.clone());
+            }
+            Op::PutDay(rollup) if self.monitors.contains_key(&rollup.monitor) => {
+                self.days.insert((rollup.monitor, rollup.at), rollup.clone());
+            }
+            Op::PutMachine(..) | Op::PutBlock(_) | Op::PutHour(_) | Op::PutDay(_) => {}
+            Op::DeleteBlock(id, region, hour) => drop(self.blocks.remove(&(*id, *region, *hour))),
+            Op::DeleteHour(id, hour) => drop(self.hours.remove(&(*id, *hour))),
+            Op::DeleteDay(id, day) => drop(self.days.remove(&(*id, *day))),
+            Op::PutCheckpoint(checkpoint) => {
+                self.checkpoints.insert(checkpoint.part, checkpoint.clone());
+            }
+            Op::DeleteCheckpoint(part) => drop(self.checkpoints.remove(part)),
+            Op::SetCursor(reader, seq) => {
+                self.cursors.insert(reader.clone(), *seq);
+            }
+            Op::TrimReadings(through) => {
+                let old: Vec<u64> =
+                    self.readings.range(..=through).map(|(seq, _)| *seq).take(TRIM_AT_ONCE).collect();
+                old.iter().for_each(|seq| drop(self.readings.remove(seq)));
+            }
+            Op::SetNextSlot(slot) => self.next_slot = *slot,
+            Op::SetNextPlace(place) => self.next_place = place.0,
+            Op::PutNetwork(label, number) => {
+                self.networks.insert(label.clone(), *number);
+            }
+        }
+    }
+
+    fn free_slug(&mut self, page: PageId) {
+        let Some(old) = self.pages.get(&page) else { return };
+        if self.slugs.get(&old.value.slug) == Some(&page) {
+            self.slugs.remove(&old.value.slug);
+        }
+    }
+
+    fn delete_monitor(&mut self, id: MonitorId) {
+        self.monitors.remove(&id);
+        self.machines.remove(&id);
+        self.events_of.remove(&id);
+        self.blocks.retain(|(monitor, _, _), _| *monitor != id);
+        self.hours.retain(|(monitor, _), _| *monitor != id);
+        self.days.retain(|(monitor, _), _| *monitor != id);
+    }
+}
+
+impl Read for Memory {
+    fn account(&self, id: AccountId) -> Result<Option<Versioned<Account>>> {
+        Ok(self.read().accounts.get(&id).cloned())
+    }
+
+    fn accounts(&self) -> Result<Vec<Versioned<Account>>> {
+        Ok(self.read().accounts.values().cloned().collect())
+    }
+
+    fn page(&self, id: PageId) -> Result<Option<Versioned<Page>>> {
+        Ok(self.read().pages.get(&id).cloned())
+    }
+
+    fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>> {
+        let kept = self.read();
+        Ok(kept.slugs.get(slug).and_then(|id| kept.pages.get(id)).cloned())
+    }
+
+    fn pages(&self) -> Result<Vec<Versioned<Page>>> {
+        Ok(self.read().pages.values().cloned().collect())
+    }
+
+    fn pages_of(&self, account: AccountId) -> Result<Vec<Versioned<Page>>> {
+        Ok(self.read().pages.values().filter(|page| page.value.account == account).cloned().collect())
+    }
+
+    fn monitor(&self, id: MonitorId) -> Result<Option<Versioned<Monitor>>> {
+        Ok(self.read().monitors.get(&id).cloned())
+    }
+
+    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
+        Ok(self.read().monitors.values().cloned().collect())
+    }
+
+    fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>> {
+        let kept = self.read();
+        let mut found: Vec<_> = kept.monitors.values().filter(|it| it.value.page == page).cloned().collect();
+        found.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
+        Ok(found)
+    }
+
+    fn key(&self, id: KeyId) -> Result<Option<Versioned<Key>>> {
+        Ok(self.read().keys.get(&id).cloned())
+    }
+
+    fn keys_of(&self, account: AccountId) -> Result<Vec<Versioned<Key>>> {
+        Ok(self.read().keys.values().filter(|key| key.value.account == account).cloned().collect())
+    }
+
+    fn agent(&self, id: AgentId) -> Result<Option<Versioned<Agent>>> {
+        Ok(self.read().agents.get(&id).cloned())
+    }
+
+    fn agents(&self) -> Result<Vec<Versioned<Agent>>> {
+        Ok(self.read().agents.values().cloned().collect())
+    }
+
+    fn invitation(&self, id: InvitationId) -> Result<Option<Versioned<Invitation>>> {
+        Ok(self.read().invitations.get(&id).cloned())
+    }
+
+    fn invitations(&self) -> Result<Vec<Versioned<Invitation>>> {
+        Ok(self.read().invitations.values().cloned().collect())
+    }
+
+    fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
+        Ok(self.read().machines.iter().map(|(id, state)| (*id, state.clone())).collect())
+    }
+
+    fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {
+        let kept = self.read();
+        let events = kept.events.range(seq.saturating_add(1)..).take(limit);
+        Ok(events.map(|(seq, event)| Recorded { seq: *seq, event: event.clone() }).collect())
+    }
+
+    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<Recorded>> {
+        let kept = self.read();
+        let Some(seqs) = kept.events_of.get(&monitor) else { return Ok(Vec::new()) };
+        let newest = seqs.range(..before.unwrap_or(u64::MAX)).rev().take(limit);
+        let event = |seq| kept.events.get(seq).map(|event| Recorded { seq: *seq, event: event.clone() });
+        Ok(newest.filter_map(event).collect())
+    }
+
+    fn last_event(&self) -> Result<u64> {
+        Ok(self.read().last_event())
+    }
+
+    fn cursor(&self, reader: &str) -> Result<u64> {
+        Ok(self.read().cursors.get(reader).copied().unwrap_or(0))
+    }
+
+    fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<Entry>> {
+        let kept = self.read();
+        let entries = kept.readings.range(seq.saturating_add(1)..).take(limit);
+        Ok(entries.map(|(seq, readings)| Entry { seq: *seq, readings: readings.clone() }).collect())
+    }
+
+    fn last_reading(&self) -> Result<u64> {
+        Ok(self.read().last_reading)
+    }
+
+    fn blocks(&self, monitor: MonitorId, region: Region, hours: Range<i64>) -> Result<Vec<Block>> {
+        let within = (monitor, region, hours.start)..(monitor, region, hours.end.max(hours.start));
+        Ok(self.read().blocks.range(within).map(|(_, block)| block.clone()).collect())
+    }
+
+    fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>> {
+        let within = (monitor, hours.start)..(monitor, hours.end.max(hours.start));
+        Ok(self.read().hours.range(within).map(|(_, rollup)| rollup.clone()).collect())
+    }
+
+    fn days(&self, monitor: MonitorId, days: Range<i64>) -> Result<Vec<Rollup>> {
+        let within = (monitor, days.start)..(monitor, days.end.max(days.start));
+        Ok(self.read().days.range(within).map(|(_, rollup)| rollup.clone()).collect())
+    }
+
+    fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
+        Ok(self.read().checkpoints.values().cloned().collect())
+    }
+
+    fn next_slot(&self) -> Result<u32> {
+        Ok(self.read().next_slot)
+    }
+
+    fn next_place(&self) -> Result<PlaceNo> {
+        Ok(PlaceNo(self.read().next_place))
+    }
+
+    fn networks(&self) -> Result<BTreeMap<String, NetworkNo>> {
+        Ok(self.read().networks.clone())
+    }
+
+    fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>> {
+        Ok(self.read().remembered.get(name).cloned())
+    }
+
+    fn footprint(&self) -> Result<Footprint> {
+        Ok(Footprint::default())
+    }
+}

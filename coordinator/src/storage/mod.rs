@@ -1,0 +1,192 @@
+//! What is kept and how it is asked for: questions in the domain's words, and one way to write, a batch.
+//!
+//! [`Store`] is what the other rooms hold: it commits [`Batch`]es through one writer thread and hands out an
+//! [`Arc<dyn Read>`](Read). Two engines stand behind it, [`memory`] for tests and `disk` for service; one suite of
+//! rules runs on both. No key, no byte and no engine's name leaves this room.
+
+pub mod batch;
+#[cfg(test)]
+mod contract;
+
+pub mod handle;
+pub mod memory;
+
+pub use batch::{Batch, Block, Checkpoint, Committed, Expect, Is, Op, Remembered, Rollup};
+pub use handle::Store;
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::Range;
+
+use parallax_core::account::Account;
+use parallax_core::event::Event;
+use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::key::Key;
+use parallax_core::machine::State;
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::Reading;
+use parallax_core::page::Page;
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+
+/// What a question or a commit gives.
+pub type Result<T> = std::result::Result<T, StoreError>;
+
+/// Why the store could not do it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StoreError {
+    /// Something that the batch counts on is no longer so: read again, decide again. Nothing was written.
+    #[error("another change came first: {0} does not hold")]
+    Conflict(Expect),
+    /// A part of the batch is larger than the store takes. Nothing was written.
+    #[error("{0} is too large to be stored")]
+    TooLarge(&'static str),
+    /// The disk is nearly full. Reads go on; writes are taken again by themselves once there is space.
+    #[error("the disk is nearly full: nothing is written until there is space")]
+    Full,
+    /// What was read is not what was written, or less of it. A snapshot must be restored.
+    #[error("the store is damaged: {0}")]
+    Damaged(String),
+    /// Another process has the store open.
+    #[error("the store is in use by another process")]
+    Locked,
+    /// A later version of the program wrote the store.
+    #[error(
+        "the store has schema {found}, and this version knows schemas up to {known}: use a newer version"
+    )]
+    Newer {
+        /// Schema of the store.
+        found: u32,
+        /// Newest schema that this program knows.
+        known: u32,
+    },
+    /// The host could not read or write. After a failed write nothing more is written until the next start.
+    #[error("the store can't be read or written: {0}")]
+    Io(String),
+    /// The store is closed, or closing.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// A record with its revision: the number of the commit that last wrote it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Versioned<T> {
+    /// Number of the commit that wrote it; never given twice, not even to a record that was deleted and made anew.
+    pub revision: u64,
+    /// The record.
+    pub value: T,
+}
+
+/// An event with its place in the journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Recorded {
+    /// Sequence number, from 1, without gaps.
+    pub seq: u64,
+    /// What happened.
+    pub event: Event,
+}
+
+/// One entry of the readings journal.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// Sequence number, from 1, without gaps.
+    pub seq: u64,
+    /// The readings of one batch.
+    pub readings: Vec<Reading>,
+}
+
+/// How the store stands, for metrics.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Footprint {
+    /// Bytes that it takes on disk.
+    pub bytes: u64,
+    /// Files in the engine's folder for oversized pages, which must stay empty: they are not made durable.
+    pub blobs: u64,
+    /// Bytes left for it.
+    pub free: u64,
+}
+
+/// The questions. Each gives a whole answer; no lock and no iterator outlives a call. What a commit wrote is seen by
+/// every question asked after its acknowledgement, and maybe shortly before.
+///
+/// Questions for one record, a cursor or a counter take microseconds and may be asked from async code directly;
+/// those that give lists go through [`Store::read`].
+pub trait Read: Send + Sync + fmt::Debug {
+    /// The account.
+    fn account(&self, id: AccountId) -> Result<Option<Versioned<Account>>>;
+    /// Every account, by id.
+    fn accounts(&self) -> Result<Vec<Versioned<Account>>>;
+    /// The page.
+    fn page(&self, id: PageId) -> Result<Option<Versioned<Page>>>;
+    /// The page under that address label.
+    fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>>;
+    /// Every page, by id.
+    fn pages(&self) -> Result<Vec<Versioned<Page>>>;
+    /// The account's pages, by id.
+    fn pages_of(&self, account: AccountId) -> Result<Vec<Versioned<Page>>>;
+    /// The monitor.
+    fn monitor(&self, id: MonitorId) -> Result<Option<Versioned<Monitor>>>;
+    /// Every monitor, by id.
+    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>>;
+    /// The page's monitors in page order: by position, then by id.
+    fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>>;
+    /// The API key.
+    fn key(&self, id: KeyId) -> Result<Option<Versioned<Key>>>;
+    /// The account's API keys, by id.
+    fn keys_of(&self, account: AccountId) -> Result<Vec<Versioned<Key>>>;
+    /// The agent.
+    fn agent(&self, id: AgentId) -> Result<Option<Versioned<Agent>>>;
+    /// Every agent, revoked ones too, by id.
+    fn agents(&self) -> Result<Vec<Versioned<Agent>>>;
+    /// The invitation.
+    fn invitation(&self, id: InvitationId) -> Result<Option<Versioned<Invitation>>>;
+    /// Every invitation, used and expired ones too, by id.
+    fn invitations(&self) -> Result<Vec<Versioned<Invitation>>>;
+
+    /// The machine state of every monitor that has one, by id.
+    fn machines(&self) -> Result<Vec<(MonitorId, State)>>;
+    /// Up to `limit` events with a sequence number above `seq`, oldest first.
+    fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>>;
+    /// Up to `limit` events of a monitor with a sequence number below `before` (none: from the end), newest first.
+    /// None for a monitor that is gone.
+    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<Recorded>>;
+    /// Sequence number of the newest event; 0 before the first.
+    fn last_event(&self) -> Result<u64>;
+    /// Sequence number of the last event that the reader is done with; 0 before the first.
+    fn cursor(&self, reader: &str) -> Result<u64>;
+    /// Up to `limit` entries of the readings journal with a sequence number above `seq`, oldest first.
+    fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<Entry>>;
+    /// Sequence number of the newest entry of the readings journal, trimmed or not; 0 before the first.
+    fn last_reading(&self) -> Result<u64>;
+
+    /// The monitor's blocks of a region with `hours.start <= hour < hours.end`, oldest first.
+    fn blocks(&self, monitor: MonitorId, region: Region, hours: Range<i64>) -> Result<Vec<Block>>;
+    /// The monitor's hour roll-ups with `hours.start <= at < hours.end`, oldest first.
+    fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>>;
+    /// The monitor's day roll-ups with `days.start <= at < days.end`, oldest first.
+    fn days(&self, monitor: MonitorId, days: Range<i64>) -> Result<Vec<Rollup>>;
+    /// The checkpoints of the open tails, by part.
+    fn checkpoints(&self) -> Result<Vec<Checkpoint>>;
+
+    /// The next monitor's dense number; 0 at first.
+    fn next_slot(&self) -> Result<u32>;
+    /// The next agent's dense number; 0 at first.
+    fn next_place(&self) -> Result<PlaceNo>;
+    /// The networks' numbers by label.
+    fn networks(&self) -> Result<BTreeMap<String, NetworkNo>>;
+    /// What is remembered under an idempotency name, expired or not.
+    fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>>;
+    /// How the store stands.
+    fn footprint(&self) -> Result<Footprint>;
+}
+
+/// The one way to write. An engine has one writer; [`Store`] gives it a thread.
+pub trait Write: Send + fmt::Debug {
+    /// Commits the batches in their order, each whole or not at all, each seeing what those before it wrote. When this
+    /// returns, what it reports as committed is durable.
+    fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>>;
+
+    /// Does one small slice of the work that nobody waits for (history of deleted monitors), and says whether more
+    /// is left.
+    fn tidy(&mut self) -> Result<bool>;
+}
