@@ -5,8 +5,6 @@ use parallax_tests::netns::{Cut, NETWORKS, World};
 use parallax_tests::site::{Site, ask};
 use parallax_tests::targets::Mode;
 
-use crate::in_a_world;
-
 in_a_world!(a_world_connects_cuts_and_heals, cuts_and_heals);
 
 async fn cuts_and_heals(world: World) {

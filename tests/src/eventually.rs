@@ -1,11 +1,15 @@
 //! Waiting for a condition, with a limit: the one place of the tests that lets time pass.
 
+use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use parallax_core::time::Timestamp;
 
 /// How often a condition is looked at where nothing else is said.
 const PERIOD: Duration = Duration::from_millis(50);
+
+/// Begins every line with a measured figure.
+pub(crate) const FIGURE: &str = "figure: ";
 
 /// Between two looks by the API: a key may ask 120 times a minute.
 pub const API_PERIOD: Duration = Duration::from_secs(1);
@@ -41,6 +45,15 @@ pub async fn holds(period: Duration, span: Duration, mut check: impl AsyncFnMut(
         }
         tokio::time::sleep(period).await;
     }
+}
+
+/// Prints one line with a measured time and its bound; shown also when the test passes.
+pub fn figure(name: &str, took: Duration, bound: Duration) {
+    let word = if took <= bound { "pass" } else { "fail" };
+    let line =
+        format!("{FIGURE}{name}: {:.1} s, at most {:.1} s, {word}", took.as_secs_f64(), bound.as_secs_f64());
+    // Straight to the stream: a passing test's captured output is thrown away.
+    let _ = writeln!(std::io::stdout(), "{line}");
 }
 
 /// Blocks until `probe` is true or `limit` has passed; says which. For clean-up, where no runtime may be left.

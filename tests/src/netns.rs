@@ -23,6 +23,7 @@ use std::time::Duration;
 use parallax_core::place::Region;
 use serde::{Deserialize, Serialize};
 
+use crate::eventually::FIGURE;
 use crate::process::{BIN_DIR, folder, kill_all, output};
 
 /// Set to 1 where a world that cannot be made is a failure.
@@ -117,7 +118,12 @@ pub fn run<F: Future<Output = ()>>(test: &str, scenario: impl FnOnce(World) -> F
         .env(INNER, world)
         .env(BIN_DIR, folder());
     match output(inner) {
-        Ok(text) => assert!(text.contains("1 passed"), "the inner run found no test `{test}`: {text}"),
+        Ok(text) => {
+            assert!(text.contains("1 passed"), "the inner run found no test `{test}`: {text}");
+            for line in text.lines().filter(|line| line.starts_with(FIGURE)) {
+                let _ = writeln!(std::io::stdout(), "{line}");
+            }
+        }
         Err(fault) => panic!("in its world, {fault}"),
     }
 }
