@@ -1,9 +1,6 @@
 //! The whole service under test: one binary, one mod per topic.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
-mod tidy;
-mod world;
-
 /// A test that plays a scenario (an async function of a `World`) inside network namespaces.
 macro_rules! in_a_world {
     ($name:ident, $scenario:path) => {
@@ -16,4 +13,14 @@ macro_rules! in_a_world {
         }
     };
 }
-use in_a_world;
+mod api;
+mod demo;
+mod doors;
+mod guard;
+mod join;
+mod legacy;
+mod outage;
+mod restart;
+mod stage;
+mod tidy;
+mod world;
