@@ -7,4 +7,9 @@
 
 pub mod clock;
 pub mod flow;
+pub mod history;
+pub mod http;
+pub mod members;
+pub mod mesh;
+pub mod service;
 pub mod storage;

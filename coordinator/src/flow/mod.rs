@@ -13,6 +13,7 @@ pub mod commit;
 pub mod driver;
 pub mod ingest;
 pub mod machines;
+pub mod notices;
 pub mod warmup;
 
 use std::collections::{BTreeMap, BTreeSet};
