@@ -3,6 +3,7 @@
 mod dependencies;
 mod imports;
 mod source;
+mod tables;
 
 use source::{Source, code, files, is_word};
 
