@@ -221,21 +221,13 @@ impl Agent {
         output(command).map(drop)
     }
 
-    /// Starts it.
+    /// Starts it. Outside of a world of namespaces all targets are on loopback, and it is told to allow them.
     pub fn run(&mut self) {
         let mut command = self.binary();
         command.arg("run").arg("--data").arg(self.data());
         if self.netns.is_none() {
-            // Outside of a world of namespaces all targets are on loopback.
-            command.env("PARALLAX_ALLOW_PRIVATE", "true");
+            command.arg("--allow-private");
         }
-        self.process = Some(Process::start(&format!("agent-{}", self.name), command, &self.folder));
-    }
-
-    /// Starts it as it comes out of the box: no private targets.
-    pub fn run_strict(&mut self) {
-        let mut command = self.binary();
-        command.arg("run").arg("--data").arg(self.data());
         self.process = Some(Process::start(&format!("agent-{}", self.name), command, &self.folder));
     }
 
