@@ -20,6 +20,7 @@ pub mod observation;
 pub mod page;
 pub mod place;
 pub mod plan;
+pub mod quarantine;
 pub mod slowness;
 pub mod time;
 pub mod verdict;
