@@ -140,11 +140,12 @@ fn open_here(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn 
     let mut writer = Writer::new(Arc::clone(&shared), file, watermark, space, meta.unwrap_or_else(Meta::new));
     if meta.is_none() {
         writer.found()?;
-        files::sync_folder(&engine)?;
-        files::sync_folder(folder)?;
-        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            files::sync_folder(parent)?;
-        }
+    }
+    // The first open may have been cut off just before this.
+    files::sync_folder(&engine)?;
+    files::sync_folder(folder)?;
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        files::sync_folder(parent)?;
     }
     Ok((Arc::new(Reader::new(shared)), Box::new(writer)))
 }

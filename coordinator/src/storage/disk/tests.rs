@@ -81,7 +81,7 @@ fn a_newer_schema_is_refused() {
 fn a_full_disk_stops_writes_and_not_reads() {
     let folder = tempfile::tempdir().unwrap();
     let before = filled(folder.path(), 2);
-    let full = Options { refuse_below: u64::MAX, ..small() };
+    let full = Options { refuse_below: u64::MAX, resume_above: u64::MAX, ..small() };
     let (reader, mut writer) = open(folder.path(), full).unwrap();
     assert!(!folder.path().join("BALLAST").exists(), "the ballast is let go");
     assert_eq!(
