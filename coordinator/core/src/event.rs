@@ -133,6 +133,25 @@ pub struct Change {
     pub evidence: Vec<RoundReport>,
 }
 
+impl Change {
+    /// A change to `to`, of which nothing is told yet. Who makes it known fills in where it came from.
+    pub(crate) const fn to(to: Status, since: Timestamp) -> Self {
+        Self {
+            from: Status::Unknown,
+            to,
+            alert: None,
+            since,
+            down_since: None,
+            reason: None,
+            down_from: None,
+            latency_ms: None,
+            threshold_ms: None,
+            duration_ms: None,
+            evidence: Vec::new(),
+        }
+    }
+}
+
 /// A finished round with both places' words: what a change is explained with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundReport {

@@ -9,7 +9,17 @@
 //! The inbox is bounded. When it is full the mesh stops reading, QUIC holds the agent back, and the agent's spool
 //! takes it up. Nothing is acknowledged before the commit that holds it is durable.
 
-use std::collections::BTreeMap;
+pub mod commit;
+pub mod driver;
+pub mod ingest;
+pub mod machines;
+pub mod notices;
+pub mod warmup;
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parallax_core::assign::Scheduled;
@@ -74,9 +84,15 @@ pub struct Question {
 /// The way from the driver to the mesh.
 pub type Questions = mpsc::Sender<Question>;
 
-/// What is to be run, by the monitor's dense number: published by the driver, read by the mesh, which works out each
-/// agent's share with [`parallax_core::assign::share`].
-pub type Schedule = watch::Receiver<Arc<BTreeMap<u32, Scheduled>>>;
+/// What is to be run, by the monitor's dense number.
+pub type Schedules = Arc<BTreeMap<u32, Scheduled>>;
+
+/// Published by the driver, read by the mesh, which works out each agent's share with
+/// [`parallax_core::assign::share`].
+pub type Schedule = watch::Receiver<Schedules>;
+
+/// Places in quarantine: published by the driver, laid over the roster by the mesh when it works out shares.
+pub type Quarantined = watch::Receiver<Arc<BTreeSet<PlaceNo>>>;
 
 /// A look at the machines, answered between two arrivals.
 #[derive(Debug)]

@@ -1,1 +1,28 @@
-//! Placeholder.
+//! The one guarded way out: resolve a name, judge every address, connect only to what was judged.
+//!
+//! Customers choose where our checks and deliveries go, so every one of those connections starts here:
+//!
+//! 1. [`Host::parse`] reads the host by a strict grammar: nothing that only a lenient C library would
+//!    take for an address passes.
+//! 2. [`Guard::admit`] asks the resolver once, with no cache and no hosts file, and judges each address
+//!    by the one numeric table in [`address`].
+//! 3. [`Admitted::connect`] dials those addresses and no others. An [`Admitted`] can't be made in any other
+//!    way, so a name that changes its answer between the question and the connection gains nothing.
+//!
+//! A redirect starts again at step 1.
+
+pub mod address;
+mod connect;
+mod error;
+mod guard;
+mod host;
+mod resolve;
+#[cfg(feature = "stub")]
+pub mod stub;
+
+pub use address::Class;
+pub use connect::{Connected, HEAD_START};
+pub use error::{DialError, Fault};
+pub use guard::{Admitted, Guard, Mode, Policy, Prefix, PrefixError, Source};
+pub use host::{Host, HostError, Name};
+pub use resolve::{Addresses, Resolver, SetupError};

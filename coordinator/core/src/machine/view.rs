@@ -1,5 +1,7 @@
 //! What a person sees of a machine: status, since when, from where, and the last check.
 
+use serde::{Deserialize, Serialize};
+
 use crate::event::Status;
 use crate::observation::{Facts, Failure};
 use crate::place::RegionSet;
@@ -25,7 +27,7 @@ pub struct View {
 }
 
 /// The newest finished check.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastCheck {
     /// When it ended.
     pub at: Timestamp,

@@ -1,0 +1,155 @@
+//! What a check learned on its way, and the words of the mesh for what went wrong.
+
+use std::{
+    net::{IpAddr, SocketAddr},
+    time::Duration,
+};
+
+use parallax_dial::{Admitted, Class, Connected, DialError};
+use parallax_protocol::{
+    result::{AddressClass, Failure, Outcome, OwnFault, Phase, Phases, Report},
+    text::Detail,
+};
+
+/// The facts so far; what never happened stays `None`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Facts {
+    /// Of the newest connection.
+    pub(super) phases: Phases,
+    /// The address connected to, or about to be.
+    pub(super) address: Option<IpAddr>,
+    /// Of the newest answer.
+    pub(super) status: Option<u16>,
+    /// From the start of the check to the last byte it needed, once that came.
+    pub(super) took: Option<Duration>,
+}
+
+impl Facts {
+    /// Notes what resolution brought; forgets the connection before it.
+    pub(super) fn admitted(&mut self, admitted: &Admitted) {
+        let resolved_in = admitted.resolved_in();
+        self.phases =
+            Phases { dns_us: (!resolved_in.is_zero()).then(|| micros(resolved_in)), ..Phases::default() };
+        self.address = admitted.addresses().first().map(SocketAddr::ip);
+    }
+
+    /// Notes the connection.
+    pub(super) fn connected(&mut self, connected: &Connected) {
+        self.phases.connect_us = Some(micros(connected.connected_in));
+        self.address = Some(connected.peer.ip());
+    }
+
+    /// The report on these facts.
+    pub(super) fn report(self, outcome: Outcome) -> Report {
+        Report {
+            latency_ms: self.took.map(millis),
+            phases: self.phases,
+            status_code: self.status,
+            address: self.address,
+            ..Report::bare(outcome)
+        }
+    }
+}
+
+/// What ended a check before there was anything to judge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Trouble {
+    /// The target's.
+    Target(Failure),
+    /// This host's.
+    Own(OwnFault),
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Target(failure)
+    }
+}
+
+impl From<Trouble> for Outcome {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Target(failure) => Self::Failed(failure),
+            Trouble::Own(fault) => Self::Inconclusive(fault),
+        }
+    }
+}
+
+impl From<DialError> for Trouble {
+    fn from(error: DialError) -> Self {
+        match error {
+            DialError::AddressNotAllowed(class) => {
+                Failure::AddressNotAllowed { class: address_class(class) }.into()
+            }
+            DialError::NotFound => Failure::DnsNotFound.into(),
+            DialError::NoAddress => Failure::DnsNoRecord.into(),
+            DialError::ServFail { code } => Failure::DnsFailed { code }.into(),
+            DialError::DnsTimeout => Failure::Timeout { phase: Phase::Dns }.into(),
+            DialError::Refused => Failure::Refused.into(),
+            DialError::Reset => Failure::Reset.into(),
+            DialError::Unreachable => Failure::Unreachable.into(),
+            DialError::Timeout => Failure::Timeout { phase: Phase::Connect }.into(),
+            DialError::ResolverDead => Self::Own(OwnFault::ResolverDead),
+            DialError::NoRoute => Self::Own(OwnFault::NoRoute),
+            DialError::NoDescriptors => Self::Own(OwnFault::NoDescriptors),
+            DialError::NotPermitted => Self::Own(OwnFault::NotPermitted),
+            DialError::NoSource => Self::Own(OwnFault::Internal {
+                detail: Detail::new("the source address is not on this host"),
+            }),
+        }
+    }
+}
+
+/// A duration in whole microseconds.
+pub(super) fn micros(duration: Duration) -> u32 {
+    u32::try_from(duration.as_micros()).unwrap_or(u32::MAX)
+}
+
+/// A target that breaks a rule of its type.
+pub(super) fn bad_target(rule: impl AsRef<str>) -> Failure {
+    Failure::BadTarget { detail: Detail::new(rule.as_ref()) }
+}
+
+/// Whole milliseconds, at least 1: a measured time is never shown as none.
+fn millis(duration: Duration) -> u32 {
+    u32::try_from(duration.as_millis()).unwrap_or(u32::MAX).max(1)
+}
+
+fn address_class(class: Class) -> AddressClass {
+    match class {
+        Class::Loopback => AddressClass::Loopback,
+        Class::Private | Class::Cgnat => AddressClass::Private,
+        Class::LinkLocal => AddressClass::LinkLocal,
+        Class::Multicast => AddressClass::Multicast,
+        Class::Unspecified => AddressClass::Unspecified,
+        Class::Documentation | Class::Benchmark | Class::Translated | Class::Platform | Class::Reserved => {
+            AddressClass::Reserved
+        }
+        Class::Denied => AddressClass::Own,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_own_faults_never_accuse_the_target() {
+        for error in [
+            DialError::ResolverDead,
+            DialError::NoRoute,
+            DialError::NoDescriptors,
+            DialError::NoSource,
+            DialError::NotPermitted,
+        ] {
+            assert!(matches!(Outcome::from(Trouble::from(error)), Outcome::Inconclusive(_)), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_measured_time_is_at_least_one_millisecond() {
+        let facts = Facts { took: Some(Duration::from_micros(12)), ..Facts::default() };
+        assert_eq!(facts.report(Outcome::Passed).latency_ms, Some(1));
+        assert_eq!(Facts::default().report(Outcome::Passed).latency_ms, None);
+    }
+}

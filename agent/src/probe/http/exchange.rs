@@ -1,0 +1,168 @@
+//! One hop: judge, dial, shake hands, send, and read the head of the answer.
+
+use std::{error::Error, io, time::Duration};
+
+use bytes::Bytes;
+use http::{Version, response::Parts};
+use http_body_util::Full;
+use hyper::{
+    body::Incoming,
+    client::conn::{http1, http2},
+};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use parallax_protocol::result::{Failure, Phase};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    task::JoinHandle,
+    time::{Instant, timeout, timeout_at},
+};
+
+use super::plan::Plan;
+use crate::probe::{
+    facts::{Facts, Trouble, micros},
+    net::Net,
+    tls,
+};
+
+/// The longest head of an answer: 64 KiB.
+const MAX_HEAD: u32 = 64 * 1024;
+/// The most header lines of an answer.
+const MAX_HEADERS: usize = 256;
+/// How long a connection that gave up may take to say why.
+const LAST_WORDS: Duration = Duration::from_millis(100);
+
+/// The head of an answer, and the body still to be read.
+pub(super) struct Answer {
+    pub(super) head: Parts,
+    pub(super) body: Incoming,
+    /// Reads and writes for as long as the answer is held.
+    _driver: Driver,
+}
+
+/// Makes one request over a new connection, and notes address and phases.
+///
+/// # Errors
+/// Whatever kept the head of an answer from coming by `deadline`.
+pub(super) async fn exchange(
+    plan: &Plan,
+    net: &Net,
+    deadline: Instant,
+    facts: &mut Facts,
+) -> Result<Answer, Trouble> {
+    let admitted = net.admit(&plan.host, plan.port, deadline).await?;
+    facts.admitted(&admitted);
+    let connected = admitted.connect(deadline).await?;
+    facts.connected(&connected);
+    if !plan.is_https() {
+        return Ok(ask(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
+    }
+    let started = Instant::now();
+    let stream = tls::handshake(connected.stream, net.web_tls(), &plan.host, deadline).await?;
+    facts.phases.tls_us = Some(micros(started.elapsed()));
+    let version = match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => Version::HTTP_2,
+        Some(_) | None => Version::HTTP_11,
+    };
+    Ok(ask(plan, stream, version, deadline, facts).await?)
+}
+
+/// The word for what hyper met.
+pub(super) fn failure(error: &hyper::Error) -> Failure {
+    if error.is_parse_too_large() {
+        return Failure::HeadTooLarge;
+    }
+    if error.is_parse() {
+        return Failure::HttpMalformed;
+    }
+    let mut cause = error.source();
+    while let Some(inner) = cause {
+        if let Some(failure) = inner.downcast_ref::<io::Error>().and_then(tls::io_failure) {
+            return failure;
+        }
+        cause = inner.source();
+    }
+    if error.is_incomplete_message() || error.is_closed() || error.is_canceled() {
+        return Failure::ClosedEarly;
+    }
+    // What is left is the end of an HTTP/2 stream or connection by either side.
+    Failure::Reset
+}
+
+async fn ask<S>(
+    plan: &Plan,
+    stream: S,
+    version: Version,
+    deadline: Instant,
+    facts: &mut Facts,
+) -> Result<Answer, Failure>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let request = plan.request(version)?;
+    let started = Instant::now();
+    let io = TokioIo::new(stream);
+    let answering = async {
+        if version == Version::HTTP_2 { ask_http2(io, request).await } else { ask_http1(io, request).await }
+    };
+    let (response, driver) =
+        timeout_at(deadline, answering).await.map_err(|_| Failure::Timeout { phase: Phase::FirstByte })??;
+    facts.phases.first_byte_us = Some(micros(started.elapsed()));
+    let (head, body) = response.into_parts();
+    Ok(Answer { head, body, _driver: driver })
+}
+
+type Sent = Result<(http::Response<Incoming>, Driver), Failure>;
+
+async fn ask_http1<S>(io: TokioIo<S>, request: http::Request<Full<Bytes>>) -> Sent
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) = http1::Builder::new()
+        .max_header_size(MAX_HEAD as usize)
+        .max_headers(MAX_HEADERS)
+        .handshake(io)
+        .await
+        .map_err(|error| failure(&error))?;
+    let driver = Driver(tokio::spawn(connection));
+    match sender.send_request(request).await {
+        Ok(response) => Ok((response, driver)),
+        Err(error) => Err(driver.reason(error).await),
+    }
+}
+
+async fn ask_http2<S>(io: TokioIo<S>, request: http::Request<Full<Bytes>>) -> Sent
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
+        .max_header_list_size(MAX_HEAD)
+        .handshake(io)
+        .await
+        .map_err(|error| failure(&error))?;
+    let driver = Driver(tokio::spawn(connection));
+    match sender.send_request(request).await {
+        Ok(response) => Ok((response, driver)),
+        Err(error) => Err(driver.reason(error).await),
+    }
+}
+
+/// The task that drives a connection; it ends with the check.
+struct Driver(JoinHandle<hyper::Result<()>>);
+
+impl Driver {
+    /// Why a request failed. A connection that broke before it took the request knows more than the request does.
+    async fn reason(mut self, error: hyper::Error) -> Failure {
+        if (error.is_canceled() || error.is_closed())
+            && let Ok(Ok(Err(cause))) = timeout(LAST_WORDS, &mut self.0).await
+        {
+            return failure(&cause);
+        }
+        failure(&error)
+    }
+}
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}

@@ -1,0 +1,65 @@
+//! The http probe: request, redirects by hand, status, keyword.
+//!
+//! A check is what a first visitor does: a new resolution, a new connection and a full handshake for every
+//! hop, no cookies kept, no proxy, no coding asked for. The latency is the time from the start of the check
+//! (redirects and name resolution included) to the last byte the verdict needed: the end of the answer's
+//! head, or, where a keyword is looked for, the place in the body where that was decided. The phases are
+//! those of the last hop.
+
+mod body;
+mod exchange;
+mod judge;
+mod plan;
+mod redirect;
+
+use parallax_protocol::{
+    check::HttpCheck,
+    result::{Failure, Report},
+};
+use tokio::time::Instant;
+
+use self::{judge::Seen, plan::Plan};
+use super::{
+    facts::{Facts, Trouble, micros},
+    net::Net,
+};
+
+/// Redirects followed at most.
+const MAX_REDIRECTS: usize = 5;
+
+/// Runs the check.
+pub(super) async fn run(check: &HttpCheck, net: &Net) -> Report {
+    let mut facts = Facts::default();
+    let started = Instant::now();
+    let seen = visit(check, net, &mut facts).await;
+    if seen.is_ok() {
+        facts.took = Some(started.elapsed());
+    }
+    facts.report(judge::judge(check, seen))
+}
+
+async fn visit(check: &HttpCheck, net: &Net, facts: &mut Facts) -> Result<Seen, Trouble> {
+    let deadline = net.deadline();
+    let mut plan = Plan::first(check)?;
+    for _ in 0..=MAX_REDIRECTS {
+        // The facts are those of the last hop.
+        *facts = Facts::default();
+        let answer = exchange::exchange(&plan, net, deadline, facts).await?;
+        let status = answer.head.status.as_u16();
+        facts.status = Some(status);
+        if judge::follows_redirects(check)
+            && let Some(next) = redirect::next(&plan, answer.head.status, &answer.head.headers)?
+        {
+            plan = next;
+            continue;
+        }
+        let mut keyword = None;
+        if let Some(word) = judge::keyword_needed(check, status) {
+            let reading = Instant::now();
+            keyword = Some(body::search(answer, word, deadline).await?);
+            facts.phases.transfer_us = Some(micros(reading.elapsed()));
+        }
+        return Ok(Seen { status, keyword });
+    }
+    Err(Failure::TooManyRedirects.into())
+}

@@ -1,0 +1,94 @@
+//! What a probe may use: the guarded dialler, TLS settings and a time limit.
+
+use std::{sync::Arc, time::Duration};
+
+use parallax_dial::{Admitted, DialError, Guard, Host, Mode};
+use rustls::{ClientConfig, RootCertStore, client::Resumption};
+use rustls_pki_types::CertificateDer;
+use tokio::time::Instant;
+
+/// What every probe of this agent uses; cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Net {
+    guard: Arc<Guard>,
+    web_tls: Arc<ClientConfig>,
+    limit: Duration,
+}
+
+/// The probes' settings can't be used.
+#[derive(Debug, thiserror::Error)]
+pub enum NetError {
+    /// The TLS library refuses its settings.
+    #[error("TLS settings can't be used: {0}")]
+    Tls(#[source] rustls::Error),
+    /// A root certificate of the operator's can't be read.
+    #[error("root certificate can't be used: {0}")]
+    Root(#[source] rustls::Error),
+}
+
+impl Net {
+    /// How long a check may take in all.
+    pub const LIMIT: Duration = Duration::from_secs(10);
+
+    /// Probes that dial through `guard` and trust `roots`.
+    ///
+    /// # Errors
+    /// [`NetError::Tls`] if the TLS library refuses its settings.
+    pub fn new(guard: Guard, roots: RootCertStore) -> Result<Self, NetError> {
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = ClientConfig::builder_with_provider(provider)
+            .with_safe_default_protocol_versions()
+            .map_err(NetError::Tls)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        // Every check is a first visit: a resumed session would hide a broken certificate.
+        tls.resumption = Resumption::disabled();
+        tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+        Ok(Self { guard: Arc::new(guard), web_tls: Arc::new(tls), limit: Self::LIMIT })
+    }
+
+    /// The same with another limit for a whole check.
+    #[must_use]
+    pub fn limited_to(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The guard that probes dial through.
+    #[must_use]
+    pub fn guard(&self) -> &Guard {
+        &self.guard
+    }
+
+    /// When a check that starts now has to end.
+    pub(super) fn deadline(&self) -> Instant {
+        Instant::now() + self.limit
+    }
+
+    /// TLS for the web, offering HTTP/2 and HTTP/1.1.
+    pub(super) fn web_tls(&self) -> Arc<ClientConfig> {
+        Arc::clone(&self.web_tls)
+    }
+
+    /// Judges where a check wants to go.
+    pub(super) async fn admit(
+        &self,
+        host: &Host,
+        port: u16,
+        deadline: Instant,
+    ) -> Result<Admitted, DialError> {
+        self.guard.admit(host, port, Mode::DropBlocked, deadline).await
+    }
+}
+
+/// The roots that browsers trust, and those of the operator.
+///
+/// # Errors
+/// [`NetError::Root`] for one of `extra` that is no certificate.
+pub fn roots(extra: &[CertificateDer<'_>]) -> Result<RootCertStore, NetError> {
+    let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+    for certificate in extra {
+        roots.add(certificate.clone().into_owned()).map_err(NetError::Root)?;
+    }
+    Ok(roots)
+}

@@ -1,0 +1,295 @@
+//! The http probe in plain text: methods, headers, status, keyword, redirects, broken servers.
+
+use std::time::Duration;
+
+use parallax_agent::probe::run;
+use parallax_protocol::{
+    check::{CheckSpec, Header, HttpCheck, KeywordMode, Method},
+    result::{Failure, Outcome, Phase, Report},
+    text::Secret,
+};
+use tokio::net::TcpListener;
+
+use crate::world::{Reply, Server, get, keyword, net, net_within};
+
+async fn check(check: HttpCheck) -> Report {
+    run(&CheckSpec::Http(check), &net()).await
+}
+
+async fn outcome_of(reply: Reply) -> Outcome {
+    let server = Server::start(move |_| reply.clone()).await;
+    check(get(&server.url("/"))).await.outcome
+}
+
+#[tokio::test]
+async fn a_good_answer_passes_with_its_facts() {
+    let server = Server::start(|_| Reply::ok("hello")).await;
+    let report = check(get(&server.url("/health?x=1"))).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.status_code, Some(200));
+    assert_eq!(report.address, Some(server.address.ip()));
+    assert!(report.latency_ms.unwrap() >= 1);
+    assert!(report.phases.connect_us.is_some() && report.phases.first_byte_us.is_some());
+    assert!(report.phases.tls_us.is_none() && report.phases.transfer_us.is_none());
+    let requests = server.requests();
+    assert!(requests[0].starts_with("GET /health?x=1 HTTP/1.1\r\n"));
+    assert!(requests[0].contains(&format!("host: {}\r\n", server.address)));
+    assert!(requests[0].contains("accept-encoding: identity\r\n"));
+    assert!(requests[0].contains("user-agent: Parallax/"));
+}
+
+#[tokio::test]
+async fn another_status_fails_and_is_told() {
+    let server = Server::start(|_| Reply::status(503)).await;
+    let report = check(get(&server.url("/"))).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::UnexpectedStatus { got: 503 }));
+    assert_eq!(report.status_code, Some(503));
+    assert!(report.latency_ms.is_some(), "there was an answer");
+    let expected = HttpCheck { expect_status: Some(503), ..get(&server.url("/")) };
+    assert_eq!(check(expected).await.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn each_method_is_sent_and_only_some_with_a_body() {
+    let server = Server::start(|request| {
+        if request.starts_with("HEAD") {
+            Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\n")
+        } else {
+            Reply::ok("")
+        }
+    })
+    .await;
+    for (method, body) in [
+        (Method::Get, false),
+        (Method::Head, false),
+        (Method::Post, true),
+        (Method::Put, true),
+        (Method::Patch, true),
+        (Method::Delete, true),
+    ] {
+        let headers = vec![Header { name: "Content-Type".to_owned(), value: Secret::new("text/x") }];
+        let own = HttpCheck {
+            method,
+            headers,
+            body: Some(Secret::new("{\"a\": \"\u{e4}\"}")),
+            ..get(&server.url("/"))
+        };
+        assert_eq!(check(own).await.outcome, Outcome::Passed, "{method:?}");
+        let request = server.requests().pop().unwrap();
+        assert!(request.starts_with(method.token()));
+        assert_eq!(request.ends_with("{\"a\": \"\u{e4}\"}"), body, "{request}");
+        assert_eq!(request.contains("content-length: 11\r\n"), body, "{request}");
+        assert!(request.contains("content-type: text/x\r\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_keyword_is_looked_for_across_chunks() {
+    let server = Server::start(|_| {
+        let chunk = |text: &str| format!("{:x}\r\n{text}\r\n", text.len()).into_bytes();
+        let head = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n".to_vec();
+        Reply::Pieces(vec![head, chunk("all sys"), chunk("tems "), chunk("fine"), b"0\r\n\r\n".to_vec()])
+    })
+    .await;
+    let url = server.url("/");
+    for (word, mode, outcome) in [
+        ("systems fine", KeywordMode::Present, Outcome::Passed),
+        ("systems fine", KeywordMode::Absent, Outcome::Failed(Failure::KeywordPresent)),
+        ("Systems", KeywordMode::Present, Outcome::Failed(Failure::KeywordMissing)),
+        ("broken", KeywordMode::Absent, Outcome::Passed),
+    ] {
+        let report = run(&keyword(&url, word, mode), &net()).await;
+        assert_eq!(report.outcome, outcome, "{word} {mode:?}");
+        assert!(report.phases.transfer_us.is_some());
+        assert!(report.latency_ms.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_keyword_beyond_two_mebibytes_is_not_read() {
+    let server = Server::start(|request| {
+        let filler = if request.contains("/in") { 2 * 1024 * 1024 - 4 } else { 2 * 1024 * 1024 - 3 };
+        let head = format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n", filler + 4);
+        Reply::Pieces(vec![head.into_bytes(), vec![b'a'; filler], b"fine".to_vec()])
+    })
+    .await;
+    let within = run(&keyword(&server.url("/in"), "fine", KeywordMode::Present), &net()).await;
+    assert_eq!(within.outcome, Outcome::Passed);
+    let beyond = run(&keyword(&server.url("/out"), "fine", KeywordMode::Present), &net()).await;
+    assert_eq!(beyond.outcome, Outcome::Failed(Failure::BodyTooLarge));
+    let absent = run(&keyword(&server.url("/out"), "fine", KeywordMode::Absent), &net()).await;
+    assert_eq!(absent.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn a_head_answer_has_no_body_to_search() {
+    let server = Server::start(|_| Reply::text("HTTP/1.1 200 OK\r\ncontent-length: 4\r\n\r\n")).await;
+    let head = HttpCheck { method: Method::Head, keyword: Some("fine".to_owned()), ..get(&server.url("/")) };
+    assert_eq!(check(head).await.outcome, Outcome::Failed(Failure::KeywordMissing));
+}
+
+#[tokio::test]
+async fn a_coded_body_we_did_not_ask_for_is_not_searched() {
+    let reply = "HTTP/1.1 200 OK\r\ncontent-encoding: gzip\r\ncontent-length: 4\r\n\r\nfine";
+    let server = Server::start(move |_| Reply::text(reply)).await;
+    let report = run(&keyword(&server.url("/"), "fine", KeywordMode::Present), &net()).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::BodyUndecodable));
+    assert_eq!(check(get(&server.url("/"))).await.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn redirects_are_followed_and_the_last_answer_counts() {
+    let server = Server::start(|request| {
+        let path = request.split(' ').nth(1).unwrap();
+        match path.trim_start_matches('/').parse::<u32>() {
+            Ok(0) => Reply::ok("there"),
+            Ok(left) => Reply::redirect(302, &format!("/{}", left - 1)),
+            Err(_) => Reply::redirect(302, "/loop"),
+        }
+    })
+    .await;
+    let five = check(get(&server.url("/5"))).await;
+    assert_eq!(five.outcome, Outcome::Passed);
+    assert_eq!(five.status_code, Some(200));
+    assert_eq!(server.requests().len(), 6);
+    let six = check(get(&server.url("/6"))).await;
+    assert_eq!(six.outcome, Outcome::Failed(Failure::TooManyRedirects));
+    assert_eq!(check(get(&server.url("/loop"))).await.outcome, Outcome::Failed(Failure::TooManyRedirects));
+    assert_eq!(server.requests().len(), 18, "six requests a check, however long the chain");
+}
+
+#[tokio::test]
+async fn an_expected_redirect_is_not_followed() {
+    let server = Server::start(|_| Reply::redirect(301, "/elsewhere")).await;
+    let expected = HttpCheck { expect_status: Some(301), ..get(&server.url("/")) };
+    assert_eq!(check(expected).await.outcome, Outcome::Passed);
+    let other = HttpCheck { expect_status: Some(302), ..get(&server.url("/")) };
+    assert_eq!(check(other).await.outcome, Outcome::Failed(Failure::UnexpectedStatus { got: 301 }));
+    assert_eq!(server.requests().len(), 2);
+}
+
+#[tokio::test]
+async fn a_redirect_to_no_web_address_fails() {
+    for location in ["ftp://example.com/", "http://", "file:///etc/passwd"] {
+        let outcome = outcome_of(Reply::redirect(302, location)).await;
+        assert_eq!(outcome, Outcome::Failed(Failure::BadRedirect), "{location}");
+    }
+    let bare = outcome_of(Reply::status(302)).await;
+    assert_eq!(bare, Outcome::Failed(Failure::UnexpectedStatus { got: 302 }));
+}
+
+#[tokio::test]
+async fn nothing_of_the_customers_crosses_to_another_origin() {
+    let other = Server::start(|_| Reply::ok("")).await;
+    let target = other.url("/");
+    let first = Server::start(move |request| {
+        if request.starts_with("GET / ") {
+            Reply::redirect(307, "/own")
+        } else {
+            Reply::redirect(307, &target)
+        }
+    })
+    .await;
+    let own = HttpCheck {
+        headers: ["Cookie", "X-Token", "User-Agent", "Host"]
+            .map(|name| Header { name: name.to_owned(), value: Secret::new("canary") })
+            .to_vec(),
+        ..get(&format!("http://user:canary@{}/", first.address))
+    };
+    assert_eq!(check(own).await.outcome, Outcome::Passed);
+    let same = first.requests();
+    assert_eq!(same.len(), 2);
+    for request in &same {
+        assert_eq!(request.matches("canary").count(), 4, "{request}");
+        assert!(request.contains("authorization: Basic "));
+    }
+    let crossed = other.requests().pop().unwrap();
+    assert!(!crossed.contains("canary") && !crossed.contains("authorization"), "{crossed}");
+    assert!(crossed.contains(&format!("host: {}\r\n", other.address)));
+}
+
+#[tokio::test]
+async fn broken_servers_have_their_own_words() {
+    let huge = format!("HTTP/1.1 200 OK\r\nx: {}\r\n\r\n", "a".repeat(70_000));
+    for (reply, failure) in [
+        (Reply::Reset, Failure::Reset),
+        (Reply::Pieces(Vec::new()), Failure::ClosedEarly),
+        (Reply::text("HTTP/1.1 200 OK\r\nx: y"), Failure::ClosedEarly),
+        (Reply::text("SSH-2.0-thing\r\n\r\n"), Failure::HttpMalformed),
+        (Reply::text(&huge), Failure::HeadTooLarge),
+    ] {
+        assert_eq!(outcome_of(reply).await, Outcome::Failed(failure));
+    }
+}
+
+#[tokio::test]
+async fn a_body_that_breaks_off_fails_unless_the_verdict_is_reached() {
+    let reply = "HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nall fine";
+    let server = Server::start(move |_| Reply::text(reply)).await;
+    let found = run(&keyword(&server.url("/"), "fine", KeywordMode::Present), &net()).await;
+    assert_eq!(found.outcome, Outcome::Passed);
+    let absent = run(&keyword(&server.url("/"), "bad", KeywordMode::Absent), &net()).await;
+    assert_eq!(absent.outcome, Outcome::Failed(Failure::ClosedEarly));
+    assert_eq!(absent.status_code, Some(200));
+    assert_eq!(check(get(&server.url("/"))).await.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn silence_ends_at_the_limit_and_says_where() {
+    let brief = net_within(Duration::from_millis(150));
+    let server = Server::start(|_| Reply::Stall(Vec::new())).await;
+    let report = run(&CheckSpec::Http(get(&server.url("/"))), &brief).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte }));
+    assert_eq!(report.latency_ms, None);
+
+    let start = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\nhalf".to_vec();
+    let server = Server::start(move |_| Reply::Stall(start.clone())).await;
+    let report = run(&keyword(&server.url("/"), "fine", KeywordMode::Present), &brief).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Transfer }));
+    assert_eq!(report.status_code, Some(200));
+}
+
+#[tokio::test]
+async fn the_limit_is_of_the_whole_check_not_of_a_hop() {
+    let server = Server::start(|request| {
+        if request.starts_with("GET /slow") {
+            Reply::Stall(Vec::new())
+        } else {
+            Reply::redirect(302, "/slow")
+        }
+    })
+    .await;
+    let started = std::time::Instant::now();
+    let brief = net_within(Duration::from_millis(200));
+    let report = run(&CheckSpec::Http(get(&server.url("/"))), &brief).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte }));
+    assert_eq!(report.status_code, None, "the last hop gave no answer");
+    assert!(started.elapsed() < Duration::from_millis(1500));
+}
+
+#[tokio::test]
+async fn a_closed_port_is_refused() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/", listener.local_addr().unwrap());
+    drop(listener);
+    assert_eq!(check(get(&url)).await.outcome, Outcome::Failed(Failure::Refused));
+}
+
+#[tokio::test]
+async fn targets_that_break_a_rule_are_told() {
+    for url in ["ftp://example.com/", "nonsense", "http://a..b/"] {
+        let outcome = check(get(url)).await.outcome;
+        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{url}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn every_check_connects_anew() {
+    let server = Server::start(|_| Reply::ok("")).await;
+    let net = net();
+    for _ in 0..3 {
+        let report = run(&CheckSpec::Http(get(&server.url("/"))), &net).await;
+        assert!(report.phases.connect_us.is_some());
+    }
+    assert_eq!(server.requests().len(), 3);
+}

@@ -1,0 +1,255 @@
+//! The http probe over TLS: certificates good and bad, HTTP/2 and HTTP/1.1.
+
+use std::{net::SocketAddr, sync::Arc, time::Duration};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::service::service_fn;
+use hyper_util::{
+    rt::{TokioExecutor, TokioIo},
+    server::conn::auto,
+};
+use parallax_agent::probe::{Net, run};
+use parallax_dial::{Policy, stub::StubServer};
+use parallax_protocol::{
+    check::{CheckSpec, Header, HttpCheck, KeywordMode, Method},
+    result::{Failure, Outcome, Phase, Report},
+    text::Secret,
+};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DnType, IsCa, KeyPair, date_time_ymd};
+use rustls::ServerConfig;
+use rustls_pki_types::{CertificateDer, PrivateKeyDer};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+use tokio_rustls::TlsAcceptor;
+
+use crate::world::{Reply, Server, get, keyword, net_with, resolver_to};
+
+/// An authority, a server with a leaf of its own, and a net that trusts the authority.
+struct Site {
+    address: SocketAddr,
+    net: Net,
+    _zone: StubServer,
+}
+
+impl Site {
+    async fn start(leaf: CertificateParams, alpn: &[&[u8]]) -> Self {
+        Self::signed_by(&authority("ours"), leaf, alpn).await
+    }
+
+    async fn signed_by(
+        authority: &CertifiedIssuer<'static, KeyPair>,
+        leaf: CertificateParams,
+        alpn: &[&[u8]],
+    ) -> Self {
+        let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
+        let root = CertificateDer::from(authority.der().to_vec());
+        let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[root]);
+        let address = serve(authority, leaf, alpn).await;
+        Self { address, net, _zone }
+    }
+
+    fn url(&self, path: &str) -> String {
+        format!("https://shop.example:{}{path}", self.address.port())
+    }
+
+    async fn check(&self, check: HttpCheck) -> Report {
+        run(&CheckSpec::Http(check), &self.net).await
+    }
+}
+
+fn authority(name: &str) -> CertifiedIssuer<'static, KeyPair> {
+    let mut params = CertificateParams::new(Vec::new()).unwrap();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap()
+}
+
+fn leaf(name: &str) -> CertificateParams {
+    CertificateParams::new(vec![name.to_owned()]).unwrap()
+}
+
+/// Answers with the version, method and body of the request.
+async fn serve(
+    authority: &CertifiedIssuer<'static, KeyPair>,
+    leaf: CertificateParams,
+    alpn: &[&[u8]],
+) -> SocketAddr {
+    let key = KeyPair::generate().unwrap();
+    let certificate = leaf.signed_by(&key, authority).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        )
+        .unwrap();
+    config.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (stream, _) = listener.accept().await.unwrap();
+            let acceptor = acceptor.clone();
+            tokio::spawn(async move {
+                let Ok(stream) = acceptor.accept(stream).await else { return };
+                let answer = service_fn(answer);
+                let _ = auto::Builder::new(TokioExecutor::new())
+                    .serve_connection(TokioIo::new(stream), answer)
+                    .await;
+            });
+        }
+    });
+    address
+}
+
+async fn answer(request: http::Request<hyper::body::Incoming>) -> http::Result<http::Response<Full<Bytes>>> {
+    use http_body_util::BodyExt;
+    let (head, body) = request.into_parts();
+    let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
+    let host = head.headers.get("host").map(|host| host.to_str().unwrap().to_owned());
+    let host = host.or(head.uri.authority().map(ToString::to_string)).unwrap_or_default();
+    let text = format!("{:?} {} {} {}", head.version, head.method, host, String::from_utf8_lossy(&body));
+    let response = match head.uri.path() {
+        "/down" => http::Response::builder().status(302).header("location", "http://shop.example/"),
+        "/away" => http::Response::builder().status(302).header("location", "/"),
+        _ => http::Response::builder(),
+    };
+    response.body(Full::new(Bytes::from(text)))
+}
+
+const BOTH: &[&[u8]] = &[b"h2", b"http/1.1"];
+
+#[tokio::test]
+async fn http2_is_spoken_where_the_server_does() {
+    for (alpn, version) in
+        [(BOTH, "HTTP/2.0"), (&[b"http/1.1".as_slice()] as &[&[u8]], "HTTP/1.1"), (&[], "HTTP/1.1")]
+    {
+        let site = Site::start(leaf("shop.example"), alpn).await;
+        let host = format!("shop.example:{}", site.address.port());
+        let seen = format!("{version} POST {host} ping");
+        let post = HttpCheck {
+            method: Method::Post,
+            body: Some(Secret::new("ping")),
+            keyword: Some(seen),
+            ..get(&site.url("/"))
+        };
+        let report = site.check(post).await;
+        assert_eq!(report.outcome, Outcome::Passed, "{version}");
+        let phases = report.phases;
+        assert!(phases.dns_us.is_some() && phases.connect_us.is_some() && phases.tls_us.is_some());
+        assert!(phases.first_byte_us.is_some() && phases.transfer_us.is_some());
+    }
+}
+
+#[tokio::test]
+async fn redirects_are_followed_over_http2_but_not_out_of_tls() {
+    let site = Site::start(leaf("shop.example"), BOTH).await;
+    assert_eq!(site.check(get(&site.url("/away"))).await.outcome, Outcome::Passed);
+    let down = site.check(get(&site.url("/down"))).await;
+    assert_eq!(down.outcome, Outcome::Failed(Failure::BadRedirect));
+}
+
+#[tokio::test]
+async fn a_host_override_reaches_the_server_and_not_the_certificate() {
+    let site = Site::start(leaf("shop.example"), BOTH).await;
+    let own = HttpCheck {
+        headers: vec![Header { name: "Host".to_owned(), value: Secret::new("inner.example") }],
+        keyword: Some("HTTP/2.0 GET inner.example".to_owned()),
+        ..get(&site.url("/"))
+    };
+    assert_eq!(site.check(own).await.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn a_head_over_http2_passes() {
+    let site = Site::start(leaf("shop.example"), BOTH).await;
+    let head = HttpCheck { method: Method::Head, ..get(&site.url("/")) };
+    assert_eq!(site.check(head).await.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn an_expired_certificate_is_told() {
+    let mut old = leaf("shop.example");
+    old.not_before = date_time_ymd(2020, 1, 1);
+    old.not_after = date_time_ymd(2021, 1, 1);
+    let site = Site::start(old, BOTH).await;
+    let report = site.check(get(&site.url("/"))).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::TlsExpired));
+    assert_eq!(report.latency_ms, None);
+    assert!(report.phases.connect_us.is_some(), "the phases before are kept");
+}
+
+#[tokio::test]
+async fn a_certificate_from_the_future_is_told() {
+    let mut early = leaf("shop.example");
+    early.not_before = date_time_ymd(3000, 1, 1);
+    early.not_after = date_time_ymd(3001, 1, 1);
+    let site = Site::start(early, BOTH).await;
+    assert_eq!(site.check(get(&site.url("/"))).await.outcome, Outcome::Failed(Failure::TlsNotYetValid));
+}
+
+#[tokio::test]
+async fn a_certificate_for_another_name_is_told() {
+    let site = Site::start(leaf("other.example"), BOTH).await;
+    assert_eq!(site.check(get(&site.url("/"))).await.outcome, Outcome::Failed(Failure::TlsNameMismatch));
+    let by_address = get(&format!("https://{}/", site.address));
+    assert_eq!(site.check(by_address).await.outcome, Outcome::Failed(Failure::TlsNameMismatch));
+}
+
+#[tokio::test]
+async fn a_certificate_for_an_address_serves_that_address() {
+    let site = Site::start(leaf("127.0.0.1"), BOTH).await;
+    let by_address = get(&format!("https://{}/", site.address));
+    assert_eq!(site.check(by_address).await.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn an_unknown_issuer_is_told() {
+    let site = Site::start(leaf("shop.example"), BOTH).await;
+    let stranger = Site::signed_by(&authority("theirs"), leaf("shop.example"), BOTH).await;
+    let url = format!("https://shop.example:{}/", stranger.address.port());
+    assert_eq!(site.check(get(&url)).await.outcome, Outcome::Failed(Failure::TlsUnknownIssuer));
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_no_tls_is_told() {
+    let site = Site::start(leaf("shop.example"), BOTH).await;
+    let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/", plain.local_addr().unwrap());
+    tokio::spawn(async move {
+        let (mut stream, _) = plain.accept().await.unwrap();
+        let _ = stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await;
+        // Ends when the client has had enough.
+        let _ = stream.read_to_end(&mut Vec::new()).await;
+    });
+    let outcome = site.check(get(&url)).await.outcome;
+    assert!(matches!(outcome, Outcome::Failed(Failure::TlsOther { .. })), "{outcome:?}");
+}
+
+#[tokio::test]
+async fn a_handshake_that_never_answers_ends_at_the_limit() {
+    let site = Site::start(leaf("shop.example"), BOTH).await;
+    let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("https://{}/", silent.local_addr().unwrap());
+    let net = site.net.clone().limited_to(Duration::from_millis(150));
+    let report = run(&CheckSpec::Http(get(&url)), &net).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Tls }));
+}
+
+#[tokio::test]
+async fn a_redirect_from_http_to_https_is_followed() {
+    let site = Site::start(leaf("shop.example"), BOTH).await;
+    let target = site.url("/");
+    let front = Server::start(move |_| Reply::redirect(301, &target)).await;
+    let spec = keyword(&front.url("/"), "HTTP/2.0 GET shop.example", KeywordMode::Present);
+    let report = run(&spec, &site.net).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert!(report.phases.tls_us.is_some(), "the phases are those of the last hop");
+}

@@ -1,0 +1,80 @@
+//! The tcp probe.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use parallax_agent::probe::run;
+use parallax_dial::Policy;
+use parallax_protocol::{
+    check::{CheckSpec, TcpCheck},
+    result::{AddressClass, Failure, Outcome, Phase},
+};
+use tokio::net::{TcpListener, TcpSocket, TcpStream};
+
+use crate::world::{net, net_with, net_within, no_resolver, resolver_to};
+
+fn to(host: &str, port: u16) -> CheckSpec {
+    CheckSpec::Tcp(TcpCheck { host: host.to_owned(), port })
+}
+
+#[tokio::test]
+async fn an_open_port_passes_by_address_and_by_name() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let report = run(&to("127.0.0.1", port), &net()).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.address, Some(Ipv4Addr::LOCALHOST.into()));
+    assert!(report.latency_ms.unwrap() >= 1);
+    assert!(report.phases.connect_us.is_some());
+    assert_eq!(report.phases.dns_us, None, "a literal is not asked for");
+
+    let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
+    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[]);
+    let report = run(&to("db.example", port), &net).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert!(report.phases.dns_us.is_some());
+}
+
+#[tokio::test]
+async fn an_ipv6_literal_is_connected_to() {
+    let Ok(listener) = TcpListener::bind("[::1]:0").await else { return };
+    let report = run(&to("::1", listener.local_addr().unwrap().port()), &net()).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn a_closed_port_is_refused() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let report = run(&to("127.0.0.1", port), &net()).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::Refused));
+    assert_eq!(report.latency_ms, None);
+}
+
+#[tokio::test]
+async fn silence_ends_at_the_limit() {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut filling = Vec::new();
+    let brief = Duration::from_millis(50);
+    while let Ok(stream) = tokio::time::timeout(brief, TcpStream::connect(address)).await {
+        filling.push(stream.unwrap());
+    }
+    let report = run(&to("127.0.0.1", address.port()), &net_within(Duration::from_millis(100))).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Connect }));
+}
+
+#[tokio::test]
+async fn private_and_odd_hosts_are_refused() {
+    let guarded = net_with(&no_resolver(), Policy::default(), &[]);
+    let refused = Outcome::Failed(Failure::AddressNotAllowed { class: AddressClass::Loopback });
+    for host in ["127.0.0.1", "::1", "localhost", "::ffff:127.0.0.1"] {
+        assert_eq!(run(&to(host, 80), &guarded).await.outcome, refused, "{host}");
+    }
+    for host in ["127.1", "2130706433", "[::1]", "a b", ""] {
+        let outcome = run(&to(host, 80), &net()).await.outcome;
+        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{host}: {outcome:?}");
+    }
+}

@@ -1,0 +1,281 @@
+//! The installation's private authority, and the set of authorities one end trusts.
+
+use std::fmt;
+use std::path::Path;
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DistinguishedName, DnType, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    PKCS_ECDSA_P256_SHA256, PublicKeyData, SerialNumber,
+};
+use rustls::RootCertStore;
+use rustls_pki_types::CertificateDer;
+use sha2::{Digest, Sha256};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::error::Error;
+use crate::files;
+use crate::issue::{BACKDATE, Serial, at};
+
+/// Life of an authority in seconds: 20 years of 365 days.
+pub const AUTHORITY_LIFE: i64 = 20 * 365 * 86_400;
+
+/// A certificate authority: its certificate and the key that signs leaves (ECDSA P-256).
+pub struct Authority {
+    certificate: CertificateDer<'static>,
+    key: KeyPair,
+    life: Life,
+}
+
+/// First and last second, both inclusive, of a certificate's validity, in unix seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Life {
+    /// First valid second.
+    pub not_before: i64,
+    /// Last valid second.
+    pub not_after: i64,
+}
+
+impl Life {
+    /// Whether `now` (unix seconds) lies within.
+    #[must_use]
+    pub fn contains(&self, now: i64) -> bool {
+        (self.not_before..=self.not_after).contains(&now)
+    }
+}
+
+impl Authority {
+    /// Makes a new authority with a new key, valid from an hour before `now` for [`AUTHORITY_LIFE`].
+    ///
+    /// Two authorities never bear the same name, so that both can be trusted side by side.
+    ///
+    /// # Errors
+    /// [`Error::Random`] without randomness, [`Error::Time`] for an impossible `now`.
+    pub fn make(now: i64) -> Result<Self, Error> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let serial = Serial::random()?;
+        let life =
+            Life { not_before: now.saturating_sub(BACKDATE), not_after: now.saturating_add(AUTHORITY_LIFE) };
+        let mut name = DistinguishedName::new();
+        name.push(DnType::CommonName, format!("Parallax mesh authority {serial}"));
+        let mut params = CertificateParams::default();
+        params.distinguished_name = name;
+        params.not_before = at(life.not_before)?;
+        params.not_after = at(life.not_after)?;
+        params.serial_number = Some(SerialNumber::from_slice(serial.as_bytes()));
+        params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+        params.key_usages = vec![KeyUsagePurpose::KeyCertSign];
+        let certificate = params.self_signed(&key)?.der().clone();
+        Ok(Self { certificate, key, life })
+    }
+
+    /// Reads an authority out of PEM text that holds its certificate and its key.
+    ///
+    /// # Errors
+    /// [`Error::Pem`] or [`Error::Certificate`] where a part is missing or is no authority, [`Error::KeyMismatch`]
+    /// where the parts are of two authorities.
+    pub fn from_pem(text: &str) -> Result<Self, Error> {
+        let certificate = files::one_certificate(text)?;
+        let key =
+            KeyPair::from_pkcs8_der_and_sign_algo(&files::one_key(text)?.into(), &PKCS_ECDSA_P256_SHA256)?;
+        let (life, key_info) = read_authority(&certificate)?;
+        if key_info != key.subject_public_key_info() {
+            return Err(Error::KeyMismatch);
+        }
+        Ok(Self { certificate, key, life })
+    }
+
+    /// The certificate and the key as PEM text: a secret.
+    #[must_use]
+    pub fn to_pem(&self) -> String {
+        let mut text = files::certificates_to_pem([&self.certificate]);
+        text.push_str(&files::key_to_pem(self.key.serialized_der()));
+        text
+    }
+
+    /// Reads the authority's file, or makes an authority and writes the file (mode 0600) where there is none.
+    ///
+    /// Certificate and key are one file, written whole: a start that is cut short leaves all or nothing.
+    ///
+    /// # Errors
+    /// Those of [`files::read_secret`], [`Self::from_pem`] and [`Self::make`].
+    pub fn load_or_make(path: &Path, now: i64) -> Result<Self, Error> {
+        if let Some(text) = files::read_secret(path)? {
+            return Self::from_pem(&text);
+        }
+        let made = Self::make(now)?;
+        files::write_secret(path, &made.to_pem())?;
+        Ok(made)
+    }
+
+    /// The authority's certificate.
+    #[must_use]
+    pub fn certificate(&self) -> &CertificateDer<'static> {
+        &self.certificate
+    }
+
+    /// The authority's life in unix seconds.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        self.life
+    }
+
+    /// SHA-256 of the authority's SubjectPublicKeyInfo: what a join token carries.
+    #[must_use]
+    pub fn key_hash(&self) -> [u8; 32] {
+        Sha256::digest(self.key.subject_public_key_info()).into()
+    }
+
+    /// Trust in this authority alone.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`], never for an authority made by this crate.
+    pub fn roots(&self) -> Result<Roots, Error> {
+        Roots::new(vec![self.certificate.clone()])
+    }
+
+    pub(crate) fn issuer(&self) -> Result<Issuer<'_, &KeyPair>, Error> {
+        Ok(Issuer::from_ca_cert_der(&self.certificate, &self.key)?)
+    }
+}
+
+impl fmt::Debug for Authority {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Authority").field("life", &self.life).finish_non_exhaustive()
+    }
+}
+
+/// The authorities one end trusts: one, or two while one is being exchanged for the other.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Roots {
+    certificates: Vec<CertificateDer<'static>>,
+    life: Life,
+}
+
+impl Roots {
+    /// Trust in the given authorities.
+    ///
+    /// # Errors
+    /// [`Error::TooManyRoots`] unless there are one or two, [`Error::Certificate`] where one is no authority.
+    pub fn new(certificates: Vec<CertificateDer<'static>>) -> Result<Self, Error> {
+        if certificates.is_empty() || certificates.len() > 2 {
+            return Err(Error::TooManyRoots(certificates.len()));
+        }
+        let mut life = Life { not_before: i64::MAX, not_after: i64::MIN };
+        for certificate in &certificates {
+            let (one, _) = read_authority(certificate)?;
+            life.not_before = life.not_before.min(one.not_before);
+            life.not_after = life.not_after.max(one.not_after);
+        }
+        Ok(Self { certificates, life })
+    }
+
+    /// Reads the authorities' certificates from PEM text.
+    ///
+    /// # Errors
+    /// [`Error::Pem`] for no PEM text, and those of [`Self::new`].
+    pub fn from_pem(text: &str) -> Result<Self, Error> {
+        Self::new(files::all_certificates(text)?)
+    }
+
+    /// The certificates as PEM text; no secret.
+    #[must_use]
+    pub fn to_pem(&self) -> String {
+        files::certificates_to_pem(&self.certificates)
+    }
+
+    /// The certificates, in the order given.
+    #[must_use]
+    pub fn certificates(&self) -> &[CertificateDer<'static>] {
+        &self.certificates
+    }
+
+    /// From the earliest start to the latest end of the authorities' lives.
+    #[must_use]
+    pub fn life(&self) -> Life {
+        self.life
+    }
+
+    /// The trust anchors as rustls takes them.
+    ///
+    /// # Errors
+    /// [`Error::Tls`], never for certificates that [`Self::new`] took.
+    pub fn store(&self) -> Result<RootCertStore, Error> {
+        let mut store = RootCertStore::empty();
+        for certificate in &self.certificates {
+            store.add(certificate.clone())?;
+        }
+        Ok(store)
+    }
+}
+
+/// SHA-256 of the SubjectPublicKeyInfo of an authority's certificate, once the certificate has proven to be signed
+/// by that very key: then all of it, its life included, is the authority's own word.
+///
+/// # Errors
+/// [`Error::Certificate`] where it is no self-signed authority.
+pub fn key_hash_of(certificate: &CertificateDer<'_>) -> Result<[u8; 32], Error> {
+    let (_, key_info) = read_authority(certificate)?;
+    Ok(Sha256::digest(key_info).into())
+}
+
+/// Life and SubjectPublicKeyInfo of a self-signed authority certificate.
+fn read_authority(certificate: &CertificateDer<'_>) -> Result<(Life, Vec<u8>), Error> {
+    let (rest, parsed) =
+        X509Certificate::from_der(certificate).map_err(|_| Error::Certificate("is no X.509"))?;
+    if !rest.is_empty() {
+        return Err(Error::Certificate("has bytes after its end"));
+    }
+    if !parsed.is_ca() {
+        return Err(Error::Certificate("is no authority's"));
+    }
+    parsed.verify_signature(None).map_err(|_| Error::Certificate("is not signed by its own key"))?;
+    let life = Life {
+        not_before: parsed.validity().not_before.timestamp(),
+        not_after: parsed.validity().not_after.timestamp(),
+    };
+    Ok((life, parsed.public_key().raw.to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_790_000_000;
+
+    #[test]
+    fn an_authority_lives_longer_than_ten_years_and_survives_pem() {
+        let made = Authority::make(NOW).unwrap();
+        assert!(made.life().contains(NOW - 3_600) && made.life().contains(NOW + 11 * 365 * 86_400));
+        let read = Authority::from_pem(&made.to_pem()).unwrap();
+        assert_eq!(read.key_hash(), made.key_hash());
+        assert_eq!(read.life(), made.life());
+        assert_eq!(key_hash_of(made.certificate()).unwrap(), made.key_hash());
+    }
+
+    #[test]
+    fn the_parts_of_two_authorities_are_refused() {
+        let (one, two) = (Authority::make(NOW).unwrap(), Authority::make(NOW).unwrap());
+        let mixed =
+            files::certificates_to_pem([one.certificate()]) + &files::key_to_pem(two.key.serialized_der());
+        assert!(matches!(Authority::from_pem(&mixed), Err(Error::KeyMismatch)));
+    }
+
+    #[test]
+    fn a_second_start_reads_what_the_first_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("authority.pem");
+        let first = Authority::load_or_make(&path, NOW).unwrap();
+        let second = Authority::load_or_make(&path, NOW + 5).unwrap();
+        assert_eq!(first.key_hash(), second.key_hash());
+    }
+
+    #[test]
+    fn one_or_two_authorities_can_be_trusted_but_not_none_or_three() {
+        let all: Vec<_> = (0..3).map(|_| Authority::make(NOW).unwrap().certificate().clone()).collect();
+        assert!(matches!(Roots::new(Vec::new()), Err(Error::TooManyRoots(0))));
+        assert!(matches!(Roots::new(all.clone()), Err(Error::TooManyRoots(3))));
+        let two = Roots::new(all[..2].to_vec()).unwrap();
+        assert_eq!(Roots::from_pem(&two.to_pem()).unwrap(), two);
+        assert_eq!(two.store().unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,57 @@
+//! A certificate chain with the private key of its leaf.
+
+use std::fmt;
+
+use rustls_pki_types::{CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer};
+
+use crate::error::Error;
+use crate::files;
+
+/// What one end shows and signs with in a handshake; its `Debug` hides the key.
+pub struct Credentials {
+    chain: Vec<CertificateDer<'static>>,
+    key: PrivatePkcs8KeyDer<'static>,
+}
+
+impl Credentials {
+    /// A chain, leaf first, and the leaf's key as PKCS#8 DER.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] for an empty chain.
+    pub fn new(chain: Vec<CertificateDer<'static>>, key: Vec<u8>) -> Result<Self, Error> {
+        if chain.is_empty() {
+            return Err(Error::Certificate("chain is empty"));
+        }
+        Ok(Self { chain, key: PrivatePkcs8KeyDer::from(key) })
+    }
+
+    /// Reads chain and key out of one PEM text.
+    ///
+    /// # Errors
+    /// [`Error::Pem`] where the key or every certificate is missing.
+    pub fn from_pem(text: &str) -> Result<Self, Error> {
+        Self::new(files::all_certificates(text)?, files::one_key(text)?)
+    }
+
+    /// Chain and key as one PEM text: a secret.
+    #[must_use]
+    pub fn to_pem(&self) -> String {
+        files::certificates_to_pem(&self.chain) + &files::key_to_pem(self.key.secret_pkcs8_der())
+    }
+
+    /// The chain, leaf first.
+    #[must_use]
+    pub fn chain(&self) -> &[CertificateDer<'static>] {
+        &self.chain
+    }
+
+    pub(crate) fn for_rustls(&self) -> (Vec<CertificateDer<'static>>, PrivateKeyDer<'static>) {
+        (self.chain.clone(), PrivateKeyDer::Pkcs8(self.key.clone_key()))
+    }
+}
+
+impl fmt::Debug for Credentials {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Credentials").field("certificates", &self.chain.len()).finish_non_exhaustive()
+    }
+}

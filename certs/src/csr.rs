@@ -1,0 +1,121 @@
+//! The agent's key, the signing request it makes, and what the coordinator takes from one.
+
+use std::fmt;
+
+use rcgen::{
+    CertificateParams, DistinguishedName, KeyPair, PKCS_ECDSA_P256_SHA256, PublicKeyData,
+    SubjectPublicKeyInfo,
+};
+use rustls_pki_types::CertificateDer;
+use x509_parser::prelude::{FromDer, X509CertificationRequest};
+
+use crate::credentials::Credentials;
+use crate::error::Error;
+
+/// Longest signing request that is looked at, in bytes; ours are about 200.
+pub const MAX_REQUEST: usize = 4_096;
+
+/// An agent's private key (ECDSA P-256), made on its own host; its `Debug` hides it.
+pub struct AgentKey(KeyPair);
+
+impl AgentKey {
+    /// A new key.
+    ///
+    /// # Errors
+    /// [`Error::Sign`] where the system gives no randomness.
+    pub fn generate() -> Result<Self, Error> {
+        Ok(Self(KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?))
+    }
+
+    /// A signing request for this key (PKCS#10, DER) with no name in it: the coordinator decides names.
+    ///
+    /// # Errors
+    /// [`Error::Sign`] where signing fails.
+    pub fn request(&self) -> Result<Vec<u8>, Error> {
+        let mut params = CertificateParams::default();
+        params.distinguished_name = DistinguishedName::new();
+        Ok(params.serialize_request(&self.0)?.der().to_vec())
+    }
+
+    /// This key together with the certificate issued for it.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] where the certificate is for another key.
+    pub fn with_certificate(&self, certificate: CertificateDer<'static>) -> Result<Credentials, Error> {
+        let (_, parsed) = x509_parser::parse_x509_certificate(&certificate)
+            .map_err(|_| Error::Certificate("is no X.509"))?;
+        if parsed.public_key().raw != self.0.subject_public_key_info() {
+            return Err(Error::Certificate("is for another key"));
+        }
+        Credentials::new(vec![certificate], self.0.serialize_der())
+    }
+}
+
+impl fmt::Debug for AgentKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("AgentKey(..)")
+    }
+}
+
+/// The public key of a request whose signature proves that its sender holds the private one.
+pub(crate) fn proven_key(request: &[u8]) -> Result<SubjectPublicKeyInfo, Error> {
+    if request.len() > MAX_REQUEST {
+        return Err(Error::Request("is longer than 4096 bytes"));
+    }
+    let (rest, parsed) =
+        X509CertificationRequest::from_der(request).map_err(|_| Error::Request("is no PKCS#10"))?;
+    if !rest.is_empty() {
+        return Err(Error::Request("has bytes after its end"));
+    }
+    let key = SubjectPublicKeyInfo::from_der(parsed.certification_request_info.subject_pki.raw)
+        .map_err(|_| Error::Request("key is not ECDSA P-256"))?;
+    if key.algorithm() != &PKCS_ECDSA_P256_SHA256 || key.der_bytes().len() != 65 {
+        return Err(Error::Request("key is not ECDSA P-256"));
+    }
+    parsed.verify_signature().map_err(|_| Error::Request("is not signed by the key it holds"))?;
+    Ok(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_proves_its_key() {
+        let key = AgentKey::generate().unwrap();
+        let proven = proven_key(&key.request().unwrap()).unwrap();
+        assert_eq!(proven.der_bytes(), key.0.der_bytes());
+    }
+
+    #[test]
+    fn a_request_whose_signature_is_anothers_is_refused() {
+        let mut request = AgentKey::generate().unwrap().request().unwrap();
+        let other = AgentKey::generate().unwrap();
+        let start =
+            request.windows(65).position(|part| part[0] == 4 && part.len() == 65 && part[1..3] != [0, 0]);
+        assert!(start.is_some());
+        let key_at = request.windows(2).position(|pair| pair == [0x00, 0x04]).unwrap() + 1;
+        request[key_at..key_at + 65].copy_from_slice(other.0.der_bytes());
+        assert!(matches!(proven_key(&request), Err(Error::Request("is not signed by the key it holds"))));
+    }
+
+    #[test]
+    fn a_key_of_another_kind_is_refused() {
+        let key = KeyPair::generate_for(&rcgen::PKCS_ED25519).unwrap();
+        let request = CertificateParams::default().serialize_request(&key).unwrap();
+        assert!(matches!(proven_key(request.der()), Err(Error::Request("key is not ECDSA P-256"))));
+    }
+
+    #[test]
+    fn garbage_cut_and_overlong_requests_are_refused() {
+        let good = AgentKey::generate().unwrap().request().unwrap();
+        assert!(proven_key(&[]).is_err());
+        assert!(proven_key(&vec![0x30; 5_000]).is_err());
+        for end in 0..good.len() {
+            assert!(proven_key(&good[..end]).is_err(), "{end}");
+        }
+        let mut longer = good;
+        longer.push(0);
+        assert!(matches!(proven_key(&longer), Err(Error::Request("has bytes after its end"))));
+    }
+}

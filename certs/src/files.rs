@@ -1,0 +1,170 @@
+//! PEM in and out, and files and folders that only their owner may reach.
+
+use std::fs::{DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::PrivatePkcs8KeyDer;
+use rustls_pki_types::pem::PemObject;
+
+use crate::error::Error;
+
+/// Longest file that is read, in bytes.
+const MAX_FILE: u64 = 64 * 1_024;
+
+/// Mode of a file with a key in it.
+const SECRET: u32 = 0o600;
+
+/// Mode of a folder with such files.
+const FOLDER: u32 = 0o700;
+
+/// Makes a folder of mode 0700 (with those above it), or checks that an existing one is not looser.
+///
+/// # Errors
+/// [`Error::File`] where it cannot be made, [`Error::LooseMode`] where others may reach into it.
+pub fn private_folder(path: &Path) -> Result<(), Error> {
+    let fault = |source| Error::File { path: path.to_owned(), source };
+    DirBuilder::new().recursive(true).mode(FOLDER).create(path).map_err(fault)?;
+    let mode = path.metadata().map_err(fault)?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(Error::LooseMode { path: path.to_owned(), mode, wanted: FOLDER });
+    }
+    Ok(())
+}
+
+/// Reads a file that holds a key; `None` where there is no such file.
+///
+/// # Errors
+/// [`Error::LooseMode`] where others than the owner may read or write it, [`Error::NotOurs`] where it is no regular
+/// file, longer than 64 KiB or no text, [`Error::File`] where reading fails.
+pub fn read_secret(path: &Path) -> Result<Option<String>, Error> {
+    let fault = |source| Error::File { path: path.to_owned(), source };
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(fault(error)),
+    };
+    let facts = file.metadata().map_err(fault)?;
+    if !facts.is_file() {
+        return Err(Error::NotOurs { path: path.to_owned(), rule: "is no regular file" });
+    }
+    let mode = facts.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(Error::LooseMode { path: path.to_owned(), mode, wanted: SECRET });
+    }
+    if facts.len() > MAX_FILE {
+        return Err(Error::NotOurs { path: path.to_owned(), rule: "is longer than 64 KiB" });
+    }
+    let mut bytes = Vec::new();
+    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(fault)?;
+    match String::from_utf8(bytes) {
+        Ok(text) => Ok(Some(text)),
+        Err(_) => Err(Error::NotOurs { path: path.to_owned(), rule: "is no text" }),
+    }
+}
+
+/// Writes a file that holds a key, mode 0600, whole or not at all: written beside, flushed, then renamed.
+///
+/// # Errors
+/// [`Error::File`] where a step fails; the file that was there before is then still there.
+pub fn write_secret(path: &Path, text: &str) -> Result<(), Error> {
+    let fault = |source| Error::File { path: path.to_owned(), source };
+    let beside = path.with_added_extension("new");
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(SECRET)
+        .open(&beside)
+        .map_err(fault)?;
+    // A file left by an earlier attempt keeps its mode unless it is set anew, and before anything is written.
+    file.set_permissions(Permissions::from_mode(SECRET)).map_err(fault)?;
+    file.write_all(text.as_bytes()).and_then(|()| file.sync_all()).map_err(fault)?;
+    std::fs::rename(&beside, path).map_err(fault)?;
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(fault)
+}
+
+/// The one certificate in PEM text.
+pub(crate) fn one_certificate(text: &str) -> Result<CertificateDer<'static>, Error> {
+    let mut all = all_certificates(text)?;
+    match (all.pop(), all.is_empty()) {
+        (Some(one), true) => Ok(one),
+        _ => Err(Error::Pem("exactly one certificate is wanted")),
+    }
+}
+
+/// Every certificate in PEM text, at least one.
+pub(crate) fn all_certificates(text: &str) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let all = CertificateDer::pem_slice_iter(text.as_bytes())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|_| Error::Pem("a block is damaged"))?;
+    if all.is_empty() { Err(Error::Pem("no certificate in it")) } else { Ok(all) }
+}
+
+/// The PKCS#8 key in PEM text, as DER.
+pub(crate) fn one_key(text: &str) -> Result<Vec<u8>, Error> {
+    PrivatePkcs8KeyDer::from_pem_slice(text.as_bytes())
+        .map(|key| key.secret_pkcs8_der().to_vec())
+        .map_err(|_| Error::Pem("no private key (PKCS#8) in it"))
+}
+
+/// Certificates as PEM text.
+pub(crate) fn certificates_to_pem<'a>(
+    certificates: impl IntoIterator<Item = &'a CertificateDer<'static>>,
+) -> String {
+    certificates.into_iter().map(|one| block("CERTIFICATE", one)).collect()
+}
+
+/// A PKCS#8 key as PEM text.
+pub(crate) fn key_to_pem(key: &[u8]) -> String {
+    block("PRIVATE KEY", key)
+}
+
+fn block(tag: &str, der: &[u8]) -> String {
+    let config = pem::EncodeConfig::new().set_line_ending(pem::LineEnding::LF);
+    pem::encode_config(&pem::Pem::new(tag, der), config)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_is_written_for_its_owner_alone_and_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key.pem");
+        assert!(read_secret(&path).unwrap().is_none());
+        std::fs::write(folder.path().join("key.pem.new"), "left over").unwrap();
+        write_secret(&path, "hidden").unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(read_secret(&path).unwrap().unwrap(), "hidden");
+    }
+
+    #[test]
+    fn looser_modes_are_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key.pem");
+        write_secret(&path, "hidden").unwrap();
+        for mode in [0o640, 0o604, 0o620, 0o602] {
+            std::fs::set_permissions(&path, Permissions::from_mode(mode)).unwrap();
+            assert!(matches!(read_secret(&path), Err(Error::LooseMode { .. })), "{mode:o}");
+        }
+        let room = folder.path().join("room");
+        private_folder(&room).unwrap();
+        private_folder(&room).unwrap();
+        std::fs::set_permissions(&room, Permissions::from_mode(0o755)).unwrap();
+        assert!(matches!(private_folder(&room), Err(Error::LooseMode { mode: 0o755, wanted: 0o700, .. })));
+    }
+
+    #[test]
+    fn folders_and_giants_are_no_keys() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("key.pem");
+        write_secret(&path, &"x".repeat(70_000)).unwrap();
+        assert!(matches!(read_secret(&path), Err(Error::NotOurs { rule: "is longer than 64 KiB", .. })));
+        assert!(read_secret(folder.path()).is_err());
+    }
+}

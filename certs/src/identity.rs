@@ -1,0 +1,135 @@
+//! Reads who a peer is out of a leaf that the handshake has already verified.
+
+use rustls_pki_types::CertificateDer;
+use x509_parser::prelude::{FromDer, GeneralName, X509Certificate};
+
+use crate::authority::Life;
+use crate::error::Error;
+use crate::issue::{COORDINATOR_NAME, Serial};
+
+/// What stands before the id in an agent's URI name.
+const AGENT_PREFIX: &str = "spiffe://parallax/agent/";
+
+/// Longest agent id in bytes.
+pub const MAX_AGENT_ID: usize = 64;
+
+/// An agent as its certificate names it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// The agent's id: 1 to 64 ASCII letters, digits, `-` or `_`.
+    pub agent: String,
+    /// The certificate's serial number.
+    pub serial: Serial,
+    /// The certificate's life; the connection must end with it.
+    pub life: Life,
+}
+
+impl Identity {
+    /// Reads an agent's identity. The chain must have been verified before: this looks at no signature and no time.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] unless the leaf is of the agents' kind: `clientAuth` alone, no authority, exactly one
+    /// name, and that one an agent's URI.
+    pub fn of_agent(leaf: &CertificateDer<'_>) -> Result<Self, Error> {
+        let parsed = parse(leaf)?;
+        let (client, server) = usages(&parsed)?;
+        if !client || server {
+            return Err(Error::Certificate("is not for clients alone"));
+        }
+        let GeneralName::URI(uri) = only_name(&parsed)? else {
+            return Err(Error::Certificate("bears no agent's name"));
+        };
+        let agent = uri.strip_prefix(AGENT_PREFIX).ok_or(Error::Certificate("bears no agent's name"))?;
+        agent_uri(agent).map_err(|_| Error::Certificate("bears no agent's name"))?;
+        Ok(Self {
+            agent: agent.to_owned(),
+            serial: Serial::from_bytes(parsed.raw_serial())?,
+            life: Life {
+                not_before: parsed.validity().not_before.timestamp(),
+                not_after: parsed.validity().not_after.timestamp(),
+            },
+        })
+    }
+}
+
+/// The URI name of an agent.
+///
+/// # Errors
+/// [`Error::AgentId`] unless `agent` is 1 to 64 ASCII letters, digits, `-` or `_`.
+pub fn agent_uri(agent: &str) -> Result<String, Error> {
+    let fits = (1..=MAX_AGENT_ID).contains(&agent.len())
+        && agent.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    if fits { Ok(format!("{AGENT_PREFIX}{agent}")) } else { Err(Error::AgentId) }
+}
+
+/// Refuses a leaf that is not of the coordinator's kind: `serverAuth` alone, no authority, the one constant name.
+pub(crate) fn demand_coordinator(leaf: &CertificateDer<'_>) -> Result<(), Error> {
+    let parsed = parse(leaf)?;
+    let (client, server) = usages(&parsed)?;
+    if !server || client {
+        return Err(Error::Certificate("is not for servers alone"));
+    }
+    match only_name(&parsed)? {
+        GeneralName::DNSName(name) if *name == COORDINATOR_NAME => Ok(()),
+        _ => Err(Error::Certificate("does not bear the coordinator's name")),
+    }
+}
+
+fn parse<'a>(leaf: &'a CertificateDer<'_>) -> Result<X509Certificate<'a>, Error> {
+    let (rest, parsed) = X509Certificate::from_der(leaf).map_err(|_| Error::Certificate("is no X.509"))?;
+    if !rest.is_empty() {
+        return Err(Error::Certificate("has bytes after its end"));
+    }
+    if parsed.is_ca() {
+        return Err(Error::Certificate("is an authority's, no leaf"));
+    }
+    Ok(parsed)
+}
+
+/// Whether the extended key usage names clients, and whether it names servers; nothing else may stand in it.
+fn usages(parsed: &X509Certificate<'_>) -> Result<(bool, bool), Error> {
+    let usage = parsed
+        .extended_key_usage()
+        .map_err(|_| Error::Certificate("has a doubled extended key usage"))?
+        .ok_or(Error::Certificate("has no extended key usage"))?
+        .value;
+    let more = usage.any
+        || usage.code_signing
+        || usage.email_protection
+        || usage.time_stamping
+        || usage.ocsp_signing;
+    if more || !usage.other.is_empty() {
+        return Err(Error::Certificate("has an extended key usage we never give"));
+    }
+    Ok((usage.client_auth, usage.server_auth))
+}
+
+fn only_name<'a>(parsed: &'a X509Certificate<'_>) -> Result<&'a GeneralName<'a>, Error> {
+    let names = parsed
+        .subject_alternative_name()
+        .map_err(|_| Error::Certificate("has doubled names"))?
+        .ok_or(Error::Certificate("bears no name"))?;
+    match names.value.general_names.as_slice() {
+        [name] => Ok(name),
+        _ => Err(Error::Certificate("does not bear exactly one name")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::authority::Authority;
+
+    const NOW: i64 = 1_790_000_000;
+
+    #[test]
+    fn only_an_agents_leaf_has_an_agents_identity() {
+        let authority = Authority::make(NOW).unwrap();
+        let coordinator = authority.issue_coordinator().unwrap();
+        assert!(Identity::of_agent(&coordinator.chain()[0]).is_err());
+        assert!(Identity::of_agent(authority.certificate()).is_err());
+        assert!(Identity::of_agent(&CertificateDer::from(vec![1, 2, 3])).is_err());
+        assert!(demand_coordinator(&coordinator.chain()[0]).is_ok());
+        assert!(demand_coordinator(authority.certificate()).is_err());
+    }
+}

@@ -1,0 +1,224 @@
+//! The two kinds of leaf an authority signs, and nothing else: the coordinator's and an agent's.
+
+use std::fmt;
+
+use rcgen::string::Ia5String;
+use rcgen::{
+    CertificateParams, DistinguishedName, DnType, ExtendedKeyUsagePurpose, IsCa, KeyPair, KeyUsagePurpose,
+    PKCS_ECDSA_P256_SHA256, SanType, SerialNumber, SubjectPublicKeyInfo,
+};
+use rustls_pki_types::CertificateDer;
+use time::OffsetDateTime;
+
+use crate::authority::{Authority, Life};
+use crate::credentials::Credentials;
+use crate::csr;
+use crate::error::Error;
+use crate::identity::agent_uri;
+
+/// The one name every coordinator's certificate bears, and that agents ask for whatever address they dial.
+pub const COORDINATOR_NAME: &str = "coordinator.parallax.internal";
+
+/// Life of an agent's certificate in seconds: 30 days.
+pub const AGENT_LIFE: i64 = 30 * 86_400;
+
+/// How far a certificate's first second lies before the moment it was made, in seconds: room for clocks that differ.
+pub const BACKDATE: i64 = 3_600;
+
+/// A certificate's serial number: 16 bytes of which 126 bits are random, positive and never shorter in DER
+/// (RFC 5280, 4.1.2.2).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Serial([u8; 16]);
+
+impl Serial {
+    /// A new random serial.
+    ///
+    /// # Errors
+    /// [`Error::Random`] where the system gives no randomness.
+    pub fn random() -> Result<Self, Error> {
+        let mut bytes = [0; 16];
+        crate::tls::random(&mut bytes)?;
+        if let Some(first) = bytes.first_mut() {
+            *first = (*first & 0x3f) | 0x40;
+        }
+        Ok(Self(bytes))
+    }
+
+    /// A serial as read from a certificate or a store.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`] unless it has exactly 16 bytes and is positive.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let bytes: [u8; 16] =
+            bytes.try_into().map_err(|_| Error::Certificate("has a serial that is not 16 bytes long"))?;
+        if bytes[0] & 0xc0 != 0x40 {
+            return Err(Error::Certificate("has a serial we never give"));
+        }
+        Ok(Self(bytes))
+    }
+
+    /// The 16 bytes.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8; 16] {
+        &self.0
+    }
+}
+
+impl fmt::Display for Serial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+    }
+}
+
+impl fmt::Debug for Serial {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Serial({self})")
+    }
+}
+
+/// An agent's certificate just issued.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Issued {
+    /// The certificate.
+    pub certificate: CertificateDer<'static>,
+    /// Its serial number.
+    pub serial: Serial,
+    /// First and last valid second.
+    pub life: Life,
+}
+
+impl Authority {
+    /// Makes a key and a certificate for the coordinator, for the rest of the authority's life; the chain sent to
+    /// peers is leaf and authority, which a joining agent needs to compare with its token.
+    ///
+    /// # Errors
+    /// [`Error::Random`] or [`Error::Sign`].
+    pub fn issue_coordinator(&self) -> Result<Credentials, Error> {
+        let key = KeyPair::generate_for(&PKCS_ECDSA_P256_SHA256)?;
+        let name = SanType::DnsName(text(COORDINATOR_NAME)?);
+        let profile = Profile {
+            common_name: COORDINATOR_NAME,
+            name,
+            usage: ExtendedKeyUsagePurpose::ServerAuth,
+            life: self.life(),
+            serial: Serial::random()?,
+        };
+        let leaf = profile.params()?.signed_by(&key, &self.issuer()?)?.der().clone();
+        Credentials::new(vec![leaf, self.certificate().clone()], key.serialize_der())
+    }
+
+    /// Signs an agent's certificate for the key in `request` (DER, PKCS#10) under the id `agent`, valid from an hour
+    /// before `now` for `seconds`, cut at the authority's own end.
+    ///
+    /// Only the key is taken from the request, after its signature has proven that the sender holds it; names,
+    /// usages and all else in it are ignored.
+    ///
+    /// # Errors
+    /// [`Error::Request`] for a request that is no ECDSA P-256 PKCS#10 or is not signed by its key,
+    /// [`Error::AgentId`] for an impossible id, [`Error::Time`] for an impossible `now`.
+    pub fn issue_agent(&self, request: &[u8], agent: &str, now: i64, seconds: i64) -> Result<Issued, Error> {
+        let key: SubjectPublicKeyInfo = csr::proven_key(request)?;
+        let uri = agent_uri(agent)?;
+        let life = Life {
+            not_before: now.saturating_sub(BACKDATE),
+            not_after: now.saturating_add(seconds).min(self.life().not_after),
+        };
+        let serial = Serial::random()?;
+        let profile = Profile {
+            common_name: agent,
+            name: SanType::URI(text(&uri)?),
+            usage: ExtendedKeyUsagePurpose::ClientAuth,
+            life,
+            serial,
+        };
+        let certificate = profile.params()?.signed_by(&key, &self.issuer()?)?.der().clone();
+        Ok(Issued { certificate, serial, life })
+    }
+}
+
+/// `seconds` after the epoch as rcgen takes it.
+pub(crate) fn at(seconds: i64) -> Result<OffsetDateTime, Error> {
+    OffsetDateTime::from_unix_timestamp(seconds).map_err(|_| Error::Time)
+}
+
+/// What differs between the leaves.
+struct Profile<'a> {
+    common_name: &'a str,
+    name: SanType,
+    usage: ExtendedKeyUsagePurpose,
+    life: Life,
+    serial: Serial,
+}
+
+impl Profile<'_> {
+    fn params(self) -> Result<CertificateParams, Error> {
+        let mut subject = DistinguishedName::new();
+        subject.push(DnType::CommonName, self.common_name);
+        let mut params = CertificateParams::default();
+        params.distinguished_name = subject;
+        params.subject_alt_names = vec![self.name];
+        params.not_before = at(self.life.not_before)?;
+        params.not_after = at(self.life.not_after)?;
+        params.serial_number = Some(SerialNumber::from_slice(self.serial.as_bytes()));
+        params.is_ca = IsCa::ExplicitNoCa;
+        params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+        params.extended_key_usages = vec![self.usage];
+        params.use_authority_key_identifier_extension = true;
+        Ok(params)
+    }
+}
+
+fn text(value: &str) -> Result<Ia5String, Error> {
+    Ok(Ia5String::try_from(value)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::csr::AgentKey;
+    use crate::identity::Identity;
+
+    const NOW: i64 = 1_790_000_000;
+
+    #[test]
+    fn an_agents_certificate_says_what_the_coordinator_decided() {
+        let authority = Authority::make(NOW).unwrap();
+        let request = AgentKey::generate().unwrap().request().unwrap();
+        let issued = authority.issue_agent(&request, "agt_1-x", NOW, AGENT_LIFE).unwrap();
+        let identity = Identity::of_agent(&issued.certificate).unwrap();
+        assert_eq!(identity.agent, "agt_1-x");
+        assert_eq!(identity.serial, issued.serial);
+        assert_eq!(identity.life, Life { not_before: NOW - 3_600, not_after: NOW + 2_592_000 });
+    }
+
+    #[test]
+    fn serials_differ_and_are_read_back_whole() {
+        let (one, two) = (Serial::random().unwrap(), Serial::random().unwrap());
+        assert_ne!(one, two);
+        assert_eq!(Serial::from_bytes(one.as_bytes()).unwrap(), one);
+        assert!(Serial::from_bytes(&[0x40; 15]).is_err());
+        assert!(Serial::from_bytes(&[0x80; 16]).is_err());
+        assert_eq!(one.to_string().len(), 32);
+    }
+
+    #[test]
+    fn an_agents_certificate_never_outlives_its_authority() {
+        let authority = Authority::make(NOW).unwrap();
+        let request = AgentKey::generate().unwrap().request().unwrap();
+        let late = authority.life().not_after - 10;
+        let issued = authority.issue_agent(&request, "a", late, AGENT_LIFE).unwrap();
+        assert_eq!(issued.life.not_after, authority.life().not_after);
+    }
+
+    #[test]
+    fn impossible_ids_are_refused() {
+        let authority = Authority::make(NOW).unwrap();
+        let request = AgentKey::generate().unwrap().request().unwrap();
+        for id in ["", "a/b", "a b", "é", &"x".repeat(65)] {
+            assert!(
+                matches!(authority.issue_agent(&request, id, NOW, AGENT_LIFE), Err(Error::AgentId)),
+                "{id}"
+            );
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! rustls settings for every end of the mesh: TLS 1.3 alone, ring, no resumption, nothing sent early.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustls::client::Resumption;
+use rustls::crypto::CryptoProvider;
+use rustls::crypto::ring::default_provider;
+use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::time_provider::TimeProvider;
+use rustls::version::TLS13;
+use rustls::{ClientConfig, ServerConfig};
+use rustls_pki_types::UnixTime;
+
+use crate::authority::Roots;
+use crate::credentials::Credentials;
+use crate::error::Error;
+use crate::verify::{ByKeyHash, ByRoots, KnownTime};
+
+/// The coordinator's end. A client certificate is optional, so that mesh and join share one port: the session must
+/// match the protocol (ALPN) and [`crate::identity::Identity`] before it reads anything. A certificate that is shown
+/// must be good: of one of `roots`, for clients, within its life by `clock`.
+///
+/// # Errors
+/// [`Error::Tls`] where rustls refuses key or certificate.
+pub fn coordinator_config(
+    credentials: &Credentials,
+    roots: &Roots,
+    protocols: &[&[u8]],
+    clock: Arc<dyn TimeProvider>,
+) -> Result<ServerConfig, Error> {
+    let provider = Arc::new(default_provider());
+    let verifier =
+        WebPkiClientVerifier::builder_with_provider(Arc::new(roots.store()?), Arc::clone(&provider))
+            .allow_unauthenticated()
+            .build()
+            .map_err(|_| Error::Certificate("cannot be trusted as an authority"))?;
+    let (chain, key) = credentials.for_rustls();
+    let mut config = ServerConfig::builder_with_details(provider, clock)
+        .with_protocol_versions(&[&TLS13])?
+        .with_client_cert_verifier(verifier)
+        .with_single_cert(chain, key)?;
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    config.max_early_data_size = 0;
+    config.send_tls13_tickets = 0;
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    Ok(config)
+}
+
+/// An agent's end of the mesh. The coordinator is judged by `roots` and its constant name, at the time that
+/// [`KnownTime::judge_by`] chooses from `clock` (the host's own) and `known`.
+///
+/// # Errors
+/// [`Error::Tls`] where rustls refuses key or certificate.
+pub fn agent_config(
+    credentials: &Credentials,
+    roots: &Roots,
+    protocols: &[&[u8]],
+    clock: Arc<dyn TimeProvider>,
+    known: Arc<KnownTime>,
+) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(default_provider());
+    let algorithms = provider.signature_verification_algorithms;
+    let verifier = Arc::new(ByRoots { roots: roots.clone(), known, algorithms });
+    let (chain, key) = credentials.for_rustls();
+    let config = ClientConfig::builder_with_details(provider, clock)
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_client_auth_cert(chain, key)?;
+    Ok(harden(config, protocols))
+}
+
+/// A joining host's end, before it has any certificate. The server must send leaf and authority; the authority's
+/// public key must have the SHA-256 `authority` from the join token. Chain, life, name and kind are judged too, all
+/// within the handshake, so nothing is sent to a server that fails.
+///
+/// # Errors
+/// [`Error::Tls`] where rustls refuses the settings.
+pub fn join_config(
+    authority: [u8; 32],
+    protocols: &[&[u8]],
+    clock: Arc<dyn TimeProvider>,
+) -> Result<ClientConfig, Error> {
+    let provider = Arc::new(default_provider());
+    let algorithms = provider.signature_verification_algorithms;
+    let config = ClientConfig::builder_with_details(provider, clock)
+        .with_protocol_versions(&[&TLS13])?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::new(ByKeyHash { hash: authority, algorithms }))
+        .with_no_client_auth();
+    Ok(harden(config, protocols))
+}
+
+/// A clock for rustls out of a function that gives unix seconds.
+pub fn clock(unix_seconds: impl Fn() -> i64 + Send + Sync + 'static) -> Arc<dyn TimeProvider> {
+    Arc::new(Seconds(unix_seconds))
+}
+
+/// Fills `bytes` from the system's source of randomness.
+///
+/// # Errors
+/// [`Error::Random`] where it fails.
+pub fn random(bytes: &mut [u8]) -> Result<(), Error> {
+    let provider: CryptoProvider = default_provider();
+    provider.secure_random.fill(bytes).map_err(|_| Error::Random)
+}
+
+fn harden(mut config: ClientConfig, protocols: &[&[u8]]) -> ClientConfig {
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
+    config.resumption = Resumption::disabled();
+    config.enable_early_data = false;
+    config
+}
+
+struct Seconds<F>(F);
+
+impl<F> fmt::Debug for Seconds<F> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Seconds(..)")
+    }
+}
+
+impl<F: Fn() -> i64 + Send + Sync> TimeProvider for Seconds<F> {
+    fn current_time(&self) -> Option<UnixTime> {
+        let seconds = u64::try_from((self.0)()).unwrap_or(0);
+        Some(UnixTime::since_unix_epoch(Duration::from_secs(seconds)))
+    }
+}

@@ -1,0 +1,212 @@
+//! The join token: what a new host is given once to become an agent.
+
+use std::fmt;
+use std::str::FromStr;
+
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+
+use crate::error::Error;
+
+/// Longest token text that is looked at; a token is 130 characters.
+const MAX_TEXT: usize = 256;
+
+/// Which invitation a token belongs to: the invitation's number, shown as 32 hexadecimal digits; no secret.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TokenId(pub u128);
+
+impl fmt::Display for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl fmt::Debug for TokenId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "TokenId({self})")
+    }
+}
+
+impl FromStr for TokenId {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        unhex(text)
+            .map(|bytes| Self(u128::from_be_bytes(bytes)))
+            .ok_or(Error::Token("its id must be 32 hexadecimal digits"))
+    }
+}
+
+/// A token's secret, 16 random bytes; its `Debug` hides it.
+#[derive(Clone)]
+pub struct Secret([u8; 16]);
+
+impl Secret {
+    /// A secret as it came over the wire.
+    #[must_use]
+    pub fn from_bytes(bytes: [u8; 16]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes, to be sent once the coordinator has been judged.
+    #[must_use]
+    pub fn expose(&self) -> &[u8; 16] {
+        &self.0
+    }
+
+    /// What is stored in the secret's place. One SHA-256 suffices: 128 random bits cannot be guessed from it.
+    #[must_use]
+    pub fn hash(&self) -> SecretHash {
+        let mut hasher = Sha256::new();
+        hasher.update(b"parallax join token secret\0");
+        hasher.update(self.0);
+        SecretHash(hasher.finalize().into())
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret(..)")
+    }
+}
+
+/// The stored hash of a token's secret.
+#[derive(Clone, Copy)]
+pub struct SecretHash(pub [u8; 32]);
+
+impl SecretHash {
+    /// Whether `secret` is the one, in a time that does not tell how far they agree.
+    #[must_use]
+    pub fn matches(&self, secret: &Secret) -> bool {
+        self.0.ct_eq(&secret.hash().0).into()
+    }
+}
+
+impl fmt::Debug for SecretHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("SecretHash(..)")
+    }
+}
+
+/// A join token: `id.secret.hash`, each in lower-case hexadecimal, the hash being the SHA-256 of the authority's
+/// public key (SubjectPublicKeyInfo). Its `Debug` shows the id alone.
+#[derive(Clone)]
+pub struct Token {
+    /// Which invitation it belongs to.
+    pub id: TokenId,
+    /// What proves that the holder was invited.
+    pub secret: Secret,
+    /// SHA-256 of the authority's public key, by which the holder judges the coordinator.
+    pub authority: [u8; 32],
+}
+
+impl Token {
+    /// A token with a new secret for that invitation, of the authority with this key hash.
+    ///
+    /// # Errors
+    /// [`Error::Random`] where the system gives no randomness.
+    pub fn generate(id: TokenId, authority: [u8; 32]) -> Result<Self, Error> {
+        let mut secret = [0; 16];
+        crate::tls::random(&mut secret)?;
+        Ok(Self { id, secret: Secret(secret), authority })
+    }
+
+    /// The text to hand over, secret included: shown once, kept nowhere.
+    #[must_use]
+    pub fn expose(&self) -> String {
+        format!("{}.{}.{}", self.id, hex(&self.secret.0), hex(&self.authority))
+    }
+}
+
+impl FromStr for Token {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let text = text.trim();
+        if text.len() > MAX_TEXT {
+            return Err(Error::Token("is too long"));
+        }
+        let mut parts = text.split('.');
+        let (Some(id), Some(secret), Some(authority), None) =
+            (parts.next(), parts.next(), parts.next(), parts.next())
+        else {
+            return Err(Error::Token("must be three parts with dots between, as the invitation printed it"));
+        };
+        Ok(Self {
+            id: id.parse()?,
+            secret: Secret(unhex(secret).ok_or(Error::Token("its secret must be 32 hexadecimal digits"))?),
+            authority: unhex(authority).ok_or(Error::Token("its key hash must be 64 hexadecimal digits"))?,
+        })
+    }
+}
+
+impl fmt::Debug for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Token").field("id", &self.id).finish_non_exhaustive()
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn unhex<const N: usize>(text: &str) -> Option<[u8; N]> {
+    if text.len() != 2 * N || !text.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let mut out = [0; N];
+    for (byte, pair) in out.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
+        *byte = u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok()?;
+    }
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_is_read_back_as_it_was_printed() {
+        let token = Token::generate(TokenId(5), [7; 32]).unwrap();
+        let text = token.expose();
+        assert_eq!(text.len(), 130);
+        let read: Token = format!(" {text}\n").parse().unwrap();
+        assert_eq!((read.id, read.authority), (token.id, [7; 32]));
+        assert!(token.secret.hash().matches(&read.secret));
+    }
+
+    #[test]
+    fn a_wrong_secret_does_not_match() {
+        let (one, two) =
+            (Token::generate(TokenId(5), [7; 32]).unwrap(), Token::generate(TokenId(5), [7; 32]).unwrap());
+        assert!(!one.secret.hash().matches(&two.secret));
+    }
+
+    #[test]
+    fn a_token_tells_no_secret_when_printed_for_debugging() {
+        let token = Token::generate(TokenId(5), [7; 32]).unwrap();
+        let shown = format!("{token:?} {:?} {:?}", token.secret, token.secret.hash());
+        assert!(!shown.contains(&hex(token.secret.expose())));
+        assert!(!shown.contains(&hex(&token.secret.hash().0)));
+    }
+
+    #[test]
+    fn text_that_is_no_token_is_refused() {
+        let good = Token::generate(TokenId(5), [7; 32]).unwrap().expose();
+        for bad in [
+            "",
+            ".",
+            "..",
+            "a.b.c",
+            "a.b",
+            &good[1..],
+            &good[..129],
+            &format!("{good}.x"),
+            &good.replace('.', ":"),
+        ] {
+            assert!(bad.parse::<Token>().is_err(), "{bad}");
+        }
+        assert!("x".repeat(10_000).parse::<Token>().is_err());
+        assert!(format!("+{}", &good[1..]).parse::<Token>().is_err());
+    }
+}

@@ -1,0 +1,202 @@
+//! How an agent judges a coordinator: by the authorities it holds, or by the one a join token names.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::client::verify_server_name;
+use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature};
+use rustls::server::ParsedCertificate;
+use rustls::{CertificateError, DigitallySignedStruct, Error as TlsError, PeerIncompatible, SignatureScheme};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use subtle::ConstantTimeEq;
+
+use crate::authority::{Life, Roots, key_hash_of};
+use crate::error::Error;
+use crate::identity::demand_coordinator;
+use crate::issue::COORDINATOR_NAME;
+
+/// The coordinator's time as last told to an agent, in unix seconds; shared, and settable at any time.
+#[derive(Debug)]
+pub struct KnownTime(AtomicI64);
+
+impl KnownTime {
+    /// Starts with the time kept on disk, or with none.
+    #[must_use]
+    pub fn new(last: Option<i64>) -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(last.unwrap_or(i64::MIN))))
+    }
+
+    /// Notes what a coordinator said its time is.
+    pub fn set(&self, now: i64) {
+        self.0.store(now, Ordering::Relaxed);
+    }
+
+    /// The last time told, if any.
+    #[must_use]
+    pub fn get(&self) -> Option<i64> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|&told| told != i64::MIN)
+    }
+
+    /// The time to judge a certificate by: the host's own where it lies within the authorities' `life`, else the
+    /// last one told, else the nearest end of that life, so that a host whose clock was never right can still join.
+    #[must_use]
+    pub fn judge_by(&self, own: i64, life: Life) -> i64 {
+        if life.contains(own) {
+            return own;
+        }
+        self.get().unwrap_or_else(|| own.clamp(life.not_before, life.not_after))
+    }
+}
+
+/// Judges by the authorities an agent holds.
+#[derive(Debug)]
+pub(crate) struct ByRoots {
+    pub(crate) roots: Roots,
+    pub(crate) known: Arc<KnownTime>,
+    pub(crate) algorithms: WebPkiSupportedAlgorithms,
+}
+
+/// Judges by the hash of an authority's public key; the server sends that authority's certificate.
+#[derive(Debug)]
+pub(crate) struct ByKeyHash {
+    pub(crate) hash: [u8; 32],
+    pub(crate) algorithms: WebPkiSupportedAlgorithms,
+}
+
+/// Finds, in what a server sent after its leaf, the one authority whose public key has this SHA-256.
+///
+/// # Errors
+/// [`Error::Certificate`] where there is none: the server belongs to another installation.
+pub fn find_authority(sent: &[CertificateDer<'_>], hash: &[u8; 32]) -> Result<Roots, Error> {
+    // Ours sends exactly one; more are not worth the work of looking at them.
+    for certificate in sent.iter().take(2) {
+        if key_hash_of(certificate).is_ok_and(|found| bool::from(found.ct_eq(hash))) {
+            return Roots::new(vec![certificate.clone().into_owned()]);
+        }
+    }
+    Err(Error::Certificate("is not of the authority the token names"))
+}
+
+impl ServerCertVerifier for ByRoots {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        _sent: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        judge(leaf, &self.roots, &self.known, now, self.algorithms)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _leaf: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        Err(TlsError::PeerIncompatible(PeerIncompatible::Tls13RequiredForQuic))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls13_signature(message, leaf, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+impl ServerCertVerifier for ByKeyHash {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        sent: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        let roots = find_authority(sent, &self.hash)
+            .map_err(|_| TlsError::InvalidCertificate(CertificateError::UnknownIssuer))?;
+        judge(leaf, &roots, &KnownTime::new(None), now, self.algorithms)
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _message: &[u8],
+        _leaf: &CertificateDer<'_>,
+        _signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        Err(TlsError::PeerIncompatible(PeerIncompatible::Tls13RequiredForQuic))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        verify_tls13_signature(message, leaf, signed, &self.algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.algorithms.supported_schemes()
+    }
+}
+
+/// Chain, time, name and kind of a coordinator's leaf. What else the server sent is not looked at: leaves are signed
+/// by an authority directly.
+fn judge(
+    leaf: &CertificateDer<'_>,
+    roots: &Roots,
+    known: &KnownTime,
+    own: UnixTime,
+    algorithms: WebPkiSupportedAlgorithms,
+) -> Result<ServerCertVerified, TlsError> {
+    let own = i64::try_from(own.as_secs()).unwrap_or(i64::MAX);
+    let now = u64::try_from(known.judge_by(own, roots.life())).unwrap_or(0);
+    let now = UnixTime::since_unix_epoch(Duration::from_secs(now));
+    let store = roots.store().map_err(|_| TlsError::InvalidCertificate(CertificateError::UnknownIssuer))?;
+    let parsed = ParsedCertificate::try_from(leaf)?;
+    verify_server_cert_signed_by_trust_anchor(&parsed, &store, &[], now, algorithms.all)?;
+    let name = ServerName::try_from(COORDINATOR_NAME)
+        .map_err(|_| TlsError::InvalidCertificate(CertificateError::NotValidForName))?;
+    verify_server_name(&parsed, &name)?;
+    demand_coordinator(leaf)
+        .map_err(|_| TlsError::InvalidCertificate(CertificateError::ApplicationVerificationFailure))?;
+    Ok(ServerCertVerified::assertion())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIFE: Life = Life { not_before: 1_000, not_after: 2_000 };
+
+    #[test]
+    fn the_own_clock_rules_within_the_authoritys_life() {
+        assert_eq!(KnownTime::new(Some(1_900)).judge_by(1_500, LIFE), 1_500);
+    }
+
+    #[test]
+    fn outside_of_it_the_coordinators_last_word_rules() {
+        let known = KnownTime::new(Some(1_900));
+        assert_eq!(known.judge_by(0, LIFE), 1_900);
+        known.set(1_950);
+        assert_eq!(known.judge_by(9_999, LIFE), 1_950);
+    }
+
+    #[test]
+    fn a_host_that_was_never_told_a_time_takes_the_nearest_end() {
+        assert_eq!(KnownTime::new(None).judge_by(0, LIFE), 1_000);
+        assert_eq!(KnownTime::new(None).judge_by(9_999, LIFE), 2_000);
+    }
+}

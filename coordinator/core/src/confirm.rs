@@ -1,0 +1,100 @@
+//! The second-opinion rule: which place on another network is asked about a failure, how long, and what its word means.
+
+use crate::assign::spread;
+use crate::observation::{Outcome, Word};
+use crate::place::{Mesh, NetworkNo, Place, PlaceNo, Region};
+use crate::time::{SECOND, Timestamp};
+use crate::watch::{Confirmation, Watch};
+
+/// How many places are asked at most before a failure stays unconfirmed.
+pub const TRIES: usize = 3;
+/// Milliseconds a place has to answer: the check's ten seconds, and two for the way there and back.
+pub const PATIENCE: i64 = 12 * SECOND;
+/// A failure that arrives so long after it ended, in milliseconds, can't be confirmed any more.
+pub const TOO_OLD: i64 = 15 * SECOND;
+/// Milliseconds after which the same network repeats a check, where no other network exists.
+pub const REPEAT_AFTER: i64 = 5 * SECOND;
+
+/// Who may confirm a failure now.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confirmer {
+    /// A place on another network, at once.
+    Other(PlaceNo),
+    /// A place of the same and only network, after [`REPEAT_AFTER`].
+    Same(PlaceNo),
+    /// Nobody.
+    Nobody,
+}
+
+/// A failure that wants a second word.
+#[derive(Debug, Clone, Copy)]
+pub struct Suspect<'a> {
+    /// Region of the round.
+    pub region: Region,
+    /// Who saw it.
+    pub place: PlaceNo,
+    /// The network it was seen from.
+    pub network: NetworkNo,
+    /// When the round began.
+    pub started: Timestamp,
+    /// Who was asked already.
+    pub asked: &'a [PlaceNo],
+}
+
+/// Chooses who confirms: another network in the same region, else another network anywhere; a pinned monitor only
+/// within its region. Places take turns from round to round, so that no neighbour carries all questions.
+pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer {
+    if suspect.asked.len() >= TRIES {
+        return Confirmer::Nobody;
+    }
+    if mesh.has_one_network() {
+        return match watch.confirmation {
+            Confirmation::OtherNetwork => Confirmer::Nobody,
+            Confirmation::Repeat => repeater(mesh, suspect),
+        };
+    }
+    let fit: Vec<&Place> = mesh
+        .fit()
+        .filter(|place| place.network != suspect.network && !suspect.asked.contains(&place.no))
+        .collect();
+    let near: Vec<&Place> = fit.iter().copied().filter(|place| place.region == suspect.region).collect();
+    let choice = if !near.is_empty() {
+        near
+    } else if watch.pinned.is_some() {
+        return Confirmer::Nobody;
+    } else {
+        fit
+    };
+    let turn = spread(watch.monitor).wrapping_add(suspect.started.as_millis().unsigned_abs() / 1000);
+    let index = usize::try_from(turn % choice.len().max(1) as u64).unwrap_or(0);
+    choice.get(index).map_or(Confirmer::Nobody, |place| Confirmer::Other(place.no))
+}
+
+/// Whether any failure of the monitor could be confirmed as the mesh is enrolled now.
+pub fn can_confirm(watch: &Watch, mesh: &Mesh) -> bool {
+    if watch.beat.is_some() {
+        return true;
+    }
+    if mesh.has_one_network() {
+        return watch.confirmation == Confirmation::Repeat;
+    }
+    let Some(pinned) = watch.pinned else { return true };
+    let mut networks = mesh.places().iter().filter(|place| place.region == pinned).map(|place| place.network);
+    let first = networks.next();
+    networks.any(|network| Some(network) != first)
+}
+
+/// What a failed round ends as, given what the second place saw. None: that place has no word, the next is asked.
+pub const fn word(second: &Outcome) -> Option<Word> {
+    match second {
+        Outcome::Passed(_) => Some(Word::Disputed),
+        Outcome::Failed(..) => Some(Word::Failed),
+        Outcome::Inconclusive(_) | Outcome::Pending => None,
+    }
+}
+
+fn repeater(mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer {
+    let near = |place: &&Place| place.region == suspect.region && !suspect.asked.contains(&place.no);
+    let other = mesh.fit().filter(near).find(|place| place.no != suspect.place);
+    other.or_else(|| mesh.fit().find(near)).map_or(Confirmer::Nobody, |place| Confirmer::Same(place.no))
+}

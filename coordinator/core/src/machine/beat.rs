@@ -1,0 +1,64 @@
+//! A heartbeat monitor: pings make it up, their absence or a reported failure makes it down, no second network needed.
+
+use crate::event::Status;
+use crate::heartbeat::Beat;
+use crate::observation::{Facts, Failure};
+use crate::time::Timestamp;
+
+use super::{LastCheck, Machine, Step};
+
+impl Machine {
+    /// A ping came, now.
+    pub fn handle_beat(&mut self, beat: Beat, step: &mut Step<'_>) {
+        let Some((period, grace)) = self.watch.beat else { return };
+        if self.watch.paused {
+            return;
+        }
+        self.changed = true;
+        match beat {
+            Beat::Started | Beat::Noted => {}
+            Beat::Ran => {
+                self.state.pulse.ping(step.now, period, grace);
+                self.state.last_check = Some(LastCheck::passed(step.now, &Facts::default()));
+                if self.state.status != Status::Up {
+                    self.come_up(None, step);
+                }
+            }
+            Beat::Failed(code) => {
+                self.state.pulse.ping(step.now, period, grace);
+                self.beat_failed(Failure::JobFailed(code), step.now, step);
+            }
+        }
+    }
+
+    /// Down at the deadline, when no ping came by it.
+    pub(super) fn check_pulse(&mut self, step: &mut Step<'_>) {
+        let Some(deadline) = self.pulse_deadline().filter(|_| self.state.pulse.is_late(step.now)) else {
+            return;
+        };
+        self.changed = true;
+        self.beat_failed(Failure::PingMissed, deadline, step);
+    }
+
+    /// The deadline that is waited for; none while it is down already.
+    pub(super) fn pulse_deadline(&self) -> Option<Timestamp> {
+        self.watch.beat.and(self.state.pulse.deadline).filter(|_| self.state.status != Status::Down)
+    }
+
+    /// Our own absence is no outage of theirs.
+    pub(super) fn resume_beat(&mut self, away_since: Timestamp, step: &Step<'_>) {
+        if let Some((period, grace)) = self.watch.beat {
+            let before = self.state.pulse.clone();
+            self.state.pulse.excuse(away_since, step.now, period, grace);
+            self.changed |= before != self.state.pulse;
+        }
+    }
+
+    fn beat_failed(&mut self, failure: Failure, since: Timestamp, step: &mut Step<'_>) {
+        let last = LastCheck { at: since, ok: false, facts: Facts::default(), error: Some(failure.clone()) };
+        self.state.last_check = Some(last);
+        if self.state.status != Status::Down {
+            self.fall(since, failure, None, step);
+        }
+    }
+}

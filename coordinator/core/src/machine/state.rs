@@ -1,0 +1,117 @@
+//! A machine's memory: what must outlive a restart, small enough to be written with every departure from steady state.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Reason, RoundReport, Status};
+use crate::heartbeat::Pulse;
+use crate::observation::{Failure, Outcome};
+use crate::place::{NetworkNo, PlaceNo, Region, RegionSet};
+use crate::time::Timestamp;
+use crate::verdict::Lane;
+
+use super::view::LastCheck;
+
+/// Everything a machine must remember over a restart.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct State {
+    pub(super) status: Status,
+    pub(super) since: Option<Timestamp>,
+    pub(super) down_from: Option<RegionSet>,
+    pub(super) outage: Option<Outage>,
+    /// Since when it is slow as far as anyone was told.
+    pub(super) slow: Option<Timestamp>,
+    pub(super) lanes: [Lane; 6],
+    pub(super) rounds: Vec<Round>,
+    pub(super) suspicion: Option<Suspicion>,
+    /// Going down waits for the other regions until then.
+    pub(super) settle_by: Option<Timestamp>,
+    pub(super) last_recovered: Option<Timestamp>,
+    /// No round has had a word yet: regions that appear are asked at once.
+    pub(super) untried: bool,
+    pub(super) next_number: u32,
+    pub(super) last_check: Option<LastCheck>,
+    pub(super) expires_at: Option<Timestamp>,
+    pub(super) pulse: Pulse,
+    pub(super) evidence: Vec<RoundReport>,
+}
+
+/// An outage, from the first alert to the recovery. It outlasts a time in which nothing is known.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Outage {
+    pub(super) since: Timestamp,
+    pub(super) reason: Failure,
+    /// The other down regions were asked to look again, once an outage.
+    pub(super) recovery_swept: bool,
+}
+
+/// Some regions saw a failure, and it is being looked into.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Suspicion {
+    /// Start of its first failed round.
+    pub(super) began: Timestamp,
+    /// Regions whose newest round failed in it, and that are not down.
+    pub(super) failing: RegionSet,
+    /// Those of them whose second round is still to be asked for.
+    pub(super) second_due: RegionSet,
+}
+
+/// A round under way: scheduled and not finished, or asked for by us.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Round {
+    pub(super) region: Region,
+    pub(super) place: PlaceNo,
+    pub(super) network: NetworkNo,
+    pub(super) reason: Reason,
+    /// Number in the schedule, of a scheduled round.
+    pub(super) number: Option<u64>,
+    /// Number of the question, of a round that was asked for.
+    pub(super) ask: Option<u32>,
+    /// Who was asked to run it so far.
+    pub(super) tried: Vec<PlaceNo>,
+    pub(super) started: Timestamp,
+    /// When nothing more is expected of its place.
+    pub(super) give_up: Timestamp,
+    pub(super) pending: bool,
+    /// It has started a sweep.
+    pub(super) swept: bool,
+    /// When it ended and how, once it has failed and waits for a second word.
+    pub(super) outcome: Option<(Timestamp, Outcome)>,
+    pub(super) second: Second,
+}
+
+/// The second word on a round.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Second {
+    pub(super) asked: Vec<PlaceNo>,
+    /// The open question: its number, who was asked, until when.
+    pub(super) open: Option<(u32, PlaceNo, Timestamp)>,
+    /// When the same network is to repeat the check.
+    pub(super) repeat_at: Option<Timestamp>,
+    pub(super) heard: Option<(PlaceNo, Outcome)>,
+    /// Nobody is left to ask.
+    pub(super) spent: bool,
+}
+
+impl Round {
+    /// Whether it took three seconds and more, so far as is known.
+    pub(super) fn waited(&self) -> bool {
+        self.pending
+            || self
+                .outcome
+                .as_ref()
+                .is_some_and(|(ended, _)| ended.since(self.started) >= super::PENDING_AFTER)
+    }
+
+    pub(super) fn report(&self, word: crate::observation::Word, outcome: Outcome) -> RoundReport {
+        RoundReport {
+            region: self.region,
+            reason: self.reason,
+            round: self.number,
+            started: self.started,
+            word,
+            first: self.place,
+            outcome,
+            second: self.second.heard.clone(),
+        }
+    }
+}

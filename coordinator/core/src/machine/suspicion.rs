@@ -1,0 +1,205 @@
+//! A suspicion: other regions look at once, second rounds begin together, and a recovery is looked at the same way.
+
+use crate::check::CheckKind;
+use crate::event::Reason;
+use crate::observation::Word;
+use crate::place::{Region, RegionSet};
+use crate::time::{HOUR, MINUTE, SECOND, Timestamp};
+use crate::verdict::{APART_SECOND, Standing, Turn};
+
+use super::state::{Round, Suspicion};
+use super::{Machine, Step};
+
+/// Milliseconds from the first failed round of a suspicion to its second.
+const SECOND_AFTER: i64 = 5 * SECOND;
+/// Milliseconds within which a region's newest round is new enough for a sweep.
+const SWEEP_FRESH: i64 = 4 * SECOND;
+/// Milliseconds after a recovery in which the next does not make down regions look again.
+const RECOVERY_QUIET: i64 = 10 * MINUTE;
+
+impl Machine {
+    /// A region that is not down saw a failed round: it joins the suspicion, or opens one with a sweep.
+    pub(super) fn suspect(&mut self, round: &Round, region: Region, step: &mut Step<'_>) {
+        let counted = self.watch.counted(step.mesh).contains(region);
+        let opens = self.state.suspicion.is_none();
+        if opens {
+            if !counted {
+                return;
+            }
+            let failing = RegionSet::NONE;
+            self.state.suspicion = Some(Suspicion { began: round.started, failing, second_due: failing });
+        }
+        if let Some(suspicion) = &mut self.state.suspicion {
+            suspicion.failing.insert(region);
+            if round.reason != Reason::Second {
+                suspicion.second_due.insert(region);
+            }
+        }
+        if opens && !round.swept && round.reason != Reason::Sweep {
+            self.sweep(region, step);
+        }
+        self.ask_second_rounds(step);
+    }
+
+    /// A region passed, was disputed, or is down: it is no longer suspected. A suspicion without regions is over.
+    pub(super) fn clear_suspicion(&mut self, region: Region, word: Word, turn: Turn) {
+        let Some(suspicion) = &mut self.state.suspicion else { return };
+        if matches!(word, Word::Passed | Word::Disputed) || turn == Turn::WentDown {
+            suspicion.failing.remove(region);
+            suspicion.second_due.remove(region);
+        }
+    }
+
+    /// Ends a suspicion in which no round runs any more and no region is left.
+    pub(super) fn close_suspicion(&mut self) {
+        let running =
+            self.state.rounds.iter().any(|round| matches!(round.reason, Reason::Sweep | Reason::Second));
+        let over = self.state.suspicion.as_ref().is_some_and(|suspicion| suspicion.failing.is_empty());
+        if over && !running {
+            self.state.suspicion = None;
+            if self.state.outage.is_none() && self.state.settle_by.is_none() {
+                self.state.evidence.clear();
+            }
+            self.changed = true;
+        }
+    }
+
+    /// Makes every other region run a round now. One whose round is running, or began a moment ago, gives that one.
+    pub(super) fn sweep(&mut self, seen_from: Region, step: &mut Step<'_>) {
+        if !self.watch.kind.is_regional() {
+            return;
+        }
+        for region in self.watch.regions(step.mesh).iter().filter(|region| *region != seen_from) {
+            let newest = self.state.lanes.get(region.index()).and_then(|lane| lane.newest);
+            let just_looked = newest.is_some_and(|newest| step.now.since(newest) < SWEEP_FRESH);
+            if !just_looked && !self.is_looking(region) {
+                self.ask_round(region, Reason::Sweep, step);
+            }
+        }
+    }
+
+    /// The first passed round of a region that was down: every other down region looks again, once an outage.
+    pub(super) fn sweep_for_recovery(&mut self, passed: Region, step: &mut Step<'_>) {
+        let quiet = self.state.last_recovered.is_some_and(|at| step.now.since(at) < RECOVERY_QUIET);
+        let Some(outage) = &mut self.state.outage else { return };
+        if std::mem::replace(&mut outage.recovery_swept, true) || quiet {
+            return;
+        }
+        for region in self.watch.regions(step.mesh).iter().filter(|region| *region != passed) {
+            let is_down =
+                self.state.lanes.get(region.index()).is_some_and(|lane| lane.standing == Standing::Down);
+            if is_down && !self.is_looking(region) {
+                self.ask_round(region, Reason::Sweep, step);
+            }
+        }
+    }
+
+    /// Asks for the second rounds that are due: at the same instant in every region whose newest round failed.
+    pub(super) fn ask_second_rounds(&mut self, step: &mut Step<'_>) {
+        let due: Vec<Region> =
+            self.second_rounds().filter(|(_, at)| step.now >= *at).map(|(region, _)| region).collect();
+        for region in due {
+            if let Some(suspicion) = &mut self.state.suspicion {
+                suspicion.second_due.remove(region);
+            }
+            let waited = self
+                .state
+                .lanes
+                .get(region.index())
+                .and_then(|lane| lane.first_failed)
+                .is_some_and(|first| first.waited);
+            let asked = !self.is_looking(region) && self.ask_round(region, Reason::Second, step);
+            if asked && waited {
+                self.confirm_early(region, step);
+            }
+        }
+    }
+
+    /// When the next second round is due.
+    pub(super) fn second_rounds_at(&self) -> Option<Timestamp> {
+        self.second_rounds().map(|(_, at)| at).min()
+    }
+
+    /// Asks every region for its first round of a new or changed monitor.
+    pub(super) fn ask_first_rounds(&mut self, step: &mut Step<'_>) {
+        if self.watch.paused || self.watch.beat.is_some() {
+            return;
+        }
+        for region in self.watch.regions(step.mesh).iter() {
+            let heard = self.state.lanes.get(region.index()).is_some_and(|lane| lane.newest.is_some());
+            if !heard && !self.is_looking(region) {
+                self.ask_round(region, Reason::First, step);
+            }
+        }
+    }
+
+    /// Certificates and domains are looked at sooner than their long interval while something is wrong.
+    pub(super) fn follow_up(&mut self, step: &mut Step<'_>) {
+        let due: Vec<Region> =
+            self.follow_ups().filter(|(_, at)| step.now >= *at).map(|(region, _)| region).collect();
+        for region in due {
+            if !self.ask_round(region, Reason::FollowUp, step)
+                && let Some(lane) = self.state.lanes.get_mut(region.index())
+            {
+                // Nobody is there to look: the next try is a whole wait away.
+                lane.newest = Some(step.now);
+            }
+        }
+    }
+
+    /// When the next sooner look is due.
+    pub(super) fn follow_up_at(&self) -> Option<Timestamp> {
+        self.follow_ups().map(|(_, at)| at).min()
+    }
+
+    /// Whether a round of the region runs, or waits for its second word.
+    pub(super) fn is_looking(&self, region: Region) -> bool {
+        self.state.rounds.iter().any(|round| self.lane_region(round.region) == region)
+    }
+
+    fn second_rounds(&self) -> impl Iterator<Item = (Region, Timestamp)> {
+        let suspicion = self.state.suspicion.as_ref();
+        let together = suspicion.map(|suspicion| suspicion.began + self.second_after());
+        suspicion.into_iter().flat_map(|suspicion| suspicion.second_due.iter()).filter_map(move |region| {
+            let first = self.state.lanes.get(region.index())?.first_failed?;
+            // A region whose first round began later still keeps the distance that makes two rounds two.
+            Some((region, together?.max(first.started + APART_SECOND)))
+        })
+    }
+
+    fn follow_ups(&self) -> impl Iterator<Item = (Region, Timestamp)> {
+        let (wrong, down) = match self.watch.kind {
+            CheckKind::Certificate => (MINUTE, 5 * MINUTE),
+            CheckKind::Domain => (MINUTE, HOUR),
+            CheckKind::Http
+            | CheckKind::Tcp
+            | CheckKind::Dns
+            | CheckKind::Ping
+            | CheckKind::Heartbeat
+            | CheckKind::Component => (0, 0),
+        };
+        let lanes = if wrong == 0 { &[] } else { self.state.lanes.as_slice() };
+        lanes.iter().zip(Region::ALL).filter_map(move |(lane, region)| {
+            let wait = match (lane.standing, lane.first_failed) {
+                (Standing::Down, _) => down,
+                (Standing::Unknown | Standing::Up, Some(_)) => wrong,
+                (Standing::Unknown | Standing::Up, None) => return None,
+            };
+            (!self.is_looking(region)).then_some((region, lane.newest? + wait))
+        })
+    }
+
+    /// Milliseconds to the second round: a registry is asked again only after a minute.
+    const fn second_after(&self) -> i64 {
+        match self.watch.kind {
+            CheckKind::Domain => MINUTE,
+            CheckKind::Http
+            | CheckKind::Tcp
+            | CheckKind::Dns
+            | CheckKind::Ping
+            | CheckKind::Certificate
+            | CheckKind::Heartbeat
+            | CheckKind::Component => SECOND_AFTER,
+        }
+    }
+}

@@ -1,0 +1,271 @@
+//! Up and down: how a region's rounds add up, and what the counted regions say together.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::Reason;
+use crate::observation::Word;
+use crate::place::{Region, RegionSet};
+use crate::slowness::Newest;
+use crate::time::{SECOND, Timestamp};
+
+/// Milliseconds between the starts of two failed rounds that count as two.
+pub const APART: i64 = 5 * SECOND;
+/// The same, where the later one is the second round of a suspicion.
+pub const APART_SECOND: i64 = 4 * SECOND;
+
+/// What a region says of a monitor.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Standing {
+    /// Nothing (yet, or any more).
+    #[default]
+    Unknown,
+    /// Its newest counted round passed.
+    Up,
+    /// Two rounds in a row failed.
+    Down,
+}
+
+/// The first failed round of a run of two.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FirstFailed {
+    /// When it began.
+    pub started: Timestamp,
+    /// It waited three seconds and more for its answer: a second round is confirmed from its start.
+    pub waited: bool,
+}
+
+/// One region's memory of a monitor's rounds.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lane {
+    /// What it says.
+    pub standing: Standing,
+    /// The first of a run of two.
+    pub first_failed: Option<FirstFailed>,
+    /// While down: the start of the first failed round of the two.
+    pub down_since: Option<Timestamp>,
+    /// Start of the newest finished round.
+    pub newest: Option<Timestamp>,
+    /// When the newest round that was more than inconclusive was heard.
+    pub fresh: Option<Timestamp>,
+    /// Newest passed readings, for slowness.
+    pub readings: Newest,
+    /// Highest scheduled round that has finished, and which of the 64 up to it have.
+    seen: (u64, u64),
+}
+
+/// What a word did to a region.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Nothing that others need to know.
+    Nothing,
+    /// It is the first failed round of a possible two.
+    Suspects,
+    /// It was the second: the region is down.
+    WentDown,
+    /// The region was down and is back.
+    CameBack,
+}
+
+impl Lane {
+    /// Notes that a scheduled round finished; false if it had before, or is too old to tell.
+    pub fn note_round(&mut self, number: u64) -> bool {
+        let (top, window) = self.seen;
+        if number > top {
+            let shift = number - top;
+            let moved = if shift < 64 { window << shift } else { 0 };
+            self.seen = (number, moved | 1);
+            return true;
+        }
+        let back = top - number;
+        if back >= 64 || window & (1 << back) != 0 {
+            return window == 0;
+        }
+        self.seen.1 |= 1 << back;
+        true
+    }
+
+    /// Forgets what it counted, because the target is another now. Its standing stays.
+    pub fn drop_counters(&mut self) {
+        self.first_failed = None;
+        self.readings.clear();
+        self.seen = (0, 0);
+        self.newest = None;
+    }
+
+    /// Takes in the word of a round that began at `started`, after `waited` for a slow answer. `interval` in milliseconds.
+    pub fn hear(&mut self, word: Word, round: RoundFacts, now: Timestamp) -> Turn {
+        self.newest = Some(round.started);
+        if word != Word::Inconclusive {
+            self.fresh = Some(now);
+        }
+        match word {
+            Word::Passed => {
+                self.first_failed = None;
+                self.down_since = None;
+                match std::mem::replace(&mut self.standing, Standing::Up) {
+                    Standing::Down => Turn::CameBack,
+                    Standing::Unknown | Standing::Up => Turn::Nothing,
+                }
+            }
+            Word::Disputed => {
+                self.first_failed = None;
+                Turn::Nothing
+            }
+            Word::Unconfirmed | Word::Inconclusive => Turn::Nothing,
+            Word::Failed => self.fail(round, now),
+        }
+    }
+
+    fn fail(&mut self, round: RoundFacts, now: Timestamp) -> Turn {
+        if self.standing == Standing::Down {
+            return Turn::Nothing;
+        }
+        let too_old = 3 * round.interval;
+        let apart = if round.reason == Reason::Second { APART_SECOND } else { APART };
+        match self.first_failed.filter(|first| round.started.since(first.started) <= too_old) {
+            Some(first) if round.started.since(first.started) >= apart => {
+                self.standing = Standing::Down;
+                self.down_since = Some(first.started);
+                self.first_failed = None;
+                Turn::WentDown
+            }
+            Some(_) => Turn::Suspects,
+            None if now.since(round.started) > too_old => Turn::Nothing,
+            None => {
+                self.first_failed = Some(FirstFailed { started: round.started, waited: round.waited });
+                Turn::Suspects
+            }
+        }
+    }
+}
+
+/// What a lane needs to know of a round.
+#[derive(Debug, Clone, Copy)]
+pub struct RoundFacts {
+    /// When it began.
+    pub started: Timestamp,
+    /// Why it was run.
+    pub reason: Reason,
+    /// It waited three seconds and more.
+    pub waited: bool,
+    /// Milliseconds between two scheduled rounds.
+    pub interval: i64,
+}
+
+/// What the counted regions say together.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// No counted region says anything.
+    Unknown,
+    /// None is down, and at least one is up.
+    Up,
+    /// At least one is down.
+    Down {
+        /// The regions it is down from, while some counted region sees it up.
+        from: Option<RegionSet>,
+        /// Every counted region is down or its newest round failed: there is nothing to wait for.
+        whole: bool,
+    },
+}
+
+/// Judges a monitor by its counted regions. `suspecting` are the regions whose newest round failed in this suspicion.
+pub fn judge(
+    standing: impl Fn(Region) -> Standing,
+    counted: RegionSet,
+    suspecting: RegionSet,
+    regional: bool,
+) -> Verdict {
+    let with = |wanted| counted.iter().filter(|region| standing(*region) == wanted).collect::<RegionSet>();
+    let (down, up) = (with(Standing::Down), with(Standing::Up));
+    if down.is_empty() {
+        return if up.is_empty() { Verdict::Unknown } else { Verdict::Up };
+    }
+    let failing = down.union(suspecting.intersection(counted));
+    let some_up = !up.without(suspecting).is_empty();
+    Verdict::Down {
+        from: (regional && some_up).then_some(failing),
+        whole: counted.without(failing).is_empty(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::time::MINUTE;
+
+    fn failed(second: i64, reason: Reason) -> (RoundFacts, Timestamp) {
+        let started = Timestamp::from_millis(second * SECOND);
+        (RoundFacts { started, reason, waited: false, interval: MINUTE }, started + 200)
+    }
+
+    fn hear(lane: &mut Lane, second: i64, reason: Reason, word: Word) -> Turn {
+        let (round, now) = failed(second, reason);
+        lane.hear(word, round, now)
+    }
+
+    #[test]
+    fn two_failed_rounds_five_seconds_apart_are_down_and_four_for_a_second_round() {
+        for (gap, reason, turn) in [
+            (4, Reason::Scheduled, Turn::Suspects),
+            (5, Reason::Scheduled, Turn::WentDown),
+            (3, Reason::Second, Turn::Suspects),
+            (4, Reason::Second, Turn::WentDown),
+            (180, Reason::Scheduled, Turn::WentDown),
+            (181, Reason::Scheduled, Turn::Suspects),
+        ] {
+            let mut lane = Lane::default();
+            assert_eq!(hear(&mut lane, 100, Reason::Scheduled, Word::Failed), Turn::Suspects);
+            assert_eq!(hear(&mut lane, 100 + gap, reason, Word::Failed), turn, "{gap} s, {reason:?}");
+        }
+    }
+
+    #[test]
+    fn a_dispute_breaks_the_run_and_an_unconfirmed_round_does_not() {
+        for (between, turn) in [
+            (Word::Disputed, Turn::Suspects),
+            (Word::Passed, Turn::Suspects),
+            (Word::Unconfirmed, Turn::WentDown),
+            (Word::Inconclusive, Turn::WentDown),
+        ] {
+            let mut lane = Lane::default();
+            hear(&mut lane, 100, Reason::Scheduled, Word::Failed);
+            hear(&mut lane, 130, Reason::Scheduled, between);
+            assert_eq!(hear(&mut lane, 160, Reason::Scheduled, Word::Failed), turn, "{between:?}");
+        }
+    }
+
+    #[test]
+    fn a_round_is_noted_once_and_in_any_order() {
+        let mut lane = Lane::default();
+        for number in [100, 102, 101, 165] {
+            assert!(lane.note_round(number), "{number}");
+        }
+        for number in [165, 102, 101, 100] {
+            assert!(!lane.note_round(number), "{number}");
+        }
+    }
+
+    #[test]
+    fn down_from_names_regions_only_while_another_is_up() {
+        let standing = |region| match region {
+            Region::Asia => Standing::Down,
+            Region::Europe | Region::Africa => Standing::Up,
+            _ => Standing::Unknown,
+        };
+        let set = |regions: &[Region]| regions.iter().copied().collect::<RegionSet>();
+        let asia = RegionSet::only(Region::Asia);
+        assert_eq!(
+            judge(standing, RegionSet::ALL, RegionSet::NONE, true),
+            Verdict::Down { from: Some(asia), whole: false }
+        );
+        let two = set(&[Region::Asia, Region::Europe]);
+        assert_eq!(
+            judge(standing, two, RegionSet::only(Region::Europe), true),
+            Verdict::Down { from: None, whole: true }
+        );
+        assert_eq!(
+            judge(standing, RegionSet::only(Region::Oceania), RegionSet::NONE, true),
+            Verdict::Unknown
+        );
+    }
+}

@@ -1,0 +1,359 @@
+//! The driver owns every machine of its shard and does two beats: wait for one thing, apply it.
+//!
+//! While a commit is under way the next harvest gathers, so that a busy driver groups more and an idle one waits for
+//! nothing. When too much has gathered it stops reading its inbox, and the mesh holds the agents back.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_core::event::{Event, What};
+use parallax_core::place::{Mesh, Place, PlaceNo};
+use parallax_core::quarantine::{Quarantine, Word};
+use parallax_core::time::Timestamp;
+use tokio::sync::{mpsc, oneshot, watch};
+
+use crate::clock::Clock;
+use crate::history::History;
+use crate::storage::{Op, Store, StoreError};
+
+use super::commit::{self, Underway};
+use super::machines::{Cx, Harvest, Machines, tells_of_place};
+use super::notices::{self, Notice};
+use super::warmup::{self, ALIVE, Judging};
+use super::{Arrival, Query, Question, Schedules};
+
+/// Readings and events of one harvest at most, before the inbox waits for the commit that is under way.
+const HARVEST: usize = 8192;
+/// Arrivals taken in between two looks at everything else.
+const AT_ONCE: usize = 64;
+/// How often the driver notes that it runs, and looks at the clock whatever the timetable says.
+const UPKEEP: Duration = Duration::from_secs(5);
+
+/// What the driver is joined to.
+#[derive(Debug)]
+pub struct Channels {
+    /// What the mesh saw.
+    pub inbox: mpsc::Receiver<Arrival>,
+    /// Who wants to see the machines.
+    pub queries: mpsc::Receiver<Query>,
+    /// Questions for the mesh.
+    pub questions: mpsc::Sender<Question>,
+    /// What agents are to run.
+    pub schedules: watch::Sender<Schedules>,
+    /// Places in quarantine.
+    pub quarantined: watch::Sender<Arc<BTreeSet<PlaceNo>>>,
+    /// Ends the driver: it commits what it has and returns.
+    pub shutdown: watch::Receiver<bool>,
+}
+
+/// The owner of the machines.
+#[derive(Debug)]
+pub struct Driver {
+    clock: Clock,
+    store: Store,
+    history: Arc<History>,
+    judging: Judging,
+    machines: Machines,
+    /// Who is there, as the mesh told; quarantine is laid over it.
+    roster: Arc<Mesh>,
+    mesh: Mesh,
+    quarantine: Quarantine,
+    cursor: u64,
+    harvest: Harvest,
+    durable: Vec<oneshot::Sender<()>>,
+    underway: Option<Underway>,
+    extra: Vec<Op>,
+    alive_noted: Timestamp,
+    told: BTreeSet<Notice>,
+}
+
+enum Beat {
+    Arrived(usize),
+    Asked(Query),
+    Landed(Option<commit::Landed>),
+    Edited,
+    Time,
+    Stop,
+}
+
+impl Driver {
+    /// A driver with every machine back from storage. It is as ready as the mesh is: nobody is there yet.
+    pub async fn start(
+        clock: Clock,
+        store: Store,
+        history: Arc<History>,
+        judging: Judging,
+    ) -> Result<Self, StoreError> {
+        let stored = store.read(move |read| warmup::read(read, &judging)).await?;
+        let mut driver = Self {
+            clock,
+            store,
+            history,
+            judging,
+            machines: Machines::default(),
+            roster: Arc::default(),
+            mesh: Mesh::default(),
+            quarantine: Quarantine::default(),
+            cursor: stored.cursor,
+            harvest: Harvest::default(),
+            durable: Vec::new(),
+            underway: None,
+            extra: Vec::new(),
+            alive_noted: Timestamp::default(),
+            told: BTreeSet::new(),
+        };
+        driver.with(|machines, cx| stored.wake(machines, cx));
+        driver.replay().await?;
+        Ok(driver)
+    }
+
+    /// Runs until it is told to stop or the store is closed.
+    pub async fn run(mut self, mut channels: Channels) {
+        let mut edits = self.store.events_seen();
+        let mut arrivals = Vec::with_capacity(AT_ONCE);
+        self.publish(&channels);
+        loop {
+            let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
+            match beat {
+                Beat::Arrived(0) | Beat::Stop | Beat::Landed(None) => break,
+                Beat::Arrived(_) => self.take_in(&mut arrivals, &channels),
+                Beat::Asked(query) => self.answer(query),
+                Beat::Landed(Some(landed)) => {
+                    self.underway = None;
+                    if let Some((entry, readings)) = landed.readings {
+                        self.history.append(&readings, entry);
+                    }
+                }
+                Beat::Edited => {
+                    if let Err(error) = self.follow_edits(&channels).await {
+                        tracing::error!(%error, "edits can't be read; trying again");
+                    }
+                }
+                Beat::Time => self.note_alive(),
+            }
+            self.with(Machines::fire);
+            self.ask(&channels);
+            self.commit();
+        }
+        self.finish().await;
+    }
+
+    async fn wait(
+        &mut self,
+        channels: &mut Channels,
+        edits: &mut watch::Receiver<u64>,
+        arrivals: &mut Vec<Arrival>,
+    ) -> Beat {
+        let full = self.harvest.readings.len() + self.harvest.events.len() >= HARVEST;
+        let until_next = self.machines.next_timeout().map_or(UPKEEP, |at| {
+            Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
+        });
+        tokio::select! {
+            biased;
+            _ = channels.shutdown.wait_for(|stop| *stop) => Beat::Stop,
+            landed = landed(&mut self.underway) => Beat::Landed(landed),
+            Some(query) = channels.queries.recv() => Beat::Asked(query),
+            Ok(()) = edits.changed() => Beat::Edited,
+            count = channels.inbox.recv_many(arrivals, AT_ONCE), if !full => Beat::Arrived(count),
+            () = tokio::time::sleep(until_next) => Beat::Time,
+        }
+    }
+
+    fn take_in(&mut self, arrivals: &mut Vec<Arrival>, channels: &Channels) {
+        for arrival in arrivals.drain(..) {
+            match arrival {
+                Arrival::Results(batch) => {
+                    let shadow = self.quarantine.is_quarantined(batch.place);
+                    for (slot, observation) in batch.observations {
+                        if shadow {
+                            self.hear_shadow(slot, &observation, channels);
+                            continue;
+                        }
+                        let taken = self.with(|machines, cx| machines.observe(slot, observation, cx));
+                        if let Err(reason) = taken {
+                            tracing::debug!(slot, ?reason, "an observation was dropped");
+                        }
+                    }
+                    self.durable.push(batch.durable);
+                }
+                Arrival::Answer { slot, number, answer } => {
+                    self.with(|machines, cx| machines.answer(slot, number, answer, cx));
+                }
+                Arrival::Mesh(mesh) => {
+                    self.roster = mesh;
+                    self.lay_quarantine();
+                }
+            }
+        }
+        self.judge_places(channels);
+    }
+
+    /// What rounds told of their first places may put one into quarantine.
+    fn judge_places(&mut self, channels: &Channels) {
+        let told: Vec<(PlaceNo, Word, u64)> = self
+            .harvest
+            .events
+            .iter()
+            .skip(self.harvest.judged)
+            .filter_map(|event| {
+                let (place, disputed) = tells_of_place(&event.what)?;
+                let word = if disputed { Word::Disputed } else { Word::Failed };
+                Some((place, word, event.monitor.map_or(0, parallax_core::assign::spread)))
+            })
+            .collect();
+        self.harvest.judged = self.harvest.events.len();
+        for (place, word, target) in told {
+            self.hear_of_place(place, word, target, channels);
+        }
+        self.harvest.judged = self.harvest.events.len();
+    }
+
+    fn hear_shadow(
+        &mut self,
+        slot: u32,
+        seen: &parallax_core::observation::Observation,
+        channels: &Channels,
+    ) {
+        if let Some(agrees) = self.machines.agrees(slot, seen, &self.mesh) {
+            let word = if agrees { Word::Agreed } else { Word::Disputed };
+            self.hear_of_place(seen.place, word, u64::from(slot), channels);
+        }
+    }
+
+    fn hear_of_place(&mut self, place: PlaceNo, word: Word, target: u64, channels: &Channels) {
+        let now = self.clock.now();
+        let Some(quarantined) = self.quarantine.hear(place, word, target, now) else { return };
+        tracing::warn!(place = place.0, quarantined, "a place's failures were disputed by other networks");
+        let what = What::Quarantine(place, quarantined);
+        self.harvest.events.push(Event { at: now, page: None, monitor: None, what });
+        let all = Arc::new(self.quarantine.quarantined().collect());
+        channels.quarantined.send_replace(all);
+        self.lay_quarantine();
+    }
+
+    /// The mesh that machines judge by: who is there, less those in quarantine.
+    fn lay_quarantine(&mut self) {
+        let places = self
+            .roster
+            .places()
+            .iter()
+            .map(|place| Place { quarantined: self.quarantine.is_quarantined(place.no), ..*place });
+        let mesh = Mesh::new(places);
+        let told = notices::notices(&mesh, self.judging.confirmation);
+        notices::tell(&self.told, &told);
+        self.told = told;
+        let regions = (mesh.enrolled_regions(), mesh.fit_regions());
+        let before = (self.mesh.enrolled_regions(), self.mesh.fit_regions());
+        self.mesh = mesh;
+        if regions != before {
+            self.with(Machines::mesh_changed);
+        }
+    }
+
+    fn answer(&self, query: Query) {
+        let views = query.monitors.iter().map(|id| self.machines.view(*id, &self.mesh)).collect();
+        // Who asked may have gone away.
+        let _ = query.answer.send(views);
+    }
+
+    async fn follow_edits(&mut self, channels: &Channels) -> Result<(), StoreError> {
+        let (cursor, judging) = (self.cursor, self.judging);
+        let edits = self.store.read(move |read| warmup::edits(read, cursor, &judging)).await?;
+        self.cursor = edits.cursor;
+        let nothing = edits.put.is_empty() && edits.gone.is_empty();
+        for (monitor, watch) in edits.put {
+            self.history.enlist(monitor.slot, monitor.id);
+            self.with(|machines, cx| machines.put(&monitor, watch, cx));
+        }
+        for monitor in edits.gone {
+            if let Some(slot) = self.machines.remove(monitor) {
+                self.history.forget(slot);
+            }
+        }
+        if !nothing {
+            self.publish(channels);
+        }
+        Ok(())
+    }
+
+    fn publish(&self, channels: &Channels) {
+        channels.schedules.send_replace(Arc::new(self.machines.schedule()));
+    }
+
+    /// Notes that the coordinator runs, so that the next start knows how long it was away.
+    fn note_alive(&mut self) {
+        let now = self.clock.now();
+        if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
+        {
+            self.alive_noted = now;
+            self.extra.push(Op::SetCursor(ALIVE.to_owned(), now.as_millis().unsigned_abs()));
+        }
+    }
+
+    fn ask(&mut self, channels: &Channels) {
+        for question in self.harvest.questions.drain(..) {
+            let (slot, number) = (question.slot, question.ask.number);
+            if channels.questions.try_send(question).is_err() {
+                // The machine's own deadline moves on to the next place.
+                tracing::warn!(slot, number, "the mesh has too many questions to carry");
+            }
+        }
+    }
+
+    fn commit(&mut self) {
+        let nothing = self.durable.is_empty() && self.extra.is_empty() && self.harvest.changed.is_empty();
+        if self.underway.is_some()
+            || (nothing && self.harvest.readings.is_empty() && self.harvest.events.is_empty())
+        {
+            return;
+        }
+        let harvest = std::mem::take(&mut self.harvest);
+        let durable = std::mem::take(&mut self.durable);
+        let extra = std::mem::take(&mut self.extra);
+        self.underway = commit::begin(&self.store, &self.machines, harvest, durable, extra);
+    }
+
+    /// Commits what is left, so that a stop loses nothing that was taken in.
+    async fn finish(mut self) {
+        while self.underway.is_some() {
+            let landed = landed(&mut self.underway).await;
+            self.underway = None;
+            if let Some((entry, readings)) = landed.and_then(|landed| landed.readings) {
+                self.history.append(&readings, entry);
+            }
+            self.commit();
+        }
+        self.commit();
+        if self.underway.is_some() {
+            landed(&mut self.underway).await;
+        }
+    }
+
+    /// Readings that the journal holds are noted again: states are written only when they leave steady state.
+    async fn replay(&mut self) -> Result<(), StoreError> {
+        let mut seq = 0;
+        loop {
+            let entries = self.store.read(move |read| read.readings_after(seq, 256)).await?;
+            let Some(last) = entries.last() else { return Ok(()) };
+            seq = last.seq;
+            entries
+                .iter()
+                .flat_map(|entry| &entry.readings)
+                .for_each(|reading| self.machines.replay(reading));
+        }
+    }
+
+    fn with<T>(&mut self, act: impl FnOnce(&mut Machines, &mut Cx<'_>) -> T) -> T {
+        let mut cx = Cx { now: self.clock.now(), mesh: &self.mesh, harvest: &mut self.harvest };
+        act(&mut self.machines, &mut cx)
+    }
+}
+
+/// The commit under way, once it lands; never, where none is.
+async fn landed(underway: &mut Option<Underway>) -> Option<commit::Landed> {
+    match underway {
+        Some(underway) => underway.landed().await,
+        None => std::future::pending().await,
+    }
+}

@@ -1,0 +1,67 @@
+//! The first look at what arrives: accept an observation, mend its time, or say why it is dropped.
+
+use parallax_core::observation::Observation;
+use parallax_core::time::{DAY, MINUTE, Timestamp};
+
+/// Milliseconds that an observation may lie in the future before its time is not believed.
+const AHEAD: i64 = 2 * MINUTE;
+/// Older observations than this are of no use even to history: raw readings are kept 30 days.
+const TOO_OLD: i64 = 30 * DAY;
+
+/// Why an observation went no further.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Dropped {
+    /// No monitor has that number (any more).
+    UnknownMonitor,
+    /// It is older than history goes back.
+    TooOld,
+}
+
+/// Makes an observation fit to be judged: what claims to begin in the future began now, and what ends before it
+/// begins ended as it began.
+pub fn admit(mut observation: Observation, now: Timestamp) -> Result<Observation, Dropped> {
+    if now.since(observation.started) > TOO_OLD {
+        return Err(Dropped::TooOld);
+    }
+    let length = observation.ended.since(observation.started).max(0);
+    if observation.started.since(now) > AHEAD {
+        observation.started = now;
+    }
+    observation.ended = observation.started + length;
+    Ok(observation)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parallax_core::observation::{Facts, Outcome};
+    use parallax_core::place::{NetworkNo, PlaceNo, Region};
+
+    fn seen(started: i64, ended: i64) -> Observation {
+        Observation {
+            revision: 1,
+            region: Region::Asia,
+            place: PlaceNo(1),
+            network: NetworkNo(1),
+            round: Some(7),
+            started: Timestamp::from_millis(started),
+            ended: Timestamp::from_millis(ended),
+            outcome: Outcome::Passed(Facts::default()),
+        }
+    }
+
+    #[test]
+    fn a_start_in_the_future_becomes_now_and_keeps_its_length() {
+        let now = Timestamp::from_millis(100 * DAY);
+        let mended = admit(seen(101 * DAY, 101 * DAY + 40), now).unwrap();
+        assert_eq!((mended.started, mended.ended), (now, now + 40));
+    }
+
+    #[test]
+    fn an_end_before_the_start_is_mended_and_a_forgotten_age_dropped() {
+        let now = Timestamp::from_millis(100 * DAY);
+        let mended = admit(seen(100 * DAY - 50, 100 * DAY - 90), now).unwrap();
+        assert_eq!(mended.ended, mended.started);
+        assert_eq!(admit(seen(69 * DAY, 69 * DAY), now), Err(Dropped::TooOld));
+    }
+}

@@ -1,0 +1,340 @@
+//! All machines of this shard, by dense number, with their deadlines and what they want done.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parallax_core::assign::{self, Scheduled};
+use parallax_core::check::Check;
+use parallax_core::event::{Answer, Event, Reason, What};
+use parallax_core::id::{MonitorId, PageId};
+use parallax_core::machine::{Finished, Machine, Output, State, Step, View};
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::{Observation, Outcome, Reading};
+use parallax_core::place::{Mesh, RegionSet};
+use parallax_core::time::Timestamp;
+use parallax_core::watch::Watch;
+
+use super::{Question, ingest};
+
+/// One monitor's machine, and what is needed around it.
+#[derive(Debug)]
+struct Kept {
+    machine: Machine,
+    page: PageId,
+    check: Arc<Check>,
+    /// The deadline that stands in the timetable; never later than the machine's own.
+    timer: Option<Timestamp>,
+}
+
+/// What one turn of the driver brought forth and what must be committed together.
+#[derive(Debug, Default)]
+pub struct Harvest {
+    /// Finished rounds.
+    pub readings: Vec<Reading>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+    /// Numbers of machines whose state must be written.
+    pub changed: BTreeSet<u32>,
+    /// Questions for the mesh.
+    pub questions: Vec<Question>,
+    /// How many of the events have been looked at for what they tell of places.
+    pub judged: usize,
+}
+
+/// Machines by dense number. Memory is one slot a number that was ever given.
+#[derive(Debug, Default)]
+pub struct Machines {
+    kept: Vec<Option<Box<Kept>>>,
+    numbers: BTreeMap<MonitorId, u32>,
+    timetable: BTreeSet<(Timestamp, u32)>,
+    outputs: Vec<Output>,
+}
+
+impl Machines {
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.numbers.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.numbers.is_empty()
+    }
+
+    /// The earliest deadline of any machine.
+    pub fn next_timeout(&self) -> Option<Timestamp> {
+        self.timetable.first().map(|(at, _)| *at)
+    }
+
+    /// What a monitor's machine shows.
+    pub fn view(&self, monitor: MonitorId, mesh: &Mesh) -> Option<View> {
+        let slot = self.numbers.get(&monitor)?;
+        Some(self.get(*slot)?.machine.view(mesh))
+    }
+
+    /// What a machine must remember, with its monitor.
+    pub fn state(&self, slot: u32) -> Option<(MonitorId, &State)> {
+        let machine = &self.get(slot)?.machine;
+        Some((machine.watch().monitor, machine.state()))
+    }
+
+    /// A monitor's page, and the text that names its target, for judging a place by its disputes.
+    pub fn target(&self, slot: u32) -> Option<String> {
+        self.get(slot).map(|kept| kept.check.target())
+    }
+
+    /// What agents are to run, by dense number.
+    pub fn schedule(&self) -> BTreeMap<u32, Scheduled> {
+        let scheduled = |slot: u32, kept: &Kept| {
+            let watch = kept.machine.watch();
+            (!watch.paused && watch.interval_ms > 0).then(|| Scheduled {
+                monitor: watch.monitor,
+                slot,
+                revision: watch.revision,
+                check: Check::clone(&kept.check),
+                interval_ms: watch.interval_ms,
+                pinned: watch.pinned,
+            })
+        };
+        self.numbers.values().filter_map(|slot| Some((*slot, scheduled(*slot, self.get(*slot)?)?))).collect()
+    }
+
+    /// Takes a machine out of storage in.
+    pub fn restore(
+        &mut self,
+        monitor: &Monitor,
+        watch: Watch,
+        state: State,
+        away_since: Timestamp,
+        cx: &mut Cx<'_>,
+    ) {
+        let machine = self.step(monitor.slot, monitor.page, &monitor.check, cx, |step| {
+            Machine::restore(watch, state, away_since, step)
+        });
+        self.insert(monitor, machine, cx);
+    }
+
+    /// Notes a finished round out of the journal.
+    pub fn replay(&mut self, reading: &Reading) {
+        if let Some(kept) = self.get_mut(reading.slot) {
+            kept.machine.replay(reading);
+        }
+    }
+
+    /// A monitor is new, or it or what governs it changed.
+    pub fn put(&mut self, monitor: &Monitor, watch: Watch, cx: &mut Cx<'_>) {
+        if let Some(kept) = self.get_mut(monitor.slot) {
+            if kept.check.as_ref() != &monitor.check {
+                kept.check = Arc::new(monitor.check.clone());
+            }
+            self.turn(monitor.slot, cx, |machine, step| machine.handle_edit(watch, step));
+            return;
+        }
+        let machine =
+            self.step(monitor.slot, monitor.page, &monitor.check, cx, |step| Machine::new(watch, step));
+        self.insert(monitor, machine, cx);
+    }
+
+    /// A monitor is gone. Gives its number.
+    pub fn remove(&mut self, monitor: MonitorId) -> Option<u32> {
+        let slot = self.numbers.remove(&monitor)?;
+        let kept =
+            usize::try_from(slot).ok().and_then(|index| self.kept.get_mut(index)).and_then(Option::take);
+        if let Some(at) = kept.and_then(|kept| kept.timer) {
+            self.timetable.remove(&(at, slot));
+        }
+        Some(slot)
+    }
+
+    /// A place's observation of a scheduled round.
+    pub fn observe(
+        &mut self,
+        slot: u32,
+        observation: Observation,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), ingest::Dropped> {
+        let observation = ingest::admit(observation, cx.now)?;
+        let kept = self.get_mut(slot).ok_or(ingest::Dropped::UnknownMonitor)?;
+        if let Some(finished) = kept.machine.note_steady(&observation, cx.now) {
+            cx.harvest.readings.push(reading(slot, &finished, kept.machine.watch(), cx.mesh));
+            return Ok(());
+        }
+        self.turn(slot, cx, |machine, step| machine.handle_observation(observation, step));
+        Ok(())
+    }
+
+    /// What a place in quarantine saw, held against what the others say: true where it agrees, none where that can't
+    /// be told.
+    pub fn agrees(&self, slot: u32, observation: &Observation, mesh: &Mesh) -> Option<bool> {
+        use parallax_core::event::Status;
+        let view = self.get(slot)?.machine.view(mesh);
+        let down = match view.status {
+            Status::Unknown => return None,
+            Status::Up | Status::Slow => false,
+            Status::Down => view.down_from.is_none_or(|from| from.contains(observation.region)),
+        };
+        match observation.outcome {
+            Outcome::Passed(_) => Some(!down),
+            Outcome::Failed(..) => Some(down),
+            Outcome::Inconclusive(_) | Outcome::Pending => None,
+        }
+    }
+
+    /// What came back for a question.
+    pub fn answer(&mut self, slot: u32, number: u32, answer: Answer, cx: &mut Cx<'_>) {
+        self.turn(slot, cx, |machine, step| machine.handle_answer(number, answer, step));
+    }
+
+    /// Who is there has changed, in a way that machines judge by.
+    pub fn mesh_changed(&mut self, cx: &mut Cx<'_>) {
+        let slots: Vec<u32> = self.numbers.values().copied().collect();
+        for slot in slots {
+            self.turn(slot, cx, Machine::handle_mesh);
+        }
+    }
+
+    /// Fires every deadline that has passed.
+    pub fn fire(&mut self, cx: &mut Cx<'_>) {
+        while let Some((at, slot)) = self.timetable.first().copied().filter(|(at, _)| *at <= cx.now) {
+            self.timetable.remove(&(at, slot));
+            if let Some(kept) = self.get_mut(slot) {
+                kept.timer = None;
+                self.turn(slot, cx, Machine::handle_timeout);
+            }
+        }
+    }
+
+    fn turn(&mut self, slot: u32, cx: &mut Cx<'_>, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        let Some(kept) = self.get_mut(slot) else { return };
+        act(&mut kept.machine, &mut Step { now: cx.now, mesh: cx.mesh, out: &mut outputs });
+        drain(&mut outputs, slot, kept.page, &kept.check, kept.machine.watch(), cx);
+        self.outputs = outputs;
+        self.after(slot, cx);
+    }
+
+    fn step(
+        &mut self,
+        slot: u32,
+        page: PageId,
+        check: &Check,
+        cx: &mut Cx<'_>,
+        make: impl FnOnce(&mut Step<'_>) -> Machine,
+    ) -> Machine {
+        let mut outputs = std::mem::take(&mut self.outputs);
+        let machine = make(&mut Step { now: cx.now, mesh: cx.mesh, out: &mut outputs });
+        drain(&mut outputs, slot, page, &Arc::new(check.clone()), machine.watch(), cx);
+        self.outputs = outputs;
+        machine
+    }
+
+    fn insert(&mut self, monitor: &Monitor, machine: Machine, cx: &mut Cx<'_>) {
+        let Ok(index) = usize::try_from(monitor.slot) else { return };
+        if self.kept.len() <= index {
+            self.kept.resize_with(index + 1, || None);
+        }
+        let check = Arc::new(monitor.check.clone());
+        if let Some(place) = self.kept.get_mut(index) {
+            *place = Some(Box::new(Kept { machine, page: monitor.page, check, timer: None }));
+            self.numbers.insert(monitor.id, monitor.slot);
+            self.after(monitor.slot, cx);
+        }
+    }
+
+    /// Notes that the machine changed, and its next deadline. A later one than the noted is left to be found out.
+    fn after(&mut self, slot: u32, cx: &mut Cx<'_>) {
+        let index = slot as usize;
+        let Some(kept) = self.kept.get_mut(index).and_then(Option::as_mut) else { return };
+        if kept.machine.take_changed() {
+            cx.harvest.changed.insert(slot);
+        }
+        let wanted = kept.machine.poll_timeout();
+        let stands = kept.timer.is_some_and(|noted| wanted.is_some_and(|wanted| noted <= wanted));
+        if stands || kept.timer == wanted {
+            return;
+        }
+        if let Some(noted) = std::mem::replace(&mut kept.timer, wanted) {
+            self.timetable.remove(&(noted, slot));
+        }
+        if let Some(wanted) = wanted {
+            self.timetable.insert((wanted, slot));
+        }
+    }
+
+    fn get(&self, slot: u32) -> Option<&Kept> {
+        self.kept.get(slot as usize)?.as_deref()
+    }
+
+    fn get_mut(&mut self, slot: u32) -> Option<&mut Kept> {
+        self.kept.get_mut(slot as usize)?.as_deref_mut()
+    }
+}
+
+/// What a turn happens in: the moment, the mesh, and where its fruits are gathered.
+#[derive(Debug)]
+pub struct Cx<'a> {
+    /// The present moment.
+    pub now: Timestamp,
+    /// Who is there.
+    pub mesh: &'a Mesh,
+    /// What is to be committed and asked.
+    pub harvest: &'a mut Harvest,
+}
+
+fn drain(
+    outputs: &mut Vec<Output>,
+    slot: u32,
+    page: PageId,
+    check: &Arc<Check>,
+    watch: &Watch,
+    cx: &mut Cx<'_>,
+) {
+    for output in outputs.drain(..) {
+        match output {
+            Output::Ask(ask) => cx.harvest.questions.push(Question {
+                slot,
+                monitor: watch.monitor,
+                revision: watch.revision,
+                check: Arc::clone(check),
+                ask,
+            }),
+            Output::Reading(finished) => cx.harvest.readings.push(reading(slot, &finished, watch, cx.mesh)),
+            Output::Happened(what) => {
+                let event = Event { at: cx.now, page: Some(page), monitor: Some(watch.monitor), what: *what };
+                cx.harvest.events.push(event);
+            }
+        }
+    }
+}
+
+fn reading(slot: u32, finished: &Finished, watch: &Watch, mesh: &Mesh) -> Reading {
+    let regions = if watch.kind.is_regional() {
+        assign::regions_in_use(watch.kind, watch.pinned, mesh)
+    } else {
+        RegionSet::NONE
+    };
+    let offset = assign::offset_ms(watch.monitor, watch.interval_ms, regions, finished.region);
+    Reading {
+        slot,
+        region: finished.region,
+        place: finished.place,
+        round: finished.round,
+        due: Timestamp::from_millis(assign::due_ms(offset, watch.interval_ms, finished.round)),
+        word: finished.word,
+        latency_ms: finished.latency_ms,
+    }
+}
+
+/// Whether a round tells something of the place that looked first: it failed there, and a second place has spoken.
+pub(super) fn tells_of_place(what: &What) -> Option<(parallax_core::place::PlaceNo, bool)> {
+    use parallax_core::observation::Word;
+    let What::Round(report) = what else { return None };
+    if report.reason == Reason::Confirm {
+        return None;
+    }
+    match report.word {
+        Word::Disputed => Some((report.first, true)),
+        Word::Failed => Some((report.first, false)),
+        Word::Passed | Word::Unconfirmed | Word::Inconclusive => None,
+    }
+}

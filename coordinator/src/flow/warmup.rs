@@ -1,0 +1,128 @@
+//! Machines back from storage at start; then the journal of edits, followed as it grows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parallax_core::account::Account;
+use parallax_core::event::{Edited, What};
+use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::machine::State;
+use parallax_core::monitor::Monitor;
+use parallax_core::page::Page;
+use parallax_core::plan::{Plan, PlanLimits};
+use parallax_core::time::Timestamp;
+use parallax_core::watch::{Confirmation, Watch};
+
+use crate::storage::{Read, StoreError};
+
+use super::machines::{Cx, Machines};
+
+/// Reader name under which the driver notes that it runs: the cursor is the moment, in milliseconds.
+pub const ALIVE: &str = "driver-alive";
+/// Journal entries read at once.
+const AT_ONCE: usize = 512;
+
+/// How monitors are judged, as the operator has set it.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Judging {
+    /// Numbers of the plans.
+    pub limits: PlanLimits,
+    /// How failures are confirmed.
+    pub confirmation: Confirmation,
+}
+
+/// Everything that storage knows of the monitors, read at start.
+#[derive(Debug)]
+pub struct Stored {
+    /// Sequence number of the newest event before anything was read.
+    pub cursor: u64,
+    /// When the coordinator last noted that it ran.
+    pub alive: Timestamp,
+    monitors: Vec<(Monitor, Watch, State)>,
+}
+
+/// Reads every monitor with its state. Call off the runtime: the lists may be long.
+pub fn read(store: &dyn Read, judging: &Judging) -> Result<Stored, StoreError> {
+    let cursor = store.last_event()?;
+    let alive = Timestamp::from_millis(i64::try_from(store.cursor(ALIVE)?).unwrap_or(0));
+    let accounts: BTreeMap<AccountId, Account> =
+        store.accounts()?.into_iter().map(|account| (account.value.id, account.value)).collect();
+    let pages: BTreeMap<PageId, Page> =
+        store.pages()?.into_iter().map(|page| (page.value.id, page.value)).collect();
+    let mut states: BTreeMap<MonitorId, State> = store.machines()?.into_iter().collect();
+    let mut monitors = Vec::new();
+    for monitor in store.monitors()? {
+        let monitor = monitor.value;
+        let Some(page) = pages.get(&monitor.page) else { continue };
+        let plan = accounts.get(&page.account).map_or(Plan::Free, |account| account.plan);
+        let watch = Watch::new(&monitor, page, plan, &judging.limits, judging.confirmation);
+        let state = states.remove(&monitor.id).unwrap_or_default();
+        monitors.push((monitor, watch, state));
+    }
+    Ok(Stored { cursor, alive, monitors })
+}
+
+impl Stored {
+    /// Makes the machines.
+    pub fn wake(self, machines: &mut Machines, cx: &mut Cx<'_>) {
+        for (monitor, watch, state) in self.monitors {
+            if state == State::default() {
+                machines.put(&monitor, watch, cx);
+            } else {
+                machines.restore(&monitor, watch, state, self.alive, cx);
+            }
+        }
+    }
+}
+
+/// What edits the journal holds after a cursor, each thing once.
+#[derive(Debug, Default)]
+pub struct Edits {
+    /// Where the journal was read to.
+    pub cursor: u64,
+    /// Monitors that are new or changed, or whose page or plan changed, as they are now.
+    pub put: Vec<(Monitor, Watch)>,
+    /// Monitors that are gone.
+    pub gone: Vec<MonitorId>,
+}
+
+/// Reads the edits after `cursor`. Call off the runtime.
+pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging) -> Result<Edits, StoreError> {
+    let mut found = Edits { cursor, ..Edits::default() };
+    let mut monitors: BTreeSet<MonitorId> = BTreeSet::new();
+    loop {
+        let entries = store.events_after(found.cursor, AT_ONCE)?;
+        let Some(last) = entries.last() else { break };
+        found.cursor = last.seq;
+        for entry in &entries {
+            match (&entry.event.what, entry.event.monitor, entry.event.page) {
+                (What::MonitorEdited(_), Some(monitor), _) => {
+                    monitors.insert(monitor);
+                }
+                (What::PageEdited(Edited::Changed), _, Some(page)) => {
+                    monitors.extend(store.monitors_of(page)?.into_iter().map(|monitor| monitor.value.id));
+                }
+                _ => {}
+            }
+        }
+    }
+    for id in monitors {
+        match watched(store, id, judging)? {
+            Some(put) => found.put.push(put),
+            None => found.gone.push(id),
+        }
+    }
+    Ok(found)
+}
+
+fn watched(
+    store: &dyn Read,
+    id: MonitorId,
+    judging: &Judging,
+) -> Result<Option<(Monitor, Watch)>, StoreError> {
+    let Some(monitor) = store.monitor(id)? else { return Ok(None) };
+    let monitor = monitor.value;
+    let Some(page) = store.page(monitor.page)? else { return Ok(None) };
+    let plan = store.account(page.value.account)?.map_or(Plan::Free, |account| account.value.plan);
+    let watch = Watch::new(&monitor, &page.value, plan, &judging.limits, judging.confirmation);
+    Ok(Some((monitor, watch)))
+}

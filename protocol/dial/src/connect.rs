@@ -1,0 +1,161 @@
+//! TCP to judged addresses: a race with a head start, a deadline, and words for what went wrong.
+
+use std::{
+    future::poll_fn,
+    io,
+    net::{IpAddr, SocketAddr},
+    pin::pin,
+    task::Poll,
+    time::Duration,
+};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use tokio::{
+    net::{TcpSocket, TcpStream},
+    time::{Instant, sleep_until},
+};
+
+use crate::{
+    error::DialError,
+    guard::{Admitted, Source},
+};
+
+/// How long an attempt runs alone before the next address joins it (RFC 8305, section 5).
+pub const HEAD_START: Duration = Duration::from_millis(250);
+
+/// A connection and what it took.
+#[derive(Debug)]
+pub struct Connected {
+    /// The open connection, with Nagle's delay off.
+    pub stream: TcpStream,
+    /// The address that answered.
+    pub peer: SocketAddr,
+    /// From the first attempt to the end of the handshake, lost attempts included: what a visitor waits.
+    pub connected_in: Duration,
+}
+
+impl Admitted {
+    /// Connects to the first of the addresses that answers. Attempts start one after another, each as soon as
+    /// the one before it failed or had its [`HEAD_START`], so a dead address or a dead family costs a moment.
+    ///
+    /// # Errors
+    /// Once all have failed, the failure that says most about the target; [`DialError::Timeout`] at `deadline`.
+    pub async fn connect(&self, deadline: Instant) -> Result<Connected, DialError> {
+        let started = Instant::now();
+        let mut waiting = self.addresses().iter().copied();
+        let mut running = FuturesUnordered::new();
+        let mut failed = None;
+        let mut next_start = started;
+        let mut upcoming = waiting.next();
+        loop {
+            if let Some(address) = upcoming.take_if(|_| running.is_empty() || next_start <= Instant::now()) {
+                running.push(attempt(address, self.source()));
+                upcoming = waiting.next();
+                next_start = Instant::now() + HEAD_START;
+            }
+            tokio::select! {
+                biased;
+                Some(result) = running.next() => match result {
+                    Ok((stream, peer)) => {
+                        return Ok(Connected { stream, peer, connected_in: started.elapsed() });
+                    }
+                    Err(error) => {
+                        let telling = failed.map_or(error, |earlier: DialError| earlier.more_telling(error));
+                        if running.is_empty() && upcoming.is_none() {
+                            return Err(telling);
+                        }
+                        failed = Some(telling);
+                        next_start = Instant::now();
+                    }
+                },
+                () = sleep_until(deadline) => {
+                    let timeout = DialError::Timeout;
+                    return Err(failed.map_or(timeout, |earlier| earlier.more_telling(timeout)));
+                }
+                () = sleep_until(next_start), if upcoming.is_some() => {}
+            }
+        }
+    }
+}
+
+async fn attempt(address: SocketAddr, source: Source) -> Result<(TcpStream, SocketAddr), DialError> {
+    let socket = open(address, source)?;
+    let mut connecting = pin!(socket.connect(address));
+    // An error in the very call comes from this host's own routing table; a later one came over the network.
+    let at_once = poll_fn(|cx| Poll::Ready(connecting.as_mut().poll(cx))).await;
+    let stream = match at_once {
+        Poll::Ready(result) => result.map_err(|error| reason(&error, true))?,
+        Poll::Pending => connecting.await.map_err(|error| reason(&error, false))?,
+    };
+    // A connection that can't be tuned has broken already; the first write will say so.
+    let _ = stream.set_nodelay(true);
+    Ok((stream, address))
+}
+
+fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
+    let (socket, source) = match address {
+        SocketAddr::V4(_) => (TcpSocket::new_v4(), source.v4.map(IpAddr::V4)),
+        SocketAddr::V6(_) => (TcpSocket::new_v6(), source.v6.map(IpAddr::V6)),
+    };
+    let socket = socket.map_err(|error| reason(&error, true))?;
+    if let Some(source) = source {
+        // Lets the kernel hand out ports whose last connection is only waiting out its time.
+        let _ = socket.set_reuseaddr(true);
+        socket.bind(SocketAddr::new(source, 0)).map_err(|error| match error.kind() {
+            io::ErrorKind::AddrNotAvailable => DialError::NoSource,
+            io::ErrorKind::AddrInUse => DialError::NoDescriptors,
+            _ => reason(&error, true),
+        })?;
+    }
+    Ok(socket)
+}
+
+fn reason(error: &io::Error, at_once: bool) -> DialError {
+    use io::ErrorKind;
+    match error.kind() {
+        ErrorKind::ConnectionRefused => DialError::Refused,
+        ErrorKind::ConnectionReset | ErrorKind::ConnectionAborted | ErrorKind::BrokenPipe => DialError::Reset,
+        ErrorKind::TimedOut => DialError::Timeout,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable if at_once => DialError::NoRoute,
+        ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => DialError::Unreachable,
+        // No address of that family to start from, or no free port for one.
+        ErrorKind::AddrNotAvailable | ErrorKind::NetworkDown => DialError::NoRoute,
+        ErrorKind::Unsupported => DialError::NoRoute,
+        ErrorKind::PermissionDenied if at_once => DialError::NotPermitted,
+        ErrorKind::PermissionDenied => DialError::Unreachable,
+        ErrorKind::OutOfMemory => DialError::NoDescriptors,
+        _ => match error.raw_os_error() {
+            // EAFNOSUPPORT: the family is switched off on this host.
+            Some(97) => DialError::NoRoute,
+            // ENFILE, EMFILE, ENOBUFS.
+            Some(23 | 24 | 105) => DialError::NoDescriptors,
+            _ if at_once => DialError::NoDescriptors,
+            _ => DialError::Reset,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn os(code: i32) -> io::Error {
+        io::Error::from_raw_os_error(code)
+    }
+
+    #[test]
+    fn our_own_troubles_are_told_from_the_targets() {
+        assert_eq!(reason(&os(101), true), DialError::NoRoute);
+        assert_eq!(reason(&os(101), false), DialError::Unreachable);
+        assert_eq!(reason(&os(113), false), DialError::Unreachable);
+        assert_eq!(reason(&os(111), true), DialError::Refused);
+        assert_eq!(reason(&os(104), false), DialError::Reset);
+        assert_eq!(reason(&os(110), false), DialError::Timeout);
+        assert_eq!(reason(&os(24), true), DialError::NoDescriptors);
+        assert_eq!(reason(&os(23), true), DialError::NoDescriptors);
+        assert_eq!(reason(&os(105), true), DialError::NoDescriptors);
+        assert_eq!(reason(&os(97), true), DialError::NoRoute);
+        assert_eq!(reason(&os(99), true), DialError::NoRoute);
+        assert_eq!(reason(&os(1), true), DialError::NotPermitted);
+    }
+}

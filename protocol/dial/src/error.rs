@@ -1,0 +1,124 @@
+//! Why there is no connection, and whose fault that is.
+
+use crate::address::Class;
+
+/// Whose fault a failure is. A place that can't reach anything must not accuse a healthy target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fault {
+    /// The target, its name servers or the way to it.
+    Target,
+    /// This host: no route, no descriptors, a dead resolver.
+    Own,
+}
+
+/// Why a host could not be resolved, admitted or connected to.
+///
+/// The words name a class only: no address, banner or system text, since they are shown to whoever chose the target.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum DialError {
+    /// Every address (or, under [`Mode::RefuseAny`](crate::Mode), one of them) is one we don't connect to.
+    #[error("address not allowed ({0})")]
+    AddressNotAllowed(Class),
+    /// NXDOMAIN: the name does not exist.
+    #[error("name not found")]
+    NotFound,
+    /// The name exists and has neither an A nor an AAAA record.
+    #[error("name has no address")]
+    NoAddress,
+    /// The resolver answered with an error (SERVFAIL and the like): the name's own servers are broken.
+    #[error("name servers answer with code {code}")]
+    ServFail {
+        /// The response code (RFC 6895); 0 where the answer itself could not be read.
+        code: u16,
+    },
+    /// No answer for this name in time, from a resolver that answers others.
+    #[error("name resolution timed out")]
+    DnsTimeout,
+    /// The resolver answers nothing at all.
+    #[error("the resolver does not answer")]
+    ResolverDead,
+    /// The target answered with a refusal: no one listens there.
+    #[error("connection refused")]
+    Refused,
+    /// The target broke the connection off while it was being made.
+    #[error("connection reset")]
+    Reset,
+    /// A router on the way said that the host can't be reached.
+    #[error("host unreachable")]
+    Unreachable,
+    /// No connection by the deadline.
+    #[error("timed out")]
+    Timeout,
+    /// This host has no route for that address family, or no address of it.
+    #[error("no route from here")]
+    NoRoute,
+    /// Descriptors, ports or socket memory are used up here.
+    #[error("out of descriptors or ports here")]
+    NoDescriptors,
+    /// The source address to dial from is not an address of this host.
+    #[error("the source address is not on this host")]
+    NoSource,
+    /// A rule on this host forbids the connection.
+    #[error("not permitted on this host")]
+    NotPermitted,
+}
+
+impl DialError {
+    /// Whose fault it is.
+    #[must_use]
+    pub fn fault(self) -> Fault {
+        match self {
+            Self::AddressNotAllowed(_)
+            | Self::NotFound
+            | Self::NoAddress
+            | Self::ServFail { .. }
+            | Self::DnsTimeout
+            | Self::Refused
+            | Self::Reset
+            | Self::Unreachable
+            | Self::Timeout => Fault::Target,
+            Self::ResolverDead
+            | Self::NoRoute
+            | Self::NoDescriptors
+            | Self::NoSource
+            | Self::NotPermitted => Fault::Own,
+        }
+    }
+
+    /// Of two failed attempts at one host, the one that says more about the host: its own answer before
+    /// silence, silence before our troubles.
+    pub(crate) fn more_telling(self, other: Self) -> Self {
+        if other.weight() > self.weight() { other } else { self }
+    }
+
+    fn weight(self) -> u8 {
+        match self {
+            Self::Refused => 5,
+            Self::Reset => 4,
+            Self::Unreachable => 3,
+            Self::Timeout => 2,
+            Self::AddressNotAllowed(_)
+            | Self::NotFound
+            | Self::NoAddress
+            | Self::ServFail { .. }
+            | Self::DnsTimeout => 1,
+            Self::ResolverDead
+            | Self::NoRoute
+            | Self::NoDescriptors
+            | Self::NoSource
+            | Self::NotPermitted => 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_says_more_than_silence_and_silence_more_than_our_own_trouble() {
+        assert_eq!(DialError::NoRoute.more_telling(DialError::Refused), DialError::Refused);
+        assert_eq!(DialError::Refused.more_telling(DialError::Timeout), DialError::Refused);
+        assert_eq!(DialError::NoRoute.more_telling(DialError::Timeout), DialError::Timeout);
+    }
+}

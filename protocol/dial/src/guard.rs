@@ -1,0 +1,314 @@
+//! The guard: resolves a host once, judges every address, and hands out the only thing that can be dialled.
+
+use std::{
+    fmt,
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    str::FromStr,
+    time::Duration,
+};
+
+use tokio::time::Instant;
+
+use crate::{
+    address::{self, Class},
+    error::DialError,
+    host::Host,
+    resolve::{Addresses, Resolver},
+};
+
+/// What this host may dial, and from where.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Policy {
+    /// Lets targets on one's own networks through (loopback, private, link-local, carrier-shared, benchmark).
+    pub allow_private: bool,
+    /// Judges `64:ff9b::/96` by the IPv4 address inside, for hosts on IPv6-only networks behind NAT64.
+    pub nat64: bool,
+    /// Never dialled, whatever else is allowed: the host's own interfaces, and what the operator lists.
+    pub deny: Vec<Prefix>,
+    /// Where connections start from.
+    pub source: Source,
+}
+
+/// The local address to dial from, for each family; `None` leaves it to the system.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Source {
+    /// For IPv4 targets.
+    pub v4: Option<Ipv4Addr>,
+    /// For IPv6 targets.
+    pub v6: Option<Ipv6Addr>,
+}
+
+/// What one blocked address means for a host that has others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Mode {
+    /// Checks: blocked addresses are dropped; refused if none is left.
+    DropBlocked,
+    /// Deliveries: one blocked address refuses the whole name.
+    RefuseAny,
+}
+
+/// A range of addresses, written `192.0.2.0/24` or as one address.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prefix {
+    base: IpAddr,
+    len: u8,
+}
+
+/// What is wrong with a [`Prefix`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PrefixError {
+    /// The part before the slash.
+    #[error("not an IP address before the slash")]
+    Address,
+    /// The part after it.
+    #[error("the length after the slash is 0 to 32 for IPv4 and 0 to 128 for IPv6")]
+    Length,
+}
+
+impl Prefix {
+    /// Whether `ip` lies in the range. Mapped IPv4 counts as IPv4.
+    #[must_use]
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        match (self.base, address::unmapped(ip)) {
+            (IpAddr::V4(base), IpAddr::V4(ip)) => {
+                let shift = u32::from(32 - self.len);
+                base.to_bits().checked_shr(shift) == ip.to_bits().checked_shr(shift)
+            }
+            (IpAddr::V6(base), IpAddr::V6(ip)) => {
+                let shift = u32::from(128 - self.len);
+                base.to_bits().checked_shr(shift) == ip.to_bits().checked_shr(shift)
+            }
+            (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => false,
+        }
+    }
+}
+
+impl From<IpAddr> for Prefix {
+    fn from(ip: IpAddr) -> Self {
+        let base = address::unmapped(ip);
+        Self { base, len: if base.is_ipv4() { 32 } else { 128 } }
+    }
+}
+
+impl FromStr for Prefix {
+    type Err = PrefixError;
+
+    fn from_str(text: &str) -> Result<Self, PrefixError> {
+        let Some((base, len)) = text.split_once('/') else {
+            return text.parse::<IpAddr>().map(Self::from).map_err(|_| PrefixError::Address);
+        };
+        let base: IpAddr = base.parse().map_err(|_| PrefixError::Address)?;
+        let len: u8 = len.parse().map_err(|_| PrefixError::Length)?;
+        let most = if base.is_ipv4() { 32 } else { 128 };
+        if len > most { Err(PrefixError::Length) } else { Ok(Self { base, len }) }
+    }
+}
+
+impl fmt::Display for Prefix {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.base, self.len)
+    }
+}
+
+impl Policy {
+    /// Why `ip` is not dialled under this policy, or `None` if it may be.
+    #[must_use]
+    pub fn refusal(&self, ip: IpAddr) -> Option<Class> {
+        let ip = self.judged_as(ip);
+        if self.deny.iter().any(|prefix| prefix.contains(ip)) {
+            return Some(Class::Denied);
+        }
+        address::refusal(ip).filter(|class| !(self.allow_private && class.is_own_network()))
+    }
+
+    fn judged_as(&self, ip: IpAddr) -> IpAddr {
+        match ip {
+            IpAddr::V6(v6) if self.nat64 => address::nat64_embedded(v6).map_or(ip, IpAddr::V4),
+            IpAddr::V4(_) | IpAddr::V6(_) => ip,
+        }
+    }
+}
+
+/// A resolver and a policy: the only maker of [`Admitted`].
+#[derive(Debug, Clone)]
+pub struct Guard {
+    resolver: Resolver,
+    policy: Policy,
+}
+
+/// The addresses of one host that were judged and may be dialled: at least one, in the order to try them.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    addresses: Vec<SocketAddr>,
+    source: Source,
+    resolved_in: Duration,
+}
+
+impl Guard {
+    /// A guard that asks `resolver` and judges by `policy`.
+    #[must_use]
+    pub fn new(resolver: Resolver, policy: Policy) -> Self {
+        Self { resolver, policy }
+    }
+
+    /// The policy it judges by.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The resolver it asks.
+    #[must_use]
+    pub fn resolver(&self) -> &Resolver {
+        &self.resolver
+    }
+
+    /// Resolves `host` (a literal is not asked for) and judges every address.
+    ///
+    /// # Errors
+    /// [`DialError::AddressNotAllowed`] with the class of the first blocked address, or why the name could not be
+    /// resolved.
+    pub async fn admit(
+        &self,
+        host: &Host,
+        port: u16,
+        mode: Mode,
+        deadline: Instant,
+    ) -> Result<Admitted, DialError> {
+        let started = Instant::now();
+        let found = match host {
+            Host::Ip(ip) => vec![*ip],
+            Host::Name(name) => interleaved(&self.resolver.addresses(name, deadline).await?),
+        };
+        let addresses = self.judge(&found, port, mode)?;
+        let resolved_in = match host {
+            Host::Ip(_) => Duration::ZERO,
+            Host::Name(_) => started.elapsed(),
+        };
+        Ok(Admitted { addresses, source: self.policy.source, resolved_in })
+    }
+
+    fn judge(&self, found: &[IpAddr], port: u16, mode: Mode) -> Result<Vec<SocketAddr>, DialError> {
+        let mut allowed = Vec::with_capacity(found.len());
+        let mut blocked = None;
+        for ip in found {
+            match self.policy.refusal(*ip) {
+                // Dialled in the form it was judged in.
+                None => allowed.push(SocketAddr::new(address::unmapped(*ip), port)),
+                Some(class) => blocked = blocked.or(Some(class)),
+            }
+        }
+        match (blocked, mode) {
+            (Some(class), Mode::RefuseAny) => Err(DialError::AddressNotAllowed(class)),
+            (Some(class), Mode::DropBlocked) if allowed.is_empty() => {
+                Err(DialError::AddressNotAllowed(class))
+            }
+            (None, _) if allowed.is_empty() => Err(DialError::NoAddress),
+            (Some(_) | None, _) => Ok(allowed),
+        }
+    }
+}
+
+impl Admitted {
+    /// What may be dialled, in order of preference; never empty.
+    #[must_use]
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// Where connections to it start from.
+    #[must_use]
+    pub fn source(&self) -> Source {
+        self.source
+    }
+
+    /// How long the name took to resolve; zero for a literal.
+    #[must_use]
+    pub fn resolved_in(&self) -> Duration {
+        self.resolved_in
+    }
+}
+
+/// IPv6 and IPv4 in turn, IPv6 first, so that the second attempt is of the other family (RFC 8305, section 4).
+fn interleaved(found: &Addresses) -> Vec<IpAddr> {
+    let mut v6 = found.v6.iter().copied().map(IpAddr::V6);
+    let mut v4 = found.v4.iter().copied().map(IpAddr::V4);
+    let mut all = Vec::with_capacity(found.v6.len() + found.v4.len());
+    loop {
+        let (six, four) = (v6.next(), v4.next());
+        if six.is_none() && four.is_none() {
+            return all;
+        }
+        all.extend(six);
+        all.extend(four);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn guard(policy: Policy) -> Guard {
+        Guard::new(Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap(), policy)
+    }
+
+    fn ips(texts: &[&str]) -> Vec<IpAddr> {
+        texts.iter().map(|text| text.parse().unwrap()).collect()
+    }
+
+    #[test]
+    fn a_check_goes_to_the_public_addresses_only() {
+        let found = ips(&["10.0.0.1", "8.8.8.8", "::1"]);
+        let left = guard(Policy::default()).judge(&found, 80, Mode::DropBlocked).unwrap();
+        assert_eq!(left, ["8.8.8.8:80".parse().unwrap()]);
+    }
+
+    #[test]
+    fn a_delivery_is_refused_if_any_address_is_blocked() {
+        let found = ips(&["8.8.8.8", "169.254.169.254"]);
+        let refused = guard(Policy::default()).judge(&found, 80, Mode::RefuseAny);
+        assert_eq!(refused, Err(DialError::AddressNotAllowed(Class::LinkLocal)));
+    }
+
+    #[test]
+    fn nothing_left_is_a_refusal_that_names_the_class() {
+        let refused = guard(Policy::default()).judge(&ips(&["10.0.0.1"]), 80, Mode::DropBlocked);
+        assert_eq!(refused, Err(DialError::AddressNotAllowed(Class::Private)));
+    }
+
+    #[test]
+    fn private_targets_pass_where_the_operator_allows_them_unless_denied() {
+        let deny = vec!["10.0.0.0/8".parse().unwrap()];
+        let policy = Policy { allow_private: true, deny, ..Policy::default() };
+        assert_eq!(policy.refusal("127.0.0.1".parse().unwrap()), None);
+        assert_eq!(policy.refusal("::ffff:10.1.1.1".parse().unwrap()), Some(Class::Denied));
+        assert_eq!(policy.refusal("224.0.0.1".parse().unwrap()), Some(Class::Multicast));
+        assert_eq!(policy.refusal("168.63.129.16".parse().unwrap()), Some(Class::Platform));
+    }
+
+    #[test]
+    fn nat64_is_judged_by_what_it_carries_where_switched_on() {
+        let policy = Policy { nat64: true, ..Policy::default() };
+        assert_eq!(policy.refusal("64:ff9b::8.8.8.8".parse().unwrap()), None);
+        assert_eq!(policy.refusal("64:ff9b::127.0.0.1".parse().unwrap()), Some(Class::Loopback));
+        assert_eq!(policy.refusal("64:ff9b:1::8.8.8.8".parse().unwrap()), Some(Class::Translated));
+    }
+
+    #[test]
+    fn the_families_take_turns_and_ipv6_begins() {
+        let found =
+            Addresses { v6: vec![Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED], v4: vec![Ipv4Addr::LOCALHOST] };
+        assert_eq!(interleaved(&found), ips(&["::1", "127.0.0.1", "::"]));
+    }
+
+    #[test]
+    fn prefixes_are_read_strictly() {
+        assert!("10.0.0.0/8".parse::<Prefix>().unwrap().contains("10.255.0.1".parse().unwrap()));
+        assert!("0.0.0.0/0".parse::<Prefix>().unwrap().contains("8.8.8.8".parse().unwrap()));
+        assert!(!"::/0".parse::<Prefix>().unwrap().contains("8.8.8.8".parse().unwrap()));
+        assert!("2001:db8::/32".parse::<Prefix>().unwrap().contains("2001:db8::1".parse().unwrap()));
+        assert_eq!("10.0.0.0/33".parse::<Prefix>(), Err(PrefixError::Length));
+        assert_eq!("ten/8".parse::<Prefix>(), Err(PrefixError::Address));
+        assert_eq!("192.0.2.1".parse::<Prefix>().unwrap().to_string(), "192.0.2.1/32");
+    }
+}

@@ -1,0 +1,204 @@
+//! Hosts as customers write them: a strict reading into an address or a name.
+
+use std::{fmt, net::IpAddr};
+
+/// What a connection goes to: a literal address or a host name, already checked.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Host {
+    /// A literal address.
+    Ip(IpAddr),
+    /// A host name in lower-case ASCII without a trailing dot; at most 253 bytes.
+    Name(Name),
+}
+
+/// A checked host name. Only [`Host::parse`] and [`Host::from_url`] make one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(String);
+
+impl Name {
+    /// The name, lower case, without a trailing dot.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// `localhost` and everything below it, which never leave the host (RFC 6761, section 6.3).
+    #[must_use]
+    pub fn is_localhost(&self) -> bool {
+        self.0 == "localhost" || self.0.ends_with(".localhost")
+    }
+}
+
+/// What is wrong with a host.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum HostError {
+    /// Nothing there.
+    #[error("host is empty")]
+    Empty,
+    /// `[::1]`: brackets belong to URLs.
+    #[error("an IPv6 address is written here without brackets")]
+    Brackets,
+    /// `fe80::1%eth0`.
+    #[error("an IPv6 address with a zone is not allowed")]
+    Zone,
+    /// Something with colons that RFC 4291 does not read.
+    #[error("not an IPv6 address")]
+    BadIpv6,
+    /// `127.1`, `0x7f.1`, `2130706433`: an address to some systems and a name to others.
+    #[error("an IPv4 address is written as four decimal numbers")]
+    NotCanonicalIpv4,
+    /// A name that breaks the rules for host names (RFC 1123, section 2.1).
+    #[error("not a host name")]
+    BadName,
+    /// Over 253 bytes, or a label over 63.
+    #[error("host name is too long")]
+    TooLong,
+}
+
+impl Host {
+    /// Reads a bare host: a canonical dotted quad, RFC 4291 text, or a name (international names are
+    /// turned to their ASCII form; one trailing dot is dropped).
+    ///
+    /// # Errors
+    /// [`HostError`] for everything that only a lenient reader would take.
+    pub fn parse(text: &str) -> Result<Self, HostError> {
+        if text.is_empty() {
+            return Err(HostError::Empty);
+        }
+        if text.starts_with('[') || text.ends_with(']') {
+            return Err(HostError::Brackets);
+        }
+        if text.contains('%') {
+            return Err(if text.contains(':') { HostError::Zone } else { HostError::BadName });
+        }
+        if text.contains(':') {
+            return text.parse().map(Self::Ip).map_err(|_| HostError::BadIpv6);
+        }
+        if let Ok(ip) = text.parse() {
+            return Ok(Self::Ip(ip));
+        }
+        if text.is_ascii() {
+            return name(text).map(Self::Name);
+        }
+        // A few characters of other scripts become digits and dots: those must not turn into an address.
+        match url::Host::parse(text) {
+            Ok(url::Host::Domain(ascii)) => name(&ascii).map(Self::Name),
+            Ok(url::Host::Ipv4(_) | url::Host::Ipv6(_)) => Err(HostError::NotCanonicalIpv4),
+            Err(_) => Err(HostError::BadName),
+        }
+    }
+
+    /// The host of a parsed URL. The URL standard's reader has turned every numeric form into an address by
+    /// now, so the guard judges what would really be dialled.
+    ///
+    /// # Errors
+    /// [`HostError`] for a name that is no host name.
+    pub fn from_url(host: &url::Host<&str>) -> Result<Self, HostError> {
+        match host {
+            url::Host::Domain(text) => name(text).map(Self::Name),
+            url::Host::Ipv4(ip) => Ok(Self::Ip(IpAddr::V4(*ip))),
+            url::Host::Ipv6(ip) => Ok(Self::Ip(IpAddr::V6(*ip))),
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ip(ip) => ip.fmt(f),
+            Self::Name(name) => f.write_str(name.as_str()),
+        }
+    }
+}
+
+fn name(text: &str) -> Result<Name, HostError> {
+    let text = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+    if text.is_empty() {
+        return Err(HostError::Empty);
+    }
+    if text.len() > 253 || text.split('.').any(|label| label.len() > 63) {
+        return Err(HostError::TooLong);
+    }
+    if text.rsplit('.').next().is_some_and(is_numeric) {
+        return Err(HostError::NotCanonicalIpv4);
+    }
+    if text.split('.').all(is_label) { Ok(Name(text)) } else { Err(HostError::BadName) }
+}
+
+/// A last label that systems read as a number makes the whole an address to them (URL standard,
+/// "ends in a number").
+fn is_numeric(label: &str) -> bool {
+    match label.strip_prefix("0x") {
+        Some(hex) => hex.bytes().all(|b| b.is_ascii_hexdigit()),
+        None => !label.is_empty() && label.bytes().all(|b| b.is_ascii_digit()),
+    }
+}
+
+/// Letters, digits, inner hyphens, and the underscore, which real service names use.
+fn is_label(label: &str) -> bool {
+    !label.is_empty()
+        && !label.starts_with('-')
+        && !label.ends_with('-')
+        && label.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-' || b == b'_')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn literals_and_names_are_read() {
+        assert_eq!(Host::parse("192.0.2.7"), Ok(Host::Ip("192.0.2.7".parse().unwrap())));
+        assert_eq!(Host::parse("2001:db8::7"), Ok(Host::Ip("2001:db8::7".parse().unwrap())));
+        assert_eq!(Host::parse("::ffff:1.2.3.4"), Ok(Host::Ip("::ffff:1.2.3.4".parse().unwrap())));
+        assert_eq!(Host::parse("Example.COM.").unwrap().to_string(), "example.com");
+        assert_eq!(Host::parse("_sip._tcp.example.com").unwrap().to_string(), "_sip._tcp.example.com");
+        assert_eq!(Host::parse("bücher.example").unwrap().to_string(), "xn--bcher-kva.example");
+    }
+
+    #[test]
+    fn what_only_a_lenient_reader_takes_is_refused() {
+        let table = [
+            ("", HostError::Empty),
+            (".", HostError::Empty),
+            ("127.1", HostError::NotCanonicalIpv4),
+            ("0", HostError::NotCanonicalIpv4),
+            ("0x7f.1", HostError::NotCanonicalIpv4),
+            ("0x7f000001", HostError::NotCanonicalIpv4),
+            ("0x", HostError::NotCanonicalIpv4),
+            ("2130706433", HostError::NotCanonicalIpv4),
+            ("017700000001", HostError::NotCanonicalIpv4),
+            ("0177.0.0.1", HostError::NotCanonicalIpv4),
+            ("127.0.0.1.", HostError::NotCanonicalIpv4),
+            ("127.0.0.0x1", HostError::NotCanonicalIpv4),
+            ("256.1.1.1", HostError::NotCanonicalIpv4),
+            ("１２７.０.０.１", HostError::NotCanonicalIpv4),
+            ("127。0。0。1", HostError::NotCanonicalIpv4),
+            ("fe80::1%eth0", HostError::Zone),
+            ("[::1]", HostError::Brackets),
+            ("1::2::3", HostError::BadIpv6),
+            ("host:80", HostError::BadIpv6),
+            ("a..b", HostError::BadName),
+            ("-a.example", HostError::BadName),
+            ("a b.example", HostError::BadName),
+            ("a/b", HostError::BadName),
+            ("a%2eb", HostError::BadName),
+            ("user@host", HostError::BadName),
+        ];
+        for (text, error) in table {
+            assert_eq!(Host::parse(text), Err(error), "{text:?}");
+        }
+        assert_eq!(Host::parse(&format!("{}.example", "a".repeat(64))), Err(HostError::TooLong));
+        assert_eq!(Host::parse(&"abcd.".repeat(60)), Err(HostError::TooLong));
+    }
+
+    #[test]
+    fn localhost_is_known_at_every_depth() {
+        for text in ["localhost", "LOCALHOST.", "a.localhost", "a.b.localhost."] {
+            let Ok(Host::Name(name)) = Host::parse(text) else { panic!("{text}") };
+            assert!(name.is_localhost(), "{text}");
+        }
+        let Ok(Host::Name(name)) = Host::parse("notlocalhost") else { panic!() };
+        assert!(!name.is_localhost());
+    }
+}

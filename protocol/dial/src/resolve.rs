@@ -1,0 +1,280 @@
+//! Names to addresses: one question an attempt, nothing remembered, nothing read from the hosts file.
+
+use std::{
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    time::Duration,
+};
+
+use hickory_resolver::{
+    TokioResolver,
+    config::{ConnectionConfig, NameServerConfig, ResolveHosts, ResolverConfig, ResolverOpts},
+    net::{DnsError, NetError, runtime::TokioRuntimeProvider},
+    proto::{
+        op::ResponseCode,
+        rr::{Name as DnsName, RData, RecordType},
+    },
+};
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::{error::DialError, host::Name};
+
+/// The addresses of a name, as answered; at most 16 of each family.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Addresses {
+    /// From AAAA records.
+    pub v6: Vec<Ipv6Addr>,
+    /// From A records.
+    pub v4: Vec<Ipv4Addr>,
+}
+
+/// Addresses of each family that are looked at; more are dropped.
+pub(crate) const MAX_ADDRESSES: usize = 16;
+
+/// How long the second family may take once the first has answered with addresses. A name whose AAAA
+/// question is never answered is a healthy name to everyone who has IPv4.
+const SECOND_FAMILY: Duration = Duration::from_secs(1);
+
+/// How long a resolver may take to show that it is alive at all.
+const ALIVE_WITHIN: Duration = Duration::from_secs(2);
+
+/// Asks the host's resolvers, or others that are named.
+#[derive(Debug, Clone)]
+pub struct Resolver {
+    inner: TokioResolver,
+    limit: Duration,
+}
+
+/// The resolver's settings could not be read or used.
+#[derive(Debug, thiserror::Error)]
+#[error("resolver settings can't be used: {0}")]
+pub struct SetupError(String);
+
+impl Resolver {
+    /// The longest that one name may take.
+    pub const DEFAULT_LIMIT: Duration = Duration::from_secs(5);
+
+    /// Uses the name servers of the host (`/etc/resolv.conf`), but none of its search domains or options.
+    ///
+    /// # Errors
+    /// [`SetupError`] if the settings can't be read or name no server.
+    pub fn system() -> Result<Self, SetupError> {
+        let (config, _) =
+            hickory_resolver::system_conf::read_system_conf().map_err(|e| SetupError(e.to_string()))?;
+        Self::build(config.name_servers().to_vec())
+    }
+
+    /// Uses these name servers, over UDP and, for long answers, TCP on the same port.
+    ///
+    /// # Errors
+    /// [`SetupError`] if the list is empty.
+    pub fn with_servers(servers: &[SocketAddr]) -> Result<Self, SetupError> {
+        let servers = servers
+            .iter()
+            .map(|server| {
+                let connections = [ConnectionConfig::udp(), ConnectionConfig::tcp()].map(|mut connection| {
+                    connection.port = server.port();
+                    connection
+                });
+                let mut config = NameServerConfig::udp_and_tcp(server.ip());
+                config.connections = connections.to_vec();
+                config
+            })
+            .collect();
+        Self::build(servers)
+    }
+
+    /// The same resolver with another outer time-out for one name.
+    #[must_use]
+    pub fn limited_to(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    fn build(servers: Vec<NameServerConfig>) -> Result<Self, SetupError> {
+        if servers.is_empty() {
+            return Err(SetupError("no name server is set".to_owned()));
+        }
+        let config = ResolverConfig::from_parts(None, Vec::new(), servers);
+        let mut builder = TokioResolver::builder_with_config(config, TokioRuntimeProvider::default())
+            .with_options(options());
+        builder.options_mut().use_hosts_file = ResolveHosts::Never;
+        let inner = builder.build().map_err(|e| SetupError(e.to_string()))?;
+        Ok(Self { inner, limit: Self::DEFAULT_LIMIT })
+    }
+
+    /// All addresses of `name`, both families, by `deadline` and within the resolver's own limit.
+    /// `localhost` names are answered here with the loopback addresses, and nobody is asked (RFC 6761).
+    ///
+    /// # Errors
+    /// [`DialError::NotFound`], [`DialError::NoAddress`], [`DialError::ServFail`] or [`DialError::DnsTimeout`] when the
+    /// name is at fault; [`DialError::ResolverDead`] when the resolver can't answer for the root either.
+    pub async fn addresses(&self, name: &Name, deadline: Instant) -> Result<Addresses, DialError> {
+        if name.is_localhost() {
+            return Ok(Addresses { v6: vec![Ipv6Addr::LOCALHOST], v4: vec![Ipv4Addr::LOCALHOST] });
+        }
+        let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
+        let answer = self.both_families(&fqdn, deadline.min(Instant::now() + self.limit)).await;
+        match answer {
+            // Without time left to ask, nobody else is accused.
+            Err(DialError::ServFail { .. } | DialError::DnsTimeout)
+                if Instant::now() < deadline && !self.is_alive(deadline).await =>
+            {
+                Err(DialError::ResolverDead)
+            }
+            Ok(_) | Err(_) => answer,
+        }
+    }
+
+    /// Whether the resolver answers a question that has nothing to do with any customer: the root's name
+    /// servers. Takes 2 s at most, and ends at `deadline`.
+    pub async fn is_alive(&self, deadline: Instant) -> bool {
+        let question = self.inner.lookup(DnsName::root(), RecordType::NS);
+        match timeout_at(deadline.min(Instant::now() + ALIVE_WITHIN), question).await {
+            Ok(Ok(_)) => true,
+            // An empty answer is an answer.
+            Ok(Err(error)) => error.is_no_records_found(),
+            Err(_) => false,
+        }
+    }
+
+    async fn both_families(&self, name: &DnsName, deadline: Instant) -> Result<Addresses, DialError> {
+        let mut v6 = std::pin::pin!(self.one_family(name, RecordType::AAAA, deadline));
+        let mut v4 = std::pin::pin!(self.one_family(name, RecordType::A, deadline));
+        let (v6, v4) = tokio::select! {
+            first = &mut v6 => {
+                let second = second_family(&first, v4).await;
+                (first, second)
+            }
+            first = &mut v4 => {
+                let second = second_family(&first, v6).await;
+                (second, first)
+            }
+        };
+        merge(v6, v4)
+    }
+
+    async fn one_family(
+        &self,
+        name: &DnsName,
+        family: RecordType,
+        deadline: Instant,
+    ) -> Result<Vec<IpAddr>, DialError> {
+        let lookup = timeout_at(deadline, self.inner.lookup(name.clone(), family))
+            .await
+            .map_err(|_| DialError::DnsTimeout)?
+            .map_err(|error| reason(&error))?;
+        let addresses = lookup.answers().iter().filter_map(|record| match &record.data {
+            RData::A(a) => Some(IpAddr::V4(a.0)),
+            RData::AAAA(aaaa) => Some(IpAddr::V6(aaaa.0)),
+            _ => None,
+        });
+        Ok(addresses.take(MAX_ADDRESSES).collect())
+    }
+}
+
+fn options() -> ResolverOpts {
+    let mut options = ResolverOpts::default();
+    options.cache_size = 0;
+    options.timeout = Duration::from_secs(2);
+    options.attempts = 2;
+    options.edns0 = true;
+    // Thousands of checks ask at once through one resolver.
+    options.max_active_requests = 4096;
+    options.preserve_intermediates = false;
+    options
+}
+
+type Family = Result<Vec<IpAddr>, DialError>;
+
+async fn second_family(first: &Family, second: impl Future<Output = Family>) -> Family {
+    match first {
+        Ok(addresses) if !addresses.is_empty() => tokio::select! {
+            answer = second => answer,
+            () = sleep(SECOND_FAMILY) => Err(DialError::DnsTimeout),
+        },
+        Ok(_) | Err(_) => second.await,
+    }
+}
+
+/// Joins the two families' answers: any address is enough; without one, the most serious reason counts.
+fn merge(v6: Family, v4: Family) -> Result<Addresses, DialError> {
+    let mut all = Addresses::default();
+    let mut errors = Vec::new();
+    for family in [v6, v4] {
+        match family {
+            Ok(addresses) => {
+                for address in addresses {
+                    match address {
+                        IpAddr::V6(ip) => all.v6.push(ip),
+                        IpAddr::V4(ip) => all.v4.push(ip),
+                    }
+                }
+            }
+            Err(error) => errors.push(error),
+        }
+    }
+    if !all.v6.is_empty() || !all.v4.is_empty() {
+        return Ok(all);
+    }
+    // One NXDOMAIN speaks for both types; a family that could not be asked leaves the question open.
+    Err(errors.into_iter().max_by_key(|error| seriousness(*error)).unwrap_or(DialError::NoAddress))
+}
+
+fn seriousness(error: DialError) -> u8 {
+    match error {
+        DialError::NotFound => 4,
+        DialError::ResolverDead => 3,
+        DialError::DnsTimeout => 2,
+        DialError::ServFail { .. } => 1,
+        DialError::NoAddress
+        // The rest is only ever said of connections.
+        | DialError::AddressNotAllowed(_)
+        | DialError::Refused
+        | DialError::Reset
+        | DialError::Unreachable
+        | DialError::Timeout
+        | DialError::NoRoute
+        | DialError::NoDescriptors
+        | DialError::NoSource
+        | DialError::NotPermitted => 0,
+    }
+}
+
+fn reason(error: &NetError) -> DialError {
+    match error {
+        NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
+            ResponseCode::NXDomain => DialError::NotFound,
+            ResponseCode::NoError => DialError::NoAddress,
+            code => DialError::ServFail { code: code.into() },
+        },
+        NetError::Dns(DnsError::ResponseCode(code)) => DialError::ServFail { code: (*code).into() },
+        NetError::Timeout => DialError::DnsTimeout,
+        NetError::Io(_) | NetError::NoConnections | NetError::Busy => DialError::ResolverDead,
+        // Answers that can't be read, and whatever the library adds later.
+        _ => DialError::ServFail { code: 0 },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SERVFAIL: DialError = DialError::ServFail { code: 2 };
+
+    #[test]
+    fn one_family_with_addresses_is_enough() {
+        let v4 = Ok(vec![IpAddr::V4(Ipv4Addr::LOCALHOST)]);
+        let merged = merge(Err(DialError::DnsTimeout), v4).unwrap();
+        assert_eq!(merged.v4, [Ipv4Addr::LOCALHOST]);
+        assert!(merged.v6.is_empty());
+    }
+
+    #[test]
+    fn without_addresses_the_most_serious_reason_counts() {
+        let none = || Err(DialError::NoAddress);
+        assert_eq!(merge(none(), none()), Err(DialError::NoAddress));
+        assert_eq!(merge(Ok(Vec::new()), Err(SERVFAIL)), Err(SERVFAIL));
+        assert_eq!(merge(none(), Err(DialError::NotFound)), Err(DialError::NotFound));
+        assert_eq!(merge(Err(SERVFAIL), Err(DialError::DnsTimeout)), Err(DialError::DnsTimeout));
+    }
+}

@@ -1,0 +1,265 @@
+//! The guard and the dialler against real sockets on loopback and a name server that answers as told.
+
+#![allow(clippy::unwrap_used)]
+
+use std::{
+    net::{IpAddr, Ipv4Addr},
+    time::Duration,
+};
+
+use parallax_dial::{
+    Class, DialError, Guard, HEAD_START, Host, Mode, Policy, Resolver, Source,
+    stub::{Answer, StubServer},
+};
+use tokio::{
+    net::{TcpListener, TcpSocket, TcpStream},
+    time::{Instant, timeout},
+};
+
+fn soon() -> Instant {
+    Instant::now() + Duration::from_secs(5)
+}
+
+fn host(text: &str) -> Host {
+    Host::parse(text).unwrap()
+}
+
+fn ip(text: &str) -> IpAddr {
+    text.parse().unwrap()
+}
+
+fn private() -> Policy {
+    Policy { allow_private: true, ..Policy::default() }
+}
+
+fn guard(server: &StubServer, policy: Policy) -> Guard {
+    Guard::new(Resolver::with_servers(&[server.address()]).unwrap(), policy)
+}
+
+async fn empty_zone() -> StubServer {
+    StubServer::start(|_, _| Answer::NxDomain).await.unwrap()
+}
+
+#[tokio::test]
+async fn a_private_target_is_reached_where_it_is_allowed_and_only_there() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let zone = empty_zone().await;
+    let admitted =
+        guard(&zone, private()).admit(&host("127.0.0.1"), port, Mode::DropBlocked, soon()).await.unwrap();
+    let connected = admitted.connect(soon()).await.unwrap();
+    assert_eq!(connected.peer, listener.local_addr().unwrap());
+    assert_eq!(admitted.resolved_in(), Duration::ZERO);
+
+    for name in ["127.0.0.1", "::ffff:127.0.0.1", "localhost", "a.localhost."] {
+        let refused =
+            guard(&zone, Policy::default()).admit(&host(name), port, Mode::DropBlocked, soon()).await;
+        assert_eq!(refused.unwrap_err(), DialError::AddressNotAllowed(Class::Loopback), "{name}");
+    }
+    assert_eq!(zone.asked(), 0, "neither literals nor localhost are asked for");
+}
+
+#[tokio::test]
+async fn localhost_is_reached_although_only_one_family_listens() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let zone = empty_zone().await;
+    let admitted =
+        guard(&zone, private()).admit(&host("localhost"), port, Mode::DropBlocked, soon()).await.unwrap();
+    assert_eq!(admitted.addresses().len(), 2);
+    assert_eq!(admitted.connect(soon()).await.unwrap().peer, listener.local_addr().unwrap());
+}
+
+#[tokio::test]
+async fn a_closed_port_is_refused() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let zone = empty_zone().await;
+    let admitted =
+        guard(&zone, private()).admit(&host("127.0.0.1"), port, Mode::DropBlocked, soon()).await.unwrap();
+    assert_eq!(admitted.connect(soon()).await.unwrap_err(), DialError::Refused);
+}
+
+#[tokio::test]
+async fn a_first_address_that_swallows_everything_costs_a_head_start_and_no_more() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let _hole = black_hole(Ipv4Addr::new(127, 0, 0, 2), port).await;
+    let zone =
+        StubServer::start(|_, _| Answer::Addresses(vec![ip("127.0.0.2"), ip("127.0.0.1")])).await.unwrap();
+    let admitted =
+        guard(&zone, private()).admit(&host("two.example"), port, Mode::DropBlocked, soon()).await.unwrap();
+    let connected = admitted.connect(soon()).await.unwrap();
+    assert_eq!(connected.peer, listener.local_addr().unwrap());
+    assert!(connected.connected_in >= HEAD_START);
+    assert!(connected.connected_in < Duration::from_secs(2));
+}
+
+#[tokio::test]
+async fn silence_ends_at_the_deadline() {
+    let hole = black_hole(Ipv4Addr::LOCALHOST, 0).await;
+    let zone = empty_zone().await;
+    let admitted =
+        guard(&zone, private()).admit(&host("127.0.0.1"), hole.1, Mode::DropBlocked, soon()).await.unwrap();
+    let deadline = Instant::now() + Duration::from_millis(100);
+    assert_eq!(admitted.connect(deadline).await.unwrap_err(), DialError::Timeout);
+}
+
+/// A listener whose queue is full: the system drops what else knocks, like a firewall that says nothing.
+async fn black_hole(ip: Ipv4Addr, port: u16) -> (TcpListener, u16, Vec<TcpStream>) {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind((ip, port).into()).unwrap();
+    let listener = socket.listen(1).unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut filling = Vec::new();
+    while let Ok(stream) = timeout(Duration::from_millis(50), TcpStream::connect(address)).await {
+        filling.push(stream.unwrap());
+    }
+    (listener, address.port(), filling)
+}
+
+#[tokio::test]
+async fn no_spelling_of_an_inward_url_is_admitted() {
+    let zone = empty_zone().await;
+    let guard = guard(&zone, Policy::default());
+    for text in [
+        "http://127.0.0.1",
+        "http://127.1",
+        "http://0",
+        "http://[::]",
+        "http://[::1]",
+        "http://[::ffff:127.0.0.1]",
+        "http://[::ffff:7f00:1]",
+        "http://[::127.0.0.1]",
+        "http://[::ffff:0:127.0.0.1]",
+        "http://[64:ff9b::7f00:1]",
+        "http://[64:ff9b:1::a9fe:a9fe]",
+        "http://[2002:7f00:1::]",
+        "http://[2001:0:7f00:1::]",
+        "http://[fe80::1]",
+        "http://[fec0::1]",
+        "http://[fd00:ec2::254]",
+        "http://169.254.169.254",
+        "http://168.63.129.16",
+        "http://100.100.100.200",
+        "http://0x7f.1",
+        "http://017700000001",
+        "http://2130706433",
+        "http://localhost",
+        "http://localhost.",
+        "http://a.localhost",
+        "http://１２７.０.０.１",
+        "http://127。0。0。1",
+        "http://example.com@127.0.0.1",
+        "http://127.0.0.1:80#@example.com",
+    ] {
+        let url = url::Url::parse(text).unwrap();
+        let host = Host::from_url(&url.host().unwrap()).unwrap();
+        for mode in [Mode::DropBlocked, Mode::RefuseAny] {
+            let refused = guard.admit(&host, 80, mode, soon()).await;
+            assert!(matches!(refused, Err(DialError::AddressNotAllowed(_))), "{text}: {refused:?}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn the_source_address_is_the_one_asked_for() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let zone = empty_zone().await;
+    let source = Source { v4: Some(Ipv4Addr::new(127, 0, 0, 77)), v6: None };
+    let admitted = guard(&zone, Policy { source, ..private() })
+        .admit(&host("127.0.0.1"), port, Mode::DropBlocked, soon())
+        .await
+        .unwrap();
+    let connected = admitted.connect(soon()).await.unwrap();
+    assert_eq!(connected.stream.local_addr().unwrap().ip(), ip("127.0.0.77"));
+
+    let source = Source { v4: Some(Ipv4Addr::new(192, 0, 2, 1)), v6: None };
+    let admitted = guard(&zone, Policy { source, ..private() })
+        .admit(&host("127.0.0.1"), port, Mode::DropBlocked, soon())
+        .await
+        .unwrap();
+    assert_eq!(admitted.connect(soon()).await.unwrap_err(), DialError::NoSource);
+}
+
+#[tokio::test]
+async fn a_name_with_a_private_address_is_dropped_for_a_check_and_refused_for_a_delivery() {
+    let zone = StubServer::start(|_, _| Answer::Addresses(vec![ip("8.8.8.8"), ip("10.0.0.1"), ip("::1")]))
+        .await
+        .unwrap();
+    let guard = guard(&zone, Policy::default());
+    let name = host("mixed.example");
+    let admitted = guard.admit(&name, 80, Mode::DropBlocked, soon()).await.unwrap();
+    assert_eq!(admitted.addresses(), ["8.8.8.8:80".parse().unwrap()]);
+    let refused = guard.admit(&name, 80, Mode::RefuseAny, soon()).await.unwrap_err();
+    assert_eq!(refused, DialError::AddressNotAllowed(Class::Loopback));
+}
+
+#[tokio::test]
+async fn a_name_that_changes_its_answer_never_gets_a_private_address_through() {
+    let zone = StubServer::start(|_, count| {
+        let inside = ["127.0.0.1", "169.254.169.254", "::1", "64:ff9b::7f00:1"];
+        let answer = if count % 2 == 0 { "8.8.8.8" } else { inside[count / 2 % inside.len()] };
+        Answer::Addresses(vec![ip(answer)])
+    })
+    .await
+    .unwrap();
+    let guard = guard(&zone, Policy::default());
+    for _ in 0..200 {
+        match guard.admit(&host("rebind.example"), 80, Mode::DropBlocked, soon()).await {
+            Ok(admitted) => assert_eq!(admitted.addresses(), ["8.8.8.8:80".parse().unwrap()]),
+            Err(DialError::AddressNotAllowed(_) | DialError::NoAddress) => {}
+            Err(other) => panic!("{other}"),
+        }
+    }
+    assert_eq!(zone.asked(), 400, "every attempt asks anew, once for each family");
+}
+
+#[tokio::test]
+async fn the_ways_a_name_fails_are_told_apart() {
+    let zone = StubServer::start(|name, _| match name {
+        "gone.example" => Answer::NxDomain,
+        "empty.example" => Answer::Addresses(Vec::new()),
+        "broken.example" => Answer::ServFail,
+        _ => Answer::Silence,
+    })
+    .await
+    .unwrap();
+    let resolver = Resolver::with_servers(&[zone.address()]).unwrap().limited_to(Duration::from_millis(300));
+    let guard = Guard::new(resolver, Policy::default());
+    for (name, error) in [
+        ("gone.example", DialError::NotFound),
+        ("empty.example", DialError::NoAddress),
+        ("broken.example", DialError::ServFail { code: 2 }),
+        ("silent.example", DialError::DnsTimeout),
+    ] {
+        let failed = guard.admit(&host(name), 80, Mode::DropBlocked, soon()).await.unwrap_err();
+        assert_eq!(failed, error, "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_resolver_that_answers_nothing_is_our_own_fault() {
+    let silent = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let resolver = Resolver::with_servers(&[silent.local_addr().unwrap()])
+        .unwrap()
+        .limited_to(Duration::from_millis(200));
+    let guard = Guard::new(resolver, Policy::default());
+    let failed = guard.admit(&host("any.example"), 80, Mode::DropBlocked, soon()).await.unwrap_err();
+    assert_eq!(failed, DialError::ResolverDead);
+}
+
+#[tokio::test]
+async fn a_family_that_is_never_answered_does_not_hide_the_other() {
+    let zone = StubServer::start(|_, count| {
+        if count == 0 { Answer::Silence } else { Answer::Addresses(vec![ip("8.8.8.8"), ip("2606:4700::1")]) }
+    })
+    .await
+    .unwrap();
+    let resolver = Resolver::with_servers(&[zone.address()]).unwrap();
+    let guard = Guard::new(resolver, Policy::default());
+    let admitted = guard.admit(&host("half.example"), 80, Mode::DropBlocked, soon()).await.unwrap();
+    assert!(!admitted.addresses().is_empty());
+}

@@ -1,0 +1,266 @@
+//! An agent's share of the monitors: assignments, and changes to them.
+
+use crate::check::CheckSpec;
+use crate::error::ProtocolError;
+use crate::frame::MAX_FRAME;
+use crate::id::MonitorId;
+use serde::{Deserialize, Serialize};
+
+/// One monitor as one agent checks it.
+///
+/// Rounds are numbered by time: round `r` begins at `offset_ms + r * interval_ms`. The agent runs those with
+/// `r % every == turn`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Assignment {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// The monitor's dense number in packed results, valid within one [`ScheduleChange::book`].
+    pub slot: u32,
+    /// Revision of the specification; results name it.
+    pub revision: u32,
+    /// What to check.
+    pub spec: CheckSpec,
+    /// Length of a round in ms, at least 1000.
+    pub interval_ms: u32,
+    /// Start of round 0 in ms after the epoch, less than `interval_ms`.
+    pub offset_ms: u32,
+    /// The agent runs every n-th round, n at least 1.
+    pub every: u32,
+    /// Which of them, less than `every`.
+    pub turn: u32,
+}
+
+impl Assignment {
+    /// Shortest interval that is accepted, in ms.
+    pub const MIN_INTERVAL_MS: u32 = 1000;
+
+    /// Checks the bounds that the fields' documentation states.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Invalid`] naming the field.
+    pub fn check(&self) -> Result<(), ProtocolError> {
+        let invalid = |field, rule| Err(ProtocolError::Invalid { field, rule });
+        if self.interval_ms < Self::MIN_INTERVAL_MS {
+            return invalid("assignment.interval_ms", "must be at least 1000");
+        }
+        if self.offset_ms >= self.interval_ms {
+            return invalid("assignment.offset_ms", "must be less than the interval");
+        }
+        if self.every == 0 {
+            return invalid("assignment.every", "must be at least 1");
+        }
+        if self.turn >= self.every {
+            return invalid("assignment.turn", "must be less than every");
+        }
+        Ok(())
+    }
+
+    /// The round that runs at `now_ms` (epoch ms by the coordinator's clock); 0 before the first.
+    pub fn round_at(&self, now_ms: i64) -> u64 {
+        let since = now_ms.saturating_sub(i64::from(self.offset_ms)).max(0);
+        since.unsigned_abs() / u64::from(self.interval_ms.max(1))
+    }
+
+    /// When `round` begins, epoch ms by the coordinator's clock.
+    pub fn round_start_ms(&self, round: u64) -> i64 {
+        let start =
+            round.saturating_mul(u64::from(self.interval_ms)).saturating_add(u64::from(self.offset_ms));
+        i64::try_from(start).unwrap_or(i64::MAX)
+    }
+
+    /// Whether `round` is one of this agent's.
+    pub fn is_own(&self, round: u64) -> bool {
+        round % u64::from(self.every.max(1)) == u64::from(self.turn)
+    }
+
+    /// The first own round at or after `round`.
+    pub fn own_round_from(&self, round: u64) -> u64 {
+        let every = u64::from(self.every.max(1));
+        let ahead = (u64::from(self.turn) + every - round % every) % every;
+        round.saturating_add(ahead)
+    }
+}
+
+/// A change of an agent's schedule, or the whole of it, or a part of either.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ScheduleChange {
+    /// Identity of the numbering that the slots belong to. The coordinator keeps it over a restart only if
+    /// it keeps every slot's meaning; within one book a slot never comes to mean another monitor.
+    pub book: u64,
+    /// The revision this changes; `None` for a snapshot, which replaces everything.
+    pub base: Option<u64>,
+    /// The revision after it.
+    pub revision: u64,
+    /// Assignments added or replaced.
+    pub put: Vec<Assignment>,
+    /// Monitors no longer assigned.
+    pub drop: Vec<MonitorId>,
+    /// Whether further parts with the same `book`, `base` and `revision` follow. A change acts when its last
+    /// part has come.
+    pub more: bool,
+}
+
+impl ScheduleChange {
+    /// Most assignments and drops in one change, over all its parts.
+    pub const MAX_ENTRIES: usize = 200_000;
+
+    /// Cuts a change into parts that each fit a frame. A change that fits stays one part.
+    ///
+    /// # Errors
+    /// [`ProtocolError::FrameTooLong`] when a single assignment does not fit a frame.
+    pub fn split(self) -> Result<Vec<Self>, ProtocolError> {
+        // What a frame spends beside the entries: message tag, header fields, two lengths.
+        const ROOM: usize = MAX_FRAME - 64;
+        const DROP_BYTES: usize = 19;
+        let (book, base, revision) = (self.book, self.base, self.revision);
+        let fresh = move || Self { book, base, revision, put: Vec::new(), drop: Vec::new(), more: true };
+        let mut parts = Vec::new();
+        let mut part = fresh();
+        let mut used = 0;
+        for assignment in self.put {
+            let size = postcard::experimental::serialized_size(&assignment)
+                .map_err(|_| ProtocolError::Unencodable)?;
+            if size > ROOM {
+                return Err(ProtocolError::FrameTooLong { length: size, limit: ROOM });
+            }
+            if used + size > ROOM {
+                parts.push(std::mem::replace(&mut part, fresh()));
+                used = 0;
+            }
+            used += size;
+            part.put.push(assignment);
+        }
+        for monitor in self.drop {
+            if used + DROP_BYTES > ROOM {
+                parts.push(std::mem::replace(&mut part, fresh()));
+                used = 0;
+            }
+            used += DROP_BYTES;
+            part.drop.push(monitor);
+        }
+        part.more = false;
+        parts.push(part);
+        Ok(parts)
+    }
+}
+
+/// Puts the parts of a change together again.
+#[derive(Debug, Default)]
+pub struct ChangeParts {
+    waiting: Option<ScheduleChange>,
+}
+
+impl ChangeParts {
+    /// Takes the next part; gives the whole change with its last one. Every assignment is checked.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Invalid`] for a part that does not belong to the one before it, for too many entries,
+    /// or for an assignment out of bounds. What was collected is dropped then.
+    pub fn push(&mut self, part: ScheduleChange) -> Result<Option<ScheduleChange>, ProtocolError> {
+        let invalid = |field, rule| Err(ProtocolError::Invalid { field, rule });
+        for assignment in &part.put {
+            if let Err(error) = assignment.check() {
+                self.waiting = None;
+                return Err(error);
+            }
+        }
+        let more = part.more;
+        let whole = match self.waiting.take() {
+            None => part,
+            Some(mut whole) => {
+                if (whole.book, whole.base, whole.revision) != (part.book, part.base, part.revision) {
+                    return invalid("schedule", "a part belongs to another change");
+                }
+                whole.put.extend(part.put);
+                whole.drop.extend(part.drop);
+                whole
+            }
+        };
+        if whole.put.len() + whole.drop.len() > ScheduleChange::MAX_ENTRIES {
+            return invalid("schedule", "must have at most 200000 entries");
+        }
+        if more {
+            self.waiting = Some(whole);
+            return Ok(None);
+        }
+        Ok(Some(ScheduleChange { more: false, ..whole }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check::TcpCheck;
+
+    fn assignment(n: u32) -> Assignment {
+        Assignment {
+            monitor: MonitorId(u128::from(n)),
+            slot: n,
+            revision: 1,
+            spec: CheckSpec::Tcp(TcpCheck { host: "h".repeat(2000), port: 80 }),
+            interval_ms: 60_000,
+            offset_ms: 7_000,
+            every: 3,
+            turn: 2,
+        }
+    }
+
+    #[test]
+    fn rounds_follow_the_clock_and_the_turn() {
+        let a = assignment(1);
+        assert_eq!(a.round_at(66_999), 0);
+        assert_eq!(a.round_at(67_000), 1);
+        assert_eq!(a.round_start_ms(1), 67_000);
+        assert_eq!(a.round_at(-5), 0);
+        assert_eq!(a.own_round_from(0), 2);
+        assert_eq!(a.own_round_from(2), 2);
+        assert_eq!(a.own_round_from(3), 5);
+        assert!(a.is_own(5) && !a.is_own(6));
+    }
+
+    #[test]
+    fn a_big_change_is_split_into_frames_and_put_together_again() {
+        let whole = ScheduleChange {
+            book: 9,
+            base: None,
+            revision: 4,
+            put: (0..2000).map(assignment).collect(),
+            drop: vec![MonitorId(u128::MAX)],
+            more: false,
+        };
+        let parts = whole.clone().split().unwrap();
+        assert!(parts.len() > 3);
+        let mut collected = ChangeParts::default();
+        let mut done = None;
+        for part in parts {
+            assert!(
+                crate::frame::encode(&crate::message::ToAgent::Schedule(part.clone()), MAX_FRAME).is_ok()
+            );
+            assert!(done.is_none());
+            done = collected.push(part).unwrap();
+        }
+        assert_eq!(done, Some(whole));
+    }
+
+    #[test]
+    fn a_part_of_another_change_is_refused() {
+        let part = |revision, more| ScheduleChange {
+            book: 1,
+            base: None,
+            revision,
+            put: vec![],
+            drop: vec![],
+            more,
+        };
+        let mut collected = ChangeParts::default();
+        assert_eq!(collected.push(part(1, true)), Ok(None));
+        assert!(collected.push(part(2, false)).is_err());
+        assert!(collected.push(part(2, false)).unwrap().is_some());
+    }
+
+    #[test]
+    fn bounds_are_named() {
+        let broken = Assignment { every: 0, ..assignment(1) };
+        assert_eq!(broken.check().unwrap_err().to_string(), "assignment.every: must be at least 1");
+    }
+}

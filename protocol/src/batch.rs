@@ -1,0 +1,293 @@
+//! Batches of results: plain passes packed to about three bytes, everything else in full.
+//!
+//! A result is plain when it passed in a scheduled round, has a latency, and says nothing else but a status
+//! code. Plain results become six columns (`PlainRun`); all others are whole records with their place in
+//! the batch. The order of results is kept, so sequence numbers need only the first one.
+
+use crate::bits::{BitReader, BitWriter, best_parameter, unzigzag, zigzag};
+use crate::error::ProtocolError;
+use crate::id::{BootId, MonitorId};
+use crate::result::{CheckResult, NumberedResult, Outcome, Phases, Report};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A frame of the results stream. New variants go to the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ResultFrame {
+    /// Results in order of their sequence numbers.
+    Batch(ResultBatch),
+}
+
+/// Consecutive results of one boot, packed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ResultBatch {
+    boot: BootId,
+    first_seq: u64,
+    sent_ms: i64,
+    count: u16,
+    plain: PlainRun,
+    full: Vec<FullResult>,
+}
+
+/// Plain passed results as columns, in order: distance of the slot from the one before, index into `rounds`,
+/// index into `kinds`, latency, age, and what is left of the time between start and sending.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct PlainRun {
+    rounds: Vec<u64>,
+    kinds: Vec<(u32, Option<u16>)>,
+    parameters: [u8; COLUMNS],
+    bits: Vec<u8>,
+}
+
+/// A result that is not plain, at its place in the batch.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct FullResult {
+    index: u16,
+    result: CheckResult,
+}
+
+const COLUMNS: usize = 6;
+
+/// A batch as the coordinator reads it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unpacked {
+    /// The boot that the sequence numbers belong to.
+    pub boot: BootId,
+    /// First sequence number of the batch.
+    pub first_seq: u64,
+    /// Last sequence number of the batch.
+    pub through: u64,
+    /// When the agent sent it, epoch ms by the coordinator's clock as the agent reckons it.
+    pub sent_ms: i64,
+    /// The results in order of their sequence numbers.
+    pub results: Vec<NumberedResult>,
+    /// Results left out because their slot means no monitor any more; their numbers count as received.
+    pub unknown: usize,
+}
+
+impl ResultBatch {
+    /// Most results in a batch.
+    pub const MAX: usize = 500;
+
+    /// Packs results with consecutive sequence numbers, each with its `age_ms` as of `sent_ms`. `slot_of`
+    /// gives a monitor's slot in the connection's book; a monitor without one is sent in full. Plain results
+    /// cost least when neighbours have neighbouring slots.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Invalid`] for an empty batch, more than [`Self::MAX`] results, or numbers that are
+    /// not consecutive.
+    pub fn pack(
+        boot: BootId,
+        sent_ms: i64,
+        results: &[NumberedResult],
+        mut slot_of: impl FnMut(MonitorId) -> Option<u32>,
+    ) -> Result<Self, ProtocolError> {
+        let invalid = |rule| ProtocolError::Invalid { field: "batch", rule };
+        let first_seq = results.first().ok_or_else(|| invalid("must not be empty"))?.seq;
+        if results.len() > Self::MAX {
+            return Err(invalid("must have at most 500 results"));
+        }
+        let mut plain = Vec::with_capacity(results.len());
+        let mut full = Vec::new();
+        for (index, numbered) in (0u16..).zip(results) {
+            if numbered.seq != first_seq.wrapping_add(u64::from(index)) {
+                return Err(invalid("must have consecutive numbers"));
+            }
+            let result = &numbered.result;
+            match plain_of(result, sent_ms).and_then(|p| Some((slot_of(result.monitor)?, p))) {
+                Some((slot, row)) => plain.push(PlainRow { slot, ..row }),
+                None => full.push(FullResult { index, result: result.clone() }),
+            }
+        }
+        let count = u16::try_from(results.len()).unwrap_or(u16::MAX);
+        Ok(Self { boot, first_seq, sent_ms, count, plain: PlainRun::pack(&plain), full })
+    }
+
+    /// Reads a batch back. `monitor_of` gives the monitor of a slot.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Invalid`] when the batch is not what [`Self::pack`] makes.
+    pub fn unpack(
+        self,
+        mut monitor_of: impl FnMut(u32) -> Option<MonitorId>,
+    ) -> Result<Unpacked, ProtocolError> {
+        let invalid = |rule| ProtocolError::Invalid { field: "batch", rule };
+        let count = usize::from(self.count);
+        if count == 0 || count > Self::MAX {
+            return Err(invalid("must have 1 to 500 results"));
+        }
+        let through = self
+            .first_seq
+            .checked_add(u64::from(self.count) - 1)
+            .ok_or_else(|| invalid("has numbers out of range"))?;
+        let plain_count =
+            count.checked_sub(self.full.len()).ok_or_else(|| invalid("has more records than results"))?;
+        let mut plain = self.plain.unpack(plain_count)?.into_iter();
+        let mut full = self.full.into_iter().peekable();
+        let mut results = Vec::with_capacity(count);
+        let mut unknown = 0;
+        for (index, seq) in (0..self.count).zip(self.first_seq..) {
+            if let Some(record) = full.next_if(|record| record.index == index) {
+                results.push(NumberedResult { seq, result: record.result });
+                continue;
+            }
+            let row = plain.next().ok_or_else(|| invalid("has records out of order"))?;
+            match monitor_of(row.slot) {
+                Some(monitor) => {
+                    let result =
+                        row.result(monitor, self.sent_ms).ok_or_else(|| invalid("has times out of range"))?;
+                    results.push(NumberedResult { seq, result });
+                }
+                None => unknown += 1,
+            }
+        }
+        if full.next().is_some() {
+            return Err(invalid("has records out of order"));
+        }
+        let (boot, first_seq, sent_ms) = (self.boot, self.first_seq, self.sent_ms);
+        Ok(Unpacked { boot, first_seq, through, sent_ms, results, unknown })
+    }
+}
+
+/// Whether a result is packed rather than sent in full, given that its monitor has a slot.
+pub fn is_plain(result: &CheckResult) -> bool {
+    let report = &result.report;
+    result.round.is_some()
+        && report.outcome == Outcome::Passed
+        && report.latency_ms.is_some()
+        && report.phases == Phases::default()
+        && report.address.is_none()
+        && report.expires_ms.is_none()
+        && report.vendor.is_none()
+}
+
+#[derive(Debug, Clone, Copy)]
+struct PlainRow {
+    slot: u32,
+    round: u64,
+    kind: (u32, Option<u16>),
+    latency_ms: u32,
+    age_ms: u64,
+    slack_ms: i64,
+}
+
+impl PlainRow {
+    fn result(self, monitor: MonitorId, sent_ms: i64) -> Option<CheckResult> {
+        let started_ms = sent_ms
+            .checked_sub(i64::try_from(self.age_ms).ok()?)?
+            .checked_sub(i64::from(self.latency_ms))?
+            .checked_sub(self.slack_ms)?;
+        let (revision, status_code) = self.kind;
+        Some(CheckResult {
+            monitor,
+            revision,
+            round: Some(self.round),
+            started_ms,
+            age_ms: self.age_ms,
+            report: Report {
+                latency_ms: Some(self.latency_ms),
+                status_code,
+                ..Report::bare(Outcome::Passed)
+            },
+        })
+    }
+}
+
+fn plain_of(result: &CheckResult, sent_ms: i64) -> Option<PlainRow> {
+    if !is_plain(result) {
+        return None;
+    }
+    let latency_ms = result.report.latency_ms?;
+    let slack_ms = sent_ms
+        .checked_sub(i64::try_from(result.age_ms).ok()?)?
+        .checked_sub(i64::from(latency_ms))?
+        .checked_sub(result.started_ms)?;
+    Some(PlainRow {
+        slot: 0,
+        round: result.round?,
+        kind: (result.revision, result.report.status_code),
+        latency_ms,
+        age_ms: result.age_ms,
+        slack_ms,
+    })
+}
+
+impl PlainRun {
+    fn pack(rows: &[PlainRow]) -> Self {
+        let (rounds, round_index) = dictionary(rows.iter().map(|row| row.round));
+        let (kinds, kind_index) = dictionary(rows.iter().map(|row| row.kind));
+        let mut columns: [Vec<u64>; COLUMNS] = Default::default();
+        let [slots, round_column, kind_column, latencies, ages, slacks] = &mut columns;
+        let mut last_slot = 0;
+        for row in rows {
+            let slot = i64::from(row.slot);
+            slots.push(zigzag(slot - last_slot));
+            last_slot = slot;
+            round_column.push(round_index.get(&row.round).copied().unwrap_or_default());
+            kind_column.push(kind_index.get(&row.kind).copied().unwrap_or_default());
+            latencies.push(u64::from(row.latency_ms));
+            ages.push(row.age_ms);
+            slacks.push(zigzag(row.slack_ms));
+        }
+        let mut writer = BitWriter::default();
+        let mut parameters = [0; COLUMNS];
+        for (column, parameter) in columns.iter().zip(&mut parameters) {
+            *parameter = best_parameter(column);
+            for &value in column {
+                writer.rice(value, *parameter);
+            }
+        }
+        Self { rounds, kinds, parameters, bits: writer.finish() }
+    }
+
+    fn unpack(&self, count: usize) -> Result<Vec<PlainRow>, ProtocolError> {
+        let broken = ProtocolError::Invalid { field: "batch", rule: "has a broken packed run" };
+        let mut reader = BitReader::new(&self.bits);
+        let mut columns: [Vec<u64>; COLUMNS] = Default::default();
+        for (column, &parameter) in columns.iter_mut().zip(&self.parameters) {
+            column.reserve_exact(count);
+            for _ in 0..count {
+                column.push(reader.rice(parameter).ok_or_else(|| broken.clone())?);
+            }
+        }
+        if !reader.is_finished() {
+            return Err(broken);
+        }
+        self.rows(&columns).ok_or(broken)
+    }
+
+    fn rows(&self, columns: &[Vec<u64>; COLUMNS]) -> Option<Vec<PlainRow>> {
+        let [slots, rounds, kinds, latencies, ages, slacks] = columns;
+        let rest = rounds.iter().zip(kinds).zip(latencies).zip(ages).zip(slacks);
+        let mut slot = 0i64;
+        let mut rows = Vec::with_capacity(slots.len());
+        for (&distance, ((((&round, &kind), &latency), &age_ms), &slack)) in slots.iter().zip(rest) {
+            slot = slot.checked_add(unzigzag(distance))?;
+            rows.push(PlainRow {
+                slot: u32::try_from(slot).ok()?,
+                round: *self.rounds.get(usize::try_from(round).ok()?)?,
+                kind: *self.kinds.get(usize::try_from(kind).ok()?)?,
+                latency_ms: u32::try_from(latency).ok()?,
+                age_ms,
+                slack_ms: unzigzag(slack),
+            });
+        }
+        Some(rows)
+    }
+}
+
+/// The distinct values, the most frequent first, and each one's index.
+fn dictionary<T: Ord + Copy>(values: impl Iterator<Item = T>) -> (Vec<T>, BTreeMap<T, u64>) {
+    let mut counts: BTreeMap<T, usize> = BTreeMap::new();
+    for value in values {
+        *counts.entry(value).or_default() += 1;
+    }
+    let mut sorted: Vec<(T, usize)> = counts.into_iter().collect();
+    sorted.sort_by_key(|&(value, count)| (std::cmp::Reverse(count), value));
+    let list: Vec<T> = sorted.into_iter().map(|(value, _)| value).collect();
+    let index = list.iter().copied().zip(0..).collect();
+    (list, index)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,150 @@
+//! What packing costs and keeps.
+
+use super::*;
+use crate::frame;
+use crate::result::Failure;
+use proptest::prelude::*;
+
+const SENT: i64 = 1_790_000_000_000;
+
+/// A small generator of repeatable numbers, so that the measured size does not move.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+fn plain(monitor: u32, latency_ms: u32, age_ms: u64) -> CheckResult {
+    CheckResult {
+        monitor: MonitorId(u128::from(monitor)),
+        revision: 1,
+        round: Some(29_833_333),
+        started_ms: SENT - i64::from(latency_ms) - age_ms.cast_signed(),
+        age_ms,
+        report: Report {
+            latency_ms: Some(latency_ms),
+            status_code: Some(200),
+            ..Report::bare(Outcome::Passed)
+        },
+    }
+}
+
+fn numbered(results: impl IntoIterator<Item = CheckResult>) -> Vec<NumberedResult> {
+    (7..).zip(results).map(|(seq, result)| NumberedResult { seq, result }).collect()
+}
+
+fn slot_of(monitor: MonitorId) -> Option<u32> {
+    u32::try_from(monitor.0).ok()
+}
+
+fn monitor_of(slot: u32) -> Option<MonitorId> {
+    Some(MonitorId(u128::from(slot)))
+}
+
+/// 300 results as a busy agent with 2000 monitors sends them: sorted by slot, three intervals, two revisions
+/// and status codes, latencies from 5 to 400 ms, ages up to 20 ms.
+fn busy_batch() -> Vec<NumberedResult> {
+    let mut numbers = Numbers(42);
+    let mut slots: Vec<u32> = (0..300).map(|_| u32::try_from(numbers.below(2000)).unwrap()).collect();
+    slots.sort_unstable();
+    numbered(slots.into_iter().map(|slot| {
+        let mut result = plain(slot, u32::try_from(5 + numbers.below(395)).unwrap(), numbers.below(20));
+        let interval = [30, 60, 60, 60, 300][usize::try_from(numbers.below(5)).unwrap()];
+        result.round = Some(u64::try_from(SENT).unwrap() / 1000 / interval - numbers.below(2));
+        result.revision = u32::try_from(1 + numbers.below(20) / 15).unwrap();
+        result.started_ms -= i64::try_from(numbers.below(2)).unwrap();
+        if numbers.below(20) == 0 {
+            result.report.status_code = Some(204);
+        }
+        result
+    }))
+}
+
+#[test]
+fn a_plain_result_costs_at_most_four_bytes_in_a_busy_batch() {
+    let results = busy_batch();
+    let batch = ResultBatch::pack(BootId(u64::MAX), SENT, &results, slot_of).unwrap();
+    let bytes = frame::encode(&ResultFrame::Batch(batch.clone()), frame::MAX_FRAME).unwrap().len();
+    let mean = bytes as f64 / results.len() as f64;
+    println!("{mean:.2} bytes a plain result, frame and header included");
+    assert!(mean <= 4.0, "{mean}");
+    assert_eq!(batch.unpack(monitor_of).unwrap().results, results);
+}
+
+#[test]
+fn what_is_not_plain_keeps_its_place_and_every_field() {
+    let mut failed = plain(5, 3, 1);
+    failed.report = Report::bare(Outcome::Failed(Failure::Refused));
+    let mut now = plain(5, 3, 1);
+    now.round = None;
+    let mut phased = plain(5, 3, 1);
+    phased.report.phases.dns_us = Some(812);
+    let mut unslotted = plain(5, 3, 1);
+    unslotted.monitor = MonitorId(u128::MAX);
+    let results = numbered([failed, plain(9, 1, 0), now, phased, plain(2, 8, 3), unslotted]);
+    let batch = ResultBatch::pack(BootId(1), SENT, &results, slot_of).unwrap();
+    let unpacked = batch.unpack(monitor_of).unwrap();
+    assert_eq!(unpacked.results, results);
+    assert_eq!((unpacked.first_seq, unpacked.through), (7, 12));
+}
+
+#[test]
+fn a_slot_that_means_nothing_any_more_is_counted() {
+    let results = numbered([plain(1, 1, 0), plain(2, 1, 0)]);
+    let batch = ResultBatch::pack(BootId(1), SENT, &results, slot_of).unwrap();
+    let unpacked = batch.unpack(|slot| if slot == 1 { monitor_of(slot) } else { None }).unwrap();
+    assert_eq!((unpacked.results.len(), unpacked.unknown, unpacked.through), (1, 1, 8));
+}
+
+#[test]
+fn gaps_and_wrong_sizes_are_refused() {
+    let mut results = numbered([plain(1, 1, 0), plain(2, 1, 0)]);
+    results[1].seq += 1;
+    let pack = |results: &[NumberedResult]| ResultBatch::pack(BootId(1), SENT, results, slot_of);
+    assert!(pack(&results).is_err());
+    assert!(pack(&[]).is_err());
+    assert!(pack(&numbered((0..501).map(|n| plain(n, 1, 0)))).is_err());
+    assert!(pack(&numbered((0..500).map(|n| plain(n, 1, 0)))).is_ok());
+}
+
+#[test]
+fn a_batch_that_claims_more_than_it_holds_is_refused() {
+    let results = numbered([plain(1, 1, 0), plain(2, 1, 0)]);
+    let batch = ResultBatch::pack(BootId(1), SENT, &results, slot_of).unwrap();
+    for count in [0, 1, 3, 300, 501, u16::MAX] {
+        assert!(ResultBatch { count, ..batch.clone() }.unpack(monitor_of).is_err(), "{count}");
+    }
+    let late = ResultBatch { first_seq: u64::MAX, ..batch };
+    assert!(late.unpack(monitor_of).is_err());
+}
+
+proptest! {
+    #[test]
+    fn any_plain_result_comes_back_as_it_was(
+        rows in prop::collection::vec(
+            (any::<u32>(), any::<u32>(), any::<u64>(), any::<u32>(), any::<u64>(), any::<i64>(), any::<Option<u16>>()),
+            1..60,
+        ),
+        sent_ms in any::<i64>(),
+    ) {
+        let results = numbered(rows.into_iter().map(|(slot, revision, round, latency, age_ms, started_ms, code)| {
+            CheckResult {
+                monitor: MonitorId(u128::from(slot)),
+                revision,
+                round: Some(round),
+                started_ms,
+                age_ms,
+                report: Report {
+                    latency_ms: Some(latency),
+                    status_code: code,
+                    ..Report::bare(Outcome::Passed)
+                },
+            }
+        }));
+        let batch = ResultBatch::pack(BootId(3), sent_ms, &results, slot_of).unwrap();
+        prop_assert_eq!(batch.unpack(monitor_of).unwrap().results, results);
+    }
+}

@@ -1,0 +1,170 @@
+//! Columns of small whole numbers packed by Rice coding: a unary quotient and `k` low bits.
+
+/// A quotient of this many ones marks a value written in full: 64 bits follow.
+const ESCAPE: u64 = 20;
+
+/// Greatest parameter.
+pub(crate) const MAX_PARAMETER: u8 = 40;
+
+/// The parameter that writes `column` in the fewest bits, or nearly: those around the median are tried.
+pub(crate) fn best_parameter(column: &[u64]) -> u8 {
+    let mut sorted = column.to_vec();
+    let middle = sorted.len() / 2;
+    if middle == 0 {
+        return 0;
+    }
+    let (_, median, _) = sorted.select_nth_unstable(middle);
+    let width = u8::try_from(64 - median.leading_zeros()).unwrap_or(MAX_PARAMETER);
+    let tried = width.saturating_sub(2).min(MAX_PARAMETER)..=(width + 2).min(MAX_PARAMETER);
+    tried.min_by_key(|&k| column.iter().map(|&value| cost(value, k)).sum::<u64>()).unwrap_or(0)
+}
+
+fn cost(value: u64, k: u8) -> u64 {
+    let quotient = value >> k;
+    if quotient >= ESCAPE { ESCAPE + 64 } else { quotient + 1 + u64::from(k) }
+}
+
+/// Maps signed to unsigned so that small distances from zero stay small.
+pub(crate) fn zigzag(value: i64) -> u64 {
+    ((value << 1) ^ (value >> 63)).cast_unsigned()
+}
+
+/// Undoes [`zigzag`].
+pub(crate) fn unzigzag(value: u64) -> i64 {
+    (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
+}
+
+/// Writes bits, least significant first.
+#[derive(Debug, Default)]
+pub(crate) struct BitWriter {
+    bytes: Vec<u8>,
+    held: u8,
+    used: u8,
+}
+
+impl BitWriter {
+    /// Writes one value with parameter `k`.
+    pub(crate) fn rice(&mut self, value: u64, k: u8) {
+        let quotient = value >> k;
+        if quotient >= ESCAPE {
+            self.ones(ESCAPE);
+            self.bits(value, 64);
+        } else {
+            self.ones(quotient);
+            self.bit(false);
+            self.bits(value, k);
+        }
+    }
+
+    /// The bytes, the last one filled up with zeros.
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        if self.used > 0 {
+            self.bytes.push(self.held);
+        }
+        self.bytes
+    }
+
+    fn ones(&mut self, count: u64) {
+        for _ in 0..count {
+            self.bit(true);
+        }
+    }
+
+    fn bits(&mut self, value: u64, count: u8) {
+        for place in 0..count {
+            self.bit((value >> place) & 1 == 1);
+        }
+    }
+
+    fn bit(&mut self, one: bool) {
+        self.held |= u8::from(one) << self.used;
+        self.used += 1;
+        if self.used == 8 {
+            self.bytes.push(self.held);
+            self.held = 0;
+            self.used = 0;
+        }
+    }
+}
+
+/// Reads what [`BitWriter`] wrote.
+#[derive(Debug)]
+pub(crate) struct BitReader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> BitReader<'a> {
+    /// Reads from the start of `bytes`.
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    /// Reads one value; `None` at the end of the bytes or with a parameter out of range.
+    pub(crate) fn rice(&mut self, k: u8) -> Option<u64> {
+        if k > MAX_PARAMETER {
+            return None;
+        }
+        let mut quotient = 0;
+        while quotient < ESCAPE && self.bit()? {
+            quotient += 1;
+        }
+        if quotient == ESCAPE {
+            return self.bits(64);
+        }
+        Some((quotient << k) | self.bits(k)?)
+    }
+
+    /// Whether only the last byte's filling is left.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.at.div_ceil(8) == self.bytes.len()
+    }
+
+    fn bits(&mut self, count: u8) -> Option<u64> {
+        let mut value = 0;
+        for place in 0..count {
+            value |= u64::from(self.bit()?) << place;
+        }
+        Some(value)
+    }
+
+    fn bit(&mut self) -> Option<bool> {
+        let byte = *self.bytes.get(self.at / 8)?;
+        let bit = (byte >> (self.at % 8)) & 1 == 1;
+        self.at += 1;
+        Some(bit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn any_column_reads_back(column in prop::collection::vec(any::<u64>(), 0..50), k in 0..=MAX_PARAMETER) {
+            let mut writer = BitWriter::default();
+            for &value in &column {
+                writer.rice(value, k);
+            }
+            let bytes = writer.finish();
+            let mut reader = BitReader::new(&bytes);
+            for &value in &column {
+                prop_assert_eq!(reader.rice(k), Some(value));
+            }
+            prop_assert!(reader.is_finished());
+        }
+
+        #[test]
+        fn zigzag_goes_both_ways(value in any::<i64>()) {
+            prop_assert_eq!(unzigzag(zigzag(value)), value);
+        }
+    }
+
+    #[test]
+    fn small_columns_take_small_parameters() {
+        assert_eq!(best_parameter(&[0, 0, 1, 0]), 0);
+        assert!(best_parameter(&[100, 200, 150]) >= 6);
+    }
+}

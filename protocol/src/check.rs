@@ -1,0 +1,238 @@
+//! Check specifications as sent: one variant for each type of monitor that an agent can probe.
+
+use crate::text::Secret;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// What to check. New types go to the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CheckSpec {
+    /// Request a URL.
+    Http(HttpCheck),
+    /// Open a TCP connection.
+    Tcp(TcpCheck),
+    /// Ask for a DNS record.
+    Dns(DnsCheck),
+    /// Send an ICMP echo.
+    Ping(PingCheck),
+    /// Read the expiry of the certificate a host serves.
+    Certificate(CertificateCheck),
+    /// Read the expiry of a domain's registration.
+    Domain(DomainCheck),
+    /// Read a component's state from a vendor's status page.
+    Component(ComponentCheck),
+}
+
+impl CheckSpec {
+    /// The type of this check.
+    pub fn kind(&self) -> CheckKind {
+        match self {
+            Self::Http(_) => CheckKind::Http,
+            Self::Tcp(_) => CheckKind::Tcp,
+            Self::Dns(_) => CheckKind::Dns,
+            Self::Ping(_) => CheckKind::Ping,
+            Self::Certificate(_) => CheckKind::Certificate,
+            Self::Domain(_) => CheckKind::Domain,
+            Self::Component(_) => CheckKind::Component,
+        }
+    }
+}
+
+/// The types of checks, as an agent names those it can do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum CheckKind {
+    /// `http`
+    Http,
+    /// `tcp`
+    Tcp,
+    /// `dns`
+    Dns,
+    /// `ping`
+    Ping,
+    /// `certificate`
+    Certificate,
+    /// `domain`
+    Domain,
+    /// `component`
+    Component,
+}
+
+impl CheckKind {
+    /// Every type, in the order of its wire number.
+    pub const ALL: [Self; 7] =
+        [Self::Http, Self::Tcp, Self::Dns, Self::Ping, Self::Certificate, Self::Domain, Self::Component];
+
+    /// The name used in the service's interface.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Http => "http",
+            Self::Tcp => "tcp",
+            Self::Dns => "dns",
+            Self::Ping => "ping",
+            Self::Certificate => "certificate",
+            Self::Domain => "domain",
+            Self::Component => "component",
+        }
+    }
+}
+
+impl fmt::Display for CheckKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An http check. At most 5 redirects are followed, none where `expect_status` is a 3xx.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HttpCheck {
+    /// An http or https URL.
+    pub url: String,
+    /// Request method.
+    pub method: Method,
+    /// Request headers in order; values are secrets. At most 4000 characters in all.
+    pub headers: Vec<Header>,
+    /// Request body, sent as it is with methods that take one; at most 10,000 characters.
+    pub body: Option<Secret>,
+    /// The exact status expected, 100 to 599; `None` for any 2xx.
+    pub expect_status: Option<u16>,
+    /// Text judged against the body; at most 200 characters.
+    pub keyword: Option<String>,
+    /// Whether the keyword must be there or must not.
+    pub keyword_mode: KeywordMode,
+}
+
+/// A request header.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Header {
+    /// Letters, digits and hyphens.
+    pub name: String,
+    /// No control characters.
+    pub value: Secret,
+}
+
+/// Request methods.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Method {
+    /// `GET`
+    Get,
+    /// `HEAD`
+    Head,
+    /// `POST`
+    Post,
+    /// `PUT`
+    Put,
+    /// `PATCH`
+    Patch,
+    /// `DELETE`
+    Delete,
+}
+
+impl Method {
+    /// The method's token in a request line (RFC 9110).
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::Get => "GET",
+            Self::Head => "HEAD",
+            Self::Post => "POST",
+            Self::Put => "PUT",
+            Self::Patch => "PATCH",
+            Self::Delete => "DELETE",
+        }
+    }
+}
+
+/// How a keyword is judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum KeywordMode {
+    /// The body must contain the keyword.
+    Present,
+    /// The body must not contain the keyword.
+    Absent,
+}
+
+/// A tcp check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TcpCheck {
+    /// Host name or address literal.
+    pub host: String,
+    /// Port.
+    pub port: u16,
+}
+
+/// A dns check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DnsCheck {
+    /// The name asked for.
+    pub host: String,
+    /// The record type asked for.
+    pub record: RecordType,
+    /// Text that an answer must contain; at most 500 characters.
+    pub expect: Option<String>,
+}
+
+/// DNS record types that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum RecordType {
+    /// IPv4 address.
+    A,
+    /// IPv6 address.
+    Aaaa,
+    /// Alias.
+    Cname,
+    /// Mail exchange.
+    Mx,
+    /// Text.
+    Txt,
+    /// Name server.
+    Ns,
+}
+
+impl RecordType {
+    /// The type's name in zone files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::A => "A",
+            Self::Aaaa => "AAAA",
+            Self::Cname => "CNAME",
+            Self::Mx => "MX",
+            Self::Txt => "TXT",
+            Self::Ns => "NS",
+        }
+    }
+}
+
+/// A ping check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PingCheck {
+    /// Host name or address literal.
+    pub host: String,
+}
+
+/// A certificate check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CertificateCheck {
+    /// Host name, also the name the certificate must bear.
+    pub host: String,
+    /// Port that speaks TLS.
+    pub port: u16,
+    /// Days before expiry from which the check fails.
+    pub warn_days: u16,
+}
+
+/// A domain check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainCheck {
+    /// A name in the domain; its registrable part is looked up.
+    pub host: String,
+    /// Days before expiry from which the check fails.
+    pub warn_days: u16,
+}
+
+/// A component check.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ComponentCheck {
+    /// The vendor's status page.
+    pub vendor_url: String,
+    /// One component by name, at most 200 characters; `None` follows the whole page.
+    pub component: Option<String>,
+}

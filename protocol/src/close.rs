@@ -1,0 +1,191 @@
+//! Application error codes with which either side closes a connection, and their texts.
+
+use serde::{Deserialize, Serialize};
+
+/// Why a connection is closed. The code travels in QUIC's CONNECTION_CLOSE, the text beside it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum CloseReason {
+    /// Nothing is wrong; the work on this connection is done.
+    Done,
+    /// The side that closes is shutting down and will be back.
+    ShuttingDown,
+    /// A length prefix over the limit.
+    FrameTooLong,
+    /// A frame that does not decode.
+    Undecodable,
+    /// A frame that decodes but breaks a rule.
+    Invalid,
+    /// A frame that may not come at this point.
+    OutOfOrder,
+    /// A protocol version that this side does not speak.
+    Version,
+    /// A mesh connection without a client certificate.
+    NoIdentity,
+    /// The identity was revoked.
+    Revoked,
+    /// The identity is of this mesh, but no such agent is enrolled.
+    Unknown,
+    /// The certificate ended.
+    Expired,
+    /// A newer connection with the same identity has taken over.
+    Replaced,
+    /// The identity is set aside because two hosts keep taking it from each other.
+    Quarantined,
+    /// The clocks differ by more than can be worked with.
+    Clock,
+    /// Nothing came within the time allowed.
+    TimedOut,
+    /// Too many attempts from this source or by this agent.
+    RateLimited,
+    /// The join token was used before.
+    TokenUsed,
+    /// The join token's time is over.
+    TokenExpired,
+    /// No such join token.
+    TokenUnknown,
+    /// The join token's secret does not fit its id.
+    TokenForged,
+    /// A certificate request that cannot be granted.
+    BadRequest,
+    /// A fault of the side that closes.
+    Internal,
+}
+
+impl CloseReason {
+    /// Every reason, in order of its code.
+    pub const ALL: [Self; 22] = [
+        Self::Done,
+        Self::ShuttingDown,
+        Self::FrameTooLong,
+        Self::Undecodable,
+        Self::Invalid,
+        Self::OutOfOrder,
+        Self::Version,
+        Self::NoIdentity,
+        Self::Revoked,
+        Self::Unknown,
+        Self::Expired,
+        Self::Replaced,
+        Self::Quarantined,
+        Self::Clock,
+        Self::TimedOut,
+        Self::RateLimited,
+        Self::TokenUsed,
+        Self::TokenExpired,
+        Self::TokenUnknown,
+        Self::TokenForged,
+        Self::BadRequest,
+        Self::Internal,
+    ];
+
+    /// The code on the wire. Codes are never reused.
+    pub fn code(self) -> u32 {
+        match self {
+            Self::Done => 0,
+            Self::ShuttingDown => 1,
+            Self::FrameTooLong => 0x10,
+            Self::Undecodable => 0x11,
+            Self::Invalid => 0x12,
+            Self::OutOfOrder => 0x13,
+            Self::Version => 0x14,
+            Self::NoIdentity => 0x20,
+            Self::Revoked => 0x21,
+            Self::Unknown => 0x22,
+            Self::Expired => 0x23,
+            Self::Replaced => 0x24,
+            Self::Quarantined => 0x25,
+            Self::Clock => 0x30,
+            Self::TimedOut => 0x31,
+            Self::RateLimited => 0x32,
+            Self::TokenUsed => 0x40,
+            Self::TokenExpired => 0x41,
+            Self::TokenUnknown => 0x42,
+            Self::TokenForged => 0x43,
+            Self::BadRequest => 0x44,
+            Self::Internal => 0x50,
+        }
+    }
+
+    /// Reads a code; `None` for one that a later version may have added.
+    pub fn from_code(code: u64) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| u64::from(reason.code()) == code)
+    }
+
+    /// A short text for the peer's log.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Done => "done",
+            Self::ShuttingDown => "shutting down",
+            Self::FrameTooLong => "frame too long",
+            Self::Undecodable => "frame does not decode",
+            Self::Invalid => "frame breaks a rule",
+            Self::OutOfOrder => "frame out of order",
+            Self::Version => "protocol version not spoken here",
+            Self::NoIdentity => "a client certificate is required",
+            Self::Revoked => "identity revoked",
+            Self::Unknown => "identity unknown",
+            Self::Expired => "certificate expired",
+            Self::Replaced => "replaced by a newer connection with the same identity",
+            Self::Quarantined => "identity quarantined: two hosts use it",
+            Self::Clock => "clocks too far apart",
+            Self::TimedOut => "timed out",
+            Self::RateLimited => "too many attempts",
+            Self::TokenUsed => "join token already used",
+            Self::TokenExpired => "join token expired",
+            Self::TokenUnknown => "join token unknown",
+            Self::TokenForged => "join token forged",
+            Self::BadRequest => "certificate request refused",
+            Self::Internal => "internal fault",
+        }
+    }
+
+    /// Whether trying again soon can help. Where it cannot, an agent waits for minutes, not seconds.
+    pub fn is_lasting(self) -> bool {
+        match self {
+            Self::Version
+            | Self::NoIdentity
+            | Self::Revoked
+            | Self::Unknown
+            | Self::Expired
+            | Self::Quarantined
+            | Self::TokenUsed
+            | Self::TokenExpired
+            | Self::TokenUnknown
+            | Self::TokenForged
+            | Self::BadRequest => true,
+            Self::Done
+            | Self::ShuttingDown
+            | Self::FrameTooLong
+            | Self::Undecodable
+            | Self::Invalid
+            | Self::OutOfOrder
+            | Self::Replaced
+            | Self::Clock
+            | Self::TimedOut
+            | Self::RateLimited
+            | Self::Internal => false,
+        }
+    }
+}
+
+impl std::fmt::Display for CloseReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.text())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn every_code_is_its_own_and_reads_back() {
+        let codes: BTreeSet<u32> = CloseReason::ALL.iter().map(|reason| reason.code()).collect();
+        assert_eq!(codes.len(), CloseReason::ALL.len());
+        for reason in CloseReason::ALL {
+            assert_eq!(CloseReason::from_code(u64::from(reason.code())), Some(reason));
+        }
+        assert_eq!(CloseReason::from_code(0xffff), None);
+    }
+}

@@ -1,0 +1,48 @@
+//! The two frames of an enrolment.
+
+use crate::close::CloseReason;
+use crate::id::{AgentId, Region};
+use crate::text::Secret;
+use serde::{Deserialize, Serialize};
+
+/// What a new host sends, after it has judged the coordinator's authority by the token.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct JoinRequest {
+    /// The token as the operator pasted it.
+    pub token: Secret,
+    /// A PKCS #10 certificate request in DER. Only its key is used.
+    pub csr_der: Vec<u8>,
+}
+
+/// What the coordinator answers.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum JoinAnswer {
+    /// The host is enrolled.
+    Joined(Joined),
+    /// It is not, and nothing was made.
+    Refused {
+        /// Why.
+        reason: CloseReason,
+    },
+}
+
+/// An enrolled agent's identity. Name, region and network are the coordinator's record.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Joined {
+    /// The agent's certificate chain in DER, leaf first.
+    pub certificates_der: Vec<Vec<u8>>,
+    /// The authorities to trust, in DER.
+    pub authorities_der: Vec<Vec<u8>>,
+    /// The agent's number.
+    pub agent: AgentId,
+    /// Its name.
+    pub name: String,
+    /// Its region.
+    pub region: Region,
+    /// Its network: an AS number or provider label.
+    pub network: String,
+    /// The mesh's name.
+    pub mesh: String,
+    /// The coordinator's time, epoch ms: what certificates are judged by where the host's clock is wrong.
+    pub coordinator_ms: i64,
+}

@@ -1,0 +1,92 @@
+//! Strings with a length limit that decoding enforces, and strings that never show in logs.
+
+use serde::{Deserialize, Deserializer, Serialize};
+use std::fmt;
+
+/// A text of at most 200 bytes: a vendor's word, a DNS answer, the tail of an error.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize)]
+pub struct Detail(String);
+
+impl Detail {
+    /// Longest text in bytes.
+    pub const MAX: usize = 200;
+
+    /// Takes a text, cut at a character boundary where it is too long; control characters become spaces.
+    pub fn new(text: &str) -> Self {
+        let mut kept = String::new();
+        for c in text.chars() {
+            let c = if c.is_control() { ' ' } else { c };
+            if kept.len() + c.len_utf8() > Self::MAX {
+                break;
+            }
+            kept.push(c);
+        }
+        Self(kept)
+    }
+
+    /// The text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for Detail {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for Detail {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = <std::borrow::Cow<'de, str>>::deserialize(deserializer)?;
+        if text.len() > Self::MAX {
+            return Err(serde::de::Error::custom("text too long"));
+        }
+        Ok(Self::new(&text))
+    }
+}
+
+/// A string that a customer or operator keeps secret; `Debug` shows only its length.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secret(String);
+
+impl Secret {
+    /// Wraps a secret.
+    pub fn new(text: impl Into<String>) -> Self {
+        Self(text.into())
+    }
+
+    /// The secret itself, for the one place that needs it.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Secret({} bytes)", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_text_is_cut_at_a_character() {
+        let detail = Detail::new(&"ä".repeat(150));
+        assert_eq!(detail.as_str().len(), 200);
+        assert_eq!(Detail::new("a\r\nb").as_str(), "a  b");
+    }
+
+    #[test]
+    fn a_secret_does_not_show() {
+        assert_eq!(format!("{:?}", Secret::new("hunter2")), "Secret(7 bytes)");
+    }
+
+    #[test]
+    fn an_over_long_text_does_not_decode() {
+        let bytes = postcard::to_allocvec(&"x".repeat(201)).unwrap();
+        assert!(postcard::from_bytes::<Detail>(&bytes).is_err());
+    }
+}
