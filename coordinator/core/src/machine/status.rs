@@ -171,12 +171,21 @@ impl Machine {
         self.change(change, step);
     }
 
+    /// Down since the first failed round of all that lead to it: of the regions that are down, and of those in the
+    /// suspicion that count as failing with them.
     fn go_down(&mut self, from: Option<RegionSet>, counted: RegionSet, step: &mut Step<'_>) {
-        let down = |region: Region| {
-            let lane = self.state.lanes.get(region.index()).filter(|lane| lane.standing == Standing::Down)?;
-            Some((lane.down_since?, lane.failure.clone()))
+        let failing = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.failing);
+        let failed = |region: Region| {
+            let lane = self.state.lanes.get(region.index())?;
+            let since = match lane.standing {
+                Standing::Down => lane.down_since,
+                Standing::Unknown | Standing::Up => {
+                    lane.first_failed.filter(|_| failing.contains(region)).map(|first| first.started)
+                }
+            };
+            Some((since?, lane.failure.clone()))
         };
-        let first = counted.iter().filter_map(down).min_by_key(|(since, _)| *since);
+        let first = counted.iter().filter_map(failed).min_by_key(|(since, _)| *since);
         let (since, failure) = first.unwrap_or((step.now, None));
         self.fall(since, failure.unwrap_or_else(|| Failure::Other("failed".to_owned())), from, step);
     }

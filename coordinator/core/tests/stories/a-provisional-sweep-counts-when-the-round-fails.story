@@ -25,4 +25,4 @@ place nyc2 north-america D
   -> asks nyc1 to confirm
 01:10.2 nyc1 fails refused
   -> second round north-america failed
-  -> DOWN went-down since 01:03
+  -> DOWN went-down since 01:00, because timed out connecting

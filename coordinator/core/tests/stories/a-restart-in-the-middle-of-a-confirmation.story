@@ -16,8 +16,8 @@ place fra2 europe B
 01:04.1 fra2 fails refused
   -> round europe failed
 01:05 time passes
-  -> asks fra1 for a second round
-01:05.1 fra1 fails refused
-01:05.2 fra2 fails refused
+  -> asks fra2 for a second round
+01:05.1 fra2 fails refused
+01:05.2 fra1 fails refused
   -> second round europe failed
   -> DOWN went-down since 01:00

@@ -12,9 +12,9 @@ place fra2 europe B
 01:06 the coordinator starts
   -> nothing
 01:08 everybody connects
-  -> asks fra1 for a second round
-01:08.1 fra1 fails refused
-  -> asks fra2 to confirm
-01:08.2 fra2 fails refused
+  -> asks fra2 for a second round
+01:08.1 fra2 fails refused
+  -> asks fra1 to confirm
+01:08.2 fra1 fails refused
   -> second round europe failed
   -> DOWN went-down since 01:00

@@ -8,10 +8,13 @@ place sin1 asia C
 01:00 fra1 fails refused
 01:00.1 the asked fail refused
 01:00.2 the asked fail refused
+01:00.3 the asked fail refused
+01:00.4 the asked fail refused
 01:05 time passes
 01:05.1 the asked fail refused
-01:05.2 the asked fail refused
+01:05.2 the asked fail refused    # nothing is left to wait for once every region's newest round failed
   -> DOWN went-down since 01:00
+01:05.3 the asked fail refused
 01:30 nyc1 fails refused
   -> round north-america failed
   -> asks nobody
@@ -25,4 +28,4 @@ place sin1 asia C
   -> scope asia
 02:00.2 sin1 passes 70ms
   -> sweep round asia passed
-  -> UP recovered since 02:00.1, because connection refused, after 60.100s, latency 70ms, down since 01:00
+  -> UP recovered since 02:00, because connection refused, after 60.000s, latency 70ms, down since 01:00

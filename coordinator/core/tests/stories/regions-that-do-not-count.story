@@ -30,8 +30,8 @@ place fra2 europe A
   -> DOWN went-down since 04:00, because connection closed by the host, 2 rounds as evidence
 05:00 sin1 passes 80ms
   -> round asia passed
-  -> asks fra2 to sweep        # perhaps Europe is back too
-05:00.1 fra2 fails reset
+  -> asks fra1 to sweep        # perhaps Europe is back too
+05:00.1 fra1 fails reset
   -> sweep round europe failed
 06:00 fra1 passes 80ms
   -> UP recovered since 06:00
