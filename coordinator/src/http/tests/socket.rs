@@ -102,6 +102,30 @@ async fn a_chunked_body_is_bounded_too() {
 }
 
 #[tokio::test]
+async fn a_refusal_reaches_a_sender_who_is_still_sending() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    for (key, length, status) in
+        [("plx_none", 200 * 1024, 401), (&client.read, 200 * 1024, 403), (&client.write, 900 * 1024, 400)]
+    {
+        let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
+        let mut request = head(&format!("POST {}", client.shop("/monitors")), key, &more);
+        request.resize(request.len() + length, b' ');
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(server.address).await.unwrap();
+            let sent = stream.write_all(&request).await;
+            let mut answer = Vec::new();
+            let read = stream.read_to_end(&mut answer).await;
+            let answer = String::from_utf8_lossy(&answer);
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status}")),
+                "{status}: {sent:?} {read:?} {answer}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_head_that_is_too_large_is_refused() {
     let client = Client::new().await;
     let server = server(&client).await;
