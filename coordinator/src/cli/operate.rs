@@ -165,7 +165,7 @@ pub(super) enum KeyCommand {
 pub(super) async fn run(order: Order) -> Result<(), CliError> {
     let place = &order.whither.place;
     let flags = Flags { data: place.data.clone(), ..Flags::default() };
-    let config = place.load(Config::default(), flags)?;
+    let config = place.load(Config::default(), &flags)?;
     let told = match client::ask(&config.data, &order.command).await? {
         Some(reply) => reply?,
         None => alone(&config, &order.command).await?,
