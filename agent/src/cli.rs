@@ -53,8 +53,16 @@ enum Command {
         #[arg(long, value_name = "HOST:PORT")]
         coordinator: String,
         /// The join token
-        #[arg(long, env = "PARALLAX_AGENT_TOKEN", hide_env_values = true)]
-        token: String,
+        #[arg(
+            long,
+            env = "PARALLAX_AGENT_TOKEN",
+            hide_env_values = true,
+            required_unless_present = "token_file"
+        )]
+        token: Option<String>,
+        /// A file with the join token
+        #[arg(long, value_name = "FILE", env = "PARALLAX_AGENT_TOKEN_FILE", conflicts_with = "token")]
+        token_file: Option<PathBuf>,
     },
     /// Run until SIGTERM or Ctrl-C
     Run {
@@ -96,7 +104,11 @@ fn command(cli: Cli) -> Result<ExitCode, Error> {
     let mut config = configure(cli.settings)?;
     let runtime = tokio::runtime::Runtime::new().map_err(Error::file("tokio"))?;
     match cli.command {
-        Command::Join { coordinator, token } => {
+        Command::Join { coordinator, token, token_file } => {
+            let token = match token_file {
+                Some(path) => std::fs::read_to_string(&path).map_err(Error::file(path))?,
+                None => token.unwrap_or_default(),
+            };
             let record = runtime.block_on(crate::join::join(&config, &coordinator, &token))?;
             say(&format!(
                 "joined mesh {} as {} ({}, {}); start it with: parallax-agent run --data {}",
@@ -137,7 +149,7 @@ fn configure(settings: Settings) -> Result<Config, Error> {
     let given = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
-        .filter(|(name, _)| name != "PARALLAX_AGENT_TOKEN");
+        .filter(|(name, _)| !name.starts_with("PARALLAX_AGENT_TOKEN"));
     Config::load(settings.config.as_deref(), environment, given)
 }
 

@@ -105,7 +105,10 @@ impl Running {
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("http", &self.http_addr).field("mesh", &self.mesh_addr).finish_non_exhaustive()
+        f.debug_struct("Running")
+            .field("http", &self.http_addr)
+            .field("mesh", &self.mesh_addr)
+            .finish_non_exhaustive()
     }
 }
 
@@ -139,7 +142,8 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let (queries, _) = mpsc::channel(1);
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
     let settings = service_settings(config, base_url);
-    let service = Service::new(store.clone(), clock, queries, Arc::new(service::figures::NoFigures), settings);
+    let service =
+        Service::new(store.clone(), clock, queries, Arc::new(service::figures::NoFigures), settings);
     Ok(Opened { service, members, store })
 }
 
@@ -228,7 +232,8 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
 }
 
 async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authority), AppError> {
-    let (data, options) = (config.data.clone(), Options { cache: config.store.cache_bytes, ..Options::default() });
+    let (data, options) =
+        (config.data.clone(), Options { cache: config.store.cache_bytes, ..Options::default() });
     let now = clock.now().as_millis().div_euclid(SECOND);
     let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
         files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;

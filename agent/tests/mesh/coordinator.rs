@@ -222,11 +222,22 @@ impl Session {
         batch.unpack(monitor_of).unwrap()
     }
 
-    pub(crate) async fn ask(&self, ask: &CheckNow) -> CheckAnswer {
+    /// Asks, and gives every answer.
+    pub(crate) async fn ask(&self, ask: &CheckNow) -> Vec<CheckAnswer> {
         let (mut sending, receiving) = self.connection.open_bi().await.unwrap();
         sending.write_all(&encode(ask, MAX_FRAME).unwrap()).await.unwrap();
         sending.finish().unwrap();
-        Frames::new(receiving, MAX_FRAME).next().await
+        let mut frames = Frames::new(receiving, MAX_FRAME);
+        let mut answers = Vec::new();
+        while let Some(answer) = timeout(LIMIT, frames.try_next()).await.unwrap() {
+            answers.push(answer);
+        }
+        answers
+    }
+
+    /// The address the agent comes from.
+    pub(crate) fn peer(&self) -> String {
+        self.connection.remote_address().ip().to_string()
     }
 
     /// From now on acknowledges every batch as it comes.

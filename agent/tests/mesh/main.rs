@@ -7,11 +7,12 @@ use coordinator::{Coordinator, Session, eventually};
 use parallax_agent::config::Config;
 use parallax_agent::error::Error;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
-use parallax_protocol::check::{CheckSpec, TcpCheck};
+use parallax_protocol::check::{CheckSpec, HttpCheck, KeywordMode, Method, TcpCheck};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::MonitorId;
 use parallax_protocol::message::{CheckAnswer, CheckNow, CheckReason, Mark, Renewed, ToAgent, ToCoordinator};
-use parallax_protocol::result::Outcome;
+use parallax_protocol::result::{Failure, Outcome, Phase};
+use std::collections::BTreeMap;
 use std::path::Path;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -106,7 +107,8 @@ async fn a_host_joins_checks_answers_and_says_goodbye() {
         reason: CheckReason::Confirm,
         deadline_ms: 5_000,
     };
-    let CheckAnswer::Done(answer) = session.ask(&ask).await else { panic!("pending") };
+    let answers = session.ask(&ask).await;
+    let [CheckAnswer::Done(answer)] = answers.as_slice() else { panic!("{answers:?}") };
     assert_eq!(
         (answer.monitor, answer.round, &answer.report.outcome),
         (MonitorId(77), None, &Outcome::Passed)
@@ -221,4 +223,98 @@ async fn a_refused_token_leaves_nothing_and_says_why() {
         parallax_agent::run(config(folder.path()), std::future::pending()).await,
         Err(Error::NotJoined(_))
     ));
+}
+
+#[tokio::test]
+async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    // The listener's backlog takes the connection; nobody ever answers the request.
+    let (listener, _) = target().await;
+    let spec = CheckSpec::Http(HttpCheck {
+        url: format!("http://{}/", listener.local_addr().unwrap()),
+        method: Method::Get,
+        headers: vec![],
+        body: None,
+        expect_status: None,
+        keyword: None,
+        keyword_mode: KeywordMode::Present,
+    });
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let session = coordinator.accept(BOOK, vec![]).await;
+    let ask = CheckNow {
+        id: 1,
+        monitor: MonitorId(1),
+        revision: 1,
+        spec,
+        reason: CheckReason::Sweep,
+        deadline_ms: 3_500,
+    };
+    let answers = session.ask(&ask).await;
+    let [CheckAnswer::Pending, CheckAnswer::Done(done)] = answers.as_slice() else { panic!("{answers:?}") };
+    let timed_out = Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte });
+    assert_eq!(done.report.outcome, timed_out);
+    drop(agent);
+}
+
+#[tokio::test]
+async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let (listener, spec) = target().await;
+    tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    let put = (0..200u32).map(|slot| Assignment {
+        monitor: MonitorId(u128::from(slot)),
+        slot,
+        revision: 1,
+        spec: spec.clone(),
+        interval_ms: 2_000,
+        offset_ms: slot * 10,
+        every: 1,
+        turn: 0,
+    });
+    let change =
+        ScheduleChange { book: BOOK, base: None, revision: 1, put: put.collect(), drop: vec![], more: false };
+    session.send(&ToAgent::Schedule(change)).await;
+    let mut rounds: BTreeMap<MonitorId, Vec<u64>> = BTreeMap::new();
+    let mut next_seq = 1;
+    while rounds.len() < 200 || rounds.values().any(|rounds| rounds.len() < 2) {
+        let batch = session.batch(|slot| Some(MonitorId(u128::from(slot)))).await;
+        assert_eq!(batch.first_seq, next_seq);
+        next_seq = batch.through + 1;
+        session.send(&ToAgent::Ack(Mark { boot: batch.boot, through: batch.through })).await;
+        for numbered in batch.results {
+            let result = numbered.result;
+            assert_eq!(result.report.outcome, Outcome::Passed);
+            rounds.entry(result.monitor).or_default().push(result.round.unwrap());
+        }
+    }
+    for (monitor, rounds) in rounds {
+        assert!(rounds.windows(2).all(|pair| pair[1] == pair[0] + 1), "{monitor}: {rounds:?}");
+    }
+    drop(agent);
+}
+
+#[tokio::test]
+async fn two_agents_in_one_process_come_from_their_own_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let mut seen = Vec::new();
+    let mut agents = Vec::new();
+    for address in ["127.0.0.2", "127.0.0.3"] {
+        let config = Config {
+            source: Some(address.parse().unwrap()),
+            data: folder.path().join(address),
+            ..config(folder.path())
+        };
+        coordinator.join(&config).await.unwrap();
+        agents.push(Agent::start(config));
+        seen.push(coordinator.accept(BOOK, vec![]).await);
+    }
+    let addresses: Vec<String> = seen.iter().map(Session::peer).collect();
+    assert_eq!(addresses, ["127.0.0.2", "127.0.0.3"]);
 }

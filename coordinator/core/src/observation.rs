@@ -55,6 +55,8 @@ pub struct Facts {
     pub phases: Phases,
     /// Certificate and domain: the expiry that was read.
     pub expires_at: Option<Timestamp>,
+    /// Component: it passed, but the vendor calls it degraded, which counts as slow.
+    pub degraded: bool,
 }
 
 /// Durations of the parts of a check, in microseconds; none where a part was not reached or does not exist.

@@ -33,12 +33,27 @@ impl Newest {
             }
             return;
         }
-        if self.0.len() >= PLACES {
-            self.0.retain(|old| reading.started.since(old.started) < 1000);
+        if self.0.len() >= PLACES
+            && let Some(oldest) = (0..self.0.len()).min_by_key(|at| self.0.get(*at).map(|old| old.started))
+        {
+            self.0.swap_remove(oldest);
         }
-        if self.0.len() < PLACES {
-            self.0.push(reading);
-        }
+        self.0.push(reading);
+    }
+
+    /// Forgets readings that began before `before`: they say nothing any more.
+    pub fn expire(&mut self, before: Timestamp) {
+        self.0.retain(|reading| reading.started > before);
+    }
+
+    /// The newest reading, whoever read it.
+    pub fn newest(&self) -> Option<Passed> {
+        self.0.iter().copied().max_by_key(|reading| reading.started)
+    }
+
+    /// Start of the oldest reading: the first to expire.
+    pub fn oldest(&self) -> Option<Timestamp> {
+        self.0.iter().map(|reading| reading.started).min()
     }
 
     /// Forgets every reading: slowness is judged from the next.
@@ -46,14 +61,16 @@ impl Newest {
         self.0.clear();
     }
 
-    /// The reading that makes the region slow, with its threshold: of a connected place, under three intervals old.
+    /// The reading that makes the region slow, with its threshold: of a connected place, under three intervals old; the
+    /// newest, where several do.
     pub fn slow(&self, watch: &Watch, mesh: &Mesh, region: Region, now: Timestamp) -> Option<(Passed, u32)> {
         let threshold = watch.threshold(region)?;
         self.0
             .iter()
             .filter(|reading| now.since(reading.started) < watch.intervals(3))
             .filter(|reading| mesh.place(reading.place).is_some_and(|place| place.connected))
-            .find(|reading| reading.latency_ms > threshold)
+            .filter(|reading| reading.latency_ms > threshold)
+            .max_by_key(|reading| reading.started)
             .map(|reading| (*reading, threshold))
     }
 }

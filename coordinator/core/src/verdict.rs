@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::event::Reason;
-use crate::observation::Word;
+use crate::observation::{Failure, Word};
 use crate::place::{Region, RegionSet};
 use crate::slowness::Newest;
 use crate::time::{SECOND, Timestamp};
@@ -49,8 +49,56 @@ pub struct Lane {
     pub fresh: Option<Timestamp>,
     /// Newest passed readings, for slowness.
     pub readings: Newest,
-    /// Highest scheduled round that has finished, and which of the 64 up to it have.
-    seen: (u64, u64),
+    /// What its newest failed round failed of.
+    pub failure: Option<Failure>,
+    /// Which scheduled rounds have finished.
+    seen: Seen,
+}
+
+/// Words of 64 rounds each in [`Seen`].
+const SEEN_WORDS: usize = 8;
+
+/// The highest scheduled round that has finished, and which of the 512 up to it have: over four hours of a round every
+/// thirty seconds, so that agents that were cut off for so long can still tell their history in any order.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Seen {
+    top: u64,
+    window: [u64; SEEN_WORDS],
+}
+
+impl Seen {
+    /// Whether the round has finished before, or is too old to tell.
+    fn contains(&self, number: u64) -> bool {
+        let Some(back) = self.top.checked_sub(number) else { return false };
+        if self.window.iter().all(|word| *word == 0) {
+            return false;
+        }
+        let word = usize::try_from(back / 64).ok().and_then(|at| self.window.get(at));
+        word.is_none_or(|word| word & (1 << (back % 64)) != 0)
+    }
+
+    fn insert(&mut self, number: u64) {
+        if number > self.top {
+            self.shift(number - self.top);
+            self.top = number;
+        }
+        let back = self.top - number;
+        if let Some(word) = usize::try_from(back / 64).ok().and_then(|at| self.window.get_mut(at)) {
+            *word |= 1 << (back % 64);
+        }
+    }
+
+    fn shift(&mut self, by: u64) {
+        let (words, bits) = (usize::try_from(by / 64).unwrap_or(usize::MAX), by % 64);
+        let old = self.window;
+        let word = |at: usize, less: usize| {
+            at.checked_sub(words)?.checked_sub(less).and_then(|from| old.get(from)).copied()
+        };
+        for (at, into) in self.window.iter_mut().enumerate() {
+            let low = if bits > 0 { word(at, 1).unwrap_or(0) >> (64 - bits) } else { 0 };
+            *into = word(at, 0).unwrap_or(0) << bits | low;
+        }
+    }
 }
 
 /// What a word did to a region.
@@ -69,30 +117,38 @@ pub enum Turn {
 impl Lane {
     /// Notes that a scheduled round finished; false if it had before, or is too old to tell.
     pub fn note_round(&mut self, number: u64) -> bool {
-        let (top, window) = self.seen;
-        if number > top {
-            let shift = number - top;
-            let moved = if shift < 64 { window << shift } else { 0 };
-            self.seen = (number, moved | 1);
-            return true;
+        let is_news = !self.has_seen(number);
+        if is_news {
+            self.seen.insert(number);
         }
-        let back = top - number;
-        if back >= 64 || window & (1 << back) != 0 {
-            return window == 0;
-        }
-        self.seen.1 |= 1 << back;
-        true
+        is_news
+    }
+
+    /// Whether a scheduled round has finished before, or is too old to tell.
+    pub fn has_seen(&self, number: u64) -> bool {
+        self.seen.contains(number)
     }
 
     /// Forgets what it counted, because the target is another now. Its standing stays.
     pub fn drop_counters(&mut self) {
         self.first_failed = None;
         self.readings.clear();
-        self.seen = (0, 0);
         self.newest = None;
     }
 
-    /// Takes in the word of a round that began at `started`, after `waited` for a slow answer. `interval` in milliseconds.
+    /// Rounds are numbered anew, because the interval is another now.
+    pub fn renumber(&mut self) {
+        self.seen = Seen::default();
+    }
+
+    /// The region is not looked from any more: it says nothing. Rounds that finished are not taken in again. False if
+    /// it had nothing to say before.
+    pub fn leave(&mut self) -> bool {
+        let blank = Self { seen: self.seen.clone(), ..Self::default() };
+        std::mem::replace(self, blank.clone()) != blank
+    }
+
+    /// Takes in the word of a finished round.
     pub fn hear(&mut self, word: Word, round: RoundFacts, now: Timestamp) -> Turn {
         self.newest = Some(round.started);
         if word != Word::Inconclusive {
@@ -102,6 +158,7 @@ impl Lane {
             Word::Passed => {
                 self.first_failed = None;
                 self.down_since = None;
+                self.failure = None;
                 match std::mem::replace(&mut self.standing, Standing::Up) {
                     Standing::Down => Turn::CameBack,
                     Standing::Unknown | Standing::Up => Turn::Nothing,
@@ -237,12 +294,16 @@ mod tests {
     #[test]
     fn a_round_is_noted_once_and_in_any_order() {
         let mut lane = Lane::default();
-        for number in [100, 102, 101, 165] {
+        for number in [100, 102, 101, 165, 103, 292, 611] {
             assert!(lane.note_round(number), "{number}");
         }
-        for number in [165, 102, 101, 100] {
+        for number in [611, 292, 165, 103, 102, 101, 100] {
             assert!(!lane.note_round(number), "{number}");
         }
+        for number in [110, 164, 166, 291, 293, 610] {
+            assert!(lane.note_round(number), "{number}");
+        }
+        assert!(!lane.note_round(99), "too old to tell");
     }
 
     #[test]

@@ -16,6 +16,9 @@ pub mod machines;
 pub mod notices;
 pub mod warmup;
 
+#[cfg(test)]
+mod tests;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

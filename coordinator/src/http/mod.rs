@@ -16,6 +16,7 @@ mod public;
 mod reply;
 mod route;
 pub mod server;
+mod stall;
 
 pub use context::Context;
 
@@ -40,13 +41,13 @@ use route::{Call, Route, Table, keyed, open};
 const API: &str = "/api/v1";
 
 /// Every route, readable at a glance.
-fn table() -> Table {
+fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     use api::{me, monitors, pages};
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
     const PATCH: Method = Method::PATCH;
     const DELETE: Method = Method::DELETE;
-    Table::new(vec![
+    vec![
         ("/", vec![(GET, open(|context, call| public::root(context, call).boxed()))]),
         ("/p/{slug}", vec![(GET, open(|context, call| public::page(context, call).boxed()))]),
         ("/api/v1/me", vec![(GET, keyed(|context, call| me::show(context, call).boxed()))]),
@@ -77,7 +78,7 @@ fn table() -> Table {
                 (DELETE, keyed(|context, call| monitors::delete(context, call).boxed())),
             ],
         ),
-    ])
+    ]
 }
 
 /// The address of whoever is connected, as the server notes it with each request.
@@ -88,7 +89,7 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 fn filter(
     context: Arc<Context>,
 ) -> impl Filter<Extract = (::http::Response<bytes::Bytes>,), Error = warp::Rejection> + Clone {
-    let table = Arc::new(table());
+    let table = Arc::new(Table::new(rows()));
     warp::method()
         .and(warp::path::full())
         .and(warp::header::headers_cloned())
@@ -139,30 +140,27 @@ async fn dispatch(
     request: Request,
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
-    let is_api =
-        request.path == API || request.path.strip_prefix(API).is_some_and(|rest| rest.starts_with('/'));
-    let caller = if is_api {
-        let caller = auth::caller(&context, &request.headers, request.peer, allowance)?;
-        context.keys.admit(caller.key.id, context.service.now(), allowance)?;
-        Some(caller)
-    } else {
-        None
+    let Request { method, path, headers, body, peer } = request;
+    let found = match table.find(&method, &path) {
+        Ok((Route::Open(handler), params)) => {
+            return handler(context, Call { caller: (), method, path, params, headers, body }).await;
+        }
+        Ok((Route::Keyed(handler), params)) => Ok((handler, params)),
+        // Under the API nobody learns without a key what there is.
+        Err(refused) if is_api(&path) => Err(refused),
+        Err(refused) => return Err(refused),
     };
-    let (route, params) = table.find(&request.method, &request.path)?;
-    let Request { method, path, headers, body, peer: _ } = request;
-    match (route, caller) {
-        (Route::Open(handler), _) => {
-            handler(context, Call { caller: (), method, path, params, headers, body }).await
-        }
-        (Route::Keyed(handler), Some(caller)) => {
-            if !method.is_safe() {
-                caller.writes()?;
-            }
-            handler(context, Call { caller, method, path, params, headers, body }).await
-        }
-        // The table's keyed routes all lie under the API's address.
-        (Route::Keyed(_), None) => Err(crate::service::Error::Unauthenticated.into()),
+    let caller = auth::caller(&context, &headers, peer, allowance)?;
+    context.keys.admit(caller.key.id, context.service.now(), allowance)?;
+    let (handler, params) = found?;
+    if !method.is_safe() {
+        caller.writes()?;
     }
+    handler(context, Call { caller, method, path, params, headers, body }).await
+}
+
+fn is_api(path: &str) -> bool {
+    path.strip_prefix(API).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
 }
 
 #[cfg(test)]

@@ -1,12 +1,15 @@
 //! An answer before it is on the wire.
 
 use ::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 use parallax_core::quota::Allowance;
 use serde::Serialize;
+
+/// What a page for people may load and do: nothing.
+const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
 /// Status, headers and body.
 #[derive(Debug)]
@@ -39,7 +42,8 @@ impl Reply {
         Self { status: StatusCode::OK, headers: HeaderMap::new(), body: text.into() }
             .with(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))
             .with(CACHE_CONTROL, HeaderValue::from_static("public, max-age=15"))
-            .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static("default-src 'none'"))
+            .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+            .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 

@@ -13,13 +13,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use super::stall::Stalling;
 use super::{Context, Peer, filter};
 
-/// Connections at once; more wait in the host's queue.
-const CONNECTIONS: usize = 4096;
-/// How long a request's head may take to arrive, from the connection's start or the last answer: so also how long a
-/// connection may be silent.
-const HEAD: Duration = Duration::from_secs(10);
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 16 * 1024;
 /// Header lines of a request.
@@ -29,13 +25,40 @@ const BACK_OFF: Duration = Duration::from_millis(50);
 /// How long requests under way may take once the server is to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
+/// What a server allows.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Connections at once; more wait in the host's queue.
+    pub(super) connections: usize,
+    /// How long a request's head may take to arrive, from the connection's start or the last answer: so also how long
+    /// a connection may be silent.
+    pub(super) head: Duration,
+    /// How long a connection may take nothing of an answer.
+    pub(super) stall: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connections: 4096, head: Duration::from_secs(10), stall: Duration::from_secs(30) }
+    }
+}
+
 /// Serves HTTP/1.1 on the listener until `shutdown` resolves, then lets requests under way end.
 ///
 /// HTTP/2 is for a proxy in front: without it there is no version to sniff, so that the head's time-out covers a
 /// connection's first byte too.
 pub async fn serve(listener: TcpListener, context: Arc<Context>, shutdown: impl Future<Output = ()> + Send) {
+    serve_within(Limits::default(), listener, context, shutdown).await;
+}
+
+pub(super) async fn serve_within(
+    limits: Limits,
+    listener: TcpListener,
+    context: Arc<Context>,
+    shutdown: impl Future<Output = ()> + Send,
+) {
     let service = TowerToHyperService::new(warp::service(filter(context)));
-    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let slots = Arc::new(Semaphore::new(limits.connections));
     let graceful = GracefulShutdown::new();
     tokio::pin!(shutdown);
     loop {
@@ -66,10 +89,10 @@ pub async fn serve(listener: TcpListener, context: Arc<Context>, shutdown: impl 
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
-            .header_read_timeout(HEAD)
+            .header_read_timeout(limits.head)
             .max_buf_size(HEAD_BYTES)
             .max_headers(HEAD_LINES)
-            .serve_connection(TokioIo::new(stream), served);
+            .serve_connection(TokioIo::new(Stalling::new(stream, limits.stall)), served);
         let watched = graceful.watch(connection);
         tokio::spawn(async move {
             if let Err(error) = watched.await {

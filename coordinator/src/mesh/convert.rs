@@ -206,6 +206,7 @@ fn outcome(report: wire::Report, kind: CheckKind) -> seen::Outcome {
             transfer_us: report.phases.transfer_us,
         },
         expires_at: report.expires_ms.map(Timestamp::from_millis),
+        degraded: report.vendor.as_ref().is_some_and(|vendor| vendor.state == wire::VendorState::Degraded),
     };
     match report.outcome {
         wire::Outcome::Passed => seen::Outcome::Passed(facts),

@@ -16,6 +16,8 @@ impl Service {
     /// [`Error::Invalid`] for a bad or taken email address.
     pub async fn create_account(&self, email: &str, plan: Option<Plan>) -> Result<Account> {
         let email = account::email(email).map_err(|rule| Refusals::one("email", rule))?;
+        // One at a time, so that an address is taken once and one account is the first.
+        let _making = self.0.making.lock().await;
         let others = self.store().read(|store| store.accounts()).await?;
         if others.iter().any(|other| other.value.email.eq_ignore_ascii_case(&email)) {
             return Err(Refusals::one("email", "is taken").into());
@@ -40,7 +42,9 @@ impl Service {
     /// [`Error::Internal`] where the store can't be read.
     pub async fn accounts(&self) -> Result<Vec<Account>> {
         let accounts = self.store().read(|store| store.accounts()).await?;
-        Ok(accounts.into_iter().map(|account| account.value).collect())
+        let mut accounts: Vec<Account> = accounts.into_iter().map(|account| account.value).collect();
+        accounts.sort_by_key(|account| (account.created_at, account.id));
+        Ok(accounts)
     }
 
     /// The operator puts an account on another plan. Its pages count as changed, since their monitors' interval does.

@@ -53,7 +53,7 @@ struct Parts {
     queries: Queries,
     figures: Arc<dyn Figures>,
     settings: Settings,
-    /// One monitor is made at a time, so that makers don't race for the next dense number.
+    /// One monitor or account is made at a time, so that makers don't race for the next dense number or an address.
     making: tokio::sync::Mutex<()>,
     /// When the use of a key was last noted.
     used: Mutex<BTreeMap<KeyId, Timestamp>>,

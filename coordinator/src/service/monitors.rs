@@ -180,12 +180,9 @@ impl Service {
 
     /// Where a heartbeat's job reports, for those who may know: callers with write access.
     pub fn ping_url(&self, caller: &Caller, monitor: &Monitor) -> Option<String> {
-        match &monitor.check {
-            Check::Heartbeat(heartbeat) if caller.key.access.writes() => {
-                Some(format!("{}/ping/{}", self.settings().base_url, heartbeat.token))
-            }
-            _ => None,
-        }
+        let Check::Heartbeat(heartbeat) = &monitor.check else { return None };
+        let base = &self.settings().base_url;
+        caller.key.access.writes().then(|| format!("{base}/ping/{}", heartbeat.token))
     }
 
     pub(super) async fn shown_on(&self, page: &Page) -> Result<Vec<Shown>> {

@@ -48,6 +48,8 @@ rules! {
     long_values_read_back_and_shrink
     answers_are_remembered_until_they_expire
     what_is_too_large_is_refused
+    a_question_never_sees_half_a_batch
+    a_record_made_anew_is_not_taken_for_the_old_one
 }
 
 fn conflict<T: std::fmt::Debug>(result: super::Result<T>) -> Expect {
@@ -355,4 +357,29 @@ fn what_is_too_large_is_refused(bench: &mut Bench) {
     let checkpoint = Op::PutCheckpoint(Checkpoint { part: 0, through: 0, bytes });
     assert_eq!(bench.commit(Batch::new().write(checkpoint)), Err(StoreError::TooLarge("a value")));
     assert_eq!(bench.write(account(1)).revision, 1);
+}
+
+fn a_question_never_sees_half_a_batch(bench: &mut Bench) {
+    let reader = bench.reader.clone();
+    let last = 300;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut newest = 0;
+            while newest < last {
+                let revisions: Vec<_> = reader.accounts().unwrap().iter().map(|it| it.revision).collect();
+                assert!(revisions.windows(2).all(|pair| pair[0] == pair[1]), "{revisions:?}");
+                newest = revisions.first().copied().unwrap_or(0);
+            }
+        });
+        for _ in 0..last {
+            bench.commit(Batch::new().write(account(1)).write(account(2)).write(account(3))).unwrap();
+        }
+    });
+}
+
+fn a_record_made_anew_is_not_taken_for_the_old_one(bench: &mut Bench) {
+    let old = bench.write(account(1)).revision;
+    bench.write(Op::DeleteAccount(account_id(1)));
+    bench.write(account(1));
+    assert!(bench.commit(Batch::new().expect(Expect::Account(account_id(1), Is::At(old)))).is_err());
 }

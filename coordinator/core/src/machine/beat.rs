@@ -14,6 +14,8 @@ impl Machine {
         if self.watch.paused {
             return;
         }
+        // A ping that comes after the deadline ends an outage; it does not undo it.
+        self.check_pulse(step);
         self.changed = true;
         match beat {
             Beat::Started | Beat::Noted => {}
@@ -26,7 +28,10 @@ impl Machine {
             }
             Beat::Failed(code) => {
                 self.state.pulse.ping(step.now, period, grace);
-                self.beat_failed(Failure::JobFailed(code), step.now, step);
+                let (failure, at) = (Failure::JobFailed(code), step.now);
+                let error = Some(failure.clone());
+                self.state.last_check = Some(LastCheck { at, ok: false, facts: Facts::default(), error });
+                self.beat_failed(failure, at, step);
             }
         }
     }
@@ -55,8 +60,6 @@ impl Machine {
     }
 
     fn beat_failed(&mut self, failure: Failure, since: Timestamp, step: &mut Step<'_>) {
-        let last = LastCheck { at: since, ok: false, facts: Facts::default(), error: Some(failure.clone()) };
-        self.state.last_check = Some(last);
         if self.state.status != Status::Down {
             self.fall(since, failure, None, step);
         }

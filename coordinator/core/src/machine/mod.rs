@@ -2,26 +2,37 @@
 //!
 //! A machine is a plain value in quinn's manner: the `handle_*` methods take what arrived, [`Machine::poll_timeout`]
 //! says when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always arguments. What comes out is
-//! pushed to the [`Step`]'s list. Rounds live in `round`, suspicions and sweeps in `suspicion`, the monitor's status in
-//! `status`.
+//! pushed to the [`Step`]'s list. Rounds live in `round`, their second words in `second` and their ends in `conclude`;
+//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart.
+//!
+//! The law is the design's page on what the service means. Where it leaves something open, this is decided:
+//! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
+//!   the newest round that said something put it there.
+//! - A second round keeps four seconds from its region's first, also where the suspicion began earlier: nearer it would
+//!   not count.
+//! - A provisional sweep's words wait for the check that it is for: they count once that check has failed at its own
+//!   place, and are only told of where it passes.
+//! - What an edit or the passing of time decides holds since that moment; what a round decides, since its start.
 
 mod beat;
+mod conclude;
+mod resume;
 mod round;
 mod second;
 mod state;
 mod status;
+mod steady;
 mod suspicion;
 mod view;
 
 pub use state::State;
 pub use view::{LastCheck, View};
 
-use crate::event::{Answer, Ask, Status, What};
-use crate::observation::{Facts, Observation, Outcome, Reading, Word};
-use crate::place::{Mesh, PlaceNo, Region};
-use crate::slowness::Passed;
+use crate::event::{Answer, Ask, What};
+use crate::observation::{Observation, Word};
+use crate::place::{Mesh, PlaceNo, Region, RegionSet};
 use crate::time::{MINUTE, SECOND, Timestamp};
-use crate::verdict::Standing;
+use crate::verdict::Lane;
 use crate::watch::Watch;
 
 /// Milliseconds that a check waits for its answer before its place says so.
@@ -79,6 +90,8 @@ pub struct Machine {
     state: State,
     /// When this process took the machine over: regions are not stale for what happened before.
     born: Timestamp,
+    /// Regions with a say in up and down, as of the last step.
+    counted: RegionSet,
     /// The state has left what the readings alone would tell, and must be written.
     changed: bool,
 }
@@ -86,8 +99,9 @@ pub struct Machine {
 impl Machine {
     /// The machine of a new monitor. It asks every region for a first round at once.
     pub fn new(watch: Watch, step: &mut Step<'_>) -> Self {
+        let counted = watch.counted(step.mesh);
         let state = State { untried: true, ..State::default() };
-        let mut machine = Self { watch, state, born: step.now, changed: true };
+        let mut machine = Self { watch, state, born: step.now, counted, changed: true };
         machine.ask_first_rounds(step);
         machine
     }
@@ -95,7 +109,12 @@ impl Machine {
     /// A machine back from storage. Questions that were open are asked again; `away_since` is when the coordinator was
     /// last known to run.
     pub fn restore(watch: Watch, state: State, away_since: Timestamp, step: &mut Step<'_>) -> Self {
-        let mut machine = Self { watch, state, born: step.now, changed: false };
+        let counted = if step.mesh.places().is_empty() {
+            watch.pinned.map_or(watch.uptime_regions.unwrap_or(RegionSet::ALL), RegionSet::only)
+        } else {
+            watch.counted(step.mesh)
+        };
+        let mut machine = Self { watch, state, born: step.now, counted, changed: false };
         machine.resume_beat(away_since, step);
         machine.resume_rounds(step);
         machine
@@ -116,56 +135,14 @@ impl Machine {
         std::mem::take(&mut self.changed)
     }
 
-    /// A plain pass in steady state, which is almost every observation: noted without looking any further. None when
-    /// the observation needs [`Machine::handle_observation`].
-    pub fn note_steady(&mut self, observation: &Observation, now: Timestamp) -> Option<Finished> {
-        let Outcome::Passed(facts) = &observation.outcome else { return None };
-        let round = observation.round?;
-        if !self.is_steady() || observation.revision != self.watch.revision || self.watch.paused {
-            return None;
-        }
-        let threshold = self.watch.threshold(observation.region);
-        if self.state.status != Status::Up
-            || facts.latency_ms.zip(threshold).is_some_and(|(latency, threshold)| latency > threshold)
-        {
-            return None;
-        }
-        let lane = self.state.lanes.get_mut(self.watch.lane(observation.region))?;
-        let is_news = lane.standing == Standing::Up
-            && lane.first_failed.is_none()
-            && lane.newest.is_none_or(|newest| observation.started > newest)
-            && now.since(observation.started) <= LATE;
-        if !is_news || !lane.note_round(round) {
-            return None;
-        }
-        lane.newest = Some(observation.started);
-        lane.fresh = Some(now);
-        let latency_ms = facts.latency_ms.filter(|_| self.watch.kind.has_latency());
-        if let (Some(latency_ms), true) = (latency_ms, threshold.is_some()) {
-            lane.readings.insert(Passed {
-                place: observation.place,
-                started: observation.started,
-                latency_ms,
-            });
-        }
-        if self.watch.uptime_regions.is_none_or(|set| set.contains(observation.region)) {
-            self.state.last_check = Some(LastCheck::passed(observation.ended, facts));
-        }
-        Some(Finished {
-            region: observation.region,
-            place: observation.place,
-            round,
-            word: Word::Passed,
-            latency_ms,
-        })
-    }
-
-    /// A place's observation of a scheduled round: pending, or its outcome.
+    /// A place's observation of a scheduled round: pending, or its outcome. That of another revision is dropped, and so
+    /// is what a place in quarantine saw.
     pub fn handle_observation(&mut self, observation: Observation, step: &mut Step<'_>) {
         if self.watch.paused || observation.revision != self.watch.revision {
             return;
         }
-        if self.watch.pinned.is_some_and(|pinned| pinned != observation.region) {
+        let shadow = step.mesh.place(observation.place).is_some_and(|place| place.quarantined);
+        if shadow || self.watch.pinned.is_some_and(|pinned| pinned != observation.region) {
             return;
         }
         self.scheduled(observation, step);
@@ -180,22 +157,21 @@ impl Machine {
 
     /// The mesh changed: regions may have come or gone.
     pub fn handle_mesh(&mut self, step: &mut Step<'_>) {
-        if self.watch.paused || self.watch.beat.is_some() {
+        if self.watch.paused || self.watch.beat.is_some() || self.is_blind(step) {
             return;
         }
-        let enrolled = self.watch.regions(step.mesh);
-        for region in Region::ALL.into_iter().filter(|region| !enrolled.contains(*region)) {
-            if let Some(lane) = self.state.lanes.get_mut(region.index())
-                && lane.standing != Standing::Unknown
-            {
-                lane.standing = Standing::Unknown;
-                lane.first_failed = None;
+        let looked_from = self.looked_from(step.mesh);
+        for region in Region::ALL.into_iter().filter(|region| !looked_from.contains(*region)) {
+            if self.state.lanes.get_mut(region.index()).is_some_and(Lane::leave) {
+                self.forget_suspect(region);
                 self.changed = true;
             }
         }
         if self.state.untried {
             self.ask_first_rounds(step);
         }
+        self.state.rounds.iter_mut().filter_map(|round| round.parked.as_mut()).for_each(|at| *at = step.now);
+        self.retry_parked(step);
         self.settle(step);
     }
 
@@ -212,14 +188,22 @@ impl Machine {
         {
             self.state.pulse.retime(period, grace);
         }
+        if old.interval_ms != self.watch.interval_ms {
+            self.state.lanes.iter_mut().for_each(Lane::renumber);
+        }
         if old.revision != self.watch.revision || old.paused {
             self.state.rounds.clear();
             self.state.suspicion = None;
             self.state.settle_by = None;
-            self.state.lanes.iter_mut().for_each(crate::verdict::Lane::drop_counters);
-            self.ask_first_rounds(step);
+            self.state.degraded = None;
+            self.state.evidence.clear();
+            self.state.lanes.iter_mut().for_each(Lane::drop_counters);
+            self.state.untried = true;
         }
         self.handle_mesh(step);
+        if old.pinned != self.watch.pinned {
+            self.ask_first_rounds(step);
+        }
         self.settle(step);
     }
 
@@ -232,6 +216,7 @@ impl Machine {
         self.ask_second_rounds(step);
         self.follow_up(step);
         self.go_stale(step);
+        self.expire_readings(step);
         self.check_pulse(step);
         self.settle(step);
     }
@@ -242,33 +227,16 @@ impl Machine {
         if self.watch.paused {
             return None;
         }
-        let rounds = self.state.rounds.iter().filter_map(|round| self.round_deadline(round));
+        let rounds = self.state.rounds.iter().filter_map(Self::round_deadline);
         let lanes = self.state.lanes.iter().enumerate().filter_map(|(lane, _)| self.stale_at(lane));
         rounds
             .chain(lanes)
             .chain(self.second_rounds_at())
             .chain(self.state.settle_by)
             .chain(self.follow_up_at())
+            .chain(self.reading_expires_at())
             .chain(self.pulse_deadline())
             .min()
-    }
-
-    /// A finished round out of the journal, written after the state was: noted as it was then, without consequence.
-    pub fn replay(&mut self, reading: &Reading) {
-        let Some(lane) = self.state.lanes.get_mut(self.watch.lane(reading.region)) else { return };
-        if !lane.note_round(reading.round) || lane.newest.is_some_and(|newest| newest >= reading.due) {
-            return;
-        }
-        lane.newest = Some(reading.due);
-        lane.fresh = Some(reading.due);
-        if let Some(latency_ms) = reading.latency_ms {
-            lane.readings.insert(Passed { place: reading.place, started: reading.due, latency_ms });
-        }
-        let ended = reading.due + i64::from(reading.latency_ms.unwrap_or(0));
-        if reading.word == Word::Passed && self.state.last_check.as_ref().is_none_or(|last| last.at < ended) {
-            let facts = Facts { latency_ms: reading.latency_ms, ..Facts::default() };
-            self.state.last_check = Some(LastCheck::passed(ended, &facts));
-        }
     }
 
     /// What people see of it.
@@ -284,11 +252,9 @@ impl Machine {
         }
     }
 
-    /// Whether nothing is under way: no round, no suspicion, no waiting.
-    fn is_steady(&self) -> bool {
-        self.state.rounds.is_empty()
-            && self.state.suspicion.is_none()
-            && self.state.settle_by.is_none()
-            && !self.state.untried
+    /// Regions that can be looked from at all: a pinned one only while a place is enrolled in it.
+    fn looked_from(&self, mesh: &Mesh) -> RegionSet {
+        let regions = self.watch.regions(mesh);
+        if self.watch.kind.is_regional() { regions.intersection(mesh.enrolled_regions()) } else { regions }
     }
 }

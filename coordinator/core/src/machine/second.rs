@@ -1,6 +1,6 @@
 //! The second word on a round: whom to ask, whom next, and when nobody is left.
 
-use crate::confirm::{self, Confirmer, PATIENCE, Suspect};
+use crate::confirm::{self, Confirmer, PATIENCE};
 use crate::event::Reason;
 use crate::observation::{Outcome, Word};
 use crate::place::{PlaceNo, Region};
@@ -11,8 +11,8 @@ use super::{Machine, Step};
 impl Machine {
     /// Starts a round's second word before its own has come, because the first round of the suspicion waited long.
     pub(super) fn confirm_early(&mut self, region: Region, step: &mut Step<'_>) {
-        let newest = self.state.rounds.iter().rposition(|round| round.region == region);
-        if let Some(index) = newest {
+        let newest = self.state.rounds.iter().rposition(|round| self.lane_region(round.region) == region);
+        if let Some(index) = newest.filter(|_| !step.mesh.has_one_network()) {
             self.ask_second(index, step);
         }
     }
@@ -34,13 +34,7 @@ impl Machine {
     /// Asks the next place for a second word. Without one to ask, the round ends unconfirmed once it has failed.
     pub(super) fn ask_second(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
-        let suspect = Suspect {
-            region: round.region,
-            place: round.place,
-            network: round.network,
-            started: round.started,
-            asked: &round.second.asked,
-        };
+        let suspect = round.suspect();
         let place = match confirm::confirmer(&self.watch, step.mesh, suspect) {
             Confirmer::Nobody => {
                 self.second_is_spent(index, step);
@@ -68,6 +62,7 @@ impl Machine {
         }
     }
 
+    /// A place answered for a second word.
     pub(super) fn take_second(
         &mut self,
         index: usize,
@@ -88,6 +83,7 @@ impl Machine {
         }
     }
 
+    /// The place that was asked for a second word has none: the next is asked.
     pub(super) fn second_failed_to_say(&mut self, index: usize, step: &mut Step<'_>) {
         self.changed = true;
         if let Some(round) = self.state.rounds.get_mut(index) {
@@ -96,7 +92,7 @@ impl Machine {
         }
     }
 
-    pub(super) fn second_is_spent(&mut self, index: usize, step: &mut Step<'_>) {
+    fn second_is_spent(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get_mut(index) else { return };
         round.second.spent = true;
         round.second.repeat_at = None;

@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::confirm::Suspect;
 use crate::event::{Reason, RoundReport, Status};
 use crate::heartbeat::Pulse;
-use crate::observation::{Failure, Outcome};
+use crate::observation::{Failure, Outcome, Word};
 use crate::place::{NetworkNo, PlaceNo, Region, RegionSet};
 use crate::time::Timestamp;
 use crate::verdict::Lane;
@@ -33,6 +34,10 @@ pub struct State {
     pub(super) expires_at: Option<Timestamp>,
     pub(super) pulse: Pulse,
     pub(super) evidence: Vec<RoundReport>,
+    /// Component: start of the newest passed reading, where the vendor calls it degraded.
+    pub(super) degraded: Option<Timestamp>,
+    /// Nobody was there for a sooner look: the next try is not before then.
+    pub(super) follow_not_before: Option<Timestamp>,
 }
 
 /// An outage, from the first alert to the recovery. It outlasts a time in which nothing is known.
@@ -53,6 +58,8 @@ pub(super) struct Suspicion {
     pub(super) failing: RegionSet,
     /// Those of them whose second round is still to be asked for.
     pub(super) second_due: RegionSet,
+    /// Nobody was there for a second round: the next try is not before then.
+    pub(super) second_not_before: Option<Timestamp>,
 }
 
 /// A round under way: scheduled and not finished, or asked for by us.
@@ -74,6 +81,12 @@ pub(super) struct Round {
     pub(super) pending: bool,
     /// It has started a sweep.
     pub(super) swept: bool,
+    /// It was asked for by the sweep of a round in that region that only waits yet: its word counts only if that fails.
+    pub(super) provisional: Option<Region>,
+    /// Its word, while it is not known yet whether it counts.
+    pub(super) held: Option<Word>,
+    /// It was open when the coordinator stopped, and there is nobody to ask yet: the next try.
+    pub(super) parked: Option<Timestamp>,
     /// When it ended and how, once it has failed and waits for a second word.
     pub(super) outcome: Option<(Timestamp, Outcome)>,
     pub(super) second: Second,
@@ -102,7 +115,19 @@ impl Round {
                 .is_some_and(|(ended, _)| ended.since(self.started) >= super::PENDING_AFTER)
     }
 
-    pub(super) fn report(&self, word: crate::observation::Word, outcome: Outcome) -> RoundReport {
+    /// What a second word is wanted on.
+    pub(super) fn suspect(&self) -> Suspect<'_> {
+        Suspect {
+            region: self.region,
+            place: self.place,
+            network: self.network,
+            started: self.started,
+            asked: &self.second.asked,
+        }
+    }
+
+    /// The round as people and the journal see it.
+    pub(super) fn report(&self, word: Word, outcome: Outcome) -> RoundReport {
         RoundReport {
             region: self.region,
             reason: self.reason,

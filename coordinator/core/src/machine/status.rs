@@ -1,9 +1,10 @@
 //! The monitor's status: what the regions say together becomes a change, told once.
 
+use crate::check::CheckKind;
 use crate::event::{AlertKind, Change, Reason, Status, What};
-use crate::observation::{Facts, Failure, Outcome};
+use crate::heartbeat::Pulse;
+use crate::observation::{Facts, Failure};
 use crate::place::{Region, RegionSet};
-use crate::slowness::Passed;
 use crate::time::{SECOND, Timestamp};
 use crate::verdict::{Standing, Verdict, judge};
 
@@ -13,6 +14,8 @@ use super::{Machine, Output, Step};
 
 /// Milliseconds that going down waits for the other regions' second rounds and confirmations.
 const SETTLE: i64 = 3 * SECOND;
+/// Milliseconds after a start within which an empty mesh is taken for one that is not known yet.
+const BLIND: i64 = 15 * SECOND;
 
 /// The round that a decision follows: its region, when it began, and its response time.
 pub(super) type Cause = (Region, Timestamp, Option<u32>);
@@ -28,12 +31,22 @@ impl Machine {
     /// Ends what is over and judges what is there: the upkeep after every step.
     pub(super) fn settle(&mut self, step: &mut Step<'_>) {
         self.close_suspicion();
+        if self.is_blind(step) {
+            self.state.settle_by = self.state.settle_by.map(|by| by.max(step.now + SECOND));
+            return;
+        }
+        self.counted = self.watch.counted(step.mesh);
         self.decide(None, step);
+    }
+
+    /// Whether the mesh is not known yet: an empty one in the first seconds of this process says nothing.
+    pub(super) fn is_blind(&self, step: &Step<'_>) -> bool {
+        step.mesh.places().is_empty() && step.now.since(self.born) < BLIND
     }
 
     /// Compares what the counted regions say with the status, and changes it where they differ.
     pub(super) fn decide(&mut self, cause: Option<Cause>, step: &mut Step<'_>) {
-        if self.watch.paused || self.watch.beat.is_some() {
+        if self.watch.paused || self.watch.beat.is_some() || self.is_blind(step) {
             return;
         }
         let counted = self.watch.counted(step.mesh);
@@ -80,18 +93,19 @@ impl Machine {
                 lane.standing = Standing::Unknown;
                 lane.first_failed = None;
             }
-            if let Some(suspicion) = &mut self.state.suspicion {
-                suspicion.failing.remove(region);
-                suspicion.second_due.remove(region);
-            }
+            self.forget_suspect(region);
         }
     }
 
-    /// When a region becomes stale: counted from its newest round or from our own start, whichever is later.
+    /// When a region becomes stale: counted from its newest round or from our own start, whichever is later. One that is
+    /// down does not, but a component does: a vendor's page that can't be read for so long makes it unknown.
     pub(super) fn stale_at(&self, lane: usize) -> Option<Timestamp> {
         let lane = self.state.lanes.get(lane)?;
-        let speaks = lane.standing == Standing::Up
-            || (lane.standing == Standing::Unknown && lane.first_failed.is_some());
+        let speaks = match lane.standing {
+            Standing::Up => true,
+            Standing::Down => self.watch.kind == CheckKind::Component,
+            Standing::Unknown => lane.first_failed.is_some(),
+        };
         speaks.then(|| lane.fresh.map_or(self.born, |fresh| fresh.max(self.born)) + self.watch.stale_after())
     }
 
@@ -100,11 +114,15 @@ impl Machine {
         if self.state.status != Status::Unknown {
             self.change(Change::to(Status::Unknown, step.now), step);
         }
-        let kept = (self.state.next_number, self.state.expires_at, std::mem::take(&mut self.state.pulse));
+        let mut lanes = std::mem::take(&mut self.state.lanes);
+        lanes.iter_mut().for_each(|lane| {
+            lane.leave();
+        });
         self.state = State {
-            next_number: kept.0,
-            expires_at: kept.1,
-            pulse: crate::heartbeat::Pulse { last: kept.2.last, ..Default::default() },
+            lanes,
+            next_number: self.state.next_number,
+            expires_at: self.state.expires_at,
+            pulse: Pulse { last: self.state.pulse.last, ..Pulse::default() },
             untried: true,
             ..State::default()
         };
@@ -129,6 +147,7 @@ impl Machine {
         self.state.slow = None;
         self.state.evidence.clear();
         self.state.lanes.iter_mut().for_each(|lane| lane.readings.clear());
+        self.state.degraded = None;
         self.change(change, step);
     }
 
@@ -152,17 +171,23 @@ impl Machine {
         self.change(change, step);
     }
 
+    /// Down since the first failed round of all that lead to it: of the regions that are down, and of those in the
+    /// suspicion that count as failing with them.
     fn go_down(&mut self, from: Option<RegionSet>, counted: RegionSet, step: &mut Step<'_>) {
-        let down = |region: &Region| {
-            self.state.lanes.get(region.index()).filter(|lane| lane.standing == Standing::Down)
+        let failing = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.failing);
+        let failed = |region: Region| {
+            let lane = self.state.lanes.get(region.index())?;
+            let since = match lane.standing {
+                Standing::Down => lane.down_since,
+                Standing::Unknown | Standing::Up => {
+                    lane.first_failed.filter(|_| failing.contains(region)).map(|first| first.started)
+                }
+            };
+            Some((since?, lane.failure.clone()))
         };
-        let since = counted.iter().filter_map(|region| down(&region)?.down_since).min().unwrap_or(step.now);
-        let newest = self.state.evidence.iter().rev().find_map(|report| match &report.outcome {
-            Outcome::Failed(_, failure) => Some(failure.clone()),
-            Outcome::Passed(_) | Outcome::Inconclusive(_) | Outcome::Pending => None,
-        });
-        let reason = newest.unwrap_or_else(|| Failure::Other("failed".to_owned()));
-        self.fall(since, reason, from, step);
+        let first = counted.iter().filter_map(failed).min_by_key(|(since, _)| *since);
+        let (since, failure) = first.unwrap_or((step.now, None));
+        self.fall(since, failure.unwrap_or_else(|| Failure::Other("failed".to_owned())), from, step);
     }
 
     /// Down again after a time of silence within one outage: nothing new is told.
@@ -185,22 +210,28 @@ impl Machine {
     }
 
     fn judge_speed(&mut self, cause: Option<Cause>, step: &mut Step<'_>) {
-        let slow = self.slow_reading(step);
-        match (self.state.status, slow) {
-            (Status::Up, Some((reading, threshold_ms))) => {
+        match (self.state.status, self.slow_reading(step)) {
+            (Status::Up, Some(reading)) => {
                 let mut change = Change::to(Status::Slow, reading.started);
                 change.alert = Some(AlertKind::WentSlow);
-                change.latency_ms = Some(reading.latency_ms);
-                change.threshold_ms = Some(threshold_ms);
+                change.latency_ms = reading.latency_ms;
+                change.threshold_ms = reading.threshold_ms;
                 self.state.slow = Some(reading.started);
                 self.change(change, step);
             }
             (Status::Slow, None) => {
-                let since = cause.map_or(step.now, |(_, started, _)| started);
+                let judged = self.watch.latency(step.mesh);
+                let round = cause.filter(|(region, ..)| judged.contains(*region) || judged.is_empty());
+                let newest = judged.iter().filter_map(|region| {
+                    let reading = self.state.lanes.get(region.index())?.readings.newest()?;
+                    Some((region, reading.started, Some(reading.latency_ms)))
+                });
+                let reading = round.or_else(|| newest.max_by_key(|(_, started, _)| *started));
+                let since = round.map_or(step.now, |(_, started, _)| started);
                 let mut change = Change::to(Status::Up, since);
                 change.alert = Some(AlertKind::BackToNormal);
-                change.latency_ms = cause.and_then(|(.., latency_ms)| latency_ms);
-                change.threshold_ms = cause.and_then(|(region, ..)| self.watch.threshold(region));
+                change.latency_ms = reading.and_then(|(.., latency_ms)| latency_ms);
+                change.threshold_ms = reading.and_then(|(region, ..)| self.watch.threshold(region));
                 change.duration_ms = self.state.slow.take().map(|slow| between(slow, since));
                 self.change(change, step);
             }
@@ -208,22 +239,50 @@ impl Machine {
         }
     }
 
-    fn slow_reading(&self, step: &Step<'_>) -> Option<(Passed, u32)> {
-        let speaks = |region: &Region| {
-            self.state.lanes.get(region.index()).filter(|lane| lane.standing == Standing::Up)
+    /// The reading that makes it slow: above the threshold of a region that is not stale, or a vendor's word.
+    fn slow_reading(&self, step: &Step<'_>) -> Option<SlowReading> {
+        if let Some(started) = self.state.degraded.filter(|_| self.watch.kind == CheckKind::Component) {
+            return Some(SlowReading { started, latency_ms: None, threshold_ms: None });
+        }
+        let slow = |region: Region| {
+            let lane = self.state.lanes.get(region.index())?;
+            let lane = (lane.standing != Standing::Unknown).then_some(lane)?;
+            lane.readings.slow(&self.watch, step.mesh, region, step.now)
         };
-        self.watch
-            .latency(step.mesh)
-            .iter()
-            .find_map(|region| speaks(&region)?.readings.slow(&self.watch, step.mesh, region, step.now))
+        let (reading, threshold) = self.watch.latency(step.mesh).iter().find_map(slow)?;
+        Some(SlowReading {
+            started: reading.started,
+            latency_ms: Some(reading.latency_ms),
+            threshold_ms: Some(threshold),
+        })
     }
 
-    /// Whether a counted region's second round or confirmation is still under way.
+    /// While it is slow: when the next reading grows too old to speak.
+    pub(super) fn reading_expires_at(&self) -> Option<Timestamp> {
+        let lanes = self.state.lanes.iter().filter(|_| self.state.status == Status::Slow);
+        Some(lanes.filter_map(|lane| lane.readings.oldest()).min()? + self.watch.intervals(3))
+    }
+
+    /// Forgets readings that are too old to speak.
+    pub(super) fn expire_readings(&mut self, step: &Step<'_>) {
+        if self.reading_expires_at().is_some_and(|at| step.now >= at) {
+            let before = step.now - self.watch.intervals(3);
+            self.state.lanes.iter_mut().for_each(|lane| lane.readings.expire(before));
+            self.changed = true;
+        }
+    }
+
+    /// Whether a counted region's second round or confirmation is outstanding: due, or under way with somebody.
     fn is_awaited(&self, counted: RegionSet) -> bool {
-        self.state.rounds.iter().any(|round| {
+        let due = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.second_due);
+        let under_way = self.state.rounds.iter().any(|round| {
+            let confirms = round.second.open.is_some() || round.second.repeat_at.is_some();
             counted.contains(self.lane_region(round.region))
-                && (round.reason == Reason::Second || round.second.open.is_some())
-        })
+                && round.parked.is_none()
+                && round.held.is_none()
+                && (round.reason == Reason::Second || confirms)
+        });
+        under_way || !due.intersection(counted).is_empty()
     }
 
     /// One change of status, and one event for it.
@@ -234,6 +293,13 @@ impl Machine {
         self.state.down_from = change.down_from;
         step.out.push(Output::happened(What::Changed(change)));
     }
+}
+
+/// The reading that makes a monitor slow.
+struct SlowReading {
+    started: Timestamp,
+    latency_ms: Option<u32>,
+    threshold_ms: Option<u32>,
 }
 
 /// Milliseconds from `start` to `end`, none where they lie the other way round.

@@ -1,12 +1,14 @@
 //! A suspicion: other regions look at once, second rounds begin together, and a recovery is looked at the same way.
 
 use crate::check::CheckKind;
+use crate::confirm::PATIENCE;
 use crate::event::Reason;
 use crate::observation::Word;
 use crate::place::{Region, RegionSet};
 use crate::time::{HOUR, MINUTE, SECOND, Timestamp};
 use crate::verdict::{APART_SECOND, Standing, Turn};
 
+use super::resume::RETRY_EVERY;
 use super::state::{Round, Suspicion};
 use super::{Machine, Step};
 
@@ -27,16 +29,23 @@ impl Machine {
                 return;
             }
             let failing = RegionSet::NONE;
-            self.state.suspicion = Some(Suspicion { began: round.started, failing, second_due: failing });
+            self.state.suspicion = Some(Suspicion {
+                began: round.started,
+                failing,
+                second_due: failing,
+                second_not_before: None,
+            });
         }
+        let first = self.state.lanes.get(region.index()).and_then(|lane| lane.first_failed);
+        let starts_run = first.is_some_and(|first| first.started == round.started);
         if let Some(suspicion) = &mut self.state.suspicion {
             suspicion.failing.insert(region);
-            if round.reason != Reason::Second {
+            if round.reason != Reason::Second || starts_run {
                 suspicion.second_due.insert(region);
             }
         }
         if opens && !round.swept && round.reason != Reason::Sweep {
-            self.sweep(region, step);
+            self.sweep(region, false, step);
         }
         self.ask_second_rounds(step);
     }
@@ -45,6 +54,14 @@ impl Machine {
     pub(super) fn clear_suspicion(&mut self, region: Region, word: Word, turn: Turn) {
         let Some(suspicion) = &mut self.state.suspicion else { return };
         if matches!(word, Word::Passed | Word::Disputed) || turn == Turn::WentDown {
+            suspicion.failing.remove(region);
+            suspicion.second_due.remove(region);
+        }
+    }
+
+    /// Takes a region out of the suspicion, because it says nothing any more.
+    pub(super) fn forget_suspect(&mut self, region: Region) {
+        if let Some(suspicion) = &mut self.state.suspicion {
             suspicion.failing.remove(region);
             suspicion.second_due.remove(region);
         }
@@ -64,16 +81,65 @@ impl Machine {
         }
     }
 
-    /// Makes every other region run a round now. One whose round is running, or began a moment ago, gives that one.
-    pub(super) fn sweep(&mut self, seen_from: Region, step: &mut Step<'_>) {
+    /// Makes every other region run a round now. One whose round is running, or began a moment ago, gives that one. What
+    /// a provisional sweep finds counts only once the round it is for has failed.
+    pub(super) fn sweep(&mut self, seen_from: Region, provisional: bool, step: &mut Step<'_>) {
         if !self.watch.kind.is_regional() {
             return;
         }
         for region in self.watch.regions(step.mesh).iter().filter(|region| *region != seen_from) {
             let newest = self.state.lanes.get(region.index()).and_then(|lane| lane.newest);
             let just_looked = newest.is_some_and(|newest| step.now.since(newest) < SWEEP_FRESH);
-            if !just_looked && !self.is_looking(region) {
-                self.ask_round(region, Reason::Sweep, step);
+            if self.is_looking(region) {
+                if !provisional {
+                    self.release(|round| round.region == region, step);
+                }
+            } else if !just_looked
+                && self.ask_round(region, Reason::Sweep, step)
+                && let Some(round) = self.state.rounds.last_mut()
+            {
+                round.provisional = provisional.then_some(seen_from);
+            }
+        }
+    }
+
+    /// The round for which a provisional sweep was made has failed, or not: what the sweep found counts, or is only
+    /// told. Where another round waits that would have swept as well, the sweep is for that one from now on.
+    pub(super) fn resolve_sweep(&mut self, round: &Round, failed: bool, step: &mut Step<'_>) {
+        if !round.swept {
+            return;
+        }
+        let region = self.lane_region(round.region);
+        let is_of_it = |round: &Round| round.provisional == Some(region);
+        if failed {
+            self.release(is_of_it, step);
+            return;
+        }
+        let waiting = |other: &&Round| other.swept && other.outcome.is_none() && other.region != round.region;
+        let heir = self.state.rounds.iter().find(waiting).map(|other| other.region);
+        while let Some(index) = self.state.rounds.iter().position(is_of_it) {
+            let Some(round) = self.state.rounds.get_mut(index) else { return };
+            match heir.filter(|heir| *heir != round.region) {
+                Some(heir) => round.provisional = Some(heir),
+                None => {
+                    let round = self.state.rounds.remove(index);
+                    if let Some(word) = round.held {
+                        self.tell_only(round, word, step);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Rounds of a provisional sweep count from now on, with the word that they may have already.
+    fn release(&mut self, which: impl Fn(&Round) -> bool, step: &mut Step<'_>) {
+        while let Some(index) =
+            self.state.rounds.iter().position(|round| round.provisional.is_some() && which(round))
+        {
+            let Some(round) = self.state.rounds.get_mut(index) else { return };
+            round.provisional = None;
+            if let Some(word) = round.held.take() {
+                self.conclude(index, word, step);
             }
         }
     }
@@ -94,22 +160,26 @@ impl Machine {
         }
     }
 
-    /// Asks for the second rounds that are due: at the same instant in every region whose newest round failed.
+    /// Asks for the second rounds that are due: at the same instant in every region whose newest round failed. Where
+    /// nobody is there to ask (after a restart, for one), it is tried again for as long as an answer would be waited for.
     pub(super) fn ask_second_rounds(&mut self, step: &mut Step<'_>) {
-        let due: Vec<Region> =
-            self.second_rounds().filter(|(_, at)| step.now >= *at).map(|(region, _)| region).collect();
-        for region in due {
-            if let Some(suspicion) = &mut self.state.suspicion {
+        let due: Vec<(Region, Timestamp)> = self.second_rounds().filter(|(_, at)| step.now >= *at).collect();
+        for (region, _) in due {
+            let first = self.state.lanes.get(region.index()).and_then(|lane| lane.first_failed);
+            let began = self.state.suspicion.as_ref().map_or(step.now, |suspicion| suspicion.began);
+            let asked = self.is_looking(region) || self.ask_round(region, Reason::Second, step);
+            let wanted_until = (began + self.second_after()).max(self.born) + PATIENCE;
+            let Some(suspicion) = &mut self.state.suspicion else { return };
+            self.changed = true;
+            if asked || step.now >= wanted_until {
                 suspicion.second_due.remove(region);
+            } else {
+                suspicion.second_not_before = Some(step.now + RETRY_EVERY);
             }
-            let waited = self
-                .state
-                .lanes
-                .get(region.index())
-                .and_then(|lane| lane.first_failed)
-                .is_some_and(|first| first.waited);
-            let asked = !self.is_looking(region) && self.ask_round(region, Reason::Second, step);
-            if asked && waited {
+            let is_second = self.state.rounds.last().is_some_and(|round| {
+                round.reason == Reason::Second && self.lane_region(round.region) == region
+            });
+            if asked && is_second && first.is_some_and(|first| first.waited) {
                 self.confirm_early(region, step);
             }
         }
@@ -138,11 +208,9 @@ impl Machine {
         let due: Vec<Region> =
             self.follow_ups().filter(|(_, at)| step.now >= *at).map(|(region, _)| region).collect();
         for region in due {
-            if !self.ask_round(region, Reason::FollowUp, step)
-                && let Some(lane) = self.state.lanes.get_mut(region.index())
-            {
-                // Nobody is there to look: the next try is a whole wait away.
-                lane.newest = Some(step.now);
+            if !self.ask_round(region, Reason::FollowUp, step) {
+                self.state.follow_not_before = Some(step.now + MINUTE);
+                self.changed = true;
             }
         }
     }
@@ -159,7 +227,10 @@ impl Machine {
 
     fn second_rounds(&self) -> impl Iterator<Item = (Region, Timestamp)> {
         let suspicion = self.state.suspicion.as_ref();
-        let together = suspicion.map(|suspicion| suspicion.began + self.second_after());
+        let together = suspicion.map(|suspicion| {
+            let at = suspicion.began + self.second_after();
+            suspicion.second_not_before.map_or(at, |not_before| at.max(not_before))
+        });
         suspicion.into_iter().flat_map(|suspicion| suspicion.second_due.iter()).filter_map(move |region| {
             let first = self.state.lanes.get(region.index())?.first_failed?;
             // A region whose first round began later still keeps the distance that makes two rounds two.
@@ -185,7 +256,9 @@ impl Machine {
                 (Standing::Unknown | Standing::Up, Some(_)) => wrong,
                 (Standing::Unknown | Standing::Up, None) => return None,
             };
-            (!self.is_looking(region)).then_some((region, lane.newest? + wait))
+            let at = lane.newest? + wait;
+            let at = self.state.follow_not_before.map_or(at, |not_before| at.max(not_before));
+            (!self.is_looking(region)).then_some((region, at))
         })
     }
 

@@ -1,5 +1,7 @@
 //! Bounds of text: one below each edge, the edge, one above.
 
+use proptest::prelude::*;
+
 use super::*;
 
 #[test]
@@ -145,4 +147,22 @@ fn headers_have_plain_names_and_bounded_size() {
     assert!(headers(&[pair("X-A"), pair("x-a")]).is_err());
     let many = |count: usize| (0..count).map(|n| pair(&format!("X-{n}"))).collect::<Vec<_>>();
     assert!(headers(&many(64)).is_ok() && headers(&many(65)).is_err());
+}
+
+proptest! {
+    #[test]
+    fn a_host_that_was_read_reads_as_itself(text in ".{0,40}|[a-z0-9.:-]{0,40}") {
+        if let Ok(read) = host(&text) {
+            prop_assert_eq!(host(&read), Ok(read));
+        }
+    }
+
+    #[test]
+    fn a_url_that_was_read_reads_as_itself(text in ".{0,60}|[a-z]{0,6}(:|://)?[a-z0-9@:./%-]{0,40}") {
+        if let Ok(read) = web_address(&text) {
+            let again = web_address(&read.url).unwrap();
+            prop_assert_eq!((&again.url, &again.host), (&read.url, &read.host));
+            prop_assert_eq!(again.user_info, None);
+        }
+    }
 }

@@ -22,6 +22,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
+use std::time::Duration;
 
 use sled::Db;
 
@@ -124,7 +125,7 @@ fn open_here(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn 
         .segment_size(2 << 20)
         .cache_capacity(options.cache)
         .flush_every_ms(Some(500));
-    let db = config.open().map_err(failed)?;
+    let db = open_engine(&config)?;
     let shared = Arc::new(Shared { db, gate: RwLock::new(()), folder: folder.to_owned(), _lock: lock });
     if shared.blobs()? > 0 {
         return Err(StoreError::Damaged("the engine keeps pages in files that are not durable".to_owned()));
@@ -140,14 +141,35 @@ fn open_here(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn 
     let mut writer = Writer::new(Arc::clone(&shared), file, watermark, space, meta.unwrap_or_else(Meta::new));
     if meta.is_none() {
         writer.found()?;
-        files::sync_folder(&engine)?;
-        files::sync_folder(folder)?;
-        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            files::sync_folder(parent)?;
-        }
+    }
+    // The first open may have been cut off just before this.
+    files::sync_folder(&engine)?;
+    files::sync_folder(folder)?;
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        files::sync_folder(parent)?;
     }
     Ok((Arc::new(Reader::new(shared)), Box::new(writer)))
 }
+
+/// Opens sled. Its own lock can outlive a store that this process has just closed by a moment, for as long as a task of
+/// its pool holds the file; our lock is held by now, so nobody else can be the reason and waiting is safe.
+fn open_engine(config: &sled::Config) -> Result<Db> {
+    let mut waits = LOCK_WAITS;
+    loop {
+        match config.open() {
+            Err(sled::Error::Io(error)) if waits > 0 && error.to_string().starts_with(LOCK_WORDS) => {
+                waits -= 1;
+                thread::park_timeout(LOCK_WAIT);
+            }
+            opened => return opened.map_err(failed),
+        }
+    }
+}
+
+/// How sled begins to say that it could not take its lock; it has no kind of error for that.
+const LOCK_WORDS: &str = "could not acquire lock";
+const LOCK_WAIT: Duration = Duration::from_millis(20);
+const LOCK_WAITS: u32 = 250;
 
 fn engine_folder(folder: &Path) -> PathBuf {
     folder.join("sled")

@@ -44,6 +44,11 @@ fn copy(from: &Path, to: &Path) {
     }
 }
 
+/// The engine itself, for what a store would never do.
+fn engine(folder: &Path) -> Db {
+    open_engine(&sled::Config::new().path(engine_folder(folder)).segment_size(2 << 20)).unwrap()
+}
+
 fn is_damaged<T>(result: &Result<T>) -> bool {
     matches!(result, Err(StoreError::Damaged(_)))
 }
@@ -71,7 +76,7 @@ fn a_store_is_open_once() {
 fn a_newer_schema_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), 1);
-    let db = sled::Config::new().path(engine_folder(folder.path())).segment_size(2 << 20).open().unwrap();
+    let db = engine(folder.path());
     db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &9u32).unwrap().head).unwrap();
     drop(db);
     assert_eq!(Bench::open(folder.path()).unwrap_err(), StoreError::Newer { found: 9, known: 1 });
@@ -81,7 +86,7 @@ fn a_newer_schema_is_refused() {
 fn a_full_disk_stops_writes_and_not_reads() {
     let folder = tempfile::tempdir().unwrap();
     let before = filled(folder.path(), 2);
-    let full = Options { refuse_below: u64::MAX, ..small() };
+    let full = Options { refuse_below: u64::MAX, resume_above: u64::MAX, ..small() };
     let (reader, mut writer) = open(folder.path(), full).unwrap();
     assert!(!folder.path().join("BALLAST").exists(), "the ballast is let go");
     assert_eq!(
@@ -139,11 +144,12 @@ fn a_missing_record_is_noticed() {
     ] {
         let folder = tempfile::tempdir().unwrap();
         filled(folder.path(), 9);
-        let db = sled::Config::new().path(engine_folder(folder.path())).segment_size(2 << 20).open().unwrap();
+        let db = engine(folder.path());
         let (found, _) = db.scan_prefix(&key).next().unwrap().unwrap();
         db.remove(&found).unwrap();
         drop(db);
-        assert!(is_damaged(&Bench::open(folder.path())), "{}", key.escape_ascii());
+        let opened = Bench::open(folder.path());
+        assert!(is_damaged(&opened), "{}: {:?}", key.escape_ascii(), opened.err());
     }
 }
 
@@ -247,4 +253,20 @@ fn check_survivors(folder: &Path, acknowledged: u64, round: u32) {
     let accounts = reader.accounts().unwrap();
     assert!(accounts.iter().map(|it| it.value.id).eq((1..=last).map(|n| account_id(u128::from(n)))));
     assert_eq!(reader.cursor("c"), Ok(last));
+}
+
+#[test]
+fn a_store_opens_again_right_after_it_was_closed() {
+    // Several at once: the engine's one pool is then late to let go of a file.
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let folder = tempfile::tempdir().unwrap();
+                for n in 1..=25 {
+                    let mut bench = Bench::on_disk(folder.path());
+                    assert_eq!(bench.commit(&numbered(n)).unwrap().revision, n);
+                }
+            });
+        }
+    });
 }

@@ -1,0 +1,164 @@
+//! The end of a round: its word goes into history, the region's standing, the suspicion and the last check.
+
+use crate::check::CheckKind;
+use crate::event::{Reason, RoundReport, What};
+use crate::observation::{Facts, Failure, Observation, Outcome, OwnFault, Word};
+use crate::slowness::Passed;
+use crate::time::Timestamp;
+use crate::verdict::{RoundFacts, Standing, Turn};
+
+use super::state::Round;
+use super::{Finished, LastCheck, Machine, Output, Step};
+
+/// Rounds kept as an outage's evidence: two of each region.
+const EVIDENCE: usize = 12;
+
+impl Machine {
+    /// The round has its word. That of a provisional round is held until the round that it was asked for has failed.
+    pub(super) fn conclude(&mut self, index: usize, word: Word, step: &mut Step<'_>) {
+        self.changed = true;
+        match self.state.rounds.get_mut(index) {
+            Some(round) if round.provisional.is_some() => round.held = Some(word),
+            Some(_) => {
+                let round = self.state.rounds.remove(index);
+                self.end(round, word, step);
+            }
+            None => {}
+        }
+    }
+
+    /// A late round: history only. A failure of a region that has been down since before it counts as failed, as it
+    /// would have in time; any other can't be confirmed any more.
+    pub(super) fn keep_late(&mut self, observation: &Observation, round: u64, step: &mut Step<'_>) {
+        self.changed = true;
+        let lane = self.state.lanes.get(self.watch.lane(observation.region));
+        let was_down = lane.is_some_and(|lane| {
+            lane.standing == Standing::Down
+                && lane.down_since.is_some_and(|since| observation.started >= since)
+        });
+        let (word, latency_ms) = match &observation.outcome {
+            Outcome::Passed(facts) => (Word::Passed, facts.latency_ms),
+            Outcome::Failed(..) if was_down => (Word::Failed, None),
+            Outcome::Failed(..) => (Word::Unconfirmed, None),
+            Outcome::Inconclusive(_) | Outcome::Pending => (Word::Inconclusive, None),
+        };
+        let latency_ms = latency_ms.filter(|_| self.watch.kind.has_latency());
+        let (region, place) = (observation.region, observation.place);
+        step.out.push(Output::Reading(Finished { region, place, round, word, latency_ms }));
+    }
+
+    /// Tells of a round that counts for nothing.
+    pub(super) fn tell_only(&mut self, mut round: Round, word: Word, step: &mut Step<'_>) {
+        if let Some((_, outcome)) = round.outcome.take() {
+            step.out.push(Output::happened(What::Round(round.report(word, outcome))));
+        }
+    }
+
+    fn end(&mut self, mut round: Round, word: Word, step: &mut Step<'_>) {
+        let waited = round.waited();
+        let Some((ended, outcome)) = round.outcome.take() else { return };
+        let (facts, failure) = match &outcome {
+            Outcome::Passed(facts) => (Some(facts), None),
+            Outcome::Failed(facts, failure) => (Some(facts), Some(failure.clone())),
+            Outcome::Inconclusive(_) | Outcome::Pending => (None, None),
+        };
+        let latency_ms = facts
+            .and_then(|facts| facts.latency_ms)
+            .filter(|_| word == Word::Passed && self.watch.kind.has_latency());
+        let degraded = facts.is_some_and(|facts| facts.degraded);
+        if let Some(expires_at) = facts.and_then(|facts| facts.expires_at) {
+            self.state.expires_at = Some(expires_at);
+        }
+        if let Some(number) = round.number {
+            let (region, place) = (round.region, round.place);
+            step.out.push(Output::Reading(Finished { region, place, round: number, word, latency_ms }));
+        }
+        self.show_last_check(&round, word, ended, &outcome, step);
+        if word != Word::Passed || round.reason != Reason::Scheduled {
+            let report = round.report(word, outcome);
+            if word == Word::Failed {
+                self.keep_evidence(report.clone(), step);
+            }
+            step.out.push(Output::happened(What::Round(report)));
+        }
+        if word != Word::Inconclusive {
+            self.state.untried = false;
+        }
+        let region = self.lane_region(round.region);
+        if !self.watch.regions(step.mesh).contains(region) {
+            return;
+        }
+        let facts = RoundFacts {
+            started: round.started,
+            reason: round.reason,
+            waited,
+            interval: i64::from(self.watch.interval_ms),
+        };
+        let Some(lane) = self.state.lanes.get_mut(region.index()) else { return };
+        if lane.newest.is_some_and(|newest| round.started < newest) {
+            return;
+        }
+        let turn = lane.hear(word, facts, step.now);
+        if word == Word::Failed {
+            lane.failure = failure;
+        }
+        if let Some(latency_ms) = latency_ms {
+            lane.readings.insert(Passed { place: round.place, started: round.started, latency_ms });
+        }
+        if word == Word::Passed {
+            self.state.degraded = degraded.then_some(round.started);
+        }
+        match turn {
+            Turn::Suspects => self.suspect(&round, region, step),
+            Turn::Nothing | Turn::WentDown | Turn::CameBack => self.clear_suspicion(region, word, turn),
+        }
+        if turn == Turn::CameBack {
+            self.sweep_for_recovery(region, step);
+        }
+        self.decide((word == Word::Passed).then_some((region, round.started, latency_ms)), step);
+    }
+
+    /// The newest finished scheduled round of a counted region is what people see. A vendor's page that can't be read
+    /// is shown too: its owner can do something about it.
+    fn show_last_check(
+        &mut self,
+        round: &Round,
+        word: Word,
+        at: Timestamp,
+        outcome: &Outcome,
+        step: &Step<'_>,
+    ) {
+        let shown = matches!(round.reason, Reason::Scheduled | Reason::First);
+        let counted = self.watch.counted(step.mesh).contains(self.lane_region(round.region));
+        if !shown || !counted || self.state.last_check.as_ref().is_some_and(|last| last.at > at) {
+            return;
+        }
+        let last = match (word, outcome) {
+            (Word::Disputed, _) => LastCheck { at, ok: true, facts: Facts::default(), error: None },
+            (_, Outcome::Passed(facts)) => LastCheck::passed(at, facts),
+            (_, Outcome::Failed(facts, failure)) => {
+                LastCheck { at, ok: false, facts: facts.clone(), error: Some(failure.clone()) }
+            }
+            (_, Outcome::Inconclusive(fault @ OwnFault::VendorUnreadable))
+                if self.watch.kind == CheckKind::Component =>
+            {
+                let error = Some(Failure::Other(fault.to_string()));
+                LastCheck { at, ok: false, facts: Facts::default(), error }
+            }
+            (_, Outcome::Inconclusive(_) | Outcome::Pending) => return,
+        };
+        self.state.last_check = Some(last);
+    }
+
+    /// Failed rounds of counted regions explain the outage that may follow; the newest are kept.
+    fn keep_evidence(&mut self, report: RoundReport, step: &Step<'_>) {
+        let counted = self.watch.counted(step.mesh).contains(self.lane_region(report.region));
+        if !counted || self.state.outage.is_some() {
+            return;
+        }
+        if self.state.evidence.len() >= EVIDENCE {
+            self.state.evidence.remove(0);
+        }
+        self.state.evidence.push(report);
+    }
+}

@@ -1,0 +1,76 @@
+//! A restart in the middle of something: what was open is asked again, as soon as somebody is there to ask.
+
+use crate::confirm::{self, Confirmer, PATIENCE};
+use crate::observation::Word;
+use crate::time::SECOND;
+
+use super::state::{Round, Second};
+use super::{Machine, Step};
+
+/// Milliseconds between two tries to ask somebody, while nobody fit is there.
+pub(super) const RETRY_EVERY: i64 = SECOND;
+
+impl Machine {
+    /// Asks again what was open when the coordinator stopped. Agents come back one by one in the seconds after a start,
+    /// so a round waits for somebody to ask: as long as its answer would be of use, or a failure can be confirmed.
+    pub(super) fn resume_rounds(&mut self, step: &mut Step<'_>) {
+        self.changed |= !self.state.rounds.is_empty();
+        for round in self.state.rounds.iter_mut().filter(|round| round.held.is_none()) {
+            if let Some((_, place, _)) = round.second.open.take() {
+                round.second.asked.retain(|asked| *asked != place);
+            }
+            if round.outcome.is_some() {
+                round.parked = Some(step.now);
+                continue;
+            }
+            // A second word goes with the same check at the same time; that time is over.
+            round.second = Second::default();
+            if round.ask.is_some() {
+                round.tried.clear();
+                round.pending = false;
+                round.give_up = step.now + PATIENCE;
+                round.parked = Some(step.now);
+            }
+        }
+        self.retry_parked(step);
+    }
+
+    /// Tries again to find somebody for the rounds that wait for that.
+    pub(super) fn retry_parked(&mut self, step: &mut Step<'_>) {
+        let now = step.now;
+        let due = |round: &Round| round.parked.is_some_and(|at| now >= at);
+        while let Some(index) = self.state.rounds.iter().position(due) {
+            self.changed = true;
+            if let Some(round) = self.state.rounds.get_mut(index) {
+                round.parked = None;
+            }
+            if !self.retry(index, step)
+                && let Some(round) = self.state.rounds.get_mut(index)
+            {
+                round.parked = Some(step.now + RETRY_EVERY);
+            }
+        }
+    }
+
+    /// False where nobody is there yet.
+    fn retry(&mut self, index: usize, step: &mut Step<'_>) -> bool {
+        let Some(round) = self.state.rounds.get(index) else { return true };
+        let Some((ended, _)) = round.outcome else {
+            if step.now >= round.give_up {
+                self.drop_round(index, step);
+                return true;
+            }
+            return self.ask_next(index, step);
+        };
+        if step.now.since(ended) > confirm::TOO_OLD {
+            self.conclude(index, Word::Unconfirmed, step);
+            return true;
+        }
+        let suspect = round.suspect();
+        if confirm::confirmer(&self.watch, step.mesh, suspect) == Confirmer::Nobody {
+            return false;
+        }
+        self.ask_second(index, step);
+        true
+    }
+}

@@ -1,0 +1,82 @@
+//! The fast path: a plain pass in steady state, and the journal's passes noted again after a restart.
+
+use crate::event::Status;
+use crate::observation::{Facts, Observation, Outcome, Reading, Word};
+use crate::slowness::Passed;
+use crate::time::Timestamp;
+use crate::verdict::Standing;
+
+use super::{Finished, LATE, LastCheck, Machine};
+
+impl Machine {
+    /// A plain pass in steady state, which is almost every observation: noted without looking any further. None when
+    /// the observation needs [`Machine::handle_observation`]. The caller has set aside what places in quarantine saw.
+    pub fn note_steady(&mut self, observation: &Observation, now: Timestamp) -> Option<Finished> {
+        let Outcome::Passed(facts) = &observation.outcome else { return None };
+        let round = observation.round?;
+        let watch = &self.watch;
+        let is_own = observation.revision == watch.revision
+            && watch.pinned.is_none_or(|pinned| pinned == observation.region);
+        if !self.is_steady() || !is_own || watch.paused || self.state.status != Status::Up {
+            return None;
+        }
+        let threshold = watch.threshold(observation.region);
+        let is_slow = facts.latency_ms.zip(threshold).is_some_and(|(latency, threshold)| latency > threshold);
+        let tells_more = facts.degraded
+            || facts.expires_at.is_some_and(|expires_at| self.state.expires_at != Some(expires_at));
+        if is_slow || tells_more {
+            return None;
+        }
+        let index = watch.lane(observation.region);
+        let latency_ms = facts.latency_ms.filter(|_| watch.kind.has_latency());
+        let counted = self.counted.contains(self.lane_region(observation.region));
+        let lane = self.state.lanes.get_mut(index)?;
+        let is_news = lane.standing == Standing::Up
+            && lane.first_failed.is_none()
+            && lane.newest.is_none_or(|newest| observation.started > newest)
+            && now.since(observation.started) <= LATE;
+        if !is_news || !lane.note_round(round) {
+            return None;
+        }
+        lane.newest = Some(observation.started);
+        lane.fresh = Some(now);
+        let (region, place, started) = (observation.region, observation.place, observation.started);
+        if let Some(latency_ms) = latency_ms {
+            lane.readings.insert(Passed { place, started, latency_ms });
+        }
+        if counted && self.state.last_check.as_ref().is_none_or(|last| last.at <= observation.ended) {
+            self.state.last_check = Some(LastCheck::passed(observation.ended, facts));
+        }
+        Some(Finished { region, place, round, word: Word::Passed, latency_ms })
+    }
+
+    /// A finished round out of the journal, written after the state was: noted as it was then, without consequence.
+    pub fn replay(&mut self, reading: &Reading) {
+        let counted = self.counted.contains(self.lane_region(reading.region));
+        let Some(lane) = self.state.lanes.get_mut(self.watch.lane(reading.region)) else { return };
+        if !lane.note_round(reading.round) || lane.newest.is_some_and(|newest| newest >= reading.due) {
+            return;
+        }
+        lane.newest = Some(reading.due);
+        if reading.word != Word::Inconclusive {
+            lane.fresh = lane.fresh.max(Some(reading.due));
+        }
+        if let Some(latency_ms) = reading.latency_ms {
+            lane.readings.insert(Passed { place: reading.place, started: reading.due, latency_ms });
+        }
+        let ended = reading.due + i64::from(reading.latency_ms.unwrap_or(0));
+        let is_newest = self.state.last_check.as_ref().is_none_or(|last| last.at < ended);
+        if counted && is_newest && reading.word == Word::Passed {
+            let facts = Facts { latency_ms: reading.latency_ms, ..Facts::default() };
+            self.state.last_check = Some(LastCheck::passed(ended, &facts));
+        }
+    }
+
+    /// Whether nothing is under way: no round, no suspicion, no waiting.
+    fn is_steady(&self) -> bool {
+        self.state.rounds.is_empty()
+            && self.state.suspicion.is_none()
+            && self.state.settle_by.is_none()
+            && !self.state.untried
+    }
+}

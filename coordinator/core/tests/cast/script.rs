@@ -1,0 +1,352 @@
+//! Stories told line by line: at a time somebody sees something, and what must come of it stands below.
+
+use std::collections::BTreeMap;
+
+use parallax_core::event::Answer;
+use parallax_core::heartbeat::Beat;
+use parallax_core::machine::{Machine, Output};
+use parallax_core::observation::{Observation, Outcome};
+use parallax_core::place::{Place, PlaceNo};
+use parallax_core::time::{SECOND, Timestamp};
+
+use super::stage::Stage;
+use super::text::{self, Cast, Said, SaidKind, Told};
+
+/// A line of a story with what is expected of it.
+pub(crate) struct Line<'a> {
+    pub(crate) number: usize,
+    pub(crate) words: Vec<&'a str>,
+    pub(crate) expected: Vec<&'a str>,
+}
+
+/// A check that a place has begun and not finished: a question, or a scheduled round that waits.
+#[derive(Clone, Copy)]
+enum Open {
+    Ask(u32, Timestamp),
+    Round(u64, Timestamp),
+}
+
+struct Script {
+    stage: Stage,
+    cast: Cast,
+    open: BTreeMap<PlaceNo, Vec<Open>>,
+    last: BTreeMap<PlaceNo, Observation>,
+    rounds: u64,
+    now: Timestamp,
+}
+
+/// Plays a story of which settings and places are read already.
+pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: Cast, lines: &[Line<'_>]) -> Told<()> {
+    let now = text::time("00:00")?;
+    let mut script = Script { stage, cast, open: BTreeMap::new(), last: BTreeMap::new(), rounds: 1000, now };
+    let mut first = Some(first);
+    for line in lines {
+        let at = |error: String| format!("line {}: {error}", line.number);
+        let out = script.line(&line.words, &mut first).map_err(at)?;
+        script.compare(&out, &line.expected).map_err(at)?;
+    }
+    Ok(())
+}
+
+impl Script {
+    fn line(&mut self, words: &[&str], first: &mut Option<Vec<Output>>) -> Told<Vec<Output>> {
+        let [when, words @ ..] = words else { return Err("a line begins with a time".to_owned()) };
+        let now = text::time(when)?;
+        if now < self.now {
+            return Err("time runs backwards".to_owned());
+        }
+        if words == ["the", "monitor", "is", "made"] {
+            return Ok(self.note_asks(first.take().unwrap_or_default()));
+        }
+        if words == ["everybody", "is", "up"] {
+            return self.bring_up(first.take().unwrap_or_default());
+        }
+        if first.take().is_some_and(|out| out.iter().any(|output| !matches!(output, Output::Ask(_)))) {
+            return Err("the first line is 'the monitor is made'".to_owned());
+        }
+        let expects_time = words == ["time", "passes"];
+        let timely = self.pass_time(now, expects_time)?;
+        self.now = now;
+        let out = if expects_time { timely } else { self.act(words)? };
+        Ok(self.note_asks(out))
+    }
+
+    /// The usual beginning: every region's first round passes.
+    fn bring_up(&mut self, first: Vec<Output>) -> Told<Vec<Output>> {
+        self.note_asks(first);
+        self.act(&["the", "asked", "pass"])?;
+        self.assert_view(&["up"]).map(|()| Vec::new())
+    }
+
+    /// Fires every timeout up to `now`. One that brings something forth must be expected, at its time.
+    fn pass_time(&mut self, now: Timestamp, expects_time: bool) -> Told<Vec<Output>> {
+        let mut idle = 0;
+        while let Some(at) = self.stage.next_timeout().filter(|at| *at <= now) {
+            let at = at.max(self.now);
+            let out = self.stage.step(at, Machine::handle_timeout);
+            self.now = at;
+            if !out.is_empty() {
+                if expects_time && at == now {
+                    return Ok(out);
+                }
+                let said: Vec<String> =
+                    out.iter().filter_map(|output| Some(text::say(output, &self.cast)?.must)).collect();
+                return Err(format!("unexpected at {}: {}", text::clock(at), said.join("; ")));
+            }
+            idle += 1;
+            if idle > 1000 {
+                return Err(format!("the timeout at {} makes no progress", text::clock(at)));
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    fn act(&mut self, words: &[&str]) -> Told<Vec<Output>> {
+        let now = self.now;
+        match words {
+            ["the", "coordinator", "stops"] => {
+                self.stage.stop(now);
+                Ok(Vec::new())
+            }
+            ["the", "coordinator", "starts"] => {
+                self.open.values_mut().for_each(|open| open.retain(|open| matches!(open, Open::Round(..))));
+                self.stage.places.iter_mut().for_each(|place| place.connected = false);
+                Ok(self.stage.start(now))
+            }
+            ["everybody", "connects"] => {
+                self.stage.places.iter_mut().for_each(|place| place.connected = true);
+                Ok(self.stage.mesh_changed(now))
+            }
+            ["the", "monitor", "is", "paused"] => Ok(self.stage.edit(now, |watch| watch.paused = true)),
+            ["the", "monitor", "is", "resumed"] => Ok(self.stage.edit(now, |watch| watch.paused = false)),
+            ["the", "target", "is", "changed"] => Ok(self.stage.edit(now, |watch| watch.revision += 1)),
+            ["set", setting, value] => {
+                let mut told = Ok(());
+                let out = self.stage.edit(now, |watch| told = text::set(watch, setting, value));
+                told.map(|()| out)
+            }
+            ["the", "asked", doing @ ..] => {
+                let verb = doing.first().copied().unwrap_or_default();
+                let verb = if verb == "pass" { "passes".to_owned() } else { format!("{verb}s") };
+                let mut words = vec![verb.as_str()];
+                words.extend(doing.iter().skip(1));
+                let asked = |open: &Vec<Open>| matches!(open.first(), Some(Open::Ask(..)));
+                let places: Vec<PlaceNo> =
+                    self.open.iter().filter(|(_, open)| asked(open)).map(|(place, _)| *place).collect();
+                let mut out = Vec::new();
+                for place in places {
+                    out.extend(self.see(place, &words)?);
+                }
+                Ok(out)
+            }
+            ["ping"] => Ok(self.stage.beat(Beat::Ran, now)),
+            ["ping", "start"] => Ok(self.stage.beat(Beat::Started, now)),
+            ["ping", "log"] => Ok(self.stage.beat(Beat::Noted, now)),
+            ["ping", "fail"] => Ok(self.stage.beat(Beat::Failed(None), now)),
+            ["ping", "exit", code] => {
+                let code: u8 = code.parse().map_err(|_| format!("'{code}' is no exit code"))?;
+                Ok(self.stage.beat(if code == 0 { Beat::Ran } else { Beat::Failed(Some(code)) }, now))
+            }
+            ["it", "is", is @ ..] => self.assert_view(is).map(|()| Vec::new()),
+            [name, "joins", region, network] => {
+                let place = self.cast.place(&[*name, *region, *network])?;
+                self.stage.places.push(place);
+                Ok(self.stage.mesh_changed(now))
+            }
+            [name, doing @ ..] => {
+                let place = self.cast.find(name).ok_or_else(|| format!("'{name}' is nobody here"))?;
+                match self.move_place(place, doing) {
+                    Some(()) => Ok(self.stage.mesh_changed(now)),
+                    None => self.see(place, doing),
+                }
+            }
+            [] => Err("nobody does anything".to_owned()),
+        }
+    }
+
+    fn move_place(&mut self, no: PlaceNo, doing: &[&str]) -> Option<()> {
+        if doing == ["is", "revoked"] {
+            self.stage.places.retain(|place| place.no != no);
+            return Some(());
+        }
+        let place = self.stage.places.iter_mut().find(|place| place.no == no)?;
+        match doing {
+            ["disconnects"] => place.connected = false,
+            ["connects"] => place.connected = true,
+            ["is", "quarantined"] => place.quarantined = true,
+            ["is", "released"] => place.quarantined = false,
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// A place sees something: the answer to the oldest thing it has begun, or a scheduled round of its own.
+    fn see(&mut self, no: PlaceNo, doing: &[&str]) -> Told<Vec<Output>> {
+        let now = self.now;
+        let place = *self.stage.places.iter().find(|place| place.no == no).ok_or("it is not enrolled")?;
+        if doing == ["again"] {
+            let last = self.last.get(&no).cloned().ok_or("it has seen nothing before")?;
+            return Ok(self.stage.observe(last, now));
+        }
+        let mut doing = doing.to_vec();
+        let mut began = now;
+        let mut fresh = false;
+        let mut ended = now;
+        let mut revision = self.stage.machine.watch().revision;
+        let mut number = None;
+        while let Some(at) =
+            doing.iter().position(|word| ["began", "ended", "round", "scheduled", "outdated"].contains(word))
+        {
+            let flag = doing.remove(at);
+            fresh |= flag != "ended";
+            let mut value = || if at < doing.len() { doing.remove(at) } else { "" };
+            match flag {
+                "began" => began = text::time(value())?,
+                "ended" => ended = text::time(value())?,
+                "round" => number = Some(value().parse::<u64>().map_err(|_| "no round number".to_owned())?),
+                "outdated" => revision -= 1,
+                _ => {}
+            }
+        }
+        // A late round ended when it began, unless it is told otherwise.
+        ended = if began < now && ended == now { began } else { ended };
+        if doing == ["is", "silent"] {
+            let Some(Open::Ask(ask, _)) = self.take_open(no, false) else {
+                return Err("it was not asked".to_owned());
+            };
+            return Ok(self.stage.answer(ask, Answer::Nothing, now));
+        }
+        let waits = doing == ["waits"];
+        let outcome = if waits { Outcome::Pending } else { text::outcome(&doing)? };
+        let open = if fresh { None } else { self.take_open(no, waits) };
+        let (round, started, ask) = match open {
+            Some(Open::Ask(ask, since)) => (None, since, Some(ask)),
+            Some(Open::Round(round, since)) => (Some(round), since, None),
+            None => {
+                self.rounds += 1;
+                let round = number.unwrap_or(self.rounds);
+                let started = if waits { now - 3 * SECOND } else { began };
+                if waits {
+                    self.open.entry(no).or_default().push(Open::Round(round, started));
+                }
+                (Some(round), started, None)
+            }
+        };
+        let Place { region, network, .. } = place;
+        let seen = Observation { revision, region, place: no, network, round, started, ended, outcome };
+        Ok(match ask {
+            Some(ask) => self.stage.answer(ask, Answer::Seen(seen), now),
+            None => {
+                self.last.insert(no, seen.clone());
+                self.stage.observe(seen, now)
+            }
+        })
+    }
+
+    fn take_open(&mut self, place: PlaceNo, keep: bool) -> Option<Open> {
+        let open = self.open.entry(place).or_default();
+        let first = *open.first()?;
+        if !keep {
+            open.remove(0);
+        }
+        Some(first)
+    }
+
+    fn note_asks(&mut self, out: Vec<Output>) -> Vec<Output> {
+        for output in &out {
+            if let Output::Ask(ask) = output {
+                self.open.entry(ask.place).or_default().push(Open::Ask(ask.number, self.now));
+            }
+        }
+        out
+    }
+
+    fn assert_view(&self, is: &[&str]) -> Told<()> {
+        let view = self.stage.machine.view(&self.stage.mesh());
+        let mut shown = view.status.name().to_owned();
+        if let Some(since) = view.since {
+            shown.push_str(&format!(" since {}", text::clock(since)));
+        }
+        if let Some(from) = view.down_from {
+            shown.push_str(&format!(
+                " from {}",
+                from.iter().map(|region| region.name()).collect::<Vec<_>>().join("+")
+            ));
+        }
+        if view.unconfirmable {
+            shown.push_str(" unconfirmable");
+        }
+        match &view.last_check {
+            None => shown.push_str(" never checked"),
+            Some(last) => {
+                let ok = if last.ok { "ok" } else { "failed" };
+                shown.push_str(&format!(" last {ok} at {}", text::clock(last.at)));
+                if let Some(latency) = last.facts.latency_ms {
+                    shown.push_str(&format!(" in {latency}ms"));
+                }
+                if let Some(error) = &last.error {
+                    shown.push_str(&format!(" with {error}"));
+                }
+            }
+        }
+        if let Some(expires) = view.expires_at {
+            shown.push_str(&format!(" expiring {}", text::clock(expires)));
+        }
+        let wanted = normal(&is.join(" "));
+        if shown == wanted
+            || shown.starts_with(&format!("{wanted} "))
+            || shown.ends_with(&format!(" {wanted}"))
+        {
+            return Ok(());
+        }
+        Err(format!("it is '{shown}'"))
+    }
+
+    fn compare(&self, out: &[Output], expected: &[&str]) -> Told<()> {
+        let said: Vec<Said> = out.iter().filter_map(|output| text::say(output, &self.cast)).collect();
+        let mut open: Vec<&Said> = said.iter().collect();
+        let mut listed = vec![SaidKind::Change];
+        for wanted in expected {
+            if *wanted == "nothing" {
+                listed.extend([SaidKind::Ask, SaidKind::Round]);
+                continue;
+            }
+            if *wanted == "asks nobody" {
+                listed.push(SaidKind::Ask);
+                continue;
+            }
+            let mut parts = wanted.split(',').map(str::trim);
+            let must = normal(parts.next().unwrap_or_default());
+            let may: Vec<String> = parts.map(normal).collect();
+            let found = open
+                .iter()
+                .position(|said| said.must == must && may.iter().all(|part| said.may.contains(part)));
+            let Some(found) = found else {
+                return Err(format!("'{wanted}' did not come out, but: {}", all(&said)));
+            };
+            listed.push(open.remove(found).kind);
+        }
+        match open.iter().find(|said| listed.contains(&said.kind)) {
+            Some(more) => Err(format!("also came out: '{}'; all: {}", more.must, all(&said))),
+            None => Ok(()),
+        }
+    }
+}
+
+fn all(said: &[Said]) -> String {
+    if said.is_empty() {
+        return "nothing".to_owned();
+    }
+    let each = |said: &Said| {
+        let may =
+            if said.kind == SaidKind::Change { format!(" ({})", said.may.join(", ")) } else { String::new() };
+        format!("\n    -> {}{may}", said.must)
+    };
+    said.iter().map(each).collect()
+}
+
+/// Times are written in more than one way; this is one.
+fn normal(text: &str) -> String {
+    let word = |word: &str| text::time(word).map_or_else(|_| word.to_owned(), text::clock);
+    text.split_whitespace().map(word).collect::<Vec<_>>().join(" ")
+}

@@ -1,0 +1,257 @@
+//! The words of stories: times, regions, settings and outcomes read, outputs said.
+
+use std::collections::BTreeMap;
+
+use parallax_core::check::CheckKind;
+use parallax_core::event::{Change, Reason, What};
+use parallax_core::machine::Output;
+use parallax_core::observation::{Facts, Failure, Outcome, OwnFault, Phase, Word};
+use parallax_core::place::{NetworkNo, Place, PlaceNo, Region, RegionSet};
+use parallax_core::time::{DAY, MINUTE, SECOND, Timestamp};
+use parallax_core::watch::{Confirmation, Watch};
+
+use super::stage;
+
+/// When every story begins: 00:00.
+const BEGIN: i64 = 20_000 * DAY;
+
+/// A line that a story can't be read by.
+pub(crate) type Told<T> = Result<T, String>;
+
+/// Reads `MM:SS` or `MM:SS.mmm`.
+pub(crate) fn time(word: &str) -> Told<Timestamp> {
+    let bad = || format!("'{word}' is no time");
+    let (minutes, seconds) = word.split_once(':').ok_or_else(bad)?;
+    let minutes: i64 = minutes.parse().map_err(|_| bad())?;
+    let seconds: f64 = seconds.parse().map_err(|_| bad())?;
+    Ok(Timestamp::from_millis(BEGIN + minutes * MINUTE + (seconds * 1000.0).round() as i64))
+}
+
+/// Says a time as stories write it.
+pub(crate) fn clock(at: Timestamp) -> String {
+    let millis = at.as_millis() - BEGIN;
+    let text = format!("{:02}:{:02}.{:03}", millis / MINUTE, millis % MINUTE / SECOND, millis % SECOND);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// Reads `60s`, `5m`, `200ms`, `1h` as milliseconds.
+pub(crate) fn span(word: &str) -> Told<i64> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let count: i64 = digits.parse().map_err(|_| format!("'{word}' is no length of time"))?;
+    match &word[digits.len()..] {
+        "ms" => Ok(count),
+        "s" => Ok(count * SECOND),
+        "m" => Ok(count * MINUTE),
+        "h" => Ok(count * 60 * MINUTE),
+        _ => Err(format!("'{word}' is no length of time")),
+    }
+}
+
+/// Reads a region.
+pub(crate) fn region(word: &str) -> Told<Region> {
+    word.parse().map_err(|_| format!("'{word}' is no region"))
+}
+
+/// Reads `asia+europe`.
+pub(crate) fn regions(word: &str) -> Told<RegionSet> {
+    word.split('+').map(region).collect()
+}
+
+fn say_regions(set: RegionSet) -> String {
+    set.iter().map(Region::name).collect::<Vec<_>>().join("+")
+}
+
+/// Reads what a monitor line says after `monitor`.
+pub(crate) fn monitor(words: &[&str]) -> Told<Watch> {
+    let kind = words.first().copied().unwrap_or_default();
+    let kind = CheckKind::ALL
+        .into_iter()
+        .find(|known| known.name() == kind)
+        .ok_or_else(|| format!("'{kind}' is no type"))?;
+    let mut watch = stage::watch(kind, 60_000);
+    let mut rest = words.get(1..).unwrap_or_default();
+    while let [setting, value, after @ ..] = rest {
+        set(&mut watch, setting, value)?;
+        rest = after;
+    }
+    if rest.is_empty() { Ok(watch) } else { Err(format!("'{}' has no value", rest.join(" "))) }
+}
+
+/// Sets one setting of a monitor.
+pub(crate) fn set(watch: &mut Watch, setting: &str, value: &str) -> Told<()> {
+    let number = |value: &str| value.parse::<u32>().map_err(|_| format!("'{value}' is no number"));
+    match setting {
+        "every" if watch.kind == CheckKind::Heartbeat => {
+            watch.interval_ms = 0;
+            watch.beat = Some((span(value)?, watch.beat.map_or(0, |(_, grace)| grace)));
+        }
+        "grace" => {
+            watch.beat =
+                watch.beat.map(|(period, _)| (period, 0)).zip(Some(span(value)?)).map(|((p, _), g)| (p, g))
+        }
+        "every" => watch.interval_ms = u32::try_from(span(value)?).unwrap_or(0),
+        "threshold" if value == "none" => watch.slow_threshold_ms = None,
+        "threshold" => match value.split_once('=') {
+            Some((name, value)) => {
+                watch.slow_thresholds.insert(region(name)?, number(value)?);
+            }
+            None => watch.slow_threshold_ms = Some(number(value)?),
+        },
+        "uptime" => watch.uptime_regions = if value == "all" { None } else { Some(regions(value)?) },
+        "latency" => watch.latency_regions = regions(value)?,
+        "pinned" => watch.pinned = if value == "nowhere" { None } else { Some(region(value)?) },
+        "confirmation" if value == "repeat" => watch.confirmation = Confirmation::Repeat,
+        _ => return Err(format!("'{setting} {value}' is no setting")),
+    }
+    Ok(())
+}
+
+/// Names of places, and the places.
+#[derive(Default)]
+pub(crate) struct Cast {
+    pub(crate) names: Vec<String>,
+    networks: BTreeMap<String, NetworkNo>,
+}
+
+impl Cast {
+    /// Reads `fra1 europe A`.
+    pub(crate) fn place(&mut self, words: &[&str]) -> Told<Place> {
+        let [name, of, network] = words else { return Err("a place is: name region network".to_owned()) };
+        self.names.push((*name).to_owned());
+        let next = NetworkNo(self.networks.len() as u16 + 1);
+        Ok(Place {
+            no: PlaceNo(self.names.len() as u16),
+            region: region(of)?,
+            network: *self.networks.entry((*network).to_owned()).or_insert(next),
+            connected: true,
+            quarantined: false,
+        })
+    }
+
+    pub(crate) fn find(&self, name: &str) -> Option<PlaceNo> {
+        let index = self.names.iter().position(|known| known == name)?;
+        Some(PlaceNo(index as u16 + 1))
+    }
+
+    pub(crate) fn network(&self, label: &str) -> Option<NetworkNo> {
+        self.networks.get(label).copied()
+    }
+
+    pub(crate) fn name(&self, place: PlaceNo) -> &str {
+        self.names.get(usize::from(place.0) - 1).map_or("nobody", String::as_str)
+    }
+}
+
+/// Reads what a check saw: `passes 80ms`, `passes degraded`, `passes expiring`, `fails refused`, `cannot look`.
+pub(crate) fn outcome(words: &[&str]) -> Told<Outcome> {
+    match words {
+        ["passes"] => Ok(Outcome::Passed(Facts::default())),
+        ["passes", "degraded"] => Ok(Outcome::Passed(Facts { degraded: true, ..Facts::default() })),
+        ["passes", "expiring", at] => {
+            Ok(Outcome::Passed(Facts { expires_at: Some(time(at)?), ..Facts::default() }))
+        }
+        ["passes", latency] => {
+            let latency_ms = u32::try_from(span(latency)?).ok();
+            Ok(Outcome::Passed(Facts { latency_ms, ..Facts::default() }))
+        }
+        ["fails", reason @ ..] => Ok(Outcome::Failed(Facts::default(), failure(reason)?)),
+        ["cannot", "look"] => Ok(Outcome::Inconclusive(OwnFault::NoRoute)),
+        ["cannot", "read", "the", "page"] => Ok(Outcome::Inconclusive(OwnFault::VendorUnreadable)),
+        ["cannot", "read", "the", "registry"] => Ok(Outcome::Inconclusive(OwnFault::RegistryUnreadable)),
+        _ => Err(format!("'{}' is nothing that can be seen", words.join(" "))),
+    }
+}
+
+fn failure(words: &[&str]) -> Told<Failure> {
+    match words {
+        ["refused"] => Ok(Failure::Refused),
+        ["timeout"] => Ok(Failure::Timeout(Phase::Connect)),
+        ["reset"] => Ok(Failure::Reset),
+        ["status", code] => Ok(Failure::UnexpectedStatus(code.parse().map_err(|_| "no status".to_owned())?)),
+        ["expired"] => Ok(Failure::TlsExpired),
+        ["expiring", days] => Ok(Failure::DomainExpiring(days.parse().map_err(|_| "no days".to_owned())?)),
+        ["vendor", rest @ ..] => Ok(Failure::VendorOutage(rest.join(" "))),
+        _ => Err(format!("'{}' is no failure", words.join(" "))),
+    }
+}
+
+/// What an output is said as: the part that an expectation must give, and more that it may.
+pub(crate) struct Said {
+    pub(crate) kind: SaidKind,
+    pub(crate) must: String,
+    pub(crate) may: Vec<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SaidKind {
+    Ask,
+    Round,
+    Change,
+}
+
+/// Says an output. Scheduled rounds that were also told of as an event are said once.
+pub(crate) fn say(output: &Output, cast: &Cast) -> Option<Said> {
+    let said = |kind, must: String| Some(Said { kind, must, may: Vec::new() });
+    match output {
+        Output::Ask(ask) => {
+            let what = match ask.reason {
+                Reason::Confirm => "to confirm",
+                Reason::Second => "for a second round",
+                Reason::Sweep => "to sweep",
+                Reason::First => "for a first round",
+                Reason::FollowUp => "to follow up",
+                Reason::Scheduled | Reason::Manual => "out of turn",
+            };
+            said(SaidKind::Ask, format!("asks {} {what}", cast.name(ask.place)))
+        }
+        Output::Reading(finished) => {
+            said(SaidKind::Round, format!("round {} {}", finished.region.name(), word(finished.word)))
+        }
+        Output::Happened(what) => match what.as_ref() {
+            What::Changed(change) => Some(say_change(change)),
+            What::ScopeChanged(None) => said(SaidKind::Change, "scope everywhere".to_owned()),
+            What::ScopeChanged(Some(from)) => said(SaidKind::Change, format!("scope {}", say_regions(*from))),
+            What::Round(report) => {
+                let kind = match report.reason {
+                    Reason::Second => "second",
+                    Reason::Sweep => "sweep",
+                    Reason::First => "first",
+                    Reason::FollowUp => "follow-up",
+                    Reason::Scheduled | Reason::Confirm | Reason::Manual => return None,
+                };
+                let (region, word) = (report.region.name(), word(report.word));
+                said(SaidKind::Round, format!("{kind} round {region} {word}"))
+            }
+            other => said(SaidKind::Change, format!("{other:?}")),
+        },
+    }
+}
+
+fn say_change(change: &Change) -> Said {
+    let mut must = change.to.name().to_uppercase();
+    if let Some(alert) = change.alert {
+        must.push_str(&format!(" {}", alert.name()));
+    }
+    must.push_str(&format!(" since {}", clock(change.since)));
+    if let Some(from) = change.down_from {
+        must.push_str(&format!(" from {}", say_regions(from)));
+    }
+    let mut may = vec![format!("was {}", change.from.name())];
+    may.extend(change.reason.as_ref().map(|reason| format!("because {reason}")));
+    may.extend(change.latency_ms.map(|latency| format!("latency {latency}ms")));
+    may.extend(change.threshold_ms.map(|threshold| format!("threshold {threshold}ms")));
+    may.extend(change.duration_ms.map(|ms| format!("after {}.{:03}s", ms / 1000, ms % 1000)));
+    may.extend(change.down_since.map(|since| format!("down since {}", clock(since))));
+    may.push(format!("{} rounds as evidence", change.evidence.len()));
+    Said { kind: SaidKind::Change, must, may }
+}
+
+const fn word(word: Word) -> &'static str {
+    match word {
+        Word::Passed => "passed",
+        Word::Failed => "failed",
+        Word::Disputed => "disputed",
+        Word::Unconfirmed => "unconfirmed",
+        Word::Inconclusive => "inconclusive",
+    }
+}

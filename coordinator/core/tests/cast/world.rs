@@ -1,0 +1,299 @@
+//! Stories of a whole mesh: places run their rounds and answer questions themselves, a target is well or is not, and
+//! what is told of it must come in time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parallax_core::assign::{self, Scheduled, Share};
+use parallax_core::check::{Check, TcpCheck};
+use parallax_core::event::Answer;
+use parallax_core::machine::{Machine, Output};
+use parallax_core::observation::{Facts, Failure, Observation, Outcome, Phase};
+use parallax_core::place::{NetworkNo, Place, PlaceNo, Region};
+use parallax_core::time::{SECOND, Timestamp};
+
+use super::script::Line;
+use super::stage::Stage;
+use super::text::{self, Cast, SaidKind, Told};
+
+/// Milliseconds that a message takes over the mesh.
+const HOP: i64 = 60;
+/// Milliseconds of one turn of the world.
+const TICK: i64 = 50;
+
+#[derive(Clone, Copy)]
+enum Mood {
+    Well(u32),
+    Refuses,
+    Hangs,
+}
+
+#[derive(Clone, Copy)]
+enum Seen {
+    Everywhere,
+    Region(Region),
+    Network(NetworkNo),
+    Place(PlaceNo),
+}
+
+enum News {
+    Round(Observation),
+    Answer(u32, Answer),
+}
+
+struct World {
+    stage: Stage,
+    now: Timestamp,
+    moods: Vec<(Seen, Mood)>,
+    /// What is on its way to the coordinator, by when it arrives.
+    under_way: BTreeMap<(Timestamp, u64), News>,
+    sent: u64,
+    /// What each place runs, as of the last change of the mesh.
+    shares: Vec<(Place, Share)>,
+    begun: BTreeSet<(PlaceNo, u64)>,
+    told: Vec<(Timestamp, Timestamp, String)>,
+}
+
+/// Plays a world of which settings and places are read already.
+pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: &Cast, lines: &[Line<'_>]) -> Told<()> {
+    let now = text::time("00:00")?;
+    let mut world = World {
+        stage,
+        now,
+        moods: Vec::new(),
+        under_way: BTreeMap::new(),
+        sent: 0,
+        shares: Vec::new(),
+        begun: BTreeSet::new(),
+        told: Vec::new(),
+    };
+    world.take(first, cast);
+    for (index, line) in lines.iter().enumerate() {
+        let at = |error: String| format!("line {}: {error}", line.number);
+        let [when, words @ ..] = line.words.as_slice() else { return Err(at("no time".to_owned())) };
+        let from = text::time(when).map_err(at)?;
+        world.run_until(from, cast);
+        if !world.told.is_empty() {
+            return Err(at(format!("before it came {:?}", world.said())));
+        }
+        world.turn(words, cast).map_err(at)?;
+        let next = lines.get(index + 1).and_then(|line| line.words.first());
+        let until = next.map_or(Ok(from), |word| text::time(word)).map_err(at)?;
+        world.run_until(until - TICK, cast);
+        world.compare(from, &line.expected).map_err(at)?;
+    }
+    Ok(())
+}
+
+impl World {
+    fn turn(&mut self, words: &[&str], cast: &Cast) -> Told<()> {
+        let now = self.now;
+        let out = match words {
+            ["the", "world", "begins" | "ends"] => Vec::new(),
+            ["the", "coordinator", "stops"] => {
+                self.stage.stop(now);
+                Vec::new()
+            }
+            ["the", "coordinator", "starts"] => {
+                let was: Vec<bool> = self.stage.places.iter().map(|place| place.connected).collect();
+                self.stage.places.iter_mut().for_each(|place| place.connected = false);
+                let mut out = self.stage.start(now);
+                for (place, connected) in self.stage.places.iter_mut().zip(was) {
+                    place.connected = connected;
+                }
+                out.extend(self.stage.mesh_changed(now));
+                out
+            }
+            ["it", mood @ .., seen] => {
+                let mood = match mood {
+                    ["refuses"] => Mood::Refuses,
+                    ["hangs"] => Mood::Hangs,
+                    ["is", "well"] => Mood::Well(80),
+                    ["answers", "in", latency] => {
+                        Mood::Well(u32::try_from(text::span(latency)?).unwrap_or(0))
+                    }
+                    _ => return Err(format!("'{}' is no mood", mood.join(" "))),
+                };
+                let seen = if *seen == "everywhere" {
+                    Seen::Everywhere
+                } else if let Ok(region) = text::region(seen) {
+                    Seen::Region(region)
+                } else if let Some(network) = cast.network(seen) {
+                    Seen::Network(network)
+                } else {
+                    Seen::Place(cast.find(seen).ok_or_else(|| format!("'{seen}' is nowhere"))?)
+                };
+                self.moods.push((seen, mood));
+                Vec::new()
+            }
+            [name, doing @ ("disconnects" | "connects")] => {
+                let no = cast.find(name).ok_or_else(|| format!("'{name}' is nobody here"))?;
+                let connected = *doing == "connects";
+                self.stage
+                    .places
+                    .iter_mut()
+                    .filter(|place| place.no == no)
+                    .for_each(|place| place.connected = connected);
+                self.stage.mesh_changed(now)
+            }
+            _ => return Err(format!("'{}' can't happen", words.join(" "))),
+        };
+        self.take(out, cast);
+        self.assign();
+        Ok(())
+    }
+
+    fn run_until(&mut self, until: Timestamp, cast: &Cast) {
+        while self.now < until {
+            let before = self.now;
+            self.now = self.now + TICK;
+            self.begin_rounds(before);
+            while let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
+                if self.stage.is_stopped() {
+                    break;
+                }
+                let out = match entry.remove() {
+                    News::Round(seen) => self.stage.observe(seen, self.now),
+                    News::Answer(number, answer) => self.stage.answer(number, answer, self.now),
+                };
+                self.take(out, cast);
+            }
+            while self.stage.next_timeout().is_some_and(|at| at <= self.now) {
+                let out = self.stage.step(self.now, Machine::handle_timeout);
+                self.take(out, cast);
+            }
+        }
+    }
+
+    /// Agents are told of their shares.
+    fn assign(&mut self) {
+        let mesh = self.stage.mesh();
+        let watch = self.stage.machine.watch();
+        let scheduled = Scheduled {
+            monitor: watch.monitor,
+            slot: 1,
+            revision: watch.revision,
+            check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+            interval_ms: watch.interval_ms,
+            pinned: watch.pinned,
+        };
+        let shares = self.stage.places.iter();
+        self.shares =
+            shares.filter_map(|place| Some((*place, assign::share(&scheduled, &mesh, place.no)?))).collect();
+    }
+
+    /// Agents run what is due of their shares, whether the coordinator is there or not.
+    fn begin_rounds(&mut self, before: Timestamp) {
+        for (place, share) in self.shares.clone() {
+            let (interval, offset) = (i64::from(share.interval_ms), i64::from(share.offset_ms));
+            let round = (self.now.as_millis() - offset).div_euclid(interval);
+            let due = Timestamp::from_millis(round * interval + offset);
+            let round = round.unsigned_abs();
+            let is_its_own = round % u64::from(share.every) == u64::from(share.from);
+            if due > before && is_its_own && self.begun.insert((place.no, round)) {
+                self.check(&place, Some(round), due, None);
+            }
+        }
+    }
+
+    /// A place runs a check, and tells of it over the mesh.
+    fn check(&mut self, place: &Place, round: Option<u64>, started: Timestamp, ask: Option<u32>) {
+        let seen = |outcome, after| Observation {
+            revision: 1,
+            region: place.region,
+            place: place.no,
+            network: place.network,
+            round,
+            started,
+            ended: started + after,
+            outcome,
+        };
+        let facts = Facts::default();
+        let said = match self.mood(place) {
+            Mood::Well(latency) => {
+                let facts = Facts { latency_ms: Some(latency), ..facts };
+                vec![seen(Outcome::Passed(facts), i64::from(latency))]
+            }
+            Mood::Refuses => vec![seen(Outcome::Failed(facts, Failure::Refused), 40)],
+            Mood::Hangs => {
+                let timeout = Failure::Timeout(Phase::Connect);
+                vec![seen(Outcome::Pending, 3 * SECOND), seen(Outcome::Failed(facts, timeout), 10 * SECOND)]
+            }
+        };
+        for seen in said {
+            let arrives = seen.ended + HOP;
+            let news = ask.map_or_else(
+                || News::Round(seen.clone()),
+                |number| News::Answer(number, Answer::Seen(seen.clone())),
+            );
+            self.send(arrives, news);
+        }
+    }
+
+    fn mood(&self, place: &Place) -> Mood {
+        let sees = |seen: &Seen| match seen {
+            Seen::Everywhere => true,
+            Seen::Region(region) => place.region == *region,
+            Seen::Network(network) => place.network == *network,
+            Seen::Place(no) => place.no == *no,
+        };
+        self.moods.iter().rev().find(|(seen, _)| sees(seen)).map_or(Mood::Well(80), |(_, mood)| *mood)
+    }
+
+    fn send(&mut self, at: Timestamp, news: News) {
+        self.sent += 1;
+        self.under_way.insert((at, self.sent), news);
+    }
+
+    fn take(&mut self, out: Vec<Output>, cast: &Cast) {
+        for output in out {
+            if let Output::Ask(ask) = &output {
+                match self.stage.places.iter().find(|place| place.no == ask.place && place.connected).copied()
+                {
+                    Some(place) => self.check(&place, None, self.now + HOP, Some(ask.number)),
+                    None => self.send(self.now, News::Answer(ask.number, Answer::Nothing)),
+                }
+            }
+            if let Some(said) = text::say(&output, cast).filter(|said| said.kind == SaidKind::Change) {
+                let words: Vec<&str> = said.must.split_whitespace().collect();
+                let at = words.iter().position(|word| *word == "since");
+                let since = at.and_then(|at| text::time(words.get(at + 1)?).ok()).unwrap_or(self.now);
+                let rest: Vec<&str> = match at {
+                    Some(at) => words.iter().take(at).chain(words.iter().skip(at + 2)).copied().collect(),
+                    None => words,
+                };
+                self.told.push((self.now, since, rest.join(" ")));
+            }
+        }
+    }
+
+    fn said(&self) -> Vec<String> {
+        let say = |(at, since, what): &(Timestamp, Timestamp, String)| {
+            format!("{what} at {} since {}", text::clock(*at), text::clock(*since))
+        };
+        self.told.iter().map(say).collect()
+    }
+
+    /// Everything that was told since `from` must be expected, in order, in time, and hold since then.
+    fn compare(&mut self, from: Timestamp, expected: &[&str]) -> Told<()> {
+        let said = self.said();
+        let mut told = std::mem::take(&mut self.told);
+        if expected.contains(&"scope changes") {
+            told.retain(|(.., what)| !what.starts_with("scope"));
+        }
+        let expected: Vec<&&str> =
+            expected.iter().filter(|wanted| !["nothing", "scope changes"].contains(wanted)).collect();
+        if told.len() != expected.len() {
+            return Err(format!("told was {said:?}"));
+        }
+        for (wanted, (at, since, what)) in expected.into_iter().zip(told) {
+            let (must, within) =
+                wanted.split_once(" within ").ok_or("an expectation ends with 'within …'")?;
+            let until = from + text::span(within)?;
+            let (must, earlier) = must.strip_suffix(" since earlier").map_or((must, false), |must| (must, true));
+            if must != what || at > until || (since < from - TICK) != earlier || since > until {
+                return Err(format!("'{wanted}', but told was {said:?}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! Plays every `stories/*.story`: readable text, in which somebody sees something and something must come of it.
+
+mod cast;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use cast::script::{self, Line};
+use cast::stage::Stage;
+use cast::text::{self, Cast, Told};
+use cast::world;
+
+#[test]
+fn every_story_comes_out_as_it_is_told() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/stories");
+    let mut stories: Vec<PathBuf> = fs::read_dir(folder)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| path.extension().is_some_and(|extension| extension == "story"))
+        .collect();
+    stories.sort();
+    let told = |path: &PathBuf| {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        tell(&fs::read_to_string(path).unwrap()).err().map(|error| format!("{name}: {error}"))
+    };
+    let wrong: Vec<String> = stories.iter().filter_map(told).collect();
+    assert!(wrong.is_empty(), "{} of {} stories:\n{}", wrong.len(), stories.len(), wrong.join("\n"));
+    assert!(stories.len() >= 40, "only {} stories", stories.len());
+}
+
+/// Reads and plays one story.
+fn tell(story: &str) -> Told<()> {
+    let mut watch = None;
+    let mut cast = Cast::default();
+    let mut places = Vec::new();
+    let mut lines: Vec<Line<'_>> = Vec::new();
+    let mut is_world = false;
+    for (number, line) in (1..).zip(story.lines()) {
+        let line = line.split('#').next().unwrap_or_default().trim();
+        let words: Vec<&str> = line.split_whitespace().collect();
+        let at = |error: String| format!("line {number}: {error}");
+        match words.as_slice() {
+            [] => {}
+            [kind @ ("monitor" | "world"), settings @ ..] => {
+                is_world = *kind == "world";
+                watch = Some(text::monitor(settings).map_err(at)?);
+            }
+            ["place", place @ ..] => places.push(cast.place(place).map_err(at)?),
+            ["->", ..] => {
+                let expected = line.trim_start_matches("->").trim();
+                lines.last_mut().ok_or("an expectation before any line")?.expected.push(expected);
+            }
+            _ => lines.push(Line { number, words, expected: Vec::new() }),
+        }
+    }
+    let watch = watch.ok_or("no monitor")?;
+    let (stage, first) = Stage::new(watch, places, text::time("00:00")?);
+    if is_world { world::play(stage, first, &cast, &lines) } else { script::play(stage, first, cast, &lines) }
+}

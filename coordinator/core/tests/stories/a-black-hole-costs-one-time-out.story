@@ -1,0 +1,32 @@
+# No answer for three seconds: confirmation and sweep begin at once, so that the failure is confirmed as it ends.
+# The second rounds begin at the failed word and are confirmed from their start.
+monitor http every 60s
+place fra1 europe A
+place fra2 europe B
+place nyc1 north-america C
+
+00:00 everybody is up
+01:03 fra1 waits
+  -> asks fra2 to confirm
+  -> asks nyc1 to sweep
+01:06 fra2 waits
+  -> nothing
+01:06 nyc1 waits
+  -> asks fra2 to confirm
+01:10 fra1 fails timeout
+  -> nothing
+01:13 fra2 fails timeout
+  -> round europe failed
+  -> asks fra2 for a second round
+  -> asks fra1 to confirm
+01:13.1 nyc1 fails timeout
+  -> nothing
+01:16 fra2 fails timeout        # the word on North America's round
+  -> sweep round north-america failed
+  -> asks nyc1 for a second round
+  -> asks fra1 to confirm
+01:23 fra2 fails timeout
+  -> nothing
+01:23 fra1 fails timeout
+  -> second round europe failed
+  -> DOWN went-down since 01:00

@@ -1,0 +1,16 @@
+# Judged anew at once, events included.
+monitor http every 60s uptime europe
+place sin1 asia A
+place sin2 asia B
+place fra1 europe C
+
+00:00 everybody is up
+01:00 sin1 fails refused
+01:00.1 sin2 fails refused
+02:00 sin1 fails refused
+02:00.1 sin2 fails refused
+  -> round asia failed
+03:00 set uptime europe+asia
+  -> DOWN went-down since 01:00 from asia, because connection refused
+04:00 set uptime europe
+  -> UP recovered since 04:00

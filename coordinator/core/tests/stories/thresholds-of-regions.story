@@ -1,0 +1,16 @@
+# A region's own threshold goes before the general one; a region without either is never slow.
+monitor http every 60s threshold asia=800 latency europe+asia
+place fra1 europe A
+place sin1 asia B
+
+00:00 everybody is up
+01:00 fra1 passes 5000ms
+  -> round europe passed
+01:30 sin1 passes 801ms
+  -> SLOW went-slow since 01:30, latency 801ms, threshold 800ms
+01:40 set threshold 300
+  -> nothing
+02:30 sin1 passes 700ms
+  -> round asia passed
+03:00 fra1 passes 200ms
+  -> UP back-to-normal since 03:00

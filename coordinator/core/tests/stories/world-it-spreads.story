@@ -1,0 +1,26 @@
+# It begins in Asia and spreads: one outage, whose scope is kept true.
+world http every 60s
+place fra1 europe A
+place fra2 europe B
+place nyc1 north-america B
+place nyc2 north-america C
+place gru1 south-america A
+place gru2 south-america C
+place jnb1 africa A
+place jnb2 africa B
+place sin1 asia B
+place sin2 asia C
+place syd1 oceania A
+place syd2 oceania C
+
+00:00 the world begins
+  -> UP within 5s
+10:00 it refuses asia
+  -> DOWN went-down from asia within 70s
+15:00 it refuses oceania
+  -> scope asia+oceania within 70s
+20:00 it is well asia
+  -> scope oceania within 61s
+25:00 it is well everywhere
+  -> UP recovered within 61s
+30:00 the world ends

@@ -1,0 +1,28 @@
+# Six regions, two networks each, every minute. Refused everywhere: down within 20 s. Back: up within 12 s.
+world http every 60s
+place fra1 europe A
+place fra2 europe B
+place nyc1 north-america B
+place nyc2 north-america C
+place gru1 south-america A
+place gru2 south-america C
+place jnb1 africa A
+place jnb2 africa B
+place sin1 asia B
+place sin2 asia C
+place syd1 oceania A
+place syd2 oceania C
+
+00:00 the world begins
+  -> UP within 5s
+10:00 it refuses everywhere
+  -> DOWN went-down within 20s
+20:00 it is well everywhere
+  -> scope changes
+  -> UP recovered within 12s
+32:00 it refuses everywhere
+  -> DOWN went-down within 20s
+33:00 it is well everywhere
+  -> scope changes
+  -> UP recovered within 12s
+40:00 the world ends

@@ -1,0 +1,28 @@
+# It stops in the middle of an outage's beginning and starts again: one outage, told once, and nothing is lost.
+world http every 60s
+place fra1 europe A
+place fra2 europe B
+place nyc1 north-america B
+place nyc2 north-america C
+place gru1 south-america A
+place gru2 south-america C
+place jnb1 africa A
+place jnb2 africa B
+place sin1 asia B
+place sin2 asia C
+place syd1 oceania A
+place syd2 oceania C
+
+00:00 the world begins
+  -> UP within 5s
+10:00 it refuses everywhere
+10:09 the coordinator stops
+10:12 the coordinator starts
+  -> DOWN went-down since earlier within 20s
+15:00 the coordinator stops
+25:00 the coordinator starts
+  -> nothing
+27:00 it is well everywhere
+  -> scope changes
+  -> UP recovered within 12s
+40:00 the world ends
