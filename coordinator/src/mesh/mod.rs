@@ -274,8 +274,9 @@ impl MeshHandle {
 
     /// The same as [`MeshHandle::agents`], for those who outlive the handle.
     pub fn viewer(&self) -> impl Fn() -> Vec<AgentView> + Send + Sync + 'static {
-        let hub = Arc::clone(&self.hub);
-        move || hub.view()
+        // The members' records hold this, and the mesh holds them: neither may keep the other alive.
+        let hub = Arc::downgrade(&self.hub);
+        move || hub.upgrade().map_or_else(Vec::new, |hub| hub.view())
     }
 
     /// What has been counted.
