@@ -40,6 +40,7 @@ impl Machine {
         }
         lane.newest = Some(observation.started);
         lane.fresh = Some(now);
+        lane.failure = None;
         let (region, place, started) = (observation.region, observation.place, observation.started);
         if let Some(latency_ms) = latency_ms {
             lane.readings.insert(Passed { place, started, latency_ms });

@@ -38,8 +38,7 @@ struct Script {
 /// Plays a story of which settings and places are read already.
 pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: Cast, lines: &[Line<'_>]) -> Told<()> {
     let now = text::time("00:00")?;
-    let mut script =
-        Script { stage, cast, open: BTreeMap::new(), last: BTreeMap::new(), rounds: 1000, now };
+    let mut script = Script { stage, cast, open: BTreeMap::new(), last: BTreeMap::new(), rounds: 1000, now };
     let mut first = Some(first);
     for line in lines {
         let at = |error: String| format!("line {}: {error}", line.number);
@@ -195,7 +194,9 @@ impl Script {
         let mut ended = now;
         let mut revision = self.stage.machine.watch().revision;
         let mut number = None;
-        while let Some(at) = doing.iter().position(|word| ["began", "ended", "round", "scheduled", "outdated"].contains(word)) {
+        while let Some(at) =
+            doing.iter().position(|word| ["began", "ended", "round", "scheduled", "outdated"].contains(word))
+        {
             let flag = doing.remove(at);
             fresh |= flag != "ended";
             let mut value = || if at < doing.len() { doing.remove(at) } else { "" };
@@ -210,7 +211,9 @@ impl Script {
         // A late round ended when it began, unless it is told otherwise.
         ended = if began < now && ended == now { began } else { ended };
         if doing == ["is", "silent"] {
-            let Some(Open::Ask(ask, _)) = self.take_open(no, false) else { return Err("it was not asked".to_owned()) };
+            let Some(Open::Ask(ask, _)) = self.take_open(no, false) else {
+                return Err("it was not asked".to_owned());
+            };
             return Ok(self.stage.answer(ask, Answer::Nothing, now));
         }
         let waits = doing == ["waits"];
@@ -265,7 +268,10 @@ impl Script {
             shown.push_str(&format!(" since {}", text::clock(since)));
         }
         if let Some(from) = view.down_from {
-            shown.push_str(&format!(" from {}", from.iter().map(|region| region.name()).collect::<Vec<_>>().join("+")));
+            shown.push_str(&format!(
+                " from {}",
+                from.iter().map(|region| region.name()).collect::<Vec<_>>().join("+")
+            ));
         }
         if view.unconfirmable {
             shown.push_str(" unconfirmable");
@@ -287,7 +293,10 @@ impl Script {
             shown.push_str(&format!(" expiring {}", text::clock(expires)));
         }
         let wanted = normal(&is.join(" "));
-        if shown == wanted || shown.starts_with(&format!("{wanted} ")) || shown.ends_with(&format!(" {wanted}")) {
+        if shown == wanted
+            || shown.starts_with(&format!("{wanted} "))
+            || shown.ends_with(&format!(" {wanted}"))
+        {
             return Ok(());
         }
         Err(format!("it is '{shown}'"))
@@ -309,7 +318,9 @@ impl Script {
             let mut parts = wanted.split(',').map(str::trim);
             let must = normal(parts.next().unwrap_or_default());
             let may: Vec<String> = parts.map(normal).collect();
-            let found = open.iter().position(|said| said.must == must && may.iter().all(|part| said.may.contains(part)));
+            let found = open
+                .iter()
+                .position(|said| said.must == must && may.iter().all(|part| said.may.contains(part)));
             let Some(found) = found else {
                 return Err(format!("'{wanted}' did not come out, but: {}", all(&said)));
             };
@@ -327,7 +338,8 @@ fn all(said: &[Said]) -> String {
         return "nothing".to_owned();
     }
     let each = |said: &Said| {
-        let may = if said.kind == SaidKind::Change { format!(" ({})", said.may.join(", ")) } else { String::new() };
+        let may =
+            if said.kind == SaidKind::Change { format!(" ({})", said.may.join(", ")) } else { String::new() };
         format!("\n    -> {}{may}", said.must)
     };
     said.iter().map(each).collect()

@@ -33,7 +33,11 @@ impl Stage {
         Mesh::new(self.places.iter().copied())
     }
 
-    pub(crate) fn step(&mut self, now: Timestamp, act: impl FnOnce(&mut Machine, &mut Step<'_>)) -> Vec<Output> {
+    pub(crate) fn step(
+        &mut self,
+        now: Timestamp,
+        act: impl FnOnce(&mut Machine, &mut Step<'_>),
+    ) -> Vec<Output> {
         let (mesh, mut out) = (self.mesh(), Vec::new());
         if self.stopped.is_none() {
             act(&mut self.machine, &mut Step { now, mesh: &mesh, out: &mut out });

@@ -85,7 +85,10 @@ pub(crate) fn set(watch: &mut Watch, setting: &str, value: &str) -> Told<()> {
             watch.interval_ms = 0;
             watch.beat = Some((span(value)?, watch.beat.map_or(0, |(_, grace)| grace)));
         }
-        "grace" => watch.beat = watch.beat.map(|(period, _)| (period, 0)).zip(Some(span(value)?)).map(|((p, _), g)| (p, g)),
+        "grace" => {
+            watch.beat =
+                watch.beat.map(|(period, _)| (period, 0)).zip(Some(span(value)?)).map(|((p, _), g)| (p, g))
+        }
         "every" => watch.interval_ms = u32::try_from(span(value)?).unwrap_or(0),
         "threshold" if value == "none" => watch.slow_threshold_ms = None,
         "threshold" => match value.split_once('=') {

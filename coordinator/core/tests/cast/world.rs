@@ -108,7 +108,9 @@ impl World {
                     ["refuses"] => Mood::Refuses,
                     ["hangs"] => Mood::Hangs,
                     ["is", "well"] => Mood::Well(80),
-                    ["answers", "in", latency] => Mood::Well(u32::try_from(text::span(latency)?).unwrap_or(0)),
+                    ["answers", "in", latency] => {
+                        Mood::Well(u32::try_from(text::span(latency)?).unwrap_or(0))
+                    }
                     _ => return Err(format!("'{}' is no mood", mood.join(" "))),
                 };
                 let seen = if *seen == "everywhere" {
@@ -126,7 +128,11 @@ impl World {
             [name, doing @ ("disconnects" | "connects")] => {
                 let no = cast.find(name).ok_or_else(|| format!("'{name}' is nobody here"))?;
                 let connected = *doing == "connects";
-                self.stage.places.iter_mut().filter(|place| place.no == no).for_each(|place| place.connected = connected);
+                self.stage
+                    .places
+                    .iter_mut()
+                    .filter(|place| place.no == no)
+                    .for_each(|place| place.connected = connected);
                 self.stage.mesh_changed(now)
             }
             _ => return Err(format!("'{}' can't happen", words.join(" "))),
@@ -241,7 +247,8 @@ impl World {
     fn take(&mut self, out: Vec<Output>, cast: &Cast) {
         for output in out {
             if let Output::Ask(ask) = &output {
-                match self.stage.places.iter().find(|place| place.no == ask.place && place.connected).copied() {
+                match self.stage.places.iter().find(|place| place.no == ask.place && place.connected).copied()
+                {
                     Some(place) => self.check(&place, None, self.now + HOP, Some(ask.number)),
                     None => self.send(self.now, News::Answer(ask.number, Answer::Nothing)),
                 }
@@ -279,9 +286,11 @@ impl World {
             return Err(format!("told was {said:?}"));
         }
         for (wanted, (at, since, what)) in expected.into_iter().zip(told) {
-            let (must, within) = wanted.split_once(" within ").ok_or("an expectation ends with 'within …'")?;
+            let (must, within) =
+                wanted.split_once(" within ").ok_or("an expectation ends with 'within …'")?;
             let until = from + text::span(within)?;
-            let (must, earlier) = must.strip_suffix(" since earlier").map_or((must, false), |must| (must, true));
+            let (must, earlier) =
+                must.strip_suffix(" since earlier").map_or((must, false), |must| (must, true));
             if must != what || at > until || (since < from - TICK) != earlier || since > until {
                 return Err(format!("'{wanted}', but told was {said:?}"));
             }
