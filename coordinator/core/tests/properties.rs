@@ -59,7 +59,7 @@ fn acts() -> impl Strategy<Value = Act> {
         2 => (0..6_usize, prop::bool::weighted(0.7)).prop_map(|(place, on)| Act::Connect(place, on)),
         1 => (0..6_usize, any::<bool>()).prop_map(|(place, on)| Act::Quarantine(place, on)),
         1 => (0..40_usize).prop_map(Act::Revoke),
-        2 => (0..30_000_i64).prop_map(Act::Restart),
+        2 => prop_oneof![Just(0), 0..30_000_i64].prop_map(Act::Restart),
         1 => prop::option::of(prop_oneof![Just(30_u32), Just(500), Just(1000)]).prop_map(Act::Threshold),
         1 => prop::option::of(set).prop_map(Act::Uptime),
         1 => Just(Act::Retarget),
@@ -309,9 +309,10 @@ impl Play {
                 self.asks.clear();
                 self.now = self.now + away;
                 self.both(Stage::start);
-                // An outage that was only waiting for its scope may have waited long enough.
-                let told = self.status != status && (self.status != Status::Down || away == 0);
-                assert!(!told, "a restart tells nothing: {status:?} to {:?}", self.status);
+                // What time alone changes (a reading grows old) may have changed meanwhile, and an outage that only
+                // waited for its scope may have lost what it waited for.
+                let may = away > 0 || self.status == Status::Down;
+                assert!(self.status == status || may, "a restart tells nothing");
                 self.wait(1500);
                 for (index, on) in connected.into_iter().enumerate() {
                     self.set_place(index, |place| place.connected = on);
@@ -328,7 +329,7 @@ impl Play {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 768, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 512, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_sequence_keeps_the_promises(

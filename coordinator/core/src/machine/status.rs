@@ -245,8 +245,9 @@ impl Machine {
         if let Some(started) = self.state.degraded.filter(|_| self.watch.kind == CheckKind::Component) {
             return Some(SlowReading { started, latency_ms: None, threshold_ms: None });
         }
-        // Agents come back one by one after a start of ours: that they are not here yet says nothing.
-        let mesh = (step.now.since(self.born) >= BLIND).then_some(step.mesh);
+        // Agents come back one by one after a start of ours: that they are not here yet makes nothing faster.
+        let waits = self.state.status == Status::Slow && step.now.since(self.born) < BLIND;
+        let mesh = (!waits).then_some(step.mesh);
         let slow = |region: Region| {
             let lane = self.state.lanes.get(region.index())?;
             let lane = (lane.standing != Standing::Unknown).then_some(lane)?;
