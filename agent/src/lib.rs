@@ -1,3 +1,268 @@
-//! Runs checks from one place and streams their results to the coordinator.
+//! An agent: it runs checks from one place and streams their results to the coordinator.
+//!
+//! [`run`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own data
+//! folder and source address. The parts, in the direction of the data: [`schedule`] says what is due, the
+//! runner starts it, [`probe`] does it, [`outbox`] numbers the results, [`spool`] keeps on disk what the
+//! coordinator has not acknowledged, and the session sends it. Nothing here judges a monitor.
 
+pub mod attempt;
+pub mod backoff;
+pub mod cli;
+pub mod clock;
+pub mod config;
+pub mod detail;
+pub mod error;
+pub mod home;
+pub mod join;
+pub mod link;
+mod out;
+pub mod outbox;
 pub mod probe;
+pub mod queue;
+mod readiness;
+mod runner;
+pub mod schedule;
+mod session;
+mod shared;
+pub mod spool;
+pub mod status;
+mod wire;
+
+use crate::backoff::Backoff;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::error::Error;
+use crate::home::Home;
+use crate::probe::Net;
+use crate::queue::Queue;
+use crate::schedule::Schedule;
+use crate::shared::Shared;
+use crate::spool::Spool;
+use parallax_certs::tls;
+use parallax_dial::{Guard, Resolver};
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::id::BootId;
+use parallax_protocol::version::MESH_SPOKEN;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, MissedTickBehavior, timeout};
+
+/// How often results are looked over for saving, and the schedule for keeping.
+const KEEP: Duration = Duration::from_secs(1);
+
+/// How often the status file is written, in turns of [`KEEP`].
+const STATUS_TURNS: u32 = 5;
+
+/// A connection that lived this long has held: the next dial waits the shortest time.
+const HELD: Duration = Duration::from_secs(30);
+
+/// After its results are flushed, a connection may take this long to end.
+const FAREWELL: Duration = Duration::from_secs(6);
+
+/// Runs an agent that has joined, until `shutdown` comes; then lets running checks end, flushes, says goodbye.
+/// Dropping the future stops everything at once.
+///
+/// # Errors
+/// [`Error`] where the folder, the identity or the probes cannot be used. A coordinator that is away is no
+/// error: the agent goes on with the schedule it holds and dials again.
+pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+    let shared = Arc::new(open(config)?);
+    let (stop, stopping) = watch::channel(false);
+    let (drain, drained) = watch::channel(false);
+    let mut tasks = JoinSet::new();
+    tasks.spawn(readiness::watch(Arc::clone(&shared)));
+    tasks.spawn(keep(Arc::clone(&shared)));
+    let mut runner = JoinSet::new();
+    runner.spawn(runner::run(Arc::clone(&shared), stopping.clone()));
+    let mut connection = JoinSet::new();
+    connection.spawn(stay_connected(Arc::clone(&shared), stopping, drained));
+    tokio::select! {
+        () = shutdown => tracing::info!("shutting down"),
+        // These tasks end only after the stop; if one ends before, it has panicked.
+        _ = runner.join_next() => tracing::error!("the runner has ended"),
+        _ = connection.join_next() => tracing::error!("the connection's task has ended"),
+    }
+    stop.send_replace(true);
+    while runner.join_next().await.is_some() {}
+    drain.send_replace(true);
+    if timeout(FAREWELL, async { while connection.join_next().await.is_some() {} }).await.is_err() {
+        tracing::warn!("the connection did not end in time");
+    }
+    tasks.shutdown().await;
+    connection.shutdown().await;
+    leave(&shared);
+    Ok(())
+}
+
+/// What the probes of this configuration use.
+///
+/// # Errors
+/// [`Error::Probes`] where resolver or roots cannot be set up.
+pub fn net(config: &Config) -> Result<Net, Error> {
+    let fault = |error: &dyn std::error::Error| Error::Probes(error.to_string());
+    let resolver = if config.resolvers.is_empty() {
+        Resolver::system()
+    } else {
+        Resolver::with_servers(&config.resolvers)
+    };
+    let guard = Guard::new(resolver.map_err(|error| fault(&error))?, config.policy());
+    let roots = probe::net::roots(&config.trust).map_err(|error| fault(&error))?;
+    Net::new(guard, roots).map_err(|error| fault(&error))
+}
+
+fn open(config: Config) -> Result<Shared, Error> {
+    let home = Home::open(&config.data)?;
+    let membership = home.membership()?;
+    let net = net(&config)?;
+    let clock = Clock::new(membership.record.skew_ms);
+    let spool = Spool::open(&home.spool(), config.spool_bytes)?;
+    if spool.damaged() > 0 {
+        tracing::warn!(
+            segments = spool.damaged(),
+            "results on disk were damaged; what could be read is kept"
+        );
+    }
+    let mut schedule = Schedule::default();
+    if let Some(kept) = home.schedule() {
+        // A snapshot fits every schedule.
+        let _ = schedule.apply(kept, clock.coordinator_ms());
+        tracing::info!(monitors = schedule.len(), "starting with the schedule kept on disk");
+    }
+    let mut boot = [0; 8];
+    tls::random(&mut boot)?;
+    let queue = Queue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());
+    Ok(Shared::new(config, clock, home, net, membership, queue, schedule))
+}
+
+/// Dials, serves the connection, and dials again.
+async fn stay_connected(
+    shared: Arc<Shared>,
+    mut stopping: watch::Receiver<bool>,
+    drained: watch::Receiver<bool>,
+) {
+    let seed = shared.queue().boot().0;
+    let mut backoff = Backoff::new(seed);
+    let mut last_fault = String::new();
+    loop {
+        let dialled = tokio::select! {
+            _ = stopping.wait_for(|&stopped| stopped) => return,
+            dialled = dial(&shared) => dialled,
+        };
+        let reason = match dialled {
+            Ok(link) => {
+                let begun = Instant::now();
+                let ended = session::run(&shared, &link, stopping.clone(), drained.clone()).await;
+                if ended.stopped {
+                    return;
+                }
+                if begun.elapsed() >= HELD {
+                    backoff.reset();
+                }
+                if ended.welcomed {
+                    last_fault.clear();
+                }
+                note(
+                    &mut last_fault,
+                    ended.reason.map_or("connection lost".into(), |reason| reason.to_string()),
+                );
+                ended.reason
+            }
+            Err(Error::Refused(reason)) => {
+                note(&mut last_fault, reason.to_string());
+                Some(reason)
+            }
+            Err(error) => {
+                note(&mut last_fault, error.to_string());
+                None
+            }
+        };
+        let wait = if reason.is_some_and(CloseReason::is_lasting) {
+            backoff.lasting_wait()
+        } else {
+            backoff.next_wait()
+        };
+        tokio::select! {
+            _ = stopping.wait_for(|&stopped| stopped) => return,
+            () = tokio::time::sleep(wait) => {}
+        }
+    }
+}
+
+async fn dial(shared: &Shared) -> Result<link::Link, Error> {
+    let (tls, coordinator) = {
+        let membership = shared.membership();
+        let clock = join::wall_seconds(&shared.clock);
+        let known = Arc::clone(&shared.known);
+        let tls = tls::agent_config(&membership.credentials, &membership.roots, MESH_SPOKEN, clock, known)?;
+        let coordinator = shared.config.coordinator.as_ref().unwrap_or(&membership.record.coordinator);
+        (tls, coordinator.clone())
+    };
+    link::dial(&coordinator, shared.config.source, tls).await
+}
+
+/// Logs a fault of the connection once, not at every dial.
+fn note(last: &mut String, fault: String) {
+    if *last != fault {
+        tracing::warn!(fault, "not connected; the schedule goes on and results are kept");
+        *last = fault;
+    }
+}
+
+/// Saves what should outlive this process, again and again.
+async fn keep(shared: Arc<Shared>) {
+    let mut tick = tokio::time::interval(KEEP);
+    tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
+    let mut kept = shared.schedule().held();
+    for turn in 0u32.. {
+        tick.tick().await;
+        let held = shared.schedule().held();
+        let changed = held != kept;
+        let with_status = turn.is_multiple_of(STATUS_TURNS);
+        let shared = Arc::clone(&shared);
+        let work = move || {
+            shared.queue().save(false, |monitor| shared.schedule().slot_of(monitor));
+            if changed {
+                keep_schedule(&shared);
+            }
+            if with_status {
+                write_status(&shared);
+            }
+        };
+        if tokio::task::spawn_blocking(work).await.is_ok() {
+            kept = held;
+        }
+    }
+}
+
+/// What a shutdown leaves behind for the next start.
+fn leave(shared: &Shared) {
+    shared.queue().save(true, |monitor| shared.schedule().slot_of(monitor));
+    keep_schedule(shared);
+    let record = {
+        let record = &mut shared.membership().record;
+        record.coordinator_ms = shared.clock.coordinator_ms();
+        record.skew_ms = shared.clock.skew_ms();
+        record.clone()
+    };
+    if let Err(error) = shared.home.keep_record(&record) {
+        tracing::warn!(%error, "the coordinator's time is not kept");
+    }
+    status::remove(shared.home.folder());
+}
+
+fn keep_schedule(shared: &Shared) {
+    let snapshot = shared.schedule().snapshot();
+    if let Some(snapshot) = snapshot
+        && let Err(error) = shared.home.keep_schedule(&snapshot)
+    {
+        tracing::error!(%error, "the schedule is not kept on disk");
+    }
+}
+
+fn write_status(shared: &Shared) {
+    if let Err(error) = status::write(shared.home.folder(), &status::take(shared)) {
+        tracing::debug!(%error, "status is not written");
+    }
+}

@@ -1,2 +1,7 @@
-//! Entry.
-fn main() {}
+//! The agent's command line.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    parallax_agent::cli::main()
+}

@@ -5,6 +5,19 @@
 //! commits what came of it to [`storage`], [`service`] is what a person may ask for, and [`http`] and [`admin`] are
 //! its doors. [`app`] alone knows every room.
 
+pub mod admin;
+pub mod app;
+pub mod cli;
 pub mod clock;
+pub mod config;
+mod drain;
 pub mod flow;
+pub mod history;
+pub mod http;
+pub mod members;
+pub mod mesh;
+pub mod out;
+pub mod service;
 pub mod storage;
+pub mod telemetry;
+pub mod up;

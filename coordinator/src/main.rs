@@ -1,2 +1,20 @@
-//! Entry.
-fn main() {}
+//! The binary `parallax`: reads the command line, runs it, and gives its exit code.
+
+use std::process::ExitCode;
+
+use clap::Parser;
+use parallax_coordinator::cli::{self, Cli};
+use parallax_coordinator::out;
+
+fn main() -> ExitCode {
+    // Fails only where a provider is installed already, which then is this one.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let cli = Cli::parse();
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime.block_on(cli::run(cli)),
+        Err(error) => {
+            out::fault(&format!("the runtime can't start: {error}"));
+            ExitCode::FAILURE
+        }
+    }
+}

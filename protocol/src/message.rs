@@ -166,7 +166,8 @@ pub struct Renewed {
     pub authorities_der: Vec<Vec<u8>>,
 }
 
-/// A run of results that was dropped.
+/// A run of results that was dropped. An agent that restarts forgets the gaps of earlier boots: batches of one
+/// boot come in order, so one that begins beyond the mark means that what lies between will never come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Gap {
     /// The boot they were numbered in.

@@ -1,1 +1,26 @@
-//! Tests.
+//! The whole service under test: one binary, one mod per topic.
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
+
+/// A test that plays a scenario (an async function of a `World`) inside network namespaces.
+macro_rules! in_a_world {
+    ($name:ident, $scenario:path) => {
+        #[test]
+        fn $name() {
+            // The test's full name, by which the inner run finds it again: without the binary's own name.
+            let path = concat!(module_path!(), "::", stringify!($name));
+            let (_, test) = path.split_once("::").expect("a module lies in the binary");
+            parallax_tests::netns::run(test, $scenario);
+        }
+    };
+}
+mod api;
+mod demo;
+mod doors;
+mod guard;
+mod join;
+mod legacy;
+mod outage;
+mod restart;
+mod stage;
+mod tidy;
+mod world;

@@ -1,5 +1,7 @@
 //! What to check: one struct a type, with the fields of the contract.
 
+pub mod edit;
+
 use std::fmt;
 
 use serde::{Deserialize, Serialize};

@@ -33,12 +33,12 @@ macro_rules! ids {
             }
 
             /// The identifier as a number, for keys and for the wire.
-            pub fn to_u128(self) -> u128 {
+            pub const fn to_u128(self) -> u128 {
                 self.0
             }
 
             /// The identifier that [`Self::to_u128`] gave.
-            pub fn from_u128(value: u128) -> Self {
+            pub const fn from_u128(value: u128) -> Self {
                 Self(value)
             }
         }

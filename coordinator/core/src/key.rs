@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AccountId, KeyId, PageId};
+use crate::page::Page;
 use crate::time::Timestamp;
 
 /// Read, or read and write.
@@ -21,6 +22,11 @@ impl Access {
             Self::Read => "read",
             Self::Write => "write",
         }
+    }
+
+    /// Whether a key of this access may change things.
+    pub const fn writes(self) -> bool {
+        matches!(self, Self::Write)
     }
 }
 
@@ -43,4 +49,11 @@ pub struct Key {
     pub created_at: Timestamp,
     /// When it was last used, to the minute.
     pub last_used_at: Option<Timestamp>,
+}
+
+impl Key {
+    /// Whether the key reaches the page: it is of the key's account, and the one page where the key names one.
+    pub fn reaches(&self, page: &Page) -> bool {
+        self.account == page.account && self.page.is_none_or(|only| only == page.id)
+    }
 }

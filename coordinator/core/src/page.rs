@@ -1,5 +1,7 @@
 //! A status page's settings, as they are kept.
 
+pub mod edit;
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AccountId, PageId};

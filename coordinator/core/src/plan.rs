@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::CheckKind;
+use crate::refusal::Rule;
+use crate::text;
 use crate::time::{HOUR, SECOND};
 
 /// The three plans.
@@ -29,6 +31,14 @@ impl Plan {
         }
     }
 
+    /// The plan of that name.
+    ///
+    /// # Errors
+    /// The rule, which lists the names.
+    pub fn read(name: &str) -> Result<Self, Rule> {
+        text::one_of(name, &Self::ALL, Self::name)
+    }
+
     /// Whether region settings (thresholds and regions of its own, a pinned region) are used, not only stored.
     pub const fn uses_regions(self) -> bool {
         matches!(self, Self::Hobby | Self::Pro)
@@ -38,6 +48,25 @@ impl Plan {
     pub const fn has_components(self) -> bool {
         matches!(self, Self::Pro)
     }
+}
+
+/// Why a plan does not allow something.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum PlanRefusal {
+    /// The account has all the monitors that its plan allows.
+    #[error("the {} plan allows {limit} monitors, and the account has that many", plan.name())]
+    MonitorsFull {
+        /// The account's plan.
+        plan: Plan,
+        /// How many it allows.
+        limit: u32,
+    },
+    /// Following a vendor's page needs Pro.
+    #[error("component monitors need the pro plan; this account is on the {} plan", plan.name())]
+    ComponentsNeedPro {
+        /// The account's plan.
+        plan: Plan,
+    },
 }
 
 /// Numbers of each plan. The defaults are the product's; an operator may set others.
@@ -87,5 +116,41 @@ impl PlanLimits {
             CheckKind::Component => Some(self.component_interval_ms),
             CheckKind::Heartbeat => None,
         }
+    }
+
+    /// How many monitors an account must be below to get one more of that type; none where the type does not count.
+    ///
+    /// # Errors
+    /// What the plan does not allow at all.
+    pub const fn room_for(&self, plan: Plan, kind: CheckKind) -> Result<Option<u32>, PlanRefusal> {
+        match kind {
+            CheckKind::Component if plan.has_components() => Ok(None),
+            CheckKind::Component => Err(PlanRefusal::ComponentsNeedPro { plan }),
+            CheckKind::Http
+            | CheckKind::Tcp
+            | CheckKind::Dns
+            | CheckKind::Ping
+            | CheckKind::Certificate
+            | CheckKind::Domain
+            | CheckKind::Heartbeat => Ok(Some(self.monitors(plan))),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn components_need_pro_and_do_not_count() {
+        let limits = PlanLimits::default();
+        for (plan, limit) in [(Plan::Free, 10), (Plan::Hobby, 50), (Plan::Pro, 500)] {
+            assert_eq!(limits.room_for(plan, CheckKind::Tcp), Ok(Some(limit)));
+        }
+        assert_eq!(limits.room_for(Plan::Pro, CheckKind::Component), Ok(None));
+        let refusal = limits.room_for(Plan::Hobby, CheckKind::Component);
+        assert_eq!(refusal, Err(PlanRefusal::ComponentsNeedPro { plan: Plan::Hobby }));
+        assert_eq!(Plan::read("hobby"), Ok(Plan::Hobby));
+        assert!(Plan::read("gold").is_err());
     }
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_core::event::{Answer, Event, What};
+use parallax_core::event::{Event, What};
 use parallax_core::place::{Mesh, Place, PlaceNo};
 use parallax_core::quarantine::{Quarantine, Word};
 use parallax_core::time::Timestamp;
@@ -19,6 +19,7 @@ use crate::storage::{Op, Store, StoreError};
 
 use super::commit::{self, Underway};
 use super::machines::{Cx, Harvest, Machines, tells_of_place};
+use super::notices::{self, Notice};
 use super::warmup::{self, ALIVE, Judging};
 use super::{Arrival, Query, Question, Schedules};
 
@@ -26,7 +27,7 @@ use super::{Arrival, Query, Question, Schedules};
 const HARVEST: usize = 8192;
 /// Arrivals taken in between two looks at everything else.
 const AT_ONCE: usize = 64;
-/// How often the driver notes that it runs, seals what is due, and looks at the clock.
+/// How often the driver notes that it runs, and looks at the clock whatever the timetable says.
 const UPKEEP: Duration = Duration::from_secs(5);
 
 /// What the driver is joined to.
@@ -64,6 +65,7 @@ pub struct Driver {
     underway: Option<Underway>,
     extra: Vec<Op>,
     alive_noted: Timestamp,
+    told: BTreeSet<Notice>,
 }
 
 enum Beat {
@@ -99,6 +101,7 @@ impl Driver {
             underway: None,
             extra: Vec::new(),
             alive_noted: Timestamp::default(),
+            told: BTreeSet::new(),
         };
         driver.with(|machines, cx| stored.wake(machines, cx));
         driver.replay().await?;
@@ -127,7 +130,7 @@ impl Driver {
                         tracing::error!(%error, "edits can't be read; trying again");
                     }
                 }
-                Beat::Time => self.upkeep().await,
+                Beat::Time => self.note_alive(),
             }
             self.with(Machines::fire);
             self.ask(&channels);
@@ -206,7 +209,12 @@ impl Driver {
         self.harvest.judged = self.harvest.events.len();
     }
 
-    fn hear_shadow(&mut self, slot: u32, seen: &parallax_core::observation::Observation, channels: &Channels) {
+    fn hear_shadow(
+        &mut self,
+        slot: u32,
+        seen: &parallax_core::observation::Observation,
+        channels: &Channels,
+    ) {
         if let Some(agrees) = self.machines.agrees(slot, seen, &self.mesh) {
             let word = if agrees { Word::Agreed } else { Word::Disputed };
             self.hear_of_place(seen.place, word, u64::from(slot), channels);
@@ -226,11 +234,15 @@ impl Driver {
 
     /// The mesh that machines judge by: who is there, less those in quarantine.
     fn lay_quarantine(&mut self) {
-        let places = self.roster.places().iter().map(|place| Place {
-            quarantined: self.quarantine.is_quarantined(place.no),
-            ..*place
-        });
+        let places = self
+            .roster
+            .places()
+            .iter()
+            .map(|place| Place { quarantined: self.quarantine.is_quarantined(place.no), ..*place });
         let mesh = Mesh::new(places);
+        let told = notices::notices(&mesh, self.judging.confirmation);
+        notices::tell(&self.told, &told);
+        self.told = told;
         let regions = (mesh.enrolled_regions(), mesh.fit_regions());
         let before = (self.mesh.enrolled_regions(), self.mesh.fit_regions());
         self.mesh = mesh;
@@ -251,12 +263,13 @@ impl Driver {
         self.cursor = edits.cursor;
         let nothing = edits.put.is_empty() && edits.gone.is_empty();
         for (monitor, watch) in edits.put {
-            self.history.know(&monitor);
+            self.history.enlist(monitor.slot, monitor.id);
             self.with(|machines, cx| machines.put(&monitor, watch, cx));
         }
         for monitor in edits.gone {
-            self.machines.remove(monitor);
-            self.history.forget(monitor);
+            if let Some(slot) = self.machines.remove(monitor) {
+                self.history.forget(slot);
+            }
         }
         if !nothing {
             self.publish(channels);
@@ -268,16 +281,13 @@ impl Driver {
         channels.schedules.send_replace(Arc::new(self.machines.schedule()));
     }
 
-    async fn upkeep(&mut self) {
+    /// Notes that the coordinator runs, so that the next start knows how long it was away.
+    fn note_alive(&mut self) {
         let now = self.clock.now();
-        if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none() {
+        if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
+        {
             self.alive_noted = now;
             self.extra.push(Op::SetCursor(ALIVE.to_owned(), now.as_millis().unsigned_abs()));
-            let history = Arc::clone(&self.history);
-            // Sealing decodes and packs: off the runtime, though in slices.
-            if let Ok(Ok(mut sealed)) = tokio::task::spawn_blocking(move || history.seal_due(now)).await {
-                self.extra.append(&mut sealed);
-            }
         }
     }
 
@@ -292,9 +302,10 @@ impl Driver {
     }
 
     fn commit(&mut self) {
-        let nothing =
-            self.durable.is_empty() && self.extra.is_empty() && self.harvest.changed.is_empty();
-        if self.underway.is_some() || (nothing && self.harvest.readings.is_empty() && self.harvest.events.is_empty()) {
+        let nothing = self.durable.is_empty() && self.extra.is_empty() && self.harvest.changed.is_empty();
+        if self.underway.is_some()
+            || (nothing && self.harvest.readings.is_empty() && self.harvest.events.is_empty())
+        {
             return;
         }
         let harvest = std::mem::take(&mut self.harvest);
@@ -326,7 +337,10 @@ impl Driver {
             let entries = self.store.read(move |read| read.readings_after(seq, 256)).await?;
             let Some(last) = entries.last() else { return Ok(()) };
             seq = last.seq;
-            entries.iter().flat_map(|entry| &entry.readings).for_each(|reading| self.machines.replay(reading));
+            entries
+                .iter()
+                .flat_map(|entry| &entry.readings)
+                .for_each(|reading| self.machines.replay(reading));
         }
     }
 

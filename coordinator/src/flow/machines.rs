@@ -96,10 +96,7 @@ impl Machines {
                 pinned: watch.pinned,
             })
         };
-        self.numbers
-            .values()
-            .filter_map(|slot| Some((*slot, scheduled(*slot, self.get(*slot)?)?)))
-            .collect()
+        self.numbers.values().filter_map(|slot| Some((*slot, scheduled(*slot, self.get(*slot)?)?))).collect()
     }
 
     /// Takes a machine out of storage in.
@@ -133,22 +130,29 @@ impl Machines {
             self.turn(monitor.slot, cx, |machine, step| machine.handle_edit(watch, step));
             return;
         }
-        let machine = self
-            .step(monitor.slot, monitor.page, &monitor.check, cx, |step| Machine::new(watch, step));
+        let machine =
+            self.step(monitor.slot, monitor.page, &monitor.check, cx, |step| Machine::new(watch, step));
         self.insert(monitor, machine, cx);
     }
 
-    /// A monitor is gone.
-    pub fn remove(&mut self, monitor: MonitorId) {
-        let Some(slot) = self.numbers.remove(&monitor) else { return };
-        let kept = usize::try_from(slot).ok().and_then(|index| self.kept.get_mut(index)).and_then(Option::take);
+    /// A monitor is gone. Gives its number.
+    pub fn remove(&mut self, monitor: MonitorId) -> Option<u32> {
+        let slot = self.numbers.remove(&monitor)?;
+        let kept =
+            usize::try_from(slot).ok().and_then(|index| self.kept.get_mut(index)).and_then(Option::take);
         if let Some(at) = kept.and_then(|kept| kept.timer) {
             self.timetable.remove(&(at, slot));
         }
+        Some(slot)
     }
 
     /// A place's observation of a scheduled round.
-    pub fn observe(&mut self, slot: u32, observation: Observation, cx: &mut Cx<'_>) -> Result<(), ingest::Dropped> {
+    pub fn observe(
+        &mut self,
+        slot: u32,
+        observation: Observation,
+        cx: &mut Cx<'_>,
+    ) -> Result<(), ingest::Dropped> {
         let observation = ingest::admit(observation, cx.now)?;
         let kept = self.get_mut(slot).ok_or(ingest::Dropped::UnknownMonitor)?;
         if let Some(finished) = kept.machine.note_steady(&observation, cx.now) {

@@ -13,7 +13,11 @@ pub mod commit;
 pub mod driver;
 pub mod ingest;
 pub mod machines;
+pub mod notices;
 pub mod warmup;
+
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

@@ -114,7 +114,11 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging) -> Result<Edits, 
     Ok(found)
 }
 
-fn watched(store: &dyn Read, id: MonitorId, judging: &Judging) -> Result<Option<(Monitor, Watch)>, StoreError> {
+fn watched(
+    store: &dyn Read,
+    id: MonitorId,
+    judging: &Judging,
+) -> Result<Option<(Monitor, Watch)>, StoreError> {
     let Some(monitor) = store.monitor(id)? else { return Ok(None) };
     let monitor = monitor.value;
     let Some(page) = store.page(monitor.page)? else { return Ok(None) };

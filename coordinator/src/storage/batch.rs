@@ -28,7 +28,7 @@ pub const MAX_BYTES: usize = 16 << 20;
 /// How many expired answers one [`Op::ForgetExpired`] drops at most.
 pub const FORGET_AT_ONCE: usize = 256;
 /// How many entries one [`Op::TrimReadings`] drops at most.
-pub const TRIM_AT_ONCE: usize = 16_384;
+pub const TRIM_AT_ONCE: usize = 1024;
 
 /// Writes that become durable together, or not at all.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -1,1 +1,385 @@
 //! The rules that every engine keeps, run on each.
+
+mod property;
+pub(crate) mod samples;
+
+pub(crate) use self::property::everything;
+
+use parallax_core::id::{AgentId, InvitationId, KeyId};
+use parallax_core::machine::State;
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+
+use self::samples::*;
+use super::batch::{MAX_NAME, TRIM_AT_ONCE};
+use super::{Batch, Checkpoint, Expect, Is, Op, StoreError};
+
+macro_rules! rules {
+    ($($rule:ident)*) => {
+        mod in_memory {
+            $(#[test]
+            fn $rule() {
+                super::$rule(&mut super::Bench::in_memory());
+            })*
+        }
+
+        mod on_disk {
+            $(#[test]
+            fn $rule() {
+                let folder = tempfile::tempdir().unwrap();
+                super::$rule(&mut super::Bench::on_disk(folder.path()));
+            })*
+        }
+    };
+}
+
+rules! {
+    a_document_reads_back_with_the_revision_that_wrote_it
+    a_batch_is_written_whole_or_not_at_all
+    each_batch_of_a_group_sees_those_before_it
+    a_slug_belongs_to_one_page_and_is_free_again_when_it_changes
+    monitors_are_listed_in_page_order
+    the_plans_limit_counts_the_accounts_monitors_but_not_components
+    an_invitation_is_used_once
+    counters_move_only_from_where_they_were_seen
+    events_get_numbers_without_gaps_and_are_found_by_monitor
+    readings_are_one_entry_a_batch_and_are_trimmed_from_the_front
+    history_is_found_by_range
+    a_deleted_monitor_leaves_nothing_behind
+    long_values_read_back_and_shrink
+    answers_are_remembered_until_they_expire
+    what_is_too_large_is_refused
+    a_question_never_sees_half_a_batch
+    a_record_made_anew_is_not_taken_for_the_old_one
+}
+
+fn conflict<T: std::fmt::Debug>(result: super::Result<T>) -> Expect {
+    match result {
+        Err(StoreError::Conflict(expect)) => expect,
+        other => panic!("not a conflict: {other:?}"),
+    }
+}
+
+fn a_document_reads_back_with_the_revision_that_wrote_it(bench: &mut Bench) {
+    let mut batch = Batch::new();
+    batch
+        .write(account(1))
+        .write(page(2, 1, "two"))
+        .write(monitor(3, 2, 0))
+        .write(key(4, 1))
+        .write(key(5, 9));
+    batch.write(agent(6)).write(invitation(7, None));
+    let first = bench.commit(&batch).unwrap();
+    let second = bench.write(account(2));
+    assert_eq!((first.revision, second.revision), (1, 2));
+    let reader = &bench.reader;
+    let read = reader.account(account_id(1)).unwrap().unwrap();
+    assert_eq!((read.revision, read.value), (1, account(1)));
+    assert_eq!(reader.accounts().unwrap().iter().map(|it| it.revision).collect::<Vec<_>>(), [1, 2]);
+    assert_eq!(reader.page(page_id(2)).unwrap().unwrap().value, page(2, 1, "two"));
+    assert_eq!(reader.pages_of(account_id(1)).unwrap(), reader.pages().unwrap());
+    assert_eq!(reader.monitor(monitor_id(3)).unwrap().unwrap().value, monitor(3, 2, 0));
+    assert_eq!(reader.key(KeyId::from_u128(4)).unwrap().unwrap().value, key(4, 1));
+    assert_eq!(reader.keys_of(account_id(1)).unwrap().len(), 1);
+    assert_eq!(reader.agent(AgentId::from_u128(6)).unwrap().unwrap().value, agent(6));
+    assert_eq!(reader.agents().unwrap().len(), 1);
+    assert_eq!(reader.invitation(InvitationId::from_u128(7)).unwrap(), reader.invitations().unwrap().pop());
+    bench.write(Op::DeleteKey(KeyId::from_u128(4)));
+    bench.write(Op::DeleteAccount(account_id(1)));
+    assert_eq!(bench.reader.keys_of(account_id(1)), Ok(Vec::new()));
+    assert_eq!(bench.reader.account(account_id(1)), Ok(None));
+}
+
+fn a_batch_is_written_whole_or_not_at_all(bench: &mut Bench) {
+    bench.write(account(1));
+    let mut batch = Batch::new();
+    batch.write(account(2)).event(event(1, None)).expect(Expect::Account(account_id(1), Is::At(7)));
+    batch.readings = readings(3, 0);
+    assert_eq!(conflict(bench.commit(&batch)), Expect::Account(account_id(1), Is::At(7)));
+    assert_eq!(bench.reader.account(account_id(2)), Ok(None));
+    assert_eq!((bench.reader.last_event(), bench.reader.last_reading()), (Ok(0), Ok(0)));
+    for (expect, fits) in [
+        (Expect::Account(account_id(1), Is::At(1)), true),
+        (Expect::Account(account_id(1), Is::Present), true),
+        (Expect::Account(account_id(1), Is::Absent), false),
+        (Expect::Account(account_id(2), Is::Absent), true),
+        (Expect::Monitor(monitor_id(2), Is::Present), false),
+        (Expect::Key(KeyId::from_u128(2), Is::At(0)), false),
+    ] {
+        assert_eq!(bench.commit(Batch::new().expect(expect.clone())).is_ok(), fits, "{expect}");
+    }
+}
+
+fn each_batch_of_a_group_sees_those_before_it(bench: &mut Bench) {
+    let make = |n: u128| {
+        let mut batch = Batch::new();
+        batch
+            .expect(Expect::Account(account_id(1), Is::Absent))
+            .write(account(1))
+            .event(event(n as i64, None));
+        batch
+    };
+    let results = bench.writer.commit(&[make(1), make(2), Batch::new()]);
+    assert_eq!(results[0].as_ref().unwrap().last_event, 1);
+    assert!(matches!(results[1], Err(StoreError::Conflict(_))));
+    assert_eq!(results[2].as_ref().unwrap().revision, 2);
+    assert_eq!(bench.reader.last_event(), Ok(1));
+}
+
+fn a_slug_belongs_to_one_page_and_is_free_again_when_it_changes(bench: &mut Bench) {
+    bench.write(page(1, 1, "one"));
+    let taken = bench.commit(Batch::new().write(page(2, 1, "one")));
+    assert_eq!(conflict(taken), Expect::SlugFree("one".to_owned(), page_id(2)));
+    bench.write(page(1, 1, "first"));
+    bench.write(page(2, 2, "one"));
+    assert_eq!(bench.reader.page_by_slug("one").unwrap().unwrap().value.id, page_id(2));
+    assert_eq!(bench.reader.page_by_slug("first").unwrap().unwrap().value.id, page_id(1));
+    bench.write(Op::DeletePage(page_id(2)));
+    assert_eq!(bench.reader.page_by_slug("one"), Ok(None));
+    assert_eq!(bench.reader.pages_of(account_id(2)), Ok(Vec::new()));
+    assert!(bench.commit(Batch::new().expect(Expect::SlugFree("one".to_owned(), page_id(9)))).is_ok());
+}
+
+fn monitors_are_listed_in_page_order(bench: &mut Bench) {
+    let mut batch = Batch::new();
+    batch.write(page(1, 1, "a")).write(page(2, 1, "b"));
+    batch.write(monitor(1, 1, 2)).write(monitor(2, 1, 0)).write(monitor(3, 1, 1)).write(monitor(4, 2, 0));
+    batch.write(monitor(5, 1, 1));
+    bench.commit(&batch).unwrap();
+    let order = |bench: &Bench| {
+        let listed = bench.reader.monitors_of(page_id(1)).unwrap();
+        listed.into_iter().map(|it| it.value.id.to_u128()).collect::<Vec<_>>()
+    };
+    assert_eq!(order(bench), [2, 3, 5, 1]);
+    bench.write(monitor(2, 2, 0));
+    assert_eq!(order(bench), [3, 5, 1]);
+    assert_eq!(bench.reader.monitors().unwrap().len(), 5);
+}
+
+fn the_plans_limit_counts_the_accounts_monitors_but_not_components(bench: &mut Bench) {
+    let mut batch = Batch::new();
+    batch.write(page(1, 1, "a")).write(page(2, 1, "b")).write(page(3, 2, "c"));
+    batch.write(monitor(1, 1, 0)).write(monitor(2, 2, 0)).write(monitor(3, 3, 0)).write(component(4, 1));
+    bench.commit(&batch).unwrap();
+    let below = |limit| Expect::MonitorsBelow(account_id(1), limit);
+    assert_eq!(conflict(bench.commit(Batch::new().expect(below(2)))), below(2));
+    let mut third = Batch::new();
+    third.expect(below(3)).write(monitor(5, 1, 1));
+    let mut fourth = Batch::new();
+    fourth.expect(below(3)).write(monitor(6, 1, 2));
+    let results = bench.writer.commit(&[third, fourth]);
+    assert!(results[0].is_ok() && results[1].is_err(), "the second sees the first: {results:?}");
+    bench.write(Op::DeleteMonitor(monitor_id(5)));
+    assert!(bench.commit(Batch::new().expect(below(3))).is_ok());
+    assert!(bench.commit(Batch::new().expect(Expect::NoMonitors(page_id(1)))).is_err());
+    assert!(bench.commit(Batch::new().expect(Expect::NoMonitors(page_id(4)))).is_ok());
+}
+
+fn an_invitation_is_used_once(bench: &mut Bench) {
+    let unused = Expect::InvitationUnused(InvitationId::from_u128(1));
+    assert!(bench.commit(Batch::new().expect(unused.clone())).is_err());
+    bench.write(invitation(1, None));
+    let mut join = Batch::new();
+    join.expect(unused.clone()).write(agent(1)).write(invitation(1, Some(AgentId::from_u128(1))));
+    let results = bench.writer.commit(&[join.clone(), join]);
+    assert!(results[0].is_ok());
+    assert_eq!(conflict(results[1].clone()), unused);
+}
+
+fn counters_move_only_from_where_they_were_seen(bench: &mut Bench) {
+    let mut batch = Batch::new();
+    batch.expect(Expect::NextSlot(0)).expect(Expect::NextPlace(PlaceNo(0))).expect(Expect::Networks(0));
+    batch.expect(Expect::Cursor("alerts".to_owned(), 0));
+    batch.write(Op::SetNextSlot(1)).write(Op::SetNextPlace(PlaceNo(1)));
+    batch.write(Op::PutNetwork("one".to_owned(), NetworkNo(0))).write(Op::SetCursor("alerts".to_owned(), 12));
+    bench.commit(&batch).unwrap();
+    assert_eq!(conflict(bench.commit(&batch)), Expect::NextSlot(0));
+    let reader = &bench.reader;
+    assert_eq!((reader.next_slot(), reader.next_place()), (Ok(1), Ok(PlaceNo(1))));
+    assert_eq!(reader.networks(), Ok([("one".to_owned(), NetworkNo(0))].into()));
+    assert_eq!((reader.cursor("alerts"), reader.cursor("pages")), (Ok(12), Ok(0)));
+    for expect in
+        [Expect::NextPlace(PlaceNo(0)), Expect::Networks(2), Expect::Cursor("alerts".to_owned(), 11)]
+    {
+        assert_eq!(conflict(bench.commit(Batch::new().expect(expect.clone()))), expect);
+    }
+}
+
+fn events_get_numbers_without_gaps_and_are_found_by_monitor(bench: &mut Bench) {
+    let mut batch = Batch::new();
+    batch.write(monitor(1, 1, 0)).write(monitor(2, 1, 0));
+    batch.event(event(10, Some(1))).event(event(11, Some(2))).event(event(12, None));
+    assert_eq!(bench.commit(&batch).unwrap().last_event, 3);
+    for n in 13..16 {
+        bench.commit(Batch::new().event(event(n, Some(1)))).unwrap();
+    }
+    assert_eq!(bench.write(account(1)).last_event, 6);
+    let seqs =
+        |events: Vec<crate::storage::Recorded>| events.into_iter().map(|it| it.seq).collect::<Vec<_>>();
+    let reader = &bench.reader;
+    assert_eq!(seqs(reader.events_after(0, 100).unwrap()), [1, 2, 3, 4, 5, 6]);
+    assert_eq!(seqs(reader.events_after(2, 2).unwrap()), [3, 4]);
+    assert_eq!(seqs(reader.events_after(u64::MAX, 2).unwrap()), [0u64; 0]);
+    assert_eq!(seqs(reader.events_of(monitor_id(1), None, 3).unwrap()), [6, 5, 4]);
+    assert_eq!(seqs(reader.events_of(monitor_id(1), Some(5), 3).unwrap()), [4, 1]);
+    assert_eq!(reader.events_after(1, 1).unwrap()[0].event, event(11, Some(2)));
+    assert_eq!(reader.last_event(), Ok(6));
+}
+
+fn readings_are_one_entry_a_batch_and_are_trimmed_from_the_front(bench: &mut Bench) {
+    let entry = |seed| Batch { readings: readings(5, seed), ..Batch::new() };
+    let group: Vec<_> = (0..TRIM_AT_ONCE as u64 + 10).map(entry).collect();
+    let results = bench.writer.commit(&group);
+    assert_eq!(results[3].as_ref().unwrap().readings, Some(4));
+    let first = |bench: &Bench| bench.reader.readings_after(0, 1).unwrap().first().map(|it| it.seq);
+    bench.write(Op::TrimReadings(2));
+    assert_eq!(first(bench), Some(3));
+    assert_eq!(bench.reader.readings_after(2, 1).unwrap()[0].readings, readings(5, 2));
+    bench.write(Op::TrimReadings(u64::MAX));
+    assert_eq!(first(bench), Some(3 + TRIM_AT_ONCE as u64), "as many at once as may be");
+    bench.write(Op::TrimReadings(u64::MAX));
+    assert_eq!(first(bench), None);
+    assert_eq!(bench.commit(&entry(0)).unwrap().readings, Some(TRIM_AT_ONCE as u64 + 11));
+    assert_eq!(bench.reader.last_reading(), Ok(TRIM_AT_ONCE as u64 + 11));
+}
+
+fn history_is_found_by_range(bench: &mut Bench) {
+    let mut batch = Batch::new();
+    batch.write(monitor(1, 1, 0)).write(monitor(2, 1, 0));
+    for hour in -2..3 {
+        batch.write(Op::PutBlock(block(1, Region::Asia, hour, vec![hour as u8; 9])));
+        batch.write(Op::PutHour(rollup(1, hour, vec![1]))).write(Op::PutDay(rollup(1, hour, vec![2])));
+    }
+    batch.write(Op::PutBlock(block(1, Region::Europe, 0, vec![7])));
+    batch.write(Op::PutHour(rollup(2, 0, vec![8])));
+    batch.write(Op::PutCheckpoint(Checkpoint { part: 1, through: 4, bytes: vec![1] }));
+    batch.write(Op::PutCheckpoint(Checkpoint { part: 0, through: 5, bytes: vec![2] }));
+    bench.commit(&batch).unwrap();
+    let (reader, id) = (&bench.reader, monitor_id(1));
+    let hours: Vec<_> =
+        reader.blocks(id, Region::Asia, -1..2).unwrap().into_iter().map(|it| it.hour).collect();
+    assert_eq!(hours, [-1, 0, 1]);
+    assert_eq!(reader.blocks(id, Region::Europe, -9..9), Ok(vec![block(1, Region::Europe, 0, vec![7])]));
+    assert_eq!(reader.hours(id, 1..9).unwrap().len(), 2);
+    assert_eq!(reader.days(id, i64::MIN..0), Ok(vec![rollup(1, -2, vec![2]), rollup(1, -1, vec![2])]));
+    let empty = std::ops::Range { start: 3, end: -3 };
+    assert_eq!((reader.hours(id, empty.clone()), reader.days(id, 1..1)), (Ok(Vec::new()), Ok(Vec::new())));
+    assert_eq!(reader.blocks(id, Region::Asia, empty), Ok(Vec::new()));
+    assert_eq!(reader.checkpoints().unwrap().iter().map(|it| it.through).collect::<Vec<_>>(), [5, 4]);
+    let mut batch = Batch::new();
+    batch
+        .write(Op::DeleteBlock(id, Region::Asia, 0))
+        .write(Op::DeleteHour(id, 1))
+        .write(Op::DeleteDay(id, 1));
+    batch.write(Op::DeleteCheckpoint(1)).write(Op::PutHour(rollup(1, 2, vec![9])));
+    bench.commit(&batch).unwrap();
+    assert_eq!(bench.reader.blocks(id, Region::Asia, -9..9).unwrap().len(), 4);
+    assert_eq!(bench.reader.hours(id, 1..9), Ok(vec![rollup(1, 2, vec![9])]));
+    assert_eq!(
+        (bench.reader.days(id, 0..9).unwrap().len(), bench.reader.checkpoints().unwrap().len()),
+        (2, 1)
+    );
+}
+
+fn a_deleted_monitor_leaves_nothing_behind(bench: &mut Bench) {
+    let id = monitor_id(1);
+    let mut batch = Batch::new();
+    batch.write(monitor(1, 1, 0)).write(Op::PutMachine(id, Box::<State>::default())).event(event(1, Some(1)));
+    for hour in 0..1500 {
+        batch.write(Op::PutBlock(block(1, Region::Asia, hour, vec![1; 9])));
+        batch.write(Op::PutHour(rollup(1, hour, vec![1])));
+    }
+    bench.commit(&batch).unwrap();
+    assert_eq!(bench.reader.machines().unwrap().len(), 1);
+    let mut batch = Batch::new();
+    batch.write(Op::DeleteMonitor(id)).write(Op::PutDay(rollup(1, 3, vec![1])));
+    batch.write(Op::PutMachine(id, Box::<State>::default())).event(event(2, Some(1)));
+    bench.commit(&batch).unwrap();
+    let nothing = |bench: &Bench| {
+        let reader = &bench.reader;
+        assert_eq!(
+            (reader.blocks(id, Region::Asia, 0..99), reader.hours(id, 0..99)),
+            (Ok(vec![]), Ok(vec![]))
+        );
+        assert_eq!((reader.days(id, 0..99), reader.machines()), (Ok(vec![]), Ok(vec![])));
+        assert_eq!((reader.events_of(id, None, 9), reader.monitors_of(page_id(1))), (Ok(vec![]), Ok(vec![])));
+        assert_eq!(reader.last_event(), Ok(2), "the journal keeps what happened");
+    };
+    nothing(bench);
+    bench.write(monitor(1, 1, 0));
+    let reader = &bench.reader;
+    assert_eq!(
+        (reader.blocks(id, Region::Asia, 0..99), reader.events_of(id, None, 9)),
+        (Ok(vec![]), Ok(vec![]))
+    );
+    bench.write(Op::DeleteMonitor(id));
+    bench.tidy();
+    nothing(bench);
+}
+
+fn long_values_read_back_and_shrink(bench: &mut Bench) {
+    bench.write(monitor(1, 1, 0));
+    for size in [24 << 10, (24 << 10) + 1, 300_000, 1_000_000, 70_000, 5, 0] {
+        let bytes: Vec<u8> = (0..size).map(|n: u32| (n / 7) as u8).collect();
+        bench.write(Op::PutHour(rollup(1, 4, bytes.clone())));
+        assert_eq!(bench.reader.hours(monitor_id(1), 4..5), Ok(vec![rollup(1, 4, bytes)]), "{size}");
+    }
+    let long = Batch { readings: readings(20_000, 1), ..Batch::new() };
+    bench.commit(&long).unwrap();
+    assert_eq!(bench.reader.readings_after(0, 9).unwrap()[0].readings, long.readings);
+    bench.write(Op::TrimReadings(1));
+    assert_eq!(bench.reader.readings_after(0, 9), Ok(Vec::new()));
+    assert_eq!(bench.reader.footprint().unwrap().blobs, 0);
+}
+
+fn answers_are_remembered_until_they_expire(bench: &mut Bench) {
+    let name = |n: u8| format!("key_1 request {n}");
+    for n in 0..5 {
+        bench.write(Op::Remember(name(n), remembered(n, 100 + i64::from(n))));
+    }
+    let again = bench.commit(Batch::new().expect(Expect::Remembered(name(1), Is::Absent)));
+    assert_eq!(conflict(again), Expect::Remembered(name(1), Is::Absent));
+    assert_eq!(bench.reader.remembered(&name(1)).unwrap().unwrap().value, remembered(1, 101));
+    bench.write(Op::Remember(name(1), remembered(9, 200)));
+    bench.write(Op::ForgetExpired(at(102)));
+    let left: Vec<_> = (0..5).filter(|n| bench.reader.remembered(&name(*n)).unwrap().is_some()).collect();
+    assert_eq!(left, [1, 3, 4]);
+    bench.write(Op::ForgetExpired(at(200)));
+    assert_eq!(bench.reader.remembered(&name(1)), Ok(None));
+}
+
+fn what_is_too_large_is_refused(bench: &mut Bench) {
+    let long = "x".repeat(MAX_NAME + 1);
+    for op in [Op::SetCursor(long.clone(), 1), page(1, 1, &long).into(), Op::Remember(long, remembered(1, 1))]
+    {
+        assert_eq!(bench.commit(Batch::new().write(op)), Err(StoreError::TooLarge("a name")));
+    }
+    let bytes = vec![0; super::batch::MAX_BYTES + 1];
+    let checkpoint = Op::PutCheckpoint(Checkpoint { part: 0, through: 0, bytes });
+    assert_eq!(bench.commit(Batch::new().write(checkpoint)), Err(StoreError::TooLarge("a value")));
+    assert_eq!(bench.write(account(1)).revision, 1);
+}
+
+fn a_question_never_sees_half_a_batch(bench: &mut Bench) {
+    let reader = bench.reader.clone();
+    let last = 300;
+    std::thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut newest = 0;
+            while newest < last {
+                let revisions: Vec<_> = reader.accounts().unwrap().iter().map(|it| it.revision).collect();
+                assert!(revisions.windows(2).all(|pair| pair[0] == pair[1]), "{revisions:?}");
+                newest = revisions.first().copied().unwrap_or(0);
+            }
+        });
+        for _ in 0..last {
+            bench.commit(Batch::new().write(account(1)).write(account(2)).write(account(3))).unwrap();
+        }
+    });
+}
+
+fn a_record_made_anew_is_not_taken_for_the_old_one(bench: &mut Bench) {
+    let old = bench.write(account(1)).revision;
+    bench.write(Op::DeleteAccount(account_id(1)));
+    bench.write(account(1));
+    assert!(bench.commit(Batch::new().expect(Expect::Account(account_id(1), Is::At(old)))).is_err());
+}

@@ -1,13 +1,14 @@
 //! The async face of the store: one writer thread that groups batches, and questions off the runtime.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::memory::Memory;
-use super::{Batch, Committed, Read, Result, StoreError, Write};
+use super::{Batch, Committed, Read, Result, StoreError, Write, disk};
 
 /// How many batches wait for the writer before their senders have to.
 pub const QUEUE_DEPTH: usize = 1024;
@@ -46,6 +47,12 @@ impl Store {
     pub fn in_memory() -> Result<Self> {
         let memory = Memory::new();
         Self::start(Arc::new(memory.clone()), Box::new(memory))
+    }
+
+    /// The store in a folder, which is made where it is not there. Blocks; see [`disk::open`] for how it fails.
+    pub fn on_disk(folder: &Path, options: disk::Options) -> Result<Self> {
+        let (reader, writer) = disk::open(folder, options)?;
+        Self::start(reader, writer)
     }
 
     /// Commits a batch. It is durable when this returns; an error other than [`StoreError::Io`],
@@ -173,4 +180,87 @@ fn guarded<T>(work: impl FnOnce() -> Result<T>) -> Result<T> {
     catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
         Err(StoreError::Damaged("the engine stopped in the middle of its work".to_owned()))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::contract::samples::*;
+    use crate::storage::{Expect, Is};
+
+    #[tokio::test]
+    async fn a_commit_is_seen_once_it_is_acknowledged() {
+        let store = Store::in_memory().unwrap();
+        let mut seen = store.events_seen();
+        assert_eq!(*seen.borrow_and_update(), 0);
+        let committed =
+            store.commit(Batch::new().write(account(1)).event(event(1, None)).clone()).await.unwrap();
+        assert_eq!((committed.revision, committed.last_event), (1, 1));
+        seen.changed().await.unwrap();
+        assert_eq!(*seen.borrow_and_update(), 1);
+        let accounts = store.read(|reader| reader.accounts()).await.unwrap();
+        assert_eq!(accounts.len(), 1);
+        store.commit(Batch::new().write(account(2)).clone()).await.unwrap();
+        assert!(!seen.has_changed().unwrap(), "no event, no news");
+    }
+
+    #[tokio::test]
+    async fn many_writers_at_once_are_each_told_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::on_disk(folder.path(), small()).unwrap();
+        let claim = |n: u128| {
+            let store = store.clone();
+            let mut batch = Batch::new();
+            batch.expect(Expect::Account(account_id(n / 2), Is::Absent)).write(account(n / 2));
+            tokio::spawn(async move { store.commit(batch).await })
+        };
+        let mut won = 0;
+        for claimed in (0..600).map(claim).collect::<Vec<_>>() {
+            match claimed.await.unwrap() {
+                Ok(_) => won += 1,
+                Err(error) => assert!(matches!(error, StoreError::Conflict(_)), "{error}"),
+            }
+        }
+        assert_eq!((won, store.reader().accounts().unwrap().len()), (300, 300));
+    }
+
+    #[tokio::test]
+    async fn closing_commits_what_is_queued_and_refuses_what_comes_later() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::on_disk(folder.path(), small()).unwrap();
+        let mut answers = Vec::new();
+        for n in 0..50 {
+            answers.push(store.send(Batch::new().write(account(n)).clone()).await.unwrap());
+        }
+        store.close().await;
+        for answer in answers {
+            assert!(answer.await.unwrap().is_ok());
+        }
+        assert_eq!(store.commit(Batch::new()).await, Err(StoreError::Closed));
+        assert_eq!(store.reader().accounts().unwrap().len(), 50);
+        store.close().await;
+        drop(store);
+        assert!(Store::on_disk(folder.path(), small()).is_ok());
+    }
+
+    #[derive(Debug)]
+    struct Broken;
+
+    impl Write for Broken {
+        fn commit(&mut self, _: &[Batch]) -> Vec<Result<Committed>> {
+            panic!("this engine breaks")
+        }
+
+        fn tidy(&mut self) -> Result<bool> {
+            Ok(false)
+        }
+    }
+
+    #[tokio::test]
+    async fn an_engine_that_panics_is_damage_and_not_the_end() {
+        let store = Store::start(Arc::new(Memory::new()), Box::new(Broken)).unwrap();
+        for _ in 0..2 {
+            assert!(matches!(store.commit(Batch::new()).await, Err(StoreError::Damaged(_))));
+        }
+    }
 }

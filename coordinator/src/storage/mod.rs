@@ -8,6 +8,7 @@ pub mod batch;
 #[cfg(test)]
 mod contract;
 
+pub mod disk;
 pub mod handle;
 pub mod memory;
 

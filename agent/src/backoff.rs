@@ -1,0 +1,85 @@
+//! How long to wait before dialling again: exponential with full jitter.
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+use std::time::Duration;
+
+/// Shortest wait.
+pub const SHORTEST: Duration = Duration::from_millis(500);
+/// Longest wait after a fault that may pass.
+pub const LONGEST: Duration = Duration::from_secs(30);
+/// Bounds of the wait after a refusal that will last (revoked, unknown, another version).
+pub const LASTING: (Duration, Duration) = (Duration::from_secs(60), Duration::from_secs(300));
+
+/// First upper bound. It spreads the agents of a restarted coordinator over two and a half seconds.
+const FIRST: Duration = Duration::from_secs(3);
+
+/// Draws waits. The same seed draws the same ones.
+#[derive(Debug)]
+pub struct Backoff {
+    bound: Duration,
+    random: StdRng,
+}
+
+impl Backoff {
+    /// Starts at the shortest waits.
+    pub fn new(seed: u64) -> Self {
+        Self { bound: FIRST, random: StdRng::seed_from_u64(seed) }
+    }
+
+    /// The next wait, between [`SHORTEST`] and a bound that doubles up to [`LONGEST`].
+    pub fn next_wait(&mut self) -> Duration {
+        let wait = self.random.random_range(SHORTEST..=self.bound);
+        self.bound = (self.bound * 2).min(LONGEST);
+        wait
+    }
+
+    /// A wait after a lasting refusal.
+    pub fn lasting_wait(&mut self) -> Duration {
+        self.random.random_range(LASTING.0..=LASTING.1)
+    }
+
+    /// A connection has held: start again at the shortest waits.
+    pub fn reset(&mut self) {
+        self.bound = FIRST;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_stay_within_their_bounds_and_grow() {
+        for seed in 0..200 {
+            let mut backoff = Backoff::new(seed);
+            let mut bound = FIRST;
+            for _ in 0..12 {
+                let wait = backoff.next_wait();
+                assert!(wait >= SHORTEST && wait <= bound, "{wait:?}");
+                bound = (bound * 2).min(LONGEST);
+            }
+        }
+    }
+
+    #[test]
+    fn sixty_agents_do_not_come_as_a_herd() {
+        let mut tenths = [0; 30];
+        for seed in 0..60 {
+            let wait = Backoff::new(seed).next_wait();
+            tenths[usize::try_from(wait.as_millis() / 100).unwrap().min(29)] += 1;
+        }
+        assert!(tenths.into_iter().max().unwrap() <= 10, "{tenths:?}");
+    }
+
+    #[test]
+    fn a_reset_goes_back_to_short_waits() {
+        let mut backoff = Backoff::new(7);
+        for _ in 0..10 {
+            backoff.next_wait();
+        }
+        backoff.reset();
+        assert!(backoff.next_wait() <= FIRST);
+        assert!(backoff.lasting_wait() >= LASTING.0);
+    }
+}

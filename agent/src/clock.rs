@@ -1,0 +1,150 @@
+//! The agent's clocks: monotonic, wall, and the coordinator's as reckoned from the monotonic one.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// Reads the clocks. Clones share what is known of the coordinator's time.
+#[derive(Debug, Clone)]
+pub struct Clock {
+    /// Coordinator's time minus monotonic time, in ms.
+    offset_ms: Arc<AtomicI64>,
+}
+
+impl Clock {
+    /// A clock that takes the coordinator's time to be the host's wall clock minus `skew_ms`, until it is told
+    /// better.
+    pub fn new(skew_ms: i64) -> Self {
+        let offset = wall_ms().saturating_sub(skew_ms).saturating_sub(mono_us() / 1000);
+        Self { offset_ms: Arc::new(AtomicI64::new(offset)) }
+    }
+
+    /// Monotonic microseconds. Time that the host spent suspended counts where the system tells it.
+    pub fn mono_us(&self) -> i64 {
+        mono_us()
+    }
+
+    /// Monotonic milliseconds.
+    pub fn mono_ms(&self) -> i64 {
+        mono_us() / 1000
+    }
+
+    /// The host's wall clock, epoch ms. It can step; nothing is scheduled by it.
+    pub fn wall_ms(&self) -> i64 {
+        wall_ms()
+    }
+
+    /// The coordinator's time, epoch ms. It moves with the monotonic clock and steps only in [`Self::anchor`].
+    pub fn coordinator_ms(&self) -> i64 {
+        self.mono_ms().saturating_add(self.offset_ms.load(Ordering::Relaxed))
+    }
+
+    /// Takes a new offset (coordinator's minus monotonic, ms) and says by how much the time stepped.
+    pub fn anchor(&self, offset_ms: i64) -> i64 {
+        offset_ms.saturating_sub(self.offset_ms.swap(offset_ms, Ordering::Relaxed))
+    }
+
+    /// The host's wall clock minus the coordinator's, in ms.
+    pub fn skew_ms(&self) -> i64 {
+        self.wall_ms().saturating_sub(self.coordinator_ms())
+    }
+}
+
+#[cfg(target_os = "linux")]
+const MONOTONIC: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const MONOTONIC: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
+
+fn mono_us() -> i64 {
+    let now = rustix::time::clock_gettime(MONOTONIC);
+    now.tv_sec.saturating_mul(1_000_000).saturating_add(now.tv_nsec / 1000)
+}
+
+#[allow(clippy::disallowed_methods, reason = "this is the one place that reads the wall clock")]
+fn wall_ms() -> i64 {
+    match SystemTime::now().duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    }
+}
+
+/// The last exchanges with the coordinator's clock; the one with the shortest round trip is believed.
+#[derive(Debug, Default)]
+pub struct Exchanges {
+    kept: Vec<Exchange>,
+}
+
+/// One question and answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exchange {
+    /// Coordinator's time minus monotonic time, in ms, on the assumption that both ways took equally long.
+    pub offset_ms: i64,
+    /// Round trip in ms.
+    pub round_trip_ms: u32,
+}
+
+impl Exchanges {
+    const KEPT: usize = 8;
+
+    /// Offsets further apart than this mean that a clock has stepped.
+    const STEP_MS: u64 = 1000;
+
+    /// Takes an answer: when the question was sent and the answer came (monotonic us), and the time it told.
+    /// Gives the exchange to believe; `None` where the times cannot be.
+    pub fn add(&mut self, sent_us: i64, came_us: i64, coordinator_ms: i64) -> Option<Exchange> {
+        let round_trip_us = came_us.checked_sub(sent_us).filter(|&us| us >= 0)?;
+        let middle_ms = (sent_us + round_trip_us / 2) / 1000;
+        let new = Exchange {
+            offset_ms: coordinator_ms.checked_sub(middle_ms)?,
+            round_trip_ms: u32::try_from(round_trip_us / 1000).ok()?,
+        };
+        let stepped = |old: &Exchange| {
+            let doubt = u64::from(old.round_trip_ms.max(new.round_trip_ms));
+            old.offset_ms.abs_diff(new.offset_ms) > Self::STEP_MS + doubt
+        };
+        if self.kept.iter().any(stepped) {
+            self.kept.clear();
+        }
+        if self.kept.len() == Self::KEPT {
+            self.kept.remove(0);
+        }
+        self.kept.push(new);
+        self.kept.iter().rev().min_by_key(|exchange| exchange.round_trip_ms).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shortest_round_trip_is_believed() {
+        let mut exchanges = Exchanges::default();
+        let first = exchanges.add(0, 200_000, 1_000_100).unwrap();
+        assert_eq!(first, Exchange { offset_ms: 1_000_000, round_trip_ms: 200 });
+        let second = exchanges.add(1_000_000, 1_010_000, 1_001_025).unwrap();
+        assert_eq!(second, Exchange { offset_ms: 1_000_020, round_trip_ms: 10 });
+        assert_eq!(exchanges.add(2_000_000, 2_400_000, 1_002_250), Some(second));
+    }
+
+    #[test]
+    fn a_step_of_the_coordinators_clock_forgets_what_was_before() {
+        let mut exchanges = Exchanges::default();
+        exchanges.add(0, 1_000, 1_000_000);
+        let later = exchanges.add(60_000_000, 60_300_000, 60_150 + 4_600_000).unwrap();
+        assert_eq!(later.offset_ms, 4_600_000);
+    }
+
+    #[test]
+    fn an_answer_before_its_question_is_ignored() {
+        assert_eq!(Exchanges::default().add(5, 4, 0), None);
+    }
+
+    #[test]
+    fn the_coordinators_time_starts_at_the_wall_clock_less_the_skew() {
+        let clock = Clock::new(5_000);
+        assert!((clock.skew_ms() - 5_000).abs() < 100);
+        let offset = clock.coordinator_ms() - clock.mono_ms();
+        assert!((clock.anchor(offset + 3_600_000) - 3_600_000).abs() < 100);
+    }
+}

@@ -1,0 +1,313 @@
+//! The agent's settings: file, overridden by environment, overridden by flags, to one checked struct.
+
+use crate::error::Error;
+use crate::spool::Spool;
+use parallax_dial::{Policy, Prefix, Source};
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+/// Checked settings. Make one with [`Config::new`] and change fields, or read one with [`Config::load`].
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Folder with identity, schedule and spool; mode 0700.
+    pub data: PathBuf,
+    /// The coordinator's `HOST:PORT`; `None` for the one the agent joined at.
+    pub coordinator: Option<String>,
+    /// The address that the mesh connection and all checks come from; `None` leaves it to the system.
+    pub source: Option<IpAddr>,
+    /// Whether loopback, private and other non-public addresses may be checked.
+    pub allow_private: bool,
+    /// Whether this host reaches IPv4 by NAT64.
+    pub nat64: bool,
+    /// Addresses that are never checked.
+    pub deny: Vec<Prefix>,
+    /// Name servers to ask; empty for the system's.
+    pub resolvers: Vec<SocketAddr>,
+    /// Root certificates to trust in checks, beside those that browsers trust.
+    pub trust: Vec<CertificateDer<'static>>,
+    /// Bound of the spool in bytes.
+    pub spool_bytes: u64,
+    /// Most checks at once.
+    pub concurrency: usize,
+}
+
+/// Where a setting was given, for messages.
+#[derive(Debug, Clone, Copy)]
+enum Origin {
+    File,
+    Environment,
+    Flag,
+}
+
+/// Settings that are known, in the order of the sample file.
+const KNOWN: [&str; 10] = [
+    "data",
+    "coordinator",
+    "source",
+    "allow_private",
+    "nat64",
+    "deny",
+    "resolvers",
+    "trust",
+    "spool_bytes",
+    "concurrency",
+];
+
+/// What every environment variable begins with.
+const PREFIX: &str = "PARALLAX_AGENT_";
+
+impl Config {
+    /// The defaults, for this folder.
+    pub fn new(data: impl Into<PathBuf>) -> Self {
+        Self {
+            data: data.into(),
+            coordinator: None,
+            source: None,
+            allow_private: false,
+            nat64: false,
+            deny: Vec::new(),
+            resolvers: Vec::new(),
+            trust: Vec::new(),
+            spool_bytes: 256 << 20,
+            concurrency: 512,
+        }
+    }
+
+    /// Reads the file, then `PARALLAX_AGENT_…` out of `environment`, then `flags` (setting and value).
+    ///
+    /// # Errors
+    /// [`Error::Setting`] naming the setting, where it was given, and the rule; for an unknown one, the known
+    /// one that is nearest.
+    pub fn load(
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+        flags: impl IntoIterator<Item = (&'static str, String)>,
+    ) -> Result<Self, Error> {
+        let mut values: BTreeMap<String, (Origin, String)> = BTreeMap::new();
+        if let Some(path) = file {
+            let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
+            let table: toml::Table = toml::from_str(&text).map_err(|error| Error::Setting {
+                field: path.display().to_string(),
+                rule: error.to_string().trim().replace('\n', " "),
+            })?;
+            for (name, value) in table {
+                known(&name, Origin::File)?;
+                values.insert(name.clone(), (Origin::File, flat(&name, value)?));
+            }
+        }
+        for (variable, value) in environment {
+            if let Some(name) = variable.strip_prefix(PREFIX) {
+                let name = name.to_ascii_lowercase();
+                if name == "config" || name == "log" {
+                    continue;
+                }
+                known(&name, Origin::Environment)?;
+                values.insert(name, (Origin::Environment, value));
+            }
+        }
+        for (name, value) in flags {
+            values.insert(name.to_owned(), (Origin::Flag, value));
+        }
+        let mut config = Self::new("parallax-agent-data");
+        for (name, (origin, value)) in values {
+            config.set(&name, value.trim()).map_err(|rule| fault(&name, origin, rule))?;
+        }
+        Ok(config)
+    }
+
+    /// The rule for addresses that may be checked, and the source to check from.
+    pub fn policy(&self) -> Policy {
+        let mut source = Source::default();
+        match self.source {
+            Some(IpAddr::V4(v4)) => source.v4 = Some(v4),
+            Some(IpAddr::V6(v6)) => source.v6 = Some(v6),
+            None => {}
+        }
+        Policy { allow_private: self.allow_private, nat64: self.nat64, deny: self.deny.clone(), source }
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "data" if value.is_empty() => return Err("must not be empty".into()),
+            "data" => self.data = value.into(),
+            "coordinator" => self.coordinator = Some(checked_coordinator(value)?),
+            "source" => self.source = Some(value.parse().map_err(|_| "must be an IP address")?),
+            "allow_private" => self.allow_private = boolean(value)?,
+            "nat64" => self.nat64 = boolean(value)?,
+            "deny" => {
+                self.deny = list(value, |entry| {
+                    entry.parse().map_err(|_| format!("{entry} is no address or prefix"))
+                })?;
+            }
+            "resolvers" => {
+                self.resolvers = list(value, |entry| {
+                    let bare = |entry: &str| entry.parse().map(|ip: IpAddr| SocketAddr::new(ip, 53));
+                    entry
+                        .parse()
+                        .or_else(|_| bare(entry))
+                        .map_err(|_| format!("{entry} is no address of a name server"))
+                })?;
+            }
+            "trust" => {
+                let files = list(value, |entry| {
+                    let unreadable = |error| format!("{entry}: {error}");
+                    let pem = CertificateDer::pem_file_iter(entry).map_err(unreadable)?;
+                    pem.collect::<Result<Vec<_>, _>>().map_err(unreadable)
+                })?;
+                self.trust = files.concat();
+            }
+            "spool_bytes" => {
+                let bytes = value.parse().ok().filter(|&bytes| bytes >= Spool::MIN_LIMIT);
+                self.spool_bytes = bytes.ok_or("must be a number of bytes, at least 1048576")?;
+            }
+            "concurrency" => {
+                let checks = value.parse().ok().filter(|checks| (1..=20_000).contains(checks));
+                self.concurrency = checks.ok_or("must be a number from 1 to 20000")?;
+            }
+            _ => return Err("is not known".into()),
+        }
+        Ok(())
+    }
+}
+
+/// Checks a coordinator's address: a host or literal, a colon, a port.
+///
+/// # Errors
+/// The rule it breaks.
+pub fn checked_coordinator(value: &str) -> Result<String, String> {
+    let port = value.rsplit_once(':').filter(|(host, _)| !host.is_empty()).map(|(_, port)| port);
+    match port.and_then(|port| port.parse::<u16>().ok()) {
+        Some(port) if port > 0 => Ok(value.to_owned()),
+        _ => Err("must be HOST:PORT".into()),
+    }
+}
+
+fn boolean(value: &str) -> Result<bool, String> {
+    value.parse().map_err(|_| "must be true or false".into())
+}
+
+fn list<T>(value: &str, read: impl Fn(&str) -> Result<T, String>) -> Result<Vec<T>, String> {
+    value.split(',').map(str::trim).filter(|entry| !entry.is_empty()).map(read).collect()
+}
+
+/// A file's value as the text that the environment would give.
+fn flat(name: &str, value: toml::Value) -> Result<String, Error> {
+    match value {
+        toml::Value::String(text) => Ok(text),
+        toml::Value::Integer(_) | toml::Value::Boolean(_) => Ok(value.to_string()),
+        toml::Value::Array(entries) => {
+            let entries = entries.into_iter().map(|entry| flat(name, entry));
+            Ok(entries.collect::<Result<Vec<_>, _>>()?.join(","))
+        }
+        toml::Value::Float(_) | toml::Value::Datetime(_) | toml::Value::Table(_) => {
+            Err(fault(name, Origin::File, "must be a text, a number, true or false, or a list".into()))
+        }
+    }
+}
+
+fn known(name: &str, origin: Origin) -> Result<(), Error> {
+    if KNOWN.contains(&name) {
+        return Ok(());
+    }
+    let nearest = KNOWN.iter().min_by_key(|known| distance(known, name)).copied().unwrap_or_default();
+    Err(fault(name, origin, format!("is not known; did you mean {nearest}?")))
+}
+
+fn fault(name: &str, origin: Origin, rule: String) -> Error {
+    let field = match origin {
+        Origin::File => name.to_owned(),
+        Origin::Environment => format!("{PREFIX}{}", name.to_ascii_uppercase()),
+        Origin::Flag => format!("--{}", name.replace('_', "-")),
+    };
+    Error::Setting { field, rule }
+}
+
+/// Edits between two words.
+fn distance(a: &str, b: &str) -> usize {
+    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
+    for (i, ca) in a.chars().enumerate() {
+        let mut diagonal = i;
+        let mut left = i + 1;
+        for (cell, cb) in row.iter_mut().skip(1).zip(b.chars()) {
+            let above = *cell;
+            let replaced = diagonal + usize::from(ca != cb);
+            diagonal = above;
+            left = replaced.min(above + 1).min(left + 1);
+            *cell = left;
+        }
+        if let Some(first) = row.first_mut() {
+            *first = i + 1;
+        }
+    }
+    row.last().copied().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn load(
+        file: &str,
+        environment: &[(&str, &str)],
+        flags: &[(&'static str, &str)],
+    ) -> Result<Config, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.toml");
+        std::fs::write(&path, file).unwrap();
+        let environment = environment.iter().map(|(name, value)| (name.to_string(), value.to_string()));
+        let flags = flags.iter().map(|(name, value)| (*name, value.to_string()));
+        Config::load(Some(&path), environment, flags).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn flags_override_environment_and_environment_the_file() {
+        let file = "data = \"a\"\nspool_bytes = 2000000\nallow_private = true\ndeny = [\"10.0.0.0/8\", \"192.0.2.1\"]";
+        let config = load(
+            file,
+            &[
+                ("PARALLAX_AGENT_DATA", "b"),
+                ("PARALLAX_AGENT_RESOLVERS", "9.9.9.9, [::1]:5353"),
+                ("HOME", "/"),
+            ],
+            &[("data", "c")],
+        )
+        .unwrap();
+        assert_eq!(config.data, Path::new("c"));
+        assert_eq!((config.spool_bytes, config.allow_private, config.deny.len()), (2_000_000, true, 2));
+        assert_eq!(config.resolvers, ["9.9.9.9:53".parse().unwrap(), "[::1]:5353".parse().unwrap()]);
+    }
+
+    #[test]
+    fn an_unknown_setting_is_refused_with_the_nearest_known_one() {
+        let told = load("alow_privat = true", &[], &[]).unwrap_err();
+        assert_eq!(told, "alow_privat: is not known; did you mean allow_private?");
+        let told = load("", &[("PARALLAX_AGENT_SPOOL", "1")], &[]).unwrap_err();
+        assert!(told.starts_with("PARALLAX_AGENT_SPOOL: is not known"), "{told}");
+    }
+
+    #[test]
+    fn a_broken_rule_names_setting_and_rule() {
+        for (file, told) in [
+            ("source = \"fra1\"", "source: must be an IP address"),
+            ("spool_bytes = 5", "spool_bytes: must be a number of bytes, at least 1048576"),
+            ("concurrency = 0", "concurrency: must be a number from 1 to 20000"),
+            ("coordinator = \"host\"", "coordinator: must be HOST:PORT"),
+            ("nat64 = \"yes\"", "nat64: must be true or false"),
+            ("deny = [\"x\"]", "deny: x is no address or prefix"),
+            ("data = 1.5", "data: must be a text, a number, true or false, or a list"),
+        ] {
+            assert_eq!(load(file, &[], &[]).unwrap_err(), told);
+        }
+        assert_eq!(load("", &[], &[("source", "x")]).unwrap_err(), "--source: must be an IP address");
+    }
+
+    #[test]
+    fn distance_counts_edits() {
+        assert_eq!(distance("source", "source"), 0);
+        assert_eq!(distance("source", "sauces"), 3);
+        assert_eq!(distance("", "abc"), 3);
+    }
+}

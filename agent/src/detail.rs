@@ -1,0 +1,102 @@
+//! Which passed results carry phases and address, and which go out plain. Pure.
+
+use parallax_protocol::id::MonitorId;
+use parallax_protocol::result::{CheckResult, Outcome, Phases};
+use std::collections::BTreeMap;
+
+/// Remembers, for each monitor, what was last sent in full.
+#[derive(Debug, Default)]
+pub struct Details {
+    monitors: BTreeMap<MonitorId, Last>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Last {
+    revision: u32,
+    latency_ms: u32,
+    plain_since: u8,
+    passed: bool,
+}
+
+impl Details {
+    /// At least one passed result in so many is sent in full.
+    pub const EVERY: u8 = 20;
+
+    /// Takes phases and address off a passed result unless they tell something new: the first of a revision,
+    /// the first after another outcome, one that took half as long again as the last one sent in full, and
+    /// every twentieth. Plain results cost a tenth of the others on the wire.
+    pub fn thin(&mut self, result: &mut CheckResult) {
+        let report = &mut result.report;
+        match report.outcome {
+            Outcome::Passed => {}
+            Outcome::Pending => return,
+            Outcome::Failed(_) | Outcome::Inconclusive(_) => {
+                if let Some(last) = self.monitors.get_mut(&result.monitor) {
+                    last.passed = false;
+                }
+                return;
+            }
+        }
+        let latency_ms = report.latency_ms.unwrap_or(0);
+        let last = self.monitors.get_mut(&result.monitor);
+        if let Some(last) = last.filter(|last| {
+            last.passed
+                && last.revision == result.revision
+                && last.plain_since + 1 < Self::EVERY
+                && latency_ms <= last.latency_ms.saturating_add(last.latency_ms / 2).saturating_add(20)
+        }) {
+            last.plain_since += 1;
+            report.phases = Phases::default();
+            report.address = None;
+            return;
+        }
+        let last = Last { revision: result.revision, latency_ms, plain_since: 0, passed: true };
+        self.monitors.insert(result.monitor, last);
+    }
+
+    /// Forgets monitors that are no longer assigned.
+    pub fn retain(&mut self, mut assigned: impl FnMut(MonitorId) -> bool) {
+        self.monitors.retain(|&monitor, _| assigned(monitor));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parallax_protocol::result::{Failure, Report};
+
+    fn result(outcome: Outcome, latency_ms: u32) -> CheckResult {
+        let mut report = Report::bare(outcome);
+        report.latency_ms = Some(latency_ms);
+        report.phases.dns_us = Some(1);
+        CheckResult { monitor: MonitorId(1), revision: 1, round: Some(1), started_ms: 0, age_ms: 0, report }
+    }
+
+    fn is_full(details: &mut Details, mut result: CheckResult) -> bool {
+        details.thin(&mut result);
+        result.report.phases.dns_us.is_some()
+    }
+
+    #[test]
+    fn one_in_twenty_is_full() {
+        let mut details = Details::default();
+        let full = (0..60).filter(|_| is_full(&mut details, result(Outcome::Passed, 50))).count();
+        assert_eq!(full, 3);
+    }
+
+    #[test]
+    fn what_is_new_is_full() {
+        let mut details = Details::default();
+        assert!(is_full(&mut details, result(Outcome::Passed, 50)));
+        assert!(!is_full(&mut details, result(Outcome::Passed, 60)));
+        assert!(is_full(&mut details, result(Outcome::Passed, 200)), "slower");
+        assert!(is_full(&mut details, result(Outcome::Failed(Failure::Refused), 1)), "failed");
+        assert!(is_full(&mut details, result(Outcome::Passed, 200)), "passed again");
+        assert!(
+            is_full(&mut details, CheckResult { revision: 2, ..result(Outcome::Passed, 200) }),
+            "changed"
+        );
+        details.retain(|_| false);
+        assert!(is_full(&mut details, CheckResult { revision: 2, ..result(Outcome::Passed, 200) }));
+    }
+}

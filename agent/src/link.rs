@@ -1,0 +1,124 @@
+//! Dialling the coordinator: one UDP socket from the source address, QUIC by hand.
+
+use crate::error::Error;
+use parallax_certs::issue::COORDINATOR_NAME;
+use parallax_protocol::close::CloseReason;
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ConnectionError, Endpoint, EndpointConfig, IdleTimeout, TokioRuntime, TransportConfig, VarInt};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A packet goes out at least this often.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// Silence for this long ends a connection.
+const IDLE: Duration = Duration::from_secs(15);
+/// A handshake with one address may take this long.
+const HANDSHAKE: Duration = Duration::from_secs(8);
+/// Bytes of all streams together that wait to be read.
+const WINDOW: u32 = 4 << 20;
+/// Check-now streams open at once.
+pub const ASKS_AT_ONCE: u32 = 256;
+
+/// A connection and the socket it runs on.
+#[derive(Debug)]
+pub struct Link {
+    /// The connection. Its handshake is done; whether the coordinator accepts it shows by its first frame.
+    pub connection: quinn::Connection,
+    endpoint: Endpoint,
+}
+
+impl Link {
+    /// Closes the connection with a reason and waits until the peer may have heard of it.
+    pub async fn close(&self, reason: CloseReason) {
+        self.connection.close(VarInt::from_u32(reason.code()), reason.text().as_bytes());
+        // The close frame goes out at once; the socket is kept a moment for it to be sent again if lost.
+        let _ = tokio::time::timeout(Duration::from_millis(200), self.endpoint.wait_idle()).await;
+    }
+}
+
+/// Dials `coordinator` (`HOST:PORT`), each of its addresses in turn.
+///
+/// # Errors
+/// [`Error::Unreachable`] with the last address's reason, or [`Error::Refused`] where the coordinator gave one.
+pub async fn dial(
+    coordinator: &str,
+    source: Option<IpAddr>,
+    tls: rustls::ClientConfig,
+) -> Result<Link, Error> {
+    let unreachable = |reason: String| Error::Unreachable { address: coordinator.to_owned(), reason };
+    let crypto = QuicClientConfig::try_from(tls)
+        .map_err(|_| unreachable("TLS settings have no suite that QUIC can use".into()))?;
+    let mut config = quinn::ClientConfig::new(Arc::new(crypto));
+    config.transport_config(Arc::new(transport()));
+    let lookup = tokio::time::timeout(HANDSHAKE, tokio::net::lookup_host(coordinator));
+    let found = lookup.await.map_err(|_| unreachable("name lookup timed out".into()))?;
+    let addresses: Vec<SocketAddr> = found
+        .map_err(|error| unreachable(error.to_string()))?
+        .filter(|address| source.is_none_or(|source| source.is_ipv4() == address.is_ipv4()))
+        .take(4)
+        .collect();
+    let mut last = unreachable("no address of the source's family".into());
+    for address in addresses {
+        match dial_one(address, source, config.clone()).await {
+            Ok(link) => return Ok(link),
+            Err(Failed::Refused(reason)) => return Err(Error::Refused(reason)),
+            Err(Failed::Reason(reason)) => last = unreachable(reason),
+        }
+    }
+    Err(last)
+}
+
+/// The reason that the coordinator gave for closing, if it gave one that is known here.
+pub fn close_reason(error: &ConnectionError) -> Option<CloseReason> {
+    match error {
+        ConnectionError::ApplicationClosed(close) => CloseReason::from_code(close.error_code.into_inner()),
+        ConnectionError::VersionMismatch
+        | ConnectionError::TransportError(_)
+        | ConnectionError::ConnectionClosed(_)
+        | ConnectionError::Reset
+        | ConnectionError::TimedOut
+        | ConnectionError::LocallyClosed
+        | ConnectionError::CidsExhausted => None,
+    }
+}
+
+enum Failed {
+    Refused(CloseReason),
+    Reason(String),
+}
+
+async fn dial_one(
+    address: SocketAddr,
+    source: Option<IpAddr>,
+    config: quinn::ClientConfig,
+) -> Result<Link, Failed> {
+    let any: IpAddr =
+        if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    let failed = |error: std::io::Error| Failed::Reason(error.to_string());
+    let socket = UdpSocket::bind(SocketAddr::new(source.unwrap_or(any), 0)).map_err(failed)?;
+    let endpoint =
+        Endpoint::new(EndpointConfig::default(), None, socket, Arc::new(TokioRuntime)).map_err(failed)?;
+    let connecting = endpoint
+        .connect_with(config, address, COORDINATOR_NAME)
+        .map_err(|error| Failed::Reason(error.to_string()))?;
+    match tokio::time::timeout(HANDSHAKE, connecting).await {
+        Ok(Ok(connection)) => Ok(Link { connection, endpoint }),
+        Ok(Err(error)) => {
+            Err(close_reason(&error).map_or_else(|| Failed::Reason(error.to_string()), Failed::Refused))
+        }
+        Err(_) => Err(Failed::Reason("no answer".into())),
+    }
+}
+
+fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
+        .max_concurrent_bidi_streams(VarInt::from_u32(ASKS_AT_ONCE))
+        .max_concurrent_uni_streams(VarInt::from_u32(0))
+        .receive_window(VarInt::from_u32(WINDOW))
+        .datagram_receive_buffer_size(None);
+    transport
+}

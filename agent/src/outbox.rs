@@ -1,0 +1,238 @@
+//! Results of this boot that are not yet acknowledged, numbered; when a batch of them is due. Pure.
+
+use parallax_protocol::batch::ResultBatch;
+use parallax_protocol::id::{BootId, MonitorId};
+use parallax_protocol::result::CheckResult;
+use std::collections::VecDeque;
+
+/// A numbered result with the moment it ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// Sequence number.
+    pub seq: u64,
+    /// When its check ended, monotonic ms.
+    pub ended_mono_ms: i64,
+    /// The result; its age is filled in when it is sent.
+    pub result: CheckResult,
+}
+
+/// The results held in memory.
+#[derive(Debug)]
+pub struct Outbox {
+    boot: BootId,
+    fresh: Vec<(CheckResult, i64)>,
+    kept: VecDeque<Kept>,
+    next_seq: u64,
+    saved_through: u64,
+    last_batch_ms: Option<i64>,
+}
+
+impl Outbox {
+    /// Under load a batch waits this long for company, in ms.
+    pub const GATHER_MS: i64 = 20;
+
+    /// An empty outbox; numbers start at 1.
+    pub fn new(boot: BootId) -> Self {
+        Self {
+            boot,
+            fresh: Vec::new(),
+            kept: VecDeque::new(),
+            next_seq: 1,
+            saved_through: 0,
+            last_batch_ms: None,
+        }
+    }
+
+    /// The boot whose numbers these are.
+    pub fn boot(&self) -> BootId {
+        self.boot
+    }
+
+    /// Results held, numbered or not.
+    pub fn len(&self) -> usize {
+        self.fresh.len() + self.kept.len()
+    }
+
+    /// Whether nothing is held.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The lowest number held, or the next one to be given.
+    pub fn first_seq(&self) -> u64 {
+        self.kept.front().map_or(self.next_seq, |kept| kept.seq)
+    }
+
+    /// Takes a result in.
+    pub fn push(&mut self, result: CheckResult, ended_mono_ms: i64) {
+        self.fresh.push((result, ended_mono_ms));
+    }
+
+    /// Numbers what has come in. Neighbouring slots become neighbours, which packs best; results of one
+    /// monitor stay in order.
+    pub fn number(&mut self, mut slot_of: impl FnMut(MonitorId) -> Option<u32>) {
+        self.fresh.sort_by_cached_key(|(result, _)| slot_of(result.monitor).unwrap_or(u32::MAX));
+        for (result, ended_mono_ms) in self.fresh.drain(..) {
+            self.kept.push_back(Kept { seq: self.next_seq, ended_mono_ms, result });
+            self.next_seq += 1;
+        }
+    }
+
+    /// How many ms to wait before the batch that starts at `from` is due: none when idle or when it is full;
+    /// `None` when there is nothing to send.
+    pub fn wait_ms(&self, from: u64, now_mono_ms: i64) -> Option<i64> {
+        let numbered = usize::try_from(self.next_seq.saturating_sub(from.max(self.first_seq()))).ok()?;
+        let waiting = numbered.saturating_add(self.fresh.len());
+        if waiting == 0 {
+            return None;
+        }
+        if waiting >= ResultBatch::MAX {
+            return Some(0);
+        }
+        let since = self.last_batch_ms.map_or(Self::GATHER_MS, |last| now_mono_ms.saturating_sub(last));
+        Some((Self::GATHER_MS - since).clamp(0, Self::GATHER_MS))
+    }
+
+    /// The numbered results from `from` on, at most one batch of them; empty when there are none, or when
+    /// `from` is no longer held.
+    pub fn batch(&mut self, from: u64, now_mono_ms: i64) -> Vec<Kept> {
+        let Some(skip) = from.checked_sub(self.first_seq()).and_then(|skip| usize::try_from(skip).ok())
+        else {
+            return Vec::new();
+        };
+        self.last_batch_ms = Some(now_mono_ms);
+        self.kept.iter().skip(skip).take(ResultBatch::MAX).cloned().collect()
+    }
+
+    /// Everything up to `through` is durable at the coordinator. Numbers never given are ignored.
+    pub fn acknowledge(&mut self, through: u64) {
+        while self.kept.front().is_some_and(|kept| kept.seq <= through) {
+            self.kept.pop_front();
+        }
+    }
+
+    /// Numbered results that are not on disk and ended at `before_mono_ms` or earlier, with all before them;
+    /// at most one batch. The caller writes them and calls [`Self::saved`].
+    pub fn unsaved(&self, before_mono_ms: i64) -> Vec<Kept> {
+        let unsaved = self.kept.iter().skip_while(|kept| kept.seq <= self.saved_through);
+        let batch: Vec<&Kept> = unsaved.take(ResultBatch::MAX).collect();
+        let old = batch.iter().rposition(|kept| kept.ended_mono_ms <= before_mono_ms);
+        batch.into_iter().take(old.map_or(0, |last| last + 1)).cloned().collect()
+    }
+
+    /// Everything up to `through` is on disk.
+    pub fn saved(&mut self, through: u64) {
+        self.saved_through = self.saved_through.max(through);
+    }
+
+    /// Lets go of the oldest numbered results until at most `limit` results are held. Those on disk are only
+    /// let go; the rest is returned as lost.
+    pub fn shrink(&mut self, limit: usize) -> Vec<Kept> {
+        let mut lost = Vec::new();
+        while self.len() > limit {
+            let Some(oldest) = self.kept.pop_front() else {
+                break;
+            };
+            if oldest.seq > self.saved_through {
+                lost.push(oldest);
+            }
+        }
+        lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parallax_protocol::result::{Outcome, Report};
+    use proptest::prelude::*;
+
+    fn result(monitor: u128) -> CheckResult {
+        CheckResult {
+            monitor: MonitorId(monitor),
+            revision: 1,
+            round: Some(1),
+            started_ms: 0,
+            age_ms: 0,
+            report: Report::bare(Outcome::Passed),
+        }
+    }
+
+    fn slot_of(monitor: MonitorId) -> Option<u32> {
+        u32::try_from(monitor.0).ok()
+    }
+
+    fn seqs(kept: &[Kept]) -> Vec<u64> {
+        kept.iter().map(|kept| kept.seq).collect()
+    }
+
+    #[test]
+    fn an_idle_outbox_sends_at_once_and_a_busy_one_gathers() {
+        let mut outbox = Outbox::new(BootId(1));
+        assert_eq!(outbox.wait_ms(1, 0), None);
+        outbox.push(result(1), 0);
+        assert_eq!(outbox.wait_ms(1, 100), Some(0));
+        outbox.number(slot_of);
+        assert_eq!(seqs(&outbox.batch(1, 100)), [1]);
+        outbox.push(result(1), 0);
+        assert_eq!(outbox.wait_ms(2, 105), Some(15));
+        (0..500).for_each(|n| outbox.push(result(n), 0));
+        assert_eq!(outbox.wait_ms(2, 105), Some(0));
+    }
+
+    #[test]
+    fn neighbours_by_slot_are_neighbours_by_number() {
+        let mut outbox = Outbox::new(BootId(1));
+        [5, 2, 9, 2].into_iter().for_each(|n| outbox.push(result(n), 0));
+        outbox.number(slot_of);
+        let order: Vec<u128> = outbox.batch(1, 0).iter().map(|kept| kept.result.monitor.0).collect();
+        assert_eq!(order, [2, 2, 5, 9]);
+    }
+
+    #[test]
+    fn what_is_not_acknowledged_is_sent_again() {
+        let mut outbox = Outbox::new(BootId(1));
+        (0..4).for_each(|n| outbox.push(result(n), 0));
+        outbox.number(slot_of);
+        outbox.acknowledge(2);
+        assert_eq!(outbox.first_seq(), 3);
+        assert_eq!(seqs(&outbox.batch(3, 0)), [3, 4]);
+        assert!(outbox.batch(2, 0).is_empty());
+        outbox.acknowledge(99);
+        assert!(outbox.is_empty());
+        assert_eq!(outbox.first_seq(), 5);
+    }
+
+    #[test]
+    fn only_what_is_old_goes_to_disk_and_what_is_there_is_not_lost() {
+        let mut outbox = Outbox::new(BootId(1));
+        (0..4).for_each(|n| outbox.push(result(n), i64::try_from(n).unwrap() * 10));
+        outbox.number(slot_of);
+        assert_eq!(seqs(&outbox.unsaved(15)), [1, 2]);
+        outbox.saved(2);
+        assert_eq!(seqs(&outbox.unsaved(100)), [3, 4]);
+        assert_eq!(seqs(&outbox.shrink(1)), [3]);
+        assert_eq!(outbox.first_seq(), 4);
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_have_no_gaps_whatever_happens(steps in prop::collection::vec((0u8..5, 0u64..40), 1..80)) {
+            let mut outbox = Outbox::new(BootId(1));
+            let mut given = 0;
+            for (step, n) in steps {
+                match step {
+                    0 => (0..n).for_each(|m| { outbox.push(result(u128::from(m)), 0); given += 1; }),
+                    1 => outbox.acknowledge(n),
+                    2 => outbox.saved(n),
+                    3 => { outbox.shrink(usize::try_from(n).unwrap()); }
+                    _ => outbox.number(slot_of),
+                }
+                let from = outbox.first_seq();
+                let held = seqs(&outbox.batch(from, 0));
+                prop_assert!(held.windows(2).all(|pair| pair[1] == pair[0] + 1));
+                prop_assert!(held.last().is_none_or(|&last| last <= given));
+            }
+        }
+    }
+}

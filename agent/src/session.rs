@@ -1,0 +1,187 @@
+//! One connection: hello and welcome, then control, results and check-nows side by side until it ends.
+
+mod asks;
+mod control;
+mod results;
+
+use crate::clock::Exchanges;
+use crate::home::life_of;
+use crate::link::{Link, close_reason};
+use crate::shared::{Shared, locked};
+use crate::wire::{Reader, Received, WireError, send};
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::frame::MAX_FRAME;
+use parallax_protocol::message::{Hello, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::{ProtocolError, check::CheckKind};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+use tokio::time::timeout;
+
+/// The coordinator's first frame comes within this time.
+const WELCOME: Duration = Duration::from_secs(10);
+
+/// At a shutdown, results may take this long to be acknowledged.
+const FLUSH: Duration = Duration::from_secs(3);
+
+/// Control frames that wait to be written.
+const WAITING: usize = 64;
+
+/// The types of checks that the probes of this build can do.
+const KINDS: [CheckKind; 2] = [CheckKind::Http, CheckKind::Tcp];
+
+/// How a connection ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended {
+    /// Whether the coordinator had accepted this agent.
+    pub(crate) welcomed: bool,
+    /// Whether this side is shutting down.
+    pub(crate) stopped: bool,
+    /// The reason given by either side, where one was.
+    pub(crate) reason: Option<CloseReason>,
+}
+
+/// Why the streams of a connection stop being served.
+#[derive(Debug)]
+enum Stop {
+    /// The stream is gone; the connection tells why.
+    Gone,
+    /// The peer broke the protocol.
+    Broken(ProtocolError),
+    /// The coordinator says that it will close.
+    Closing(CloseReason),
+    /// Goodbye is said.
+    Done,
+}
+
+impl From<WireError> for Stop {
+    fn from(error: WireError) -> Self {
+        match error {
+            WireError::Stream => Self::Gone,
+            WireError::Protocol(error) => Self::Broken(error),
+        }
+    }
+}
+
+/// Serves a connection until it ends or, after `stop`, until all is flushed. `drained` turns true when no
+/// scheduled check runs any more.
+pub(crate) async fn run(
+    shared: &Arc<Shared>,
+    link: &Link,
+    stop: watch::Receiver<bool>,
+    drained: watch::Receiver<bool>,
+) -> Ended {
+    let mut welcomed = false;
+    let stopped = serve(shared, link, stop, drained, &mut welcomed).await.err().unwrap_or(Stop::Done);
+    *locked(&shared.connected_since_ms) = None;
+    let (reason, stopped) = match stopped {
+        Stop::Done => (CloseReason::Done, true),
+        Stop::Closing(reason) => (reason, false),
+        Stop::Broken(error) => {
+            tracing::error!(%error, "the coordinator broke the protocol");
+            (error.close_reason(), false)
+        }
+        Stop::Gone => {
+            // The connection's own end may come a moment after its streams'.
+            let closed = timeout(Duration::from_millis(500), link.connection.closed()).await.ok();
+            let reason = closed.as_ref().and_then(close_reason);
+            return Ended { welcomed, stopped: false, reason };
+        }
+    };
+    link.close(reason).await;
+    Ended { welcomed, stopped, reason: Some(reason) }
+}
+
+async fn serve(
+    shared: &Arc<Shared>,
+    link: &Link,
+    stop: watch::Receiver<bool>,
+    drained: watch::Receiver<bool>,
+    welcomed: &mut bool,
+) -> Result<(), Stop> {
+    let (mut sending, receiving) = link.connection.open_bi().await.map_err(|_| Stop::Gone)?;
+    // A stream that is already closed has no priority to set; writing to it tells.
+    let _ = sending.set_priority(2);
+    let mut exchanges = Exchanges::default();
+    let hello = hello(shared);
+    let sent_us = shared.clock.mono_us();
+    send(&mut sending, &ToCoordinator::Hello(hello), MAX_FRAME).await?;
+    let mut reader = Reader::new(receiving, MAX_FRAME);
+    let first = timeout(WELCOME, reader.next::<ToAgent>()).await;
+    let welcome = match first.map_err(|_| Stop::Closing(CloseReason::TimedOut))?? {
+        Received::Value(ToAgent::Welcome(welcome)) => welcome,
+        Received::Value(ToAgent::Closing { reason }) => return Err(Stop::Closing(reason)),
+        Received::Value(_) => return Err(Stop::Closing(CloseReason::OutOfOrder)),
+        Received::End => return Err(Stop::Gone),
+    };
+    *welcomed = true;
+    control::welcomed(shared, &welcome, &mut exchanges, sent_us)?;
+    accept_marks(shared, &welcome);
+    let (to_coordinator, outgoing) = mpsc::channel(WAITING);
+    tokio::select! {
+        end = control::read(shared, reader, exchanges, to_coordinator.clone()) => end,
+        end = control::write(sending, outgoing) => end,
+        end = control::ticks(shared, to_coordinator.clone()) => end,
+        end = results::send_all(shared, link, welcome.book, to_coordinator.clone()) => end,
+        end = asks::serve(shared, link, stop.clone()) => end,
+        end = goodbye(shared, stop, drained, to_coordinator.clone()) => end,
+    }
+}
+
+fn hello(shared: &Shared) -> Hello {
+    let ends = life_of(&shared.membership().credentials).map_or(0, |life| life.not_after);
+    let faults = shared.faults.borrow().clone();
+    let (boot, earlier_boots) = {
+        let queue = shared.queue();
+        (queue.boot(), queue.earlier_boots())
+    };
+    Hello {
+        software: env!("CARGO_PKG_VERSION").to_owned(),
+        boot,
+        earlier_boots,
+        held: shared.schedule().held(),
+        wall_ms: shared.clock.wall_ms(),
+        kinds: KINDS.to_vec(),
+        faults,
+        certificate_ends_ms: ends.saturating_mul(1000),
+    }
+}
+
+fn accept_marks(shared: &Shared, welcome: &Welcome) {
+    let mut queue = shared.queue();
+    for &mark in &welcome.marks {
+        if let Err(error) = queue.acknowledge(mark) {
+            tracing::error!(%error, "acknowledged results stay on disk");
+        }
+    }
+    queue.rewind();
+    drop(queue);
+    *locked(&shared.connected_since_ms) = Some(shared.clock.coordinator_ms());
+    shared.counts.connections.fetch_add(1, Ordering::Relaxed);
+    tracing::info!(name = welcome.name, region = %welcome.region, network = welcome.network, mesh = welcome.mesh,
+        "connected to the mesh");
+}
+
+/// After `stop`: waits for the running checks, then for their acknowledgement, then says goodbye. The writer
+/// ends the session once the goodbye has gone out.
+async fn goodbye(
+    shared: &Shared,
+    mut stop: watch::Receiver<bool>,
+    mut drained: watch::Receiver<bool>,
+    to_coordinator: mpsc::Sender<ToCoordinator>,
+) -> Result<(), Stop> {
+    // An error means that the sender is gone, which is a shutdown too.
+    let _ = stop.wait_for(|&stopped| stopped).await;
+    let _ = drained.wait_for(|&drained| drained).await;
+    let flushed = async {
+        while shared.queue().waiting() != (0, 0) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    if timeout(FLUSH, flushed).await.is_err() {
+        tracing::info!("some results were not acknowledged in time; they stay on disk for the next start");
+    }
+    to_coordinator.send(ToCoordinator::Goodbye).await.map_err(|_| Stop::Gone)?;
+    std::future::pending().await
+}

@@ -1,0 +1,237 @@
+//! The control stream: schedule, acknowledgements, the two clocks, renewal.
+
+use super::Stop;
+use crate::clock::{Exchange, Exchanges};
+use crate::home::{Membership, life_of};
+use crate::join::roots_of;
+use crate::shared::Shared;
+use crate::wire::{Reader, Received, send};
+use parallax_certs::csr::AgentKey;
+use parallax_protocol::ProtocolError;
+use parallax_protocol::assignment::{ChangeParts, ScheduleChange};
+use parallax_protocol::frame::MAX_FRAME;
+use parallax_protocol::message::{Renewed, TimeReport, ToAgent, ToCoordinator, Welcome};
+use quinn::SendStream;
+use rustls_pki_types::CertificateDer;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::{Instant, sleep_until, timeout};
+
+/// The clocks are compared this often; after a connect, three times in quick succession.
+const COMPARE: Duration = Duration::from_secs(60);
+const COMPARE_FIRST: [Duration; 3] = [Duration::ZERO, Duration::from_secs(1), Duration::from_secs(5)];
+
+/// A smaller difference does not move the schedule's time, in ms.
+const SETTLED_MS: u64 = 2;
+
+/// A greater step of the coordinator's time places every round anew, in ms.
+const STEP_MS: u64 = 1_000;
+
+/// A renewal that was not granted or not answered is asked for again after this time.
+const ASK_AGAIN: Duration = Duration::from_secs(3600);
+
+/// Takes in what the welcome says.
+pub(super) fn welcomed(
+    shared: &Shared,
+    welcome: &Welcome,
+    exchanges: &mut Exchanges,
+    sent_us: i64,
+) -> Result<(), Stop> {
+    let record = {
+        let mut membership = shared.membership();
+        let record = &mut membership.record;
+        if record.agent != welcome.agent.to_string() {
+            let rule = "is not this agent's number";
+            return Err(Stop::Broken(ProtocolError::Invalid { field: "welcome.agent", rule }));
+        }
+        record.name = welcome.name.clone();
+        welcome.region.name().clone_into(&mut record.region);
+        record.network = welcome.network.clone();
+        record.mesh = welcome.mesh.clone();
+        record.coordinator_ms = welcome.coordinator_ms;
+        record.skew_ms = shared.clock.wall_ms().saturating_sub(welcome.coordinator_ms);
+        record.clone()
+    };
+    shared.known.set(welcome.coordinator_ms / 1000);
+    if let Err(error) = shared.home.keep_record(&record) {
+        tracing::warn!(%error, "what the coordinator said is not kept");
+    }
+    if let Some(exchange) = exchanges.add(sent_us, shared.clock.mono_us(), welcome.coordinator_ms) {
+        believe(shared, exchange);
+    }
+    Ok(())
+}
+
+/// Reads the control stream until it ends.
+pub(super) async fn read(
+    shared: &Arc<Shared>,
+    mut reader: Reader,
+    mut exchanges: Exchanges,
+    to_coordinator: mpsc::Sender<ToCoordinator>,
+) -> Result<(), Stop> {
+    let mut parts = ChangeParts::default();
+    loop {
+        let frame = match reader.next::<ToAgent>().await? {
+            Received::Value(frame) => frame,
+            Received::End => return Err(Stop::Gone),
+        };
+        match frame {
+            ToAgent::Schedule(part) => {
+                if let Some(change) = parts.push(part).map_err(Stop::Broken)? {
+                    tell(&to_coordinator, apply(shared, change)).await?;
+                }
+            }
+            ToAgent::Ack(mark) => {
+                if let Err(error) = shared.queue().acknowledge(mark) {
+                    tracing::error!(%error, "acknowledged results stay on disk");
+                }
+            }
+            ToAgent::Time(answer) => {
+                let sent_us = i64::try_from(answer.echo_us).unwrap_or(i64::MAX);
+                let came_us = shared.clock.mono_us();
+                if let Some(exchange) = exchanges.add(sent_us, came_us, answer.coordinator_ms) {
+                    believe(shared, exchange);
+                    let skew_ms = shared.clock.skew_ms();
+                    let report = TimeReport { skew_ms, round_trip_ms: exchange.round_trip_ms };
+                    tell(&to_coordinator, ToCoordinator::TimeReport(report)).await?;
+                }
+            }
+            ToAgent::Renewed(renewed) => renew(shared, renewed),
+            ToAgent::RenewRefused { reason } => {
+                *shared.awaited() = None;
+                tracing::error!(%reason, "the certificate is not renewed");
+            }
+            ToAgent::Closing { reason } => return Err(Stop::Closing(reason)),
+            ToAgent::Welcome(_) => {
+                let rule = "may come only once";
+                return Err(Stop::Broken(ProtocolError::Invalid { field: "welcome", rule }));
+            }
+        }
+    }
+}
+
+/// Writes what the other parts want to say; after a goodbye, ends the stream and the session.
+pub(super) async fn write(
+    mut stream: SendStream,
+    mut outgoing: mpsc::Receiver<ToCoordinator>,
+) -> Result<(), Stop> {
+    while let Some(frame) = outgoing.recv().await {
+        let last = frame == ToCoordinator::Goodbye;
+        send(&mut stream, &frame, MAX_FRAME).await?;
+        if last {
+            stream.finish().map_err(|_| Stop::Gone)?;
+            // Until the peer has it all, or for a second.
+            let _ = timeout(Duration::from_secs(1), stream.stopped()).await;
+            return Err(Stop::Done);
+        }
+    }
+    Err(Stop::Gone)
+}
+
+/// Compares the clocks, tells of own faults, and asks for a new certificate when it is time.
+pub(super) async fn ticks(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordinator>) -> Result<(), Stop> {
+    let begun = Instant::now();
+    let mut first = COMPARE_FIRST.into_iter().map(|after| begun + after);
+    let mut next = first.next().unwrap_or(begun);
+    let mut faults = shared.faults.subscribe();
+    let mut renew_from = begun;
+    loop {
+        tokio::select! {
+            () = sleep_until(next) => {
+                let sent_us = u64::try_from(shared.clock.mono_us()).unwrap_or(0);
+                tell(&to_coordinator, ToCoordinator::TimeAsk { sent_us }).await?;
+                next = first.next().unwrap_or(next + COMPARE);
+                if Instant::now() >= renew_from && let Some(csr_der) = renewal(shared) {
+                    renew_from = Instant::now() + ASK_AGAIN;
+                    tell(&to_coordinator, ToCoordinator::Renew { csr_der }).await?;
+                }
+            }
+            changed = faults.changed() => {
+                changed.map_err(|_| Stop::Gone)?;
+                let faults = faults.borrow_and_update().clone();
+                tell(&to_coordinator, ToCoordinator::Fitness { faults }).await?;
+            }
+        }
+    }
+}
+
+async fn tell(to_coordinator: &mpsc::Sender<ToCoordinator>, frame: ToCoordinator) -> Result<(), Stop> {
+    to_coordinator.send(frame).await.map_err(|_| Stop::Gone)
+}
+
+fn apply(shared: &Shared, change: ScheduleChange) -> ToCoordinator {
+    let mut schedule = shared.schedule();
+    let (book, revision) = (change.book, change.revision);
+    match schedule.apply(change, shared.clock.coordinator_ms()) {
+        Ok(()) => {
+            tracing::info!(revision, monitors = schedule.len(), "schedule changed");
+            drop(schedule);
+            shared.forget_unassigned();
+            shared.schedule_changed.notify_one();
+            ToCoordinator::ScheduleHeld { book, revision }
+        }
+        Err(crate::schedule::DoesNotFit) => ToCoordinator::ScheduleLost { held: schedule.held() },
+    }
+}
+
+fn believe(shared: &Shared, exchange: Exchange) {
+    let offset_now = shared.clock.coordinator_ms().saturating_sub(shared.clock.mono_ms());
+    if offset_now.abs_diff(exchange.offset_ms) <= SETTLED_MS {
+        return;
+    }
+    let step_ms = shared.clock.anchor(exchange.offset_ms);
+    let now_ms = shared.clock.coordinator_ms();
+    shared.known.set(now_ms / 1000);
+    if step_ms.unsigned_abs() > STEP_MS {
+        tracing::warn!(step_ms, "the coordinator's time is another than assumed; rounds are placed anew");
+        shared.schedule().rebase(now_ms);
+        shared.schedule_changed.notify_one();
+    }
+}
+
+/// A request for a new certificate when two thirds of the present one's life are over.
+fn renewal(shared: &Shared) -> Option<Vec<u8>> {
+    let life = life_of(&shared.membership().credentials).ok()?;
+    let from = life.not_before.saturating_add(life.not_after.saturating_sub(life.not_before) / 3 * 2);
+    if shared.clock.coordinator_ms() / 1000 < from {
+        return None;
+    }
+    let made = AgentKey::generate().and_then(|key| Ok((key.request()?, key)));
+    match made {
+        Ok((csr_der, key)) => {
+            *shared.awaited() = Some(key);
+            Some(csr_der)
+        }
+        Err(error) => {
+            tracing::error!(%error, "no key for a new certificate");
+            None
+        }
+    }
+}
+
+/// Takes a new certificate, only as the answer to an own request and for its key.
+fn renew(shared: &Shared, renewed: Renewed) {
+    let Some(key) = shared.awaited().take() else {
+        tracing::warn!("a certificate came that was not asked for; it is not used");
+        return;
+    };
+    let kept = accept(shared, &key, renewed).and_then(|membership| {
+        shared.home.keep(&membership)?;
+        *shared.membership() = membership;
+        Ok(())
+    });
+    match kept {
+        Ok(()) => tracing::info!("certificate renewed; the next connection uses it"),
+        Err(error) => tracing::error!(%error, "the new certificate cannot be used; the present one stays"),
+    }
+}
+
+fn accept(shared: &Shared, key: &AgentKey, renewed: Renewed) -> Result<Membership, crate::error::Error> {
+    let leaf = renewed.certificates_der.into_iter().next().map(CertificateDer::from);
+    let leaf = leaf.ok_or(parallax_certs::Error::Certificate("is missing in the answer"))?;
+    let credentials = key.with_certificate(leaf)?;
+    life_of(&credentials)?;
+    let roots = roots_of(renewed.authorities_der)?;
+    Ok(Membership { credentials, roots, record: shared.membership().record.clone() })
+}

@@ -1,0 +1,60 @@
+//! The results stream: batches as they fall due, oldest first.
+
+use super::Stop;
+use crate::link::Link;
+use crate::shared::Shared;
+use crate::wire::send;
+use parallax_protocol::batch::{ResultBatch, ResultFrame};
+use parallax_protocol::frame::MAX_FRAME;
+use parallax_protocol::id::MonitorId;
+use parallax_protocol::message::{Gap, ToCoordinator};
+use std::time::Duration;
+use tokio::sync::mpsc;
+use tokio::time::sleep;
+
+/// Sends results for as long as the connection lives. Slots are used while the schedule held belongs to
+/// `book`.
+pub(super) async fn send_all(
+    shared: &Shared,
+    link: &Link,
+    book: u64,
+    to_coordinator: mpsc::Sender<ToCoordinator>,
+) -> Result<(), Stop> {
+    let mut stream = link.connection.open_uni().await.map_err(|_| Stop::Gone)?;
+    let mut told: Vec<Gap> = Vec::new();
+    loop {
+        let wait = shared.queue().wait_ms();
+        match wait.map(|ms| Duration::from_millis(ms.unsigned_abs())) {
+            None => {
+                shared.queue_changed.notified().await;
+                continue;
+            }
+            Some(Duration::ZERO) => {}
+            Some(wait) => tokio::select! {
+                () = sleep(wait) => {}
+                () = shared.queue_changed.notified() => continue,
+            },
+        }
+        let gaps = shared.queue().gaps().to_vec();
+        for gap in gaps.iter().filter(|gap| !told.contains(gap)) {
+            to_coordinator.send(ToCoordinator::Gap(*gap)).await.map_err(|_| Stop::Gone)?;
+        }
+        told = gaps;
+        let Some(batch) = next(shared, book)? else {
+            continue;
+        };
+        send(&mut stream, &ResultFrame::Batch(batch), MAX_FRAME).await?;
+    }
+}
+
+fn next(shared: &Shared, book: u64) -> Result<Option<ResultBatch>, Stop> {
+    let mut queue = shared.queue();
+    let schedule = shared.schedule();
+    let Some(batch) = queue.next_batch(|monitor| schedule.slot_of(monitor)) else {
+        return Ok(None);
+    };
+    let same_book = schedule.held().is_some_and(|held| held.book == book);
+    let slot_of = |monitor: MonitorId| schedule.slot_of(monitor).filter(|_| same_book);
+    let sent_ms = shared.clock.coordinator_ms();
+    ResultBatch::pack(batch.boot, sent_ms, &batch.results, slot_of).map(Some).map_err(Stop::Broken)
+}

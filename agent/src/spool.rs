@@ -1,0 +1,230 @@
+//! The outbox's disk: unacknowledged results in bounded segment files, the oldest dropped first and counted.
+//!
+//! A segment is a run of records: length (u32 LE), CRC-32C of the body (u32 LE), body (postcard). A record
+//! holds consecutive results of one boot. A cut or damaged tail, as a crash leaves it, ends its segment.
+
+mod segment;
+
+use crate::error::Error;
+use crate::outbox::Kept;
+use parallax_protocol::id::BootId;
+use parallax_protocol::message::{Gap, Hello, Mark};
+use segment::{Segment, SpooledResult};
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+
+/// Results on disk, oldest first, over several boots.
+#[derive(Debug)]
+pub struct Spool {
+    folder: PathBuf,
+    limit: u64,
+    segment_limit: u64,
+    segments: VecDeque<Segment>,
+    next_number: u64,
+    damaged: u64,
+}
+
+/// A place in the spool. It stays good when segments before it go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Position {
+    segment: u64,
+    record: usize,
+}
+
+/// One record read back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Spooled {
+    /// The boot its numbers belong to.
+    pub boot: BootId,
+    /// Consecutive results; `ended_mono_ms` is by the clock of the present boot.
+    pub results: Vec<Kept>,
+    /// The place after it.
+    pub next: Position,
+}
+
+impl Spool {
+    /// Smallest limit, in bytes.
+    pub const MIN_LIMIT: u64 = 1 << 20;
+
+    /// Opens or makes the spool in `folder`, bounded to `limit` bytes.
+    ///
+    /// # Errors
+    /// [`Error::File`] where the folder or a segment cannot be read. A damaged segment is no error.
+    pub fn open(folder: &Path, limit: u64) -> Result<Self, Error> {
+        std::fs::create_dir_all(folder).map_err(Error::file(folder))?;
+        let limit = limit.max(Self::MIN_LIMIT);
+        let mut numbers = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(Error::file(folder))? {
+            let name = entry.map_err(Error::file(folder))?.file_name();
+            numbers.extend(name.to_str().and_then(segment::number_of));
+        }
+        numbers.sort_unstable();
+        let mut spool = Self {
+            folder: folder.to_path_buf(),
+            limit,
+            segment_limit: (limit / 8).min(8 << 20),
+            segments: VecDeque::new(),
+            next_number: numbers.last().map_or(0, |last| last + 1),
+            damaged: 0,
+        };
+        for number in numbers {
+            let (segment, whole) = Segment::scan(folder, number, spool.limit)?;
+            spool.damaged += u64::from(!whole);
+            if segment.records.is_empty() {
+                segment.remove()?;
+            } else {
+                spool.segments.push_back(segment);
+            }
+        }
+        Ok(spool)
+    }
+
+    /// Segments found cut or damaged at opening.
+    pub fn damaged(&self) -> u64 {
+        self.damaged
+    }
+
+    /// Bytes on disk.
+    pub fn bytes(&self) -> u64 {
+        self.segments.iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// Results on disk that are not acknowledged.
+    pub fn len(&self) -> u64 {
+        let records = self.segments.iter().flat_map(|segment| &segment.records);
+        records.filter(|record| !record.acked).map(segment::Record::count).sum()
+    }
+
+    /// Whether nothing is on disk.
+    pub fn is_empty(&self) -> bool {
+        self.segments.is_empty()
+    }
+
+    /// The boots held, oldest first, at most as many as a hello may name.
+    pub fn boots(&self) -> Vec<BootId> {
+        let mut boots = Vec::new();
+        let records = self.segments.iter().flat_map(|segment| &segment.records);
+        for record in records.filter(|record| !record.acked) {
+            if !boots.contains(&record.boot) && boots.len() < Hello::MAX_EARLIER_BOOTS {
+                boots.push(record.boot);
+            }
+        }
+        boots
+    }
+
+    /// Writes consecutive results of one boot as one record. What had to be dropped to make room comes back
+    /// as gaps.
+    ///
+    /// # Errors
+    /// [`Error::File`] where the disk refuses; the spool is then as it was.
+    pub fn append(&mut self, boot: BootId, results: &[Kept], clocks: Clocks) -> Result<Vec<Gap>, Error> {
+        let spooled: Vec<SpooledResult> = results.iter().map(|kept| clocks.to_disk(kept)).collect();
+        let full = self.segments.back().is_none_or(|last| last.bytes >= self.segment_limit || last.closed);
+        if full {
+            let segment = Segment::create(&self.folder, self.next_number)?;
+            self.next_number += 1;
+            self.segments.push_back(segment);
+        }
+        let Some(last) = self.segments.back_mut() else {
+            return Ok(Vec::new());
+        };
+        last.append(boot, &spooled)?;
+        let mut gaps = Vec::new();
+        while self.bytes() > self.limit && self.segments.len() > 1 {
+            let Some(oldest) = self.segments.pop_front() else {
+                break;
+            };
+            oldest.records.iter().for_each(|record| merge_gap(&mut gaps, record.gap()));
+            oldest.remove()?;
+        }
+        Ok(gaps)
+    }
+
+    /// Everything of that boot up to the mark is durable at the coordinator: segments that hold nothing else
+    /// go.
+    ///
+    /// # Errors
+    /// [`Error::File`] where a segment cannot be removed.
+    pub fn acknowledge(&mut self, mark: Mark) -> Result<(), Error> {
+        for segment in &mut self.segments {
+            for record in segment.records.iter_mut().filter(|record| record.boot == mark.boot) {
+                record.acked |= record.through <= mark.through;
+            }
+        }
+        while self.segments.front().is_some_and(|s| s.records.iter().all(|record| record.acked)) {
+            if let Some(done) = self.segments.pop_front() {
+                done.remove()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next record at or after `from` that is not acknowledged; `None` at the end. A record that can no
+    /// longer be read is passed over.
+    ///
+    /// # Errors
+    /// [`Error::File`] where a segment cannot be opened.
+    pub fn read(&self, from: Position, clocks: Clocks) -> Result<Option<Spooled>, Error> {
+        for segment in self.segments.iter().filter(|segment| segment.number >= from.segment) {
+            let skip = if segment.number == from.segment { from.record } else { 0 };
+            for (index, record) in segment.records.iter().enumerate().skip(skip).filter(|(_, r)| !r.acked) {
+                let Some(spooled) = segment.read(record)? else {
+                    continue;
+                };
+                let results = spooled.into_iter().map(|result| clocks.to_memory(result)).collect();
+                let next = Position { segment: segment.number, record: index + 1 };
+                return Ok(Some(Spooled { boot: record.boot, results, next }));
+            }
+        }
+        Ok(None)
+    }
+
+    /// The place of the record that holds this number, or of the first one after it; for a reader that has
+    /// fallen behind what is in memory.
+    pub fn find(&self, boot: BootId, seq: u64) -> Option<Position> {
+        self.segments.iter().find_map(|segment| {
+            let record = segment.records.iter().position(|r| r.boot == boot && r.through >= seq)?;
+            Some(Position { segment: segment.number, record })
+        })
+    }
+}
+
+/// Both clocks at one moment, to carry an end time over from one boot of the host to another.
+#[derive(Debug, Clone, Copy)]
+pub struct Clocks {
+    /// Monotonic ms.
+    pub mono_ms: i64,
+    /// The coordinator's time, epoch ms.
+    pub coordinator_ms: i64,
+}
+
+impl Clocks {
+    fn to_disk(self, kept: &Kept) -> SpooledResult {
+        let ended_ms = self.coordinator_ms.saturating_sub(self.mono_ms.saturating_sub(kept.ended_mono_ms));
+        SpooledResult { seq: kept.seq, ended_ms, result: kept.result.clone() }
+    }
+
+    fn to_memory(self, spooled: SpooledResult) -> Kept {
+        let age_ms = self.coordinator_ms.saturating_sub(spooled.ended_ms).max(0);
+        let ended_mono_ms = self.mono_ms.saturating_sub(age_ms);
+        Kept { seq: spooled.seq, ended_mono_ms, result: spooled.result }
+    }
+}
+
+/// Adds a gap to a list, joining it to the last one where they touch.
+pub fn merge_gap(gaps: &mut Vec<Gap>, gap: Option<Gap>) {
+    let Some(gap) = gap else {
+        return;
+    };
+    match gaps.last_mut() {
+        Some(last) if last.boot == gap.boot && last.through + 1 >= gap.from && gap.from >= last.from => {
+            last.through = last.through.max(gap.through);
+            last.from_ms = last.from_ms.min(gap.from_ms);
+            last.through_ms = last.through_ms.max(gap.through_ms);
+        }
+        _ => gaps.push(gap),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! What `status` shows: written by the running agent, read from its folder.
+
+use crate::error::Error;
+use crate::home::{life_of, read_record};
+use crate::shared::{Shared, locked};
+use serde::{Deserialize, Serialize};
+use std::fmt::Write as _;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+/// A status older than this is of an agent that does not run, in ms.
+const STALE_MS: i64 = 20_000;
+
+/// An agent's state at one moment. Times are epoch ms.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Status {
+    /// When it was written, by the host's wall clock.
+    pub written_ms: i64,
+    /// Process number.
+    pub pid: u32,
+    /// Software version.
+    pub software: String,
+    /// Whether a coordinator has accepted this agent and the connection lives.
+    pub connected: bool,
+    /// Since when, by the coordinator's clock.
+    pub connected_since_ms: Option<i64>,
+    /// Connections accepted since the start.
+    pub connections: u64,
+    /// Revision of the schedule in force.
+    pub schedule_revision: Option<u64>,
+    /// Monitors assigned.
+    pub monitors: usize,
+    /// Checks that run now.
+    pub running: usize,
+    /// Scheduled checks that passed since the start.
+    pub passed: u64,
+    /// Scheduled checks that failed.
+    pub failed: u64,
+    /// Scheduled checks that could not be judged here.
+    pub inconclusive: u64,
+    /// Check-nows done.
+    pub asked: u64,
+    /// Rounds not run because the host slept or was too busy.
+    pub missed: u64,
+    /// Results in memory that wait for their acknowledgement.
+    pub waiting_memory: usize,
+    /// Results on disk that wait for it.
+    pub waiting_disk: u64,
+    /// Bytes of the spool.
+    pub spool_bytes: u64,
+    /// Results dropped for want of room.
+    pub lost: u64,
+    /// Host's wall clock minus the coordinator's, in ms.
+    pub skew_ms: i64,
+    /// End of the certificate's life.
+    pub certificate_ends_ms: i64,
+    /// What ails the host.
+    pub faults: Vec<String>,
+}
+
+/// Reads the state off a running agent.
+pub(crate) fn take(shared: &Shared) -> Status {
+    let (memory, disk, bytes, lost, disk_fault) = {
+        let queue = shared.queue();
+        let (memory, disk) = queue.waiting();
+        (memory, disk, queue.spool_bytes(), queue.lost(), queue.disk_fault().map(str::to_owned))
+    };
+    let (held, monitors, missed) = {
+        let schedule = shared.schedule();
+        (schedule.held(), schedule.len(), schedule.missed())
+    };
+    let ends = life_of(&shared.membership().credentials).map_or(0, |life| life.not_after);
+    let mut faults: Vec<String> = shared.faults.borrow().iter().map(ToString::to_string).collect();
+    faults.extend(disk_fault);
+    let connected_since_ms = *locked(&shared.connected_since_ms);
+    let counts = &shared.counts;
+    Status {
+        written_ms: shared.clock.wall_ms(),
+        pid: std::process::id(),
+        software: env!("CARGO_PKG_VERSION").to_owned(),
+        connected: connected_since_ms.is_some(),
+        connected_since_ms,
+        connections: counts.connections.load(Ordering::Relaxed),
+        schedule_revision: held.map(|held| held.revision),
+        monitors,
+        running: counts.running.load(Ordering::Relaxed),
+        passed: counts.passed.load(Ordering::Relaxed),
+        failed: counts.failed.load(Ordering::Relaxed),
+        inconclusive: counts.inconclusive.load(Ordering::Relaxed),
+        asked: counts.asked.load(Ordering::Relaxed),
+        missed,
+        waiting_memory: memory,
+        waiting_disk: disk,
+        spool_bytes: bytes,
+        lost,
+        skew_ms: shared.clock.skew_ms(),
+        certificate_ends_ms: ends.saturating_mul(1000),
+        faults,
+    }
+}
+
+/// Writes the state into the folder, whole or not at all.
+pub(crate) fn write(folder: &Path, status: &Status) -> Result<(), Error> {
+    let path = folder.join(FILE);
+    let text = serde_json::to_vec_pretty(status)
+        .map_err(|_| Error::Damaged { path: path.clone(), rule: "does not encode" })?;
+    let beside = path.with_extension("new");
+    std::fs::write(&beside, text).and_then(|()| std::fs::rename(&beside, &path)).map_err(Error::file(&path))
+}
+
+/// An agent that has stopped has no state.
+pub(crate) fn remove(folder: &Path) {
+    // Where it cannot be removed, its age tells.
+    let _ = std::fs::remove_file(folder.join(FILE));
+}
+
+/// What is known of the agent in `folder`: its text, or JSON, and whether it runs and is connected.
+///
+/// # Errors
+/// [`Error::NotJoined`] where no agent lives there; [`Error::Damaged`] for files that are not ours.
+pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bool), Error> {
+    let record = read_record(folder)?.ok_or_else(|| Error::NotJoined(folder.to_owned()))?;
+    let path = folder.join(FILE);
+    let status = match std::fs::read(&path) {
+        Ok(bytes) => {
+            let damaged = |_| Error::Damaged { path: path.clone(), rule: "is no agent's status" };
+            Some(serde_json::from_slice::<Status>(&bytes).map_err(damaged)?)
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+        Err(error) => return Err(Error::file(path)(error)),
+    };
+    let status = status.filter(|status| now_wall_ms.abs_diff(status.written_ms) < STALE_MS.unsigned_abs());
+    let connected = status.as_ref().is_some_and(|status| status.connected);
+    if json {
+        let value = serde_json::json!({ "running": status.is_some(), "agent": record, "status": status });
+        return Ok((format!("{value:#}"), connected));
+    }
+    let mut text = String::new();
+    let mut line = |name: &str, value: String| {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{name:<14}{value}");
+    };
+    line("agent", format!("{} ({}, {})", record.name, record.region, record.network));
+    line("mesh", format!("{} at {}", record.mesh, record.coordinator));
+    let Some(status) = status else {
+        line("state", "not running".into());
+        return Ok((text, false));
+    };
+    line("state", if connected { "connected".into() } else { "running, not connected".into() });
+    line("version", format!("{}, process {}", status.software, status.pid));
+    let revision = status.schedule_revision.map_or("none".into(), |revision| format!("revision {revision}"));
+    line("schedule", format!("{} monitors, {revision}", status.monitors));
+    line(
+        "checks",
+        format!(
+            "{} running, {} passed, {} failed, {} inconclusive, {} at request, {} missed",
+            status.running, status.passed, status.failed, status.inconclusive, status.asked, status.missed
+        ),
+    );
+    line(
+        "waiting",
+        format!(
+            "{} in memory, {} on disk ({} bytes), {} lost",
+            status.waiting_memory, status.waiting_disk, status.spool_bytes, status.lost
+        ),
+    );
+    line("clock", format!("{} ms off the coordinator's", status.skew_ms));
+    let days = (status.certificate_ends_ms - now_wall_ms) / 86_400_000;
+    line("certificate", format!("ends in {days} days"));
+    line("faults", if status.faults.is_empty() { "none".into() } else { status.faults.join("; ") });
+    Ok((text, connected))
+}
+
+const FILE: &str = "status.json";

@@ -1,0 +1,77 @@
+//! Frames over QUIC streams.
+
+use parallax_protocol::ProtocolError;
+use parallax_protocol::frame::{FrameReader, encode};
+use quinn::{RecvStream, SendStream};
+use serde::{Serialize, de::DeserializeOwned};
+
+/// Bytes taken from a stream at once.
+const CHUNK: usize = 64 << 10;
+
+/// Why a frame could not be sent or received.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum WireError {
+    /// The stream or its connection is gone; the connection knows why.
+    #[error("stream closed")]
+    Stream,
+    /// What came is not what it should be.
+    #[error(transparent)]
+    Protocol(#[from] ProtocolError),
+}
+
+/// What a stream gave.
+#[derive(Debug)]
+pub(crate) enum Received<T> {
+    /// The next frame.
+    Value(T),
+    /// The peer has finished the stream.
+    End,
+}
+
+/// Sends one value as a frame of at most `limit` bytes.
+///
+/// # Errors
+/// [`WireError`].
+pub(crate) async fn send<T: Serialize>(
+    stream: &mut SendStream,
+    value: &T,
+    limit: usize,
+) -> Result<(), WireError> {
+    let frame = encode(value, limit)?;
+    stream.write_all(&frame).await.map_err(|_| WireError::Stream)
+}
+
+/// Reads frames from a stream.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    stream: RecvStream,
+    frames: FrameReader,
+}
+
+impl Reader {
+    /// A reader of frames of at most `limit` bytes.
+    pub(crate) fn new(stream: RecvStream, limit: usize) -> Self {
+        Self { stream, frames: FrameReader::new(limit) }
+    }
+
+    /// The next frame. Dropping the future loses nothing: bytes are taken only when they are kept.
+    ///
+    /// # Errors
+    /// [`WireError::Protocol`] for a frame that is too long, does not decode, or is cut by the stream's end.
+    pub(crate) async fn next<T: DeserializeOwned>(&mut self) -> Result<Received<T>, WireError> {
+        loop {
+            if let Some(value) = self.frames.next_value()? {
+                return Ok(Received::Value(value));
+            }
+            match self.stream.read_chunk(CHUNK, true).await {
+                Ok(Some(chunk)) => self.frames.feed(&chunk.bytes),
+                Ok(None) if self.frames.is_mid_frame() => {
+                    let expected = std::any::type_name::<T>();
+                    return Err(ProtocolError::Undecodable { expected }.into());
+                }
+                Ok(None) => return Ok(Received::End),
+                Err(_) => return Err(WireError::Stream),
+            }
+        }
+    }
+}

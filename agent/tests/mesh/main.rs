@@ -1,0 +1,320 @@
+//! A whole agent against a small coordinator of the tests' own, over real QUIC on loopback.
+#![allow(clippy::unwrap_used, reason = "the whole file is a test")]
+
+mod coordinator;
+
+use coordinator::{Coordinator, Session, eventually};
+use parallax_agent::config::Config;
+use parallax_agent::error::Error;
+use parallax_protocol::assignment::{Assignment, ScheduleChange};
+use parallax_protocol::check::{CheckSpec, HttpCheck, KeywordMode, Method, TcpCheck};
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::id::MonitorId;
+use parallax_protocol::message::{CheckAnswer, CheckNow, CheckReason, Mark, Renewed, ToAgent, ToCoordinator};
+use parallax_protocol::result::{Failure, Outcome, Phase};
+use std::collections::BTreeMap;
+use std::path::Path;
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+const BOOK: u64 = 5;
+
+/// A running agent.
+struct Agent {
+    stop: oneshot::Sender<()>,
+    task: JoinHandle<Result<(), Error>>,
+}
+
+impl Agent {
+    fn start(config: Config) -> Self {
+        let (stop, stopped) = oneshot::channel();
+        let shutdown = async move {
+            let _ = stopped.await;
+        };
+        Self { stop, task: tokio::spawn(parallax_agent::run(config, shutdown)) }
+    }
+
+    async fn stop(self) {
+        self.stop.send(()).unwrap();
+        self.task.await.unwrap().unwrap();
+    }
+}
+
+fn config(folder: &Path) -> Config {
+    Config {
+        allow_private: true,
+        source: Some("127.0.0.1".parse().unwrap()),
+        resolvers: vec!["127.0.0.1:9".parse().unwrap()],
+        ..Config::new(folder.join("agent"))
+    }
+}
+
+async fn target() -> (TcpListener, CheckSpec) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    (listener, CheckSpec::Tcp(TcpCheck { host: "127.0.0.1".into(), port }))
+}
+
+fn schedule(revision: u64, spec: CheckSpec) -> ToAgent {
+    let assignment = Assignment {
+        monitor: MonitorId(1 << 80),
+        slot: 3,
+        revision: 9,
+        spec,
+        interval_ms: 1_000,
+        offset_ms: 0,
+        every: 1,
+        turn: 0,
+    };
+    let change =
+        ScheduleChange { book: BOOK, base: None, revision, put: vec![assignment], drop: vec![], more: false };
+    ToAgent::Schedule(change)
+}
+
+async fn held(session: &mut Session, revision: u64) {
+    let held = ToCoordinator::ScheduleHeld { book: BOOK, revision };
+    session.control_until(|frame| *frame == held).await;
+}
+
+#[tokio::test]
+async fn a_host_joins_checks_answers_and_says_goodbye() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let (_listener, spec) = target().await;
+    let record = coordinator.join(&config(folder.path())).await.unwrap();
+    assert_eq!((record.name.as_str(), record.region.as_str()), ("fra1", "europe"));
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    assert!(session.hello.held.is_none() && session.hello.earlier_boots.is_empty());
+
+    session.send(&schedule(1, spec.clone())).await;
+    held(&mut session, 1).await;
+    let slots = |slot| (slot == 3).then_some(MonitorId(1 << 80));
+    let first = session.batch(slots).await;
+    assert_eq!((first.first_seq, first.boot), (1, session.hello.boot));
+    let result = &first.results[0].result;
+    assert_eq!((&result.report.outcome, result.revision), (&Outcome::Passed, 9));
+    assert_eq!(result.round.unwrap(), u64::try_from(result.started_ms).unwrap() / 1_000);
+    assert!(result.report.phases.connect_us.is_some(), "the first of a revision comes in full");
+    session.send(&ToAgent::Ack(Mark { boot: first.boot, through: first.through })).await;
+
+    let ask = CheckNow {
+        id: 1,
+        monitor: MonitorId(77),
+        revision: 2,
+        spec,
+        reason: CheckReason::Confirm,
+        deadline_ms: 5_000,
+    };
+    let answers = session.ask(&ask).await;
+    let [CheckAnswer::Done(answer)] = answers.as_slice() else { panic!("{answers:?}") };
+    assert_eq!(
+        (answer.monitor, answer.round, &answer.report.outcome),
+        (MonitorId(77), None, &Outcome::Passed)
+    );
+
+    let second = session.batch(slots).await;
+    assert_eq!(second.first_seq, first.through + 1);
+    assert_eq!(second.results[0].result.round.unwrap(), result.round.unwrap() + 1);
+    session.acknowledge_everything();
+    agent.stop().await;
+    assert_eq!(session.closed().await, Some(CloseReason::Done));
+}
+
+#[tokio::test]
+async fn what_was_not_acknowledged_comes_again_on_the_next_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let (_listener, spec) = target().await;
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    session.send(&schedule(1, spec)).await;
+    let first = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    session.close(CloseReason::ShuttingDown);
+    let mut again = coordinator.accept(BOOK, vec![]).await;
+    assert_eq!(again.hello.boot, first.boot);
+    assert_eq!(again.hello.held.map(|held| held.revision), Some(1));
+    let resent = again.batch(|_| Some(MonitorId(1 << 80))).await;
+    assert_eq!(resent.first_seq, 1);
+    assert_eq!(resent.results[0].result.round, first.results[0].result.round);
+    assert!(resent.results[0].result.age_ms >= first.results[0].result.age_ms);
+    drop(agent);
+}
+
+#[tokio::test]
+async fn an_agent_starts_with_the_kept_schedule_and_delivers_what_an_earlier_run_found() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let (_listener, spec) = target().await;
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    session.send(&schedule(1, spec)).await;
+    let first = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    // Nothing is acknowledged: the shutdown leaves it on disk.
+    agent.stop().await;
+    let away = Config { coordinator: Some("127.0.0.1:9".into()), ..config(folder.path()) };
+    let agent = Agent::start(away);
+    let status = folder.path().join("agent/status.json");
+    eventually(|| {
+        let text = std::fs::read_to_string(&status).unwrap_or_default();
+        let status: Option<parallax_agent::status::Status> = serde_json::from_str(&text).ok();
+        status.is_some_and(|status| status.passed > 0)
+    })
+    .await;
+    agent.stop().await;
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    assert_eq!(session.hello.earlier_boots.len(), 2);
+    assert_eq!(session.hello.earlier_boots[0], first.boot);
+    let resent = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    assert_eq!((resent.boot, resent.first_seq), (first.boot, 1));
+    let offline = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    assert_eq!((offline.boot, offline.first_seq), (session.hello.earlier_boots[1], 1));
+    drop(agent);
+}
+
+#[tokio::test]
+async fn a_certificate_past_two_thirds_of_its_life_is_renewed_over_the_live_connection() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let twenty_five_days = 25 * 86_400;
+    coordinator.join_as_of(&config(folder.path()), -twenty_five_days).await.unwrap();
+    let before = std::fs::read(folder.path().join("agent/credentials.pem")).unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    let asked = session.control_until(|frame| matches!(frame, ToCoordinator::Renew { .. })).await;
+    let ToCoordinator::Renew { csr_der } = asked else { panic!() };
+    let renewed = Renewed {
+        certificates_der: vec![coordinator.issue(&csr_der, 0)],
+        authorities_der: vec![coordinator.authority()],
+    };
+    session.send(&ToAgent::Renewed(renewed)).await;
+    let path = folder.path().join("agent/credentials.pem");
+    eventually(|| std::fs::read(&path).unwrap() != before).await;
+    session.close(CloseReason::ShuttingDown);
+    let again = coordinator.accept(BOOK, vec![]).await;
+    assert!(again.hello.certificate_ends_ms > session.hello.certificate_ends_ms);
+    drop(agent);
+}
+
+#[tokio::test]
+async fn a_coordinator_of_another_authority_gets_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let (right, wrong) = (Coordinator::start(), Coordinator::start());
+    let token = right.token();
+    let refused = parallax_agent::join::join(&config(folder.path()), &wrong.address(), &token).await;
+    assert!(matches!(refused, Err(Error::Unreachable { .. })), "{refused:?}");
+    assert!(!wrong.was_asked());
+    assert!(!folder.path().join("agent/credentials.pem").exists());
+}
+
+#[tokio::test]
+async fn a_refused_token_leaves_nothing_and_says_why() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    coordinator.refuse(CloseReason::TokenUsed);
+    let refused = coordinator.join(&config(folder.path())).await;
+    assert!(matches!(refused, Err(Error::Refused(CloseReason::TokenUsed))), "{refused:?}");
+    assert!(!folder.path().join("agent/credentials.pem").exists());
+    assert!(matches!(
+        parallax_agent::run(config(folder.path()), std::future::pending()).await,
+        Err(Error::NotJoined(_))
+    ));
+}
+
+#[tokio::test]
+async fn a_check_that_hangs_is_told_as_pending_and_ends_by_its_deadline() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    // The listener's backlog takes the connection; nobody ever answers the request.
+    let (listener, _) = target().await;
+    let spec = CheckSpec::Http(HttpCheck {
+        url: format!("http://{}/", listener.local_addr().unwrap()),
+        method: Method::Get,
+        headers: vec![],
+        body: None,
+        expect_status: None,
+        keyword: None,
+        keyword_mode: KeywordMode::Present,
+    });
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let session = coordinator.accept(BOOK, vec![]).await;
+    let ask = CheckNow {
+        id: 1,
+        monitor: MonitorId(1),
+        revision: 1,
+        spec,
+        reason: CheckReason::Sweep,
+        deadline_ms: 3_500,
+    };
+    let answers = session.ask(&ask).await;
+    let [CheckAnswer::Pending, CheckAnswer::Done(done)] = answers.as_slice() else { panic!("{answers:?}") };
+    let timed_out = Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte });
+    assert_eq!(done.report.outcome, timed_out);
+    drop(agent);
+}
+
+#[tokio::test]
+async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let (listener, spec) = target().await;
+    tokio::spawn(async move { while listener.accept().await.is_ok() {} });
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    let put = (0..200u32).map(|slot| Assignment {
+        monitor: MonitorId(u128::from(slot)),
+        slot,
+        revision: 1,
+        spec: spec.clone(),
+        interval_ms: 2_000,
+        offset_ms: slot * 10,
+        every: 1,
+        turn: 0,
+    });
+    let change =
+        ScheduleChange { book: BOOK, base: None, revision: 1, put: put.collect(), drop: vec![], more: false };
+    session.send(&ToAgent::Schedule(change)).await;
+    let mut rounds: BTreeMap<MonitorId, Vec<u64>> = BTreeMap::new();
+    let mut next_seq = 1;
+    while rounds.len() < 200 || rounds.values().any(|rounds| rounds.len() < 2) {
+        let batch = session.batch(|slot| Some(MonitorId(u128::from(slot)))).await;
+        assert_eq!(batch.first_seq, next_seq);
+        next_seq = batch.through + 1;
+        session.send(&ToAgent::Ack(Mark { boot: batch.boot, through: batch.through })).await;
+        for numbered in batch.results {
+            let result = numbered.result;
+            assert_eq!(result.report.outcome, Outcome::Passed);
+            rounds.entry(result.monitor).or_default().push(result.round.unwrap());
+        }
+    }
+    for (monitor, rounds) in rounds {
+        assert!(rounds.windows(2).all(|pair| pair[1] == pair[0] + 1), "{monitor}: {rounds:?}");
+    }
+    drop(agent);
+}
+
+#[tokio::test]
+async fn two_agents_in_one_process_come_from_their_own_addresses() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let mut seen = Vec::new();
+    let mut agents = Vec::new();
+    for address in ["127.0.0.2", "127.0.0.3"] {
+        let config = Config {
+            source: Some(address.parse().unwrap()),
+            data: folder.path().join(address),
+            ..config(folder.path())
+        };
+        coordinator.join(&config).await.unwrap();
+        agents.push(Agent::start(config));
+        seen.push(coordinator.accept(BOOK, vec![]).await);
+    }
+    let addresses: Vec<String> = seen.iter().map(Session::peer).collect();
+    assert_eq!(addresses, ["127.0.0.2", "127.0.0.3"]);
+}

@@ -1,0 +1,317 @@
+//! Packed blocks: the readings of one monitor, region and hour in about a byte each.
+//!
+//! A block is two strings of bits. *Marks* say where a reading was not as the ones before it let expect: another
+//! word, another place's turn, rounds left out, a changed schedule. *Values* are the latencies, as differences from
+//! the place's running mean in an adaptive Rice code (R. F. Rice, JPL 79-22, 1979). A reading that is as expected
+//! costs its latency and nothing else. Checksums are the storage's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::{Reading, Word};
+use crate::place::{PlaceNo, Region};
+use crate::time::Timestamp;
+
+mod bits;
+mod decode;
+mod model;
+mod schedule;
+#[cfg(test)]
+mod tests;
+
+pub use decode::decode;
+
+use bits::BitWriter;
+use decode::Decoder;
+use model::Model;
+use schedule::{put_schedule, put_varint, zigzag};
+
+/// Readings that a block holds at most: more than two a second.
+pub const MAX_READINGS: usize = 8192;
+
+/// First byte of a block in this format.
+const FORMAT: u8 = 1;
+
+/// A reading as a block keeps it: its monitor and region are the block's.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Sample {
+    /// Who looked first.
+    pub place: PlaceNo,
+    /// Number of the round.
+    pub round: u64,
+    /// When that round was due, in the coordinator's time.
+    pub due: Timestamp,
+    /// How it ended.
+    pub word: Word,
+    /// Response time in milliseconds.
+    pub latency_ms: Option<u32>,
+}
+
+impl Sample {
+    /// The reading of a monitor in a region that this is.
+    pub const fn reading(self, slot: u32, region: Region) -> Reading {
+        Reading {
+            slot,
+            region,
+            place: self.place,
+            round: self.round,
+            due: self.due,
+            word: self.word,
+            latency_ms: self.latency_ms,
+        }
+    }
+}
+
+impl From<&Reading> for Sample {
+    fn from(reading: &Reading) -> Self {
+        Self {
+            place: reading.place,
+            round: reading.round,
+            due: reading.due,
+            word: reading.word,
+            latency_ms: reading.latency_ms,
+        }
+    }
+}
+
+/// Why a reading can't be taken in, or a block can't be read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum BlockError {
+    /// The reading is of another hour.
+    #[error("the reading is of another hour than its block")]
+    OtherHour,
+    /// The block holds [`MAX_READINGS`] already.
+    #[error("the block is full")]
+    Full,
+    /// The block ends too early.
+    #[error("the block ends too early")]
+    Short,
+    /// The block is of a format that this version does not know.
+    #[error("unknown block format {0}")]
+    Format(u8),
+    /// The block is damaged: what is wrong.
+    #[error("the block is damaged: {0}")]
+    Damaged(&'static str),
+}
+
+/// A block that still grows.
+#[derive(Debug, Clone)]
+pub struct Tail {
+    hour: i64,
+    count: u16,
+    /// Readings since the last mark.
+    since_mark: u16,
+    /// Whether every reading was of a later round than the one before it.
+    sorted: bool,
+    /// The latest round in it.
+    latest: u64,
+    model: Model,
+    marks: BitWriter,
+    values: BitWriter,
+}
+
+impl Tail {
+    /// An empty block of an hour since the epoch.
+    pub fn new(hour: i64) -> Self {
+        Self {
+            hour,
+            count: 0,
+            since_mark: 0,
+            sorted: true,
+            latest: 0,
+            model: Model::default(),
+            marks: BitWriter::default(),
+            values: BitWriter::default(),
+        }
+    }
+
+    /// Opens a sealed block again.
+    ///
+    /// # Errors
+    /// When the block is damaged.
+    pub fn reopen(hour: i64, block: &[u8]) -> Result<Self, BlockError> {
+        let mut tail = Self::new(hour);
+        for sample in decode(hour, block)? {
+            tail.push(&sample)?;
+        }
+        Ok(tail)
+    }
+
+    /// The hour since the epoch that its readings were due in.
+    pub const fn hour(&self) -> i64 {
+        self.hour
+    }
+
+    /// How many readings it holds.
+    pub fn len(&self) -> usize {
+        usize::from(self.count)
+    }
+
+    /// Whether it holds none.
+    pub const fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    /// Takes in a reading, in any order; false when it holds one of that round already, which then stays.
+    ///
+    /// # Errors
+    /// [`BlockError::OtherHour`] and [`BlockError::Full`]; the block is as it was.
+    pub fn push(&mut self, sample: &Sample) -> Result<bool, BlockError> {
+        if sample.due.hour() != self.hour {
+            return Err(BlockError::OtherHour);
+        }
+        if !self.is_empty() && sample.round <= self.latest {
+            if self.holds(sample.round) {
+                return Ok(false);
+            }
+            self.sorted = false;
+        }
+        if self.len() >= MAX_READINGS {
+            return Err(BlockError::Full);
+        }
+        self.latest = self.latest.max(sample.round);
+        self.append(sample);
+        Ok(true)
+    }
+
+    /// The readings in it, by round.
+    pub fn samples(&self) -> Vec<Sample> {
+        let mut samples = self.in_order_of_arrival();
+        if !self.sorted {
+            samples.sort_by_key(|sample| sample.round);
+        }
+        samples
+    }
+
+    /// The packed block, its readings in the order of their rounds.
+    pub fn seal(&self) -> Vec<u8> {
+        if self.sorted {
+            return self.pack();
+        }
+        let mut sorted = Self::new(self.hour);
+        for sample in &self.samples() {
+            sorted.append(sample);
+        }
+        sorted.pack()
+    }
+
+    fn holds(&self, round: u64) -> bool {
+        self.decoder().any(|sample| sample.is_ok_and(|sample| sample.round == round))
+    }
+
+    fn in_order_of_arrival(&self) -> Vec<Sample> {
+        // What was coded here decodes.
+        self.decoder().map_while(Result::ok).collect()
+    }
+
+    fn decoder(&self) -> Decoder<'_> {
+        Decoder::new(self.hour, self.count, self.marks.bytes(), self.values.bytes())
+    }
+
+    fn pack(&self) -> Vec<u8> {
+        let (marks, values) = (self.marks.bytes(), self.values.bytes());
+        let mut block = Vec::with_capacity(marks.len() + values.len() + 6);
+        block.push(FORMAT);
+        put_varint(&mut block, u32::from(self.count));
+        put_varint(&mut block, u32::try_from(marks.len()).unwrap_or(u32::MAX));
+        block.extend_from_slice(marks);
+        block.extend_from_slice(values);
+        block
+    }
+
+    fn append(&mut self, sample: &Sample) {
+        let first = self.is_empty();
+        let timed = sample.latency_ms.is_some();
+        let next_round = self.model.round.wrapping_add(1);
+        let new_schedule = first || self.model.due_of(sample.round) != Some(sample.due);
+        let jump = !new_schedule && sample.round != next_round;
+        let new_word = sample.word != self.model.word || timed != self.model.timed;
+        let predicted = self.model.next_place();
+        let index = self.model.index_of(sample.place);
+        let other_place = index.is_none() || index != predicted;
+
+        if new_schedule || jump || new_word || other_place {
+            let marks = &mut self.marks;
+            if !first {
+                marks.golomb(u64::from(self.since_mark), 2);
+                marks.flag(new_schedule);
+            }
+            marks.flag(new_word);
+            if new_word {
+                marks.put(u64::from(word_code(sample.word)), 3);
+                marks.flag(timed);
+            }
+            if !first {
+                marks.flag(other_place);
+            }
+            if other_place {
+                match index {
+                    Some(index) => {
+                        marks.flag(true);
+                        marks.golomb(index as u64, 1);
+                    }
+                    None => {
+                        marks.flag(false);
+                        marks.golomb(u64::from(sample.place.0), 4);
+                    }
+                }
+            }
+            if new_schedule {
+                self.model.interval = self.model.guess_interval(sample);
+                put_schedule(marks, self.hour, self.model.interval, sample);
+            } else {
+                marks.flag(jump);
+                if jump {
+                    marks.golomb(zigzag(sample.round.wrapping_sub(next_round) as i64), 0);
+                }
+            }
+            self.since_mark = 0;
+        } else {
+            self.since_mark += 1;
+        }
+        self.model.round = sample.round;
+        self.model.due = sample.due;
+        self.model.word = sample.word;
+        self.model.timed = timed;
+        match index {
+            Some(index) if other_place => self.model.learn_turn_to(index),
+            Some(index) => self.model.turn_to(index),
+            None => self.model.add_place(sample.place),
+        }
+        if let (Some(latency), Some(place)) = (sample.latency_ms, self.model.latencies()) {
+            let latency = i64::from(latency);
+            match place.expected() {
+                None => {
+                    self.values.golomb(latency as u64, 6);
+                    place.learn(latency, 0);
+                }
+                Some(expected) => {
+                    let difference = zigzag(latency - expected);
+                    self.values.rice(difference, place.order());
+                    place.learn(latency, difference as i64);
+                }
+            }
+        }
+        self.count += 1;
+    }
+}
+
+const fn word_code(word: Word) -> u8 {
+    match word {
+        Word::Passed => 0,
+        Word::Failed => 1,
+        Word::Disputed => 2,
+        Word::Unconfirmed => 3,
+        Word::Inconclusive => 4,
+    }
+}
+
+const fn word_of(code: u64) -> Result<Word, BlockError> {
+    match code {
+        0 => Ok(Word::Passed),
+        1 => Ok(Word::Failed),
+        2 => Ok(Word::Disputed),
+        3 => Ok(Word::Unconfirmed),
+        4 => Ok(Word::Inconclusive),
+        _ => Err(BlockError::Damaged("a word is unknown")),
+    }
+}

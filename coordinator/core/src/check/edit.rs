@@ -1,0 +1,291 @@
+//! What people send about what to check, settled into a check that keeps every bound of its type.
+
+use super::{
+    CertificateCheck, Check, CheckKind, ComponentCheck, DnsCheck, DomainCheck, HeartbeatCheck, HttpCheck,
+    KeywordMode, Method, PingCheck, RecordType, TcpCheck,
+};
+use crate::given::Given;
+use crate::refusal::{Refusals, Rule};
+use crate::text;
+
+/// Days that `warnDays` may have: one day to a year.
+pub const WARN_DAYS: std::ops::RangeInclusive<i64> = 1..=365;
+/// Days before expiry at which a certificate fails, unless set.
+pub const CERTIFICATE_WARN_DAYS: u16 = 14;
+/// Days before expiry at which a domain fails, unless set.
+pub const DOMAIN_WARN_DAYS: u16 = 30;
+/// Characters that a request body may have.
+pub const MAX_BODY: usize = 10_000;
+
+/// The fields of a monitor that say what to check, as they were sent.
+#[derive(Clone, Default)]
+#[allow(missing_debug_implementations, reason = "headers, body and URL hold secrets")]
+pub struct CheckEdit {
+    /// http: the URL.
+    pub url: Given<String>,
+    /// tcp, dns, ping, certificate, domain: the host.
+    pub host: Given<String>,
+    /// tcp, certificate: the port.
+    pub port: Given<i64>,
+    /// dns: the record type.
+    pub dns_type: Given<String>,
+    /// dns: text that an answer must hold.
+    pub dns_expect: Given<String>,
+    /// certificate, domain: days before expiry.
+    pub warn_days: Given<i64>,
+    /// heartbeat: minutes between pings.
+    pub period_minutes: Given<i64>,
+    /// heartbeat: minutes of grace.
+    pub grace_minutes: Given<i64>,
+    /// component: the vendor's page.
+    pub vendor_url: Given<String>,
+    /// component: one component on it.
+    pub vendor_component: Given<String>,
+    /// http: the method.
+    pub method: Given<String>,
+    /// http: request headers, name and value.
+    pub headers: Given<Vec<(String, String)>>,
+    /// http: request body.
+    pub body: Given<String>,
+    /// http: the status expected.
+    pub expect_status: Given<i64>,
+    /// http: the keyword.
+    pub keyword: Given<String>,
+    /// http: whether it must be there.
+    pub keyword_mode: Given<String>,
+}
+
+/// A check that was settled, and the host that names its monitor where nothing else does.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settled {
+    /// The check.
+    pub check: Check,
+    /// Host of the URL, or the host; none for heartbeat and component.
+    pub host: Option<String>,
+}
+
+impl CheckEdit {
+    /// The check of that type that comes of `before` (of the same type, or none for a new monitor) and what was
+    /// sent. Only fields of the type count. None means that faults were noted. `token` is used for a new heartbeat.
+    pub fn settle(
+        &self,
+        kind: CheckKind,
+        before: Option<&Check>,
+        token: &str,
+        faults: &mut Refusals,
+    ) -> Option<Settled> {
+        match kind {
+            CheckKind::Http => self.http(before, faults),
+            CheckKind::Tcp => {
+                let before =
+                    before.and_then(|check| if let Check::Tcp(tcp) = check { Some(tcp) } else { None });
+                let host = self.host(before.map(|tcp| &tcp.host), text::host, faults);
+                let port = self.port.required("port", before.map(|tcp| tcp.port), faults, read_port);
+                let host = host?;
+                Some(named(&host, Check::Tcp(TcpCheck { host: host.clone(), port: port? })))
+            }
+            CheckKind::Dns => {
+                let before =
+                    before.and_then(|check| if let Check::Dns(dns) = check { Some(dns) } else { None });
+                let host = self.host(before.map(|dns| &dns.host), text::domain, faults);
+                let kinds = |name: &String| text::one_of(name, &RecordType::ALL, RecordType::name);
+                let kind_before = before.map(|dns| dns.record);
+                let record = self.dns_type.defaulted("dnsType", kind_before, RecordType::A, faults, kinds);
+                let expect_before = before.and_then(|dns| dns.expect.clone());
+                let expect = self.dns_expect.optional("dnsExpect", expect_before, faults, up_to(500));
+                let host = host?;
+                Some(named(&host, Check::Dns(DnsCheck { host: host.clone(), record: record?, expect })))
+            }
+            CheckKind::Ping => {
+                let before =
+                    before.and_then(|check| if let Check::Ping(ping) = check { Some(ping) } else { None });
+                let host = self.host(before.map(|ping| &ping.host), text::host, faults)?;
+                Some(named(&host, Check::Ping(PingCheck { host: host.clone() })))
+            }
+            CheckKind::Certificate => {
+                let before =
+                    before.and_then(|check| if let Check::Certificate(it) = check { Some(it) } else { None });
+                let host = self.host(before.map(|it| &it.host), text::host, faults);
+                let port = self.port.defaulted("port", before.map(|it| it.port), 443, faults, read_port);
+                let warn_days = self.warn_days(before.map(|it| it.warn_days), CERTIFICATE_WARN_DAYS, faults);
+                let host = host?;
+                let check = CertificateCheck { host: host.clone(), port: port?, warn_days: warn_days? };
+                Some(named(&host, Check::Certificate(check)))
+            }
+            CheckKind::Domain => {
+                let before =
+                    before.and_then(|check| if let Check::Domain(it) = check { Some(it) } else { None });
+                let host = self.host(before.map(|it| &it.host), text::domain, faults);
+                let warn_days = self.warn_days(before.map(|it| it.warn_days), DOMAIN_WARN_DAYS, faults);
+                let host = host?;
+                Some(named(&host, Check::Domain(DomainCheck { host: host.clone(), warn_days: warn_days? })))
+            }
+            CheckKind::Heartbeat => self.heartbeat(before, token, faults),
+            CheckKind::Component => self.component(before, faults),
+        }
+    }
+
+    fn http(&self, before: Option<&Check>, faults: &mut Refusals) -> Option<Settled> {
+        let before = before.and_then(|check| if let Check::Http(http) = check { Some(http) } else { None });
+        // What stands was read before; reading it again gives its host.
+        let url_before = before.and_then(|http| text::web_address(&http.url).ok());
+        let address = self.url.required("url", url_before, faults, |url| text::web_address(url));
+        let headers_before = before.map(|http| http.headers.clone());
+        let mut headers = self
+            .headers
+            .optional("headers", headers_before, faults, |headers| text::headers(headers).map(Some))
+            .unwrap_or_default();
+        if let Some((user, password)) = address.as_ref().and_then(|address| address.user_info.as_ref()) {
+            headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+            headers.push(("Authorization".to_owned(), basic(user, password)));
+            faults.take("headers", text::headers(&headers));
+        }
+        let methods = |name: &String| text::one_of(name, &Method::ALL, Method::name);
+        let method =
+            self.method.defaulted("method", before.map(|http| http.method), Method::Get, faults, methods);
+        let body_before = before.and_then(|http| http.body.clone());
+        let body = self.body.optional("body", body_before, faults, |body| read_body(body));
+        let status_before = before.and_then(|http| http.expect_status);
+        let expect_status = self.expect_status.optional("expectStatus", status_before, faults, |status| {
+            text::whole(*status, 100..=599).map(Some)
+        });
+        let keyword_before = before.and_then(|http| http.keyword.clone());
+        let keyword = self.keyword.optional("keyword", keyword_before, faults, up_to(200));
+        let modes = |name: &String| {
+            text::one_of(name, &[KeywordMode::Present, KeywordMode::Absent], KeywordMode::name)
+        };
+        let mode_before = before.map(|http| http.keyword_mode);
+        let keyword_mode =
+            self.keyword_mode.defaulted("keywordMode", mode_before, KeywordMode::Present, faults, modes);
+        let address = address?;
+        let check = HttpCheck {
+            url: address.url,
+            method: method?,
+            headers,
+            body,
+            expect_status,
+            keyword,
+            keyword_mode: keyword_mode?,
+        };
+        Some(named(&address.host, Check::Http(check)))
+    }
+
+    fn heartbeat(&self, before: Option<&Check>, token: &str, faults: &mut Refusals) -> Option<Settled> {
+        let before = before.and_then(|check| if let Check::Heartbeat(it) = check { Some(it) } else { None });
+        let period = self.period_minutes.required(
+            "periodMinutes",
+            before.map(|it| it.period_seconds),
+            faults,
+            |minutes| text::whole(*minutes, 1..=44_640).map(|minutes: u32| minutes * 60),
+        );
+        let grace = self.grace_minutes.defaulted(
+            "graceMinutes",
+            before.map(|it| it.grace_seconds),
+            0,
+            faults,
+            |minutes| text::whole(*minutes, 0..=10_080).map(|minutes: u32| minutes * 60),
+        );
+        let token = before.map_or_else(|| token.to_owned(), |it| it.token.clone());
+        let check = HeartbeatCheck { period_seconds: period?, grace_seconds: grace?, token };
+        Some(Settled { check: Check::Heartbeat(check), host: None })
+    }
+
+    fn component(&self, before: Option<&Check>, faults: &mut Refusals) -> Option<Settled> {
+        let before = before.and_then(|check| if let Check::Component(it) = check { Some(it) } else { None });
+        let url = self.vendor_url.required("vendorUrl", before.map(|it| it.url.clone()), faults, |url| {
+            let address = text::web_address(url)?;
+            match address.user_info {
+                None => Ok(address.url),
+                Some(_) => Err("must not hold a user name or password".to_owned()),
+            }
+        });
+        let part_before = before.and_then(|it| it.component.clone());
+        let component = self.vendor_component.optional("vendorComponent", part_before, faults, up_to(200));
+        Some(Settled { check: Check::Component(ComponentCheck { url: url?, component }), host: None })
+    }
+
+    fn host(
+        &self,
+        before: Option<&String>,
+        read: impl FnOnce(&str) -> Result<String, Rule>,
+        faults: &mut Refusals,
+    ) -> Option<String> {
+        self.host.required("host", before.cloned(), faults, |host| read(host))
+    }
+
+    fn warn_days(&self, before: Option<u16>, default: u16, faults: &mut Refusals) -> Option<u16> {
+        self.warn_days.defaulted("warnDays", before, default, faults, |days| text::whole(*days, WARN_DAYS))
+    }
+}
+
+fn named(host: &str, check: Check) -> Settled {
+    Settled { check, host: Some(host.to_owned()) }
+}
+
+fn read_port(port: &i64) -> Result<u16, Rule> {
+    text::whole(*port, 1..=65_535)
+}
+
+fn up_to(most: usize) -> impl FnOnce(&String) -> Result<Option<String>, Rule> {
+    move |line| text::optional_line(line, most)
+}
+
+/// A body is sent as it is, so its length is counted as it is.
+fn read_body(body: &str) -> Result<Option<String>, Rule> {
+    match body.chars().count() {
+        0 => Ok(None),
+        1..=MAX_BODY => Ok(Some(body.to_owned())),
+        _ => Err(format!("must be at most {MAX_BODY} characters")),
+    }
+}
+
+/// Basic credentials (RFC 7617): base64 (RFC 4648 section 4) of user name, colon and password.
+fn basic(user: &str, password: &str) -> String {
+    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut text = String::from("Basic ");
+    for group in format!("{user}:{password}").as_bytes().chunks(3) {
+        let bits =
+            (0..3).fold(0_usize, |bits, at| (bits << 8) | usize::from(group.get(at).copied().unwrap_or(0)));
+        for digit in 0..4 {
+            let index = (bits >> (18 - 6 * digit)) & 63;
+            text.push(if digit > group.len() { '=' } else { char::from(ALPHABET[index]) });
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn basic_credentials_are_those_of_the_standard() {
+        assert_eq!(basic("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+        assert_eq!(basic("a", "b"), "Basic YTpi");
+        assert_eq!(basic("ab", "c"), "Basic YWI6Yw==");
+        assert_eq!(basic("ab", "cd"), "Basic YWI6Y2Q=");
+    }
+
+    #[test]
+    fn user_info_of_a_url_becomes_a_secret_header() {
+        let edit = CheckEdit {
+            url: Given::Value("https://a:b@example.com/".to_owned()),
+            headers: Given::Value(vec![("authorization".to_owned(), "Bearer x".to_owned())]),
+            ..CheckEdit::default()
+        };
+        let mut faults = Refusals::none();
+        let Some(Settled { check: Check::Http(http), .. }) =
+            edit.settle(CheckKind::Http, None, "", &mut faults)
+        else {
+            panic!("{faults}")
+        };
+        assert_eq!(http.url, "https://example.com/");
+        assert_eq!(http.headers, [("Authorization".to_owned(), "Basic YTpi".to_owned())]);
+    }
+
+    #[test]
+    fn a_body_is_kept_as_it_is() {
+        assert_eq!(read_body(" a\n"), Ok(Some(" a\n".to_owned())));
+        assert!(read_body(&"é".repeat(10_000)).is_ok() && read_body(&" ".repeat(10_001)).is_err());
+    }
+}

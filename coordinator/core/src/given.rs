@@ -1,0 +1,102 @@
+//! A field as it was sent: left out, null, a value, or something of the wrong kind.
+
+use crate::refusal::{Refusals, Rule};
+
+/// What was sent for one field. Whether it counts is decided later: a wrong value in a field that does not belong
+/// to a monitor's type is no fault.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum Given<T> {
+    /// Left out: what stands stays.
+    #[default]
+    Absent,
+    /// Null: cleared, or back to its default.
+    Null,
+    /// A value of the right kind, its bounds not looked at yet.
+    Value(T),
+    /// A value of the wrong kind, with the rule that it breaks.
+    Wrong(Rule),
+}
+
+impl<T> Given<T> {
+    /// A field that may be empty: left out keeps `before`, null clears.
+    pub fn optional<U>(
+        &self,
+        field: &str,
+        before: Option<U>,
+        faults: &mut Refusals,
+        read: impl FnOnce(&T) -> Result<Option<U>, Rule>,
+    ) -> Option<U> {
+        match self {
+            Self::Absent => before,
+            Self::Null => None,
+            Self::Value(value) => faults.take(field, read(value)).flatten(),
+            Self::Wrong(rule) => faults.take(field, Err(rule.clone())),
+        }
+    }
+
+    /// A field with a default: left out keeps `before`, null sets the default. None means that a fault was noted.
+    pub fn defaulted<U>(
+        &self,
+        field: &str,
+        before: Option<U>,
+        default: U,
+        faults: &mut Refusals,
+        read: impl FnOnce(&T) -> Result<U, Rule>,
+    ) -> Option<U> {
+        match self {
+            Self::Absent => Some(before.unwrap_or(default)),
+            Self::Null => Some(default),
+            Self::Value(value) => faults.take(field, read(value)),
+            Self::Wrong(rule) => faults.take(field, Err(rule.clone())),
+        }
+    }
+
+    /// A field that must be there: left out keeps `before` where there is one; null is refused. None means that a
+    /// fault was noted.
+    pub fn required<U>(
+        &self,
+        field: &str,
+        before: Option<U>,
+        faults: &mut Refusals,
+        read: impl FnOnce(&T) -> Result<U, Rule>,
+    ) -> Option<U> {
+        match self {
+            Self::Absent if before.is_some() => before,
+            Self::Null if before.is_some() => faults.take(field, Err("must not be null".to_owned())),
+            Self::Absent | Self::Null => faults.take(field, Err("is required".to_owned())),
+            Self::Value(value) => faults.take(field, read(value)),
+            Self::Wrong(rule) => faults.take(field, Err(rule.clone())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn small(value: &i64) -> Result<i64, Rule> {
+        if *value < 10 { Ok(*value) } else { Err("must be small".to_owned()) }
+    }
+
+    #[test]
+    fn the_four_ways_of_sending_a_field_are_told_apart() {
+        let wrong = || Given::<i64>::Wrong("must be a number".to_owned());
+        let mut faults = Refusals::none();
+        assert_eq!(Given::Absent.optional("a", Some(1), &mut faults, |v| small(v).map(Some)), Some(1));
+        assert_eq!(Given::Null.optional("a", Some(1), &mut faults, |v| small(v).map(Some)), None);
+        assert_eq!(Given::Value(3).optional("a", Some(1), &mut faults, |v| small(v).map(Some)), Some(3));
+        assert_eq!(Given::Absent.defaulted("a", None, 7, &mut faults, small), Some(7));
+        assert_eq!(Given::Absent.defaulted("a", Some(1), 7, &mut faults, small), Some(1));
+        assert_eq!(Given::Null.defaulted("a", Some(1), 7, &mut faults, small), Some(7));
+        assert_eq!(Given::Absent.required("a", Some(1), &mut faults, small), Some(1));
+        assert!(faults.is_empty());
+        assert_eq!(Given::Absent.required("b", None, &mut faults, small), None);
+        assert_eq!(Given::Null.required("c", Some(1), &mut faults, small), None);
+        assert_eq!(Given::Value(10).required("d", Some(1), &mut faults, small), None);
+        assert_eq!(wrong().defaulted("e", Some(1), 7, &mut faults, small), None);
+        assert_eq!(
+            faults.to_string(),
+            "b is required; c must not be null; d must be small; e must be a number"
+        );
+    }
+}

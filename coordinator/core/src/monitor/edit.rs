@@ -1,0 +1,182 @@
+//! What people send to make or change a monitor, settled into settings that keep every bound.
+
+use std::collections::BTreeMap;
+
+use super::Settings;
+use crate::check::CheckKind;
+use crate::check::edit::CheckEdit;
+use crate::given::Given;
+use crate::place::{Region, RegionSet};
+use crate::refusal::{Refusals, Rule};
+use crate::text;
+
+/// Characters that a name may have.
+pub const MAX_NAME: usize = 80;
+
+/// The fields of a monitor as they were sent.
+#[derive(Clone, Default)]
+#[allow(missing_debug_implementations, reason = "what is checked holds secrets")]
+pub struct MonitorEdit {
+    /// The type; it can't change later.
+    pub kind: Given<String>,
+    /// The name.
+    pub name: Given<String>,
+    /// The group.
+    pub group: Given<String>,
+    /// Milliseconds above which a response is slow.
+    pub slow_threshold_ms: Given<i64>,
+    /// The same for single regions, by name.
+    pub slow_thresholds: Given<BTreeMap<String, i64>>,
+    /// Regions for response times, by name.
+    pub latency_regions: Given<Vec<String>>,
+    /// The one region to check from, by name; empty means every region.
+    pub pinned: Given<String>,
+    /// What to check.
+    pub check: CheckEdit,
+}
+
+impl MonitorEdit {
+    /// The settings that come of what stands (none for a new monitor) and what was sent. `token` is used for a new
+    /// heartbeat's ping address.
+    ///
+    /// # Errors
+    /// Every field that breaks a rule.
+    pub fn settle(&self, before: Option<&Settings>, token: &str) -> Result<Settings, Refusals> {
+        let mut faults = Refusals::none();
+        let kind_before = before.map(|settings| settings.check.kind());
+        let kind = self.kind(kind_before, &mut faults).or(kind_before);
+        let group_before = before.and_then(|settings| settings.group.clone());
+        let group = self
+            .group
+            .optional("groupName", group_before, &mut faults, |group| text::optional_line(group, 60));
+        let name_before = before.map(|settings| settings.name.clone());
+        let Some(kind) = kind else {
+            // Without a type the other fields can't be judged; a name that was sent can.
+            self.name(name_before, Some(String::new()), &mut faults);
+            return Err(faults);
+        };
+        let settled = self.check.settle(kind, before.map(|settings| &settings.check), token, &mut faults);
+        let stand_in = match &settled {
+            Some(settled) => settled.host.as_deref().map(shortened),
+            // The fault in the target is told already; a missing name is none beside it.
+            None => (!matches!(kind, CheckKind::Heartbeat | CheckKind::Component)).then(String::new),
+        };
+        let name = self.name(name_before, stand_in, &mut faults);
+        let mut speed = before.map(Speed::of).unwrap_or_default();
+        if kind.has_latency() {
+            self.speed(&mut speed, &mut faults);
+        }
+        let mut pinned = before.and_then(|settings| settings.pinned);
+        if can_be_pinned(kind) {
+            pinned = self.pinned.optional("pinnedRegion", pinned, &mut faults, |name| read_pinned(name));
+        }
+        match (name, settled) {
+            (Some(name), Some(settled)) if faults.is_empty() => Ok(Settings {
+                name,
+                group,
+                check: settled.check,
+                slow_threshold_ms: speed.threshold_ms,
+                slow_thresholds: speed.thresholds,
+                latency_regions: speed.regions,
+                pinned,
+            }),
+            (_, _) => Err(faults),
+        }
+    }
+
+    fn kind(&self, before: Option<CheckKind>, faults: &mut Refusals) -> Option<CheckKind> {
+        let fixed = || "can't change after creation".to_owned();
+        let read = |name: &String| text::one_of(name, &CheckKind::ALL, CheckKind::name);
+        match before {
+            None => self.kind.defaulted("type", None, CheckKind::Http, faults, read),
+            Some(before) => self.kind.required("type", Some(before), faults, |name| match read(name)? {
+                same if same == before => Ok(same),
+                _ => Err(fixed()),
+            }),
+        }
+    }
+
+    /// The name, or what stands in for it where a new monitor is sent without one.
+    fn name(
+        &self,
+        before: Option<String>,
+        stand_in: Option<String>,
+        faults: &mut Refusals,
+    ) -> Option<String> {
+        match (&self.name, before, stand_in) {
+            (Given::Absent | Given::Null, None, Some(stand_in)) => Some(stand_in),
+            (given, before, _) => {
+                given.required("name", before, faults, |name| text::line(name, 1..=MAX_NAME))
+            }
+        }
+    }
+
+    fn speed(&self, speed: &mut Speed, faults: &mut Refusals) {
+        speed.threshold_ms =
+            self.slow_threshold_ms
+                .optional("slowThresholdMs", speed.threshold_ms, faults, |ms| read_threshold(*ms).map(Some));
+        let before = speed.thresholds.take();
+        speed.thresholds = self.slow_thresholds.optional("slowThresholds", before, faults, read_thresholds);
+        speed.regions = self
+            .latency_regions
+            .optional("latencyLocations", speed.regions, faults, |names| text::regions(names).map(Some));
+    }
+}
+
+/// What decides whether a monitor is slow.
+#[derive(Default)]
+struct Speed {
+    threshold_ms: Option<u32>,
+    thresholds: Option<BTreeMap<Region, u32>>,
+    regions: Option<RegionSet>,
+}
+
+impl Speed {
+    fn of(settings: &Settings) -> Self {
+        Self {
+            threshold_ms: settings.slow_threshold_ms,
+            thresholds: settings.slow_thresholds.clone(),
+            regions: settings.latency_regions,
+        }
+    }
+}
+
+/// Whether monitors of the type may be checked from one region alone.
+const fn can_be_pinned(kind: CheckKind) -> bool {
+    match kind {
+        CheckKind::Http
+        | CheckKind::Tcp
+        | CheckKind::Dns
+        | CheckKind::Ping
+        | CheckKind::Certificate
+        | CheckKind::Domain => true,
+        CheckKind::Heartbeat | CheckKind::Component => false,
+    }
+}
+
+fn read_threshold(ms: i64) -> Result<u32, Rule> {
+    text::whole(ms, 1..=9999)
+}
+
+fn read_thresholds(given: &BTreeMap<String, i64>) -> Result<Option<BTreeMap<Region, u32>>, Rule> {
+    let mut thresholds = BTreeMap::new();
+    for (name, ms) in given {
+        let region = text::region(name).map_err(|rule| format!("must have regions as names: each {rule}"))?;
+        let ms =
+            read_threshold(*ms).map_err(|rule| format!("must have milliseconds as values: each {rule}"))?;
+        thresholds.insert(region, ms);
+    }
+    Ok((!thresholds.is_empty()).then_some(thresholds))
+}
+
+fn read_pinned(name: &str) -> Result<Option<Region>, Rule> {
+    if name.trim().is_empty() { Ok(None) } else { text::region(name).map(Some) }
+}
+
+/// A host as a name: hosts may be longer than names.
+fn shortened(host: &str) -> String {
+    host.chars().take(MAX_NAME).collect()
+}
+
+#[cfg(test)]
+mod tests;

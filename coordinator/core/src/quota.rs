@@ -1,0 +1,93 @@
+//! Requests per minute, as arithmetic: a fixed minute that begins with the first request in it.
+
+use crate::time::{MINUTE, SECOND, Timestamp};
+
+/// How much of its minute somebody has used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Minute {
+    began: Timestamp,
+    used: u32,
+}
+
+/// What a request finds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Allowance {
+    /// Whether the request may go on.
+    pub allowed: bool,
+    /// Requests allowed in a minute.
+    pub limit: u32,
+    /// Requests left in this minute.
+    pub remaining: u32,
+    /// Whole seconds until the minute is up, at least 1.
+    pub reset_seconds: u32,
+}
+
+impl Minute {
+    /// An unused minute that begins at `now`.
+    pub const fn new(now: Timestamp) -> Self {
+        Self { began: now, used: 0 }
+    }
+
+    /// Counts one request, in a new minute where the old one is up or the clock went back.
+    pub fn take(&mut self, now: Timestamp, limit: u32) -> Allowance {
+        if self.is_over(now) {
+            *self = Self::new(now);
+        }
+        let allowed = self.used < limit;
+        self.used = self.used.saturating_add(1);
+        Allowance { allowed, ..self.look(now, limit) }
+    }
+
+    /// What the next request would find, without counting one.
+    pub fn look(&self, now: Timestamp, limit: u32) -> Allowance {
+        let (used, left) =
+            if self.is_over(now) { (0, MINUTE) } else { (self.used, MINUTE - now.since(self.began)) };
+        let seconds = left.saturating_add(SECOND - 1) / SECOND;
+        Allowance {
+            allowed: used < limit,
+            limit,
+            remaining: limit.saturating_sub(used),
+            reset_seconds: u32::try_from(seconds).unwrap_or(1).max(1),
+        }
+    }
+
+    /// Whether the minute is up, so that nothing is lost by forgetting it.
+    pub const fn is_over(&self, now: Timestamp) -> bool {
+        let age = now.since(self.began);
+        age >= MINUTE || age < 0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_last_allowed_request_leaves_none_and_the_next_is_refused() {
+        let start = Timestamp::from_millis(1_000_000);
+        let mut minute = Minute::new(start);
+        for left in (0..3).rev() {
+            let allowance = minute.take(start + 10, 3);
+            assert!(allowance.allowed && allowance.remaining == left, "{allowance:?}");
+        }
+        let refused = minute.take(start + 59_001, 3);
+        assert_eq!(refused, Allowance { allowed: false, limit: 3, remaining: 0, reset_seconds: 1 });
+    }
+
+    #[test]
+    fn a_new_minute_begins_when_the_old_one_is_up() {
+        let start = Timestamp::from_millis(0);
+        let mut minute = Minute::new(start);
+        assert!(minute.take(start, 1).allowed);
+        assert!(!minute.take(start + MINUTE - 1, 1).allowed);
+        let fresh = minute.take(start + MINUTE, 1);
+        assert!(fresh.allowed && fresh.reset_seconds == 60);
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_locks_nobody_out() {
+        let mut minute = Minute::new(Timestamp::from_millis(10 * MINUTE));
+        assert!(minute.take(Timestamp::from_millis(10 * MINUTE), 1).allowed);
+        assert!(minute.take(Timestamp::from_millis(MINUTE), 1).allowed);
+    }
+}

@@ -1,0 +1,85 @@
+//! Why something that was sent is not taken: every field that is wrong, with the rule that it breaks.
+
+use std::fmt;
+
+/// A rule in words that follow the field's name: `must be 1 to 80 characters`.
+pub type Rule = String;
+
+/// One field and the rule that it breaks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Refusal {
+    /// The field as the sender named it; a path where it lies deeper.
+    pub field: String,
+    /// The rule, in words that follow the field's name.
+    pub rule: Rule,
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.field, self.rule)
+    }
+}
+
+/// All that is wrong with what was sent, in the order in which it was looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq, thiserror::Error)]
+pub struct Refusals(Vec<Refusal>);
+
+impl Refusals {
+    /// Nothing is wrong (yet).
+    pub const fn none() -> Self {
+        Self(Vec::new())
+    }
+
+    /// One thing is wrong.
+    pub fn one(field: impl Into<String>, rule: impl Into<Rule>) -> Self {
+        Self(vec![Refusal { field: field.into(), rule: rule.into() }])
+    }
+
+    /// Adds a field and the rule that it breaks.
+    pub fn add(&mut self, field: impl Into<String>, rule: impl Into<Rule>) {
+        self.0.push(Refusal { field: field.into(), rule: rule.into() });
+    }
+
+    /// The value, or a note of the rule that it breaks.
+    pub fn take<T>(&mut self, field: &str, value: Result<T, Rule>) -> Option<T> {
+        value.map_err(|rule| self.add(field, rule)).ok()
+    }
+
+    /// Whether nothing is wrong.
+    pub const fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is wrong, one by one.
+    pub fn iter(&self) -> impl Iterator<Item = &Refusal> {
+        self.0.iter()
+    }
+}
+
+impl fmt::Display for Refusals {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (place, refusal) in self.0.iter().enumerate() {
+            if place > 0 {
+                f.write_str("; ")?;
+            }
+            fmt::Display::fmt(refusal, f)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_fault_is_told_in_one_sentence() {
+        let mut faults = Refusals::none();
+        assert_eq!(faults.take("name", Ok::<_, Rule>(1)), Some(1));
+        assert!(faults.is_empty());
+        assert_eq!(faults.take::<u8>("name", Err("must be 1 to 80 characters".to_owned())), None);
+        faults.add("port", "is required");
+        assert_eq!(faults.to_string(), "name must be 1 to 80 characters; port is required");
+        assert_eq!(faults.iter().map(|fault| fault.field.as_str()).collect::<Vec<_>>(), ["name", "port"]);
+    }
+}

@@ -1,0 +1,338 @@
+//! Roll-ups: readings folded into hours and days, which are kept long after the readings are gone.
+
+use chrono::{Days, NaiveDate, NaiveTime, TimeZone};
+use chrono_tz::Tz;
+use serde::{Deserialize, Serialize};
+
+use crate::block::Sample;
+use crate::observation::Word;
+use crate::place::PlaceNo;
+use crate::time::{HOUR, Timestamp};
+use crate::uptime::Tally;
+
+/// Places that a roll-up keeps latencies of; readings of further ones are counted but not kept apart.
+pub const MAX_PLACES: usize = 64;
+
+/// How many rounds ended how.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Passed, slow ones included.
+    pub passed: u32,
+    /// Failed.
+    pub failed: u32,
+    /// Disputed: they count as passed.
+    pub disputed: u32,
+    /// Passed, and slower than the region's threshold at that time.
+    pub slow: u32,
+    /// Within a maintenance window: counted here and nowhere else.
+    pub excluded: u32,
+    /// Unconfirmed or inconclusive.
+    pub unknown: u32,
+}
+
+impl Counts {
+    /// Counts one round.
+    pub fn add(&mut self, sample: &Sample, rules: Rules) {
+        let field = if rules.excluded {
+            &mut self.excluded
+        } else {
+            match sample.word {
+                Word::Passed => &mut self.passed,
+                Word::Failed => &mut self.failed,
+                Word::Disputed => &mut self.disputed,
+                Word::Unconfirmed | Word::Inconclusive => &mut self.unknown,
+            }
+        };
+        *field = field.saturating_add(1);
+        if rules.is_slow(sample) {
+            self.slow = self.slow.saturating_add(1);
+        }
+    }
+
+    /// Adds what another bucket counted.
+    pub fn merge(&mut self, other: Self) {
+        for (mine, others) in [
+            (&mut self.passed, other.passed),
+            (&mut self.failed, other.failed),
+            (&mut self.disputed, other.disputed),
+            (&mut self.slow, other.slow),
+            (&mut self.excluded, other.excluded),
+            (&mut self.unknown, other.unknown),
+        ] {
+            *mine = mine.saturating_add(others);
+        }
+    }
+
+    /// What counts for uptime.
+    pub fn tally(self) -> Tally {
+        Tally { passed: u64::from(self.passed) + u64::from(self.disputed), failed: u64::from(self.failed) }
+    }
+}
+
+/// What one round is folded in with.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Rules {
+    /// The region's threshold for slow, in milliseconds.
+    pub slow_threshold_ms: Option<u32>,
+    /// Whether a maintenance window covers the round.
+    pub excluded: bool,
+}
+
+impl Rules {
+    fn is_slow(self, sample: &Sample) -> bool {
+        !self.excluded
+            && sample.word == Word::Passed
+            && self.slow_threshold_ms.zip(sample.latency_ms).is_some_and(|(limit, latency)| latency > limit)
+    }
+}
+
+/// One hour of one monitor in one region.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HourRollup {
+    /// How its rounds ended.
+    pub counts: Counts,
+    /// Latencies of its passed rounds, by place, in the order of their numbers; [`MAX_PLACES`] at most.
+    pub places: Vec<(PlaceNo, Histogram)>,
+}
+
+impl HourRollup {
+    /// Folds one reading in.
+    pub fn add(&mut self, sample: &Sample, rules: Rules) {
+        self.counts.add(sample, rules);
+        let Some(latency) = sample.latency_ms.filter(|_| sample.word == Word::Passed) else { return };
+        if let Some(histogram) = self.histogram(sample.place) {
+            histogram.add(latency, 1);
+        }
+    }
+
+    /// Folds another roll-up of the same monitor and region in.
+    pub fn merge(&mut self, other: &Self) {
+        self.counts.merge(other.counts);
+        for (place, theirs) in &other.places {
+            if let Some(mine) = self.histogram(*place) {
+                mine.merge(theirs);
+            }
+        }
+    }
+
+    fn histogram(&mut self, place: PlaceNo) -> Option<&mut Histogram> {
+        let at = match self.places.binary_search_by_key(&place, |(no, _)| *no) {
+            Ok(at) => at,
+            Err(_) if self.places.len() >= MAX_PLACES => return None,
+            Err(at) => {
+                self.places.insert(at, (place, Histogram::default()));
+                at
+            }
+        };
+        self.places.get_mut(at).map(|(_, histogram)| histogram)
+    }
+}
+
+/// One whole day of one monitor in one region.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayRollup {
+    /// How its rounds ended.
+    pub counts: Counts,
+}
+
+/// How often which latency was seen: buckets an eighth of an octave wide, exact below 16 ms, so that there are never
+/// more than 240 of them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Histogram {
+    /// Buckets that are not empty, lowest first.
+    buckets: Vec<(u8, u32)>,
+}
+
+impl Histogram {
+    /// Counts a latency in milliseconds so many times.
+    pub fn add(&mut self, latency_ms: u32, times: u32) {
+        self.add_to(bucket_of(latency_ms), times);
+    }
+
+    /// Adds what another histogram counted.
+    pub fn merge(&mut self, other: &Self) {
+        other.buckets.iter().for_each(|(bucket, times)| self.add_to(*bucket, *times));
+    }
+
+    /// How many latencies it counted.
+    pub fn len(&self) -> u64 {
+        self.buckets.iter().map(|(_, times)| u64::from(*times)).sum()
+    }
+
+    /// Whether it counted none.
+    pub fn is_empty(&self) -> bool {
+        self.buckets.is_empty()
+    }
+
+    /// The latency in milliseconds that so many of a thousand are not above, at most a sixteenth off; none when empty.
+    pub fn quantile_ms(&self, permille: u32) -> Option<u32> {
+        let rank = (self.len() * u64::from(permille.min(1000))).div_ceil(1000).max(1);
+        let mut seen = 0;
+        for (bucket, times) in &self.buckets {
+            seen += u64::from(*times);
+            if seen >= rank {
+                return Some(middle_of(*bucket));
+            }
+        }
+        None
+    }
+
+    fn add_to(&mut self, bucket: u8, times: u32) {
+        match self.buckets.binary_search_by_key(&bucket, |(other, _)| *other) {
+            Ok(at) => {
+                if let Some((_, count)) = self.buckets.get_mut(at) {
+                    *count = count.saturating_add(times);
+                }
+            }
+            Err(at) => self.buckets.insert(at, (bucket, times)),
+        }
+    }
+}
+
+/// The day that a moment lies in, in that zone.
+pub fn day_of(moment: Timestamp, zone: Tz) -> Option<NaiveDate> {
+    Some(moment.to_utc()?.with_timezone(&zone).date_naive())
+}
+
+/// The first moment of a day in that zone: midnight, or where clocks skip it the first moment after.
+pub fn start_of_day(day: NaiveDate, zone: Tz) -> Option<Timestamp> {
+    let midnight = day.and_time(NaiveTime::MIN);
+    if let Some(start) = zone.from_local_datetime(&midnight).earliest() {
+        return Some(Timestamp::from_millis(start.timestamp_millis()));
+    }
+    // Where clocks skip midnight, the day begins with the skip. It lies within a day of the same reading in UTC; zones
+    // change their offset on whole quarters of an hour.
+    let near = Timestamp::from_millis(midnight.and_utc().timestamp_millis());
+    let quarter = HOUR / 4;
+    (-96..=96).map(|step| near + step * quarter).find(|moment| day_of(*moment, zone) == Some(day))
+}
+
+/// The first moment after a day in that zone.
+pub fn end_of_day(day: NaiveDate, zone: Tz) -> Option<Timestamp> {
+    start_of_day(day.checked_add_days(Days::new(1))?, zone)
+}
+
+/// Below 16 a bucket a millisecond, above it eight an octave.
+fn bucket_of(latency_ms: u32) -> u8 {
+    if latency_ms < 16 {
+        return latency_ms as u8;
+    }
+    let octave = 31 - latency_ms.leading_zeros();
+    let eighth = (latency_ms >> (octave - 3)) & 7;
+    // At most 16 + 27 * 8 + 7 = 239.
+    (16 + (octave - 4) * 8 + eighth) as u8
+}
+
+fn middle_of(bucket: u8) -> u32 {
+    if bucket < 16 {
+        return u32::from(bucket);
+    }
+    let octave = 4 + (u32::from(bucket) - 16) / 8;
+    let eighth = (u32::from(bucket) - 16) % 8;
+    let width = 1_u64 << (octave - 3).min(60);
+    let low = (8 + u64::from(eighth)) * width;
+    u32::try_from(low + (width - 1) / 2).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn sample(place: u16, word: Word, latency_ms: Option<u32>) -> Sample {
+        Sample { place: PlaceNo(place), round: 1, due: Timestamp::from_millis(0), word, latency_ms }
+    }
+
+    #[test]
+    fn each_word_is_counted_in_its_own_place() {
+        let rules = Rules { slow_threshold_ms: Some(100), excluded: false };
+        let window = Rules { excluded: true, ..rules };
+        let mut hour = HourRollup::default();
+        hour.add(&sample(1, Word::Passed, Some(100)), rules);
+        hour.add(&sample(1, Word::Passed, Some(101)), rules);
+        hour.add(&sample(2, Word::Disputed, Some(500)), rules);
+        hour.add(&sample(2, Word::Failed, None), rules);
+        hour.add(&sample(2, Word::Unconfirmed, None), rules);
+        hour.add(&sample(2, Word::Inconclusive, None), rules);
+        hour.add(&sample(2, Word::Failed, None), window);
+        hour.add(&sample(2, Word::Passed, Some(900)), window);
+        let counts = Counts { passed: 2, failed: 1, disputed: 1, slow: 1, excluded: 2, unknown: 2 };
+        assert_eq!(hour.counts, counts);
+        assert_eq!(hour.counts.tally(), Tally { passed: 3, failed: 1 });
+        assert_eq!(
+            hour.places.iter().map(|(place, seen)| (place.0, seen.len())).collect::<Vec<_>>(),
+            [(1, 2), (2, 1)]
+        );
+    }
+
+    #[test]
+    fn places_are_bounded() {
+        let mut hour = HourRollup::default();
+        (0..500).for_each(|place| hour.add(&sample(place, Word::Passed, Some(5)), Rules::default()));
+        assert_eq!((hour.counts.passed, hour.places.len()), (500, MAX_PLACES));
+    }
+
+    #[test]
+    fn an_hour_is_encoded_in_about_a_byte_a_reading() {
+        let mut hour = HourRollup::default();
+        (0..60_u32).for_each(|n| {
+            hour.add(
+                &sample(n as u16 % 3, Word::Passed, Some(200 + n % 3 * 50 + n * 7 % 40)),
+                Rules::default(),
+            );
+        });
+        let bytes = postcard::to_stdvec(&hour).unwrap();
+        assert!(bytes.len() < 60, "{} bytes", bytes.len());
+        assert_eq!(postcard::from_bytes::<HourRollup>(&bytes).unwrap(), hour);
+    }
+
+    #[test]
+    fn days_are_those_of_the_zone() {
+        let zone = chrono_tz::Asia::Kolkata;
+        let moment = Timestamp::parse_iso("2026-11-27T18:29:59Z").unwrap();
+        assert_eq!(day_of(moment, zone), NaiveDate::from_ymd_opt(2026, 11, 27));
+        assert_eq!(day_of(moment + 1000, zone), NaiveDate::from_ymd_opt(2026, 11, 28));
+    }
+
+    #[test]
+    fn a_day_may_have_23_or_25_hours_or_begin_at_one() {
+        let length =
+            |day: NaiveDate, zone| end_of_day(day, zone).unwrap().since(start_of_day(day, zone).unwrap());
+        let berlin = chrono_tz::Europe::Berlin;
+        assert_eq!(length(NaiveDate::from_ymd_opt(2026, 3, 29).unwrap(), berlin), 23 * HOUR);
+        assert_eq!(length(NaiveDate::from_ymd_opt(2026, 10, 25).unwrap(), berlin), 25 * HOUR);
+        // Clocks went from 23:59:59 to 01:00.
+        let beirut = chrono_tz::Asia::Beirut;
+        let day = NaiveDate::from_ymd_opt(2022, 3, 27).unwrap();
+        assert_eq!(start_of_day(day, beirut), Timestamp::parse_iso("2022-03-27T01:00:00+03:00"));
+        assert_eq!(length(day, beirut), 23 * HOUR);
+    }
+
+    proptest! {
+        #[test]
+        fn a_quantile_is_at_most_a_sixteenth_off(mut latencies in proptest::collection::vec(any::<u32>(), 1..100), permille in 0_u32..=1000) {
+            let mut histogram = Histogram::default();
+            latencies.iter().for_each(|latency| histogram.add(*latency, 1));
+            latencies.sort_unstable();
+            let rank = (latencies.len() * permille as usize).div_ceil(1000).max(1);
+            let (exact, shown) = (f64::from(latencies[rank - 1]), f64::from(histogram.quantile_ms(permille).unwrap()));
+            prop_assert!((shown - exact).abs() <= exact / 16.0, "{} for {}", shown, exact);
+        }
+
+        #[test]
+        fn folding_parts_and_merging_them_is_folding_all(parts in proptest::collection::vec(proptest::collection::vec((0_u16..4, any::<Option<u32>>()), 0..20), 0..5)) {
+            let rules = Rules { slow_threshold_ms: Some(1000), excluded: false };
+            let (mut all, mut merged) = (HourRollup::default(), HourRollup::default());
+            for part in &parts {
+                let mut hour = HourRollup::default();
+                for (place, latency) in part {
+                    hour.add(&sample(*place, Word::Passed, *latency), rules);
+                    all.add(&sample(*place, Word::Passed, *latency), rules);
+                }
+                merged.merge(&hour);
+            }
+            prop_assert_eq!(merged, all);
+        }
+    }
+}

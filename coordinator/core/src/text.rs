@@ -1,0 +1,137 @@
+//! Text from people, read once: lines, lists of regions, hosts, URLs and request headers.
+
+mod host;
+mod url;
+
+pub use host::{domain, host};
+pub use url::{WebAddress, web_address};
+
+use std::collections::BTreeSet;
+use std::ops::RangeInclusive;
+
+use crate::place::{Region, RegionSet};
+use crate::refusal::Rule;
+
+/// Request headers of one monitor: at most so many.
+pub const MAX_HEADERS: usize = 64;
+/// Names and values of all request headers together, in characters.
+pub const MAX_HEADER_CHARACTERS: usize = 4000;
+
+/// A single line: trimmed, without control characters, its length in Unicode characters within `bounds`.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn line(text: &str, bounds: RangeInclusive<usize>) -> Result<String, Rule> {
+    let text = text.trim();
+    if text.chars().any(char::is_control) {
+        return Err("must not contain control characters".to_owned());
+    }
+    if bounds.contains(&text.chars().count()) {
+        return Ok(text.to_owned());
+    }
+    Err(match (bounds.start(), bounds.end()) {
+        (0, most) => format!("must be at most {most} characters"),
+        (least, most) => format!("must be {least} to {most} characters"),
+    })
+}
+
+/// A line that may be left empty, which is the same as none.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn optional_line(text: &str, most: usize) -> Result<Option<String>, Rule> {
+    line(text, 0..=most).map(|text| (!text.is_empty()).then_some(text))
+}
+
+/// A whole number within bounds.
+///
+/// # Errors
+/// The rule that the number breaks.
+pub fn whole<T: TryFrom<i64>>(value: i64, bounds: RangeInclusive<i64>) -> Result<T, Rule> {
+    let rule = || format!("must be a whole number from {} to {}", bounds.start(), bounds.end());
+    if bounds.contains(&value) { T::try_from(value).map_err(|_| rule()) } else { Err(rule()) }
+}
+
+/// One of a closed list of names, exactly as they are written.
+///
+/// # Errors
+/// The rule, which lists the names.
+pub fn one_of<T: Copy>(text: &str, all: &[T], name: impl Fn(T) -> &'static str) -> Result<T, Rule> {
+    all.iter().copied().find(|candidate| name(*candidate) == text).ok_or_else(|| {
+        let names: Vec<&str> = all.iter().map(|candidate| name(*candidate)).collect();
+        format!("must be one of {}", names.join(", "))
+    })
+}
+
+/// One region by name.
+///
+/// # Errors
+/// The rule, which lists the regions.
+pub fn region(text: &str) -> Result<Region, Rule> {
+    one_of(text.trim(), &Region::ALL, Region::name)
+}
+
+/// A list of regions: at least one, each by name; one named twice counts once.
+///
+/// # Errors
+/// The rule that the list breaks.
+pub fn regions(names: &[String]) -> Result<RegionSet, Rule> {
+    if names.is_empty() {
+        return Err("must name at least one region, or be null".to_owned());
+    }
+    names.iter().map(|name| region(name)).collect()
+}
+
+/// Request headers: names of letters, digits and hyphens, unique without regard to case; values without control
+/// characters; none that belongs to the connection or to the framing of the message (RFC 9110 section 7.6.1,
+/// RFC 9112 section 6).
+///
+/// # Errors
+/// The first rule that they break.
+pub fn headers(headers: &[(String, String)]) -> Result<Vec<(String, String)>, Rule> {
+    if headers.len() > MAX_HEADERS {
+        return Err(format!("must be at most {MAX_HEADERS} headers"));
+    }
+    let mut seen = BTreeSet::new();
+    let mut characters = 0;
+    let mut kept = Vec::with_capacity(headers.len());
+    for (name, value) in headers {
+        let (name, value) = (name.trim(), value.trim());
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+            return Err("must have names of letters, digits and hyphens".to_owned());
+        }
+        let lower = name.to_ascii_lowercase();
+        if is_hop_by_hop(&lower) {
+            return Err(format!("must not set {name}, which belongs to the connection"));
+        }
+        if value.chars().any(char::is_control) {
+            return Err("must have values without line breaks or other control characters".to_owned());
+        }
+        if !seen.insert(lower) {
+            return Err(format!("must name {name} only once"));
+        }
+        characters += name.chars().count() + value.chars().count();
+        kept.push((name.to_owned(), value.to_owned()));
+    }
+    if characters > MAX_HEADER_CHARACTERS {
+        return Err(format!("must be at most {MAX_HEADER_CHARACTERS} characters in all"));
+    }
+    Ok(kept)
+}
+
+fn is_hop_by_hop(lower: &str) -> bool {
+    const NAMES: [&str; 8] = [
+        "content-length",
+        "transfer-encoding",
+        "connection",
+        "keep-alive",
+        "upgrade",
+        "te",
+        "trailer",
+        "expect",
+    ];
+    NAMES.contains(&lower) || lower.starts_with("proxy-")
+}
+
+#[cfg(test)]
+mod tests;

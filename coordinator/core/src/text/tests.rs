@@ -1,0 +1,168 @@
+//! Bounds of text: one below each edge, the edge, one above.
+
+use proptest::prelude::*;
+
+use super::*;
+
+#[test]
+fn lines_are_bounded_in_characters_after_trimming() {
+    for (text, fits) in [
+        (String::new(), false),
+        ("  ".to_owned(), false),
+        ("a".to_owned(), true),
+        ("é".repeat(80), true),
+        (format!("  {}  ", "界".repeat(80)), true),
+        ("é".repeat(81), false),
+    ] {
+        assert_eq!(line(&text, 1..=80).is_ok(), fits, "{text:?}");
+    }
+    assert_eq!(line("a\u{7}b", 1..=80), Err("must not contain control characters".to_owned()));
+    assert_eq!(line("a\nb", 1..=80), Err("must not contain control characters".to_owned()));
+    assert_eq!(optional_line(" ", 60), Ok(None));
+    assert_eq!(optional_line(&"x".repeat(61), 60), Err("must be at most 60 characters".to_owned()));
+}
+
+#[test]
+fn whole_numbers_are_bounded() {
+    for (value, fits) in [(0, false), (1, true), (9999, true), (10_000, false), (i64::MIN, false)] {
+        assert_eq!(whole::<u32>(value, 1..=9999).is_ok(), fits, "{value}");
+    }
+}
+
+#[test]
+fn hosts_are_names_or_canonical_addresses() {
+    for (text, read) in [
+        ("example.com", "example.com"),
+        (" Example.COM. ", "example.com"),
+        ("localhost", "localhost"),
+        ("_sip._tcp.example.com", "_sip._tcp.example.com"),
+        ("bücher.example", "xn--bcher-kva.example"),
+        ("192.0.2.7", "192.0.2.7"),
+        ("10.0.0.1", "10.0.0.1"),
+        ("2001:db8::7", "2001:db8::7"),
+        ("::1", "::1"),
+    ] {
+        assert_eq!(host(text), Ok(read.to_owned()), "{text}");
+    }
+    for text in [
+        "",
+        ".",
+        "127.1",
+        "0x7f000001",
+        "2130706433",
+        "0177.0.0.1",
+        "256.1.1.1",
+        "１２７.０.０.１",
+        "fe80::1%eth0",
+        "[::1]",
+        "host:80",
+        "https://example.com",
+        "example.com/path",
+        "a b.example",
+        "a..b",
+        "-a.example",
+        "user@host",
+    ] {
+        assert!(host(text).is_err(), "{text:?}");
+    }
+    assert!(host(&format!("{}.example", "a".repeat(63))).is_ok());
+    assert!(host(&format!("{}.example", "a".repeat(64))).is_err());
+    assert!(host(&format!("{}com", "abcdefghi.".repeat(25))).is_ok());
+    assert!(host(&format!("{}comx", "abcdefghi.".repeat(25))).is_err());
+    assert!(domain("192.0.2.7").is_err() && domain("::1").is_err() && domain("example.com").is_ok());
+}
+
+#[test]
+fn urls_get_a_scheme_and_keep_their_writing() {
+    for (text, url, at) in [
+        ("https://example.com", "https://example.com", "example.com"),
+        ("example.com", "https://example.com", "example.com"),
+        ("example.com:8080/x?y=1", "https://example.com:8080/x?y=1", "example.com"),
+        ("localhost:8080", "https://localhost:8080", "localhost"),
+        (" HTTP://Example.com/A ", "HTTP://Example.com/A", "example.com"),
+        ("http://[2001:db8::1]:81/", "http://[2001:db8::1]:81/", "2001:db8::1"),
+        ("http://127.0.0.1/", "http://127.0.0.1/", "127.0.0.1"),
+        (
+            "example.com/a?to=http://other.example",
+            "https://example.com/a?to=http://other.example",
+            "example.com",
+        ),
+    ] {
+        let read = web_address(text).unwrap();
+        assert_eq!((read.url.as_str(), read.host.as_str()), (url, at), "{text}");
+    }
+    for text in [
+        "",
+        "ftp://example.com",
+        "mailto:a@example.com",
+        "javascript:alert(1)",
+        "http:example.com",
+        "//example.com",
+        "/path",
+        "https://",
+        "https://exa mple.com",
+        "https://a..b/",
+        "https://example.com:70000",
+        "https://example.com:0",
+        "ht!tp://x",
+        "https://exa\nmple.com",
+    ] {
+        assert!(web_address(text).is_err(), "{text:?}");
+    }
+    let long = |length: usize| format!("https://example.com/{}", "a".repeat(length - 20));
+    assert!(web_address(&long(2000)).is_ok() && web_address(&long(2001)).is_err());
+}
+
+#[test]
+fn user_info_is_taken_out_of_a_url() {
+    let read = web_address("https://us%40er:p%C3%A4ss@example.com/x").unwrap();
+    assert_eq!(read.url, "https://example.com/x");
+    assert_eq!(read.user_info, Some(("us@er".to_owned(), "päss".to_owned())));
+    assert!(!format!("{read:?}").contains("us@er"));
+}
+
+#[test]
+fn regions_are_named_exactly() {
+    assert_eq!(region("asia"), Ok(Region::Asia));
+    assert!(region("Asia").unwrap_err().starts_with("must be one of europe, north-america"));
+    let list = |names: &[&str]| regions(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+    assert_eq!(list(&["asia", "asia"]), Ok(RegionSet::only(Region::Asia)));
+    assert!(list(&[]).is_err() && list(&["asia", "mars"]).is_err());
+}
+
+#[test]
+fn headers_have_plain_names_and_bounded_size() {
+    let one = |name: &str, value: &str| headers(&[(name.to_owned(), value.to_owned())]);
+    assert_eq!(one("X-Token", " a b "), Ok(vec![("X-Token".to_owned(), "a b".to_owned())]));
+    for name in ["", "X Token", "X_Token", "X-Tökén", "X:"] {
+        assert!(one(name, "a").is_err(), "{name:?}");
+    }
+    for name in ["Content-Length", "transfer-encoding", "CONNECTION", "Upgrade", "TE", "Trailer", "Expect"] {
+        assert!(one(name, "a").is_err(), "{name}");
+    }
+    assert!(one("Proxy-Authorization", "a").is_err());
+    assert!(one("X", "a\r\nHost: b").is_err() && one("X", "a\u{0}").is_err());
+    assert!(one("X", &"v".repeat(3999)).is_ok() && one("X", &"v".repeat(4000)).is_err());
+    let pair = |name: &str| (name.to_owned(), "v".to_owned());
+    assert!(headers(&[pair("X-A"), pair("x-a")]).is_err());
+    let many = |count: usize| (0..count).map(|n| pair(&format!("X-{n}"))).collect::<Vec<_>>();
+    assert!(headers(&many(64)).is_ok() && headers(&many(65)).is_err());
+}
+
+proptest! {
+    #[test]
+    fn a_host_that_was_read_reads_as_itself(text in ".{0,40}|[a-z0-9.:-]{0,40}") {
+        if let Ok(read) = host(&text) {
+            prop_assert_eq!(host(&read), Ok(read));
+        }
+    }
+
+    #[test]
+    fn a_url_that_was_read_reads_as_itself(text in ".{0,60}|[a-z]{0,6}(:|://)?[a-z0-9@:./%-]{0,40}") {
+        if let Ok(read) = web_address(&text) {
+            let again = web_address(&read.url).unwrap();
+            prop_assert_eq!((&again.url, &again.host), (&read.url, &read.host));
+            prop_assert_eq!(again.user_info, None);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! Web addresses as people write them: http and https only, `https://` where no scheme is given.
+
+use ::url::{Host, Url};
+
+use crate::refusal::Rule;
+
+/// Characters that a web address may have.
+const MAX_URL: usize = 2000;
+
+/// A web address that was read.
+#[derive(Clone, PartialEq, Eq)]
+pub struct WebAddress {
+    /// The address, as written but for an added scheme and user info that was taken out.
+    pub url: String,
+    /// Its host in lower-case ASCII, without brackets.
+    pub host: String,
+    /// User name and password as they stood in it, decoded: a secret.
+    pub user_info: Option<(String, String)>,
+}
+
+impl std::fmt::Debug for WebAddress {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WebAddress").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// Reads an http or https URL, adding `https://` where it has no scheme.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
+    let text = super::line(text, 1..=MAX_URL)?;
+    let no_url = || "must be an http or https URL".to_owned();
+    let text = match scheme(&text) {
+        Scheme::Given => text,
+        Scheme::Missing => format!("https://{text}"),
+        Scheme::Other => return Err(no_url()),
+    };
+    let mut url = Url::parse(&text).map_err(|_| no_url())?;
+    if !matches!(url.scheme(), "http" | "https") {
+        return Err(no_url());
+    }
+    let host = match url.host().ok_or_else(no_url)? {
+        Host::Domain(name) => super::host::domain_name(name).map_err(|_| no_url())?,
+        Host::Ipv4(address) => address.to_string(),
+        Host::Ipv6(address) => address.to_string(),
+    };
+    if url.port() == Some(0) {
+        return Err(no_url());
+    }
+    if url.username().is_empty() && url.password().is_none() {
+        return Ok(WebAddress { url: text, host, user_info: None });
+    }
+    let user_info = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
+    url.set_username("").and_then(|()| url.set_password(None)).map_err(|()| no_url())?;
+    Ok(WebAddress { url: url.into(), host, user_info: Some(user_info) })
+}
+
+enum Scheme {
+    Given,
+    Missing,
+    Other,
+}
+
+/// Whether text starts with a scheme. `host:8080` has none though it reads like one; `mailto:x` and `http:x` are
+/// refused rather than taken for a host.
+fn scheme(text: &str) -> Scheme {
+    let is_scheme = |name: &str| {
+        name.starts_with(|first: char| first.is_ascii_alphabetic())
+            && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'.' | b'-'))
+    };
+    if text.starts_with(['/', '\\', '?', '#']) {
+        return Scheme::Other;
+    }
+    if text.split_once("://").is_some_and(|(name, _)| is_scheme(name)) {
+        return Scheme::Given;
+    }
+    let authority = text.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    match authority.split_once(':') {
+        Some((name, rest)) if is_scheme(name) && !rest.bytes().all(|byte| byte.is_ascii_digit()) => {
+            Scheme::Other
+        }
+        Some(_) | None => Scheme::Missing,
+    }
+}
+
+/// Percent-encoding taken off (RFC 3986 section 2.1).
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let pair = after.get(..2).filter(|_| *first == b'%').and_then(|pair| {
+            let high = char::from(*pair.first()?).to_digit(16)?;
+            let low = char::from(*pair.get(1)?).to_digit(16)?;
+            u8::try_from(high * 16 + low).ok()
+        });
+        bytes.push(pair.unwrap_or(*first));
+        rest = if pair.is_some() { after.get(2..).unwrap_or_default() } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}

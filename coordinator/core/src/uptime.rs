@@ -1,0 +1,201 @@
+//! Uptime: the share of checks that passed, the share of time not down, and what an uptime target leaves to spare.
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::Word;
+use crate::time::{MINUTE, Timestamp};
+
+/// Passed and failed rounds. What was disputed counts as passed; what was unconfirmed or inconclusive does not count.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tally {
+    /// Rounds that count as passed.
+    pub passed: u64,
+    /// Rounds that failed.
+    pub failed: u64,
+}
+
+impl Tally {
+    /// Counts one round.
+    pub fn add(&mut self, word: Word) {
+        match word.counts() {
+            Some(true) => self.passed = self.passed.saturating_add(1),
+            Some(false) => self.failed = self.failed.saturating_add(1),
+            None => {}
+        }
+    }
+
+    /// Adds what another tally counted.
+    pub fn merge(&mut self, other: Self) {
+        self.passed = self.passed.saturating_add(other.passed);
+        self.failed = self.failed.saturating_add(other.failed);
+    }
+
+    /// The share of counted rounds that passed, in percent with 3 decimals, rounded down, so that one failed round
+    /// never shows as 100; none when no round counted.
+    pub fn percent(self) -> Option<f64> {
+        percent(self.passed, self.passed.saturating_add(self.failed))
+    }
+}
+
+impl FromIterator<Word> for Tally {
+    fn from_iter<I: IntoIterator<Item = Word>>(words: I) -> Self {
+        let mut tally = Self::default();
+        words.into_iter().for_each(|word| tally.add(word));
+        tally
+    }
+}
+
+/// A stretch of time, its start in it and its end not.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Span {
+    /// Its first moment.
+    pub from: Timestamp,
+    /// The first moment after it.
+    pub to: Timestamp,
+}
+
+impl Span {
+    /// Whether the moment lies in it.
+    pub fn contains(self, moment: Timestamp) -> bool {
+        self.from <= moment && moment < self.to
+    }
+}
+
+/// The share of a stretch of time that lies in none of the outages, in percent as [`Tally::percent`] gives it: the
+/// uptime of what has no rounds (heartbeat, component). Outages may overlap and reach beyond the stretch; none when
+/// the stretch is empty.
+pub fn percent_of_time(window: Span, outages: &[Span]) -> Option<f64> {
+    let mut outages: Vec<Span> = outages.to_vec();
+    outages.sort_unstable();
+    let mut down = 0;
+    let mut done = window.from;
+    for outage in outages {
+        let (from, to) = (outage.from.max(done), outage.to.min(window.to));
+        if from < to {
+            down += to.since(from);
+            done = to;
+        }
+    }
+    let whole = u64::try_from(window.to.since(window.from)).ok()?;
+    percent(whole.saturating_sub(u64::try_from(down).unwrap_or(0)), whole)
+}
+
+/// What an uptime target allows over a period, and how much of that is used.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ErrorBudget {
+    /// Minutes of the period that may be down.
+    pub allowed_minutes: f64,
+    /// Minutes that were, by the share of failed checks.
+    pub used_minutes: f64,
+}
+
+impl ErrorBudget {
+    /// The budget of a target in percent over `period_ms`, of which `observed_ms` were watched (less for a younger
+    /// monitor), with those rounds in them.
+    pub fn new(target_percent: f64, period_ms: i64, observed_ms: i64, tally: Tally) -> Self {
+        let minutes = |millis: i64| millis.max(0) as f64 / MINUTE as f64;
+        let total = tally.passed.saturating_add(tally.failed);
+        let share = if total == 0 { 0.0 } else { tally.failed as f64 / total as f64 };
+        Self {
+            allowed_minutes: minutes(period_ms) * (100.0 - target_percent.clamp(0.0, 100.0)) / 100.0,
+            used_minutes: minutes(observed_ms.min(period_ms)) * share,
+        }
+    }
+
+    /// Minutes that may still be down; negative once the budget is spent.
+    pub fn left_minutes(self) -> f64 {
+        self.allowed_minutes - self.used_minutes
+    }
+}
+
+/// Rounded down to 3 decimals, in whole numbers so that nothing is rounded up on the way.
+fn percent(part: u64, whole: u64) -> Option<f64> {
+    if whole == 0 {
+        return None;
+    }
+    let thousandths = u128::from(part) * 100_000 / u128::from(whole);
+    Some(thousandths as f64 / 1000.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::time::DAY;
+
+    fn at(minute: i64) -> Timestamp {
+        Timestamp::from_millis(minute * MINUTE)
+    }
+
+    fn span(from: i64, to: i64) -> Span {
+        Span { from: at(from), to: at(to) }
+    }
+
+    #[test]
+    fn one_failed_round_of_very_many_is_not_a_hundred_percent() {
+        assert_eq!(Tally { passed: u64::MAX / 2, failed: 1 }.percent(), Some(99.999));
+        assert_eq!(Tally { passed: 8639, failed: 1 }.percent(), Some(99.988));
+        assert_eq!(Tally { passed: 2, failed: 1 }.percent(), Some(66.666));
+        assert_eq!(Tally { passed: 5, failed: 0 }.percent(), Some(100.0));
+        assert_eq!(Tally { passed: 0, failed: 5 }.percent(), Some(0.0));
+    }
+
+    #[test]
+    fn what_says_nothing_of_the_target_does_not_count() {
+        let words = [Word::Unconfirmed, Word::Inconclusive];
+        assert_eq!(words.into_iter().collect::<Tally>().percent(), None);
+        let words = [Word::Disputed, Word::Failed, Word::Unconfirmed];
+        assert_eq!(words.into_iter().collect::<Tally>(), Tally { passed: 1, failed: 1 });
+    }
+
+    #[test]
+    fn time_down_is_counted_once_and_only_within_the_window() {
+        let day = span(0, 1440);
+        assert_eq!(percent_of_time(day, &[]), Some(100.0));
+        assert_eq!(percent_of_time(day, &[span(-50, 72), span(36, 144)]), Some(90.0));
+        assert_eq!(percent_of_time(day, &[span(100, 200), span(120, 130), span(1396, 9999)]), Some(90.0));
+        assert_eq!(percent_of_time(day, &[span(2000, 3000)]), Some(100.0));
+        assert_eq!(percent_of_time(span(5, 5), &[]), None);
+    }
+
+    #[test]
+    fn three_nines_over_thirty_days_allow_43_minutes() {
+        let budget = ErrorBudget::new(99.9, 30 * DAY, 30 * DAY, Tally { passed: 9_990, failed: 10 });
+        assert!((budget.allowed_minutes - 43.2).abs() < 1e-9);
+        assert!(budget.left_minutes().abs() < 1e-9);
+        let young = ErrorBudget::new(99.9, 30 * DAY, DAY, Tally { passed: 90, failed: 10 });
+        assert!((young.used_minutes - 144.0).abs() < 1e-9);
+        assert!(young.left_minutes() < 0.0);
+        assert_eq!(ErrorBudget::new(99.9, 30 * DAY, DAY, Tally::default()).used_minutes, 0.0);
+    }
+
+    fn any_word() -> impl Strategy<Value = Word> {
+        prop_oneof![
+            20 => Just(Word::Passed),
+            1 => Just(Word::Failed),
+            1 => Just(Word::Disputed),
+            1 => Just(Word::Unconfirmed),
+            1 => Just(Word::Inconclusive),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_share_is_that_of_a_naive_count(words in proptest::collection::vec(any_word(), 0..400)) {
+            let failed = words.iter().filter(|word| **word == Word::Failed).count() as u64;
+            let passed = words.iter().filter(|word| matches!(word, Word::Passed | Word::Disputed)).count() as u64;
+            let percent = words.into_iter().collect::<Tally>().percent();
+            match percent {
+                None => prop_assert_eq!(passed + failed, 0),
+                Some(percent) => {
+                    // The largest number of thousandths that is not above the exact share.
+                    let thousandths = (percent * 1000.0).round() as u64;
+                    prop_assert!(thousandths * (passed + failed) <= passed * 100_000);
+                    prop_assert!((thousandths + 1) * (passed + failed) > passed * 100_000);
+                    prop_assert_eq!(percent == 100.0, failed == 0);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! What goes over the admin socket: one command in, one reply out.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::members::MemberError;
+use crate::service::Error;
+use crate::storage::StoreError;
+
+/// What an operator can ask for. Names, plans, regions and ids travel as text and are judged by whoever does it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "command", rename_all = "kebab-case", deny_unknown_fields)]
+pub enum Command {
+    /// Invite an agent.
+    AgentInvite {
+        /// Its name.
+        name: String,
+        /// Where it stands.
+        region: String,
+        /// Label of its network.
+        network: String,
+        /// Seconds that the invitation is good; none: a day.
+        valid_seconds: Option<u32>,
+    },
+    /// List agents and open invitations.
+    AgentList,
+    /// Close an agent's connection for good.
+    AgentRevoke {
+        /// Name or id.
+        agent: String,
+    },
+    /// Revoke an agent and list it no longer.
+    AgentForget {
+        /// Name or id.
+        agent: String,
+    },
+    /// Make an account.
+    AccountCreate {
+        /// Address of its owner.
+        email: String,
+        /// Its plan; none: Pro for the first, Free for later ones.
+        plan: Option<String>,
+    },
+    /// List accounts.
+    AccountList,
+    /// Put an account on another plan.
+    AccountPlan {
+        /// Id or email address.
+        account: String,
+        /// The plan.
+        plan: String,
+    },
+    /// Make a page.
+    PageCreate {
+        /// Whose; none: the only account's.
+        account: Option<String>,
+        /// Its name.
+        name: String,
+        /// Its address label.
+        slug: String,
+    },
+    /// List pages.
+    PageList {
+        /// Whose; none: everybody's.
+        account: Option<String>,
+    },
+    /// Make an API key.
+    KeyCreate {
+        /// Whose; none: the only account's.
+        account: Option<String>,
+        /// Its name.
+        name: String,
+        /// `read` or `write`.
+        access: String,
+        /// Id of the one page that it reaches; none: every page of the account.
+        page: Option<String>,
+    },
+    /// List API keys.
+    KeyList {
+        /// Whose; none: everybody's.
+        account: Option<String>,
+    },
+    /// Take an API key out of use.
+    KeyRevoke {
+        /// Its id.
+        key: String,
+    },
+}
+
+/// What comes back.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Reply {
+    /// It was done; what there is to tell.
+    Done(Value),
+    /// It was not done.
+    Fault(Fault),
+}
+
+/// Why a command was not done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fault {
+    /// One word for scripts.
+    pub code: String,
+    /// The reason, for people.
+    pub message: String,
+}
+
+impl Fault {
+    /// A fault with its code and its reason.
+    pub fn new(code: impl Into<String>, message: impl Into<String>) -> Self {
+        Self { code: code.into(), message: message.into() }
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for Fault {}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        let code = match &error {
+            Error::Unauthenticated | Error::ReadOnly | Error::Internal(_) => "internal",
+            Error::NotFound => return Self::new("not_found", "there is nothing by that id"),
+            Error::Invalid(_) => "invalid",
+            Error::PlanLimit(_) => "plan_limit",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<MemberError> for Fault {
+    fn from(error: MemberError) -> Self {
+        let code = match &error {
+            MemberError::Invalid { .. } | MemberError::Ambiguous(_) => "invalid",
+            MemberError::Unknown(_) => "not_found",
+            MemberError::Store(_) | MemberError::Token(_) => "internal",
+        };
+        Self::new(code, error.to_string())
+    }
+}
+
+impl From<StoreError> for Fault {
+    fn from(error: StoreError) -> Self {
+        Self::new("internal", error.to_string())
+    }
+}

@@ -1,0 +1,185 @@
+//! The operator's door: commands as one line of JSON, answered by the service and the members' records.
+//!
+//! [`socket`] takes them from `DIR/admin.sock` while a coordinator runs, [`client`] sends them; where none runs, the
+//! command line has an [`Operator`] of its own over the store. Whoever reaches the socket is the operator: its mode is
+//! 0600, in a folder of mode 0700.
+
+pub mod client;
+mod command;
+pub mod health;
+mod members;
+pub mod socket;
+
+use parallax_core::account::Account;
+use parallax_core::id::{AccountId, KeyId, PageId};
+use parallax_core::key::{Access, Key};
+use parallax_core::page::Page;
+use parallax_core::plan::Plan;
+use serde_json::{Value, json};
+
+pub use self::command::{Command, Fault, Reply};
+use crate::members::Roll;
+use crate::service::keys::NewKey;
+use crate::service::{Error, Service};
+
+/// Most bytes of a command's line.
+pub(crate) const MAX_COMMAND: u64 = 64 * 1024;
+
+/// Does what commands say.
+#[derive(Debug, Clone)]
+pub struct Operator {
+    service: Service,
+    members: Roll,
+}
+
+impl Operator {
+    /// An operator of that service and those members.
+    pub fn new(service: Service, members: Roll) -> Self {
+        Self { service, members }
+    }
+
+    /// Does a command and gives what it tells: an object for one thing, an array for a list.
+    ///
+    /// # Errors
+    /// [`Fault`] in words for the operator.
+    pub async fn run(&self, command: &Command) -> Result<Value, Fault> {
+        match command {
+            Command::AgentInvite { name, region, network, valid_seconds } => {
+                members::invite(&self.members, name, region, network, *valid_seconds).await
+            }
+            Command::AgentList => members::list(&self.members, self.service.now()).await,
+            Command::AgentRevoke { agent } => members::revoke(&self.members, agent).await,
+            Command::AgentForget { agent } => members::forget(&self.members, agent).await,
+            Command::AccountCreate { email, plan } => {
+                let plan = plan.as_deref().map(read_plan).transpose()?;
+                Ok(account_view(&self.service.create_account(email, plan).await?))
+            }
+            Command::AccountList => Ok(list(&self.service.accounts().await?, account_view)),
+            Command::AccountPlan { account, plan } => {
+                let account = self.account(Some(account)).await?;
+                Ok(account_view(&self.service.set_plan(account, read_plan(plan)?).await?))
+            }
+            Command::PageCreate { account, name, slug } => {
+                let account = self.account(account.as_deref()).await?;
+                let page = self.service.create_page(account, name, slug).await?;
+                Ok(self.page_view(&page))
+            }
+            Command::PageList { account } => {
+                let mut pages = Vec::new();
+                for account in self.accounts(account.as_deref()).await? {
+                    pages.extend(self.service.pages_of(account).await?);
+                }
+                Ok(list(&pages, |page| self.page_view(page)))
+            }
+            Command::KeyCreate { account, name, access, page } => {
+                let account = self.account(account.as_deref()).await?;
+                let page = page.as_deref().map(|page| read_id::<PageId>("page", page)).transpose()?;
+                let new = NewKey { account, name: name.clone(), access: read_access(access)?, page };
+                let (key, text) = self.service.create_key(new).await?;
+                let mut view = key_view(&key);
+                view["key"] = json!(text.reveal());
+                Ok(view)
+            }
+            Command::KeyList { account } => {
+                let mut keys = Vec::new();
+                for account in self.accounts(account.as_deref()).await? {
+                    keys.extend(self.service.keys(account).await?);
+                }
+                Ok(list(&keys, key_view))
+            }
+            Command::KeyRevoke { key } => {
+                let key = read_id::<KeyId>("key", key)?;
+                self.service.revoke_key(key).await.map_err(|error| missing(error, "key"))?;
+                Ok(json!({"id": key.to_string(), "revoked": true}))
+            }
+        }
+    }
+
+    /// The account of that id or email address; where none is named, the only one there is.
+    async fn account(&self, wanted: Option<&str>) -> Result<AccountId, Fault> {
+        let accounts = self.service.accounts().await?;
+        let Some(wanted) = wanted else {
+            return match accounts.as_slice() {
+                [only] => Ok(only.id),
+                [] => Err(Fault::new(
+                    "not_found",
+                    "there is no account yet; `parallax account create` makes one",
+                )),
+                _ => Err(Fault::new("invalid", "account is required: there are several")),
+            };
+        };
+        let is_wanted = |account: &&Account| {
+            account.email.eq_ignore_ascii_case(wanted) || account.id.to_string() == wanted
+        };
+        let found = accounts.iter().find(is_wanted).map(|account| account.id);
+        found.ok_or_else(|| Fault::new("not_found", format!("no account has the id or address {wanted:?}")))
+    }
+
+    /// The account named, or all of them.
+    async fn accounts(&self, wanted: Option<&str>) -> Result<Vec<AccountId>, Fault> {
+        match wanted {
+            Some(_) => Ok(vec![self.account(wanted).await?]),
+            None => Ok(self.service.accounts().await?.iter().map(|account| account.id).collect()),
+        }
+    }
+
+    fn page_view(&self, page: &Page) -> Value {
+        json!({
+            "id": page.id.to_string(),
+            "account": page.account.to_string(),
+            "name": page.name,
+            "slug": page.slug,
+            "url": self.service.page_url(page),
+            "createdAt": page.created_at.to_string(),
+        })
+    }
+}
+
+fn account_view(account: &Account) -> Value {
+    json!({
+        "id": account.id.to_string(),
+        "email": account.email,
+        "plan": account.plan.name(),
+        "createdAt": account.created_at.to_string(),
+    })
+}
+
+fn key_view(key: &Key) -> Value {
+    json!({
+        "id": key.id.to_string(),
+        "account": key.account.to_string(),
+        "name": key.name,
+        "access": key.access.name(),
+        "page": key.page.map(|page| page.to_string()),
+        "createdAt": key.created_at.to_string(),
+        "lastUsedAt": key.last_used_at.map(|at| at.to_string()),
+    })
+}
+
+fn list<T>(things: &[T], view: impl Fn(&T) -> Value) -> Value {
+    things.iter().map(view).collect()
+}
+
+fn read_plan(name: &str) -> Result<Plan, Fault> {
+    Plan::read(name).map_err(|rule| Fault::new("invalid", format!("plan {rule}")))
+}
+
+fn read_access(name: &str) -> Result<Access, Fault> {
+    match name {
+        "read" => Ok(Access::Read),
+        "write" => Ok(Access::Write),
+        _ => Err(Fault::new("invalid", "access must be read or write")),
+    }
+}
+
+fn read_id<T: std::str::FromStr>(field: &str, text: &str) -> Result<T, Fault> {
+    text.parse().map_err(|_| Fault::new("invalid", format!("{field} must be an id, not {text:?}")))
+}
+
+/// A fault that says what is missing: the service's own words speak of a key's reach.
+fn missing(error: Error, what: &str) -> Fault {
+    match error {
+        Error::NotFound => Fault::new("not_found", format!("there is no such {what}")),
+        other => other.into(),
+    }
+}

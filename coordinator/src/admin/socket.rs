@@ -1,0 +1,124 @@
+//! The admin socket of a running coordinator: one line of JSON in, one out, and the connection ends.
+
+use std::fs::{self, Permissions};
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use super::{Command, Fault, MAX_COMMAND, Operator, Reply};
+
+/// Commands at once; more wait.
+const AT_ONCE: usize = 16;
+/// How long a command's line may take to come, and the reply to go.
+const LINE: Duration = Duration::from_secs(5);
+/// How long a command may take to be done.
+const WORK: Duration = Duration::from_secs(30);
+/// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
+const BACK_OFF: Duration = Duration::from_millis(50);
+
+/// Where the socket of a data directory lies.
+pub fn path(data: &Path) -> PathBuf {
+    data.join("admin.sock")
+}
+
+/// A bound admin socket; its file goes when it is dropped.
+#[derive(Debug)]
+pub struct Listener {
+    listener: UnixListener,
+    path: PathBuf,
+}
+
+/// Binds the socket of a data directory, in the place of one that a killed coordinator left. Only who holds the lock
+/// of the directory's store may call this.
+///
+/// # Errors
+/// Where the socket can't be made; one whose path is longer than the system allows (some 100 bytes) among them.
+pub fn bind(data: &Path) -> io::Result<Listener> {
+    let path = path(data);
+    let fresh = data.join("admin.new");
+    match fs::remove_file(&fresh) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        Err(_) | Ok(()) => {}
+    }
+    let listener = UnixListener::bind(&fresh)?;
+    // Under its own name only once nobody else can reach it.
+    fs::set_permissions(&fresh, Permissions::from_mode(0o600))?;
+    fs::rename(&fresh, &path)?;
+    Ok(Listener { listener, path })
+}
+
+/// Serves commands until told to stop, then lets those under way end.
+pub async fn serve(listener: Listener, operator: Operator, mut shutdown: watch::Receiver<bool>) {
+    let slots = Arc::new(Semaphore::new(AT_ONCE));
+    let mut tasks = JoinSet::new();
+    loop {
+        let accepting = async {
+            let slot = Arc::clone(&slots).acquire_owned().await;
+            (slot, listener.listener.accept().await)
+        };
+        let (slot, accepted) = tokio::select! {
+            biased;
+            _ = shutdown.wait_for(|stop| *stop) => break,
+            Some(_) = tasks.join_next() => continue,
+            accepted = accepting => accepted,
+        };
+        match accepted {
+            Ok((stream, _)) => {
+                let operator = operator.clone();
+                tasks.spawn(async move {
+                    let _slot = slot;
+                    if let Err(error) = answer(stream, &operator).await {
+                        tracing::debug!(%error, "an admin connection ended early");
+                    }
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "an admin connection was not accepted");
+                tokio::time::sleep(BACK_OFF).await;
+            }
+        }
+    }
+    while tasks.join_next().await.is_some() {}
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Err(error) = fs::remove_file(&self.path) {
+            tracing::debug!(%error, "the admin socket's file is not removed");
+        }
+    }
+}
+
+async fn answer(stream: UnixStream, operator: &Operator) -> io::Result<()> {
+    let (reading, mut writing) = stream.into_split();
+    let mut line = Vec::new();
+    let mut reading = BufReader::new(reading.take(MAX_COMMAND));
+    timeout(LINE, reading.read_until(b'\n', &mut line)).await??;
+    let reply = match read(&line) {
+        Ok(command) => match timeout(WORK, operator.run(&command)).await {
+            Ok(Ok(told)) => Reply::Done(told),
+            Ok(Err(fault)) => Reply::Fault(fault),
+            Err(_) => Reply::Fault(Fault::new("internal", "the command took too long")),
+        },
+        Err(fault) => Reply::Fault(fault),
+    };
+    let mut text = serde_json::to_vec(&reply)?;
+    text.push(b'\n');
+    timeout(LINE, writing.write_all(&text)).await??;
+    writing.shutdown().await
+}
+
+fn read(line: &[u8]) -> Result<Command, Fault> {
+    if line.last() != Some(&b'\n') {
+        return Err(Fault::new("invalid", format!("a command is one line of at most {MAX_COMMAND} bytes")));
+    }
+    serde_json::from_slice(line).map_err(|error| Fault::new("invalid", format!("not a command: {error}")))
+}

@@ -1,0 +1,317 @@
+//! The only file that knows every room: builds them, joins their channels, and stops them in order.
+
+mod figures;
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_certs::authority::Authority;
+use parallax_certs::files;
+use parallax_core::place::PlaceNo;
+use parallax_core::time::SECOND;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, watch};
+
+use crate::admin;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::drain::Drain;
+use crate::flow::driver::{Channels, Driver};
+use crate::flow::warmup::Judging;
+use crate::flow::{Arrival, INBOX_DEPTH, Question};
+use crate::history::{self, History};
+use crate::http;
+use crate::members::Roll;
+use crate::mesh::{self, MeshHandle, Trust};
+use crate::service::{self, Service};
+use crate::storage::disk::Options;
+use crate::storage::{Batch, Op, Store, StoreError};
+
+/// Questions that wait for the mesh to carry them.
+const QUESTIONS_WAITING: usize = 16_384;
+/// Looks at the machines that wait for the driver.
+const QUERIES_WAITING: usize = 256;
+/// Pause of the history's upkeep while nothing is due.
+const UPKEEP: Duration = Duration::from_secs(1);
+/// Cursor under which the identity of the slots' numbering is kept: it changes only with the store.
+const BOOK: &str = "mesh-book";
+
+/// Why the coordinator does not run.
+#[derive(Debug, thiserror::Error)]
+pub enum AppError {
+    /// The data directory is of no use.
+    #[error("the data directory can't be used: {0}")]
+    Data(String),
+    /// The store could not be opened or read.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The history in the store could not be read.
+    #[error(transparent)]
+    History(#[from] history::HistoryError),
+    /// The authority could not be made or read.
+    #[error("the mesh's authority can't be used: {0}")]
+    Authority(#[from] parallax_certs::Error),
+    /// An address could not be listened on.
+    #[error("can't listen on {address} for {what}: {source}")]
+    Listen {
+        /// What for.
+        what: &'static str,
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The mesh could not be opened.
+    #[error(transparent)]
+    Mesh(#[from] mesh::MeshError),
+    /// The admin socket could not be opened.
+    #[error("the admin socket can't be used: {0}")]
+    Admin(io::Error),
+    /// A part ended that should run as long as the coordinator does.
+    #[error("{0} ended by itself; the log says why")]
+    Died(&'static str),
+}
+
+/// A running coordinator.
+pub struct Running {
+    /// Where HTTP is served.
+    pub http_addr: SocketAddr,
+    /// Where the mesh is served (UDP).
+    pub mesh_addr: SocketAddr,
+    /// Where health is served, where it is.
+    pub admin_addr: Option<SocketAddr>,
+    /// Address of the dashboard, the API and pings, without a trailing slash.
+    pub base_url: String,
+    /// What people may ask for.
+    pub service: Service,
+    /// The mesh's members.
+    pub members: Roll,
+    drain: Drain,
+}
+
+impl Running {
+    /// Waits until the coordinator was told to stop and has done so.
+    ///
+    /// # Errors
+    /// [`AppError::Died`] where a part ended by itself; the others are stopped then too.
+    pub async fn wait(self) -> Result<(), AppError> {
+        self.drain.run().await
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running")
+            .field("http", &self.http_addr)
+            .field("mesh", &self.mesh_addr)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The store and what acts on it alone, for commands while no coordinator runs.
+#[derive(Debug)]
+pub struct Opened {
+    /// What people may ask for; no monitor's present state is known.
+    pub service: Service,
+    /// The mesh's members.
+    pub members: Roll,
+    store: Store,
+}
+
+impl Opened {
+    /// Ends the store's writer, after everything asked of it.
+    pub async fn close(self) {
+        self.store.close().await;
+    }
+}
+
+/// Opens the store for a command, without listening anywhere.
+///
+/// # Errors
+/// [`AppError`] where the data directory, the store or the authority can't be used; the store is locked while a
+/// coordinator runs.
+pub async fn open(config: &Config) -> Result<Opened, AppError> {
+    let clock = Clock::system();
+    let (store, authority) = open_store(config, &clock).await?;
+    let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
+    // Nobody takes the queries in: they end at once, and states are unknown.
+    let (queries, _) = mpsc::channel(1);
+    let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
+    let settings = service_settings(config, base_url);
+    let service =
+        Service::new(store.clone(), clock, queries, Arc::new(service::figures::NoFigures), settings);
+    Ok(Opened { service, members, store })
+}
+
+/// Starts everything, in the order in which one needs the other, and gives it running.
+///
+/// # Errors
+/// [`AppError`] where a part can't start; what was started before it ends by itself.
+pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
+    let clock = Clock::system();
+    let (store, authority) = open_store(&config, &clock).await?;
+    let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
+    let history = Arc::new(rebuild_history(&store).await?);
+    let judging = Judging { limits: config.plans, confirmation: config.confirmation };
+    let driver = Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging).await?;
+
+    let http = bind_http("HTTP", config.http.listen).await?;
+    let http_addr = http.local_addr().map_err(|source| listen("HTTP", config.http.listen, source))?;
+    let socket = UdpSocket::bind(config.mesh.listen)
+        .map_err(|source| listen("the mesh", config.mesh.listen, source))?;
+
+    let (inbox, arrivals) = mpsc::channel::<Arrival>(INBOX_DEPTH);
+    let (questions, asked) = mpsc::channel::<Question>(QUESTIONS_WAITING);
+    let (queries, looked) = mpsc::channel(QUERIES_WAITING);
+    let (schedules, schedule) = watch::channel(Arc::default());
+    let (quarantined, quarantine) = watch::channel(Arc::<BTreeSet<PlaceNo>>::default());
+    let (stop_driver, driver_stops) = watch::channel(false);
+    let (stop_doors, doors_stop) = watch::channel(false);
+
+    let roots = authority.roots()?;
+    let mesh = mesh::start(mesh::Parts {
+        socket,
+        trust: Trust { authority, roots },
+        members: Arc::new(members.clone()),
+        clock: clock.clone(),
+        inbox,
+        questions: asked,
+        schedule,
+        settings: mesh::Settings {
+            name: config.mesh.name.clone(),
+            software: env!("CARGO_PKG_VERSION").to_owned(),
+            book: book(&store).await?,
+            max_connections: config.mesh.max_agents,
+        },
+    })
+    .await?;
+    let mesh = Arc::new(mesh);
+    members.join_mesh(mesh.viewer());
+    let mesh_addr = mesh.address();
+    let channels = Channels {
+        inbox: arrivals,
+        queries: looked,
+        questions,
+        schedules,
+        quarantined,
+        shutdown: driver_stops,
+    };
+    let driver = tokio::spawn(driver.run(channels));
+
+    let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
+    let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh());
+    let settings = service_settings(&config, base_url.clone());
+    let service = Service::new(store.clone(), clock.clone(), queries, Arc::new(figures), settings);
+
+    let mut doors = Vec::new();
+    let context = Arc::new(http::Context::new(service.clone()));
+    doors.push(tokio::spawn(http::server::serve(http, context, told(doors_stop.clone()))));
+    let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
+    let operator = admin::Operator::new(service.clone(), members.clone());
+    doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
+    let mut admin_addr = None;
+    let (ready, is_ready) = watch::channel(false);
+    if let Some(address) = config.admin.listen {
+        let listener = bind_http("the admin address", address).await?;
+        admin_addr = listener.local_addr().ok();
+        doors.push(tokio::spawn(admin::health::serve(listener, is_ready, doors_stop.clone())));
+    }
+
+    let helpers = vec![
+        tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
+        tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
+        tokio::spawn(keep_history(history, store.clone(), clock)),
+    ];
+    ready.send_replace(true);
+    let drain = Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, store, ready };
+    Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
+}
+
+async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authority), AppError> {
+    let (data, options) =
+        (config.data.clone(), Options { cache: config.store.cache_bytes, ..Options::default() });
+    let now = clock.now().as_millis().div_euclid(SECOND);
+    let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
+        files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
+        // The store first: who holds its lock is alone in the directory.
+        let store = Store::on_disk(&data.join("store"), options)?;
+        let authority = Authority::load_or_make(&data.join("authority.pem"), now)?;
+        Ok((store, authority))
+    });
+    opened.await.map_err(|error| AppError::Data(error.to_string()))?
+}
+
+async fn rebuild_history(store: &Store) -> Result<History, AppError> {
+    let reader = Arc::clone(store.reader());
+    let rebuilt = tokio::task::spawn_blocking(move || History::rebuild(reader.as_ref())).await;
+    Ok(rebuilt.map_err(|error| StoreError::Io(error.to_string()))??)
+}
+
+/// The identity of the slots' numbering, made with the store.
+async fn book(store: &Store) -> Result<u64, StoreError> {
+    let known = store.reader().cursor(BOOK)?;
+    if known != 0 {
+        return Ok(known);
+    }
+    let made = rand::random::<u64>() | 1;
+    let mut batch = Batch::new();
+    batch.write(Op::SetCursor(BOOK.to_owned(), made));
+    store.commit(batch).await?;
+    Ok(made)
+}
+
+fn service_settings(config: &Config, base_url: String) -> service::Settings {
+    service::Settings { base_url, root_domain: config.http.root_domain.clone(), limits: config.plans }
+}
+
+async fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    TcpListener::bind(address).await.map_err(|source| listen(what, address, source))
+}
+
+fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {
+    AppError::Listen { what, address, source }
+}
+
+async fn told(mut stop: watch::Receiver<bool>) {
+    // Who would tell is gone: that too is a reason to stop.
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Tells the mesh who is in quarantine, so that it deals out shadow rounds.
+async fn follow_quarantine(mesh: Arc<MeshHandle>, mut quarantine: watch::Receiver<Arc<BTreeSet<PlaceNo>>>) {
+    let mut before = BTreeSet::new();
+    while quarantine.changed().await.is_ok() {
+        let now = quarantine.borrow_and_update().as_ref().clone();
+        for place in before.symmetric_difference(&now) {
+            mesh.set_quarantine(*place, now.contains(place));
+        }
+        before = now;
+    }
+}
+
+/// Makes live connections follow what an operator did to the members.
+async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
+    loop {
+        members.changed().await;
+        mesh.refresh();
+    }
+}
+
+/// Seals, rolls up and trims, in slices beside other work.
+async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
+    let windows = history::no_windows();
+    loop {
+        match history.upkeep(&store, clock.now(), &windows).await {
+            Ok(true) => {}
+            Ok(false) => tokio::time::sleep(UPKEEP).await,
+            Err(error) => {
+                tracing::error!(%error, "the history can't be kept up; trying again");
+                tokio::time::sleep(UPKEEP).await;
+            }
+        }
+    }
+}

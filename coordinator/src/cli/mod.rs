@@ -1,0 +1,202 @@
+//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault, 2 wrong usage.
+
+mod operate;
+mod serve;
+mod signals;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use parallax_core::place::Region;
+
+use crate::admin::{self, client};
+use crate::app::AppError;
+use crate::config::{self, Config, ConfigError, Flags};
+use crate::out;
+use crate::telemetry::{self, TelemetryError};
+use crate::up::{self, UpError};
+
+/// Status pages and monitoring: something is down only when a second network agrees.
+#[derive(Debug, Parser)]
+#[command(name = "parallax", version)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Try it on one host: coordinator and local agents in one process
+    Up {
+        /// A small simulated world: twelve agents, and targets in every state
+        #[arg(long)]
+        demo: bool,
+        /// Region of the local agent
+        #[arg(long, value_name = "REGION", default_value = "europe", conflicts_with = "demo")]
+        region: Region,
+        /// Network of the local agent: AS number or provider
+        #[arg(long, value_name = "LABEL", default_value = "local", conflicts_with = "demo")]
+        network: String,
+        #[command(flatten)]
+        settings: Settings,
+        #[command(flatten)]
+        ready: ReadyFile,
+    },
+    /// Run the coordinator
+    Serve {
+        #[command(flatten)]
+        settings: Settings,
+        #[command(flatten)]
+        ready: ReadyFile,
+    },
+    /// Check the settings and show them, defaults among them
+    CheckConfig {
+        #[command(flatten)]
+        settings: Settings,
+    },
+    /// The mesh's members
+    #[command(subcommand)]
+    Agent(operate::AgentCommand),
+    /// Accounts and their plans
+    #[command(subcommand)]
+    Account(operate::AccountCommand),
+    /// Status pages
+    #[command(subcommand)]
+    Page(operate::PageCommand),
+    /// API keys
+    #[command(subcommand)]
+    Key(operate::KeyCommand),
+}
+
+/// Settings that can be given as flags. They go before `PARALLAX_…` and the file.
+#[derive(Debug, Args)]
+struct Settings {
+    #[command(flatten)]
+    place: Place,
+    /// Address of API and pages
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
+    /// UDP address that agents connect to
+    #[arg(long, value_name = "ADDRESS")]
+    mesh_listen: Option<SocketAddr>,
+    /// Address that people and pings use
+    #[arg(long, value_name = "URL", value_parser = config::base_url)]
+    base_url: Option<String>,
+    /// Domain under which pages have their labels
+    #[arg(long, value_name = "DOMAIN", value_parser = config::root_domain)]
+    root_domain: Option<String>,
+    /// Address of /healthz and /readyz
+    #[arg(long, value_name = "ADDRESS")]
+    admin_listen: Option<SocketAddr>,
+}
+
+/// Which installation is meant.
+#[derive(Debug, Args)]
+struct Place {
+    /// Settings file (TOML)
+    #[arg(long, value_name = "FILE", env = "PARALLAX_CONFIG")]
+    config: Option<PathBuf>,
+    /// Folder of the store [default: parallax-data]
+    #[arg(long, value_name = "DIR")]
+    data: Option<PathBuf>,
+}
+
+/// How others learn that it serves.
+#[derive(Debug, Args)]
+struct ReadyFile {
+    /// Write this file when everything serves: addresses, first key and page, as JSON
+    #[arg(long, value_name = "FILE")]
+    ready_file: Option<PathBuf>,
+}
+
+/// Why a command ends with 1.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The settings can't be used.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Logging can't be set up.
+    #[error(transparent)]
+    Telemetry(#[from] TelemetryError),
+    /// The coordinator does not run.
+    #[error(transparent)]
+    App(#[from] AppError),
+    /// The local agents or the demo do not run.
+    #[error(transparent)]
+    Up(#[from] UpError),
+    /// A running coordinator can't be asked.
+    #[error(transparent)]
+    Client(#[from] client::ClientError),
+    /// The command was not done.
+    #[error(transparent)]
+    Refused(#[from] admin::Fault),
+    /// There is nothing to act on.
+    #[error("there is no store in {}: `parallax up` and `parallax serve` make one", .0.display())]
+    NoStore(PathBuf),
+    /// The runtime or the signals can't be set up.
+    #[error("{0}")]
+    System(#[from] std::io::Error),
+}
+
+/// Does a command line and gives its exit code.
+pub async fn run(cli: Cli) -> ExitCode {
+    match dispatch(cli.command).await {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            out::fault(&error.to_string());
+            ExitCode::FAILURE
+        }
+    }
+}
+
+async fn dispatch(command: Command) -> Result<(), CliError> {
+    match command {
+        Command::Up { demo, region, network, settings, ready } => {
+            let kind = if demo { up::Kind::Demo } else { up::Kind::Single { region, network } };
+            let config = settings.load(kind.defaults())?;
+            telemetry::start(&config.log)?;
+            let shutdown = signals::shutdown()?;
+            Ok(up::run(kind, config, ready.ready_file, shutdown).await?)
+        }
+        Command::Serve { settings, ready } => {
+            let config = settings.load(Config::default())?;
+            telemetry::start(&config.log)?;
+            serve::run(config, ready.ready_file, signals::shutdown()?).await
+        }
+        Command::CheckConfig { settings } => {
+            out::line(settings.load(Config::default())?.to_toml().trim_end());
+            Ok(())
+        }
+        Command::Agent(command) => operate::run(command.into()).await,
+        Command::Account(command) => operate::run(command.into()).await,
+        Command::Page(command) => operate::run(command.into()).await,
+        Command::Key(command) => operate::run(command.into()).await,
+    }
+}
+
+impl Settings {
+    fn load(&self, defaults: Config) -> Result<Config, ConfigError> {
+        self.place.load(
+            defaults,
+            Flags {
+                data: self.place.data.clone(),
+                listen: self.listen,
+                base_url: self.base_url.clone(),
+                root_domain: self.root_domain.clone(),
+                mesh_listen: self.mesh_listen,
+                admin_listen: self.admin_listen,
+            },
+        )
+    }
+}
+
+impl Place {
+    fn load(&self, defaults: Config, flags: Flags) -> Result<Config, ConfigError> {
+        // A variable that is no text can't be a setting of ours.
+        let environment = std::env::vars_os()
+            .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
+        Config::load(defaults, self.config.as_deref(), environment, &flags)
+    }
+}

@@ -1,0 +1,275 @@
+//! Commands that act on an installation: over the admin socket while a coordinator runs, else on the store itself.
+
+use clap::{Args, Subcommand};
+use parallax_core::place::Region;
+use parallax_core::plan::Plan;
+use serde_json::Value;
+
+use super::{CliError, Place};
+use crate::admin::{Command, Operator, client};
+use crate::app;
+use crate::config::{Config, Flags};
+use crate::out;
+
+/// A command, where to do it, and how to show what came of it.
+#[derive(Debug)]
+pub(super) struct Order {
+    command: Command,
+    whither: Whither,
+    /// Fields shown of a list's entries; of a single thing all are shown.
+    columns: &'static [&'static str],
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Whither {
+    #[command(flatten)]
+    place: Place,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AgentCommand {
+    /// Make a one-time token for a new agent
+    Invite {
+        /// Its name
+        #[arg(long)]
+        name: String,
+        /// Where it stands
+        #[arg(long)]
+        region: Region,
+        /// Its network: AS number or provider. Outages are confirmed across networks, so say it truly
+        #[arg(long)]
+        network: String,
+        /// Seconds that the token is good [default: a day]
+        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+        valid_seconds: Option<u32>,
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// List agents and open invitations
+    List {
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// Close an agent's connection for good
+    Revoke {
+        /// Name or id
+        agent: String,
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// Revoke an agent and list it no longer
+    Forget {
+        /// Name or id
+        agent: String,
+        #[command(flatten)]
+        whither: Whither,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum AccountCommand {
+    /// Make an account
+    Create {
+        /// Address of its owner
+        #[arg(long)]
+        email: String,
+        /// free, hobby or pro [default: pro for the first account, then free]
+        #[arg(long, value_parser = plan)]
+        plan: Option<Plan>,
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// List accounts
+    List {
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// Put an account on another plan
+    Plan {
+        /// Id or email address
+        account: String,
+        /// free, hobby or pro
+        #[arg(value_parser = plan)]
+        plan: Plan,
+        #[command(flatten)]
+        whither: Whither,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum PageCommand {
+    /// Make a page
+    Create {
+        /// Id or email address of its account; may be left out where there is only one
+        #[arg(long)]
+        account: Option<String>,
+        /// Its name
+        #[arg(long)]
+        name: String,
+        /// Its address label
+        #[arg(long)]
+        slug: String,
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// List pages
+    List {
+        /// Of this account alone
+        #[arg(long)]
+        account: Option<String>,
+        #[command(flatten)]
+        whither: Whither,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum KeyCommand {
+    /// Make an API key; it is shown this once
+    Create {
+        /// Id or email address of its account; may be left out where there is only one
+        #[arg(long)]
+        account: Option<String>,
+        /// Its name
+        #[arg(long)]
+        name: String,
+        /// read or write
+        #[arg(long, value_parser = ["read", "write"], default_value = "read")]
+        access: String,
+        /// Id of the one page that it reaches [default: every page of the account]
+        #[arg(long)]
+        page: Option<String>,
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// List API keys
+    List {
+        /// Of this account alone
+        #[arg(long)]
+        account: Option<String>,
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// Take an API key out of use, at once and for good
+    Revoke {
+        /// Its id
+        key: String,
+        #[command(flatten)]
+        whither: Whither,
+    },
+}
+
+/// Does an order and prints what came of it.
+pub(super) async fn run(order: Order) -> Result<(), CliError> {
+    let place = &order.whither.place;
+    let flags = Flags { data: place.data.clone(), ..Flags::default() };
+    let config = place.load(Config::default(), flags)?;
+    let told = match client::ask(&config.data, &order.command).await? {
+        Some(reply) => reply?,
+        None => alone(&config, &order.command).await?,
+    };
+    if order.whither.json {
+        out::json(&told);
+    } else {
+        show(&told, order.columns);
+    }
+    Ok(())
+}
+
+/// Does a command where no coordinator runs.
+async fn alone(config: &Config, command: &Command) -> Result<Value, CliError> {
+    // Preparing an installation makes its store; looking for one that is not there does not.
+    let prepares = matches!(command, Command::AccountCreate { .. } | Command::AgentInvite { .. });
+    if !prepares && !config.data.join("store").exists() {
+        return Err(CliError::NoStore(config.data.clone()));
+    }
+    let opened = app::open(config).await?;
+    let told = Operator::new(opened.service.clone(), opened.members.clone()).run(command).await;
+    opened.close().await;
+    Ok(told?)
+}
+
+fn show(told: &Value, columns: &[&str]) {
+    match told {
+        Value::Array(entries) => {
+            let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();
+            out::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>());
+        }
+        Value::Object(fields) => {
+            for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+                out::line(&format!("{name}: {}", cell(value)));
+            }
+        }
+        other => out::line(&cell(other)),
+    }
+}
+
+fn cell(value: &Value) -> String {
+    match value {
+        Value::Null => String::new(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+fn plan(name: &str) -> Result<Plan, String> {
+    Plan::read(name)
+}
+
+impl From<AgentCommand> for Order {
+    fn from(command: AgentCommand) -> Self {
+        let columns = &["name", "region", "network", "status", "software", "id"];
+        let (command, whither) = match command {
+            AgentCommand::Invite { name, region, network, valid_seconds, whither } => {
+                (Command::AgentInvite { name, region: region.to_string(), network, valid_seconds }, whither)
+            }
+            AgentCommand::List { whither } => (Command::AgentList, whither),
+            AgentCommand::Revoke { agent, whither } => (Command::AgentRevoke { agent }, whither),
+            AgentCommand::Forget { agent, whither } => (Command::AgentForget { agent }, whither),
+        };
+        Self { command, whither, columns }
+    }
+}
+
+impl From<AccountCommand> for Order {
+    fn from(command: AccountCommand) -> Self {
+        let name = |plan: Plan| plan.name().to_owned();
+        let (command, whither) = match command {
+            AccountCommand::Create { email, plan, whither } => {
+                (Command::AccountCreate { email, plan: plan.map(name) }, whither)
+            }
+            AccountCommand::List { whither } => (Command::AccountList, whither),
+            AccountCommand::Plan { account, plan, whither } => {
+                (Command::AccountPlan { account, plan: name(plan) }, whither)
+            }
+        };
+        Self { command, whither, columns: &["id", "email", "plan", "createdAt"] }
+    }
+}
+
+impl From<PageCommand> for Order {
+    fn from(command: PageCommand) -> Self {
+        let (command, whither) = match command {
+            PageCommand::Create { account, name, slug, whither } => {
+                (Command::PageCreate { account, name, slug }, whither)
+            }
+            PageCommand::List { account, whither } => (Command::PageList { account }, whither),
+        };
+        Self { command, whither, columns: &["id", "name", "slug", "url", "account"] }
+    }
+}
+
+impl From<KeyCommand> for Order {
+    fn from(command: KeyCommand) -> Self {
+        let (command, whither) = match command {
+            KeyCommand::Create { account, name, access, page, whither } => {
+                (Command::KeyCreate { account, name, access, page }, whither)
+            }
+            KeyCommand::List { account, whither } => (Command::KeyList { account }, whither),
+            KeyCommand::Revoke { key, whither } => (Command::KeyRevoke { key }, whither),
+        };
+        Self { command, whither, columns: &["id", "name", "access", "page", "lastUsedAt", "account"] }
+    }
+}

@@ -1,0 +1,40 @@
+//! `parallax serve`: the coordinator alone, as it is run in production.
+
+use std::path::PathBuf;
+
+use parallax_core::watch::Confirmation;
+use tokio::sync::watch;
+
+use super::CliError;
+use crate::app;
+use crate::config::Config;
+use crate::out;
+use crate::up::ready::{self, Ready};
+
+/// Runs until told to stop.
+pub(super) async fn run(
+    config: Config,
+    ready_file: Option<PathBuf>,
+    shutdown: watch::Receiver<bool>,
+) -> Result<(), CliError> {
+    let (data, confirmation) = (config.data.clone(), config.confirmation);
+    let running = app::start(config, shutdown).await?;
+    if confirmation == Confirmation::Repeat {
+        tracing::warn!(
+            "confirmation = \"repeat\": while the mesh has one network, outages are confirmed by it alone"
+        );
+    }
+    out::line(&format!("API and pages: {}", running.base_url));
+    out::line(&format!("Mesh: {} (UDP)", running.mesh_addr));
+    if let Some(address) = running.admin_addr {
+        out::line(&format!("Health: http://{address}/readyz"));
+    }
+    if running.service.accounts().await.is_ok_and(|accounts| accounts.is_empty()) {
+        let data = data.display();
+        out::line(&format!("No account yet: parallax account create --email YOU@EXAMPLE.COM --data {data}"));
+    }
+    if let Some(path) = ready_file {
+        ready::write(&path, &Ready::of(&running, None, None))?;
+    }
+    Ok(running.wait().await?)
+}

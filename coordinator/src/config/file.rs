@@ -1,0 +1,85 @@
+//! A settings file as a flat list: dotted name, line, and the value as text.
+
+use std::io::{self, Read};
+use std::path::Path;
+
+use toml::de::{DeTable, DeValue};
+
+use super::table::{SETTINGS, Shape};
+use super::{ConfigError, Fault};
+
+/// Longest settings file, in bytes.
+const MAX_FILE: u64 = 1 << 20;
+
+/// One value of the file.
+#[derive(Debug)]
+pub(super) struct Entry {
+    /// Its dotted name.
+    pub(super) name: String,
+    /// The line it stands in, from 1.
+    pub(super) line: usize,
+    /// Its text, or the rule that its kind breaks.
+    pub(super) value: Result<String, String>,
+}
+
+/// Reads a settings file.
+pub(super) fn read(path: &Path) -> Result<Vec<Entry>, ConfigError> {
+    let text = text_of(path, MAX_FILE)
+        .map_err(|source| ConfigError::Unreadable { path: path.to_owned(), source })?;
+    let table = DeTable::parse(&text).map_err(|error| {
+        let line = line_of(&text, error.span().map_or(0, |span| span.start));
+        let rule = error.message().trim().replace('\n', ", ");
+        ConfigError::Faults(vec![Fault { place: format!("{}:{line}:", path.display()), rule }])
+    })?;
+    let mut entries = Vec::new();
+    flatten(&text, "", table.get_ref(), &mut entries);
+    entries.sort_by_key(|entry| entry.line);
+    Ok(entries)
+}
+
+/// The text of a file that is not longer than `limit` bytes.
+pub(super) fn text_of(path: &Path, limit: u64) -> io::Result<String> {
+    let mut text = String::new();
+    std::fs::File::open(path)?.take(limit + 1).read_to_string(&mut text)?;
+    if text.len() as u64 > limit {
+        return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("is longer than {limit} bytes")));
+    }
+    Ok(text)
+}
+
+fn flatten(text: &str, above: &str, table: &DeTable<'_>, entries: &mut Vec<Entry>) {
+    for (key, value) in table {
+        let name =
+            if above.is_empty() { key.get_ref().to_string() } else { format!("{above}.{}", key.get_ref()) };
+        let line = line_of(text, key.span().start);
+        match value.get_ref() {
+            DeValue::Table(inner) if !inner.is_empty() || is_section(&name) => {
+                flatten(text, &name, inner, entries);
+            }
+            value => entries.push(Entry { value: flat(&name, value), name, line }),
+        }
+    }
+}
+
+fn is_section(name: &str) -> bool {
+    SETTINGS.iter().any(|setting| setting.name.strip_prefix(name).is_some_and(|rest| rest.starts_with('.')))
+}
+
+/// The text that the environment would give for the value, where it is of the setting's kind. That of an unknown
+/// setting does not matter.
+fn flat(name: &str, value: &DeValue<'_>) -> Result<String, String> {
+    let shape = SETTINGS.iter().find(|setting| setting.name == name).map(|setting| setting.shape);
+    match (shape, value) {
+        (None, _) => Ok(String::new()),
+        (Some(Shape::Text), DeValue::String(text)) => Ok(text.to_string()),
+        (Some(Shape::Number), DeValue::Integer(number)) if number.radix() == 10 => {
+            Ok(number.as_str().to_owned())
+        }
+        (Some(Shape::Text), _) => Err("must be a text in quotes".to_owned()),
+        (Some(Shape::Number), _) => Err("must be a whole number".to_owned()),
+    }
+}
+
+fn line_of(text: &str, at: usize) -> usize {
+    1 + text.bytes().take(at).filter(|byte| *byte == b'\n').count()
+}

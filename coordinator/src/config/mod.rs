@@ -1,0 +1,295 @@
+//! Settings: defaults, overridden by a TOML file, by the environment and by flags, to one checked struct.
+
+mod file;
+mod nearest;
+mod table;
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+
+use parallax_core::plan::PlanLimits;
+use parallax_core::watch::Confirmation;
+
+use self::table::{SETTINGS, Setting};
+pub use self::table::{base_url, root_domain};
+
+/// What every environment variable begins with.
+const PREFIX: &str = "PARALLAX_";
+/// Ends the name of a variable that names a file which holds the value: for secrets that are mounted as files.
+const FILE_SUFFIX: &str = "_FILE";
+/// Longest file that holds one value, in bytes.
+const MAX_VALUE_FILE: u64 = 64 * 1024;
+/// A variable's name this close to a setting's is taken for a slip; others are somebody else's.
+const SLIP: usize = 2;
+
+/// Everything that an operator can set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Config {
+    /// Folder of the store, the authority and the admin socket; mode 0700.
+    pub data: PathBuf,
+    /// How failures are confirmed.
+    pub confirmation: Confirmation,
+    /// API, pages and pings.
+    pub http: Http,
+    /// Where agents connect.
+    pub mesh: Mesh,
+    /// Health, for whoever runs the service.
+    pub admin: Admin,
+    /// What each plan allows.
+    pub plans: PlanLimits,
+    /// The store.
+    pub store: Store,
+    /// Logging.
+    pub log: Log,
+}
+
+/// API, pages and pings. Its settings stand at the top of the file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Http {
+    /// Address listened on; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Address that people and pings use, without a trailing slash; none: the address listened on.
+    pub base_url: Option<String>,
+    /// Domain under which pages have their labels.
+    pub root_domain: Option<String>,
+}
+
+/// Where agents connect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mesh {
+    /// UDP address listened on; port 0 takes a free one.
+    pub listen: SocketAddr,
+    /// Name that agents show, 1 to 60 characters.
+    pub name: String,
+    /// Most connections at once, joining hosts among them.
+    pub max_agents: usize,
+}
+
+/// Health, for whoever runs the service.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Admin {
+    /// Address listened on; none: not at all.
+    pub listen: Option<SocketAddr>,
+}
+
+/// The store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Store {
+    /// Memory for its cache, in bytes.
+    pub cache_bytes: u64,
+}
+
+/// Logging, to standard error.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Log {
+    /// What is logged, in the words of `tracing`'s filter: `info`, `warn,parallax_coordinator=debug`.
+    pub filter: String,
+    /// How a line looks.
+    pub format: LogFormat,
+}
+
+/// How a line of the log looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// Settings given by flags: they go before all others.
+#[derive(Debug, Clone, Default)]
+pub struct Flags {
+    /// `--data`
+    pub data: Option<PathBuf>,
+    /// `--listen`
+    pub listen: Option<SocketAddr>,
+    /// `--base-url`
+    pub base_url: Option<String>,
+    /// `--root-domain`
+    pub root_domain: Option<String>,
+    /// `--mesh-listen`
+    pub mesh_listen: Option<SocketAddr>,
+    /// `--admin-listen`
+    pub admin_listen: Option<SocketAddr>,
+}
+
+/// The settings can't be used. Every fault is told, one a line.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfigError {
+    /// A file can't be read.
+    #[error("{}: {source}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Something that was given breaks a rule.
+    #[error("{}", lines(.0))]
+    Faults(Vec<Fault>),
+}
+
+/// One thing that was given and breaks a rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where it was given: `coordinator.toml:3: listen` or `PARALLAX_LISTEN`.
+    pub place: String,
+    /// The rule, in words that follow the place.
+    pub rule: String,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            data: PathBuf::from("parallax-data"),
+            confirmation: Confirmation::OtherNetwork,
+            http: Http {
+                listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
+                base_url: None,
+                root_domain: None,
+            },
+            mesh: Mesh {
+                listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 7443)),
+                name: "parallax".to_owned(),
+                max_agents: 1024,
+            },
+            admin: Admin::default(),
+            plans: PlanLimits::default(),
+            store: Store { cache_bytes: 64 << 20 },
+            log: Log { filter: "info".to_owned(), format: LogFormat::Text },
+        }
+    }
+}
+
+impl Config {
+    /// Lays the file, then the `PARALLAX_…` of the environment, then the flags over `defaults`. A variable whose name
+    /// ends in `_FILE` names a file with the value.
+    ///
+    /// # Errors
+    /// [`ConfigError`] with every fault; nothing is used of settings with one.
+    pub fn load(
+        defaults: Self,
+        file: Option<&Path>,
+        environment: impl IntoIterator<Item = (String, String)>,
+        flags: &Flags,
+    ) -> Result<Self, ConfigError> {
+        let mut config = defaults;
+        let mut faults = Vec::new();
+        if let Some(path) = file {
+            for entry in file::read(path)? {
+                let place = format!("{}:{}: {}", path.display(), entry.line, entry.name);
+                let read = entry.value.and_then(|value| match find(&entry.name) {
+                    Some(setting) => setting.take(&mut config, &value),
+                    None => Err(unknown(&entry.name)),
+                });
+                faults.extend(read.err().map(|rule| Fault { place, rule }));
+            }
+        }
+        for (variable, value) in ordered(environment) {
+            let read = take_variable(&mut config, &variable, &value);
+            faults.extend(read.err().map(|rule| Fault { place: variable, rule }));
+        }
+        if !faults.is_empty() {
+            return Err(ConfigError::Faults(faults));
+        }
+        flags.apply(&mut config);
+        Ok(config)
+    }
+
+    /// The settings as a file would give them, defaults among them.
+    pub fn to_toml(&self) -> String {
+        let mut text = String::new();
+        let mut section = "";
+        for setting in SETTINGS {
+            let (of, key) = setting.name.rsplit_once('.').unwrap_or(("", setting.name));
+            if of != section {
+                section = of;
+                text.push_str(&format!("\n[{section}]\n"));
+            }
+            match (setting.show)(self) {
+                Some(value) => text.push_str(&format!("{key} = {value}\n")),
+                None => text.push_str(&format!("# {key} is not set\n")),
+            }
+        }
+        text
+    }
+}
+
+impl Flags {
+    fn apply(&self, config: &mut Config) {
+        if let Some(data) = &self.data {
+            config.data.clone_from(data);
+        }
+        if let Some(listen) = self.listen {
+            config.http.listen = listen;
+        }
+        if let Some(listen) = self.mesh_listen {
+            config.mesh.listen = listen;
+        }
+        config.http.base_url = self.base_url.clone().or_else(|| config.http.base_url.take());
+        config.http.root_domain = self.root_domain.clone().or_else(|| config.http.root_domain.take());
+        config.admin.listen = self.admin_listen.or(config.admin.listen);
+    }
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.place, self.rule)
+    }
+}
+
+fn lines(faults: &[Fault]) -> String {
+    faults.iter().map(Fault::to_string).collect::<Vec<_>>().join("\n")
+}
+
+fn find(name: &str) -> Option<&'static Setting> {
+    SETTINGS.iter().find(|setting| setting.name == name)
+}
+
+fn unknown(name: &str) -> String {
+    let names = SETTINGS.iter().map(|setting| setting.name);
+    let sections = names.clone().filter_map(|name| name.rsplit_once('.')).map(|(section, _)| section);
+    match nearest::nearest(name, names.chain(sections)) {
+        Some((known, _)) => format!("is not a setting; did you mean {known}?"),
+        None => "is not a setting".to_owned(),
+    }
+}
+
+/// Ours of the environment, in a fixed order.
+fn ordered(environment: impl IntoIterator<Item = (String, String)>) -> Vec<(String, String)> {
+    let mut ours: Vec<_> = environment.into_iter().filter(|(name, _)| name.starts_with(PREFIX)).collect();
+    ours.sort();
+    ours
+}
+
+/// Reads one variable. Names that are far from every setting's belong to other programs (the agent, a container's
+/// service links); one that is close to a setting's is a slip, and refused.
+fn take_variable(config: &mut Config, variable: &str, value: &str) -> Result<(), String> {
+    if let Some(setting) = SETTINGS.iter().find(|setting| variable_of(setting) == variable) {
+        return setting.take(config, value);
+    }
+    if let Some(name) = variable.strip_suffix(FILE_SUFFIX)
+        && let Some(setting) = SETTINGS.iter().find(|setting| variable_of(setting) == name)
+    {
+        let path = Path::new(value);
+        let held = file::text_of(path, MAX_VALUE_FILE).map_err(|error| format!("names {value}: {error}"))?;
+        return setting.take(config, held.trim());
+    }
+    let names: Vec<String> = SETTINGS.iter().map(variable_of).collect();
+    match nearest::nearest(variable, names.iter().map(String::as_str)) {
+        Some((known, distance)) if distance <= SLIP => {
+            Err(format!("is not a setting; did you mean {known}?"))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn variable_of(setting: &Setting) -> String {
+    format!("{PREFIX}{}", setting.name.replace('.', "_").to_ascii_uppercase())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! The table of settings: each one's name, its rule, and how it is shown. File, environment and `check-config` go by it.
+
+use std::net::SocketAddr;
+use std::ops::RangeInclusive;
+use std::path::PathBuf;
+use std::str::FromStr;
+
+use parallax_core::watch::Confirmation;
+use tracing_subscriber::EnvFilter;
+
+use super::{Config, LogFormat};
+
+/// Seconds that an interval may have.
+const INTERVAL: RangeInclusive<u64> = 5..=86_400;
+/// Monitors that a plan may have.
+const MONITORS: RangeInclusive<u64> = 1..=1_000_000;
+/// Characters of a mesh's name.
+const MESH_NAME: RangeInclusive<usize> = 1..=60;
+
+/// What kind of value a file gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Shape {
+    /// A text in quotes.
+    Text,
+    /// A whole number.
+    Number,
+}
+
+/// One setting.
+pub(super) struct Setting {
+    /// Its dotted name.
+    pub(super) name: &'static str,
+    /// What kind of value a file gives.
+    pub(super) shape: Shape,
+    read: fn(&mut Config, &str) -> Result<(), String>,
+    /// Its value as a file would give it; none where it is not set.
+    pub(super) show: fn(&Config) -> Option<String>,
+}
+
+impl Setting {
+    /// Sets it, or says which rule the text breaks.
+    pub(super) fn take(&self, config: &mut Config, text: &str) -> Result<(), String> {
+        (self.read)(config, text).map_err(|rule| format!("{rule}, not {text:?}"))
+    }
+}
+
+macro_rules! text {
+    ($name:literal, $read:expr, $show:expr) => {
+        Setting { name: $name, shape: Shape::Text, read: $read, show: $show }
+    };
+}
+
+macro_rules! number {
+    ($name:literal, $range:expr, $unit:literal, |$config:ident| $field:expr) => {
+        Setting {
+            name: $name,
+            shape: Shape::Number,
+            read: |$config, text| {
+                let value = number(text, $range)?.saturating_mul($unit);
+                $field = value.try_into().map_err(|_| "is too large".to_owned())?;
+                Ok(())
+            },
+            show: |$config| Some(($field / $unit).to_string()),
+        }
+    };
+}
+
+/// Every setting, section by section, in the order in which they are shown.
+pub(super) const SETTINGS: &[Setting] = &[
+    text!("data", read_data, |config| Some(quoted(&config.data.to_string_lossy()))),
+    text!("listen", |config, text| address(text).map(|it| config.http.listen = it), |config| {
+        Some(quoted(&config.http.listen.to_string()))
+    }),
+    text!("base_url", |config, text| base_url(text).map(|it| config.http.base_url = Some(it)), |config| {
+        config.http.base_url.as_deref().map(quoted)
+    }),
+    text!(
+        "root_domain",
+        |config, text| root_domain(text).map(|it| config.http.root_domain = Some(it)),
+        |config| config.http.root_domain.as_deref().map(quoted)
+    ),
+    text!("confirmation", read_confirmation, |config| Some(quoted(confirmation(config.confirmation)))),
+    text!("mesh.listen", |config, text| address(text).map(|it| config.mesh.listen = it), |config| {
+        Some(quoted(&config.mesh.listen.to_string()))
+    }),
+    text!("mesh.name", read_mesh_name, |config| Some(quoted(&config.mesh.name))),
+    number!("mesh.max_agents", 1..=60_000, 1, |config| config.mesh.max_agents),
+    text!("admin.listen", |config, text| address(text).map(|it| config.admin.listen = Some(it)), |config| {
+        config.admin.listen.map(|listen| quoted(&listen.to_string()))
+    }),
+    number!("plans.certificate_interval_seconds", INTERVAL, 1000, |c| c.plans.certificate_interval_ms),
+    number!("plans.domain_interval_seconds", INTERVAL, 1000, |c| c.plans.domain_interval_ms),
+    number!("plans.component_interval_seconds", INTERVAL, 1000, |c| c.plans.component_interval_ms),
+    number!("plans.free.monitors", MONITORS, 1, |c| c.plans.monitors[0]),
+    number!("plans.free.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[0]),
+    number!("plans.hobby.monitors", MONITORS, 1, |c| c.plans.monitors[1]),
+    number!("plans.hobby.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[1]),
+    number!("plans.pro.monitors", MONITORS, 1, |c| c.plans.monitors[2]),
+    number!("plans.pro.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[2]),
+    number!("store.cache_bytes", (1 << 20)..=(1 << 40), 1, |c| c.store.cache_bytes),
+    text!("log.filter", read_filter, |config| Some(quoted(&config.log.filter))),
+    text!("log.format", read_format, |config| {
+        Some(quoted(match config.log.format {
+            LogFormat::Text => "text",
+            LogFormat::Json => "json",
+        }))
+    }),
+];
+
+/// Reads the address that people and pings use: a scheme and a host, no path.
+///
+/// # Errors
+/// The rule that it breaks.
+pub fn base_url(text: &str) -> Result<String, String> {
+    let rule = || "must be http:// or https:// with a host and nothing behind it".to_owned();
+    let text = text.strip_suffix('/').unwrap_or(text);
+    let uri: http::Uri = text.parse().map_err(|_| rule())?;
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+    let host = uri.authority().map(http::uri::Authority::as_str).unwrap_or_default();
+    // The parser adds a path to a bare host, so the text's own end is looked at.
+    let is_bare = !host.is_empty() && !host.contains('@') && text.ends_with(host);
+    if is_web && is_bare { Ok(text.to_owned()) } else { Err(rule()) }
+}
+
+/// Reads a domain under which pages have their labels.
+///
+/// # Errors
+/// The rule that it breaks.
+pub fn root_domain(text: &str) -> Result<String, String> {
+    let is_label = |label: &str| {
+        (1..=63).contains(&label.len())
+            && label.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+            && !label.starts_with('-')
+            && !label.ends_with('-')
+    };
+    if text.len() <= 253 && text.contains('.') && text.split('.').all(is_label) {
+        Ok(text.to_owned())
+    } else {
+        Err("must be a domain name in small letters, such as status.example.com".to_owned())
+    }
+}
+
+fn read_data(config: &mut Config, text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("must be a folder".to_owned());
+    }
+    config.data = PathBuf::from(text);
+    Ok(())
+}
+
+fn read_confirmation(config: &mut Config, text: &str) -> Result<(), String> {
+    config.confirmation = match text {
+        "other-network" => Confirmation::OtherNetwork,
+        "repeat" => Confirmation::Repeat,
+        _ => return Err("must be \"other-network\" or \"repeat\"".to_owned()),
+    };
+    Ok(())
+}
+
+const fn confirmation(confirmation: Confirmation) -> &'static str {
+    match confirmation {
+        Confirmation::OtherNetwork => "other-network",
+        Confirmation::Repeat => "repeat",
+    }
+}
+
+fn read_mesh_name(config: &mut Config, text: &str) -> Result<(), String> {
+    let name = text.trim();
+    if !MESH_NAME.contains(&name.chars().count()) || name.chars().any(char::is_control) {
+        return Err("must be 1 to 60 characters".to_owned());
+    }
+    config.mesh.name = name.to_owned();
+    Ok(())
+}
+
+fn read_filter(config: &mut Config, text: &str) -> Result<(), String> {
+    let rule = "must be a level (error, warn, info, debug, trace) or a list of target=level";
+    EnvFilter::builder().parse(text).map_err(|_| rule.to_owned())?;
+    config.log.filter = text.to_owned();
+    Ok(())
+}
+
+fn read_format(config: &mut Config, text: &str) -> Result<(), String> {
+    config.log.format = match text {
+        "text" => LogFormat::Text,
+        "json" => LogFormat::Json,
+        _ => return Err("must be \"text\" or \"json\"".to_owned()),
+    };
+    Ok(())
+}
+
+fn address(text: &str) -> Result<SocketAddr, String> {
+    SocketAddr::from_str(text)
+        .map_err(|_| "must be an IP address and a port, such as 127.0.0.1:8080".to_owned())
+}
+
+fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let rule = || format!("must be a whole number from {} to {}", range.start(), range.end());
+    text.parse().ok().filter(|value| range.contains(value)).ok_or_else(rule)
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}

@@ -1,0 +1,140 @@
+//! Settings: what wins, and what each wrong file is told.
+
+use std::path::Path;
+
+use super::*;
+
+fn load(file: &str, environment: &[(&str, &str)]) -> Result<Config, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("coordinator.toml");
+    std::fs::write(&path, file).unwrap();
+    let environment = environment.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
+    Config::load(Config::default(), Some(&path), environment, &Flags::default())
+        .map_err(|error| error.to_string().replace(&format!("{}/", folder.path().display()), ""))
+}
+
+#[test]
+fn flags_go_before_the_environment_and_the_environment_before_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("c.toml");
+    std::fs::write(
+        &file,
+        "data = \"file\"\nlisten = \"127.0.0.1:1\"\nbase_url = \"https://a.example/\"\n[plans.pro]\ninterval_seconds = 10\n",
+    )
+    .unwrap();
+    let environment = [("PARALLAX_LISTEN", "127.0.0.1:2"), ("PARALLAX_DATA", "environment"), ("HOME", "/")]
+        .map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let flags = Flags { data: Some("flag".into()), ..Flags::default() };
+    let config = Config::load(Config::default(), Some(&file), environment, &flags).unwrap();
+    assert_eq!(config.data, Path::new("flag"));
+    assert_eq!(config.http.listen, "127.0.0.1:2".parse().unwrap());
+    assert_eq!(config.http.base_url.as_deref(), Some("https://a.example"));
+    assert_eq!(config.plans.interval_ms, [300_000, 60_000, 10_000]);
+}
+
+#[test]
+fn a_wrong_file_is_refused_with_file_line_and_rule() {
+    for (text, told) in [
+        (
+            "data = \"d\"\nlissten = \"127.0.0.1:1\"\n",
+            "coordinator.toml:2: lissten is not a setting; did you mean listen?",
+        ),
+        (
+            "data = \"d\"\n\nconfirmation = \"perhaps\"\n",
+            "coordinator.toml:3: confirmation must be \"other-network\" or \"repeat\", not \"perhaps\"",
+        ),
+        (
+            "listen = \"nowhere\"",
+            "coordinator.toml:1: listen must be an IP address and a port, such as 127.0.0.1:8080, not \"nowhere\"",
+        ),
+        ("listen = 8080", "coordinator.toml:1: listen must be a text in quotes"),
+        (
+            "mesh_listen = \"0.0.0.0:1\"",
+            "coordinator.toml:1: mesh_listen is not a setting; did you mean mesh.listen?",
+        ),
+        (
+            "[plans.pro]\ninterval_seconds = 4",
+            "coordinator.toml:2: plans.pro.interval_seconds must be a whole number from 5 to 86400, not \"4\"",
+        ),
+        (
+            "[plans.pro]\ninterval_seconds = \"10\"",
+            "coordinator.toml:2: plans.pro.interval_seconds must be a whole number",
+        ),
+        (
+            "[plan.pro]\nmonitors = 4",
+            "coordinator.toml:2: plan.pro.monitors is not a setting; did you mean plans.pro.monitors?",
+        ),
+        ("[logg]\n", "coordinator.toml:1: logg is not a setting; did you mean log?"),
+        (
+            "[log]\nfilter = \"parallax=loud\"",
+            "coordinator.toml:2: log.filter must be a level (error, warn, info, debug, trace) or a list of \
+             target=level, not \"parallax=loud\"",
+        ),
+        (
+            "[log]\nformat = \"xml\"",
+            "coordinator.toml:2: log.format must be \"text\" or \"json\", not \"xml\"",
+        ),
+        (
+            "base_url = \"https://a.example/status\"",
+            "coordinator.toml:1: base_url must be http:// or https:// with a host and nothing behind it, \
+             not \"https://a.example/status\"",
+        ),
+        (
+            "root_domain = \"Example\"",
+            "coordinator.toml:1: root_domain must be a domain name in small letters, such as status.example.com, \
+             not \"Example\"",
+        ),
+        ("data = \"\"", "coordinator.toml:1: data must be a folder, not \"\""),
+        ("[mesh]\nname = \"\"", "coordinator.toml:2: mesh.name must be 1 to 60 characters, not \"\""),
+        (
+            "lissten = 1\nlisten = \"x\"",
+            "coordinator.toml:1: lissten is not a setting; did you mean listen?\n\
+             coordinator.toml:2: listen must be an IP address and a port, such as 127.0.0.1:8080, not \"x\"",
+        ),
+    ] {
+        assert_eq!(load(text, &[]).unwrap_err(), told, "{text}");
+    }
+    let told = load("data = \"d\"\nlisten = \n", &[]).unwrap_err();
+    assert!(told.starts_with("coordinator.toml:2: "), "{told}");
+    let told = load("data = \"d\"\ndata = \"e\"\n", &[]).unwrap_err();
+    assert!(told.starts_with("coordinator.toml:2: "), "{told}");
+}
+
+#[test]
+fn a_wrong_variable_is_refused_by_its_name_and_those_of_others_are_left_alone() {
+    let told = load("", &[("PARALLAX_LISTEN", "x")]).unwrap_err();
+    assert!(told.starts_with("PARALLAX_LISTEN must be an IP address"), "{told}");
+    let told = load("", &[("PARALLAX_LISTENN", "127.0.0.1:1")]).unwrap_err();
+    assert_eq!(told, "PARALLAX_LISTENN is not a setting; did you mean PARALLAX_LISTEN?");
+    assert!(load("", &[("PARALLAX_AGENT_DATA", "x"), ("PARALLAX_BIN_DIR", "x")]).is_ok());
+}
+
+#[test]
+fn a_variable_can_name_a_file_with_the_value() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("url");
+    std::fs::write(&path, "https://a.example\n").unwrap();
+    let path = path.display().to_string();
+    let config = load("", &[("PARALLAX_BASE_URL_FILE", &path)]).unwrap();
+    assert_eq!(config.http.base_url.as_deref(), Some("https://a.example"));
+    let told = load("", &[("PARALLAX_BASE_URL_FILE", "/nowhere/at/all")]).unwrap_err();
+    assert!(told.starts_with("PARALLAX_BASE_URL_FILE names /nowhere/at/all: "), "{told}");
+}
+
+#[test]
+fn what_is_shown_can_be_read_again() {
+    let mut config = Config::default();
+    config.http.base_url = Some("https://a.example".to_owned());
+    config.mesh.name = "a \"quoted\" name".to_owned();
+    config.plans.interval_ms = [60_000, 10_000, 5_000];
+    config.log.format = LogFormat::Json;
+    let shown = config.to_toml();
+    assert_eq!(load(&shown, &[]), Ok(config), "{shown}");
+    assert!(shown.contains("confirmation = \"other-network\""), "{shown}");
+}
+
+#[test]
+fn a_missing_file_is_named() {
+    let told = Config::load(Config::default(), Some(Path::new("/nowhere.toml")), [], &Flags::default());
+    assert!(told.unwrap_err().to_string().starts_with("/nowhere.toml: "));
+}

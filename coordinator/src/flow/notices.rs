@@ -1,0 +1,114 @@
+//! What the operator is told of the mesh: what it can't confirm, and why.
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use parallax_core::place::{Mesh, NetworkNo, Region};
+use parallax_core::watch::Confirmation;
+
+/// Something about the mesh that an operator should mend.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Notice {
+    /// No place is connected.
+    NobodyConnected,
+    /// The whole mesh is on one network, and failures are confirmed by another network alone.
+    NothingConfirmed,
+    /// The whole mesh is on one network; the same network repeats a failed check.
+    RepeatedOnly,
+    /// All connected places of a region are on one network.
+    OneNetwork(Region),
+    /// A region has places, and none is connected.
+    NobodyIn(Region),
+}
+
+impl fmt::Display for Notice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NobodyConnected => f.write_str("no agent is connected: nothing is checked"),
+            Self::NothingConfirmed => f.write_str(
+                "all agents are on one network: outages can't be confirmed, so no monitor will be called down; \
+                 add an agent on another network",
+            ),
+            Self::RepeatedOnly => f.write_str(
+                "all agents are on one network: a failed check is repeated from the same network until an agent on \
+                 another network joins",
+            ),
+            Self::OneNetwork(region) => write!(
+                f,
+                "{} has one network: it can confirm only what other regions see too",
+                region.title()
+            ),
+            Self::NobodyIn(region) => write!(f, "no agent in {} is connected", region.title()),
+        }
+    }
+}
+
+/// Everything there is to tell of a mesh.
+pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
+    let mut told = BTreeSet::new();
+    if mesh.fit().next().is_none() {
+        told.insert(Notice::NobodyConnected);
+        return told;
+    }
+    if mesh.has_one_network() {
+        told.insert(match confirmation {
+            Confirmation::OtherNetwork => Notice::NothingConfirmed,
+            Confirmation::Repeat => Notice::RepeatedOnly,
+        });
+        return told;
+    }
+    for region in mesh.enrolled_regions().iter() {
+        let networks: BTreeSet<NetworkNo> =
+            mesh.fit().filter(|place| place.region == region).map(|place| place.network).collect();
+        match networks.len() {
+            0 => told.insert(Notice::NobodyIn(region)),
+            1 => told.insert(Notice::OneNetwork(region)),
+            _ => continue,
+        };
+    }
+    told
+}
+
+/// Logs what is new since the last look, and what is over.
+pub fn tell(before: &BTreeSet<Notice>, now: &BTreeSet<Notice>) {
+    for notice in now.difference(before) {
+        tracing::warn!("{notice}");
+    }
+    for notice in before.difference(now) {
+        tracing::info!("no longer so: {notice}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parallax_core::place::{Place, PlaceNo};
+
+    fn mesh(places: &[(Region, u16, bool)]) -> Mesh {
+        Mesh::new((0..).zip(places).map(|(no, &(region, network, connected))| Place {
+            no: PlaceNo(no),
+            region,
+            network: NetworkNo(network),
+            connected,
+            quarantined: false,
+        }))
+    }
+
+    #[test]
+    fn one_network_can_confirm_nothing_and_the_operator_is_told() {
+        let one = mesh(&[(Region::Asia, 1, true), (Region::Europe, 1, true)]);
+        assert_eq!(notices(&one, Confirmation::OtherNetwork), [Notice::NothingConfirmed].into());
+        assert_eq!(notices(&one, Confirmation::Repeat), [Notice::RepeatedOnly].into());
+    }
+
+    #[test]
+    fn a_region_with_one_network_or_nobody_is_named() {
+        let two = mesh(&[(Region::Asia, 1, true), (Region::Europe, 2, true), (Region::Africa, 2, false)]);
+        let expected = [
+            Notice::OneNetwork(Region::Europe),
+            Notice::OneNetwork(Region::Asia),
+            Notice::NobodyIn(Region::Africa),
+        ];
+        assert_eq!(notices(&two, Confirmation::OtherNetwork), expected.into());
+    }
+}

@@ -1,0 +1,313 @@
+//! The driver on a store in memory, with the mesh and the clock played by hand.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use parallax_core::account::Account;
+use parallax_core::check::{Check, TcpCheck};
+use parallax_core::event::{AlertKind, Answer, Edited, Event, Reason, Status, What};
+use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::machine::View;
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::{Facts, Failure, Observation, Outcome};
+use parallax_core::page::Page;
+use parallax_core::place::{Mesh, NetworkNo, Place, PlaceNo, Region};
+use parallax_core::plan::Plan;
+use parallax_core::time::Timestamp;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinHandle;
+
+use super::driver::{Channels, Driver};
+use super::warmup::Judging;
+use super::{Arrival, Batch, Query, Question, Schedule};
+use crate::clock::Clock;
+use crate::history::History;
+use crate::storage::{self, Store};
+
+const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+const MONITOR: MonitorId = MonitorId::from_u128(77);
+const PAGE: PageId = PageId::from_u128(5);
+
+/// A driver on a store, and both ends of its channels.
+struct Stream {
+    clock: Clock,
+    store: Store,
+    inbox: mpsc::Sender<Arrival>,
+    queries: mpsc::Sender<Query>,
+    questions: mpsc::Receiver<Question>,
+    schedule: Schedule,
+    stop: watch::Sender<bool>,
+    driver: JoinHandle<()>,
+}
+
+impl Stream {
+    async fn start(store: &Store, clock: &Clock) -> Self {
+        let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
+        let driver = Driver::start(clock.clone(), store.clone(), history, Judging::default()).await.unwrap();
+        let (inbox, arrivals) = mpsc::channel(16);
+        let (queries, looked) = mpsc::channel(16);
+        let (asked, questions) = mpsc::channel(64);
+        let (schedules, schedule) = watch::channel(Arc::default());
+        let (quarantined, _) = watch::channel(Arc::default());
+        let (stop, shutdown) = watch::channel(false);
+        let channels =
+            Channels { inbox: arrivals, queries: looked, questions: asked, schedules, quarantined, shutdown };
+        let driver = tokio::spawn(driver.run(channels));
+        let (clock, store) = (clock.clone(), store.clone());
+        let stream = Self { clock, store, inbox, queries, questions, schedule, stop, driver };
+        stream.inbox.send(Arrival::Mesh(Arc::new(mesh()))).await.unwrap();
+        stream
+    }
+
+    async fn stop(self) {
+        self.stop.send_replace(true);
+        self.driver.await.unwrap();
+    }
+
+    async fn view(&self) -> Option<View> {
+        let (answer, views) = oneshot::channel();
+        self.queries.send(Query { monitors: vec![MONITOR], answer }).await.unwrap();
+        views.await.unwrap().remove(0)
+    }
+
+    /// Sends one scheduled result and waits until it is durable.
+    async fn result(&self, place: u16, round: u64, outcome: Outcome) {
+        let (durable, told) = oneshot::channel();
+        let observations = vec![(0, self.seen(place, Some(round), outcome))];
+        let batch = Batch { place: PlaceNo(place), observations, durable };
+        self.inbox.send(Arrival::Results(batch)).await.unwrap();
+        told.await.unwrap();
+    }
+
+    async fn answer(&self, question: &Question, outcome: Outcome) {
+        let seen = self.seen(question.ask.place.0, None, outcome);
+        let answer =
+            Arrival::Answer { slot: question.slot, number: question.ask.number, answer: Answer::Seen(seen) };
+        self.inbox.send(answer).await.unwrap();
+    }
+
+    fn seen(&self, place: u16, round: Option<u64>, outcome: Outcome) -> Observation {
+        let now = self.clock.now();
+        Observation {
+            revision: 1,
+            region: region(place),
+            place: PlaceNo(place),
+            network: NetworkNo(place),
+            round,
+            started: now,
+            ended: now,
+            outcome,
+        }
+    }
+
+    async fn next_question(&mut self) -> Question {
+        self.questions.recv().await.unwrap()
+    }
+
+    /// Waits until the monitor has that status.
+    async fn becomes(&self, status: Status) -> View {
+        loop {
+            if let Some(view) = self.view().await
+                && view.status == status
+            {
+                return view;
+            }
+            tokio::task::yield_now().await;
+        }
+    }
+
+    fn changes(&self) -> Vec<(Status, Option<AlertKind>)> {
+        let events = self.store.reader().events_after(0, 1000).unwrap();
+        events
+            .into_iter()
+            .filter_map(|entry| match entry.event.what {
+                What::Changed(change) => Some((change.to, change.alert)),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+fn region(place: u16) -> Region {
+    if place < 2 { Region::Europe } else { Region::Asia }
+}
+
+fn mesh() -> Mesh {
+    Mesh::new((0..4).map(|no| Place {
+        no: PlaceNo(no),
+        region: region(no),
+        network: NetworkNo(no),
+        connected: true,
+        quarantined: false,
+    }))
+}
+
+fn passed() -> Outcome {
+    Outcome::Passed(Facts { latency_ms: Some(40), ..Facts::default() })
+}
+
+fn refused() -> Outcome {
+    Outcome::Failed(Facts::default(), Failure::Refused)
+}
+
+async fn store_with_a_monitor() -> Store {
+    let store = Store::in_memory().unwrap();
+    let account = AccountId::from_u128(1);
+    let mut batch = storage::Batch::new();
+    batch
+        .write(Account {
+            id: account,
+            email: "owner@example.com".to_owned(),
+            plan: Plan::Hobby,
+            created_at: START,
+        })
+        .write(Page {
+            id: PAGE,
+            account,
+            name: "Example".to_owned(),
+            slug: "example".to_owned(),
+            custom_domain: None,
+            description: None,
+            support_url: None,
+            timezone: chrono_tz::UTC,
+            uptime_target: None,
+            password: None,
+            private: false,
+            show_deploys: false,
+            show_locations: false,
+            latency_regions: None,
+            uptime_regions: None,
+            created_at: START,
+        })
+        .write(monitor())
+        .event(Event {
+            at: START,
+            page: Some(PAGE),
+            monitor: Some(MONITOR),
+            what: What::MonitorEdited(Edited::Created),
+        });
+    store.commit(batch).await.unwrap();
+    store
+}
+
+fn monitor() -> Monitor {
+    Monitor {
+        id: MONITOR,
+        page: PAGE,
+        slot: 0,
+        revision: 1,
+        name: "Shop".to_owned(),
+        group: None,
+        check: Check::Tcp(TcpCheck { host: "shop.example.com".to_owned(), port: 443 }),
+        slow_threshold_ms: None,
+        slow_thresholds: None,
+        latency_regions: None,
+        pinned: None,
+        position: 0,
+        paused: false,
+        created_at: START,
+    }
+}
+
+/// Brings a new monitor up by its first rounds.
+async fn come_up(stream: &mut Stream) {
+    for _ in 0..2 {
+        let question = stream.next_question().await;
+        assert_eq!(question.ask.reason, Reason::First);
+        stream.answer(&question, passed()).await;
+    }
+    stream.becomes(Status::Up).await;
+}
+
+#[tokio::test]
+async fn a_new_monitor_is_asked_for_at_once_and_scheduled() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    assert_eq!(stream.schedule.borrow().len(), 1);
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn two_confirmed_failures_are_one_outage_in_the_journal() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    clock.set(START + 60_000);
+    stream.result(0, 100, refused()).await;
+    let mut reasons: BTreeMap<Reason, usize> = BTreeMap::new();
+    for moment in [60_000, 65_000] {
+        clock.set(START + moment);
+        // Each step's questions: confirmation and sweep (with its confirmation), then both second rounds.
+        for _ in 0..if moment == 60_000 { 3 } else { 4 } {
+            let question = stream.next_question().await;
+            *reasons.entry(question.ask.reason).or_default() += 1;
+            stream.answer(&question, refused()).await;
+            stream.view().await;
+        }
+    }
+    let view = stream.becomes(Status::Down).await;
+    assert_eq!(view.since, Some(START + 60_000), "the first failed round");
+    assert_eq!(view.down_from, None);
+    assert_eq!(reasons, [(Reason::Confirm, 4), (Reason::Second, 2), (Reason::Sweep, 1)].into());
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn a_restart_keeps_status_and_tells_nothing_twice() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    stream.result(0, 100, passed()).await;
+    let before = stream.changes();
+    stream.stop().await;
+    clock.set(START + 30_000);
+    let stream = Stream::start(&store, &clock).await;
+    let view = stream.view().await.unwrap();
+    assert_eq!((view.status, view.since), (Status::Up, Some(START)));
+    stream.result(0, 100, passed()).await;
+    assert_eq!(stream.changes(), before, "the same round again is dropped");
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn a_question_open_at_the_stop_is_asked_again_after_the_start() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    clock.set(START + 60_000);
+    stream.result(0, 100, refused()).await;
+    assert_eq!(stream.next_question().await.ask.reason, Reason::Confirm);
+    stream.stop().await;
+    let mut stream = Stream::start(&store, &clock).await;
+    // Whoever may answer comes back meanwhile: the machine looks for it every second.
+    while stream.questions.is_empty() {
+        clock.set(clock.now() + 1000);
+        stream.view().await;
+    }
+    let again = stream.next_question().await;
+    assert_eq!(again.ask.reason, Reason::Confirm);
+    stream.answer(&again, passed()).await;
+    stream.view().await;
+    let told = stream.changes();
+    assert_eq!(told, [(Status::Up, None)], "it was disputed");
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn a_deleted_monitor_is_no_longer_known_nor_scheduled() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    let mut batch = storage::Batch::new();
+    batch.write(storage::Op::DeleteMonitor(MONITOR)).event(Event {
+        at: START,
+        page: Some(PAGE),
+        monitor: Some(MONITOR),
+        what: What::MonitorEdited(Edited::Deleted),
+    });
+    store.commit(batch).await.unwrap();
+    stream.schedule.wait_for(|schedule| schedule.is_empty()).await.unwrap();
+    assert_eq!(stream.view().await, None);
+    stream.stop().await;
+}

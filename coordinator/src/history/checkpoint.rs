@@ -1,0 +1,148 @@
+//! Checkpoints of the open tails, trimming the journal behind them, and the start from both.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parallax_core::place::Region;
+use parallax_core::time::Timestamp;
+
+use super::tails::Tails;
+use super::{CHECKPOINT_EVERY, History, HistoryError};
+use crate::storage::batch::TRIM_AT_ONCE;
+use crate::storage::{Checkpoint, Op, Read};
+
+/// Slots that share a part of the checkpoint.
+const PART_SLOTS: u32 = 64;
+/// Parts that one slice writes at most.
+const PARTS_A_SLICE: usize = 32;
+/// Journal entries that a start reads at once.
+const ENTRIES_AT_ONCE: usize = 1024;
+
+/// A part: slot, region, hour and packed readings of each open tail.
+type Part = Vec<(u32, Region, i64, Vec<u8>)>;
+
+/// How far the running checkpoint and the trim are.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Upkeep {
+    /// When the last checkpoint began.
+    began: Option<Timestamp>,
+    /// The checkpoint that is being written: its next part, and the journal's end when it began.
+    running: Option<(u32, u64)>,
+    /// Parts that the store has.
+    parts: BTreeSet<u32>,
+    /// The journal may be trimmed through this entry.
+    trim_to: u64,
+    /// It is trimmed through this entry.
+    trimmed: u64,
+}
+
+/// What one slice writes, and how far things are once that is durable.
+#[derive(Debug)]
+pub(super) struct Progress {
+    pub(super) ops: Vec<Op>,
+    pub(super) more: bool,
+    after: Upkeep,
+}
+
+impl Upkeep {
+    /// The next parts of a checkpoint, where one is running or due, and the next piece of the trim.
+    pub(super) fn slice(&self, history: &History, now: Timestamp) -> Progress {
+        let mut after = self.clone();
+        let mut ops = Vec::new();
+        let due = after.began.is_none_or(|began| now.since(began) >= CHECKPOINT_EVERY || now < began);
+        if after.running.is_none() && due {
+            after.began = Some(now);
+            after.running = Some((0, history.tails().applied));
+        }
+        if let Some((next, through)) = after.running {
+            after.running = after.write_parts(history, next, &mut ops).map(|next| (next, through));
+            if after.running.is_none() {
+                after.trim_to = after.trim_to.max(through);
+            }
+        }
+        if after.trimmed < after.trim_to {
+            ops.push(Op::TrimReadings(after.trim_to));
+            after.trimmed = after.trim_to.min(after.trimmed.saturating_add(TRIM_AT_ONCE as u64));
+        }
+        let more = after.running.is_some() || after.trimmed < after.trim_to;
+        Progress { ops, more, after }
+    }
+
+    /// Takes a slice for done.
+    pub(super) fn settle(&mut self, progress: Progress) {
+        *self = progress.after;
+    }
+
+    /// Writes parts from `next` on; gives the part to go on with, or none at the end.
+    fn write_parts(&mut self, history: &History, mut next: u32, ops: &mut Vec<Op>) -> Option<u32> {
+        for _ in 0..PARTS_A_SLICE {
+            let tails = history.tails();
+            let open = tails.next_open(next.checked_mul(PART_SLOTS)?).map(|slot| slot / PART_SLOTS);
+            let stored = self.parts.range(next..).next().copied();
+            let part = match (open, stored) {
+                (Some(open), Some(stored)) => open.min(stored),
+                (Some(part), None) | (None, Some(part)) => part,
+                (None, None) => return None,
+            };
+            let first = part.saturating_mul(PART_SLOTS);
+            let packed: Part = tails.packed(first..=first.saturating_add(PART_SLOTS - 1));
+            let through = tails.applied;
+            drop(tails);
+            if packed.is_empty() {
+                self.parts.remove(&part);
+                ops.push(Op::DeleteCheckpoint(part));
+            } else {
+                match postcard::to_stdvec(&packed) {
+                    Ok(bytes) => {
+                        self.parts.insert(part);
+                        ops.push(Op::PutCheckpoint(Checkpoint { part, through, bytes }));
+                    }
+                    // Without this part the journal must not be trimmed: begin again at the next slice.
+                    Err(error) => {
+                        tracing::error!(part, %error, "open tails can't be packed");
+                        return Some(part);
+                    }
+                }
+            }
+            next = part.checked_add(1)?;
+        }
+        Some(next)
+    }
+}
+
+/// The open tails as the store has them. A journal entry that a part holds already is not taken in again.
+pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> {
+    let mut tails = Tails::default();
+    for monitor in read.monitors()? {
+        tails.enlist(monitor.value.slot, monitor.value.id);
+    }
+    let mut through: BTreeMap<u32, u64> = BTreeMap::new();
+    for checkpoint in read.checkpoints()? {
+        let part: Part =
+            postcard::from_bytes(&checkpoint.bytes).map_err(|_| HistoryError::Checkpoint(checkpoint.part))?;
+        for (slot, region, hour, block) in part {
+            if !tails.restore(slot, region, hour, &block) {
+                return Err(HistoryError::Checkpoint(checkpoint.part));
+            }
+        }
+        through.insert(checkpoint.part, checkpoint.through);
+    }
+    let mut upkeep = Upkeep { parts: through.keys().copied().collect(), ..Upkeep::default() };
+    let mut seq = 0;
+    loop {
+        let entries = read.readings_after(seq, ENTRIES_AT_ONCE)?;
+        if let Some(first) = entries.first().filter(|_| seq == 0) {
+            upkeep.trimmed = first.seq.saturating_sub(1);
+        }
+        let Some(last) = entries.last() else { break };
+        seq = last.seq;
+        for entry in entries {
+            let new =
+                |slot: u32| through.get(&(slot / PART_SLOTS)).is_none_or(|through| *through < entry.seq);
+            for reading in entry.readings.iter().filter(|reading| new(reading.slot)) {
+                tails.push(reading);
+            }
+        }
+    }
+    tails.applied = read.last_reading()?.max(seq);
+    Ok((tails, upkeep))
+}

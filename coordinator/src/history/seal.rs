@@ -1,0 +1,173 @@
+//! Sealing: the tails of hours that are over become blocks and roll-ups, some monitors at a time.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::ops::Range;
+
+use chrono_tz::Tz;
+use parallax_core::block::{MAX_READINGS, Sample, Tail};
+use parallax_core::id::MonitorId;
+use parallax_core::monitor::Monitor;
+use parallax_core::place::Region;
+use parallax_core::rollup::{Rules, day_of};
+use parallax_core::time::Timestamp;
+use parallax_core::uptime::Span;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::tails::{SealedHour, Sealing};
+use super::{
+    DayRollups, History, HourRollups, KEEP_BLOCKS, KEEP_HOURS, Windows, join, unpack, unpack_rollup,
+};
+use crate::storage::{Block, Op, Read, Result, Rollup};
+
+/// Monitors that one slice seals at most.
+const MONITORS_A_SLICE: usize = 64;
+/// Old blocks of a region, or hour roll-ups, that the seal of a monitor drops at most.
+const DROPPED_A_SLICE: usize = 64;
+
+/// What one slice writes, and what may be let go once that is durable.
+#[derive(Debug)]
+pub(super) struct Slice {
+    pub(super) ops: Vec<Op>,
+    pub(super) sealings: Vec<Sealing>,
+    /// Whether more monitors are due.
+    pub(super) more: bool,
+}
+
+/// Builds the blocks and roll-ups of monitors whose turn it is.
+pub(super) fn slice(history: &History, read: &dyn Read, now: Timestamp, windows: &Windows) -> Result<Slice> {
+    let sealings = history.tails().due(now, MONITORS_A_SLICE);
+    let mut ops = Vec::new();
+    for sealing in &sealings {
+        // A monitor that was deleted meanwhile leaves nothing behind.
+        let Some(monitor) = read.monitor(sealing.monitor)? else { continue };
+        let zone = read.page(monitor.value.page)?.map_or(Tz::UTC, |page| page.value.timezone);
+        let mut seal = Seal {
+            read,
+            zone,
+            windows: windows(read, &monitor.value),
+            monitor: monitor.value,
+            hours: BTreeMap::new(),
+            days: BTreeMap::new(),
+            ops: Vec::new(),
+        };
+        for hour in &sealing.hours {
+            seal.hour(hour)?;
+        }
+        seal.write_rollups();
+        seal.expire(now)?;
+        ops.append(&mut seal.ops);
+    }
+    let more = sealings.len() == MONITORS_A_SLICE;
+    Ok(Slice { ops, sealings, more })
+}
+
+/// The seal of one monitor.
+struct Seal<'a> {
+    read: &'a dyn Read,
+    monitor: Monitor,
+    zone: Tz,
+    windows: Vec<Span>,
+    hours: BTreeMap<i64, HourRollups>,
+    days: BTreeMap<i64, DayRollups>,
+    ops: Vec<Op>,
+}
+
+impl Seal<'_> {
+    /// One tail becomes a block, or joins the one of its hour that is there: only what is new is folded in.
+    fn hour(&mut self, sealed: &SealedHour) -> Result<()> {
+        let (id, region, hour) = (self.monitor.id, sealed.region, sealed.hour);
+        let stored = self.read.blocks(id, region, hour..hour.saturating_add(1))?;
+        let mut samples = stored.first().map(unpack).unwrap_or_default();
+        let tail = Block { monitor: id, slot: self.monitor.slot, region, hour, bytes: sealed.bytes.clone() };
+        let fresh = join(&mut samples, unpack(&tail));
+        if fresh.is_empty() {
+            return Ok(());
+        }
+        if samples.len() > MAX_READINGS {
+            tracing::warn!(monitor = %id, hour, "an hour has more readings than are kept");
+            return Ok(());
+        }
+        let bytes = if stored.is_empty() { sealed.bytes.clone() } else { pack(hour, &samples) };
+        self.ops.push(Op::PutBlock(Block { bytes, ..tail }));
+        self.fold(region, hour, &fresh)
+    }
+
+    fn fold(&mut self, region: Region, hour: i64, fresh: &[Sample]) -> Result<()> {
+        let (read, id) = (self.read, self.monitor.id);
+        let thresholds = self.monitor.slow_thresholds.as_ref();
+        let of_region = thresholds.and_then(|thresholds| thresholds.get(&region)).copied();
+        let slow_threshold_ms = of_region.or(self.monitor.slow_threshold_ms);
+        for sample in fresh {
+            let excluded = self.windows.iter().any(|window| window.contains(sample.due));
+            let rules = Rules { slow_threshold_ms, excluded };
+            let of_hour = begun(&mut self.hours, hour, |hours| read.hours(id, hours))?;
+            of_hour.entry(region).or_default().add(sample, rules);
+            let Some(day) = day_of(sample.due, self.zone) else { continue };
+            let of_day = begun(&mut self.days, i64::from(day.to_epoch_days()), |days| read.days(id, days))?;
+            of_day.entry(region).or_default().counts.add(sample, rules);
+        }
+        Ok(())
+    }
+
+    fn write_rollups(&mut self) {
+        let id = self.monitor.id;
+        let hours =
+            self.hours.iter().filter_map(|(hour, rollups)| rollup(id, *hour, rollups)).map(Op::PutHour);
+        let days = self.days.iter().filter_map(|(day, rollups)| rollup(id, *day, rollups)).map(Op::PutDay);
+        self.ops.extend(hours.chain(days));
+    }
+
+    /// Drops what is older than it is kept.
+    fn expire(&mut self, now: Timestamp) -> Result<()> {
+        let id = self.monitor.id;
+        for region in Region::ALL {
+            for block in
+                self.read.blocks(id, region, 0..now.hour() - KEEP_BLOCKS)?.iter().take(DROPPED_A_SLICE)
+            {
+                self.ops.push(Op::DeleteBlock(id, region, block.hour));
+            }
+        }
+        for hour in self.read.hours(id, 0..now.hour() - KEEP_HOURS)?.iter().take(DROPPED_A_SLICE) {
+            self.ops.push(Op::DeleteHour(id, hour.at));
+        }
+        Ok(())
+    }
+}
+
+/// The roll-up of an hour or day that this seal has begun to add to: what is stored, where anything is.
+fn begun<T: DeserializeOwned + Default>(
+    rollups: &mut BTreeMap<i64, T>,
+    at: i64,
+    stored: impl FnOnce(Range<i64>) -> Result<Vec<Rollup>>,
+) -> Result<&mut T> {
+    Ok(match rollups.entry(at) {
+        Entry::Occupied(entry) => entry.into_mut(),
+        Entry::Vacant(entry) => {
+            let stored = stored(at..at.saturating_add(1))?;
+            entry.insert(stored.first().map(unpack_rollup).unwrap_or_default())
+        }
+    })
+}
+
+fn pack(hour: i64, samples: &[Sample]) -> Vec<u8> {
+    let mut tail = Tail::new(hour);
+    for sample in samples {
+        // They are of that hour and not too many.
+        if let Err(error) = tail.push(sample) {
+            tracing::error!(hour, %error, "a reading does not fit its block");
+        }
+    }
+    tail.seal()
+}
+
+fn rollup<T: Serialize>(monitor: MonitorId, at: i64, rollups: &T) -> Option<Rollup> {
+    match postcard::to_stdvec(rollups) {
+        Ok(bytes) => Some(Rollup { monitor, at, bytes }),
+        Err(error) => {
+            tracing::error!(%monitor, at, %error, "a roll-up can't be packed");
+            None
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! Monitors of a page: list, create, show, edit, delete.
+
+mod body;
+mod view;
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+
+use super::{done, wrapped};
+use crate::http::Context;
+use crate::http::reply::Reply;
+use crate::http::route::{Answer, Call};
+use crate::service::Caller;
+use crate::service::monitors::Shown;
+use crate::service::once::Once;
+
+/// `GET /api/v1/pages/{page}/monitors`
+pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let service = &context.service;
+    let monitors = service.monitors(&call.caller, call.page()?).await?;
+    let monitors: Vec<_> = monitors
+        .iter()
+        .map(|shown| view::document(shown, service.ping_url(&call.caller, &shown.monitor)))
+        .collect();
+    Ok(Reply::written(StatusCode::OK, wrapped("monitors", &monitors)))
+}
+
+/// `POST /api/v1/pages/{page}/monitors`
+pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
+    let service = &context.service;
+    let page = call.page()?;
+    service.page(&call.caller, page)?;
+    let (object, ticket) = call.object().await?;
+    let edit = body::read(&object);
+    let caller = &call.caller;
+    let answer =
+        |shown: &Shown| wrapped("monitor", &view::document(shown, service.ping_url(caller, &shown.monitor)));
+    let made = service.create_monitor(caller, page, &edit, &Once::new(ticket, &answer)).await?;
+    Ok(done(StatusCode::CREATED, made, answer))
+}
+
+/// `GET /api/v1/pages/{page}/monitors/{monitor}`
+pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let service = &context.service;
+    let shown = service.monitor(&call.caller, call.page()?, call.monitor()?).await?;
+    let ping_url = service.ping_url(&call.caller, &shown.monitor);
+    Ok(Reply::written(StatusCode::OK, wrapped("monitor", &view::document(&shown, ping_url))))
+}
+
+/// `PATCH /api/v1/pages/{page}/monitors/{monitor}`
+pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
+    let service = &context.service;
+    let (page, monitor) = (call.page()?, call.monitor()?);
+    service.reaches_monitor(&call.caller, page, monitor)?;
+    let (object, ticket) = call.object().await?;
+    let edit = body::read(&object);
+    let caller = &call.caller;
+    let answer =
+        |shown: &Shown| wrapped("monitor", &view::document(shown, service.ping_url(caller, &shown.monitor)));
+    let changed = service.edit_monitor(caller, page, monitor, &edit, &Once::new(ticket, &answer)).await?;
+    Ok(done(StatusCode::OK, changed, answer))
+}
+
+/// `DELETE /api/v1/pages/{page}/monitors/{monitor}`
+pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let (page, monitor) = (call.page()?, call.monitor()?);
+    let answer = |(): &()| Vec::new();
+    let once = Once::new(call.ticket(&[])?, &answer);
+    let deleted = context.service.delete_monitor(&call.caller, page, monitor, &once).await?;
+    Ok(done(StatusCode::NO_CONTENT, deleted, answer))
+}

@@ -1,0 +1,72 @@
+//! Bearer key to caller (RFC 6750 section 2.1), and a limit on guesses.
+
+use std::net::IpAddr;
+
+use ::http::HeaderMap;
+use ::http::header::AUTHORIZATION;
+use parallax_core::quota::Allowance;
+
+use super::error::Refused;
+use super::{Context, Peer};
+use crate::service::{Caller, Error};
+
+/// Who asks. What the address has left of its failed requests is noted in `allowance` where the key is no good.
+pub(super) fn caller(
+    context: &Context,
+    headers: &HeaderMap,
+    peer: Option<Peer>,
+    allowance: &mut Option<Allowance>,
+) -> Result<Caller, Refused> {
+    let found = bearer(headers).ok_or(Error::Unauthenticated);
+    match found.and_then(|text| context.service.authenticate(text)) {
+        Ok(caller) => Ok(caller),
+        Err(error) => {
+            if let (Error::Unauthenticated, Some(Peer(address))) = (&error, peer) {
+                context.strangers.admit(place_of(address), context.service.now(), allowance)?;
+            }
+            Err(error.into())
+        }
+    }
+}
+
+/// The one bearer token; two headers are as bad as none.
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let (first, more) = (values.next()?, values.next());
+    let (scheme, token) = first.to_str().ok()?.split_once(' ')?;
+    (more.is_none() && scheme.eq_ignore_ascii_case("bearer")).then(|| token.trim())
+}
+
+/// Who an address stands for: an IPv6 host has a whole /64.
+fn place_of(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => u128::from(u32::from(address)),
+        IpAddr::V6(address) => u128::from(address) & !u128::from(u64::MAX),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_one_well_formed_bearer_token_is_read() {
+        let headers = |values: &[&str]| {
+            values.iter().map(|value| (AUTHORIZATION, value.parse().unwrap())).collect::<HeaderMap>()
+        };
+        assert_eq!(bearer(&headers(&["Bearer abc"])), Some("abc"));
+        assert_eq!(bearer(&headers(&["bearer  abc"])), Some("abc"));
+        for values in [&[][..], &["abc"], &["Basic abc"], &["Bearer"], &["Bearer a", "Bearer b"]] {
+            assert_eq!(bearer(&headers(values)), None, "{values:?}");
+        }
+    }
+
+    #[test]
+    fn a_v6_network_counts_as_one() {
+        let place = |text: &str| place_of(text.parse().unwrap());
+        assert_eq!(place("2001:db8::1"), place("2001:db8::ffff:1"));
+        assert_ne!(place("2001:db8:0:1::1"), place("2001:db8::1"));
+        assert_eq!(place("::ffff:192.0.2.1"), place("192.0.2.1"));
+        assert_ne!(place("192.0.2.2"), place("192.0.2.1"));
+    }
+}

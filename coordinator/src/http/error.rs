@@ -1,0 +1,84 @@
+//! Every refusal as status, code and envelope: the only place that names a status for one.
+
+use ::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
+use ::http::{HeaderValue, StatusCode};
+use parallax_core::quota::Allowance;
+use parallax_core::refusal::Refusals;
+use serde_json::{Value, json};
+
+use super::reply::Reply;
+use crate::service::Error;
+
+/// Why a request is not answered with what it asked for.
+#[derive(Debug, Clone)]
+pub(super) enum Refused {
+    /// The service says so.
+    Service(Error),
+    /// More requests than a minute allows.
+    TooMany(Allowance),
+    /// The route has other methods: these.
+    Method(String),
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Service(error)
+    }
+}
+
+impl From<Refusals> for Refused {
+    fn from(faults: Refusals) -> Self {
+        Self::Service(Error::Invalid(faults))
+    }
+}
+
+impl Refused {
+    /// The answer. A fault of ours is logged here, once; its words stay here.
+    pub(super) fn reply(self) -> Reply {
+        match self {
+            Self::Service(error) => from_service(error),
+            Self::TooMany(allowance) => {
+                let words = format!(
+                    "more than {} requests in a minute; the minute is up in {} seconds",
+                    allowance.limit, allowance.reset_seconds
+                );
+                envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+                    .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
+                    .with_allowance(&allowance)
+            }
+            Self::Method(allowed) => {
+                let words = format!("this route answers to {allowed}");
+                let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words);
+                match HeaderValue::try_from(allowed) {
+                    Ok(allowed) => reply.with(ALLOW, allowed),
+                    Err(_) => reply,
+                }
+            }
+        }
+    }
+}
+
+fn from_service(error: Error) -> Reply {
+    let words = error.to_string();
+    match error {
+        Error::Unauthenticated => envelope(StatusCode::UNAUTHORIZED, "unauthenticated", &words)
+            .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
+        Error::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &words),
+        Error::NotFound => envelope(StatusCode::NOT_FOUND, "not_found", &words),
+        Error::Invalid(faults) => {
+            let fields: Vec<Value> =
+                faults.iter().map(|fault| json!({ "field": fault.field, "rule": fault.rule })).collect();
+            let error = json!({ "code": "bad_request", "message": words, "fields": fields });
+            Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
+        }
+        Error::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),
+        Error::Internal(words) => {
+            tracing::error!(%words, "a request was not answered");
+            envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
+        }
+    }
+}
+
+fn envelope(status: StatusCode, code: &str, message: &str) -> Reply {
+    Reply::json(status, &json!({ "error": { "code": code, "message": message } }))
+}

@@ -1,0 +1,216 @@
+//! A bounded body to a JSON object: size, time, depth, and no name twice.
+
+use std::fmt;
+use std::time::Duration;
+
+use ::http::HeaderMap;
+use ::http::header::CONTENT_TYPE;
+use bytes::Bytes;
+use futures_util::StreamExt;
+use futures_util::stream::BoxStream;
+use parallax_core::refusal::Refusals;
+use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
+use serde_json::{Map, Value};
+use tokio::time::timeout;
+
+use super::legacy;
+use crate::service::once;
+
+/// A request's body as it arrives.
+pub(super) type Body = BoxStream<'static, Result<Bytes, ()>>;
+/// A JSON object.
+pub(super) type Object = Map<String, Value>;
+
+/// Bytes that a body may have: the largest field that is legal, every character escaped, and some more.
+const MAX_BYTES: usize = 256 * 1024;
+/// Levels that JSON may be deep.
+const MAX_DEPTH: usize = 32;
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(20);
+/// Characters that an idempotency key may have.
+const MAX_IDEMPOTENCY_KEY: usize = 255;
+
+/// Reads the whole body.
+pub(super) async fn bytes(body: &mut Body) -> Result<Vec<u8>, Refusals> {
+    let reading = async {
+        let mut whole = Vec::new();
+        while let Some(part) = body.next().await {
+            let part = part.map_err(|()| broken("could not be read"))?;
+            if whole.len() + part.len() > MAX_BYTES {
+                return Err(broken("must be at most 256 KiB"));
+            }
+            whole.extend_from_slice(&part);
+        }
+        Ok(whole)
+    };
+    timeout(PATIENCE, reading).await.unwrap_or_else(|_| Err(broken("must arrive within 20 seconds")))
+}
+
+/// Reads a body as a JSON object, old names as new ones.
+pub(super) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Object, Refusals> {
+    if bytes.is_empty() {
+        return Err(broken("must be a JSON object"));
+    }
+    if !is_json(headers) {
+        return Err(Refusals::one("Content-Type", "must be application/json"));
+    }
+    match value(bytes) {
+        Ok(Value::Object(mut object)) => {
+            legacy::read_old_names(&mut object);
+            Ok(object)
+        }
+        Ok(_) => Err(broken("must be a JSON object")),
+        Err(error) => Err(broken(&format!("is not valid JSON: {error}"))),
+    }
+}
+
+/// The value of the header by which a request may be sent twice.
+pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Refusals> {
+    let rule =
+        || Refusals::one(once::HEADER, format!("must be 1 to {MAX_IDEMPOTENCY_KEY} visible characters"));
+    let mut values = headers.get_all(once::HEADER).iter();
+    let Some(value) = values.next() else { return Ok(None) };
+    let value = value.to_str().map_err(|_| rule())?.trim();
+    if values.next().is_some() || value.is_empty() || value.len() > MAX_IDEMPOTENCY_KEY {
+        return Err(rule());
+    }
+    Ok(Some(value))
+}
+
+fn broken(rule: &str) -> Refusals {
+    Refusals::one("body", rule)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+    kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+fn value(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let mut reader = serde_json::Deserializer::from_slice(bytes);
+    let value = Level(0).deserialize(&mut reader)?;
+    reader.end()?;
+    Ok(value)
+}
+
+/// Reads a value at that depth.
+#[derive(Clone, Copy)]
+struct Level(usize);
+
+impl Level {
+    fn below<E: Error>(self) -> Result<Self, E> {
+        if self.0 < MAX_DEPTH { Ok(Self(self.0 + 1)) } else { Err(E::custom("nested too deeply")) }
+    }
+}
+
+impl<'de> DeserializeSeed<'de> for Level {
+    type Value = Value;
+
+    fn deserialize<D: Deserializer<'de>>(self, reader: D) -> Result<Value, D::Error> {
+        reader.deserialize_any(self)
+    }
+}
+
+impl<'de> Visitor<'de> for Level {
+    type Value = Value;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a JSON value")
+    }
+
+    fn visit_bool<E>(self, value: bool) -> Result<Value, E> {
+        Ok(Value::Bool(value))
+    }
+
+    fn visit_i64<E>(self, value: i64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_u64<E>(self, value: u64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_f64<E>(self, value: f64) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_str<E>(self, value: &str) -> Result<Value, E> {
+        Ok(Value::from(value))
+    }
+
+    fn visit_unit<E>(self) -> Result<Value, E> {
+        Ok(Value::Null)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Value, A::Error> {
+        let level = self.below()?;
+        let mut items = Vec::new();
+        while let Some(item) = list.next_element_seed(level)? {
+            items.push(item);
+        }
+        Ok(Value::Array(items))
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Value, A::Error> {
+        let level = self.below()?;
+        let mut object = Object::new();
+        while let Some(name) = map.next_key::<String>()? {
+            let value = map.next_value_seed(level)?;
+            if object.contains_key(&name) {
+                return Err(A::Error::custom(format_args!("{name} stands twice")));
+            }
+            object.insert(name, value);
+        }
+        Ok(Value::Object(object))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn values_read_as_they_are_written() {
+        let text = br#"{"a": [1, -2, 2.5, true, null, "x\u00e9"], "b": {"c": 18446744073709551615}}"#;
+        let expected = json!({ "a": [1, -2, 2.5, true, null, "xé"], "b": { "c": u64::MAX } });
+        assert_eq!(value(text).unwrap(), expected);
+    }
+
+    #[test]
+    fn a_name_that_stands_twice_is_refused() {
+        assert!(value(br#"{"a": 1, "a": 1}"#).is_err());
+        assert!(value(br#"[{"b": {"a": 1, "a": 2}}]"#).is_err());
+    }
+
+    #[test]
+    fn depth_ends_at_thirty_two() {
+        let deep = |levels: usize| "[".repeat(levels) + &"]".repeat(levels);
+        assert!(value(deep(32).as_bytes()).is_ok() && value(deep(33).as_bytes()).is_err());
+        assert!(value(b"{} {}").is_err() && value(b"{").is_err() && value(b"\xff").is_err());
+    }
+
+    #[tokio::test]
+    async fn a_body_of_256_kib_is_the_largest() {
+        let stream = |parts: usize| -> Body {
+            futures_util::stream::iter((0..parts).map(|_| Ok(Bytes::from(vec![b' '; 1024])))).boxed()
+        };
+        assert_eq!(bytes(&mut stream(256)).await.map(|whole| whole.len()), Ok(256 * 1024));
+        assert!(bytes(&mut stream(257)).await.is_err());
+        let mut torn: Body = futures_util::stream::iter([Ok(Bytes::from_static(b"{")), Err(())]).boxed();
+        assert!(bytes(&mut torn).await.is_err());
+    }
+
+    #[test]
+    fn only_json_objects_are_bodies() {
+        let headers = |kind: &str| HeaderMap::from_iter([(CONTENT_TYPE, kind.parse().unwrap())]);
+        assert!(object(&headers("application/json"), b"{}").is_ok());
+        assert!(object(&headers("Application/JSON; charset=utf-8"), b"{}").is_ok());
+        assert!(object(&headers("text/plain"), b"{}").is_err());
+        assert!(object(&HeaderMap::new(), b"{}").is_err());
+        for body in [&b""[..], b"[]", b"null", b"1", b"{"] {
+            assert!(object(&headers("application/json"), body).is_err(), "{body:?}");
+        }
+    }
+}

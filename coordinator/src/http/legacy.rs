@@ -1,0 +1,100 @@
+//! Monitors were called checkpoints: the old names in paths, bodies and answers.
+
+use std::borrow::Cow;
+
+use serde_json::{Map, Value};
+
+/// New names, each with the old one.
+const NAMES: [(&str, &str); 3] =
+    [("monitor", "checkpoint"), ("monitors", "checkpoints"), ("monitorIds", "checkpointIds")];
+
+/// A path with `/checkpoints` read as `/monitors`, so that both are the same handler.
+pub(super) fn new_path(path: &str) -> Cow<'_, str> {
+    let is_old = |segment: &str| segment == "checkpoints";
+    if !path.split('/').any(is_old) {
+        return Cow::Borrowed(path);
+    }
+    let segments: Vec<&str> =
+        path.split('/').map(|segment| if is_old(segment) { "monitors" } else { segment }).collect();
+    Cow::Owned(segments.join("/"))
+}
+
+/// Reads old names in a body as new ones, at every depth; where both are there the new one counts. Request headers
+/// are a customer's own names and stay.
+pub(super) fn read_old_names(object: &mut Map<String, Value>) {
+    for (new, old) in NAMES {
+        if let Some(value) = object.remove(old)
+            && !object.contains_key(new)
+        {
+            object.insert(new.to_owned(), value);
+        }
+    }
+    for (name, value) in object.iter_mut() {
+        if name != "headers" {
+            each_object(value, &mut read_old_names);
+        }
+    }
+}
+
+/// Sets the old names beside the new ones, at every depth.
+pub(super) fn add_old_names(value: &mut Value) {
+    each_object(value, &mut |object| {
+        object.values_mut().for_each(add_old_names);
+        for (new, old) in NAMES {
+            if let Some(value) = object.get(new).cloned() {
+                object.insert(old.to_owned(), value);
+            }
+        }
+    });
+}
+
+/// Calls for the object, or for each object of the list.
+fn each_object(value: &mut Value, call: &mut impl FnMut(&mut Map<String, Value>)) {
+    match value {
+        Value::Object(object) => call(object),
+        Value::Array(items) => items.iter_mut().for_each(|item| each_object(item, call)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_a_whole_segment_is_an_old_name() {
+        assert_eq!(new_path("/api/v1/pages/x/checkpoints/y"), "/api/v1/pages/x/monitors/y");
+        assert_eq!(new_path("/api/v1/pages/x/checkpoints"), "/api/v1/pages/x/monitors");
+        assert_eq!(new_path("/p/checkpoints-2"), "/p/checkpoints-2");
+    }
+
+    #[test]
+    fn bodies_may_use_old_names_but_new_ones_count() {
+        let Value::Object(mut body) = json!({
+            "checkpointIds": [1], "checkpoints": [{ "checkpoint": 2 }], "monitors": [{ "checkpoint": 3 }],
+            "headers": { "checkpoint": "kept" },
+        }) else {
+            panic!()
+        };
+        read_old_names(&mut body);
+        let expected = json!({
+            "monitorIds": [1], "monitors": [{ "monitor": 3 }], "headers": { "checkpoint": "kept" },
+        });
+        assert_eq!(Value::Object(body), expected);
+    }
+
+    #[test]
+    fn answers_carry_both_names_at_every_depth() {
+        let mut answer =
+            json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "monitor": { "monitorIds": null } });
+        add_old_names(&mut answer);
+        let expected = json!({
+            "incidents": [{ "monitors": [{ "id": 1 }], "checkpoints": [{ "id": 1 }] }],
+            "monitor": { "monitorIds": null, "checkpointIds": null },
+            "checkpoint": { "monitorIds": null, "checkpointIds": null },
+        });
+        assert_eq!(answer, expected);
+    }
+}

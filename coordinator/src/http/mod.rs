@@ -1,0 +1,167 @@
+//! The doors over HTTP: one warp filter that ends in one dispatch, and behind it a table of routes.
+//!
+//! A request goes through the same gates in the same order: a good key (401, also where there is no such route), its
+//! minute (429), the route and its method (404, 405), the key's access (403), its reach (404), the body (400), and the
+//! plan (422). Every refusal is a reply; nothing is left to warp's rejections, which would fall through.
+
+mod api;
+mod auth;
+mod context;
+mod error;
+mod json;
+mod legacy;
+mod limit;
+mod patch;
+mod public;
+mod reply;
+mod route;
+pub mod server;
+mod stall;
+
+pub use context::Context;
+
+use std::convert::Infallible;
+use std::net::IpAddr;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+
+use ::http::{HeaderMap, Method};
+use bytes::Buf;
+use futures_util::{FutureExt, Stream, StreamExt};
+use parallax_core::quota::Allowance;
+use warp::Filter;
+use warp::filters::path::FullPath;
+
+use error::Refused;
+use json::Body;
+use reply::Reply;
+use route::{Call, Route, Table, keyed, open};
+
+/// Where the API lives.
+const API: &str = "/api/v1";
+
+/// Every route, readable at a glance.
+fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
+    use api::{me, monitors, pages};
+    const GET: Method = Method::GET;
+    const POST: Method = Method::POST;
+    const PATCH: Method = Method::PATCH;
+    const DELETE: Method = Method::DELETE;
+    vec![
+        ("/", vec![(GET, open(|context, call| public::root(context, call).boxed()))]),
+        ("/p/{slug}", vec![(GET, open(|context, call| public::page(context, call).boxed()))]),
+        ("/api/v1/me", vec![(GET, keyed(|context, call| me::show(context, call).boxed()))]),
+        ("/api/v1/pages", vec![(GET, keyed(|context, call| pages::list(context, call).boxed()))]),
+        (
+            "/api/v1/pages/{page}",
+            vec![
+                (GET, keyed(|context, call| pages::show(context, call).boxed())),
+                (PATCH, keyed(|context, call| pages::edit(context, call).boxed())),
+            ],
+        ),
+        (
+            "/api/v1/pages/{page}/status",
+            vec![(GET, keyed(|context, call| pages::status::show(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors",
+            vec![
+                (GET, keyed(|context, call| monitors::list(context, call).boxed())),
+                (POST, keyed(|context, call| monitors::create(context, call).boxed())),
+            ],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}",
+            vec![
+                (GET, keyed(|context, call| monitors::show(context, call).boxed())),
+                (PATCH, keyed(|context, call| monitors::edit(context, call).boxed())),
+                (DELETE, keyed(|context, call| monitors::delete(context, call).boxed())),
+            ],
+        ),
+    ]
+}
+
+/// The address of whoever is connected, as the server notes it with each request.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// The one filter: it takes a request apart and never rejects.
+fn filter(
+    context: Arc<Context>,
+) -> impl Filter<Extract = (::http::Response<bytes::Bytes>,), Error = warp::Rejection> + Clone {
+    let table = Arc::new(Table::new(rows()));
+    warp::method()
+        .and(warp::path::full())
+        .and(warp::header::headers_cloned())
+        .and(warp::ext::optional::<Peer>())
+        .and(warp::body::stream())
+        .and_then(move |method, path: FullPath, headers, peer, body| {
+            let (context, table) = (Arc::clone(&context), Arc::clone(&table));
+            let body = in_parts(body);
+            async move {
+                let request = Request { method, path: path.as_str().to_owned(), headers, peer, body };
+                Ok::<_, Infallible>(answer(context, &table, request).await.into_response())
+            }
+        })
+}
+
+/// A body as plain bytes; how its sender failed does not matter.
+fn in_parts(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'static) -> Body {
+    body.map(|part| part.map(|mut part| part.copy_to_bytes(part.remaining())).map_err(|_| ())).boxed()
+}
+
+/// A request, taken apart.
+struct Request {
+    method: Method,
+    path: String,
+    headers: HeaderMap,
+    peer: Option<Peer>,
+    body: Body,
+}
+
+/// Whatever happens inside, there is an answer.
+async fn answer(context: Arc<Context>, table: &Table, request: Request) -> Reply {
+    let mut allowance = None;
+    let answered = AssertUnwindSafe(dispatch(context, table, request, &mut allowance)).catch_unwind().await;
+    let reply = match answered {
+        Ok(Ok(reply)) => reply,
+        Ok(Err(refused)) => refused.reply(),
+        Err(_) => Refused::from(crate::service::Error::Internal("a handler panicked".to_owned())).reply(),
+    };
+    match allowance {
+        Some(allowance) => reply.with_allowance(&allowance),
+        None => reply,
+    }
+}
+
+async fn dispatch(
+    context: Arc<Context>,
+    table: &Table,
+    request: Request,
+    allowance: &mut Option<Allowance>,
+) -> Result<Reply, Refused> {
+    let Request { method, path, headers, body, peer } = request;
+    let found = match table.find(&method, &path) {
+        Ok((Route::Open(handler), params)) => {
+            return handler(context, Call { caller: (), method, path, params, headers, body }).await;
+        }
+        Ok((Route::Keyed(handler), params)) => Ok((handler, params)),
+        // Under the API nobody learns without a key what there is.
+        Err(refused) if is_api(&path) => Err(refused),
+        Err(refused) => return Err(refused),
+    };
+    let caller = auth::caller(&context, &headers, peer, allowance)?;
+    context.keys.admit(caller.key.id, context.service.now(), allowance)?;
+    let (handler, params) = found?;
+    if !method.is_safe() {
+        caller.writes()?;
+    }
+    handler(context, Call { caller, method, path, params, headers, body }).await
+}
+
+fn is_api(path: &str) -> bool {
+    path.strip_prefix(API).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+}
+
+#[cfg(test)]
+mod tests;

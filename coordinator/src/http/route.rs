@@ -1,0 +1,139 @@
+//! The table of routes: exact 404, 405 with what is allowed, HEAD after GET, and the old names of paths.
+
+use std::str::FromStr;
+use std::sync::Arc;
+
+use ::http::{HeaderMap, Method};
+use futures_util::future::BoxFuture;
+use matchit::Router;
+use parallax_core::id::{MonitorId, PageId};
+
+use super::Context;
+use super::error::Refused;
+use super::json::{self, Body};
+use super::legacy;
+use super::reply::Reply;
+use crate::service::once::Ticket;
+use crate::service::{Caller, Error};
+
+/// What a handler gives.
+pub(super) type Answer = Result<Reply, Refused>;
+type Handler<C> = fn(Arc<Context>, Call<C>) -> BoxFuture<'static, Answer>;
+
+/// A handler, and whether it needs a key.
+#[derive(Clone, Copy)]
+pub(super) enum Route {
+    /// Anybody may call it.
+    Open(Handler<()>),
+    /// Only a good key may.
+    Keyed(Handler<Caller>),
+}
+
+/// A route that anybody may call.
+pub(super) const fn open(handler: Handler<()>) -> Route {
+    Route::Open(handler)
+}
+
+/// A route that needs a good key.
+pub(super) const fn keyed(handler: Handler<Caller>) -> Route {
+    Route::Keyed(handler)
+}
+
+/// A request that found its handler.
+pub(super) struct Call<C> {
+    /// Who asks.
+    pub(super) caller: C,
+    pub(super) method: Method,
+    pub(super) path: String,
+    pub(super) params: Vec<(String, String)>,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Body,
+}
+
+impl<C> Call<C> {
+    /// The part of the path of that name.
+    pub(super) fn param(&self, name: &str) -> Result<&str, Refused> {
+        let found = self.params.iter().find(|(candidate, _)| candidate == name);
+        found.map(|(_, value)| value.as_str()).ok_or(Refused::Service(Error::NotFound))
+    }
+
+    /// The page that the path names. Text that is no id names nothing.
+    pub(super) fn page(&self) -> Result<PageId, Refused> {
+        self.id("page")
+    }
+
+    /// The monitor that the path names.
+    pub(super) fn monitor(&self) -> Result<MonitorId, Refused> {
+        self.id("monitor")
+    }
+
+    fn id<T: FromStr>(&self, name: &str) -> Result<T, Refused> {
+        self.param(name)?.parse().map_err(|_| Refused::Service(Error::NotFound))
+    }
+}
+
+impl Call<Caller> {
+    /// Reads the body as a JSON object, and the request's ticket where it may be sent twice.
+    pub(super) async fn object(&mut self) -> Result<(json::Object, Option<Ticket>), Refused> {
+        let bytes = json::bytes(&mut self.body).await?;
+        let object = json::object(&self.headers, &bytes)?;
+        Ok((object, self.ticket(&bytes)?))
+    }
+
+    /// The ticket of a request that may be sent twice.
+    pub(super) fn ticket(&self, body: &[u8]) -> Result<Option<Ticket>, Refused> {
+        let Some(value) = json::idempotency_key(&self.headers)? else { return Ok(None) };
+        let path = legacy::new_path(&self.path);
+        let request = [self.method.as_str().as_bytes(), path.as_bytes(), body];
+        Ok(Some(Ticket::new(self.caller.key.id, value, &request)))
+    }
+}
+
+/// Every route by path.
+pub(super) struct Table {
+    router: Router<usize>,
+    resources: Vec<Vec<(Method, Route)>>,
+}
+
+impl Table {
+    /// A table of paths, each with its methods.
+    pub(super) fn new(rows: Vec<(&'static str, Vec<(Method, Route)>)>) -> Self {
+        let mut table = Self { router: Router::new(), resources: Vec::new() };
+        for (path, methods) in rows {
+            // Two equal paths would be a slip in the table above, which the tests would show.
+            if table.router.insert(path, table.resources.len()).is_ok() {
+                table.resources.push(methods);
+            }
+        }
+        table
+    }
+
+    /// The route of a request and the parts of its path. HEAD is answered as GET; the server leaves the body out.
+    pub(super) fn find(
+        &self,
+        method: &Method,
+        path: &str,
+    ) -> Result<(Route, Vec<(String, String)>), Refused> {
+        let path = legacy::new_path(path);
+        let not_found = || Refused::Service(Error::NotFound);
+        let found = self.router.at(&path).map_err(|_| not_found())?;
+        let methods = self.resources.get(*found.value).ok_or_else(not_found)?;
+        let wanted = if *method == Method::HEAD { &Method::GET } else { method };
+        let Some((_, route)) = methods.iter().find(|(candidate, _)| candidate == wanted) else {
+            return Err(Refused::Method(allowed(methods)));
+        };
+        let params = found.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
+        Ok((*route, params.collect()))
+    }
+}
+
+fn allowed(methods: &[(Method, Route)]) -> String {
+    let mut names = Vec::new();
+    for (method, _) in methods {
+        names.push(method.as_str());
+        if *method == Method::GET {
+            names.push("HEAD");
+        }
+    }
+    names.join(", ")
+}

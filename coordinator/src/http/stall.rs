@@ -1,0 +1,101 @@
+//! A connection that gives up on a reader who takes nothing.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Sleep, sleep};
+
+/// A stream whose writes fail once nothing of them was taken for `limit`.
+#[derive(Debug)]
+pub(super) struct Stalling<S> {
+    stream: S,
+    limit: Duration,
+    waiting: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Stalling<S> {
+    pub(super) const fn new(stream: S, limit: Duration) -> Self {
+        Self { stream, limit, waiting: None }
+    }
+
+    /// What a write gave, or that it has waited for too long.
+    fn bounded<T>(&mut self, gave: Poll<io::Result<T>>, cx: &mut Context<'_>) -> Poll<io::Result<T>> {
+        if gave.is_ready() {
+            self.waiting = None;
+            return gave;
+        }
+        let limit = self.limit;
+        let waiting = self.waiting.get_or_insert_with(|| Box::pin(sleep(limit)));
+        waiting.as_mut().poll(cx).map(|()| Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(cx, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let gave = Pin::new(&mut self.stream).poll_write(cx, bytes);
+        self.bounded(gave, cx)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        parts: &[io::IoSlice<'_>],
+    ) -> Poll<io::Result<usize>> {
+        let gave = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
+        self.bounded(gave, cx)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let gave = Pin::new(&mut self.stream).poll_flush(cx);
+        self.bounded(gave, cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let gave = Pin::new(&mut self.stream).poll_shutdown(cx);
+        self.bounded(gave, cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_reader_who_takes_nothing_ends_the_connection() {
+        let (near, far) = duplex(16);
+        let mut stalling = Stalling::new(near, Duration::from_millis(20));
+        let error = stalling.write_all(&[0; 64]).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        drop(far);
+    }
+
+    #[tokio::test]
+    async fn a_reader_who_takes_something_is_served() {
+        let (near, mut far) = duplex(16);
+        let mut stalling = Stalling::new(near, Duration::from_secs(60));
+        let mut taken = vec![0; 64];
+        let (written, read) = tokio::join!(stalling.write_all(&[7; 64]), far.read_exact(&mut taken));
+        written.unwrap();
+        assert_eq!(read.unwrap(), 64);
+        assert!(taken.iter().all(|byte| *byte == 7));
+    }
+}

@@ -1,0 +1,315 @@
+//! The API without sockets: routes by credentials, every field of a monitor, and the order of refusals.
+
+mod monitors;
+mod socket;
+
+use parallax_core::key::Access;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::service::tests::{World, world};
+
+/// A request in one line: method, path, key, body.
+pub(super) struct Client {
+    pub(super) world: World,
+    context: Arc<Context>,
+    table: Table,
+    pub(super) write: String,
+    pub(super) read: String,
+    pub(super) bound: String,
+    alien: String,
+    revoked: String,
+}
+
+/// An answer, taken apart.
+#[derive(Debug)]
+pub(super) struct Answered {
+    pub(super) status: u16,
+    pub(super) headers: HeaderMap,
+    pub(super) body: Value,
+}
+
+impl Client {
+    pub(super) async fn new() -> Self {
+        let world = world().await;
+        let reveal = |key: crate::service::token::KeyText| key.reveal().to_owned();
+        let write = reveal(world.key(Access::Write, None).await);
+        let read = reveal(world.key(Access::Read, None).await);
+        let bound = reveal(world.key(Access::Write, Some(&world.blog)).await);
+        let alien = reveal(world.stranger_key().await);
+        let revoked = reveal(world.revoked_key().await);
+        let context = Arc::new(Context::new(world.service.clone()));
+        Self { world, context, table: Table::new(rows()), write, read, bound, alien, revoked }
+    }
+
+    pub(super) async fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        body: &str,
+    ) -> Answered {
+        let part = Ok(bytes::Bytes::from(body.to_owned()));
+        let request = Request {
+            method: method.parse().unwrap(),
+            path: path.to_owned(),
+            headers: headers
+                .iter()
+                .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))
+                .collect(),
+            peer: Some(Peer("192.0.2.1".parse().unwrap())),
+            body: futures_util::stream::iter([part]).boxed(),
+        };
+        let response = answer(Arc::clone(&self.context), &self.table, request).await.into_response();
+        Answered {
+            status: response.status().as_u16(),
+            headers: response.headers().clone(),
+            body: serde_json::from_slice(response.body()).unwrap_or(Value::Null),
+        }
+    }
+
+    pub(super) async fn call(&self, key: &str, method: &str, path: &str, body: Value) -> Answered {
+        let (bearer, text) = (format!("Bearer {key}"), body.to_string());
+        let text = if body.is_null() { "" } else { &text };
+        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+        self.send(method, path, &headers, text).await
+    }
+
+    pub(super) async fn get(&self, path: &str) -> Answered {
+        self.call(&self.write, "GET", path, Value::Null).await
+    }
+
+    pub(super) fn shop(&self, rest: &str) -> String {
+        format!("/api/v1/pages/{}{rest}", self.world.shop.id)
+    }
+
+    pub(super) async fn make(&self, body: Value) -> Value {
+        let made = self.call(&self.write, "POST", &self.shop("/monitors"), body).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        made.body["monitor"].clone()
+    }
+}
+
+fn code(answered: &Answered) -> &str {
+    answered.body["error"]["code"].as_str().unwrap_or_default()
+}
+
+#[tokio::test]
+async fn every_route_answers_each_credential_as_it_must() {
+    let client = Client::new().await;
+    let monitor = client.make(json!({ "url": "example.com" })).await;
+    let id = monitor["id"].as_str().unwrap();
+    let nobody = "mon_0000000000000000000000000a";
+    let foreign = client.world.foreign.id;
+    let edit = json!({ "name": "New" });
+    // Method, path, body, then the status for: no good key, a read key, a write key, one bound to another page or of
+    // another account.
+    let table = [
+        ("GET", "/api/v1/me".to_owned(), Value::Null, [401, 200, 200, 200]),
+        ("GET", "/api/v1/pages".to_owned(), Value::Null, [401, 200, 200, 200]),
+        ("GET", client.shop(""), Value::Null, [401, 200, 200, 404]),
+        ("HEAD", client.shop(""), Value::Null, [401, 200, 200, 404]),
+        ("PATCH", client.shop(""), edit.clone(), [401, 403, 200, 404]),
+        ("GET", client.shop("/status"), Value::Null, [401, 200, 200, 404]),
+        ("GET", client.shop("/monitors"), Value::Null, [401, 200, 200, 404]),
+        ("GET", client.shop("/checkpoints"), Value::Null, [401, 200, 200, 404]),
+        ("POST", client.shop("/monitors"), json!({ "url": "a.example" }), [401, 403, 201, 404]),
+        ("GET", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 200, 200, 404]),
+        ("GET", client.shop(&format!("/checkpoints/{id}")), Value::Null, [401, 200, 200, 404]),
+        ("GET", client.shop(&format!("/monitors/{nobody}")), Value::Null, [401, 404, 404, 404]),
+        ("GET", client.shop("/monitors/%2e%2e"), Value::Null, [401, 404, 404, 404]),
+        ("PATCH", client.shop(&format!("/monitors/{id}")), edit.clone(), [401, 403, 200, 404]),
+        ("PATCH", client.shop(&format!("/monitors/{nobody}")), edit.clone(), [401, 403, 404, 404]),
+        ("DELETE", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404]),
+        ("GET", format!("/api/v1/pages/{foreign}"), Value::Null, [401, 404, 404, 404]),
+        ("PATCH", format!("/api/v1/pages/{foreign}"), json!({ "name": 5 }), [401, 403, 404, 404]),
+        ("GET", "/api/v1/nothing".to_owned(), Value::Null, [401, 404, 404, 404]),
+        ("GET", "/api/v1".to_owned(), Value::Null, [401, 404, 404, 404]),
+        ("GET", "/api/v1/me/".to_owned(), Value::Null, [401, 404, 404, 404]),
+        ("POST", "/api/v1/me".to_owned(), Value::Null, [401, 405, 405, 405]),
+        ("PUT", client.shop("/checkpoints"), Value::Null, [401, 405, 405, 405]),
+        ("GET", "/nothing".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("GET", "/".to_owned(), Value::Null, [200, 200, 200, 200]),
+        ("GET", "/p/shop".to_owned(), Value::Null, [200, 200, 200, 200]),
+        ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404]),
+    ];
+    let mut unseen: Vec<(&str, Method)> = rows()
+        .into_iter()
+        .flat_map(|(path, it)| it.into_iter().map(move |(method, _)| (path, method)))
+        .collect();
+    for (method, path, body, expected) in table {
+        unseen.retain(|(pattern, its)| its.as_str() != method || !is_of(pattern, &path));
+        let keys =
+            ["plx_wrong", "", &client.revoked, &client.read, &client.bound, &client.alien, &client.write];
+        for (key, at) in keys.into_iter().zip([0, 0, 0, 1, 3, 3, 2]) {
+            // The stranger's own page is not foreign to the stranger.
+            if key == client.alien && path.contains(&foreign.to_string()) {
+                continue;
+            }
+            let answered = client.call(key, method, &path, body.clone()).await;
+            assert_eq!(answered.status, expected[at], "{method} {path} {at}: {answered:?}");
+            let expected = match answered.status {
+                401 => "unauthenticated",
+                403 => "read_only",
+                404 => "not_found",
+                405 => "method_not_allowed",
+                _ => "",
+            };
+            assert_eq!(code(&answered), expected, "{method} {path}");
+        }
+    }
+    assert_eq!(unseen, [], "every route has a row in this table");
+}
+
+/// Whether a path is one of the pattern's.
+fn is_of(pattern: &str, path: &str) -> bool {
+    let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
+    pattern.len() == path.len()
+        && pattern.iter().zip(path).all(|(wanted, part)| wanted.starts_with('{') || *wanted == part)
+}
+
+#[tokio::test]
+async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
+    let client = Client::new().await;
+    let absent = client.get("/api/v1/pages/pg_0000000000000000000000000a").await;
+    let foreign = client.get(&format!("/api/v1/pages/{}", client.world.foreign.id)).await;
+    assert_eq!((absent.status, &absent.body), (foreign.status, &foreign.body));
+}
+
+#[tokio::test]
+async fn refusals_come_in_their_order() {
+    let client = Client::new().await;
+    let bearer = format!("Bearer {}", client.write);
+    let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let foreign = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
+    assert_eq!(client.send("POST", &foreign, &json_headers, "{").await.status, 404);
+    for (headers, body) in [
+        (&json_headers[..], "{"),
+        (&json_headers[..], "[]"),
+        (&json_headers[..], ""),
+        (&json_headers[..], r#"{"url": "a.example", "url": "b.example"}"#),
+        (&json_headers[..1], r#"{"url": "a.example"}"#),
+    ] {
+        let refused = client.send("POST", &client.shop("/monitors"), headers, body).await;
+        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{body}");
+    }
+    let large = format!("{{\"name\": \"{}\"}}", "a".repeat(256 * 1024));
+    let refused = client.send("POST", &client.shop("/monitors"), &json_headers, &large).await;
+    assert_eq!(refused.body["error"]["message"], "body must be at most 256 KiB");
+}
+
+#[tokio::test]
+async fn a_known_route_with_another_method_says_what_is_allowed() {
+    let client = Client::new().await;
+    for (path, allowed) in [("/api/v1/me", "GET, HEAD"), (&client.shop("/monitors"), "GET, HEAD, POST")] {
+        let refused = client.call(&client.write, "OPTIONS", path, Value::Null).await;
+        assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
+    }
+}
+
+#[tokio::test]
+async fn the_121st_request_of_a_minute_is_refused_with_the_seconds_left() {
+    let client = Client::new().await;
+    for left in (0..120).rev() {
+        // Refused requests count too.
+        let path = if left % 2 == 0 { "/api/v1/me" } else { "/api/v1/nothing" };
+        let answered = client.get(path).await;
+        assert_ne!(answered.status, 429);
+        assert_eq!(answered.headers["ratelimit-limit"], "120");
+        assert_eq!(answered.headers["ratelimit-remaining"], left.to_string());
+    }
+    client.world.clock.set(client.world.service.now() + 20_000);
+    let refused = client.get("/api/v1/me").await;
+    assert_eq!((refused.status, code(&refused)), (429, "rate_limited"));
+    assert_eq!(
+        (&refused.headers["retry-after"], &refused.headers["ratelimit-reset"]),
+        (&"40".parse().unwrap(), &"40".parse().unwrap())
+    );
+    // Another key has a minute of its own, and a new minute begins.
+    assert_eq!(client.call(&client.read, "GET", "/api/v1/me", Value::Null).await.status, 200);
+    client.world.clock.set(client.world.service.now() + 40_000);
+    assert_eq!(client.get("/api/v1/me").await.status, 200);
+}
+
+#[tokio::test]
+async fn guesses_from_one_address_end_but_a_good_key_goes_on() {
+    let client = Client::new().await;
+    for _ in 0..600 {
+        assert_eq!(client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await.status, 401);
+    }
+    let refused = client.call("plx_guess", "GET", "/api/v1/me", Value::Null).await;
+    assert_eq!((refused.status, refused.headers.contains_key("retry-after")), (429, true));
+    assert_eq!(client.get("/api/v1/me").await.status, 200);
+}
+
+#[tokio::test]
+async fn me_is_the_key() {
+    let client = Client::new().await;
+    let me = client.call(&client.bound, "GET", "/api/v1/me", Value::Null).await.body;
+    let key = &me["key"];
+    assert_eq!((&key["name"], &key["access"]), (&json!("Robot"), &json!("write")));
+    assert_eq!(key["pageId"], client.world.blog.id.to_string());
+    assert_eq!(key["createdAt"], "2026-11-27T12:46:01.000Z");
+    assert!(key["id"].as_str().unwrap().starts_with("key_"));
+    assert_eq!(key.as_object().unwrap().len(), 5);
+}
+
+#[tokio::test]
+async fn pages_are_listed_oldest_first_within_reach() {
+    let client = Client::new().await;
+    let slugs = |answered: Answered| -> Vec<Value> {
+        answered.body["pages"].as_array().unwrap().iter().map(|page| page["slug"].clone()).collect()
+    };
+    assert_eq!(slugs(client.get("/api/v1/pages").await), ["shop", "journal"]);
+    let bound = client.call(&client.bound, "GET", "/api/v1/pages", Value::Null).await;
+    assert_eq!(slugs(bound), ["journal"]);
+}
+
+#[tokio::test]
+async fn a_page_shows_every_field_and_takes_edits() {
+    let client = Client::new().await;
+    let page = client.get(&client.shop("")).await.body["page"].clone();
+    let fresh = json!({
+        "id": client.world.shop.id.to_string(), "name": "Shop", "slug": "shop",
+        "url": "https://status.example/p/shop", "customDomain": null, "description": null, "supportUrl": null,
+        "timezone": "UTC", "uptimeTarget": null, "passwordProtected": false, "private": false,
+        "showDeploys": false, "showLocations": false, "latencyLocations": null, "uptimeRegions": null,
+        "createdAt": "2026-11-27T12:46:00.000Z",
+    });
+    assert_eq!(page, fresh);
+    let edit = json!({
+        "name": " Store ", "description": "All of it", "supportUrl": "mailto:a@example.com", "uptimeTarget": 99.9,
+        "timezone": "Europe/Berlin", "showDeploys": true, "showLocations": true, "latencyLocations": ["asia"],
+        "uptimeRegions": ["africa", "europe"], "slug": "ignored", "customDomain": "ignored.example",
+    });
+    let changed = client.call(&client.write, "PATCH", &client.shop(""), edit).await;
+    let page = &changed.body["page"];
+    assert_eq!(
+        (&page["name"], &page["slug"], &page["customDomain"]),
+        (&json!("Store"), &json!("shop"), &Value::Null)
+    );
+    assert_eq!((&page["uptimeTarget"], &page["timezone"]), (&json!(99.9), &json!("Europe/Berlin")));
+    assert_eq!(page["uptimeRegions"], json!(["europe", "africa"]));
+    assert_eq!(client.get(&client.shop("")).await.body["page"], *page);
+    let wrong = json!({ "name": "", "uptimeTarget": "high", "timezone": null, "showDeploys": 1 });
+    let refused = client.call(&client.write, "PATCH", &client.shop(""), wrong).await;
+    assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
+    let fields: Vec<_> =
+        refused.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
+    assert_eq!(fields, ["name", "uptimeTarget", "timezone", "showDeploys"]);
+    assert_eq!(client.get(&client.shop("")).await.body["page"], *page, "nothing is half done");
+}
+
+#[tokio::test]
+async fn visitors_see_a_page_by_its_slug_and_no_other() {
+    let client = Client::new().await;
+    client.make(json!({ "url": "a.example", "name": "<b>" })).await;
+    let seen = client.send("GET", "/p/shop", &[], "").await;
+    assert_eq!(
+        (seen.status, seen.headers["content-type"].to_str().unwrap()),
+        (200, "text/html; charset=utf-8")
+    );
+    assert_eq!(client.send("GET", "/p/nothing", &[], "").await.status, 404);
+    assert_eq!(client.send("GET", "/", &[], "").await.status, 200);
+    assert_eq!(client.send("POST", "/p/shop", &[], "").await.status, 405);
+}

@@ -1,0 +1,237 @@
+//! Monitors over the API: every type and field, edits, idempotency, and the status document.
+
+use parallax_core::event::Status;
+use parallax_core::machine::{LastCheck, View};
+use parallax_core::observation::{Facts, Failure};
+use parallax_core::place::{Region, RegionSet};
+use serde_json::{Value, json};
+
+use super::{Client, code};
+use crate::service::tests::START;
+
+#[tokio::test]
+async fn a_new_monitor_shows_every_field_of_the_contract() {
+    let client = Client::new().await;
+    let body = json!({
+        "name": "Front", "url": "example.com/health", "groupName": "Web", "method": "POST",
+        "headers": { "X-Token": "secret" }, "body": "{}", "expectStatus": 204, "keyword": "ok",
+        "keywordMode": "absent", "slowThresholdMs": 800, "slowThresholds": { "asia": 1200 },
+        "latencyLocations": ["asia", "europe"], "pinnedRegion": "asia",
+        "port": "ignored", "periodMinutes": -1, "unknown": true,
+    });
+    let made = client.make(body).await;
+    let id = made["id"].as_str().unwrap().to_owned();
+    let expected = json!({
+        "id": id, "pageId": client.world.shop.id.to_string(), "name": "Front", "type": "http",
+        "target": "https://example.com/health", "url": "https://example.com/health", "host": null, "port": null,
+        "dnsType": null, "dnsExpect": null, "warnDays": null, "expiresAt": null, "heartbeat": null, "group": "Web",
+        "method": "POST", "expectStatus": 204, "keyword": "ok", "keywordMode": "absent", "slowThresholdMs": 800,
+        "slowThresholds": { "asia": 1200 }, "latencyLocations": ["europe", "asia"], "pinnedRegion": "asia",
+        "vendorUrl": null, "vendorComponent": null, "position": 0, "status": "unknown", "since": null,
+        "downFrom": null, "lastCheck": null, "uptime24h": null, "latencyMs24h": null,
+        "createdAt": "2026-11-27T12:46:01.000Z",
+    });
+    assert_eq!(made, expected);
+    let shown = client.get(&client.shop(&format!("/monitors/{id}"))).await.body;
+    assert_eq!((&shown["monitor"], &shown["checkpoint"]), (&expected, &expected));
+    let listed = client.get(&client.shop("/checkpoints")).await.body;
+    assert_eq!((&listed["monitors"], &listed["checkpoints"]), (&json!([expected]), &json!([expected])));
+}
+
+#[tokio::test]
+async fn every_type_is_made_with_its_defaults() {
+    let client = Client::new().await;
+    for (body, shown) in [
+        (
+            json!({ "url": "https://a.example" }),
+            json!({ "type": "http", "method": "GET", "name": "a.example", "keywordMode": null }),
+        ),
+        (
+            json!({ "type": "tcp", "host": "a.example", "port": 22 }),
+            json!({ "host": "a.example", "port": 22, "target": "a.example:22", "method": null }),
+        ),
+        (
+            json!({ "type": "dns", "host": "a.example" }),
+            json!({ "dnsType": "A", "target": "A a.example", "port": null }),
+        ),
+        (json!({ "type": "ping", "host": "192.0.2.1" }), json!({ "host": "192.0.2.1", "name": "192.0.2.1" })),
+        (
+            json!({ "type": "certificate", "host": "a.example" }),
+            json!({ "port": 443, "warnDays": 14, "expiresAt": null }),
+        ),
+        (
+            json!({ "type": "domain", "host": "a.example", "warnDays": 5 }),
+            json!({ "warnDays": 5, "port": null }),
+        ),
+        (
+            json!({ "type": "component", "name": "V", "vendorUrl": "status.example" }),
+            json!({ "vendorUrl": "https://status.example", "vendorComponent": null }),
+        ),
+    ] {
+        let made = client.make(body).await;
+        for (field, value) in shown.as_object().unwrap() {
+            assert_eq!(&made[field], value, "{field} of {made}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_ping_address_is_shown_to_those_who_may_write() {
+    let client = Client::new().await;
+    let body = json!({ "type": "heartbeat", "name": "Backup", "periodMinutes": 60, "graceMinutes": 5 });
+    let made = client.make(body).await;
+    let beat = &made["heartbeat"];
+    assert_eq!(
+        (&beat["periodSeconds"], &beat["graceSeconds"], &beat["lastPingAt"]),
+        (&json!(3600), &json!(300), &Value::Null)
+    );
+    assert!(beat["pingUrl"].as_str().unwrap().starts_with("https://status.example/ping/"), "{beat}");
+    let path = client.shop(&format!("/monitors/{}", made["id"].as_str().unwrap()));
+    let read = client.call(&client.read, "GET", &path, Value::Null).await.body;
+    assert_eq!(read["monitor"]["heartbeat"]["pingUrl"], Value::Null);
+    assert_eq!(client.get(&path).await.body["monitor"]["heartbeat"]["pingUrl"], beat["pingUrl"]);
+    let listed = client.call(&client.read, "GET", &client.shop("/monitors"), Value::Null).await.body;
+    assert_eq!(listed["monitors"][0]["heartbeat"]["pingUrl"], Value::Null);
+}
+
+#[tokio::test]
+async fn all_faults_of_a_body_are_told_at_once() {
+    let client = Client::new().await;
+    let body = json!({ "type": "tcp", "host": "127.1", "port": 0, "groupName": "g".repeat(61), "slowThresholdMs": "fast" });
+    let refused = client.call(&client.write, "POST", &client.shop("/monitors"), body).await;
+    assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
+    let error = &refused.body["error"];
+    let fields: Vec<_> =
+        error["fields"].as_array().unwrap().iter().map(|it| it["field"].as_str().unwrap()).collect();
+    assert_eq!(fields, ["groupName", "host", "port", "slowThresholdMs"]);
+    assert!(error["message"].as_str().unwrap().contains("port must be a whole number from 1 to 65535"));
+}
+
+#[tokio::test]
+async fn an_edit_keeps_what_is_left_out_and_null_clears() {
+    let client = Client::new().await;
+    let made = client
+        .make(json!({ "url": "a.example", "groupName": "Web", "keyword": "ok", "pinnedRegion": "asia" }))
+        .await;
+    let path = client.shop(&format!("/checkpoints/{}", made["id"].as_str().unwrap()));
+    let edit = json!({ "name": "Renamed", "keyword": null, "pinnedRegion": "" });
+    let changed = client.call(&client.write, "PATCH", &path, edit).await;
+    assert_eq!(changed.status, 200);
+    let monitor = &changed.body["monitor"];
+    assert_eq!((&monitor["name"], &monitor["group"]), (&json!("Renamed"), &json!("Web")));
+    assert_eq!((&monitor["keyword"], &monitor["pinnedRegion"]), (&Value::Null, &Value::Null));
+    assert_eq!(changed.body["checkpoint"], *monitor);
+    for edit in [
+        json!({ "type": "tcp" }),
+        json!({ "name": null }),
+        json!({ "url": null }),
+        json!({ "url": "ftp://a" }),
+    ] {
+        let refused = client.call(&client.write, "PATCH", &path, edit.clone()).await;
+        assert_eq!(refused.status, 400, "{edit}");
+    }
+    assert_eq!(client.call(&client.write, "PATCH", &path, json!({})).await.body["monitor"], *monitor);
+}
+
+#[tokio::test]
+async fn a_request_sent_twice_gets_the_first_answer_again() {
+    let client = Client::new().await;
+    let bearer = format!("Bearer {}", client.write);
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+        ("idempotency-key", "abc"),
+    ];
+    let body = r#"{"url": "a.example"}"#;
+    let first = client.send("POST", &client.shop("/monitors"), &headers, body).await;
+    let again = client.send("POST", &client.shop("/checkpoints"), &headers, body).await;
+    assert_eq!((first.status, again.status), (201, 201));
+    assert_eq!(first.body, again.body);
+    let other = client.send("POST", &client.shop("/monitors"), &headers, r#"{"url": "b.example"}"#).await;
+    assert_eq!(other.body["error"]["fields"][0]["field"], "Idempotency-Key");
+    assert_eq!(client.get(&client.shop("/monitors")).await.body["monitors"].as_array().unwrap().len(), 1);
+    let path = client.shop(&format!("/monitors/{}", first.body["monitor"]["id"].as_str().unwrap()));
+    let headers = [("authorization", bearer.as_str()), ("idempotency-key", "del")];
+    for _ in 0..2 {
+        assert_eq!(client.send("DELETE", &path, &headers, "").await.status, 204);
+    }
+    assert_eq!(client.call(&client.write, "DELETE", &path, Value::Null).await.status, 404);
+}
+
+#[tokio::test]
+async fn the_present_state_is_what_the_driver_says() {
+    let client = Client::new().await;
+    let made = client.make(json!({ "url": "a.example" })).await;
+    let id = made["id"].as_str().unwrap().to_owned();
+    let view = View {
+        status: Status::Down,
+        since: Some(START),
+        down_from: Some(RegionSet::only(Region::Asia)),
+        last_check: Some(LastCheck {
+            at: START + 1,
+            ok: false,
+            facts: Facts { status_code: Some(503), latency_ms: Some(12), ..Facts::default() },
+            error: Some(Failure::UnexpectedStatus(503)),
+        }),
+        ..View::default()
+    };
+    client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
+    let shown = client.get(&client.shop(&format!("/monitors/{id}"))).await.body["monitor"].clone();
+    assert_eq!((&shown["status"], &shown["downFrom"]), (&json!("down"), &json!(["asia"])));
+    assert_eq!(shown["since"], "2026-11-27T12:46:00.000Z");
+    let last = json!({
+        "at": "2026-11-27T12:46:00.001Z", "ok": false, "statusCode": 503, "latencyMs": 12,
+        "error": "unexpected status 503",
+    });
+    assert_eq!(shown["lastCheck"], last);
+    let document = client.get(&client.shop("/status")).await.body;
+    assert_eq!(document["status"]["indicator"], "major");
+    assert_eq!(document["page"]["name"], "Shop");
+    assert!(document["generatedAt"].is_i64() && document["incidents"] == json!([]));
+    let public = document["monitors"][0].as_object().unwrap();
+    let fields: Vec<&str> = public.keys().map(String::as_str).collect();
+    assert_eq!(
+        fields,
+        [
+            "downFrom",
+            "group",
+            "id",
+            "latencyMs24h",
+            "name",
+            "position",
+            "since",
+            "status",
+            "type",
+            "uptime24h"
+        ]
+    );
+    assert_eq!(document["checkpoints"], document["monitors"]);
+}
+
+#[tokio::test]
+async fn a_full_plan_answers_422_after_the_body_is_found_good() {
+    let client = Client::new().await;
+    let free = parallax_core::plan::Plan::Free;
+    client.world.service.set_plan(client.world.owner.id, free).await.unwrap();
+    for _ in 0..2 {
+        client.make(json!({ "url": "a.example" })).await;
+    }
+    let path = client.shop("/monitors");
+    let full = client.call(&client.write, "POST", &path, json!({ "url": "a.example" })).await;
+    assert_eq!((full.status, code(&full)), (422, "plan_limit"));
+    let bad = client.call(&client.write, "POST", &path, json!({ "url": "" })).await;
+    assert_eq!(bad.status, 400);
+    let vendor = json!({ "type": "component", "name": "V", "vendorUrl": "https://status.example" });
+    assert_eq!(client.call(&client.write, "POST", &path, vendor).await.status, 422);
+}
+
+#[tokio::test]
+async fn a_deleted_monitor_is_gone() {
+    let client = Client::new().await;
+    let made = client.make(json!({ "url": "a.example" })).await;
+    let path = client.shop(&format!("/monitors/{}", made["id"].as_str().unwrap()));
+    let deleted = client.call(&client.write, "DELETE", &path, Value::Null).await;
+    assert_eq!((deleted.status, deleted.headers.contains_key("content-type")), (204, false));
+    assert_eq!(client.get(&path).await.status, 404);
+    assert_eq!(client.get(&client.shop("/monitors")).await.body["monitors"], json!([]));
+}

@@ -1,0 +1,179 @@
+//! The server over real sockets: heads, bodies, limits of time, and its end.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+
+use super::Client;
+use crate::http::server::{Limits, serve_within};
+
+struct Server {
+    address: std::net::SocketAddr,
+    stop: oneshot::Sender<()>,
+    served: JoinHandle<()>,
+}
+
+async fn server(client: &Client) -> Server {
+    server_within(Limits::default(), client).await
+}
+
+async fn server_within(limits: Limits, client: &Client) -> Server {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let (stop, stopped) = oneshot::channel();
+    let context = Arc::clone(&client.context);
+    let served = tokio::spawn(serve_within(limits, listener, context, async {
+        let _ = stopped.await;
+    }));
+    Server { address, stop, served }
+}
+
+/// Sends bytes and reads until the server closes.
+async fn exchange(server: &Server, bytes: &[u8]) -> String {
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    stream.write_all(bytes).await.unwrap();
+    let mut answer = Vec::new();
+    // A server that refuses may close before all is read.
+    let _ = stream.read_to_end(&mut answer).await;
+    String::from_utf8_lossy(&answer).into_owned()
+}
+
+fn head(line: &str, key: &str, more: &str) -> Vec<u8> {
+    format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n{more}\r\n")
+        .into()
+}
+
+#[tokio::test]
+async fn a_request_over_a_socket_is_answered() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let answer = exchange(&server, &head("GET /api/v1/me", &client.write, "")).await;
+    assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
+    assert!(
+        answer.contains("ratelimit-limit: 120\r\n") && answer.contains("content-type: application/json\r\n")
+    );
+    let body = r#"{"url":"a.example"}"#;
+    let more = format!("Content-Type: application/json\r\nContent-Length: {}\r\n", body.len());
+    let mut request = head(&format!("POST {}", client.shop("/checkpoints")), &client.write, &more);
+    request.extend_from_slice(body.as_bytes());
+    let answer = exchange(&server, &request).await;
+    assert!(answer.starts_with("HTTP/1.1 201 Created\r\n"), "{answer}");
+    let refused = exchange(&server, &head("GET /api/v1/nothing", "plx_none", "")).await;
+    assert!(
+        refused.starts_with("HTTP/1.1 401 Unauthorized\r\n") && refused.contains("www-authenticate: Bearer")
+    );
+}
+
+#[tokio::test]
+async fn head_has_the_head_of_get_and_no_body() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let get = exchange(&server, &head("GET /api/v1/me", &client.write, "")).await;
+    let head = exchange(&server, &head("HEAD /api/v1/me", &client.write, "")).await;
+    let length = |answer: &str| {
+        answer.lines().find_map(|line| line.strip_prefix("content-length: ").map(str::to_owned))
+    };
+    assert_eq!(length(&head), length(&get));
+    assert!(length(&head).is_some() && head.ends_with("\r\n\r\n"), "{head}");
+}
+
+#[tokio::test]
+async fn a_chunked_body_is_bounded_too() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let more = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n";
+    let mut request = head(&format!("POST {}", client.shop("/monitors")), &client.write, more);
+    for _ in 0..5 {
+        request.extend_from_slice(b"10000\r\n");
+        request.extend_from_slice(&vec![b' '; 0x10000]);
+        request.extend_from_slice(b"\r\n");
+    }
+    request.extend_from_slice(b"0\r\n\r\n");
+    let mut stream = TcpStream::connect(server.address).await.unwrap();
+    let (mut reader, mut writer) = stream.split();
+    let mut answer = [0; 12];
+    let (_, read) = tokio::join!(writer.write_all(&request), reader.read_exact(&mut answer));
+    read.unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 400");
+}
+
+#[tokio::test]
+async fn a_refusal_reaches_a_sender_who_is_still_sending() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    for (key, length, status) in
+        [("plx_none", 200 * 1024, 401), (&client.read, 200 * 1024, 403), (&client.write, 900 * 1024, 400)]
+    {
+        let more = format!("Content-Type: application/json\r\nContent-Length: {length}\r\n");
+        let mut request = head(&format!("POST {}", client.shop("/monitors")), key, &more);
+        request.resize(request.len() + length, b' ');
+        for _ in 0..20 {
+            let mut stream = TcpStream::connect(server.address).await.unwrap();
+            let sent = stream.write_all(&request).await;
+            let mut answer = Vec::new();
+            let read = stream.read_to_end(&mut answer).await;
+            let answer = String::from_utf8_lossy(&answer);
+            assert!(
+                answer.starts_with(&format!("HTTP/1.1 {status}")),
+                "{status}: {sent:?} {read:?} {answer}"
+            );
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_is_too_large_is_refused() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let more: String = (0..70).map(|n| format!("X-{n}: y\r\n")).collect();
+    let answer = exchange(&server, &head("GET /api/v1/me", &client.write, &more)).await;
+    assert!(answer.starts_with("HTTP/1.1 431"), "{answer}");
+}
+
+#[tokio::test]
+async fn whoever_does_not_finish_a_head_is_let_go() {
+    let client = Client::new().await;
+    let limits = Limits { head: Duration::from_millis(100), ..Limits::default() };
+    let server = server_within(limits, &client).await;
+    for sent in ["", "G", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\nHost: x\r\n"] {
+        let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&server, sent.as_bytes())).await;
+        assert!(!answer.unwrap().contains(" 200 "), "{sent:?}");
+    }
+}
+
+#[tokio::test]
+async fn connections_above_the_limit_wait_for_a_place() {
+    let client = Client::new().await;
+    let server = server_within(Limits { connections: 1, ..Limits::default() }, &client).await;
+    let mut first = TcpStream::connect(server.address).await.unwrap();
+    first.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut line = [0; 12];
+    first.read_exact(&mut line).await.unwrap();
+    let second = exchange(&server, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    tokio::pin!(second);
+    // The place is free only once the first is gone.
+    assert!(tokio::time::timeout(Duration::from_millis(100), &mut second).await.is_err());
+    drop(first);
+    let answer = tokio::time::timeout(Duration::from_secs(5), second).await.unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn a_stopped_server_ends_idle_connections_and_takes_no_more() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let mut idle = TcpStream::connect(server.address).await.unwrap();
+    idle.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    let mut first = [0; 12];
+    idle.read_exact(&mut first).await.unwrap();
+    assert_eq!(&first, b"HTTP/1.1 200");
+    server.stop.send(()).unwrap();
+    tokio::time::timeout(Duration::from_secs(5), server.served).await.unwrap().unwrap();
+    let mut rest = Vec::new();
+    idle.read_to_end(&mut rest).await.unwrap();
+    assert!(TcpStream::connect(server.address).await.is_err());
+}

@@ -1,0 +1,333 @@
+//! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use parallax_certs::token::{Token, TokenId};
+use parallax_core::event::{Event, What};
+use parallax_core::id::{AgentId, InvitationId};
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::time::{DAY, HOUR, Timestamp};
+
+use crate::clock::Clock;
+use crate::mesh::{AgentView, Members, Newcomer, RecordsFault};
+use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
+
+/// How often a change is decided again because another came first.
+const TRIES: usize = 16;
+/// How long an invitation is good where nothing else is said, in milliseconds.
+pub const INVITATION_LIFE: i64 = 24 * HOUR;
+/// The longest an invitation may be good, in milliseconds.
+const LONGEST_LIFE: i64 = 30 * DAY;
+/// Characters of a name or a network's label.
+const LABEL: usize = 60;
+
+/// Why an operator's wish is not fulfilled.
+#[derive(Debug, thiserror::Error)]
+pub enum MemberError {
+    /// A field breaks a rule.
+    #[error("{field} {rule}")]
+    Invalid {
+        /// The field.
+        field: &'static str,
+        /// The rule.
+        rule: &'static str,
+    },
+    /// No agent goes by that name or id.
+    #[error("no agent goes by {0:?}")]
+    Unknown(String),
+    /// Several agents go by that name.
+    #[error("several agents go by {0:?}: give the id")]
+    Ambiguous(String),
+    /// The host gave no random bytes for a secret.
+    #[error(transparent)]
+    Token(#[from] parallax_certs::Error),
+    /// The store could not do it.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+/// What an operator asks for in an invitation.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Name for the agent: 1 to 60 characters.
+    pub name: String,
+    /// Where it stands.
+    pub region: Region,
+    /// Label of its network (AS number or provider): 1 to 60 characters.
+    pub network: String,
+    /// How long the invitation is good, in milliseconds: a minute to 30 days.
+    pub life: i64,
+}
+
+/// The members' records. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Roll {
+    store: Store,
+    clock: Clock,
+    /// SHA-256 of the authority's public key, which every token bears.
+    authority: [u8; 32],
+    /// Told when records changed in a way that live connections must follow.
+    changed: Arc<tokio::sync::Notify>,
+    mesh: Arc<OnceLock<Connected>>,
+}
+
+/// The live side of the mesh, where one runs.
+struct Connected(Box<dyn Fn() -> Vec<AgentView> + Send + Sync>);
+
+impl fmt::Debug for Connected {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Connected")
+    }
+}
+
+impl Roll {
+    /// The records in that store, with tokens for that authority.
+    pub fn new(store: Store, clock: Clock, authority: [u8; 32]) -> Self {
+        Self { store, clock, authority, changed: Arc::default(), mesh: Arc::default() }
+    }
+
+    /// Joins the records to a running mesh, once.
+    pub fn join_mesh(&self, agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static) {
+        // A second mesh over the same records would be a fault of who builds; the first stays.
+        let _ = self.mesh.set(Connected(Box::new(agents)));
+    }
+
+    /// The agents as the mesh sees them now; none where no mesh runs.
+    pub fn connected(&self) -> Vec<AgentView> {
+        self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.0)())
+    }
+
+    /// Every invitation, oldest first, used and expired ones too.
+    ///
+    /// # Errors
+    /// Where the store can't be read.
+    pub async fn invitations(&self) -> Result<Vec<Invitation>, StoreError> {
+        let found = self.store.read(|read| read.invitations()).await?;
+        Ok(found.into_iter().map(|invitation| invitation.value).collect())
+    }
+
+    /// Resolves each time records changed in a way that live connections must follow.
+    pub async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Makes an invitation. The token is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// Where a field breaks its rule, or the store can't write.
+    pub async fn invite(&self, wish: Wish) -> Result<(Invitation, Token), MemberError> {
+        let name = label("name", &wish.name)?;
+        let network = label("network", &wish.network)?;
+        if !(60_000..=LONGEST_LIFE).contains(&wish.life) {
+            return Err(MemberError::Invalid { field: "valid for", rule: "must be a minute to 30 days" });
+        }
+        let now = self.clock.now();
+        let id = InvitationId::new(now, rand::random());
+        let token = Token::generate(TokenId(id.to_u128()), self.authority)?;
+        let invitation = Invitation {
+            id,
+            secret_hash: token.secret.hash().0,
+            name,
+            region: wish.region,
+            network,
+            created_at: now,
+            expires_at: now + wish.life,
+            wrong_tries: 0,
+            used_by: None,
+        };
+        let mut batch = Batch::new();
+        batch.expect(Expect::Invitation(id, Is::Absent)).write(invitation.clone());
+        self.store.commit(batch).await?;
+        Ok((invitation, token))
+    }
+
+    /// Every agent, in the order of their numbers.
+    ///
+    /// # Errors
+    /// Where the store can't be read.
+    pub async fn agents(&self) -> Result<Vec<Agent>, StoreError> {
+        let agents = self.store.read(|read| read.agents()).await?;
+        let mut agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
+        agents.sort_by_key(|agent| agent.place);
+        Ok(agents)
+    }
+
+    /// Revokes an agent by name or id: its connection closes, and it may never come back.
+    ///
+    /// # Errors
+    /// Where no agent or several go by that name, or the store can't write.
+    pub async fn revoke(&self, wanted: &str) -> Result<Agent, MemberError> {
+        let mut agent = self.find(wanted).await?;
+        if agent.revoked_at.is_none() {
+            let now = self.clock.now();
+            agent.revoked_at = Some(now);
+            let mut batch = Batch::new();
+            let what = What::AgentRevoked(agent.id);
+            batch.expect(Expect::Agent(agent.id, Is::Present)).write(agent.clone());
+            batch.event(Event { at: now, page: None, monitor: None, what });
+            self.store.commit(batch).await?;
+        }
+        self.changed.notify_one();
+        Ok(agent)
+    }
+
+    /// Forgets an agent by name or id: as revoked, and no longer listed.
+    ///
+    /// # Errors
+    /// As for [`Roll::revoke`].
+    pub async fn forget(&self, wanted: &str) -> Result<Agent, MemberError> {
+        let agent = self.revoke(wanted).await?;
+        let mut batch = Batch::new();
+        batch.write(Op::DeleteAgent(agent.id));
+        self.store.commit(batch).await?;
+        self.changed.notify_one();
+        Ok(agent)
+    }
+
+    async fn find(&self, wanted: &str) -> Result<Agent, MemberError> {
+        let agents = self.agents().await?;
+        if let Some(agent) = agents.iter().find(|agent| agent.id.to_string() == wanted) {
+            return Ok(agent.clone());
+        }
+        let mut named = agents.into_iter().filter(|agent| agent.name == wanted);
+        match (named.next(), named.next()) {
+            (Some(agent), None) => Ok(agent),
+            (Some(_), Some(_)) => Err(MemberError::Ambiguous(wanted.to_owned())),
+            (None, _) => Err(MemberError::Unknown(wanted.to_owned())),
+        }
+    }
+
+    async fn try_enrol(&self, id: InvitationId, newcomer: &Newcomer) -> Result<Option<Agent>, StoreError> {
+        let read = self.store.reader();
+        let Some(found) = read.invitation(id)?.filter(|found| found.value.used_by.is_none()) else {
+            return Ok(None);
+        };
+        let mut invitation = found.value;
+        let place = read.next_place()?;
+        let networks = read.networks()?;
+        let network_no = networks.get(&invitation.network).copied();
+        let mut batch = Batch::new();
+        batch.expect(Expect::InvitationUnused(id)).expect(Expect::NextPlace(place));
+        let network_no = if let Some(number) = network_no {
+            number
+        } else {
+            let number =
+                u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
+            batch.expect(Expect::Networks(networks.len()));
+            batch.write(Op::PutNetwork(invitation.network.clone(), NetworkNo(number)));
+            NetworkNo(number)
+        };
+        let agent = Agent {
+            id: newcomer.id,
+            place,
+            name: invitation.name.clone(),
+            region: invitation.region,
+            network: invitation.network.clone(),
+            network_no,
+            joined_at: newcomer.joined_at,
+            revoked_at: None,
+            serial: newcomer.serial.clone(),
+        };
+        invitation.used_by = Some(agent.id);
+        let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of places"))?;
+        batch.write(Op::SetNextPlace(PlaceNo(next))).write(invitation).write(agent.clone());
+        let what = What::AgentJoined(agent.id);
+        batch.event(Event { at: newcomer.joined_at, page: None, monitor: None, what });
+        self.store.commit(batch).await?;
+        Ok(Some(agent))
+    }
+
+    /// Writes what `change` makes of a record, and again where another change came first.
+    async fn change<F>(&self, change: F) -> Result<(), RecordsFault>
+    where
+        F: Fn(&Store) -> Result<Option<Batch>, StoreError>,
+    {
+        for _ in 0..TRIES {
+            let Some(batch) = change(&self.store).map_err(fault)? else { return Ok(()) };
+            match self.store.commit(batch).await {
+                Ok(_) => return Ok(()),
+                Err(StoreError::Conflict(_)) => {}
+                Err(error) => return Err(fault(error)),
+            }
+        }
+        Err(RecordsFault("others kept changing it".to_owned()))
+    }
+}
+
+impl Members for Roll {
+    fn agents(&self) -> BoxFuture<'_, Result<Vec<Agent>, RecordsFault>> {
+        async move { self.agents().await.map_err(fault) }.boxed()
+    }
+
+    fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+        async move { Ok(self.store.reader().agent(id).map_err(fault)?.map(|found| found.value)) }.boxed()
+    }
+
+    fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>> {
+        async move { Ok(self.store.reader().invitation(id).map_err(fault)?.map(|found| found.value)) }.boxed()
+    }
+
+    fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>> {
+        self.change(move |store| {
+            let Some(found) = store.reader().invitation(id)? else { return Ok(None) };
+            let mut invitation = found.value;
+            invitation.wrong_tries = invitation.wrong_tries.saturating_add(1);
+            let mut batch = Batch::new();
+            batch.expect(Expect::Invitation(id, Is::At(found.revision))).write(invitation);
+            Ok(Some(batch))
+        })
+        .boxed()
+    }
+
+    fn enrol(
+        &self,
+        id: InvitationId,
+        newcomer: Newcomer,
+    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+        async move {
+            for _ in 0..TRIES {
+                match self.try_enrol(id, &newcomer).await {
+                    Ok(agent) => return Ok(agent),
+                    Err(StoreError::Conflict(_)) => {}
+                    Err(error) => return Err(fault(error)),
+                }
+            }
+            Err(RecordsFault("others kept joining".to_owned()))
+        }
+        .boxed()
+    }
+
+    fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>> {
+        self.change(move |store| {
+            let Some(found) = store.reader().agent(id)? else { return Ok(None) };
+            let mut batch = Batch::new();
+            batch.expect(Expect::Agent(id, Is::At(found.revision)));
+            batch.write(Agent { serial: serial.clone(), ..found.value });
+            Ok(Some(batch))
+        })
+        .boxed()
+    }
+}
+
+/// Whether an invitation is of use at that moment, for lists.
+pub fn is_open(invitation: &Invitation, now: Timestamp) -> bool {
+    invitation.used_by.is_none() && invitation.expires_at > now && invitation.wrong_tries < 5
+}
+
+fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
+    let text = text.trim();
+    let fits = (1..=LABEL).contains(&text.chars().count()) && !text.chars().any(char::is_control);
+    if fits {
+        Ok(text.to_owned())
+    } else {
+        Err(MemberError::Invalid { field, rule: "must be 1 to 60 characters" })
+    }
+}
+
+fn fault(error: StoreError) -> RecordsFault {
+    RecordsFault(error.to_string())
+}

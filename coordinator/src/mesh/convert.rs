@@ -1,0 +1,385 @@
+//! Wire types to core types and back: the only file that names both.
+
+use parallax_core::assign::{Scheduled, Share};
+use parallax_core::check::{self as core_check, Check, CheckKind};
+use parallax_core::event::Reason;
+use parallax_core::id::MonitorId;
+use parallax_core::member::Agent;
+use parallax_core::observation as seen;
+use parallax_core::place::Region;
+use parallax_core::time::Timestamp;
+use parallax_protocol::assignment::{Assignment, ScheduleChange};
+use parallax_protocol::check as wire_check;
+use parallax_protocol::id as wire_id;
+use parallax_protocol::message::CheckReason;
+use parallax_protocol::result as wire;
+use parallax_protocol::text::Secret;
+
+use super::assign::Difference;
+
+/// Longest time that a check's start may lie before its end, in ms: the deadline of 10 s and some for a busy host.
+/// A start beyond it was reckoned with a wrong clock.
+const LONGEST_CHECK_MS: i64 = 15_000;
+
+/// After so many ms without an answer an agent says that a check is pending.
+const PENDING_AFTER_MS: i64 = 3_000;
+
+/// A region as sent.
+pub(super) fn region(region: Region) -> wire_id::Region {
+    match region {
+        Region::Europe => wire_id::Region::Europe,
+        Region::NorthAmerica => wire_id::Region::NorthAmerica,
+        Region::SouthAmerica => wire_id::Region::SouthAmerica,
+        Region::Africa => wire_id::Region::Africa,
+        Region::Asia => wire_id::Region::Asia,
+        Region::Oceania => wire_id::Region::Oceania,
+    }
+}
+
+/// A monitor's id as sent.
+pub(super) fn monitor(id: MonitorId) -> wire_id::MonitorId {
+    wire_id::MonitorId(id.to_u128())
+}
+
+/// A monitor's id as received.
+pub(super) fn monitor_id(id: wire_id::MonitorId) -> MonitorId {
+    MonitorId::from_u128(id.0)
+}
+
+/// What to check as sent; none for a heartbeat, which no agent runs.
+pub(super) fn spec(check: &Check) -> Option<wire_check::CheckSpec> {
+    use wire_check::CheckSpec;
+    Some(match check {
+        Check::Http(check) => CheckSpec::Http(http(check)),
+        Check::Tcp(check) => {
+            CheckSpec::Tcp(wire_check::TcpCheck { host: check.host.clone(), port: check.port })
+        }
+        Check::Dns(check) => CheckSpec::Dns(wire_check::DnsCheck {
+            host: check.host.clone(),
+            record: record(check.record),
+            expect: check.expect.clone(),
+        }),
+        Check::Ping(check) => CheckSpec::Ping(wire_check::PingCheck { host: check.host.clone() }),
+        Check::Certificate(check) => CheckSpec::Certificate(wire_check::CertificateCheck {
+            host: check.host.clone(),
+            port: check.port,
+            warn_days: check.warn_days,
+        }),
+        Check::Domain(check) => CheckSpec::Domain(wire_check::DomainCheck {
+            host: check.host.clone(),
+            warn_days: check.warn_days,
+        }),
+        Check::Heartbeat(_) => return None,
+        Check::Component(check) => CheckSpec::Component(wire_check::ComponentCheck {
+            vendor_url: check.url.clone(),
+            component: check.component.clone(),
+        }),
+    })
+}
+
+/// An agent's share of a monitor as sent; none for a heartbeat.
+pub(super) fn assignment(scheduled: &Scheduled, share: Share) -> Option<Assignment> {
+    Some(Assignment {
+        monitor: monitor(scheduled.monitor),
+        slot: scheduled.slot,
+        revision: scheduled.revision,
+        spec: spec(&scheduled.check)?,
+        interval_ms: share.interval_ms,
+        offset_ms: share.offset_ms,
+        every: share.every,
+        turn: share.from,
+    })
+}
+
+/// A difference of schedules as sent.
+pub(super) fn change(book: u64, difference: Difference<'_>) -> ScheduleChange {
+    ScheduleChange {
+        book,
+        base: difference.base,
+        revision: difference.revision,
+        put: difference.put.into_iter().filter_map(|(one, share)| assignment(one, share)).collect(),
+        drop: difference.drop.into_iter().map(monitor).collect(),
+        more: false,
+    }
+}
+
+/// Why a check is run now, as sent.
+pub(super) fn reason(reason: Reason) -> CheckReason {
+    match reason {
+        Reason::Confirm => CheckReason::Confirm,
+        Reason::Second => CheckReason::Second,
+        Reason::Sweep => CheckReason::Sweep,
+        Reason::First => CheckReason::First,
+        Reason::FollowUp => CheckReason::FollowUp,
+        // A scheduled round is never asked for; were it, somebody would have asked for it.
+        Reason::Manual | Reason::Scheduled => CheckReason::Manual,
+    }
+}
+
+/// A result as an observation. Place, region and network are the coordinator's record of `agent`; the end is
+/// reckoned from `received` by the result's age on the agent's monotonic clock, whatever its wall clock says.
+pub(super) fn observation(
+    result: wire::CheckResult,
+    kind: CheckKind,
+    agent: &Agent,
+    received: Timestamp,
+) -> seen::Observation {
+    let age = i64::try_from(result.age_ms).unwrap_or(i64::MAX);
+    let ended = received - age;
+    let mut started = Timestamp::from_millis(result.started_ms);
+    if !(0..=LONGEST_CHECK_MS).contains(&ended.since(started)) {
+        started = ended - i64::from(result.report.latency_ms.unwrap_or(0).min(10_000));
+    }
+    seen::Observation {
+        revision: result.revision,
+        region: agent.region,
+        place: agent.place,
+        network: agent.network_no,
+        round: result.round,
+        started,
+        ended,
+        outcome: outcome(result.report, kind),
+    }
+}
+
+/// What a place says of a check that has had no answer for 3 s.
+pub(super) fn pending(revision: u32, agent: &Agent, now: Timestamp) -> seen::Observation {
+    seen::Observation {
+        revision,
+        region: agent.region,
+        place: agent.place,
+        network: agent.network_no,
+        round: None,
+        started: now - PENDING_AFTER_MS,
+        ended: now,
+        outcome: seen::Outcome::Pending,
+    }
+}
+
+fn http(check: &core_check::HttpCheck) -> wire_check::HttpCheck {
+    let header = |(name, value): &(String, String)| wire_check::Header {
+        name: name.clone(),
+        value: Secret::new(value.as_str()),
+    };
+    wire_check::HttpCheck {
+        url: check.url.clone(),
+        method: match check.method {
+            core_check::Method::Get => wire_check::Method::Get,
+            core_check::Method::Head => wire_check::Method::Head,
+            core_check::Method::Post => wire_check::Method::Post,
+            core_check::Method::Put => wire_check::Method::Put,
+            core_check::Method::Patch => wire_check::Method::Patch,
+            core_check::Method::Delete => wire_check::Method::Delete,
+        },
+        headers: check.headers.iter().map(header).collect(),
+        body: check.body.as_deref().map(Secret::new),
+        expect_status: check.expect_status,
+        keyword: check.keyword.clone(),
+        keyword_mode: match check.keyword_mode {
+            core_check::KeywordMode::Present => wire_check::KeywordMode::Present,
+            core_check::KeywordMode::Absent => wire_check::KeywordMode::Absent,
+        },
+    }
+}
+
+fn record(record: core_check::RecordType) -> wire_check::RecordType {
+    match record {
+        core_check::RecordType::A => wire_check::RecordType::A,
+        core_check::RecordType::Aaaa => wire_check::RecordType::Aaaa,
+        core_check::RecordType::Cname => wire_check::RecordType::Cname,
+        core_check::RecordType::Mx => wire_check::RecordType::Mx,
+        core_check::RecordType::Txt => wire_check::RecordType::Txt,
+        core_check::RecordType::Ns => wire_check::RecordType::Ns,
+    }
+}
+
+fn outcome(report: wire::Report, kind: CheckKind) -> seen::Outcome {
+    let facts = seen::Facts {
+        latency_ms: report.latency_ms,
+        status_code: report.status_code,
+        address: report.address,
+        phases: seen::Phases {
+            dns_us: report.phases.dns_us,
+            connect_us: report.phases.connect_us,
+            tls_us: report.phases.tls_us,
+            first_byte_us: report.phases.first_byte_us,
+            transfer_us: report.phases.transfer_us,
+        },
+        expires_at: report.expires_ms.map(Timestamp::from_millis),
+        degraded: report.vendor.as_ref().is_some_and(|vendor| vendor.state == wire::VendorState::Degraded),
+    };
+    match report.outcome {
+        wire::Outcome::Passed => seen::Outcome::Passed(facts),
+        wire::Outcome::Failed(fault) => {
+            seen::Outcome::Failed(facts, failure(fault, kind, report.vendor.as_ref()))
+        }
+        wire::Outcome::Inconclusive(fault) => seen::Outcome::Inconclusive(own_fault(&fault)),
+        wire::Outcome::Pending => seen::Outcome::Pending,
+    }
+}
+
+fn failure(fault: wire::Failure, kind: CheckKind, vendor: Option<&wire::VendorReading>) -> seen::Failure {
+    use seen::Failure;
+    let days = |days: u32| i32::try_from(days).unwrap_or(i32::MAX);
+    match fault {
+        wire::Failure::Timeout { phase } => Failure::Timeout(match phase {
+            wire::Phase::Dns => seen::Phase::Dns,
+            wire::Phase::Connect => seen::Phase::Connect,
+            wire::Phase::Tls => seen::Phase::Tls,
+            wire::Phase::FirstByte => seen::Phase::FirstByte,
+            wire::Phase::Transfer => seen::Phase::Transfer,
+        }),
+        wire::Failure::Refused => Failure::Refused,
+        wire::Failure::Reset | wire::Failure::ClosedEarly => Failure::Reset,
+        wire::Failure::Unreachable => Failure::Unreachable,
+        wire::Failure::DnsNotFound => Failure::NameNotFound,
+        wire::Failure::DnsFailed { .. } => Failure::ResolutionFailed,
+        wire::Failure::DnsNoRecord if kind == CheckKind::Dns => {
+            Failure::Other("the name has no record of this type".to_owned())
+        }
+        wire::Failure::DnsNoRecord => Failure::NoAddress,
+        wire::Failure::DnsMismatch { got } => Failure::DnsUnexpected(got.to_string()),
+        wire::Failure::AddressNotAllowed { class } => {
+            Failure::AddressNotAllowed(address_class(class).to_owned())
+        }
+        wire::Failure::UnexpectedStatus { got } => Failure::UnexpectedStatus(got),
+        wire::Failure::KeywordMissing => Failure::KeywordMissing,
+        wire::Failure::KeywordPresent => Failure::KeywordPresent,
+        wire::Failure::TooManyRedirects => Failure::TooManyRedirects,
+        wire::Failure::BadRedirect => Failure::BadRedirect,
+        wire::Failure::TlsExpired => Failure::TlsExpired,
+        wire::Failure::TlsNotYetValid => Failure::TlsNotYetValid,
+        wire::Failure::TlsNameMismatch => Failure::TlsNameMismatch,
+        wire::Failure::TlsUnknownIssuer => Failure::TlsUnknownIssuer,
+        wire::Failure::TlsRevoked => Failure::TlsFailed("certificate revoked".to_owned()),
+        wire::Failure::TlsOther { detail } => Failure::TlsFailed(detail.to_string()),
+        wire::Failure::HttpMalformed => Failure::NotHttp("it does not parse".to_owned()),
+        wire::Failure::HeadTooLarge => Failure::NotHttp("its head is too large".to_owned()),
+        wire::Failure::BodyUndecodable => Failure::NotHttp("its content coding can't be undone".to_owned()),
+        wire::Failure::BodyTooLarge => {
+            Failure::Other("keyword not within the part of the body that is read".to_owned())
+        }
+        wire::Failure::NoReply => Failure::Other("no reply to a ping".to_owned()),
+        wire::Failure::CertificateExpiring { days: left } => Failure::CertificateExpiring(days(left)),
+        wire::Failure::DomainExpiring { days: left } => Failure::DomainExpiring(days(left)),
+        wire::Failure::DomainExpired => Failure::Other("domain expired".to_owned()),
+        wire::Failure::DomainNotFound => Failure::Other("domain not registered".to_owned()),
+        wire::Failure::VendorOutage => Failure::VendorOutage(vendor_words(vendor)),
+        wire::Failure::BadTarget { detail } => Failure::Other(detail.to_string()),
+    }
+}
+
+/// The vendor's own word, and its incident's title where it names one.
+fn vendor_words(vendor: Option<&wire::VendorReading>) -> String {
+    match vendor {
+        Some(wire::VendorReading { word, incident: Some(title), .. }) => format!("{word}: {title}"),
+        Some(reading) => reading.word.to_string(),
+        None => "the vendor reports an outage".to_owned(),
+    }
+}
+
+fn address_class(class: wire::AddressClass) -> &'static str {
+    match class {
+        wire::AddressClass::Loopback => "loopback",
+        wire::AddressClass::Private => "private",
+        wire::AddressClass::LinkLocal => "link-local",
+        wire::AddressClass::Multicast => "multicast",
+        wire::AddressClass::Unspecified => "unspecified",
+        wire::AddressClass::Reserved => "reserved",
+        wire::AddressClass::Own => "the agent's own",
+    }
+}
+
+fn own_fault(fault: &wire::OwnFault) -> seen::OwnFault {
+    match fault {
+        wire::OwnFault::NoRoute => seen::OwnFault::NoRoute,
+        wire::OwnFault::NoDescriptors => seen::OwnFault::NoDescriptors,
+        wire::OwnFault::ResolverDead => seen::OwnFault::ResolverDead,
+        wire::OwnFault::NotPermitted => seen::OwnFault::NotPermitted,
+        wire::OwnFault::NotBuilt => seen::OwnFault::NotBuilt,
+        wire::OwnFault::RegistryUnreadable { .. } => seen::OwnFault::RegistryUnreadable,
+        wire::OwnFault::VendorUnreadable { .. }
+        | wire::OwnFault::VendorComponentMissing
+        | wire::OwnFault::VendorWordUnknown { .. } => seen::OwnFault::VendorUnreadable,
+        wire::OwnFault::Overloaded | wire::OwnFault::Internal { .. } => seen::OwnFault::Overloaded,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::id::AgentId;
+    use parallax_core::place::{NetworkNo, PlaceNo};
+
+    use super::*;
+
+    fn agent() -> Agent {
+        Agent {
+            id: AgentId::from_u128(1),
+            place: PlaceNo(3),
+            name: "fra1".to_owned(),
+            region: Region::Europe,
+            network: "AS1".to_owned(),
+            network_no: NetworkNo(4),
+            joined_at: Timestamp::from_millis(0),
+            revoked_at: None,
+            serial: Vec::new(),
+        }
+    }
+
+    fn passed(started_ms: i64, age_ms: u64) -> wire::CheckResult {
+        wire::CheckResult {
+            monitor: wire_id::MonitorId(9),
+            revision: 2,
+            round: Some(5),
+            started_ms,
+            age_ms,
+            report: wire::Report { latency_ms: Some(80), ..wire::Report::bare(wire::Outcome::Passed) },
+        }
+    }
+
+    #[test]
+    fn place_region_and_network_are_the_coordinators_record() {
+        let seen =
+            observation(passed(999_000, 900), CheckKind::Tcp, &agent(), Timestamp::from_millis(1_000_000));
+        assert_eq!((seen.place, seen.region, seen.network), (PlaceNo(3), Region::Europe, NetworkNo(4)));
+        assert_eq!((seen.started.as_millis(), seen.ended.as_millis()), (999_000, 999_100));
+    }
+
+    #[test]
+    fn a_wrong_wall_clock_does_not_make_a_live_result_old_or_future() {
+        for wrong in [0, 999_101, i64::MAX, i64::MIN] {
+            let seen =
+                observation(passed(wrong, 900), CheckKind::Tcp, &agent(), Timestamp::from_millis(1_000_000));
+            assert_eq!((seen.started.as_millis(), seen.ended.as_millis()), (999_020, 999_100), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn absurd_ages_do_not_overflow() {
+        let seen = observation(passed(5, u64::MAX), CheckKind::Tcp, &agent(), Timestamp::from_millis(10));
+        assert!(seen.ended < Timestamp::from_millis(0));
+    }
+
+    #[test]
+    fn a_vendors_outage_is_told_in_its_own_words() {
+        let report = wire::Report {
+            vendor: Some(wire::VendorReading {
+                state: wire::VendorState::MajorOutage,
+                word: parallax_protocol::text::Detail::new("major_outage"),
+                incident: Some(parallax_protocol::text::Detail::new("Pushes fail")),
+            }),
+            ..wire::Report::bare(wire::Outcome::Failed(wire::Failure::VendorOutage))
+        };
+        let seen::Outcome::Failed(_, failure) = outcome(report, CheckKind::Component) else {
+            panic!("passed")
+        };
+        assert_eq!(failure.to_string(), "major_outage: Pushes fail");
+    }
+
+    #[test]
+    fn a_heartbeat_is_never_sent() {
+        let heartbeat =
+            core_check::HeartbeatCheck { period_seconds: 60, grace_seconds: 60, token: "t".to_owned() };
+        assert!(spec(&Check::Heartbeat(heartbeat)).is_none());
+    }
+}

@@ -1,0 +1,281 @@
+//! What all connections share: the roster, the live sessions, what agents were sent, and the ways to the river.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use arc_swap::ArcSwap;
+use parallax_core::assign::{Scheduled, Share, plan_for};
+use parallax_core::event::Answer;
+use parallax_core::id::{AgentId, MonitorId};
+use parallax_core::member::Agent;
+use parallax_core::place::{Mesh, PlaceNo};
+use parallax_protocol::close::CloseReason;
+use tokio::sync::{Notify, mpsc, watch};
+use tracing::{error, info, warn};
+
+use super::assign::Sheet;
+use super::join::Attempts;
+use super::ledger::Ledger;
+use super::roster::{AgentView, Arrived, Roster};
+use super::{Counters, Members, Settings, Trust};
+use crate::clock::Clock;
+use crate::flow::{Arrival, Inbox, Question, Schedule};
+
+/// Questions that wait for one agent; more than that are answered with nothing.
+const QUESTIONS_WAITING: usize = 4_096;
+
+/// Shared by every task of the mesh.
+pub(super) struct Hub {
+    pub(super) members: Arc<dyn Members>,
+    pub(super) clock: Clock,
+    pub(super) inbox: Inbox,
+    pub(super) schedule: Schedule,
+    pub(super) settings: Settings,
+    pub(super) counters: Arc<Counters>,
+    pub(super) trust: ArcSwap<Trust>,
+    /// Who is there; every change is published.
+    pub(super) mesh: watch::Sender<Arc<Mesh>>,
+    /// Refused attempts to join; held while one host is judged.
+    pub(super) joining: tokio::sync::Mutex<Attempts>,
+    /// Told when the members' records have changed.
+    pub(super) refresh: Notify,
+    answers: mpsc::Sender<Arrival>,
+    state: Mutex<State>,
+    index: Mutex<Arc<Index>>,
+    sessions: AtomicU64,
+    first_revision: u64,
+}
+
+#[derive(Default)]
+struct State {
+    roster: Roster,
+    live: BTreeMap<PlaceNo, Live>,
+    memories: BTreeMap<AgentId, Arc<Memory>>,
+}
+
+struct Live {
+    session: u64,
+    close: watch::Sender<Option<CloseReason>>,
+    questions: mpsc::Sender<Question>,
+}
+
+/// What is kept of an agent over its connections.
+pub(super) struct Memory {
+    /// What came and what is durable.
+    pub(super) ledger: Mutex<Ledger>,
+    /// What was sent.
+    pub(super) sheet: Mutex<Sheet>,
+    /// Told when an acknowledgement is due.
+    pub(super) due: Notify,
+}
+
+/// The ends of a session that others hold the beginnings of.
+pub(super) struct Seat {
+    pub(super) session: u64,
+    pub(super) close: watch::Receiver<Option<CloseReason>>,
+    pub(super) questions: mpsc::Receiver<Question>,
+    pub(super) memory: Arc<Memory>,
+}
+
+/// The scheduled monitors by slot and by id.
+#[derive(Default)]
+pub(super) struct Index {
+    pub(super) monitors: Arc<BTreeMap<u32, Scheduled>>,
+    slots: HashMap<MonitorId, u32>,
+}
+
+/// What the hub is made of.
+pub(super) struct HubParts {
+    pub(super) members: Arc<dyn Members>,
+    pub(super) clock: Clock,
+    pub(super) inbox: Inbox,
+    pub(super) answers: mpsc::Sender<Arrival>,
+    pub(super) schedule: Schedule,
+    pub(super) settings: Settings,
+    pub(super) trust: Trust,
+}
+
+impl Hub {
+    pub(super) fn new(parts: HubParts) -> Self {
+        let first_revision = parts.clock.now().as_millis().unsigned_abs();
+        Self {
+            members: parts.members,
+            clock: parts.clock,
+            inbox: parts.inbox,
+            schedule: parts.schedule,
+            settings: parts.settings,
+            counters: Arc::new(Counters::default()),
+            trust: ArcSwap::from_pointee(parts.trust),
+            mesh: watch::Sender::new(Arc::new(Mesh::default())),
+            joining: tokio::sync::Mutex::default(),
+            refresh: Notify::new(),
+            answers: parts.answers,
+            state: Mutex::default(),
+            index: Mutex::default(),
+            sessions: AtomicU64::new(1),
+            first_revision,
+        }
+    }
+
+    /// Reads the members' records anew and closes the connections of those that are no longer enrolled.
+    pub(super) async fn reload(&self) {
+        let agents = match self.members.agents().await {
+            Ok(agents) => agents,
+            Err(fault) => {
+                error!(%fault, "the members' records can't be read; the mesh goes on with those it has");
+                return;
+            }
+        };
+        let mut state = self.state();
+        for (place, session) in state.roster.enrol(agents) {
+            if let Some(live) = state.live.get(&place).filter(|live| live.session == session) {
+                live.close.send_replace(Some(CloseReason::Revoked));
+            }
+            state.live.remove(&place);
+        }
+        let State { roster, memories, .. } = &mut *state;
+        memories.retain(|id, _| roster.agent(*id).is_some());
+        self.publish(&state);
+    }
+
+    /// Seats a session; a session that had the place is closed. None where the agent is not enrolled.
+    pub(super) fn connect(&self, agent: &Agent, mut arrived: Arrived) -> Option<Seat> {
+        let session = self.sessions.fetch_add(1, Ordering::Relaxed);
+        arrived.session = session;
+        let mut state = self.state();
+        let seated = state.roster.connect(agent.place, arrived)?;
+        let (close, closing) = watch::channel(None);
+        let (ask, questions) = mpsc::channel(QUESTIONS_WAITING);
+        let before = state.live.insert(agent.place, Live { session, close, questions: ask });
+        if let (Some(_), Some(before)) = (seated.replaced, before) {
+            before.close.send_replace(Some(CloseReason::Replaced));
+            Counters::add(&self.counters.replaced);
+            warn!(agent = %agent.id, name = agent.name, "a second connection with the same identity replaced the first");
+        }
+        if seated.found_shared {
+            Counters::add(&self.counters.shared);
+            error!(agent = %agent.id, name = agent.name, "two hosts take one identity from each other; its rounds do not count until that ends");
+        }
+        let memory = state.memories.entry(agent.id).or_insert_with(|| {
+            Arc::new(Memory {
+                ledger: Mutex::default(),
+                sheet: Mutex::new(Sheet::new(self.first_revision)),
+                due: Notify::new(),
+            })
+        });
+        let memory = Arc::clone(memory);
+        self.publish(&state);
+        Some(Seat { session, close: closing, questions, memory })
+    }
+
+    /// Ends a session's seat at once, where it still has it.
+    pub(super) fn disconnect(&self, agent: &Agent, session: u64) {
+        let mut state = self.state();
+        if state.roster.disconnect(agent.place, session) {
+            state.live.remove(&agent.place);
+            info!(agent = %agent.id, name = agent.name, "agent disconnected");
+            self.publish(&state);
+        }
+    }
+
+    /// Closes whatever connection a place has.
+    pub(super) fn close(&self, place: PlaceNo, reason: CloseReason) {
+        if let Some(live) = self.state().live.get(&place) {
+            live.close.send_replace(Some(reason));
+        }
+    }
+
+    /// Closes every connection.
+    pub(super) fn close_all(&self, reason: CloseReason) {
+        for live in self.state().live.values() {
+            live.close.send_replace(Some(reason));
+        }
+    }
+
+    /// Hands a question to the place's session; gives it back where there is none, or too many wait.
+    pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
+        let state = self.state();
+        match state.live.get(&question.ask.place) {
+            Some(live) => live.questions.try_send(question).map_err(|error| error.into_inner()),
+            None => Err(question),
+        }
+    }
+
+    /// Sends an answer to the driver without ever waiting for it: the driver may itself be waiting to ask.
+    pub(super) fn answer(&self, question: &Question, answer: Answer) {
+        let arrival = Arrival::Answer { slot: question.slot, number: question.ask.number, answer };
+        if self.answers.try_send(arrival).is_err() {
+            Counters::add(&self.counters.answers_lost);
+        }
+    }
+
+    /// Changes something in the roster and publishes the mesh where that changed it.
+    pub(super) fn with_roster<T>(&self, change: impl FnOnce(&mut Roster) -> T) -> T {
+        let mut state = self.state();
+        let result = change(&mut state.roster);
+        self.publish(&state);
+        result
+    }
+
+    /// The agents as people see them.
+    pub(super) fn view(&self) -> Vec<AgentView> {
+        self.state().roster.view()
+    }
+
+    /// The record of an enrolled agent, as the roster has it.
+    pub(super) fn record(&self, id: AgentId) -> Option<Arc<Agent>> {
+        self.state().roster.agent(id)
+    }
+
+    /// The schedule of this moment, by slot and by id.
+    pub(super) fn index(&self) -> Arc<Index> {
+        let monitors = Arc::clone(&self.schedule.borrow());
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        if !Arc::ptr_eq(&index.monitors, &monitors) {
+            let slots = monitors.iter().map(|(slot, one)| (one.monitor, *slot)).collect();
+            *index = Arc::new(Index { monitors, slots });
+        }
+        Arc::clone(&index)
+    }
+
+    /// What a place is to run, with the schedule that says so.
+    pub(super) fn plan(&self, place: PlaceNo) -> (Arc<BTreeMap<u32, Scheduled>>, BTreeMap<u32, Share>) {
+        let monitors = Arc::clone(&self.schedule.borrow());
+        let mesh = Arc::clone(&self.mesh.borrow());
+        let plan = plan_for(&monitors, &mesh, place);
+        (monitors, plan)
+    }
+
+    fn publish(&self, state: &State) {
+        let mesh = state.roster.mesh();
+        self.mesh.send_if_modified(|held| {
+            let changed = **held != mesh;
+            if changed {
+                *held = Arc::new(mesh);
+            }
+            changed
+        });
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Memory {
+    pub(super) fn ledger(&self) -> MutexGuard<'_, Ledger> {
+        self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn sheet(&self) -> MutexGuard<'_, Sheet> {
+        self.sheet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Index {
+    /// The monitor with that id.
+    pub(super) fn by_id(&self, id: MonitorId) -> Option<&Scheduled> {
+        self.monitors.get(self.slots.get(&id)?)
+    }
+}

@@ -1,0 +1,324 @@
+//! Which results of one agent have come and which are durable: what is dropped as a duplicate, what is acknowledged.
+
+use std::collections::BTreeMap;
+
+use parallax_protocol::id::BootId;
+use parallax_protocol::message::{Hello, Mark};
+
+/// Most separate runs of numbers kept for one boot; a peer that makes more breaks the protocol.
+const MOST_RUNS: usize = 4_096;
+
+/// One agent's results by boot. Numbers run from 1 within a boot.
+#[derive(Debug, Default)]
+pub(super) struct Ledger {
+    boots: BTreeMap<BootId, Boot>,
+}
+
+/// Numbers from the first to the last, both included.
+pub(super) type Run = (u64, u64);
+
+/// Why numbers were not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Refused {
+    /// The boot was not named in `Hello`.
+    UnknownBoot,
+    /// The first number is 0, or lies after the last.
+    BadRange,
+    /// The numbers fall into too many runs.
+    TooScattered,
+}
+
+#[derive(Debug, Default)]
+struct Boot {
+    /// Everything up to this number is durable, or known never to come.
+    through: u64,
+    /// The same, above a hole.
+    done: Runs,
+    /// Handed on, not durable yet.
+    pending: Runs,
+    /// Nothing has come on the present connection.
+    is_fresh: bool,
+    /// An acknowledgement is due.
+    is_due: bool,
+}
+
+impl Ledger {
+    /// Begins a connection on which results of these boots may come; all others are over. Gives how far each boot
+    /// that was known is durable.
+    pub(super) fn begin(&mut self, hello: &Hello) -> Vec<Mark> {
+        let named: Vec<BootId> = hello.earlier_boots.iter().copied().chain([hello.boot]).collect();
+        self.boots.retain(|boot, _| named.contains(boot));
+        let known = self.boots.iter().filter(|(_, held)| held.through > 0);
+        let marks = known.map(|(boot, held)| Mark { boot: *boot, through: held.through }).collect();
+        for boot in named {
+            let held = self.boots.entry(boot).or_default();
+            held.is_fresh = true;
+            held.is_due = false;
+        }
+        marks
+    }
+
+    /// Takes the numbers of a batch. Gives the runs of those that are new, first to last; the rest are duplicates.
+    pub(super) fn receive(&mut self, boot: BootId, from: u64, through: u64) -> Result<Vec<Run>, Refused> {
+        let boot = self.boot(boot, from, through)?;
+        if boot.is_fresh {
+            // An agent sends the oldest that it holds first: what lies before will never come, but for what came
+            // on an earlier connection and is still on its way to the disk.
+            boot.is_fresh = false;
+            let first_pending = boot.pending.0.keys().next().copied().unwrap_or(from);
+            boot.finish(1, from.min(first_pending) - 1);
+        }
+        let mut new: Vec<Run> = Vec::new();
+        for number in (from..=through).filter(|number| !boot.has(*number)) {
+            match new.last_mut() {
+                Some((_, last)) if last.saturating_add(1) == number => *last = number,
+                _ => new.push((number, number)),
+            }
+        }
+        for (first, last) in &new {
+            boot.pending.insert(*first, *last);
+        }
+        boot.is_due |= new.is_empty();
+        boot.check()?;
+        Ok(new)
+    }
+
+    /// What [`Self::receive`] gave as new is durable, or of no use.
+    pub(super) fn durable(&mut self, boot: BootId, from: u64, through: u64) {
+        if let Some(boot) = self.boots.get_mut(&boot) {
+            boot.pending.remove(from, through);
+            boot.finish(from, through);
+            boot.is_due = true;
+        }
+    }
+
+    /// The range will never be durable as it was handed on: it may come again.
+    pub(super) fn failed(&mut self, boot: BootId, from: u64, through: u64) {
+        if let Some(boot) = self.boots.get_mut(&boot) {
+            boot.pending.remove(from, through);
+        }
+    }
+
+    /// The agent says that the range will never come.
+    pub(super) fn gap(&mut self, boot: BootId, from: u64, through: u64) -> Result<(), Refused> {
+        let boot = self.boot(boot, from, through)?;
+        boot.finish(from, through);
+        boot.is_due = true;
+        boot.check()
+    }
+
+    /// The acknowledgements that are due, each given once.
+    pub(super) fn take_due(&mut self) -> Vec<Mark> {
+        let due = self.boots.iter_mut().filter(|(_, held)| held.is_due && held.through > 0);
+        due.map(|(boot, held)| {
+            held.is_due = false;
+            Mark { boot: *boot, through: held.through }
+        })
+        .collect()
+    }
+
+    fn boot(&mut self, boot: BootId, from: u64, through: u64) -> Result<&mut Boot, Refused> {
+        if from == 0 || through < from {
+            return Err(Refused::BadRange);
+        }
+        self.boots.get_mut(&boot).ok_or(Refused::UnknownBoot)
+    }
+}
+
+impl Boot {
+    fn has(&self, number: u64) -> bool {
+        number <= self.through || self.done.contains(number) || self.pending.contains(number)
+    }
+
+    fn finish(&mut self, from: u64, through: u64) {
+        if through < from || through <= self.through {
+            return;
+        }
+        self.done.insert(from.max(self.through + 1), through);
+        if let Some(end) = self.done.end_of_run_at(self.through.saturating_add(1)) {
+            self.through = end;
+            self.done.remove(0, end);
+        }
+    }
+
+    fn check(&self) -> Result<(), Refused> {
+        let runs = self.done.0.len() + self.pending.0.len();
+        if runs > MOST_RUNS { Err(Refused::TooScattered) } else { Ok(()) }
+    }
+}
+
+/// Numbers as runs that neither touch nor overlap: first to last.
+#[derive(Debug, Default)]
+struct Runs(BTreeMap<u64, u64>);
+
+impl Runs {
+    fn contains(&self, number: u64) -> bool {
+        self.end_of_run_at(number).is_some()
+    }
+
+    fn end_of_run_at(&self, number: u64) -> Option<u64> {
+        let (_, last) = self.0.range(..=number).next_back()?;
+        (*last >= number).then_some(*last)
+    }
+
+    fn insert(&mut self, mut from: u64, mut through: u64) {
+        let reach = through.saturating_add(1);
+        while let Some((first, last)) =
+            self.0.range(..=reach).next_back().map(|(first, last)| (*first, *last))
+        {
+            if last.saturating_add(1) < from {
+                break;
+            }
+            from = from.min(first);
+            through = through.max(last);
+            self.0.remove(&first);
+        }
+        self.0.insert(from, through);
+    }
+
+    fn remove(&mut self, from: u64, through: u64) {
+        while let Some((first, last)) =
+            self.0.range(..=through).next_back().map(|(first, last)| (*first, *last))
+        {
+            if last < from {
+                break;
+            }
+            self.0.remove(&first);
+            if last > through {
+                self.0.insert(through + 1, last);
+            }
+            if first < from {
+                self.0.insert(first, from - 1);
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOOT: BootId = BootId(7);
+
+    fn hello(earlier: &[u64]) -> Hello {
+        Hello {
+            software: "0".to_owned(),
+            boot: BOOT,
+            earlier_boots: earlier.iter().map(|boot| BootId(*boot)).collect(),
+            held: None,
+            wall_ms: 0,
+            kinds: Vec::new(),
+            faults: Vec::new(),
+            certificate_ends_ms: 0,
+        }
+    }
+
+    fn begun() -> Ledger {
+        let mut ledger = Ledger::default();
+        assert_eq!(ledger.begin(&hello(&[])), []);
+        ledger
+    }
+
+    fn mark(through: u64) -> Vec<Mark> {
+        vec![Mark { boot: BOOT, through }]
+    }
+
+    #[test]
+    fn nothing_is_acknowledged_before_it_is_durable() {
+        let mut ledger = begun();
+        assert_eq!(ledger.receive(BOOT, 1, 3), Ok(vec![(1, 3)]));
+        assert_eq!(ledger.take_due(), []);
+        ledger.durable(BOOT, 1, 3);
+        assert_eq!(ledger.take_due(), mark(3));
+        assert_eq!(ledger.take_due(), []);
+    }
+
+    #[test]
+    fn only_the_contiguous_part_is_acknowledged() {
+        let mut ledger = begun();
+        ledger.receive(BOOT, 1, 3).unwrap();
+        ledger.receive(BOOT, 4, 6).unwrap();
+        ledger.durable(BOOT, 4, 6);
+        assert_eq!(ledger.take_due(), []);
+        ledger.durable(BOOT, 1, 3);
+        assert_eq!(ledger.take_due(), mark(6));
+    }
+
+    #[test]
+    fn a_duplicate_is_dropped_and_acknowledged_again() {
+        let mut ledger = begun();
+        ledger.receive(BOOT, 1, 3).unwrap();
+        assert_eq!(ledger.receive(BOOT, 2, 4), Ok(vec![(4, 4)]));
+        ledger.durable(BOOT, 1, 4);
+        ledger.take_due();
+        assert_eq!(ledger.receive(BOOT, 1, 4), Ok(vec![]));
+        assert_eq!(ledger.take_due(), mark(4));
+    }
+
+    #[test]
+    fn results_in_flight_over_a_reconnect_are_not_taken_twice() {
+        let mut ledger = begun();
+        ledger.receive(BOOT, 1, 5).unwrap();
+        ledger.durable(BOOT, 1, 2);
+        assert_eq!(ledger.begin(&hello(&[])), mark(2));
+        assert_eq!(ledger.receive(BOOT, 3, 6), Ok(vec![(6, 6)]));
+        ledger.durable(BOOT, 3, 5);
+        assert_eq!(ledger.take_due(), mark(5));
+    }
+
+    #[test]
+    fn what_failed_may_come_again() {
+        let mut ledger = begun();
+        ledger.receive(BOOT, 1, 5).unwrap();
+        ledger.failed(BOOT, 1, 5);
+        ledger.begin(&hello(&[]));
+        assert_eq!(ledger.receive(BOOT, 1, 5), Ok(vec![(1, 5)]));
+    }
+
+    #[test]
+    fn a_coordinator_that_was_restarted_goes_on_where_the_agent_begins() {
+        let mut ledger = begun();
+        assert_eq!(ledger.receive(BOOT, 5_001, 5_002), Ok(vec![(5_001, 5_002)]));
+        ledger.durable(BOOT, 5_001, 5_002);
+        assert_eq!(ledger.take_due(), mark(5_002));
+    }
+
+    #[test]
+    fn a_gap_closes_a_hole() {
+        let mut ledger = begun();
+        ledger.receive(BOOT, 1, 2).unwrap();
+        ledger.receive(BOOT, 6, 7).unwrap();
+        ledger.durable(BOOT, 1, 2);
+        ledger.durable(BOOT, 6, 7);
+        assert_eq!(ledger.take_due(), mark(2));
+        ledger.gap(BOOT, 3, 5).unwrap();
+        assert_eq!(ledger.take_due(), mark(7));
+    }
+
+    #[test]
+    fn boots_that_hello_does_not_name_are_refused() {
+        let mut ledger = begun();
+        assert_eq!(ledger.receive(BootId(8), 1, 1), Err(Refused::UnknownBoot));
+        ledger.begin(&hello(&[8]));
+        assert_eq!(ledger.receive(BootId(8), 1, 1), Ok(vec![(1, 1)]));
+        ledger.begin(&hello(&[]));
+        assert_eq!(ledger.gap(BootId(8), 1, 1), Err(Refused::UnknownBoot));
+        assert_eq!(ledger.receive(BOOT, 0, 1), Err(Refused::BadRange));
+        assert_eq!(ledger.gap(BOOT, 3, 2), Err(Refused::BadRange));
+    }
+
+    #[test]
+    fn holes_are_bounded_and_extremes_do_not_overflow() {
+        let mut ledger = begun();
+        ledger.receive(BOOT, 1, 1).unwrap();
+        ledger.gap(BOOT, u64::MAX, u64::MAX).unwrap();
+        ledger.gap(BOOT, 2, u64::MAX - 1).unwrap();
+        ledger.durable(BOOT, 1, 1);
+        assert_eq!(ledger.take_due(), mark(u64::MAX));
+        let mut scattered = begun();
+        scattered.receive(BOOT, 1, 1).unwrap();
+        let refused = (1..5_000).map(|n| scattered.gap(BOOT, n * 3, n * 3)).find(Result::is_err);
+        assert_eq!(refused, Some(Err(Refused::TooScattered)));
+    }
+}

@@ -1,0 +1,179 @@
+//! The UDP port of mesh and join: bounded, address-checked, and matched to its purpose before anything is read.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_certs::identity::Identity;
+use parallax_certs::tls;
+use parallax_core::time::SECOND;
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::version::{JOIN_V1, MESH_SPOKEN, Purpose, purpose};
+use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
+use quinn::{
+    Connection, Endpoint, EndpointConfig, IdleTimeout, Incoming, ServerConfig, TokioRuntime, TransportConfig,
+    ValidationTokenConfig, VarInt,
+};
+use rustls_pki_types::CertificateDer;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use tracing::{debug, warn};
+
+use super::hub::Hub;
+use super::{Counters, MeshError, Trust, join, session, wire};
+use crate::clock::Clock;
+
+/// Silence after which a connection is over.
+const IDLE_MS: u32 = 15_000;
+/// How often a silent connection is kept alive.
+const KEEP_ALIVE: Duration = Duration::from_secs(5);
+/// Bytes of one connection that wait to be read, and that wait to be acknowledged.
+const WINDOW: u32 = 4 << 20;
+/// Bytes of one stream that wait to be read: a frame and a little.
+const STREAM_WINDOW: u32 = (1 << 20) + (64 << 10);
+/// Handshakes that have begun and wait to be taken up.
+const PENDING: usize = 256;
+/// Bytes that wait for one such handshake, and for all of them.
+const PENDING_BYTES: u64 = 64 << 10;
+const PENDING_BYTES_ALL: u64 = 4 << 20;
+/// Longest time for a handshake.
+const HANDSHAKE: Duration = Duration::from_secs(10);
+/// Handshakes going on at once.
+const HANDSHAKES: usize = 256;
+/// Hosts joining at once.
+const JOINING: usize = 64;
+
+/// The settings for new connections: certificates, and every bound.
+pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig, MeshError> {
+    let mut protocols = MESH_SPOKEN.to_vec();
+    protocols.push(JOIN_V1);
+    let clock = clock.clone();
+    let time = tls::clock(move || clock.now().as_millis().div_euclid(SECOND));
+    let credentials = trust.authority.issue_coordinator()?;
+    let crypto = tls::coordinator_config(&credentials, &trust.roots, &protocols, time)?;
+    let crypto = QuicServerConfig::try_from(crypto)
+        .map_err(|_| MeshError::Settings("the cipher suites lack the one for QUIC's first packets"))?;
+    let mut tokens = ValidationTokenConfig::default();
+    tokens.sent(0);
+    let mut server = ServerConfig::with_crypto(Arc::new(crypto));
+    server
+        .transport_config(Arc::new(transport()))
+        .validation_token_config(tokens)
+        .migration(true)
+        .max_incoming(PENDING)
+        .incoming_buffer_size(PENDING_BYTES)
+        .incoming_buffer_size_total(PENDING_BYTES_ALL);
+    Ok(server)
+}
+
+/// An endpoint on a bound socket.
+pub(super) fn endpoint(socket: UdpSocket, server: ServerConfig) -> Result<Endpoint, MeshError> {
+    Ok(Endpoint::new(EndpointConfig::default(), Some(server), socket, Arc::new(TokioRuntime))?)
+}
+
+/// Takes connections until the endpoint is closed.
+pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
+    let connections = Arc::new(Semaphore::new(hub.settings.max_connections));
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
+    let joining = Arc::new(Semaphore::new(JOINING));
+    let mut tasks = JoinSet::new();
+    while let Some(incoming) = endpoint.accept().await {
+        while tasks.try_join_next().is_some() {}
+        // A stranger's address is proven before it costs anything; the packet that asks for it keeps no state.
+        if !incoming.remote_address_validated() {
+            if incoming.may_retry() {
+                let _ = incoming.retry();
+            } else {
+                incoming.refuse();
+            }
+            continue;
+        }
+        let permits =
+            (Arc::clone(&connections).try_acquire_owned(), Arc::clone(&handshakes).try_acquire_owned());
+        let (Ok(connection), Ok(handshake)) = permits else {
+            Counters::add(&hub.counters.handshakes_failed);
+            incoming.refuse();
+            continue;
+        };
+        let (hub, joining) = (Arc::clone(&hub), Arc::clone(&joining));
+        tasks.spawn(async move {
+            let met = meet(&hub, incoming).await;
+            drop(handshake);
+            if let Some(met) = met {
+                serve(hub, met, &joining).await;
+            }
+            drop(connection);
+        });
+    }
+    tasks.join_all().await;
+}
+
+fn transport() -> TransportConfig {
+    let mut transport = TransportConfig::default();
+    transport
+        .max_idle_timeout(Some(IdleTimeout::from(VarInt::from_u32(IDLE_MS))))
+        .keep_alive_interval(Some(KEEP_ALIVE))
+        .receive_window(VarInt::from_u32(WINDOW))
+        .stream_receive_window(VarInt::from_u32(STREAM_WINDOW))
+        .send_window(u64::from(WINDOW))
+        // The control stream and the results stream; check-nows are opened from here.
+        .max_concurrent_bidi_streams(VarInt::from_u32(1))
+        .max_concurrent_uni_streams(VarInt::from_u32(1))
+        .datagram_receive_buffer_size(None);
+    transport
+}
+
+/// Finishes a handshake.
+async fn meet(hub: &Hub, incoming: Incoming) -> Option<Connection> {
+    let remote = incoming.remote_address();
+    let met = match incoming.accept() {
+        Ok(connecting) => timeout(HANDSHAKE, connecting).await,
+        Err(error) => Ok(Err(error)),
+    };
+    match met {
+        Ok(Ok(connection)) => {
+            Counters::add(&hub.counters.connections);
+            return Some(connection);
+        }
+        Ok(Err(error)) => debug!(%remote, %error, "handshake failed"),
+        Err(_) => debug!(%remote, "handshake took too long"),
+    }
+    Counters::add(&hub.counters.handshakes_failed);
+    None
+}
+
+/// Matches a connection's protocol and identity, and serves it.
+async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore) {
+    match named_purpose(&connection) {
+        Some(Purpose::Mesh(_)) => match identity(&connection) {
+            Some(Ok(identity)) => session::run(hub, connection, identity).await,
+            Some(Err(error)) => {
+                Counters::add(&hub.counters.not_enrolled);
+                warn!(remote = %connection.remote_address(), %error, "a certificate of ours that is no agent's");
+                wire::close(&connection, CloseReason::Unknown);
+            }
+            None => {
+                Counters::add(&hub.counters.without_identity);
+                debug!(remote = %connection.remote_address(), "mesh connection without a certificate");
+                wire::close(&connection, CloseReason::NoIdentity);
+            }
+        },
+        Some(Purpose::Join(_)) => match joining.try_acquire() {
+            Ok(_permit) => join::serve(&hub, &connection).await,
+            Err(_) => wire::close(&connection, CloseReason::RateLimited),
+        },
+        None => wire::close(&connection, CloseReason::Version),
+    }
+}
+
+fn named_purpose(connection: &Connection) -> Option<Purpose> {
+    let data = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
+    purpose(&data.protocol?)
+}
+
+/// Who the verified certificate names, where one was shown.
+fn identity(connection: &Connection) -> Option<Result<Identity, parallax_certs::Error>> {
+    let chain = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+    Some(Identity::of_agent(chain.first()?))
+}

@@ -1,0 +1,345 @@
+//! The mesh's side of QUIC: agents join, connect, get their share of the checks, and what they saw goes down the river.
+//!
+//! What it promises:
+//!
+//! - Nobody without a certificate of this installation says anything but "let me join", and that in one frame.
+//! - One live connection an agent; the newest has the place. Revocation and the certificate's end close it.
+//! - A result is acknowledged after the river says that it is durable, never before; what comes twice is dropped.
+//! - A full river is waited for: the stream is not read on, and QUIC holds the agent back.
+//! - Every question ends with one outcome or with nothing, in time.
+//! - Place, region and network of whatever comes are the coordinator's record, never the agent's word.
+
+mod assign;
+mod convert;
+mod hub;
+mod join;
+mod ledger;
+mod listener;
+mod results;
+mod roster;
+mod second;
+mod session;
+mod wire;
+
+use std::fmt;
+use std::io;
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use parallax_certs::authority::{Authority, Roots};
+use parallax_core::id::{AgentId, InvitationId};
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::place::{Mesh, PlaceNo};
+use parallax_core::time::Timestamp;
+use parallax_protocol::close::CloseReason;
+use quinn::{Endpoint, VarInt};
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinSet;
+use tokio::time::{interval, timeout};
+
+use self::hub::{Hub, HubParts};
+pub use self::roster::AgentView;
+use crate::clock::Clock;
+use crate::flow::{Arrival, Inbox, Question, Schedule};
+
+/// Answers that wait for the driver; more are lost, counted, and their questions end by their deadlines.
+const ANSWERS_WAITING: usize = 65_536;
+
+/// How often identities that two hosts shared are looked at again.
+const SETTLE: Duration = Duration::from_secs(10);
+
+/// How long peers are given to hear that the coordinator stops.
+const FAREWELL: Duration = Duration::from_secs(3);
+
+/// What the mesh needs of the members' records. Every answer is of what is durable.
+pub trait Members: Send + Sync {
+    /// Every agent, the revoked ones among them or not.
+    fn agents(&self) -> BoxFuture<'_, Result<Vec<Agent>, RecordsFault>>;
+
+    /// One agent, revoked or not.
+    fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
+
+    /// One invitation, used, expired or not.
+    fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>>;
+
+    /// Counts one wrong secret more against an invitation.
+    fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>>;
+
+    /// Uses an invitation and makes its agent, both or neither. Name, region and network are the invitation's; the
+    /// place and the network get their numbers here. None where the invitation is used by now.
+    fn enrol(
+        &self,
+        id: InvitationId,
+        newcomer: Newcomer,
+    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
+
+    /// Notes the serial of the newest certificate made for an agent.
+    fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>>;
+}
+
+/// What joining adds to an invitation.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Newcomer {
+    /// The new agent's id.
+    pub id: AgentId,
+    /// When it joins.
+    pub joined_at: Timestamp,
+    /// Serial of its first certificate.
+    pub serial: Vec<u8>,
+}
+
+/// The members' records can't be read or written just now.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("members' records: {0}")]
+pub struct RecordsFault(pub String);
+
+/// The mesh could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum MeshError {
+    /// The socket is of no use.
+    #[error("mesh socket: {0}")]
+    Socket(#[from] io::Error),
+    /// The authority can't make what the listener needs.
+    #[error("mesh certificates: {0}")]
+    Certificates(#[from] parallax_certs::Error),
+    /// The TLS settings can't be used with QUIC.
+    #[error("mesh settings: {0}")]
+    Settings(&'static str),
+}
+
+/// Whom the mesh trusts, and with what it signs.
+///
+/// An authority is exchanged in three steps, each a new `Trust`: the old one signs and both are trusted, until every
+/// agent has renewed; the new one signs and both are trusted, until every agent has renewed again; the new one alone.
+#[derive(Debug)]
+pub struct Trust {
+    /// Signs agents and the coordinator itself.
+    pub authority: Authority,
+    /// Whose certificates are accepted, and what agents are told to accept.
+    pub roots: Roots,
+}
+
+/// What the operator and the installation decide.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// The mesh's name, as agents show it.
+    pub name: String,
+    /// The coordinator's software version.
+    pub software: String,
+    /// Identity of the numbering of slots: kept as long as no slot comes to mean another monitor.
+    pub book: u64,
+    /// Most connections at once, joining hosts among them.
+    pub max_connections: usize,
+}
+
+/// What the mesh is made of.
+pub struct Parts {
+    /// A bound UDP socket, for mesh and join alike.
+    pub socket: UdpSocket,
+    /// Whom to trust.
+    pub trust: Trust,
+    /// The members' records.
+    pub members: Arc<dyn Members>,
+    /// The present moment.
+    pub clock: Clock,
+    /// Where results, answers and changes of the mesh go.
+    pub inbox: Inbox,
+    /// Where the driver's questions come from.
+    pub questions: mpsc::Receiver<Question>,
+    /// What is to be run.
+    pub schedule: Schedule,
+    /// What the operator decides.
+    pub settings: Settings,
+}
+
+/// What has happened on the mesh, counted since the start.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Connections whose handshake was completed.
+    pub connections: AtomicU64,
+    /// Connections refused or given up before that.
+    pub handshakes_failed: AtomicU64,
+    /// Mesh connections without a certificate.
+    pub without_identity: AtomicU64,
+    /// Mesh connections of revoked or unknown agents.
+    pub not_enrolled: AtomicU64,
+    /// Connections replaced by another with the same identity.
+    pub replaced: AtomicU64,
+    /// Identities found to be shared by two hosts.
+    pub shared: AtomicU64,
+    /// Connections closed for a frame that broke the protocol.
+    pub frames_refused: AtomicU64,
+    /// Agents that joined.
+    pub joined: AtomicU64,
+    /// Attempts to join that were refused.
+    pub joins_refused: AtomicU64,
+    /// Certificates renewed.
+    pub renewed: AtomicU64,
+    /// Results received, duplicates among them.
+    pub results: AtomicU64,
+    /// Results received a second time.
+    pub duplicates: AtomicU64,
+    /// Results that agents dropped for want of room.
+    pub gaps: AtomicU64,
+    /// Batches that could not be made durable.
+    pub batches_failed: AtomicU64,
+    /// Questions put to agents.
+    pub questions: AtomicU64,
+    /// Answers that the driver had no room for.
+    pub answers_lost: AtomicU64,
+}
+
+impl Counters {
+    fn add(counter: &AtomicU64) {
+        counter.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// A running mesh.
+pub struct MeshHandle {
+    hub: Arc<Hub>,
+    endpoint: Endpoint,
+    address: SocketAddr,
+    tasks: JoinSet<()>,
+}
+
+/// Opens the mesh: reads the members, and takes connections from then on.
+///
+/// # Errors
+/// [`MeshError`] where the socket or the certificates are of no use.
+pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
+    let server = listener::server_config(&parts.trust, &parts.clock)?;
+    let endpoint = listener::endpoint(parts.socket, server)?;
+    let address = endpoint.local_addr()?;
+    let (answers, waiting) = mpsc::channel(ANSWERS_WAITING);
+    let hub = Arc::new(Hub::new(HubParts {
+        members: parts.members,
+        clock: parts.clock,
+        inbox: parts.inbox.clone(),
+        answers,
+        schedule: parts.schedule,
+        settings: parts.settings,
+        trust: parts.trust,
+    }));
+    hub.reload().await;
+    let mut tasks = JoinSet::new();
+    tasks.spawn(tell_mesh(hub.mesh.subscribe(), parts.inbox.clone()));
+    tasks.spawn(tell_answers(waiting, parts.inbox));
+    tasks.spawn(second::carry(Arc::clone(&hub), parts.questions));
+    tasks.spawn(keep(Arc::clone(&hub)));
+    tasks.spawn(listener::accept(Arc::clone(&hub), endpoint.clone()));
+    Ok(MeshHandle { hub, endpoint, address, tasks })
+}
+
+impl MeshHandle {
+    /// The address that is listened on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Reads the members' records anew, soon: to be called after an agent was revoked or changed. The live
+    /// connection of one that was revoked is closed at once.
+    pub fn refresh(&self) {
+        self.hub.refresh.notify_one();
+    }
+
+    /// Puts a place into quarantine or lets it out.
+    pub fn set_quarantine(&self, place: PlaceNo, quarantined: bool) {
+        self.hub.with_roster(|roster| roster.quarantine(place, quarantined));
+    }
+
+    /// Trusts and signs otherwise from now on. Live connections stay.
+    ///
+    /// # Errors
+    /// [`MeshError`] where the authority is of no use; everything stays as it was.
+    pub fn set_trust(&self, trust: Trust) -> Result<(), MeshError> {
+        let server = listener::server_config(&trust, &self.hub.clock)?;
+        self.hub.trust.store(Arc::new(trust));
+        self.endpoint.set_server_config(Some(server));
+        Ok(())
+    }
+
+    /// The mesh as the rules see it, with every change.
+    pub fn mesh(&self) -> watch::Receiver<Arc<Mesh>> {
+        self.hub.mesh.subscribe()
+    }
+
+    /// The agents as people see them, in the order of their places.
+    pub fn agents(&self) -> Vec<AgentView> {
+        self.hub.view()
+    }
+
+    /// The same as [`MeshHandle::agents`], for those who outlive the handle.
+    pub fn viewer(&self) -> impl Fn() -> Vec<AgentView> + Send + Sync + 'static {
+        let hub = Arc::clone(&self.hub);
+        move || hub.view()
+    }
+
+    /// What has been counted.
+    pub fn counters(&self) -> &Arc<Counters> {
+        &self.hub.counters
+    }
+
+    /// Closes every connection, and ends.
+    pub async fn stop(mut self) {
+        self.endpoint.set_server_config(None);
+        self.hub.close_all(CloseReason::ShuttingDown);
+        let reason = CloseReason::ShuttingDown;
+        self.endpoint.close(VarInt::from_u32(reason.code()), reason.text().as_bytes());
+        // Whoever is not there to hear it will find out by the idle time-out.
+        let _ = timeout(FAREWELL, self.endpoint.wait_idle()).await;
+        self.tasks.shutdown().await;
+    }
+}
+
+impl fmt::Debug for MeshHandle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("MeshHandle").field("address", &self.address).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Parts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Parts").field("settings", &self.settings).finish_non_exhaustive()
+    }
+}
+
+/// Tells the driver who is there, whenever that has changed.
+async fn tell_mesh(mut mesh: watch::Receiver<Arc<Mesh>>, inbox: Inbox) {
+    mesh.mark_changed();
+    while mesh.changed().await.is_ok() {
+        let now = Arc::clone(&mesh.borrow_and_update());
+        if inbox.send(Arrival::Mesh(now)).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Brings answers to the driver.
+async fn tell_answers(mut answers: mpsc::Receiver<Arrival>, inbox: Inbox) {
+    while let Some(answer) = answers.recv().await {
+        if inbox.send(answer).await.is_err() {
+            return;
+        }
+    }
+}
+
+/// Reads the members anew when told to, and lets out those who no longer share an identity.
+async fn keep(hub: Arc<Hub>) {
+    let mut settle = interval(SETTLE);
+    loop {
+        tokio::select! {
+            () = hub.refresh.notified() => hub.reload().await,
+            _ = settle.tick() => {
+                let now = hub.clock.now();
+                hub.with_roster(|roster| roster.settle(now));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

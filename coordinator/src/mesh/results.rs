@@ -1,0 +1,120 @@
+//! An agent's results: frames to batches for the river, and acknowledgements once those are durable.
+
+use std::sync::Arc;
+
+use parallax_core::member::Agent;
+use parallax_core::observation::Observation;
+use parallax_protocol::batch::{ResultFrame, Unpacked};
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::frame::MAX_FRAME;
+use parallax_protocol::id::BootId;
+use quinn::RecvStream;
+use tokio::sync::{mpsc, oneshot, watch};
+use tracing::warn;
+
+use super::hub::{Hub, Memory};
+use super::ledger::{Refused, Run};
+use super::wire::{Fault, Frames};
+use super::{Counters, convert};
+use crate::flow::{Arrival, Batch};
+
+/// Batches of one agent on their way to the disk; with so many the stream is not read on.
+const BATCHES_UNDER_WAY: usize = 64;
+
+/// A batch on its way.
+struct UnderWay {
+    boot: BootId,
+    runs: Vec<Run>,
+    durable: oneshot::Receiver<()>,
+}
+
+/// Reads the results stream to its end. Where the inbox is full this waits, and QUIC holds the agent back. It may be
+/// dropped at any time: nothing is noted as received that has not been handed on.
+pub(super) async fn receive(
+    hub: Arc<Hub>,
+    agent: Arc<Agent>,
+    memory: Arc<Memory>,
+    closing: watch::Receiver<Option<CloseReason>>,
+    stream: RecvStream,
+) -> Result<(), Fault> {
+    let (under_way, confirmed) = mpsc::channel(BATCHES_UNDER_WAY);
+    // Outlives the connection: what is durable stays durable, whoever is there to hear of it.
+    tokio::spawn(confirm(Arc::clone(&hub), Arc::clone(&agent), Arc::clone(&memory), confirmed));
+    let mut frames = Frames::new(stream, MAX_FRAME);
+    while let Some(ResultFrame::Batch(batch)) = frames.next().await? {
+        let index = hub.index();
+        let unpacked =
+            batch.unpack(|slot| index.monitors.get(&slot).map(|one| convert::monitor(one.monitor)))?;
+        let way = under_way.reserve().await.map_err(|_| Fault::Close(CloseReason::Internal))?;
+        let inbox = hub.inbox.reserve().await.map_err(|_| Fault::Close(CloseReason::ShuttingDown))?;
+        if closing.borrow().is_some() {
+            return Err(Fault::Lost);
+        }
+        let (boot, from, through) = (unpacked.boot, unpacked.first_seq, unpacked.through);
+        let runs = memory.ledger().receive(boot, from, through).map_err(refusal)?;
+        let observations = observe(&hub, &agent, unpacked, &runs);
+        let (told, durable) = oneshot::channel();
+        if observations.is_empty() {
+            // Nothing to keep: as good as kept, but acknowledged in its turn.
+            let _ = told.send(());
+        } else {
+            inbox.send(Arrival::Results(Batch { place: agent.place, observations, durable: told }));
+        }
+        way.send(UnderWay { boot, runs, durable });
+    }
+    Ok(())
+}
+
+/// How a ledger's refusal closes the connection.
+pub(super) fn refusal(refused: Refused) -> Fault {
+    Fault::Close(match refused {
+        Refused::UnknownBoot => CloseReason::OutOfOrder,
+        Refused::BadRange | Refused::TooScattered => CloseReason::Invalid,
+    })
+}
+
+/// The new results of a batch, by slot. Those of monitors that are gone are left out.
+fn observe(hub: &Hub, agent: &Agent, unpacked: Unpacked, runs: &[Run]) -> Vec<(u32, Observation)> {
+    let index = hub.index();
+    let received = hub.clock.now();
+    let count = unpacked.through - unpacked.first_seq + 1;
+    let new: u64 = runs.iter().map(|(first, last)| last - first + 1).sum();
+    hub.counters.results.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
+    hub.counters.duplicates.fetch_add(count - new, std::sync::atomic::Ordering::Relaxed);
+    let is_new = |number: u64| runs.iter().any(|(first, last)| (*first..=*last).contains(&number));
+    let results = unpacked.results.into_iter().filter(|numbered| is_new(numbered.seq));
+    results
+        .filter_map(|numbered| {
+            let monitor = index.by_id(convert::monitor_id(numbered.result.monitor))?;
+            let seen = convert::observation(numbered.result, monitor.check.kind(), agent, received);
+            Some((monitor.slot, seen))
+        })
+        .collect()
+}
+
+/// Waits for batches to become durable, in the order in which they came.
+async fn confirm(
+    hub: Arc<Hub>,
+    agent: Arc<Agent>,
+    memory: Arc<Memory>,
+    mut batches: mpsc::Receiver<UnderWay>,
+) {
+    while let Some(batch) = batches.recv().await {
+        if batch.durable.await.is_ok() {
+            let mut ledger = memory.ledger();
+            for (first, last) in batch.runs {
+                ledger.durable(batch.boot, first, last);
+            }
+            drop(ledger);
+            memory.due.notify_one();
+        } else {
+            for (first, last) in batch.runs {
+                memory.ledger().failed(batch.boot, first, last);
+            }
+            Counters::add(&hub.counters.batches_failed);
+            warn!(agent = %agent.id, "results could not be kept; the agent will send them again");
+            // Only a new connection makes an agent send what it has sent already.
+            hub.close(agent.place, CloseReason::Internal);
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Carries the driver's questions to the agents asked and brings back what they saw.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_core::event::Answer;
+use parallax_core::member::Agent;
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::error::ProtocolError;
+use parallax_protocol::frame::MAX_FRAME;
+use parallax_protocol::message::{CheckAnswer, CheckNow};
+use parallax_protocol::result::Outcome;
+use quinn::{Connection, RecvStream, SendStream};
+use tokio::sync::mpsc;
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep_until, timeout};
+
+use super::hub::Hub;
+use super::wire::{self, Fault, Frames};
+use super::{Counters, convert};
+use crate::flow::Question;
+
+/// Shortest time between two questions to one place: 200 a second.
+const SPACING: Duration = Duration::from_millis(5);
+
+/// Questions that may go out at once after a quiet time.
+const BURST: u32 = 20;
+
+/// Hands every question of the driver to the session of the place asked, until the driver is gone.
+pub(super) async fn carry(hub: Arc<Hub>, mut questions: mpsc::Receiver<Question>) {
+    while let Some(question) = questions.recv().await {
+        if let Err(unasked) = hub.ask(question) {
+            hub.answer(&unasked, Answer::Nothing);
+        }
+    }
+}
+
+/// Puts the questions of one session to its agent in order, until the session's seat is taken away. Each question
+/// ends with exactly one outcome, or with nothing.
+pub(super) async fn run(
+    hub: Arc<Hub>,
+    agent: Arc<Agent>,
+    connection: Connection,
+    mut questions: mpsc::Receiver<Question>,
+) {
+    let mut pace = Pace::new(Instant::now());
+    let mut asking = JoinSet::new();
+    while let Some(question) = questions.recv().await {
+        while asking.try_join_next().is_some() {}
+        sleep_until(pace.next(Instant::now())).await;
+        let left = remaining(&hub, &question);
+        // An agent takes a few questions at a time; the streams it grants are the queue's pace.
+        match timeout(left, connection.open_bi()).await {
+            Ok(Ok((send, receive))) => {
+                let (hub, agent, connection) = (Arc::clone(&hub), Arc::clone(&agent), connection.clone());
+                asking.spawn(async move { ask(&hub, &agent, &connection, &question, send, receive).await });
+            }
+            Ok(Err(_)) | Err(_) => hub.answer(&question, Answer::Nothing),
+        }
+    }
+    asking.join_all().await;
+}
+
+/// One question on its stream.
+async fn ask(
+    hub: &Hub,
+    agent: &Agent,
+    connection: &Connection,
+    question: &Question,
+    send: SendStream,
+    receive: RecvStream,
+) {
+    Counters::add(&hub.counters.questions);
+    let left = remaining(hub, question);
+    match timeout(left, converse(hub, agent, question, left, send, receive)).await {
+        Ok(Ok(answer)) => hub.answer(question, answer),
+        Ok(Err(fault)) => {
+            hub.answer(question, Answer::Nothing);
+            if fault != Fault::Lost {
+                Counters::add(&hub.counters.frames_refused);
+                wire::close(connection, fault.reason());
+            }
+        }
+        Err(_) => hub.answer(question, Answer::Nothing),
+    }
+}
+
+async fn converse(
+    hub: &Hub,
+    agent: &Agent,
+    question: &Question,
+    left: Duration,
+    mut send: SendStream,
+    receive: RecvStream,
+) -> Result<Answer, Fault> {
+    let Some(spec) = convert::spec(&question.check) else {
+        return Ok(Answer::Nothing);
+    };
+    let now = CheckNow {
+        id: u64::from(question.slot) << 32 | u64::from(question.ask.number),
+        monitor: convert::monitor(question.monitor),
+        revision: question.revision,
+        spec,
+        reason: convert::reason(question.ask.reason),
+        deadline_ms: u32::try_from(left.as_millis()).unwrap_or(u32::MAX),
+    };
+    wire::write(&mut send, &now, MAX_FRAME).await?;
+    send.finish().map_err(|_| Fault::Lost)?;
+    let mut frames = Frames::new(receive, MAX_FRAME);
+    let mut is_pending = false;
+    while let Some(answer) = frames.next().await? {
+        match answer {
+            CheckAnswer::Pending if is_pending => return Err(Fault::Close(CloseReason::OutOfOrder)),
+            CheckAnswer::Pending => {
+                is_pending = true;
+                hub.answer(
+                    question,
+                    Answer::Seen(convert::pending(question.revision, agent, hub.clock.now())),
+                );
+            }
+            CheckAnswer::Done(result) => {
+                let fits = result.monitor == convert::monitor(question.monitor)
+                    && result.revision == question.revision
+                    && result.round.is_none()
+                    && result.report.outcome != Outcome::Pending;
+                if !fits {
+                    let rule = "must be of the check that was asked for";
+                    return Err(ProtocolError::Invalid { field: "answer", rule }.into());
+                }
+                let kind = question.check.kind();
+                return Ok(Answer::Seen(convert::observation(*result, kind, agent, hub.clock.now())));
+            }
+        }
+    }
+    Ok(Answer::Nothing)
+}
+
+fn remaining(hub: &Hub, question: &Question) -> Duration {
+    let left = question.ask.deadline.since(hub.clock.now()).max(0);
+    Duration::from_millis(left.unsigned_abs())
+}
+
+/// Spaces questions to one place: [`SPACING`] apart, with a burst of [`BURST`] after a quiet time.
+#[derive(Debug)]
+struct Pace {
+    due: Instant,
+}
+
+impl Pace {
+    fn new(now: Instant) -> Self {
+        Self { due: now }
+    }
+
+    /// When the next question may go out.
+    fn next(&mut self, now: Instant) -> Instant {
+        let ahead = SPACING * BURST;
+        let due = self.due.max(now);
+        self.due = due + SPACING;
+        due.checked_sub(ahead).unwrap_or(now).max(now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_place_is_asked_two_hundred_times_a_second_at_most() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        let waits: Vec<Duration> = (0..621).map(|_| pace.next(start) - start).collect();
+        assert_eq!(waits[usize::try_from(BURST).unwrap()], Duration::ZERO);
+        assert_eq!(waits[220], Duration::from_secs(1));
+        assert_eq!(waits[620], Duration::from_secs(3));
+    }
+
+    #[test]
+    fn a_quiet_time_gives_the_burst_back_and_no_more() {
+        let start = Instant::now();
+        let mut pace = Pace::new(start);
+        for _ in 0..100 {
+            pace.next(start);
+        }
+        let later = start + Duration::from_secs(60);
+        let at_once = (0..100).filter(|_| pace.next(later) == later).count();
+        assert_eq!(at_once, 21);
+    }
+}

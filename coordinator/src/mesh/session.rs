@@ -1,0 +1,372 @@
+//! One agent's connection, from its `Hello` to its close.
+
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parallax_certs::identity::Identity;
+use parallax_core::id::AgentId;
+use parallax_core::member::Agent;
+use parallax_core::time::{SECOND, Timestamp};
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::error::ProtocolError;
+use parallax_protocol::frame::MAX_FRAME;
+use parallax_protocol::id as wire_id;
+use parallax_protocol::message::{
+    Gap, HeldSchedule, Hello, Renewed, TimeAnswer, ToAgent, ToCoordinator, Welcome,
+};
+use quinn::{Connection, SendStream};
+use tokio::sync::watch;
+use tokio::time::{Instant, interval, sleep_until, timeout};
+use tracing::{debug, error, info, warn};
+
+use super::hub::{Hub, Memory};
+use super::roster::Arrived;
+use super::wire::{self, Fault, Frames};
+use super::{Counters, convert, join, results, second};
+
+/// Longest time from the handshake to the `Hello`.
+const HELLO: Duration = Duration::from_secs(5);
+/// Changes of plan and mesh are collected for so long before the agent is told.
+const COLLECT: Duration = Duration::from_millis(250);
+/// How long an agent that said goodbye may take to hear its last acknowledgements.
+const LEAVE: Duration = Duration::from_secs(5);
+/// Shortest time between two renewals on one connection.
+const RENEWAL_SPACING: Duration = Duration::from_secs(60);
+/// Snapshots that an agent may ask for on one connection.
+const MOST_SNAPSHOTS: u32 = 20;
+/// Longest version text of an agent, in bytes.
+const MOST_SOFTWARE: usize = 64;
+/// Most faults or kinds that an agent names.
+const MOST_NAMED: usize = 32;
+
+/// Serves a connection whose certificate names an agent, and closes it.
+pub(super) async fn run(hub: Arc<Hub>, connection: Connection, identity: Identity) {
+    let fault = match admit(&hub, &connection, &identity).await {
+        Ok(session) => session.serve(&identity).await,
+        Err(fault) => {
+            if matches!(fault.reason(), CloseReason::Revoked | CloseReason::Unknown) {
+                Counters::add(&hub.counters.not_enrolled);
+            }
+            fault
+        }
+    };
+    let (remote, agent) = (connection.remote_address(), &identity.agent);
+    match &fault {
+        Fault::Lost => debug!(%remote, agent, "connection ended"),
+        Fault::Close(reason) => info!(%remote, agent, %reason, "connection closed"),
+        Fault::Protocol(error) => {
+            Counters::add(&hub.counters.frames_refused);
+            warn!(%remote, agent, %error, "connection closed: the agent broke the protocol");
+        }
+    }
+    wire::close(&connection, fault.reason());
+}
+
+/// A seated agent.
+struct Session {
+    hub: Arc<Hub>,
+    agent: Arc<Agent>,
+    connection: Connection,
+    control: SendStream,
+    frames: Frames,
+    memory: Arc<Memory>,
+    closing: watch::Receiver<Option<CloseReason>>,
+    number: u64,
+    hello: Hello,
+    snapshots: u32,
+    renewed_at: Option<Instant>,
+    leaves_at: Option<Instant>,
+}
+
+/// Checks the identity against the records, hears the `Hello`, and seats the agent.
+async fn admit(hub: &Arc<Hub>, connection: &Connection, identity: &Identity) -> Result<Session, Fault> {
+    let id: AgentId = identity.agent.parse().map_err(|_| Fault::Close(CloseReason::Unknown))?;
+    let agent = enrolled(hub, id).await?;
+    let (control, frames, hello) =
+        timeout(HELLO, greet(connection)).await.map_err(|_| Fault::Close(CloseReason::TimedOut))??;
+    frames_fit(&hello)?;
+    let arrived = Arrived {
+        session: 0,
+        at: hub.clock.now(),
+        remote: connection.remote_address(),
+        software: hello.software.clone(),
+        faults: hello.faults.iter().map(ToString::to_string).collect(),
+    };
+    if hub.record(id).is_none() {
+        hub.reload().await;
+    }
+    let seat = hub.connect(&agent, arrived).ok_or(Fault::Close(CloseReason::Unknown))?;
+    let connection = connection.clone();
+    tokio::spawn(second::run(Arc::clone(hub), Arc::clone(&agent), connection.clone(), seat.questions));
+    info!(agent = %agent.id, name = agent.name, software = hello.software, "agent connected");
+    Ok(Session {
+        hub: Arc::clone(hub),
+        agent,
+        connection,
+        control,
+        frames,
+        memory: seat.memory,
+        closing: seat.close,
+        number: seat.session,
+        hello,
+        snapshots: 0,
+        renewed_at: None,
+        leaves_at: None,
+    })
+}
+
+/// The agent's record, where it may connect.
+async fn enrolled(hub: &Hub, id: AgentId) -> Result<Arc<Agent>, Fault> {
+    match hub.members.agent(id).await {
+        Ok(Some(agent)) if agent.revoked_at.is_none() => Ok(Arc::new(agent)),
+        Ok(Some(_)) => Err(Fault::Close(CloseReason::Revoked)),
+        Ok(None) => Err(Fault::Close(CloseReason::Unknown)),
+        Err(fault) => {
+            error!(%fault, "an agent could not be looked up");
+            Err(Fault::Close(CloseReason::Internal))
+        }
+    }
+}
+
+async fn greet(connection: &Connection) -> Result<(SendStream, Frames, Hello), Fault> {
+    let (control, receive) = connection.accept_bi().await.map_err(|_| Fault::Lost)?;
+    let mut frames = Frames::new(receive, MAX_FRAME);
+    match frames.next().await? {
+        Some(ToCoordinator::Hello(hello)) => Ok((control, frames, hello)),
+        Some(_) | None => Err(Fault::Close(CloseReason::OutOfOrder)),
+    }
+}
+
+fn frames_fit(hello: &Hello) -> Result<(), Fault> {
+    let invalid = |field, rule| Err(Fault::Protocol(ProtocolError::Invalid { field, rule }));
+    if hello.software.len() > MOST_SOFTWARE {
+        return invalid("hello.software", "must have at most 64 bytes");
+    }
+    if hello.earlier_boots.len() > Hello::MAX_EARLIER_BOOTS {
+        return invalid("hello.earlier_boots", "must be at most 32");
+    }
+    if hello.kinds.len() > MOST_NAMED || hello.faults.len() > MOST_NAMED {
+        return invalid("hello", "must name at most 32 kinds and 32 faults");
+    }
+    Ok(())
+}
+
+impl Session {
+    /// Talks until something ends it; the seat is given up at once.
+    async fn serve(mut self, identity: &Identity) -> Fault {
+        let (hub, agent, number) = (Arc::clone(&self.hub), Arc::clone(&self.agent), self.number);
+        let mut closing = self.closing.clone();
+        let stream = self.connection.clone();
+        let (memory, over) = (Arc::clone(&self.memory), self.closing.clone());
+        let received = async {
+            let stream = stream.accept_uni().await.map_err(|_| Fault::Lost)?;
+            results::receive(Arc::clone(&hub), Arc::clone(&agent), memory, over, stream).await?;
+            // The agent has ended its results and goes on with the rest.
+            pending::<Result<(), Fault>>().await
+        };
+        let ends = Timestamp::from_millis(identity.life.not_after.saturating_add(1).saturating_mul(SECOND));
+        let ended = tokio::select! {
+            fault = self.talk() => fault,
+            Err(fault) = received => fault,
+            reason = told(&mut closing) => Fault::Close(reason),
+            () = expired(&hub, ends) => Fault::Close(CloseReason::Expired),
+        };
+        hub.disconnect(&agent, number);
+        ended
+    }
+
+    async fn talk(&mut self) -> Fault {
+        match self.try_talk().await {
+            Ok(never) => match never {},
+            Err(fault) => fault,
+        }
+    }
+
+    async fn try_talk(&mut self) -> Result<std::convert::Infallible, Fault> {
+        // Revoked between the look-up and the seat: nobody would have closed this connection.
+        enrolled(&self.hub, self.agent.id).await?;
+        let mut schedule = self.hub.schedule.clone();
+        let mut mesh = self.hub.mesh.subscribe();
+        self.welcome().await?;
+        let held = HeldSchedule { book: self.hub.settings.book, revision: self.memory.sheet().revision() };
+        self.plan(self.hello.held != Some(held)).await?;
+        let mut plan_at: Option<Instant> = None;
+        let mut tick = interval(Duration::from_secs(1));
+        loop {
+            tokio::select! {
+                frame = self.frames.next() => match frame? {
+                    Some(frame) => self.hear(frame).await?,
+                    None => return Err(Fault::Close(CloseReason::Done)),
+                },
+                () = self.memory.due.notified() => self.acknowledge().await?,
+                Ok(()) = schedule.changed() => { plan_at.get_or_insert(Instant::now() + COLLECT); }
+                Ok(()) = mesh.changed() => { plan_at.get_or_insert(Instant::now() + COLLECT); }
+                () = until(plan_at) => {
+                    plan_at = None;
+                    self.plan(false).await?;
+                }
+                // An acknowledgement may have been announced to a session that has since been replaced.
+                _ = tick.tick() => self.acknowledge().await?,
+                () = until(self.leaves_at) => return Err(Fault::Close(CloseReason::Done)),
+            }
+        }
+    }
+
+    async fn welcome(&mut self) -> Result<(), Fault> {
+        let marks = self.memory.ledger().begin(&self.hello);
+        let settings = &self.hub.settings;
+        let welcome = Welcome {
+            agent: wire_id::AgentId(self.agent.id.to_u128()),
+            name: self.agent.name.clone(),
+            region: convert::region(self.agent.region),
+            network: self.agent.network.clone(),
+            mesh: settings.name.clone(),
+            software: settings.software.clone(),
+            coordinator_ms: self.hub.clock.now().as_millis(),
+            book: settings.book,
+            marks,
+        };
+        self.say(&ToAgent::Welcome(welcome)).await
+    }
+
+    async fn hear(&mut self, frame: ToCoordinator) -> Result<(), Fault> {
+        match frame {
+            ToCoordinator::Hello(_) => Err(Fault::Close(CloseReason::OutOfOrder)),
+            ToCoordinator::ScheduleHeld { revision, .. } => {
+                debug!(agent = %self.agent.id, revision, "schedule in force");
+                Ok(())
+            }
+            ToCoordinator::ScheduleLost { .. } => {
+                self.snapshots += 1;
+                if self.snapshots > MOST_SNAPSHOTS {
+                    return Err(Fault::Close(CloseReason::RateLimited));
+                }
+                self.plan(true).await
+            }
+            ToCoordinator::TimeAsk { sent_us } => {
+                let coordinator_ms = self.hub.clock.now().as_millis();
+                self.say(&ToAgent::Time(TimeAnswer { echo_us: sent_us, coordinator_ms })).await
+            }
+            ToCoordinator::TimeReport(report) => {
+                let place = self.agent.place;
+                if self.hub.with_roster(|roster| roster.note_skew(place, report.skew_ms)) {
+                    warn!(agent = %self.agent.id, skew_ms = report.skew_ms, "the host's clock is off");
+                }
+                Ok(())
+            }
+            ToCoordinator::Renew { csr_der } => self.renew(&csr_der).await,
+            ToCoordinator::Gap(gap) => self.gap(gap).await,
+            ToCoordinator::Fitness { faults } => {
+                let words = faults.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+                let (place, number) = (self.agent.place, self.number);
+                self.hub.with_roster(|roster| roster.note_faults(place, number, words));
+                Ok(())
+            }
+            ToCoordinator::Goodbye => {
+                // Its rounds move at once; what is under way is still acknowledged.
+                self.hub.disconnect(&self.agent, self.number);
+                self.leaves_at = Some(Instant::now() + LEAVE);
+                Ok(())
+            }
+        }
+    }
+
+    /// Sends what the agent lacks of its plan, or all of it.
+    async fn plan(&mut self, whole: bool) -> Result<(), Fault> {
+        let (monitors, plan) = self.hub.plan(self.agent.place);
+        let change = {
+            let mut sheet = self.memory.sheet();
+            let difference =
+                if whole { Some(sheet.snapshot(&monitors, &plan)) } else { sheet.update(&monitors, &plan) };
+            difference.map(|difference| convert::change(self.hub.settings.book, difference))
+        };
+        let parts = change.map(|change| change.split()).transpose()?.unwrap_or_default();
+        for part in parts {
+            self.say(&ToAgent::Schedule(part)).await?;
+        }
+        Ok(())
+    }
+
+    async fn acknowledge(&mut self) -> Result<(), Fault> {
+        // What is due is the newest session's to say.
+        if self.closing.borrow().is_some() {
+            return Ok(());
+        }
+        let due = self.memory.ledger().take_due();
+        for mark in due {
+            self.say(&ToAgent::Ack(mark)).await?;
+        }
+        Ok(())
+    }
+
+    async fn gap(&mut self, gap: Gap) -> Result<(), Fault> {
+        self.memory.ledger().gap(gap.boot, gap.from, gap.through).map_err(results::refusal)?;
+        self.hub.counters.gaps.fetch_add(gap.count(), Ordering::Relaxed);
+        warn!(
+            agent = %self.agent.id, count = gap.count(), from_ms = gap.from_ms, through_ms = gap.through_ms,
+            "the agent dropped results for want of room",
+        );
+        self.acknowledge().await
+    }
+
+    async fn renew(&mut self, request: &[u8]) -> Result<(), Fault> {
+        let answer = match self.try_renew(request).await {
+            Ok(renewed) => ToAgent::Renewed(renewed),
+            Err(CloseReason::Revoked) => return Err(Fault::Close(CloseReason::Revoked)),
+            Err(reason) => ToAgent::RenewRefused { reason },
+        };
+        self.say(&answer).await
+    }
+
+    async fn try_renew(&mut self, request: &[u8]) -> Result<Renewed, CloseReason> {
+        let now = Instant::now();
+        if self.renewed_at.is_some_and(|last| now.duration_since(last) < RENEWAL_SPACING) {
+            return Err(CloseReason::RateLimited);
+        }
+        self.renewed_at = Some(now);
+        enrolled(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
+        let trust = self.hub.trust.load_full();
+        let issued = join::certify(&trust, request, self.agent.id, self.hub.clock.now())?;
+        let noted = self.hub.members.renewed(self.agent.id, issued.serial.as_bytes().to_vec()).await;
+        noted.map_err(|fault| {
+            error!(%fault, "a renewed certificate could not be noted");
+            CloseReason::Internal
+        })?;
+        Counters::add(&self.hub.counters.renewed);
+        info!(agent = %self.agent.id, serial = %issued.serial, "certificate renewed");
+        Ok(Renewed {
+            certificates_der: vec![issued.certificate.to_vec()],
+            authorities_der: join::authorities(&trust),
+        })
+    }
+
+    async fn say(&mut self, frame: &ToAgent) -> Result<(), Fault> {
+        wire::write(&mut self.control, frame, MAX_FRAME).await
+    }
+}
+
+/// Until somebody has the connection closed.
+async fn told(closing: &mut watch::Receiver<Option<CloseReason>>) -> CloseReason {
+    match closing.wait_for(Option::is_some).await.map(|reason| *reason) {
+        Ok(Some(reason)) => reason,
+        // The seat is gone without a word: after a goodbye. The rest of the session ends by itself.
+        Ok(None) | Err(_) => pending().await,
+    }
+}
+
+/// Until the certificate's last second has passed by the coordinator's clock, which may be set at any time.
+async fn expired(hub: &Hub, ends: Timestamp) {
+    let mut tick = interval(Duration::from_secs(1));
+    while hub.clock.now() < ends {
+        tick.tick().await;
+    }
+}
+
+async fn until(moment: Option<Instant>) {
+    match moment {
+        Some(moment) => sleep_until(moment).await,
+        None => pending().await,
+    }
+}

@@ -1,0 +1,317 @@
+//! The mesh over real QUIC on loopback, with an agent's end made by hand.
+
+mod joining;
+mod questions;
+mod results;
+mod schedules;
+mod sessions;
+
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use std::sync::Mutex;
+
+use parallax_certs::credentials::Credentials;
+use parallax_certs::csr::AgentKey;
+use parallax_certs::issue::{AGENT_LIFE, COORDINATOR_NAME};
+use parallax_certs::tls::{agent_config, clock, join_config};
+use parallax_certs::token::{Token, TokenId};
+use parallax_certs::verify::KnownTime;
+use parallax_core::assign::Scheduled;
+use parallax_core::check::{Check, TcpCheck};
+use parallax_core::id::MonitorId;
+use parallax_core::place::{NetworkNo, Region};
+use parallax_core::time::{DAY, SECOND};
+use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
+use parallax_protocol::id::BootId;
+use parallax_protocol::join::{JoinAnswer, JoinRequest};
+use parallax_protocol::message::{HeldSchedule, Hello, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::text::Secret;
+use parallax_protocol::version::{JOIN_V1, MESH_V1};
+use quinn::crypto::rustls::QuicClientConfig;
+use quinn::{ClientConfig, Connection, ConnectionError, SendStream};
+
+use super::wire::{Frames, write};
+use super::*;
+use crate::flow::INBOX_DEPTH;
+
+const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
+const LIMIT: Duration = Duration::from_secs(10);
+const BOOT: BootId = BootId(77);
+
+/// Records in memory.
+#[derive(Default)]
+struct Records {
+    agents: Mutex<BTreeMap<AgentId, Agent>>,
+    invitations: Mutex<BTreeMap<InvitationId, Invitation>>,
+}
+
+impl Members for Records {
+    fn agents(&self) -> BoxFuture<'_, Result<Vec<Agent>, RecordsFault>> {
+        Box::pin(async { Ok(self.agents.lock().unwrap().values().cloned().collect()) })
+    }
+
+    fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+        Box::pin(async move { Ok(self.agents.lock().unwrap().get(&id).cloned()) })
+    }
+
+    fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>> {
+        Box::pin(async move { Ok(self.invitations.lock().unwrap().get(&id).cloned()) })
+    }
+
+    fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>> {
+        self.invitations.lock().unwrap().get_mut(&id).unwrap().wrong_tries += 1;
+        Box::pin(async { Ok(()) })
+    }
+
+    fn enrol(
+        &self,
+        id: InvitationId,
+        newcomer: Newcomer,
+    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+        Box::pin(async move {
+            let mut invitations = self.invitations.lock().unwrap();
+            let invitation = invitations.get_mut(&id).unwrap();
+            if invitation.used_by.is_some() {
+                return Ok(None);
+            }
+            invitation.used_by = Some(newcomer.id);
+            let mut agents = self.agents.lock().unwrap();
+            let no = u16::try_from(agents.len() + 1).unwrap();
+            let agent = Agent {
+                id: newcomer.id,
+                place: PlaceNo(no),
+                name: invitation.name.clone(),
+                region: invitation.region,
+                network: invitation.network.clone(),
+                network_no: NetworkNo(no),
+                joined_at: newcomer.joined_at,
+                revoked_at: None,
+                serial: newcomer.serial,
+            };
+            agents.insert(agent.id, agent.clone());
+            Ok(Some(agent))
+        })
+    }
+
+    fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>> {
+        self.agents.lock().unwrap().get_mut(&id).unwrap().serial = serial;
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// A coordinator's mesh with the ends that the rest of the coordinator would hold.
+struct World {
+    mesh: MeshHandle,
+    roots: Roots,
+    key_hash: [u8; 32],
+    records: Arc<Records>,
+    clock: Clock,
+    inbox: mpsc::Receiver<Arrival>,
+    questions: mpsc::Sender<Question>,
+    schedule: watch::Sender<Arc<BTreeMap<u32, Scheduled>>>,
+    /// The same authority, for certificates that no test could get by joining.
+    authority: Authority,
+}
+
+impl World {
+    async fn start() -> Self {
+        let authority = Authority::make(NOW.as_millis() / SECOND).unwrap();
+        let (roots, key_hash) = (authority.roots().unwrap(), authority.key_hash());
+        let records = Arc::new(Records::default());
+        let (inbox, arrivals) = mpsc::channel(INBOX_DEPTH);
+        let (ask, questions) = mpsc::channel(64);
+        let (schedule, scheduled) = watch::channel(Arc::default());
+        let clock = Clock::by_hand(NOW);
+        let twin = Authority::from_pem(&authority.to_pem()).unwrap();
+        let mesh = start(Parts {
+            socket: UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
+            trust: Trust { authority, roots: roots.clone() },
+            members: Arc::clone(&records) as Arc<dyn Members>,
+            clock: clock.clone(),
+            inbox,
+            questions,
+            schedule: scheduled,
+            settings: Settings {
+                name: "test".to_owned(),
+                software: "0.1.0".to_owned(),
+                book: 5,
+                max_connections: 100,
+            },
+        })
+        .await
+        .unwrap();
+        Self {
+            mesh,
+            roots,
+            key_hash,
+            records,
+            clock,
+            inbox: arrivals,
+            questions: ask,
+            schedule,
+            authority: twin,
+        }
+    }
+
+    fn invite(&self, number: u128) -> Token {
+        let token = Token::generate(TokenId(number), self.key_hash).unwrap();
+        let id = InvitationId::from_u128(number);
+        let invitation = Invitation {
+            id,
+            secret_hash: token.secret.hash().0,
+            name: format!("agent{number}"),
+            region: Region::Europe,
+            network: "AS64496".to_owned(),
+            created_at: NOW,
+            expires_at: NOW + DAY,
+            wrong_tries: 0,
+            used_by: None,
+        };
+        self.records.invitations.lock().unwrap().insert(id, invitation);
+        token
+    }
+
+    /// Asks to join with that token text.
+    async fn join(&self, token: &str, key: &AgentKey) -> Result<JoinAnswer, ConnectionError> {
+        let config = join_config(self.key_hash, &[JOIN_V1], clock(|| NOW.as_millis() / SECOND)).unwrap();
+        let connection = self.dial(config).await?;
+        let (mut send, receive) = connection.open_bi().await?;
+        let request = JoinRequest { token: Secret::new(token), csr_der: key.request().unwrap() };
+        write(&mut send, &request, MAX_JOIN_FRAME).await.unwrap();
+        let answer = Frames::new(receive, MAX_JOIN_FRAME).next().await;
+        Ok(answer.unwrap().expect("an answer"))
+    }
+
+    /// Joins with a new invitation of that number.
+    async fn member(&self, number: u128) -> Member {
+        let token = self.invite(number);
+        let key = AgentKey::generate().unwrap();
+        let JoinAnswer::Joined(joined) = self.join(&token.expose(), &key).await.unwrap() else {
+            panic!("refused");
+        };
+        let leaf = joined.certificates_der.into_iter().next().unwrap().into();
+        Member { id: AgentId::from_u128(joined.agent.0), credentials: key.with_certificate(leaf).unwrap() }
+    }
+
+    async fn connect(&self, member: &Member) -> Agentlike {
+        self.connect_holding(member, None).await
+    }
+
+    async fn connect_holding(&self, member: &Member, held: Option<HeldSchedule>) -> Agentlike {
+        let connection = self.dial_mesh(&member.credentials).await.unwrap();
+        let (mut control, receive) = connection.open_bi().await.unwrap();
+        write(&mut control, &ToCoordinator::Hello(hello(held)), MAX_FRAME).await.unwrap();
+        let mut frames = Frames::new(receive, MAX_FRAME);
+        let Some(ToAgent::Welcome(welcome)) = frames.next().await.unwrap() else { panic!("no welcome") };
+        Agentlike { connection, control, frames, welcome }
+    }
+
+    async fn dial_mesh(&self, credentials: &Credentials) -> Result<Connection, ConnectionError> {
+        let now = clock(|| NOW.as_millis() / SECOND);
+        let config = agent_config(credentials, &self.roots, &[MESH_V1], now, KnownTime::new(None)).unwrap();
+        self.dial(config).await
+    }
+
+    async fn dial(&self, config: rustls::ClientConfig) -> Result<Connection, ConnectionError> {
+        let crypto = QuicClientConfig::try_from(config).unwrap();
+        let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
+        let config = ClientConfig::new(Arc::new(crypto));
+        endpoint.connect_with(config, self.mesh.address(), COORDINATOR_NAME).unwrap().await
+    }
+
+    /// The next arrival that is no change of the mesh.
+    async fn arrival(&mut self) -> Arrival {
+        loop {
+            let arrival = timeout(LIMIT, self.inbox.recv()).await.expect("in time").unwrap();
+            if !matches!(arrival, Arrival::Mesh(_)) {
+                return arrival;
+            }
+        }
+    }
+
+    async fn batch(&mut self) -> crate::flow::Batch {
+        match self.arrival().await {
+            Arrival::Results(batch) => batch,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Waits until the place is as wanted in the mesh.
+    async fn until_connected(&self, place: u16, wanted: bool) {
+        let mut mesh = self.mesh.mesh();
+        let is_so = |mesh: &Arc<Mesh>| mesh.place(PlaceNo(place)).is_some_and(|one| one.connected == wanted);
+        timeout(LIMIT, mesh.wait_for(is_so)).await.expect("in time").unwrap();
+    }
+
+    fn schedule(&self, monitors: impl IntoIterator<Item = Scheduled>) {
+        self.schedule.send_replace(Arc::new(monitors.into_iter().map(|one| (one.slot, one)).collect()));
+    }
+}
+
+/// An enrolled host.
+struct Member {
+    id: AgentId,
+    credentials: Credentials,
+}
+
+/// An agent's end of a connection.
+struct Agentlike {
+    connection: Connection,
+    control: SendStream,
+    frames: Frames,
+    welcome: Welcome,
+}
+
+impl Agentlike {
+    async fn say(&mut self, frame: &ToCoordinator) {
+        write(&mut self.control, frame, MAX_FRAME).await.unwrap();
+    }
+
+    async fn hear(&mut self) -> ToAgent {
+        timeout(LIMIT, self.frames.next()).await.expect("in time").unwrap().unwrap()
+    }
+
+    /// The next frame that is no schedule.
+    async fn hear_more(&mut self) -> ToAgent {
+        loop {
+            let frame = self.hear().await;
+            if !matches!(frame, ToAgent::Schedule(_)) {
+                return frame;
+            }
+        }
+    }
+}
+
+fn hello(held: Option<HeldSchedule>) -> Hello {
+    Hello {
+        software: "0.1.0".to_owned(),
+        boot: BOOT,
+        earlier_boots: Vec::new(),
+        held,
+        wall_ms: NOW.as_millis(),
+        kinds: Vec::new(),
+        faults: Vec::new(),
+        certificate_ends_ms: 0,
+    }
+}
+
+fn monitor(slot: u32, revision: u32) -> Scheduled {
+    Scheduled {
+        monitor: MonitorId::from_u128(u128::from(slot) + 1_000),
+        slot,
+        revision,
+        check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+        interval_ms: 60_000,
+        pinned: None,
+    }
+}
+
+/// Why the coordinator closed a connection.
+async fn closed(connection: &Connection) -> CloseReason {
+    match timeout(LIMIT, connection.closed()).await.expect("in time") {
+        ConnectionError::ApplicationClosed(close) => {
+            CloseReason::from_code(close.error_code.into_inner()).unwrap()
+        }
+        other => panic!("{other}"),
+    }
+}

@@ -1,0 +1,113 @@
+//! Questions: carried to the place asked, answered once, and with nothing where nobody answers.
+
+use parallax_core::event::{Answer, Ask, Reason};
+use parallax_core::observation::Outcome;
+use parallax_protocol::message::{CheckAnswer, CheckNow, CheckReason};
+use parallax_protocol::result::{self as wire_result, CheckResult, Failure, Report};
+
+use super::*;
+
+fn question(number: u32, place: u16, ms: i64) -> Question {
+    let ask = Ask { number, place: PlaceNo(place), reason: Reason::Confirm, deadline: NOW + ms };
+    let asked = monitor(1, 1);
+    Question { slot: 1, monitor: asked.monitor, revision: 1, check: Arc::new(asked.check), ask }
+}
+
+fn failed(asked: &CheckNow) -> CheckResult {
+    CheckResult {
+        monitor: asked.monitor,
+        revision: asked.revision,
+        round: None,
+        started_ms: NOW.as_millis(),
+        age_ms: 0,
+        report: Report::bare(wire_result::Outcome::Failed(Failure::Refused)),
+    }
+}
+
+async fn asked(agent: &Agentlike) -> (SendStream, CheckNow) {
+    let (send, receive) = timeout(LIMIT, agent.connection.accept_bi()).await.expect("in time").unwrap();
+    let asked = Frames::new(receive, MAX_FRAME).next().await.unwrap().unwrap();
+    (send, asked)
+}
+
+impl World {
+    async fn answer(&mut self) -> (u32, Answer) {
+        match self.arrival().await {
+            Arrival::Answer { slot: 1, number, answer } => (number, answer),
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_question_brings_back_pending_and_then_what_the_place_saw() {
+    let mut world = World::start().await;
+    let agent = world.connect(&world.member(1).await).await;
+    world.questions.send(question(7, 1, 10_000)).await.unwrap();
+    let (mut send, now) = asked(&agent).await;
+    assert_eq!((now.reason, now.deadline_ms, now.revision), (CheckReason::Confirm, 10_000, 1));
+    write(&mut send, &CheckAnswer::Pending, MAX_FRAME).await.unwrap();
+    let (number, Answer::Seen(seen)) = world.answer().await else { panic!("nothing") };
+    assert_eq!((number, seen.outcome, seen.place), (7, Outcome::Pending, PlaceNo(1)));
+    write(&mut send, &CheckAnswer::Done(Box::new(failed(&now))), MAX_FRAME).await.unwrap();
+    let (number, Answer::Seen(seen)) = world.answer().await else { panic!("nothing") };
+    assert!(number == 7 && matches!(seen.outcome, Outcome::Failed(..)));
+}
+
+#[tokio::test]
+async fn a_place_that_is_not_there_gives_nothing_at_once() {
+    let mut world = World::start().await;
+    world.member(1).await;
+    for place in [1, 9] {
+        world.questions.send(question(1, place, 10_000)).await.unwrap();
+        assert_eq!(world.answer().await, (1, Answer::Nothing));
+    }
+}
+
+#[tokio::test]
+async fn a_place_that_does_not_answer_in_time_gives_nothing() {
+    let mut world = World::start().await;
+    let agent = world.connect(&world.member(1).await).await;
+    world.questions.send(question(3, 1, 200)).await.unwrap();
+    let (_send, _) = asked(&agent).await;
+    assert_eq!(world.answer().await, (3, Answer::Nothing));
+    assert!(agent.connection.close_reason().is_none());
+}
+
+#[tokio::test]
+async fn a_place_that_goes_while_it_is_asked_gives_nothing() {
+    let mut world = World::start().await;
+    let agent = world.connect(&world.member(1).await).await;
+    world.questions.send(question(3, 1, 60_000)).await.unwrap();
+    let (_send, _) = asked(&agent).await;
+    agent.connection.close(VarInt::from_u32(0), b"");
+    assert_eq!(world.answer().await, (3, Answer::Nothing));
+}
+
+#[tokio::test]
+async fn an_answer_about_another_monitor_closes_the_connection() {
+    let mut world = World::start().await;
+    let agent = world.connect(&world.member(1).await).await;
+    world.questions.send(question(3, 1, 10_000)).await.unwrap();
+    let (mut send, now) = asked(&agent).await;
+    let other = CheckResult { revision: 2, ..failed(&now) };
+    write(&mut send, &CheckAnswer::Done(Box::new(other)), MAX_FRAME).await.unwrap();
+    assert_eq!(world.answer().await, (3, Answer::Nothing));
+    assert_eq!(closed(&agent.connection).await, CloseReason::Invalid);
+}
+
+#[tokio::test]
+async fn many_questions_to_one_place_are_put_in_order_and_all_are_answered() {
+    let mut world = World::start().await;
+    let agent = world.connect(&world.member(1).await).await;
+    for number in 0..60 {
+        world.questions.send(question(number, 1, 60_000)).await.unwrap();
+    }
+    for number in 0..60 {
+        let (mut send, now) = asked(&agent).await;
+        assert_eq!(now.id & 0xffff_ffff, u64::from(number));
+        write(&mut send, &CheckAnswer::Done(Box::new(failed(&now))), MAX_FRAME).await.unwrap();
+        let (answered, Answer::Seen(_)) = world.answer().await else { panic!("nothing") };
+        assert_eq!(answered, number);
+    }
+}

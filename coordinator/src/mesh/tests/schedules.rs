@@ -1,0 +1,85 @@
+//! Schedules: all at first, then only what changed, and nothing that an agent holds already.
+
+use parallax_protocol::assignment::ScheduleChange;
+
+use super::*;
+
+async fn change(agent: &mut Agentlike) -> ScheduleChange {
+    match agent.hear().await {
+        ToAgent::Schedule(change) => change,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn slots(change: &ScheduleChange) -> Vec<u32> {
+    change.put.iter().map(|one| one.slot).collect()
+}
+
+#[tokio::test]
+async fn an_agent_gets_its_whole_share_and_then_what_changes() {
+    let world = World::start().await;
+    world.schedule([monitor(1, 1), monitor(2, 1)]);
+    let mut agent = world.connect(&world.member(1).await).await;
+    let first = change(&mut agent).await;
+    assert_eq!((first.book, first.base, slots(&first)), (5, None, vec![1, 2]));
+    world.schedule([monitor(1, 1), monitor(2, 2), monitor(3, 1)]);
+    let second = change(&mut agent).await;
+    assert_eq!((second.base, slots(&second)), (Some(first.revision), vec![2, 3]));
+    world.schedule([monitor(1, 1)]);
+    let third = change(&mut agent).await;
+    assert_eq!((third.base, third.put.len(), third.drop.len()), (Some(second.revision), 0, 2));
+}
+
+#[tokio::test]
+async fn an_agent_that_comes_back_with_its_schedule_is_sent_nothing_it_holds() {
+    let world = World::start().await;
+    world.schedule([monitor(1, 1)]);
+    let member = world.member(1).await;
+    let mut agent = world.connect(&member).await;
+    let held = change(&mut agent).await;
+    world.schedule([monitor(1, 1), monitor(2, 1)]);
+    let held = HeldSchedule { book: held.book, revision: change(&mut agent).await.revision };
+    world.schedule([monitor(1, 1), monitor(2, 1), monitor(3, 1)]);
+    let missed = change(&mut agent).await.revision;
+    let mut stale = world.connect_holding(&member, Some(held)).await;
+    assert_eq!(change(&mut stale).await.base, None, "what it missed is not known any more");
+    let newest = HeldSchedule { book: 5, revision: missed + 1 };
+    let mut agent = world.connect_holding(&member, Some(newest)).await;
+    agent.say(&ToCoordinator::TimeAsk { sent_us: 1 }).await;
+    assert!(matches!(agent.hear().await, ToAgent::Time(_)));
+}
+
+#[tokio::test]
+async fn an_agent_that_lost_its_schedule_gets_all_of_it() {
+    let world = World::start().await;
+    world.schedule([monitor(1, 1)]);
+    let mut agent = world.connect(&world.member(1).await).await;
+    change(&mut agent).await;
+    agent.say(&ToCoordinator::ScheduleLost { held: None }).await;
+    let again = change(&mut agent).await;
+    assert_eq!((again.base, slots(&again)), (None, vec![1]));
+}
+
+#[tokio::test]
+async fn a_second_place_of_the_region_takes_every_other_round_and_gives_them_back() {
+    let world = World::start().await;
+    world.schedule([monitor(1, 1)]);
+    let (one, two) = (world.member(1).await, world.member(2).await);
+    let mut first = world.connect(&one).await;
+    assert_eq!(change(&mut first).await.put[0].every, 1);
+    let mut second = world.connect(&two).await;
+    assert_eq!(change(&mut second).await.put[0].every, 2);
+    assert_eq!(change(&mut first).await.put[0].every, 2);
+    second.connection.close(VarInt::from_u32(0), b"");
+    assert_eq!(change(&mut first).await.put[0].every, 1);
+}
+
+#[tokio::test]
+async fn a_quarantined_place_runs_one_round_in_ten() {
+    let world = World::start().await;
+    world.schedule([monitor(1, 1)]);
+    let mut agent = world.connect(&world.member(1).await).await;
+    change(&mut agent).await;
+    world.mesh.set_quarantine(PlaceNo(1), true);
+    assert_eq!(change(&mut agent).await.put[0].every, 10);
+}

@@ -1,0 +1,176 @@
+//! Who may connect, who has the place, and what ends a connection.
+
+use parallax_core::place::Region;
+use parallax_protocol::message::TimeReport;
+
+use super::*;
+
+#[tokio::test]
+async fn a_mesh_connection_without_a_certificate_is_closed_at_once() {
+    let world = World::start().await;
+    let config = join_config(world.key_hash, &[MESH_V1], clock(|| NOW.as_millis() / SECOND)).unwrap();
+    let connection = world.dial(config).await.unwrap();
+    assert_eq!(closed(&connection).await, CloseReason::NoIdentity);
+    assert_eq!(world.mesh.counters().without_identity.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn a_stranger_with_a_certificate_of_another_installation_is_refused_in_the_handshake() {
+    let (world, other) = (World::start().await, World::start().await);
+    let stranger = other.member(1).await;
+    if let Ok(connection) = world.dial_mesh(&stranger.credentials).await {
+        let ended = timeout(LIMIT, connection.closed()).await.unwrap();
+        assert!(matches!(ended, ConnectionError::ConnectionClosed(_)), "{ended}");
+    }
+    assert_eq!(world.mesh.counters().connections.load(Ordering::Relaxed), 0);
+}
+
+#[tokio::test]
+async fn an_agent_that_the_records_do_not_know_is_told_so() {
+    let world = World::start().await;
+    let key = AgentKey::generate().unwrap();
+    let id = AgentId::from_u128(9).to_string();
+    let issued =
+        world.authority.issue_agent(&key.request().unwrap(), &id, NOW.as_millis() / SECOND, AGENT_LIFE);
+    let credentials = key.with_certificate(issued.unwrap().certificate).unwrap();
+    let connection = world.dial_mesh(&credentials).await.unwrap();
+    assert_eq!(closed(&connection).await, CloseReason::Unknown);
+}
+
+#[tokio::test]
+async fn the_newest_connection_of_an_identity_replaces_the_one_before() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let first = world.connect(&member).await;
+    let second = world.connect(&member).await;
+    assert_eq!(closed(&first.connection).await, CloseReason::Replaced);
+    world.until_connected(1, true).await;
+    assert!(second.connection.close_reason().is_none());
+    assert_eq!(world.mesh.counters().replaced.load(Ordering::Relaxed), 1);
+}
+
+#[tokio::test]
+async fn an_identity_that_keeps_changing_hands_no_longer_counts() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let mut last = None;
+    for _ in 0..5 {
+        last = Some(world.connect(&member).await);
+    }
+    let mesh = world.mesh.mesh();
+    assert!(mesh.borrow().place(PlaceNo(1)).is_some_and(|place| place.connected && place.quarantined));
+    assert_eq!(world.mesh.counters().shared.load(Ordering::Relaxed), 1);
+    drop(last);
+}
+
+#[tokio::test]
+async fn a_revoked_agent_is_closed_at_once_and_never_comes_back() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let agent = world.connect(&member).await;
+    world.records.agents.lock().unwrap().get_mut(&member.id).unwrap().revoked_at = Some(NOW);
+    world.mesh.refresh();
+    let reason = timeout(Duration::from_secs(1), closed(&agent.connection)).await.expect("within a second");
+    assert_eq!(reason, CloseReason::Revoked);
+    assert!(world.mesh.mesh().borrow().place(PlaceNo(1)).is_none());
+    let again = world.dial_mesh(&member.credentials).await.unwrap();
+    assert_eq!(closed(&again).await, CloseReason::Revoked);
+}
+
+#[tokio::test]
+async fn a_connection_ends_with_its_certificate() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let agent = world.connect(&member).await;
+    world.clock.set(NOW + AGENT_LIFE * SECOND);
+    world.clock.set(NOW + (AGENT_LIFE + 1) * SECOND);
+    assert_eq!(closed(&agent.connection).await, CloseReason::Expired);
+    world.until_connected(1, false).await;
+}
+
+#[tokio::test]
+async fn a_closed_connection_leaves_the_place_at_once() {
+    let world = World::start().await;
+    let agent = world.connect(&world.member(1).await).await;
+    world.until_connected(1, true).await;
+    agent.connection.close(VarInt::from_u32(0), b"");
+    world.until_connected(1, false).await;
+}
+
+#[tokio::test]
+async fn an_agent_that_says_goodbye_leaves_the_place_before_it_closes() {
+    let world = World::start().await;
+    let mut agent = world.connect(&world.member(1).await).await;
+    agent.say(&ToCoordinator::Goodbye).await;
+    world.until_connected(1, false).await;
+    assert!(agent.connection.close_reason().is_none());
+}
+
+#[tokio::test]
+async fn frames_that_break_the_protocol_close_with_the_reason_they_break() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let undecodable = [3_u32.to_le_bytes().as_slice(), &[0xff, 0xff, 0xff]].concat();
+    let cases = [
+        (u32::MAX.to_le_bytes().to_vec(), CloseReason::FrameTooLong),
+        (undecodable, CloseReason::Undecodable),
+    ];
+    for (bytes, reason) in cases {
+        let mut agent = world.connect(&member).await;
+        agent.control.write_all(&bytes).await.unwrap();
+        assert_eq!(closed(&agent.connection).await, reason);
+        let connection = world.dial_mesh(&member.credentials).await.unwrap();
+        let (mut control, _receive) = connection.open_bi().await.unwrap();
+        control.write_all(&bytes).await.unwrap();
+        assert_eq!(closed(&connection).await, reason);
+    }
+    let mut agent = world.connect(&member).await;
+    agent.say(&ToCoordinator::Hello(hello(None))).await;
+    assert_eq!(closed(&agent.connection).await, CloseReason::OutOfOrder);
+    let connection = world.dial_mesh(&member.credentials).await.unwrap();
+    let (mut control, _receive) = connection.open_bi().await.unwrap();
+    let many = Hello { earlier_boots: vec![BOOT; 33], ..hello(None) };
+    write(&mut control, &ToCoordinator::Hello(many), MAX_FRAME).await.unwrap();
+    assert_eq!(closed(&connection).await, CloseReason::Invalid);
+}
+
+#[tokio::test]
+async fn time_is_told_and_a_clock_that_is_off_is_shown() {
+    let world = World::start().await;
+    let mut agent = world.connect(&world.member(1).await).await;
+    agent.say(&ToCoordinator::TimeAsk { sent_us: 42 }).await;
+    let ToAgent::Time(told) = agent.hear_more().await else { panic!("no time") };
+    assert_eq!((told.echo_us, told.coordinator_ms), (42, NOW.as_millis()));
+    agent.say(&ToCoordinator::TimeReport(TimeReport { skew_ms: 5_000, round_trip_ms: 1 })).await;
+    agent.say(&ToCoordinator::TimeAsk { sent_us: 43 }).await;
+    agent.hear_more().await;
+    let view = world.mesh.agents();
+    assert!(view[0].is_clock_off && view[0].skew_ms == Some(5_000));
+    assert_eq!(view[0].agent.region, Region::Europe);
+}
+
+#[tokio::test]
+async fn a_certificate_is_renewed_over_the_live_connection_and_the_old_one_stays_good() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let mut agent = world.connect(&member).await;
+    let key = AgentKey::generate().unwrap();
+    agent.say(&ToCoordinator::Renew { csr_der: key.request().unwrap() }).await;
+    let ToAgent::Renewed(renewed) = agent.hear_more().await else { panic!("not renewed") };
+    let leaf = renewed.certificates_der.into_iter().next().unwrap().into();
+    let fresh = Member { id: member.id, credentials: key.with_certificate(leaf).unwrap() };
+    assert_eq!(renewed.authorities_der.len(), 1);
+    agent.say(&ToCoordinator::Renew { csr_der: key.request().unwrap() }).await;
+    let again = agent.hear_more().await;
+    assert_eq!(again, ToAgent::RenewRefused { reason: CloseReason::RateLimited });
+    world.connect(&fresh).await;
+    world.connect(&member).await;
+}
+
+#[tokio::test]
+async fn a_mesh_that_stops_tells_its_agents() {
+    let world = World::start().await;
+    let agent = world.connect(&world.member(1).await).await;
+    world.mesh.stop().await;
+    assert_eq!(closed(&agent.connection).await, CloseReason::ShuttingDown);
+}

@@ -1,0 +1,40 @@
+//! The monitors' present state, asked of the driver.
+
+use std::time::Duration;
+
+use parallax_core::id::MonitorId;
+use parallax_core::machine::View;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::Service;
+use crate::flow::Query;
+
+/// How long the driver may take; later its monitors count as unknown.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+impl Service {
+    /// One view for each monitor, in the same order; unknown for those that the driver does not know (yet), and for
+    /// all of them where it does not answer in time.
+    pub(super) async fn views(&self, monitors: Vec<MonitorId>) -> Vec<View> {
+        let wanted = monitors.len();
+        if wanted == 0 {
+            return Vec::new();
+        }
+        let mut views = self.ask(monitors).await.unwrap_or_else(|| {
+            tracing::warn!(wanted, "the driver does not say how monitors are: they are shown as unknown");
+            Vec::new()
+        });
+        views.resize_with(wanted, || None);
+        views.into_iter().map(Option::unwrap_or_default).collect()
+    }
+
+    async fn ask(&self, monitors: Vec<MonitorId>) -> Option<Vec<Option<View>>> {
+        let (answer, answered) = oneshot::channel();
+        let asking = async {
+            self.0.queries.send(Query { monitors, answer }).await.ok()?;
+            answered.await.ok()
+        };
+        timeout(PATIENCE, asking).await.ok().flatten()
+    }
+}

@@ -1,0 +1,163 @@
+//! What a person may ask for: every rule once, for the API, the dashboard and the command line alike.
+//!
+//! A [`Caller`] comes of an API key; what its key does not reach is [`Error::NotFound`], found out by the same work
+//! as what does not exist. Every change is one batch: the record, what must still be true, and an event. Where another
+//! change came first, it is read and decided again. Calls that no key may make are marked as the operator's.
+
+pub mod accounts;
+pub mod figures;
+pub mod keys;
+mod live;
+pub mod monitors;
+pub mod once;
+pub mod pages;
+pub mod token;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use parallax_core::id::KeyId;
+use parallax_core::key::Key;
+use parallax_core::plan::{PlanLimits, PlanRefusal};
+use parallax_core::refusal::Refusals;
+use parallax_core::time::Timestamp;
+
+use crate::clock::Clock;
+use crate::flow::Queries;
+use crate::storage::{Batch, Committed, Store, StoreError};
+
+use figures::Figures;
+
+/// How often a change is decided again because another came first.
+const TRIES: usize = 16;
+
+/// What the operator has set.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    /// Address of the dashboard, the API and pings, without a trailing slash.
+    pub base_url: String,
+    /// Domain under which pages have their labels, where there is one.
+    pub root_domain: Option<String>,
+    /// What each plan allows.
+    pub limits: PlanLimits,
+}
+
+/// Everything that may be asked for. Cheap to clone.
+#[derive(Debug, Clone)]
+pub struct Service(Arc<Parts>);
+
+#[derive(Debug)]
+struct Parts {
+    store: Store,
+    clock: Clock,
+    queries: Queries,
+    figures: Arc<dyn Figures>,
+    settings: Settings,
+    /// One monitor or account is made at a time, so that makers don't race for the next dense number or an address.
+    making: tokio::sync::Mutex<()>,
+    /// When the use of a key was last noted.
+    used: Mutex<BTreeMap<KeyId, Timestamp>>,
+}
+
+/// Who asks: a key that was shown to be good.
+#[derive(Debug, Clone)]
+pub struct Caller {
+    /// The key.
+    pub key: Key,
+}
+
+/// Why something is not done: one variant for each error code of the API.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// No key, or none that is good.
+    #[error("a valid API key is needed")]
+    Unauthenticated,
+    /// A read key was used to write.
+    #[error("this key may only read")]
+    ReadOnly,
+    /// Nothing by that id that the key reaches.
+    #[error("there is nothing by that id that this key reaches")]
+    NotFound,
+    /// What was sent breaks rules.
+    #[error("{0}")]
+    Invalid(#[from] Refusals),
+    /// The plan does not allow it.
+    #[error("{0}")]
+    PlanLimit(#[from] PlanRefusal),
+    /// A fault on our side; the words are for the log.
+    #[error("{0}")]
+    Internal(String),
+}
+
+impl From<StoreError> for Error {
+    fn from(error: StoreError) -> Self {
+        Self::Internal(error.to_string())
+    }
+}
+
+/// What a call gives.
+pub type Result<T> = std::result::Result<T, Error>;
+
+impl Service {
+    /// A service over the store. `queries` is the way to the driver, which knows the monitors' present state.
+    pub fn new(
+        store: Store,
+        clock: Clock,
+        queries: Queries,
+        figures: Arc<dyn Figures>,
+        settings: Settings,
+    ) -> Self {
+        Self(Arc::new(Parts {
+            store,
+            clock,
+            queries,
+            figures,
+            settings,
+            making: tokio::sync::Mutex::new(()),
+            used: Mutex::new(BTreeMap::new()),
+        }))
+    }
+
+    /// The present moment.
+    pub fn now(&self) -> Timestamp {
+        self.0.clock.now()
+    }
+
+    fn store(&self) -> &Store {
+        &self.0.store
+    }
+
+    fn settings(&self) -> &Settings {
+        &self.0.settings
+    }
+
+    /// Commits what `decide` makes of the present state; where another change came first it decides again. None of
+    /// `decide` says that nothing is to be written.
+    async fn change<T, F, D>(&self, mut decide: D) -> Result<T>
+    where
+        D: FnMut() -> F,
+        F: Future<Output = Result<(T, Option<Batch>)>>,
+    {
+        for _ in 1..TRIES {
+            let (value, batch) = decide().await?;
+            match self.commit(batch).await {
+                Ok(_) => return Ok(value),
+                Err(StoreError::Conflict(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        let (value, batch) = decide().await?;
+        self.commit(batch).await?;
+        Ok(value)
+    }
+
+    async fn commit(&self, batch: Option<Batch>) -> std::result::Result<Option<Committed>, StoreError> {
+        match batch {
+            Some(batch) => self.store().commit(batch).await.map(Some),
+            None => Ok(None),
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

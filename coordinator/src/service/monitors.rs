@@ -1,0 +1,221 @@
+//! Monitors: made, changed, deleted, and shown with their present state and figures.
+
+use parallax_core::check::Check;
+use parallax_core::event::{Edited, Event, What};
+use parallax_core::id::{MonitorId, PageId};
+use parallax_core::machine::View;
+use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::monitor::{Monitor, Seat};
+use parallax_core::page::Page;
+use parallax_core::plan::PlanRefusal;
+
+use super::figures::Figure;
+use super::once::{Done, Once};
+use super::token::ping_token;
+use super::{Caller, Error, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op, StoreError, Versioned};
+
+/// A monitor with its present state and figures.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The monitor.
+    pub monitor: Monitor,
+    /// Its present state.
+    pub view: View,
+    /// Its last 24 hours.
+    pub figure: Figure,
+}
+
+impl Service {
+    /// The monitors of a page in page order.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a page that the key does not reach.
+    pub async fn monitors(&self, caller: &Caller, page: PageId) -> Result<Vec<Shown>> {
+        let page = self.page(caller, page)?;
+        self.shown_on(&page).await
+    }
+
+    /// One monitor of a page.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for one that the key does not reach, or that is on another page.
+    pub async fn monitor(&self, caller: &Caller, page: PageId, id: MonitorId) -> Result<Shown> {
+        let page = self.page(caller, page)?;
+        let monitor = self.monitor_on(&page, id)?.value;
+        self.shown(&page, monitor).await
+    }
+
+    /// Whether the key reaches that monitor on that page, before its state is looked at.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where not.
+    pub fn reaches_monitor(&self, caller: &Caller, page: PageId, id: MonitorId) -> Result<()> {
+        let page = self.page(caller, page)?;
+        self.monitor_on(&page, id).map(|_| ())
+    }
+
+    /// Makes a monitor on a page.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], then [`Error::PlanLimit`].
+    pub async fn create_monitor(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        edit: &MonitorEdit,
+        once: &Once<'_, Shown>,
+    ) -> Result<Done<Shown>> {
+        caller.writes()?;
+        self.reached(caller, page)?;
+        if let Some(answer) = self.answered(once)? {
+            return Ok(Done::Before(answer));
+        }
+        let settings = edit.settle(None, &ping_token(rand::random()))?;
+        let kind = settings.check.kind();
+        let _making = self.0.making.lock().await;
+        for _ in 0..super::TRIES {
+            let page = self.reached(caller, page)?.value;
+            if let Some(answer) = self.answered(once)? {
+                return Ok(Done::Before(answer));
+            }
+            let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?;
+            let room = self.settings().limits.room_for(account.value.plan, kind)?;
+            let others = self.store().read(move |store| store.monitors_of(page.id)).await?;
+            let seat = Seat {
+                id: MonitorId::new(self.now(), rand::random()),
+                page: page.id,
+                slot: self.store().reader().next_slot()?,
+                position: others.last().map_or(0, |last| last.value.position.saturating_add(1)),
+                now: self.now(),
+            };
+            let shown = Shown {
+                monitor: Monitor::new(seat, settings.clone()),
+                view: View::default(),
+                figure: Figure::default(),
+            };
+            let mut batch = Batch::new();
+            batch
+                .expect(Expect::Account(account.value.id, Is::At(account.revision)))
+                .expect(Expect::Page(page.id, Is::Present))
+                .expect(Expect::NextSlot(seat.slot))
+                .write(Op::SetNextSlot(seat.slot.wrapping_add(1)))
+                .write(shown.monitor.clone())
+                .event(self.monitor_event(page.id, seat.id, Edited::Created));
+            if let Some(limit) = room {
+                batch.expect(Expect::MonitorsBelow(account.value.id, limit));
+            }
+            self.remember(once, &shown, &mut batch)?;
+            match self.store().commit(batch).await {
+                Ok(_) => return Ok(Done::Now(shown)),
+                Err(StoreError::Conflict(Expect::MonitorsBelow(_, limit))) => {
+                    return Err(PlanRefusal::MonitorsFull { plan: account.value.plan, limit }.into());
+                }
+                Err(StoreError::Conflict(_)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Err(Error::Internal("a new monitor met too many other changes".to_owned()))
+    }
+
+    /// Changes a monitor.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    pub async fn edit_monitor(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: MonitorId,
+        edit: &MonitorEdit,
+        once: &Once<'_, Shown>,
+    ) -> Result<Done<Shown>> {
+        caller.writes()?;
+        self.change(|| async move {
+            let page = self.page(caller, page)?;
+            let monitor = self.monitor_on(&page, id)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let settings = edit.settle(Some(&monitor.value.settings()), "")?;
+            let changed = monitor.value.with(settings);
+            let mut batch = Batch::new();
+            if changed != monitor.value {
+                batch.expect(Expect::Monitor(id, Is::At(monitor.revision))).write(changed.clone());
+                batch.event(self.monitor_event(page.id, id, Edited::Changed));
+            }
+            let shown = self.shown(&page, changed).await?;
+            self.remember(once, &shown, &mut batch)?;
+            Ok((Done::Now(shown), (!batch.is_empty()).then_some(batch)))
+        })
+        .await
+    }
+
+    /// Deletes a monitor and its history.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`].
+    pub async fn delete_monitor(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: MonitorId,
+        once: &Once<'_, ()>,
+    ) -> Result<Done<()>> {
+        caller.writes()?;
+        self.change(|| async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            self.monitor_on(&page, id)?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Monitor(id, Is::Present)).write(Op::DeleteMonitor(id));
+            batch.event(self.monitor_event(page.id, id, Edited::Deleted));
+            self.remember(once, &(), &mut batch)?;
+            Ok((Done::Now(()), Some(batch)))
+        })
+        .await
+    }
+
+    /// Where a heartbeat's job reports, for those who may know: callers with write access.
+    pub fn ping_url(&self, caller: &Caller, monitor: &Monitor) -> Option<String> {
+        let Check::Heartbeat(heartbeat) = &monitor.check else { return None };
+        let base = &self.settings().base_url;
+        caller.key.access.writes().then(|| format!("{base}/ping/{}", heartbeat.token))
+    }
+
+    pub(super) async fn shown_on(&self, page: &Page) -> Result<Vec<Shown>> {
+        let id = page.id;
+        let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
+        let monitors: Vec<Monitor> = monitors.into_iter().map(|monitor| monitor.value).collect();
+        self.with_state(page, monitors).await
+    }
+
+    async fn shown(&self, page: &Page, monitor: Monitor) -> Result<Shown> {
+        let shown = self.with_state(page, vec![monitor]).await?;
+        shown.into_iter().next().ok_or(Error::NotFound)
+    }
+
+    async fn with_state(&self, page: &Page, monitors: Vec<Monitor>) -> Result<Vec<Shown>> {
+        let views = self.views(monitors.iter().map(|monitor| monitor.id).collect());
+        let figures = self.0.figures.last_day(page, &monitors, self.now());
+        let (views, figures) = futures_util::future::join(views, figures).await;
+        let mut figures = figures.into_iter();
+        let shown = monitors.into_iter().zip(views).map(|(monitor, view)| Shown {
+            monitor,
+            view,
+            figure: figures.next().unwrap_or_default(),
+        });
+        Ok(shown.collect())
+    }
+
+    fn monitor_on(&self, page: &Page, id: MonitorId) -> Result<Versioned<Monitor>> {
+        let monitor = self.store().reader().monitor(id)?;
+        monitor.filter(|monitor| monitor.value.page == page.id).ok_or(Error::NotFound)
+    }
+
+    pub(super) fn monitor_event(&self, page: PageId, monitor: MonitorId, edited: Edited) -> Event {
+        Event { at: self.now(), page: Some(page), monitor: Some(monitor), what: What::MonitorEdited(edited) }
+    }
+}

@@ -1,0 +1,93 @@
+//! Requests that may be sent twice: the first answer is kept with the change that it tells of, and given again.
+
+use parallax_core::id::KeyId;
+use parallax_core::refusal::Refusals;
+use parallax_core::time::DAY;
+use sha2::{Digest, Sha256};
+
+use super::{Result, Service};
+use crate::storage::{Batch, Expect, Is, Op, Remembered};
+
+/// The name of the header, as refusals say it.
+pub const HEADER: &str = "Idempotency-Key";
+
+/// A request that may be sent twice, or not.
+pub struct Once<'a, T> {
+    ticket: Option<Ticket>,
+    answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync),
+}
+
+impl<T> std::fmt::Debug for Once<'_, T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Once").field("ticket", &self.ticket).finish_non_exhaustive()
+    }
+}
+
+/// What a repeated request is known by.
+#[derive(Debug, Clone)]
+pub struct Ticket {
+    name: String,
+    fingerprint: [u8; 32],
+}
+
+/// What came of a request: something now, or the answer of its first sending.
+#[derive(Debug, Clone)]
+pub enum Done<T> {
+    /// It was done now.
+    Now(T),
+    /// It was done before: the first answer.
+    Before(Vec<u8>),
+}
+
+impl Ticket {
+    /// The ticket of a request: whose, the header's value, and all that makes the request this one and no other.
+    pub fn new(key: KeyId, value: &str, request: &[&[u8]]) -> Self {
+        let mut fingerprint = Sha256::new();
+        for part in request {
+            fingerprint.update(part.len().to_be_bytes());
+            fingerprint.update(part);
+        }
+        let value: [u8; 32] = Sha256::digest(value.as_bytes()).into();
+        let name = value.iter().fold(format!("{key}/"), |name, byte| name + &format!("{byte:02x}"));
+        Self { name, fingerprint: fingerprint.finalize().into() }
+    }
+}
+
+impl<'a, T> Once<'a, T> {
+    /// A request with that ticket (none: it is done each time it is sent), whose answer is written by `answer`.
+    pub fn new(ticket: Option<Ticket>, answer: &'a (dyn Fn(&T) -> Vec<u8> + Send + Sync)) -> Self {
+        Self { ticket, answer }
+    }
+}
+
+impl Service {
+    /// The answer that the request had before, where it was done already.
+    pub(super) fn answered<T>(&self, once: &Once<'_, T>) -> Result<Option<Vec<u8>>> {
+        let Some(ticket) = &once.ticket else { return Ok(None) };
+        let found = self.store().reader().remembered(&ticket.name)?;
+        match found.filter(|found| found.value.expires_at > self.now()) {
+            None => Ok(None),
+            Some(found) if found.value.fingerprint == ticket.fingerprint => Ok(Some(found.value.answer)),
+            Some(_) => Err(Refusals::one(HEADER, "was used for another request").into()),
+        }
+    }
+
+    /// Adds to the batch that the request is done, with its answer; of two that are sent at once one is done.
+    pub(super) fn remember<T>(&self, once: &Once<'_, T>, done: &T, batch: &mut Batch) -> Result<()> {
+        let Some(ticket) = &once.ticket else { return Ok(()) };
+        let now = self.now();
+        let is = match self.store().reader().remembered(&ticket.name)? {
+            // An expired one, which is written over.
+            Some(found) => Is::At(found.revision),
+            None => Is::Absent,
+        };
+        let remembered = Remembered {
+            fingerprint: ticket.fingerprint,
+            answer: (once.answer)(done),
+            expires_at: now + DAY,
+        };
+        batch.expect(Expect::Remembered(ticket.name.clone(), is));
+        batch.write(Op::ForgetExpired(now)).write(Op::Remember(ticket.name.clone(), remembered));
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! Pages: who reaches them, their address, their edits, and how they are as a whole.
+
+use parallax_core::event::{Edited, Event, What};
+use parallax_core::headline::Indicator;
+use parallax_core::id::{AccountId, PageId};
+use parallax_core::page::Page;
+use parallax_core::page::edit::{PageEdit, read_name, read_slug};
+use parallax_core::refusal::Refusals;
+
+use super::monitors::Shown;
+use super::once::{Done, Once};
+use super::{Caller, Error, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op, Versioned};
+
+/// How a page is as a whole, for its visitors.
+#[derive(Debug, Clone)]
+pub struct Overview {
+    /// The page.
+    pub page: Page,
+    /// Its headline.
+    pub indicator: Indicator,
+    /// Its monitors in page order.
+    pub monitors: Vec<Shown>,
+}
+
+impl Service {
+    /// A page that the caller's key reaches.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for every other.
+    pub fn page(&self, caller: &Caller, id: PageId) -> Result<Page> {
+        self.reached(caller, id).map(|page| page.value)
+    }
+
+    /// Every page that the caller's key reaches, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn pages(&self, caller: &Caller) -> Result<Vec<Page>> {
+        let mut pages = self.pages_of(caller.key.account).await?;
+        pages.retain(|page| caller.key.reaches(page));
+        Ok(pages)
+    }
+
+    /// Changes a page.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    pub async fn edit_page(
+        &self,
+        caller: &Caller,
+        id: PageId,
+        edit: &PageEdit,
+        once: &Once<'_, Page>,
+    ) -> Result<Done<Page>> {
+        caller.writes()?;
+        self.change(|| async move {
+            let page = self.reached(caller, id)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let changed = edit.settle(&page.value)?;
+            let mut batch = Batch::new();
+            if changed != page.value {
+                batch.expect(Expect::Page(id, Is::At(page.revision))).write(changed.clone());
+                batch.event(self.page_event(id, Edited::Changed));
+            }
+            self.remember(once, &changed, &mut batch)?;
+            Ok((Done::Now(changed), (!batch.is_empty()).then_some(batch)))
+        })
+        .await
+    }
+
+    /// How a page is as a whole.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a page that the key does not reach.
+    pub async fn overview(&self, caller: &Caller, id: PageId) -> Result<Overview> {
+        let page = self.page(caller, id)?;
+        self.overview_of(page).await
+    }
+
+    /// How the page under an address label is, for its visitors; a page with a gate is not shown here.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a label that no open page has.
+    pub async fn public_overview(&self, slug: &str) -> Result<Overview> {
+        let page = self.store().reader().page_by_slug(slug)?.ok_or(Error::NotFound)?.value;
+        if page.private || page.password.is_some() {
+            return Err(Error::NotFound);
+        }
+        self.overview_of(page).await
+    }
+
+    /// Where visitors are served the page: its own domain, its label under the root domain, or below the base URL.
+    pub fn page_url(&self, page: &Page) -> String {
+        let settings = self.settings();
+        match (&page.custom_domain, &settings.root_domain) {
+            (Some(domain), _) => format!("https://{domain}"),
+            (None, Some(root)) => format!("https://{}.{root}", page.slug),
+            (None, None) => format!("{}/p/{}", settings.base_url, page.slug),
+        }
+    }
+
+    /// The operator makes a page.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for an account that is not there, [`Error::Invalid`] for a bad name or a bad, reserved or
+    /// taken slug.
+    pub async fn create_page(&self, account: AccountId, name: &str, slug: &str) -> Result<Page> {
+        let mut faults = Refusals::none();
+        let name = faults.take("name", read_name(name));
+        let slug = faults.take("slug", read_slug(slug));
+        let (Some(name), Some(slug)) = (name, slug) else { return Err(faults.into()) };
+        let now = self.now();
+        let page = Page {
+            id: PageId::new(now, rand::random()),
+            account,
+            name,
+            slug,
+            custom_domain: None,
+            description: None,
+            support_url: None,
+            timezone: chrono_tz::UTC,
+            uptime_target: None,
+            password: None,
+            private: false,
+            show_deploys: false,
+            show_locations: false,
+            latency_regions: None,
+            uptime_regions: None,
+            created_at: now,
+        };
+        let page = &page;
+        self.change(|| async move {
+            self.store().reader().account(account)?.ok_or(Error::NotFound)?;
+            if self.store().reader().page_by_slug(&page.slug)?.is_some() {
+                return Err(Refusals::one("slug", "is taken").into());
+            }
+            let mut batch = Batch::new();
+            batch.expect(Expect::Account(account, Is::Present)).expect(Expect::Page(page.id, Is::Absent));
+            batch.write(page.clone()).event(self.page_event(page.id, Edited::Created));
+            Ok((page.clone(), Some(batch)))
+        })
+        .await
+    }
+
+    /// The operator takes a page out, with its monitors and their history.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a page that is not there.
+    pub async fn delete_page(&self, id: PageId) -> Result<()> {
+        let _making = self.0.making.lock().await;
+        self.change(|| async move {
+            let page = self.store().reader().page(id)?.ok_or(Error::NotFound)?;
+            let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Page(id, Is::At(page.revision)));
+            for monitor in monitors {
+                batch.write(Op::DeleteMonitor(monitor.value.id));
+                batch.event(self.monitor_event(id, monitor.value.id, Edited::Deleted));
+            }
+            batch.write(Op::DeletePage(id)).event(self.page_event(id, Edited::Deleted));
+            Ok(((), Some(batch)))
+        })
+        .await
+    }
+
+    /// An account's pages, oldest first: the operator's list.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn pages_of(&self, account: AccountId) -> Result<Vec<Page>> {
+        let pages = self.store().read(move |store| store.pages_of(account)).await?;
+        let mut pages: Vec<Page> = pages.into_iter().map(|page| page.value).collect();
+        pages.sort_by_key(|page| (page.created_at, page.id));
+        Ok(pages)
+    }
+
+    pub(super) fn reached(&self, caller: &Caller, id: PageId) -> Result<Versioned<Page>> {
+        let page = self.store().reader().page(id)?;
+        page.filter(|page| caller.key.reaches(&page.value)).ok_or(Error::NotFound)
+    }
+
+    async fn overview_of(&self, page: Page) -> Result<Overview> {
+        let monitors = self.shown_on(&page).await?;
+        let indicator = Indicator::of(monitors.iter().map(|shown| shown.view.status));
+        Ok(Overview { page, indicator, monitors })
+    }
+
+    fn page_event(&self, id: PageId, edited: Edited) -> Event {
+        Event { at: self.now(), page: Some(id), monitor: None, what: What::PageEdited(edited) }
+    }
+}
+
+impl Caller {
+    /// Whether the caller may change things.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] where not.
+    pub fn writes(&self) -> Result<()> {
+        if self.key.access.writes() { Ok(()) } else { Err(Error::ReadOnly) }
+    }
+}

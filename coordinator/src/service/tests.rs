@@ -1,0 +1,319 @@
+//! The service over a store in memory: a fixed cast, and the rules that no door may get around.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+
+use parallax_core::account::Account;
+use parallax_core::event::{Edited, What};
+use parallax_core::given::Given;
+use parallax_core::id::MonitorId;
+use parallax_core::key::Access;
+use parallax_core::machine::View;
+use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::page::Page;
+use parallax_core::page::edit::PageEdit;
+use parallax_core::plan::{Plan, PlanLimits};
+use parallax_core::time::{DAY, MINUTE, Timestamp};
+use tokio::sync::mpsc;
+
+use super::figures::NoFigures;
+use super::keys::NewKey;
+use super::monitors::Shown;
+use super::once::{Done, Once, Ticket};
+use super::token::KeyText;
+use super::*;
+use crate::flow::Query;
+
+/// What the driver would say, by monitor.
+pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, View>>>;
+
+/// An owner with two pages and a stranger with one.
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) service: Service,
+    pub(crate) clock: Clock,
+    pub(crate) views: Views,
+    pub(crate) owner: Account,
+    pub(crate) shop: Page,
+    pub(crate) blog: Page,
+    pub(crate) foreign: Page,
+}
+
+/// When every story begins.
+pub(crate) const START: Timestamp = Timestamp::from_millis(1_795_783_560_000);
+
+pub(crate) async fn world() -> World {
+    let clock = Clock::by_hand(START);
+    let views = Views::default();
+    let (queries, mut asked) = mpsc::channel::<Query>(16);
+    let known = Arc::clone(&views);
+    tokio::spawn(async move {
+        while let Some(query) = asked.recv().await {
+            let answer = {
+                let known = known.lock().unwrap();
+                query.monitors.iter().map(|id| known.get(id).cloned()).collect()
+            };
+            let _ = query.answer.send(answer);
+        }
+    });
+    let settings = Settings {
+        base_url: "https://status.example".to_owned(),
+        root_domain: None,
+        limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
+    };
+    let store = Store::in_memory().unwrap();
+    let service = Service::new(store, clock.clone(), queries, Arc::new(NoFigures), settings);
+    let owner = service.create_account("owner@example.com", None).await.unwrap();
+    let stranger = service.create_account("stranger@example.com", None).await.unwrap();
+    let shop = service.create_page(owner.id, "Shop", "shop").await.unwrap();
+    clock.set(START + 1000);
+    let blog = service.create_page(owner.id, "Blog", "journal").await.unwrap();
+    let foreign = service.create_page(stranger.id, "Other", "other").await.unwrap();
+    World { service, clock, views, owner, shop, blog, foreign }
+}
+
+impl World {
+    pub(crate) async fn key(&self, access: Access, page: Option<&Page>) -> KeyText {
+        let new = NewKey {
+            account: self.owner.id,
+            name: "Robot".to_owned(),
+            access,
+            page: page.map(|page| page.id),
+        };
+        self.service.create_key(new).await.unwrap().1
+    }
+
+    /// A write key of another account.
+    pub(crate) async fn stranger_key(&self) -> KeyText {
+        let account = self.foreign.account;
+        let new = NewKey { account, name: "Stranger".to_owned(), access: Access::Write, page: None };
+        self.service.create_key(new).await.unwrap().1
+    }
+
+    /// A write key of the owner that is good no more.
+    pub(crate) async fn revoked_key(&self) -> KeyText {
+        let text = self.key(Access::Write, None).await;
+        let id = self.service.authenticate(text.reveal()).unwrap().key.id;
+        self.service.revoke_key(id).await.unwrap();
+        text
+    }
+
+    async fn caller(&self, access: Access) -> Caller {
+        let key = self.key(access, None).await;
+        self.service.authenticate(key.reveal()).unwrap()
+    }
+
+    async fn make(&self, caller: &Caller, name: &str) -> Result<Shown> {
+        match self.service.create_monitor(caller, self.shop.id, &http(name), &each_time()).await? {
+            Done::Now(shown) => Ok(shown),
+            Done::Before(_) => panic!("nothing was sent twice"),
+        }
+    }
+
+    async fn events(&self) -> Vec<What> {
+        let events = self.service.store().read(|store| store.events_after(0, 1000)).await.unwrap();
+        events.into_iter().map(|recorded| recorded.event.what).collect()
+    }
+}
+
+fn http(name: &str) -> MonitorEdit {
+    let mut edit = MonitorEdit { name: Given::Value(name.to_owned()), ..MonitorEdit::default() };
+    edit.check.url = Given::Value("https://example.com".to_owned());
+    edit
+}
+
+fn component() -> MonitorEdit {
+    let mut edit = MonitorEdit {
+        kind: Given::Value("component".to_owned()),
+        name: Given::Value("Vendor".to_owned()),
+        ..MonitorEdit::default()
+    };
+    edit.check.vendor_url = Given::Value("https://status.example.org".to_owned());
+    edit
+}
+
+fn each_time<T>() -> Once<'static, T> {
+    Once::new(None, &|_| Vec::new())
+}
+
+#[tokio::test]
+async fn the_first_account_is_pro_and_later_ones_are_free() {
+    let world = world().await;
+    let plans: BTreeMap<String, Plan> = world
+        .service
+        .accounts()
+        .await
+        .unwrap()
+        .into_iter()
+        .map(|account| (account.email, account.plan))
+        .collect();
+    assert_eq!(plans["owner@example.com"], Plan::Pro);
+    assert_eq!(plans["stranger@example.com"], Plan::Free);
+    let taken = world.service.create_account("OWNER@example.com", None).await;
+    assert_eq!(taken.unwrap_err().to_string(), "email is taken");
+}
+
+#[tokio::test]
+async fn slugs_are_unique_and_reserved_ones_are_refused() {
+    let world = world().await;
+    for (slug, rule) in [("shop", "slug is taken"), ("www", "slug is reserved")] {
+        let refused = world.service.create_page(world.owner.id, "Page", slug).await;
+        assert_eq!(refused.unwrap_err().to_string(), rule);
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_good_until_it_is_revoked_and_its_use_is_noted() {
+    let world = world().await;
+    let text = world.key(Access::Read, None).await;
+    let caller = world.service.authenticate(text.reveal()).unwrap();
+    // The note is written beside the request.
+    let id = caller.key.id;
+    let noted = async || {
+        loop {
+            let key = world.service.store().reader().key(id).unwrap().unwrap().value;
+            if let Some(at) = key.last_used_at {
+                break at;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let at = tokio::time::timeout(std::time::Duration::from_secs(5), noted()).await.unwrap();
+    assert_eq!(at, world.service.now());
+    world.service.revoke_key(caller.key.id).await.unwrap();
+    assert_eq!(world.service.authenticate(text.reveal()).unwrap_err(), Error::Unauthenticated);
+    let unknown = KeyText::new([9; 32]);
+    assert_eq!(world.service.authenticate(unknown.reveal()).unwrap_err(), Error::Unauthenticated);
+    assert_eq!(world.service.revoke_key(caller.key.id).await, Err(Error::NotFound));
+}
+
+#[tokio::test]
+async fn a_key_for_a_page_of_another_account_is_not_made() {
+    let world = world().await;
+    let new = NewKey {
+        account: world.owner.id,
+        name: "Robot".to_owned(),
+        access: Access::Read,
+        page: Some(world.foreign.id),
+    };
+    assert_eq!(world.service.create_key(new).await.unwrap_err(), Error::NotFound);
+}
+
+#[tokio::test]
+async fn monitors_get_the_next_slot_and_position_even_when_made_at_once() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let names: Vec<String> = (0..20).map(|n| format!("M{n}")).collect();
+    let made = futures_util::future::join_all(names.iter().map(|name| world.make(&caller, name))).await;
+    let mut seats: Vec<_> =
+        made.into_iter().map(|made| made.unwrap().monitor).map(|it| (it.slot, it.position)).collect();
+    seats.sort_unstable();
+    assert_eq!(seats, (0..20).map(|n| (n, n)).collect::<Vec<_>>());
+}
+
+#[tokio::test]
+async fn a_full_plan_takes_no_more_but_components_do_not_count() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    world.service.set_plan(world.owner.id, Plan::Hobby).await.unwrap();
+    let refused = world.service.create_monitor(&caller, world.shop.id, &component(), &each_time()).await;
+    assert!(matches!(refused, Err(Error::PlanLimit(PlanRefusal::ComponentsNeedPro { .. }))));
+    world.service.set_plan(world.owner.id, Plan::Pro).await.unwrap();
+    world.service.create_monitor(&caller, world.blog.id, &component(), &each_time()).await.unwrap();
+    world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
+    world.make(&caller, "A").await.unwrap();
+    world.make(&caller, "B").await.unwrap();
+    let refused = world.make(&caller, "C").await.unwrap_err();
+    assert_eq!(refused, Error::PlanLimit(PlanRefusal::MonitorsFull { plan: Plan::Free, limit: 2 }));
+    // What is wrong with the body is told before the plan is asked.
+    assert!(matches!(world.make(&caller, "").await, Err(Error::Invalid(_))));
+}
+
+#[tokio::test]
+async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let monitor = world.make(&caller, "A").await.unwrap().monitor;
+    let before = world.events().await.len();
+    for name in ["A", "B"] {
+        let edit = http(name);
+        world.service.edit_monitor(&caller, world.shop.id, monitor.id, &edit, &each_time()).await.unwrap();
+    }
+    let renamed = PageEdit { name: Given::Value("Store".to_owned()), ..PageEdit::default() };
+    world.service.edit_page(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
+    world.service.edit_page(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
+    world.service.delete_monitor(&caller, world.shop.id, monitor.id, &each_time()).await.unwrap();
+    let events = world.events().await.split_off(before);
+    assert_eq!(
+        events,
+        [
+            What::MonitorEdited(Edited::Changed),
+            What::PageEdited(Edited::Changed),
+            What::MonitorEdited(Edited::Deleted),
+        ]
+    );
+}
+
+#[tokio::test]
+async fn a_read_key_changes_nothing_at_any_door() {
+    let world = world().await;
+    let (reader, page) = (world.caller(Access::Read).await, world.shop.id);
+    let id = world.make(&world.caller(Access::Write).await, "A").await.unwrap().monitor.id;
+    let service = &world.service;
+    assert_eq!(world.make(&reader, "B").await.unwrap_err(), Error::ReadOnly);
+    let edited = service.edit_monitor(&reader, page, id, &http("B"), &each_time()).await;
+    assert_eq!(edited.unwrap_err(), Error::ReadOnly);
+    assert_eq!(service.delete_monitor(&reader, page, id, &each_time()).await.unwrap_err(), Error::ReadOnly);
+    let edited = service.edit_page(&reader, page, &PageEdit::default(), &each_time()).await;
+    assert_eq!(edited.unwrap_err(), Error::ReadOnly);
+}
+
+#[tokio::test]
+async fn a_request_sent_twice_is_done_once_within_a_day() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let ticket = |value: &str, body: &str| Some(Ticket::new(caller.key.id, value, &[body.as_bytes()]));
+    let answer = |shown: &Shown| shown.monitor.id.to_string().into_bytes();
+    let send = async |value: &str, body: &str| {
+        let once = Once::new(ticket(value, body), &answer);
+        world.service.create_monitor(&caller, world.shop.id, &http("A"), &once).await
+    };
+    let Done::Now(first) = send("k", "a").await.unwrap() else { panic!() };
+    let Done::Before(again) = send("k", "a").await.unwrap() else { panic!() };
+    assert_eq!(again, answer(&first));
+    let other = send("k", "b").await.unwrap_err();
+    assert_eq!(other.to_string(), "Idempotency-Key was used for another request");
+    assert!(matches!(send("l", "a").await, Ok(Done::Now(_))));
+    let (one, two) = tokio::join!(send("m", "a"), send("m", "a"));
+    let done: Vec<bool> = [one, two].into_iter().map(|it| matches!(it.unwrap(), Done::Now(_))).collect();
+    assert_eq!(done.iter().filter(|now| **now).count(), 1);
+    world.clock.set(world.service.now() + DAY);
+    assert!(matches!(send("k", "b").await, Ok(Done::Now(_))));
+}
+
+#[tokio::test]
+async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
+    let clock = Clock::by_hand(START);
+    let (queries, mut asked) = mpsc::channel::<Query>(1);
+    let settings = Settings {
+        base_url: "https://status.example".to_owned(),
+        root_domain: Some("pages.example".to_owned()),
+        limits: PlanLimits::default(),
+    };
+    let store = Store::in_memory().unwrap();
+    let service = Service::new(store, clock.clone(), queries, Arc::new(NoFigures), settings);
+    let held = tokio::spawn(async move {
+        let query = asked.recv().await;
+        tokio::time::sleep(std::time::Duration::from_secs(60)).await;
+        drop(query);
+    });
+    let views = service.views(vec![MonitorId::from_u128(1)]).await;
+    assert_eq!(views, [View::default()]);
+    held.abort();
+    clock.set(START + MINUTE);
+    let account = service.create_account("a@example.com", None).await.unwrap();
+    let page = service.create_page(account.id, "Shop", "shop").await.unwrap();
+    assert_eq!(service.page_url(&page), "https://shop.pages.example");
+    let own = Page { custom_domain: Some("status.shop.example".to_owned()), ..page };
+    assert_eq!(service.page_url(&own), "https://status.shop.example");
+}

@@ -1,0 +1,105 @@
+//! Secrets that people carry about: API keys and ping tokens, as text.
+
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+const ALPHABET: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const PREFIX: &str = "plx_";
+/// Digits of 256 bits.
+const SECRET: usize = 43;
+/// Digits of a 32-bit checksum.
+const CHECKSUM: usize = 6;
+
+/// The text of an API key: a prefix, 256 random bits and a checksum that tells a slip of the hand from a wrong key.
+#[derive(Clone, PartialEq, Eq)]
+pub struct KeyText(String);
+
+impl KeyText {
+    /// The key of 256 random bits.
+    pub fn new(random: [u8; 32]) -> Self {
+        let secret = base62(&random, SECRET);
+        let checksum = base62(&crc32c::crc32c(secret.as_bytes()).to_be_bytes(), CHECKSUM);
+        Self(format!("{PREFIX}{secret}{checksum}"))
+    }
+
+    /// Reads a key; none for what can't be one.
+    pub fn parse(text: &str) -> Option<Self> {
+        let digits = text.strip_prefix(PREFIX)?;
+        let (secret, checksum) = digits.split_at_checked(SECRET)?;
+        let expected = base62(&crc32c::crc32c(secret.as_bytes()).to_be_bytes(), CHECKSUM);
+        (expected == checksum).then(|| Self(text.to_owned()))
+    }
+
+    /// The text itself, to be shown once.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// SHA-256 of the text: 256 random bits need no slow hash.
+    pub fn hash(&self) -> [u8; 32] {
+        Sha256::digest(self.0.as_bytes()).into()
+    }
+}
+
+impl fmt::Debug for KeyText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("KeyText(…)")
+    }
+}
+
+/// The last part of a ping address: 128 random bits.
+pub fn ping_token(random: [u8; 16]) -> String {
+    base62(&random, 22)
+}
+
+/// A number in base 62, big-endian, with leading zeros up to the width.
+fn base62(bytes: &[u8], width: usize) -> String {
+    let mut number = bytes.to_vec();
+    let mut digits = Vec::with_capacity(width);
+    for _ in 0..width {
+        let mut rest = 0_u32;
+        for byte in &mut number {
+            let value = (rest << 8) | u32::from(*byte);
+            *byte = u8::try_from(value / 62).unwrap_or(u8::MAX);
+            rest = value % 62;
+        }
+        digits.push(ALPHABET.get(rest as usize).copied().map_or('0', char::from));
+    }
+    digits.iter().rev().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_written_in_base_62() {
+        assert_eq!(base62(&[0, 61], 3), "00z");
+        assert_eq!(base62(&[0, 62], 3), "010");
+        assert_eq!(base62(&[0xff; 4], 6), "4gfFC3");
+        assert_ne!(base62(&[0xff; 32], 43).chars().next(), Some('0'));
+    }
+
+    #[test]
+    fn a_key_reads_back_and_a_slip_is_noticed() {
+        let key = KeyText::new([7; 32]);
+        assert_eq!(key.reveal().len(), 53);
+        assert_eq!(KeyText::parse(key.reveal()), Some(key.clone()));
+        for at in 0..key.reveal().len() {
+            let mut slip: Vec<u8> = key.reveal().bytes().collect();
+            slip[at] = if slip[at] == b'a' { b'b' } else { b'a' };
+            assert_eq!(KeyText::parse(std::str::from_utf8(&slip).unwrap()), None, "{at}");
+        }
+        for text in ["", "plx_", "plx_é", "Bearer"] {
+            assert_eq!(KeyText::parse(text), None);
+        }
+        assert!(!format!("{key:?}").contains(key.reveal()));
+    }
+
+    #[test]
+    fn ping_tokens_are_of_one_length() {
+        assert_eq!(ping_token([0; 16]).len(), 22);
+        assert_eq!(ping_token([0xff; 16]).len(), 22);
+    }
+}

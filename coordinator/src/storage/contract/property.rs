@@ -1,0 +1,133 @@
+//! Whatever is written, in whatever groups, both engines give the same answers.
+
+use parallax_core::id::{AgentId, InvitationId, KeyId};
+use parallax_core::machine::State;
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use proptest::collection::vec;
+use proptest::prelude::*;
+
+use super::samples::*;
+use crate::storage::{Batch, Checkpoint, Expect, Is, Op, Read};
+
+fn is() -> impl Strategy<Value = Is> {
+    prop_oneof![Just(Is::Absent), Just(Is::Present), (0..30u64).prop_map(Is::At)]
+}
+
+fn expect() -> impl Strategy<Value = Expect> {
+    let n = 0..4u128;
+    prop_oneof![
+        (n.clone(), is()).prop_map(|(n, so)| Expect::Account(account_id(n), so)),
+        (n.clone(), is()).prop_map(|(n, so)| Expect::Page(page_id(n), so)),
+        (n.clone(), is()).prop_map(|(n, so)| Expect::Monitor(monitor_id(n), so)),
+        (0..3u8, is()).prop_map(|(n, so)| Expect::Remembered(format!("r{n}"), so)),
+        (0..3u8, n.clone()).prop_map(|(slug, n)| Expect::SlugFree(format!("s{slug}"), page_id(n))),
+        (n.clone(), 0..4u32).prop_map(|(n, limit)| Expect::MonitorsBelow(account_id(n), limit)),
+        n.prop_map(|n| Expect::NoMonitors(page_id(n))),
+        (0..4u64).prop_map(|seq| Expect::Cursor("c".to_owned(), seq)),
+        (0..3u32).prop_map(Expect::NextSlot),
+    ]
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let n = || 0..4u128;
+    let region = || prop_oneof![Just(Region::Europe), Just(Region::Oceania)];
+    let bytes = || prop_oneof![9 => vec(any::<u8>(), 0..20), 1 => Just(vec![5; 60_000])];
+    let things = prop_oneof![
+        n().prop_map(|n| account(n).into()),
+        n().prop_map(|n| Op::DeleteAccount(account_id(n))),
+        (n(), n(), 0..5u8).prop_map(|(n, account, slug)| page(n, account, &format!("s{slug}")).into()),
+        n().prop_map(|n| Op::DeletePage(page_id(n))),
+        (n(), n(), 0..3u32).prop_map(|(n, page, position)| monitor(n, page, position).into()),
+        (n(), n()).prop_map(|(n, page)| component(n, page).into()),
+        n().prop_map(|n| Op::DeleteMonitor(monitor_id(n))),
+        (n(), n()).prop_map(|(n, account)| key(n, account).into()),
+        n().prop_map(|n| Op::DeleteKey(KeyId::from_u128(n))),
+        (0..3u16).prop_map(|n| agent(n).into()),
+        (0..3u128).prop_map(|n| Op::DeleteAgent(AgentId::from_u128(n))),
+        n().prop_map(|n| invitation(n, None).into()),
+        n().prop_map(|n| Op::DeleteInvitation(InvitationId::from_u128(n))),
+        n().prop_map(|n| Op::PutMachine(monitor_id(n), Box::<State>::default())),
+    ];
+    let history = prop_oneof![
+        (n(), region(), -2..3i64, bytes()).prop_map(|(n, at, hour, it)| Op::PutBlock(block(n, at, hour, it))),
+        (n(), region(), -2..3i64).prop_map(|(n, at, hour)| Op::DeleteBlock(monitor_id(n), at, hour)),
+        (n(), -2..3i64, bytes()).prop_map(|(n, hour, it)| Op::PutHour(rollup(n, hour, it))),
+        (n(), -2..3i64).prop_map(|(n, hour)| Op::DeleteHour(monitor_id(n), hour)),
+        (n(), -2..3i64, bytes()).prop_map(|(n, day, it)| Op::PutDay(rollup(n, day, it))),
+        (n(), -2..3i64).prop_map(|(n, day)| Op::DeleteDay(monitor_id(n), day)),
+        (0..3u32, 0..9u64, bytes()).prop_map(|(part, through, bytes)| Op::PutCheckpoint(Checkpoint {
+            part,
+            through,
+            bytes
+        })),
+        (0..3u32).prop_map(Op::DeleteCheckpoint),
+        (0..12u64).prop_map(Op::TrimReadings),
+        (0..4u64).prop_map(|seq| Op::SetCursor("c".to_owned(), seq)),
+        (0..3u32).prop_map(Op::SetNextSlot),
+        (0..3u16).prop_map(|n| Op::SetNextPlace(PlaceNo(n))),
+        (0..3u16).prop_map(|n| Op::PutNetwork(format!("n{n}"), NetworkNo(n))),
+        (0..3u8, 0..20i64).prop_map(|(n, expires)| Op::Remember(format!("r{n}"), remembered(n, expires))),
+        (0..20i64).prop_map(|now| Op::ForgetExpired(at(now))),
+    ];
+    prop_oneof![things, history]
+}
+
+fn batch() -> impl Strategy<Value = Batch> {
+    let events = vec((0..99i64, proptest::option::of(0..4u128)), 0..3);
+    (vec(expect(), 0..2), vec(op(), 0..5), events, 0..3u32).prop_map(|(expect, ops, events, count)| Batch {
+        expect,
+        ops,
+        events: events.into_iter().map(|(at, monitor)| event(at, monitor)).collect(),
+        readings: readings(count, u64::from(count)),
+    })
+}
+
+/// Every question, answered in words.
+pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
+    let mut told = vec![
+        format!("{:?} {:?}", reader.accounts(), reader.pages()),
+        format!("{:?} {:?}", reader.monitors(), reader.agents()),
+        format!("{:?} {:?}", reader.invitations(), reader.machines()),
+        format!("{:?} {:?}", reader.events_after(0, usize::MAX), reader.last_event()),
+        format!("{:?} {:?}", reader.readings_after(0, usize::MAX), reader.last_reading()),
+        format!("{:?} {:?}", reader.checkpoints(), reader.cursor("c")),
+        format!("{:?} {:?} {:?}", reader.next_slot(), reader.next_place(), reader.networks()),
+    ];
+    for n in 0..4 {
+        told.push(format!("{:?} {:?}", reader.account(account_id(n)), reader.page(page_id(n))));
+        told.push(format!("{:?} {:?}", reader.pages_of(account_id(n)), reader.keys_of(account_id(n))));
+        told.push(format!("{:?} {:?}", reader.monitors_of(page_id(n)), reader.monitor(monitor_id(n))));
+        told.push(format!(
+            "{:?} {:?}",
+            reader.page_by_slug(&format!("s{n}")),
+            reader.remembered(&format!("r{n}"))
+        ));
+        told.push(format!("{:?}", reader.events_of(monitor_id(n), Some(20), 5)));
+        let hours = -9..9;
+        told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Europe, hours.clone())));
+        told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Oceania, -1..2)));
+        let days = reader.days(monitor_id(n), 0..2);
+        told.push(format!("{:?} {days:?}", reader.hours(monitor_id(n), hours)));
+    }
+    told
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn both_engines_give_equal_answers(groups in vec(vec(batch(), 1..4), 1..12), tidy in any::<bool>()) {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut memory, mut disk) = (Bench::in_memory(), Bench::on_disk(folder.path()));
+        for group in &groups {
+            prop_assert_eq!(memory.writer.commit(group), disk.writer.commit(group));
+            if tidy {
+                disk.tidy();
+            }
+            prop_assert_eq!(everything(&*memory.reader), everything(&*disk.reader));
+        }
+        let told = everything(&*disk.reader);
+        drop(disk);
+        prop_assert_eq!(told, everything(&*Bench::on_disk(folder.path()).reader));
+    }
+}

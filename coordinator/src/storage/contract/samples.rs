@@ -1,0 +1,200 @@
+//! Things to store, told apart by small numbers.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use parallax_core::account::Account;
+use parallax_core::check::{Check, ComponentCheck, TcpCheck};
+use parallax_core::event::{Edited, Event, What};
+use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::key::{Access, Key};
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::{Reading, Word};
+use parallax_core::page::Page;
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::plan::Plan;
+use parallax_core::time::Timestamp;
+
+use crate::storage::memory::Memory;
+use crate::storage::{Batch, Block, Committed, Op, Read, Remembered, Result, Rollup, Write, disk};
+
+/// An engine under test.
+#[derive(Debug)]
+pub(crate) struct Bench {
+    pub(crate) reader: Arc<dyn Read>,
+    pub(crate) writer: Box<dyn Write>,
+}
+
+impl Bench {
+    pub(crate) fn in_memory() -> Self {
+        let memory = Memory::new();
+        Self { reader: Arc::new(memory.clone()), writer: Box::new(memory) }
+    }
+
+    pub(crate) fn on_disk(folder: &Path) -> Self {
+        Self::open(folder).unwrap()
+    }
+
+    pub(crate) fn open(folder: &Path) -> Result<Self> {
+        let (reader, writer) = disk::open(folder, small())?;
+        Ok(Self { reader, writer })
+    }
+
+    pub(crate) fn commit(&mut self, batch: &Batch) -> Result<Committed> {
+        self.writer.commit(std::slice::from_ref(batch)).remove(0)
+    }
+
+    pub(crate) fn write(&mut self, op: impl Into<Op>) -> Committed {
+        self.commit(Batch::new().write(op)).unwrap()
+    }
+
+    pub(crate) fn tidy(&mut self) {
+        while self.writer.tidy().unwrap() {}
+    }
+}
+
+/// Settings that a test's disk has room for.
+pub(crate) fn small() -> disk::Options {
+    disk::Options { cache: 8 << 20, ballast: 4096, refuse_below: 0, resume_above: 0, verify_up_to: u64::MAX }
+}
+
+pub(crate) fn account_id(n: u128) -> AccountId {
+    AccountId::from_u128(n)
+}
+
+pub(crate) fn page_id(n: u128) -> PageId {
+    PageId::from_u128(n)
+}
+
+pub(crate) fn monitor_id(n: u128) -> MonitorId {
+    MonitorId::from_u128(n)
+}
+
+pub(crate) fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(millis)
+}
+
+pub(crate) fn account(n: u128) -> Account {
+    Account { id: account_id(n), email: format!("{n}@example.com"), plan: Plan::Pro, created_at: at(5) }
+}
+
+pub(crate) fn page(n: u128, account: u128, slug: &str) -> Page {
+    Page {
+        id: page_id(n),
+        account: account_id(account),
+        name: format!("Page {n}"),
+        slug: slug.to_owned(),
+        custom_domain: None,
+        description: Some("All of it".to_owned()),
+        support_url: None,
+        timezone: chrono_tz::Europe::Vienna,
+        uptime_target: Some(99.9),
+        password: None,
+        private: false,
+        show_deploys: true,
+        show_locations: false,
+        latency_regions: None,
+        uptime_regions: None,
+        created_at: at(6),
+    }
+}
+
+pub(crate) fn monitor(n: u128, page: u128, position: u32) -> Monitor {
+    Monitor {
+        id: monitor_id(n),
+        page: page_id(page),
+        slot: n as u32,
+        revision: 1,
+        name: format!("Monitor {n}"),
+        group: None,
+        check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+        slow_threshold_ms: None,
+        slow_thresholds: None,
+        latency_regions: None,
+        pinned: Some(Region::Asia),
+        position,
+        paused: false,
+        created_at: at(7),
+    }
+}
+
+pub(crate) fn component(n: u128, page: u128) -> Monitor {
+    let check = ComponentCheck { url: "https://status.example.com".to_owned(), component: None };
+    Monitor { check: Check::Component(check), ..monitor(n, page, 0) }
+}
+
+pub(crate) fn key(n: u128, account: u128) -> Key {
+    Key {
+        id: KeyId::from_u128(n),
+        account: account_id(account),
+        name: format!("Key {n}"),
+        access: Access::Write,
+        page: None,
+        hash: [n as u8; 32],
+        created_at: at(8),
+        last_used_at: None,
+    }
+}
+
+pub(crate) fn agent(n: u16) -> Agent {
+    Agent {
+        id: AgentId::from_u128(u128::from(n)),
+        place: PlaceNo(n),
+        name: format!("agent-{n}"),
+        region: Region::Africa,
+        network: "one".to_owned(),
+        network_no: NetworkNo(0),
+        joined_at: at(9),
+        revoked_at: None,
+        serial: vec![n as u8; 16],
+    }
+}
+
+pub(crate) fn invitation(n: u128, used_by: Option<AgentId>) -> Invitation {
+    Invitation {
+        id: InvitationId::from_u128(n),
+        secret_hash: [3; 32],
+        name: "agent".to_owned(),
+        region: Region::Oceania,
+        network: "two".to_owned(),
+        created_at: at(10),
+        expires_at: at(11),
+        wrong_tries: 0,
+        used_by,
+    }
+}
+
+pub(crate) fn event(n: i64, monitor: Option<u128>) -> Event {
+    Event {
+        at: at(n),
+        page: None,
+        monitor: monitor.map(monitor_id),
+        what: What::MonitorEdited(Edited::Changed),
+    }
+}
+
+pub(crate) fn readings(count: u32, seed: u64) -> Vec<Reading> {
+    let reading = |n| Reading {
+        slot: n,
+        region: Region::Europe,
+        place: PlaceNo(1),
+        round: 29_000_000 + seed,
+        due: at(1_795_783_560_000 + i64::from(n)),
+        word: Word::Passed,
+        latency_ms: Some(40 + n % 400),
+    };
+    (0..count).map(reading).collect()
+}
+
+pub(crate) fn block(monitor: u128, region: Region, hour: i64, bytes: Vec<u8>) -> Block {
+    Block { monitor: monitor_id(monitor), slot: monitor as u32, region, hour, bytes }
+}
+
+pub(crate) fn rollup(monitor: u128, at: i64, bytes: Vec<u8>) -> Rollup {
+    Rollup { monitor: monitor_id(monitor), at, bytes }
+}
+
+pub(crate) fn remembered(fingerprint: u8, expires_at: i64) -> Remembered {
+    Remembered { fingerprint: [fingerprint; 32], answer: vec![fingerprint; 100], expires_at: at(expires_at) }
+}

@@ -1,0 +1,195 @@
+//! The files beside the engine's own: the lock, the watermark, and the ballast that keeps a full disk openable.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write as _};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use super::io_failed;
+use crate::storage::{Result, StoreError};
+
+/// Takes the store for this process until the file is dropped.
+pub(super) fn lock(folder: &Path) -> Result<File> {
+    let file = open(&folder.join("LOCK"))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
+        Err(TryLockError::Error(error)) => Err(io_failed(error)),
+    }
+}
+
+/// Makes the names in a folder durable.
+pub(super) fn sync_folder(folder: &Path) -> Result<()> {
+    File::open(folder).and_then(|folder| folder.sync_all()).map_err(io_failed)
+}
+
+/// What the store must have reached: the last durable group's number and checksum.
+///
+/// Two places are written in turn, so that a power cut in the middle of one leaves the other.
+#[derive(Debug)]
+pub(super) struct Watermark(File);
+
+const PLACE: usize = 16;
+const PLACES: u64 = 2;
+const APART: u64 = 4096;
+
+impl Watermark {
+    pub(super) fn open(folder: &Path) -> Result<Self> {
+        open(&folder.join("WATERMARK")).map(Self)
+    }
+
+    /// The highest mark that is whole; none before the first.
+    pub(super) fn read(&self) -> Result<Option<(u64, u32)>> {
+        let mut highest = None;
+        for place in 0..PLACES {
+            let mut bytes = [0; PLACE];
+            match self.0.read_exact_at(&mut bytes, place * APART) {
+                Ok(()) => highest = highest.max(parse(bytes)),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {}
+                Err(error) => return Err(io_failed(error)),
+            }
+        }
+        Ok(highest)
+    }
+
+    /// Writes a mark and makes it durable.
+    pub(super) fn write(&self, group: u64, chain: u32) -> Result<()> {
+        let at = (group % PLACES) * APART;
+        self.0.write_all_at(&compose(group, chain), at).and_then(|()| self.0.sync_data()).map_err(io_failed)
+    }
+}
+
+fn compose(group: u64, chain: u32) -> [u8; PLACE] {
+    let mut bytes = [0; PLACE];
+    let (fields, check) = bytes.split_at_mut(12);
+    let (number, sum) = fields.split_at_mut(8);
+    number.copy_from_slice(&group.to_le_bytes());
+    sum.copy_from_slice(&chain.to_le_bytes());
+    check.copy_from_slice(&crc32c::crc32c(fields).to_le_bytes());
+    bytes
+}
+
+fn parse(bytes: [u8; PLACE]) -> Option<(u64, u32)> {
+    let (group, rest) = bytes.split_first_chunk::<8>()?;
+    let chain = rest.first_chunk::<4>()?;
+    let (group, chain) = (u64::from_le_bytes(*group), u32::from_le_bytes(*chain));
+    (group > 0 && compose(group, chain) == bytes).then_some((group, chain))
+}
+
+/// How much space there must be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) refuse_below: u64,
+    pub(super) resume_above: u64,
+    pub(super) ballast: u64,
+}
+
+/// Watches the space that is left, and holds a file that gives some back when the store must be opened without any.
+#[derive(Debug)]
+pub(super) struct Space {
+    folder: PathBuf,
+    bounds: Bounds,
+    short: bool,
+}
+
+impl Space {
+    pub(super) fn new(folder: &Path, bounds: Bounds) -> Self {
+        Self { folder: folder.to_owned(), bounds, short: false }
+    }
+
+    /// Before the engine opens: lets the ballast go where space is short, since it can't open on a full disk.
+    pub(super) fn make_room(&mut self) -> Result<()> {
+        if self.is_short()? {
+            match std::fs::remove_file(self.ballast()) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(io_failed(error)),
+                Ok(()) | Err(_) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts the ballast (back) in its place, where there is space for it.
+    pub(super) fn load_ballast(&mut self) -> Result<()> {
+        let path = self.ballast();
+        let there = std::fs::metadata(&path).map_or(0, |file| file.len());
+        if there == self.bounds.ballast || self.is_short()? || free(&self.folder)? < self.bounds.resume_above
+        {
+            return Ok(());
+        }
+        let mut file = open(&path)?;
+        // Written, not only stretched: a file with holes takes no space.
+        let zeros = vec![0; 1 << 16];
+        let mut left = self.bounds.ballast;
+        while left > 0 {
+            let piece = left.min(zeros.len() as u64);
+            file.write_all(zeros.get(..piece as usize).unwrap_or(&zeros)).map_err(io_failed)?;
+            left -= piece;
+        }
+        file.sync_all().map_err(io_failed)
+    }
+
+    /// Whether writes must wait for space: from below one bound until above the other.
+    pub(super) fn is_short(&mut self) -> Result<bool> {
+        let free = free(&self.folder)?;
+        self.short = judge(self.bounds, self.short, free);
+        Ok(self.short)
+    }
+
+    fn ballast(&self) -> PathBuf {
+        self.folder.join("BALLAST")
+    }
+}
+
+/// Bytes that are left for the store.
+pub(super) fn free(folder: &Path) -> Result<u64> {
+    let stat = rustix::fs::statvfs(folder).map_err(|error| io_failed(error.into()))?;
+    Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+fn judge(bounds: Bounds, short: bool, free: u64) -> bool {
+    free < if short { bounds.resume_above } else { bounds.refuse_below }
+}
+
+fn open(path: &Path) -> Result<File> {
+    OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io_failed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_torn_watermark_falls_back_to_the_one_before() {
+        let folder = tempfile::tempdir().unwrap();
+        let mark = Watermark::open(folder.path()).unwrap();
+        assert_eq!(mark.read(), Ok(None));
+        mark.write(1, 11).unwrap();
+        mark.write(2, 22).unwrap();
+        mark.write(3, 33).unwrap();
+        assert_eq!(mark.read(), Ok(Some((3, 33))));
+        mark.0.write_all_at(&[9], APART + 3).unwrap();
+        assert_eq!(mark.read(), Ok(Some((2, 22))));
+    }
+
+    #[test]
+    fn a_second_lock_is_refused_until_the_first_is_let_go() {
+        let folder = tempfile::tempdir().unwrap();
+        let first = lock(folder.path()).unwrap();
+        assert_eq!(lock(folder.path()).unwrap_err(), StoreError::Locked);
+        drop(first);
+        assert!(lock(folder.path()).is_ok());
+    }
+
+    #[test]
+    fn writes_wait_from_the_lower_bound_until_the_upper() {
+        let bounds = Bounds { refuse_below: 64, resume_above: 128, ballast: 0 };
+        let judged: Vec<_> = [200, 64, 63, 100, 127, 128, 70]
+            .into_iter()
+            .scan(false, |short, free| {
+                *short = judge(bounds, *short, free);
+                Some(*short)
+            })
+            .collect();
+        assert_eq!(judged, [false, false, true, true, true, false, false]);
+    }
+}

@@ -1,0 +1,260 @@
+//! The one table of keys: every prefix, what follows it, and what stands under it.
+//!
+//! | prefix | then | value |
+//! |---|---|---|
+//! | `!s` | | schema, `u32` |
+//! | `!m` | | [`Meta`](super::meta::Meta) |
+//! | `da` `dp` `dm` `dk` `dg` `di` | id of account, page, monitor, key, agent, invitation | revision and record |
+//! | `dr` | idempotency name | revision and remembered answer |
+//! | `xs` | slug | page id |
+//! | `xp` | account, page | |
+//! | `xm` | page, monitor | whether it counts for the plan's limit |
+//! | `xk` | account, key | |
+//! | `xe` | expiry, idempotency name | |
+//! | `xv` | monitor, event sequence | |
+//! | `ms` | monitor | machine state |
+//! | `ev` | sequence | event |
+//! | `cu` | reader | sequence |
+//! | `or` | sequence | readings |
+//! | `bl` | monitor, region, hour | slot and packed readings |
+//! | `rh` `rd` | monitor, hour or day | packed figures |
+//! | `tc` | part | sequence and packed tails |
+//! | `ns` `np` | | next slot, next place |
+//! | `nn` | network label | its number |
+//! | `gm` | monitor | nothing: its history is to be dropped |
+//! | `+` | another key, part number | continuation of a value that is too long for one |
+//!
+//! Numbers are big-endian, times with their sign bit turned, so that a range of keys is a question.
+
+use std::ops::Range;
+
+use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::place::Region;
+use parallax_core::time::Timestamp;
+
+/// The schema that this program writes, and the newest that it reads.
+pub(super) const SCHEMA: u32 = 1;
+
+pub(super) type Key = Vec<u8>;
+
+pub(super) const SCHEMA_KEY: &[u8] = b"!s";
+pub(super) const META_KEY: &[u8] = b"!m";
+pub(super) const NEXT_SLOT: &[u8] = b"ns";
+pub(super) const NEXT_PLACE: &[u8] = b"np";
+
+/// Prefixes of what is read as a whole.
+pub(super) const DOCUMENTS: &[u8] = b"d";
+pub(super) const ACCOUNTS: &[u8] = b"da";
+pub(super) const PAGES: &[u8] = b"dp";
+pub(super) const MONITORS: &[u8] = b"dm";
+pub(super) const AGENTS: &[u8] = b"dg";
+pub(super) const INVITATIONS: &[u8] = b"di";
+pub(super) const MACHINES: &[u8] = b"ms";
+pub(super) const CHECKPOINTS: &[u8] = b"tc";
+pub(super) const NETWORKS: &[u8] = b"nn";
+pub(super) const GONE: &[u8] = b"gm";
+pub(super) const PARTS: &[u8] = b"+";
+pub(super) const OWN: &[u8] = b"!";
+
+pub(super) fn account(id: AccountId) -> Key {
+    join(ACCOUNTS, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn page(id: PageId) -> Key {
+    join(PAGES, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn monitor(id: MonitorId) -> Key {
+    join(MONITORS, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn key(id: KeyId) -> Key {
+    join(b"dk", &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn agent(id: AgentId) -> Key {
+    join(AGENTS, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn invitation(id: InvitationId) -> Key {
+    join(INVITATIONS, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn remembered(name: &str) -> Key {
+    join(b"dr", &[name.as_bytes()])
+}
+
+pub(super) fn slug(slug: &str) -> Key {
+    join(b"xs", &[slug.as_bytes()])
+}
+
+pub(super) fn pages_of(account: AccountId) -> Key {
+    join(b"xp", &[&account.to_u128().to_be_bytes()])
+}
+
+pub(super) fn page_of(account: AccountId, page: PageId) -> Key {
+    join(&pages_of(account), &[&page.to_u128().to_be_bytes()])
+}
+
+pub(super) fn monitors_of(page: PageId) -> Key {
+    join(b"xm", &[&page.to_u128().to_be_bytes()])
+}
+
+pub(super) fn monitor_of(page: PageId, monitor: MonitorId) -> Key {
+    join(&monitors_of(page), &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn keys_of(account: AccountId) -> Key {
+    join(b"xk", &[&account.to_u128().to_be_bytes()])
+}
+
+pub(super) fn key_of(account: AccountId, key: KeyId) -> Key {
+    join(&keys_of(account), &[&key.to_u128().to_be_bytes()])
+}
+
+pub(super) fn expiry(at: Timestamp, name: &str) -> Key {
+    join(b"xe", &[&time(at.as_millis()), name.as_bytes()])
+}
+
+/// Keys of what expired at or before then.
+pub(super) fn expired(now: Timestamp) -> Range<Key> {
+    join(b"xe", &[])..join(b"xe", &[&time(now.as_millis().saturating_add(1))])
+}
+
+/// The idempotency name that an [`expiry`] key ends with.
+pub(super) fn expired_name(key: &[u8]) -> Option<&str> {
+    std::str::from_utf8(key.get(10..)?).ok()
+}
+
+pub(super) fn events_of(monitor: MonitorId) -> Key {
+    join(b"xv", &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn event_of(monitor: MonitorId, seq: u64) -> Key {
+    join(&events_of(monitor), &[&seq.to_be_bytes()])
+}
+
+pub(super) fn machine(monitor: MonitorId) -> Key {
+    join(MACHINES, &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn event(seq: u64) -> Key {
+    join(b"ev", &[&seq.to_be_bytes()])
+}
+
+pub(super) fn cursor(reader: &str) -> Key {
+    join(b"cu", &[reader.as_bytes()])
+}
+
+pub(super) fn readings(seq: u64) -> Key {
+    join(b"or", &[&seq.to_be_bytes()])
+}
+
+pub(super) fn blocks_of(monitor: MonitorId) -> Key {
+    join(b"bl", &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn block(monitor: MonitorId, region: Region, hour: i64) -> Key {
+    join(&blocks_of(monitor), &[&[region as u8], &time(hour)])
+}
+
+pub(super) fn hours_of(monitor: MonitorId) -> Key {
+    join(b"rh", &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn hour(monitor: MonitorId, hour: i64) -> Key {
+    join(&hours_of(monitor), &[&time(hour)])
+}
+
+pub(super) fn days_of(monitor: MonitorId) -> Key {
+    join(b"rd", &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn day(monitor: MonitorId, day: i64) -> Key {
+    join(&days_of(monitor), &[&time(day)])
+}
+
+pub(super) fn checkpoint(part: u32) -> Key {
+    join(CHECKPOINTS, &[&part.to_be_bytes()])
+}
+
+pub(super) fn network(label: &str) -> Key {
+    join(NETWORKS, &[label.as_bytes()])
+}
+
+pub(super) fn gone(monitor: MonitorId) -> Key {
+    join(GONE, &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn part(key: &[u8], number: u16) -> Key {
+    join(PARTS, &[key, &number.to_be_bytes()])
+}
+
+/// Every key that begins so.
+pub(super) fn beginning(prefix: &[u8]) -> Range<Key> {
+    let mut end = prefix.to_vec();
+    while let Some(last) = end.pop() {
+        // No prefix of the table ends in 255 alone; ids may, and then the byte before it counts up.
+        if let Some(next) = last.checked_add(1) {
+            end.push(next);
+            break;
+        }
+    }
+    prefix.to_vec()..end
+}
+
+/// The 16-byte id that a key ends with.
+pub(super) fn last_id(key: &[u8]) -> Option<u128> {
+    key.last_chunk::<16>().map(|bytes| u128::from_be_bytes(*bytes))
+}
+
+/// The number of 8 bytes that a key ends with.
+pub(super) fn last_seq(key: &[u8]) -> Option<u64> {
+    key.last_chunk::<8>().map(|bytes| u64::from_be_bytes(*bytes))
+}
+
+/// The time, hour or day that a key ends with.
+pub(super) fn last_time(key: &[u8]) -> Option<i64> {
+    last_seq(key).map(|turned| (turned ^ SIGN).cast_signed())
+}
+
+/// The part number that a key of [`checkpoint`] ends with.
+pub(super) fn last_part(key: &[u8]) -> Option<u32> {
+    key.last_chunk::<4>().map(|bytes| u32::from_be_bytes(*bytes))
+}
+
+const SIGN: u64 = 1 << 63;
+
+fn time(value: i64) -> [u8; 8] {
+    (value.cast_unsigned() ^ SIGN).to_be_bytes()
+}
+
+fn join(prefix: &[u8], rest: &[&[u8]]) -> Key {
+    let mut key = Vec::with_capacity(prefix.len() + rest.iter().map(|part| part.len()).sum::<usize>());
+    key.extend_from_slice(prefix);
+    rest.iter().for_each(|part| key.extend_from_slice(part));
+    key
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_before_and_after_the_epoch_sort_as_they_came() {
+        let id = MonitorId::from_u128(7);
+        let keys: Vec<_> = [i64::MIN, -2, -1, 0, 1, i64::MAX].into_iter().map(|at| hour(id, at)).collect();
+        assert!(keys.is_sorted());
+        assert_eq!(
+            keys.iter().filter_map(|key| last_time(key)).collect::<Vec<_>>(),
+            [i64::MIN, -2, -1, 0, 1, i64::MAX]
+        );
+    }
+
+    #[test]
+    fn what_begins_with_the_greatest_id_ends_before_the_next_prefix() {
+        let range = beginning(&hours_of(MonitorId::from_u128(u128::MAX)));
+        assert!(range.contains(&hour(MonitorId::from_u128(u128::MAX), i64::MAX)));
+        assert_eq!(range.end, b"ri");
+    }
+}

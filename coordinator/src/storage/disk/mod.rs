@@ -1,0 +1,190 @@
+//! The engine on disk: sled, with what it does not do itself built around it.
+//!
+//! A folder holds sled's own folder and, beside it, the lock, the watermark and the ballast. A group of commits is one
+//! atomic batch in one tree, then a flush, then an fsync of sled's file (its flush alone is not proof against a power
+//! cut), then the watermark. Every value bears a checksum, and none is so long that sled would move it to a file of
+//! its own.
+
+mod files;
+mod layout;
+mod meta;
+mod pending;
+mod read;
+mod record;
+mod stage;
+#[cfg(test)]
+mod tests;
+mod verify;
+mod writer;
+
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::thread;
+use std::time::Duration;
+
+use sled::Db;
+
+use self::files::{Bounds, Space, Watermark};
+use self::meta::Meta;
+use self::read::Reader;
+use self::writer::Writer;
+use super::{Read, Result, StoreError, Write};
+
+/// Settings of the store on disk, in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Options {
+    /// Memory for the engine's pages.
+    pub cache: u64,
+    /// Size of the file that is let go when the store must be opened on a full disk.
+    pub ballast: u64,
+    /// Below so much free space nothing is written.
+    pub refuse_below: u64,
+    /// Above so much it is again.
+    pub resume_above: u64,
+    /// A store up to this size is read whole and checked when it is opened; a larger one in what all else hangs on.
+    pub verify_up_to: u64,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        const MIB: u64 = 1 << 20;
+        Self {
+            cache: 64 * MIB,
+            ballast: 32 * MIB,
+            refuse_below: 64 * MIB,
+            resume_above: 128 * MIB,
+            verify_up_to: 256 * MIB,
+        }
+    }
+}
+
+/// Opens the store in a folder, or makes one there: the two sides for [`Store::start`](super::Store::start).
+///
+/// Fails with [`StoreError::Locked`] where another process has it, [`StoreError::Newer`] where a later version wrote
+/// it, and [`StoreError::Damaged`] where it holds less, or other, than was made durable. Blocks.
+pub fn open(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn Write>)> {
+    let folder = folder.to_owned();
+    // sled can panic on damaged files: on a thread of its own that is an answer, not the end.
+    let opening =
+        thread::Builder::new().name("store-open".to_owned()).spawn(move || open_here(&folder, options));
+    opening.map_err(io_failed)?.join().unwrap_or_else(|_| {
+        Err(StoreError::Damaged("the engine could not make sense of its files".to_owned()))
+    })
+}
+
+/// What both sides share.
+struct Shared {
+    db: Db,
+    /// Held for writing while a batch is applied, for reading within one question: so each answer is of one moment.
+    gate: RwLock<()>,
+    folder: PathBuf,
+    /// After `db`, so that the engine's files are let go before the store is.
+    _lock: File,
+}
+
+impl Shared {
+    fn reading(&self) -> RwLockReadGuard<'_, ()> {
+        self.gate.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn writing(&self) -> RwLockWriteGuard<'_, ()> {
+        self.gate.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How many files lie in the engine's folder for oversized pages.
+    fn blobs(&self) -> Result<u64> {
+        match std::fs::read_dir(engine_folder(&self.folder).join("blobs")) {
+            Ok(entries) => Ok(entries.count() as u64),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(0),
+            Err(error) => Err(io_failed(error)),
+        }
+    }
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared").field("folder", &self.folder).finish_non_exhaustive()
+    }
+}
+
+fn open_here(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn Write>)> {
+    std::fs::create_dir_all(folder).map_err(io_failed)?;
+    let lock = files::lock(folder)?;
+    let bounds = Bounds {
+        refuse_below: options.refuse_below,
+        resume_above: options.resume_above,
+        ballast: options.ballast,
+    };
+    let mut space = Space::new(folder, bounds);
+    space.make_room()?;
+    let engine = engine_folder(folder);
+    let config = sled::Config::new()
+        .path(&engine)
+        .segment_size(2 << 20)
+        .cache_capacity(options.cache)
+        .flush_every_ms(Some(500));
+    let db = open_engine(&config)?;
+    let shared = Arc::new(Shared { db, gate: RwLock::new(()), folder: folder.to_owned(), _lock: lock });
+    if shared.blobs()? > 0 {
+        return Err(StoreError::Damaged("the engine keeps pages in files that are not durable".to_owned()));
+    }
+    let watermark = Watermark::open(folder)?;
+    let meta = verify::state(&shared.db, watermark.read()?)?;
+    if let Some(meta) = meta {
+        let whole = shared.db.size_on_disk().map_err(failed)? <= options.verify_up_to;
+        verify::records(&shared.db, &meta, whole)?;
+    }
+    let file = File::options().read(true).write(true).open(engine.join("db")).map_err(io_failed)?;
+    space.load_ballast()?;
+    let mut writer = Writer::new(Arc::clone(&shared), file, watermark, space, meta.unwrap_or_else(Meta::new));
+    if meta.is_none() {
+        writer.found()?;
+    }
+    // The first open may have been cut off just before this.
+    files::sync_folder(&engine)?;
+    files::sync_folder(folder)?;
+    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        files::sync_folder(parent)?;
+    }
+    Ok((Arc::new(Reader::new(shared)), Box::new(writer)))
+}
+
+/// Opens sled. Its own lock can outlive a store that this process has just closed by a moment, for as long as a task of
+/// its pool holds the file; our lock is held by now, so nobody else can be the reason and waiting is safe.
+fn open_engine(config: &sled::Config) -> Result<Db> {
+    let mut waits = LOCK_WAITS;
+    loop {
+        match config.open() {
+            Err(sled::Error::Io(error)) if waits > 0 && error.to_string().starts_with(LOCK_WORDS) => {
+                waits -= 1;
+                thread::park_timeout(LOCK_WAIT);
+            }
+            opened => return opened.map_err(failed),
+        }
+    }
+}
+
+/// How sled begins to say that it could not take its lock; it has no kind of error for that.
+const LOCK_WORDS: &str = "could not acquire lock";
+const LOCK_WAIT: Duration = Duration::from_millis(20);
+const LOCK_WAITS: u32 = 250;
+
+fn engine_folder(folder: &Path) -> PathBuf {
+    folder.join("sled")
+}
+
+fn failed(error: sled::Error) -> StoreError {
+    match error {
+        sled::Error::Io(error) => io_failed(error),
+        sled::Error::Corruption { .. }
+        | sled::Error::CollectionNotFound(_)
+        | sled::Error::Unsupported(_)
+        | sled::Error::ReportableBug(_) => StoreError::Damaged(error.to_string()),
+    }
+}
+
+fn io_failed(error: io::Error) -> StoreError {
+    StoreError::Io(error.to_string())
+}

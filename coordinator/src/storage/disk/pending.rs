@@ -1,0 +1,175 @@
+//! A group of batches before it is written: changes by key over the tree, so that each batch sees those before it.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use sled::{IVec, Tree};
+
+use super::layout::{self, Key};
+use super::meta::Meta;
+use super::{failed, record};
+use crate::storage::Result;
+
+type Changes = BTreeMap<Key, Option<IVec>>;
+
+/// Changes that are not in the tree yet: those of accepted batches, and over them those of the batch under way.
+#[derive(Debug)]
+pub(super) struct Pending<'a> {
+    tree: &'a Tree,
+    accepted: Changes,
+    accepted_meta: Meta,
+    batch: Changes,
+    bytes: usize,
+    /// As it is with the batch under way.
+    pub(super) meta: Meta,
+}
+
+impl<'a> Pending<'a> {
+    pub(super) fn new(tree: &'a Tree, meta: Meta) -> Self {
+        let empty = Changes::new;
+        Self { tree, accepted: empty(), accepted_meta: meta, batch: empty(), bytes: 0, meta }
+    }
+
+    /// Ends the batch under way and keeps its changes.
+    pub(super) fn accept(&mut self) {
+        self.bytes += self
+            .batch
+            .iter()
+            .map(|(key, value)| key.len() + value.as_ref().map_or(0, |it| it.len()))
+            .sum::<usize>();
+        self.accepted.append(&mut self.batch);
+        self.accepted_meta = self.meta;
+    }
+
+    /// Ends the batch under way and drops its changes.
+    pub(super) fn discard(&mut self) {
+        self.batch.clear();
+        self.meta = self.accepted_meta;
+    }
+
+    /// Roughly how many bytes the accepted batches write.
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// The accepted changes.
+    pub(super) fn into_changes(self) -> BTreeMap<Key, Option<IVec>> {
+        self.accepted
+    }
+
+    /// The value under a key.
+    pub(super) fn get<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
+        let Some(head) = self.head(key)? else { return Ok(None) };
+        record::decode(key, &head, |part| self.head(part)).map(Some)
+    }
+
+    /// Whether there is a value under a key.
+    pub(super) fn contains(&self, key: &[u8]) -> Result<bool> {
+        self.head(key).map(|head| head.is_some())
+    }
+
+    /// The first keys of a range with their heads, at most `limit`.
+    pub(super) fn scan(&self, range: Range<Key>, limit: usize) -> Result<Vec<(Key, IVec)>> {
+        let mut found = Vec::new();
+        for item in self.tree.range(range.clone()) {
+            if found.len() >= limit {
+                break;
+            }
+            let (key, head) = item.map_err(failed)?;
+            if !self.batch.contains_key(key.as_ref()) && !self.accepted.contains_key(key.as_ref()) {
+                found.push((key.to_vec(), head));
+            }
+        }
+        let accepted = self.accepted.range(range.clone()).filter(|(key, _)| !self.batch.contains_key(*key));
+        for (key, value) in accepted.chain(self.batch.range(range)) {
+            found.extend(value.clone().map(|head| (key.clone(), head)));
+        }
+        found.sort_by(|a, b| a.0.cmp(&b.0));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    /// Writes a value over what may stand under the key.
+    pub(super) fn put<T: Serialize + ?Sized>(&mut self, key: Key, value: &T) -> Result<()> {
+        let old = match self.head(&key)? {
+            Some(head) => record::pieces(&key, &head)?,
+            None => {
+                self.count(&key, 1);
+                0
+            }
+        };
+        let encoded = record::encode(&key, value)?;
+        for number in u16::try_from(encoded.more.len()).unwrap_or(u16::MAX)..old {
+            self.batch.insert(layout::part(&key, number), None);
+        }
+        self.insert(key, encoded);
+        Ok(())
+    }
+
+    /// Writes a value under a key that is known to be new.
+    pub(super) fn append<T: Serialize + ?Sized>(&mut self, key: Key, value: &T) -> Result<()> {
+        let encoded = record::encode(&key, value)?;
+        self.count(&key, 1);
+        self.insert(key, encoded);
+        Ok(())
+    }
+
+    /// Takes a value out, where there is one.
+    pub(super) fn delete(&mut self, key: Key) -> Result<()> {
+        if let Some(head) = self.head(&key)? {
+            self.remove(key, &head)?;
+        }
+        Ok(())
+    }
+
+    /// Takes out a value whose head is known.
+    pub(super) fn remove(&mut self, key: Key, head: &[u8]) -> Result<()> {
+        for number in 0..record::pieces(&key, head)? {
+            self.batch.insert(layout::part(&key, number), None);
+        }
+        self.count(&key, -1);
+        self.batch.insert(key, None);
+        Ok(())
+    }
+
+    /// Takes out entries of the readings journal without reading them: their numbers have no gaps.
+    pub(super) fn trim(&mut self, seqs: Range<u64>) -> Result<()> {
+        let parts =
+            layout::part(&layout::readings(seqs.start), 0)..layout::part(&layout::readings(seqs.end), 0);
+        for (part, _) in self.scan(parts, usize::MAX)? {
+            self.batch.insert(part, None);
+        }
+        for seq in seqs {
+            let key = layout::readings(seq);
+            self.count(&key, -1);
+            self.batch.insert(key, None);
+        }
+        Ok(())
+    }
+
+    fn head(&self, key: &[u8]) -> Result<Option<IVec>> {
+        match self.batch.get(key).or_else(|| self.accepted.get(key)) {
+            Some(change) => Ok(change.clone()),
+            None => self.tree.get(key).map_err(failed),
+        }
+    }
+
+    fn insert(&mut self, key: Key, encoded: record::Encoded) {
+        for (part, bytes) in encoded.more {
+            self.batch.insert(part, Some(bytes.into()));
+        }
+        self.batch.insert(key, Some(encoded.head.into()));
+    }
+
+    fn count(&mut self, key: &[u8], by: i64) {
+        if key.starts_with(layout::OWN) {
+            return;
+        }
+        self.meta.records = self.meta.records.saturating_add_signed(by);
+        if key.starts_with(layout::DOCUMENTS) {
+            self.meta.documents = self.meta.documents.saturating_add_signed(by);
+        }
+    }
+}

@@ -1,0 +1,292 @@
+//! The questions, answered from the tree.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use parallax_core::account::Account;
+use parallax_core::event::Event;
+use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::key::Key as ApiKey;
+use parallax_core::machine::State;
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::Reading;
+use parallax_core::page::Page;
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use serde::de::DeserializeOwned;
+use sled::{IVec, Tree};
+
+use super::layout::{self, Key};
+use super::meta::Meta;
+use super::stage::Answer;
+use super::{Shared, failed, files, record};
+use crate::storage::{
+    Block, Checkpoint, Entry, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError, Versioned,
+};
+
+/// How many records of an unbounded list are read in one go, before a commit may come between.
+const SLICE: usize = 256;
+
+/// The reading side.
+#[derive(Debug)]
+pub(super) struct Reader(Arc<Shared>);
+
+impl Reader {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
+        Self(shared)
+    }
+
+    /// Answers from one moment of the tree. sled can panic on damaged pages: that is damage, and no more.
+    fn ask<T>(&self, question: impl FnOnce(&Tree) -> Result<T>) -> Result<T> {
+        let _gate = self.0.reading();
+        catch_unwind(AssertUnwindSafe(|| question(&self.0.db)))
+            .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read a page of it".to_owned())))
+    }
+
+    fn one<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
+        self.ask(|tree| load(tree, key))
+    }
+
+    fn document<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<Versioned<T>>> {
+        Ok(self.one(key)?.map(versioned))
+    }
+
+    /// Everything under a prefix, a slice at a time.
+    fn all<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<(IVec, T)>> {
+        let Range { mut start, end } = layout::beginning(prefix);
+        let mut all = Vec::new();
+        loop {
+            let slice = self.ask(|tree| list(tree, tree.range(start..end.clone()).take(SLICE)))?;
+            let Some((last, _)) = slice.last() else { return Ok(all) };
+            start = last.to_vec();
+            start.push(0);
+            all.extend(slice);
+        }
+    }
+
+    fn documents<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<Versioned<T>>> {
+        Ok(self.all(prefix)?.into_iter().map(|(_, document)| versioned(document)).collect())
+    }
+
+    /// The documents that an index names with the last id of its keys.
+    fn indexed<T, F>(&self, index: &[u8], key: F) -> Result<Vec<Versioned<T>>>
+    where
+        T: DeserializeOwned,
+        F: Fn(u128) -> Key,
+    {
+        self.ask(|tree| {
+            let mut found = Vec::new();
+            for item in tree.scan_prefix(index).keys() {
+                let id = layout::last_id(&item.map_err(failed)?).unwrap_or_default();
+                found.extend(load(tree, &key(id))?.map(versioned));
+            }
+            Ok(found)
+        })
+    }
+
+    fn within<T: DeserializeOwned>(&self, keys: Range<Key>, monitor: MonitorId) -> Result<Vec<(i64, T)>> {
+        self.ask(|tree| {
+            if keys.start >= keys.end || !tree.contains_key(layout::monitor(monitor)).map_err(failed)? {
+                return Ok(Vec::new());
+            }
+            let found = list(tree, tree.range(keys))?.into_iter();
+            Ok(found.map(|(key, value)| (layout::last_time(&key).unwrap_or_default(), value)).collect())
+        })
+    }
+
+    fn rollups(&self, keys: Range<Key>, monitor: MonitorId) -> Result<Vec<Rollup>> {
+        let found = self.within::<Vec<u8>>(keys, monitor)?.into_iter();
+        Ok(found.map(|(at, bytes)| Rollup { monitor, at, bytes }).collect())
+    }
+
+    fn meta(&self) -> Result<Meta> {
+        Ok(self.one(layout::META_KEY)?.unwrap_or_else(Meta::new))
+    }
+}
+
+impl Read for Reader {
+    fn account(&self, id: AccountId) -> Result<Option<Versioned<Account>>> {
+        self.document(&layout::account(id))
+    }
+
+    fn accounts(&self) -> Result<Vec<Versioned<Account>>> {
+        self.documents(layout::ACCOUNTS)
+    }
+
+    fn page(&self, id: PageId) -> Result<Option<Versioned<Page>>> {
+        self.document(&layout::page(id))
+    }
+
+    fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>> {
+        self.ask(|tree| {
+            let Some(id) = load::<PageId>(tree, &layout::slug(slug))? else { return Ok(None) };
+            Ok(load(tree, &layout::page(id))?.map(versioned))
+        })
+    }
+
+    fn pages(&self) -> Result<Vec<Versioned<Page>>> {
+        self.documents(layout::PAGES)
+    }
+
+    fn pages_of(&self, account: AccountId) -> Result<Vec<Versioned<Page>>> {
+        self.indexed(&layout::pages_of(account), |id| layout::page(PageId::from_u128(id)))
+    }
+
+    fn monitor(&self, id: MonitorId) -> Result<Option<Versioned<Monitor>>> {
+        self.document(&layout::monitor(id))
+    }
+
+    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
+        self.documents(layout::MONITORS)
+    }
+
+    fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>> {
+        let key = |id| layout::monitor(MonitorId::from_u128(id));
+        let mut found: Vec<Versioned<Monitor>> = self.indexed(&layout::monitors_of(page), key)?;
+        found.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
+        Ok(found)
+    }
+
+    fn key(&self, id: KeyId) -> Result<Option<Versioned<ApiKey>>> {
+        self.document(&layout::key(id))
+    }
+
+    fn keys_of(&self, account: AccountId) -> Result<Vec<Versioned<ApiKey>>> {
+        self.indexed(&layout::keys_of(account), |id| layout::key(KeyId::from_u128(id)))
+    }
+
+    fn agent(&self, id: AgentId) -> Result<Option<Versioned<Agent>>> {
+        self.document(&layout::agent(id))
+    }
+
+    fn agents(&self) -> Result<Vec<Versioned<Agent>>> {
+        self.documents(layout::AGENTS)
+    }
+
+    fn invitation(&self, id: InvitationId) -> Result<Option<Versioned<Invitation>>> {
+        self.document(&layout::invitation(id))
+    }
+
+    fn invitations(&self) -> Result<Vec<Versioned<Invitation>>> {
+        self.documents(layout::INVITATIONS)
+    }
+
+    fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
+        let id = |key: &[u8]| MonitorId::from_u128(layout::last_id(key).unwrap_or_default());
+        Ok(self.all(layout::MACHINES)?.into_iter().map(|(key, state)| (id(&key), state)).collect())
+    }
+
+    fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {
+        let events = layout::event(seq.saturating_add(1))..=layout::event(u64::MAX);
+        let found = self.ask(|tree| list::<Event>(tree, tree.range(events).take(limit)))?.into_iter();
+        Ok(found.map(|(key, event)| Recorded { seq: seq_of(&key), event }).collect())
+    }
+
+    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<Recorded>> {
+        let index = layout::event_of(monitor, 0)..layout::event_of(monitor, before.unwrap_or(u64::MAX));
+        self.ask(|tree| {
+            let mut found = Vec::new();
+            if index.start >= index.end || !tree.contains_key(layout::monitor(monitor)).map_err(failed)? {
+                return Ok(found);
+            }
+            for item in tree.range(index).keys().rev().take(limit) {
+                let seq = seq_of(&item.map_err(failed)?);
+                found.extend(load(tree, &layout::event(seq))?.map(|event| Recorded { seq, event }));
+            }
+            Ok(found)
+        })
+    }
+
+    fn last_event(&self) -> Result<u64> {
+        Ok(self.meta()?.last_event)
+    }
+
+    fn cursor(&self, reader: &str) -> Result<u64> {
+        Ok(self.one(&layout::cursor(reader))?.unwrap_or(0))
+    }
+
+    fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<Entry>> {
+        let entries = layout::readings(seq.saturating_add(1))..=layout::readings(u64::MAX);
+        let found = self.ask(|tree| list::<Vec<Reading>>(tree, tree.range(entries).take(limit)))?.into_iter();
+        Ok(found.map(|(key, readings)| Entry { seq: seq_of(&key), readings }).collect())
+    }
+
+    fn last_reading(&self) -> Result<u64> {
+        Ok(self.meta()?.last_reading)
+    }
+
+    fn blocks(&self, monitor: MonitorId, region: Region, hours: Range<i64>) -> Result<Vec<Block>> {
+        let keys = layout::block(monitor, region, hours.start)..layout::block(monitor, region, hours.end);
+        let found = self.within::<(u32, Vec<u8>)>(keys, monitor)?.into_iter();
+        Ok(found.map(|(hour, (slot, bytes))| Block { monitor, slot, region, hour, bytes }).collect())
+    }
+
+    fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>> {
+        self.rollups(layout::hour(monitor, hours.start)..layout::hour(monitor, hours.end), monitor)
+    }
+
+    fn days(&self, monitor: MonitorId, days: Range<i64>) -> Result<Vec<Rollup>> {
+        self.rollups(layout::day(monitor, days.start)..layout::day(monitor, days.end), monitor)
+    }
+
+    fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
+        let found = self.all::<(u64, Vec<u8>)>(layout::CHECKPOINTS)?.into_iter();
+        let part = |key: &[u8]| layout::last_part(key).unwrap_or_default();
+        Ok(found.map(|(key, (through, bytes))| Checkpoint { part: part(&key), through, bytes }).collect())
+    }
+
+    fn next_slot(&self) -> Result<u32> {
+        Ok(self.one(layout::NEXT_SLOT)?.unwrap_or(0))
+    }
+
+    fn next_place(&self) -> Result<PlaceNo> {
+        Ok(self.one(layout::NEXT_PLACE)?.unwrap_or(PlaceNo(0)))
+    }
+
+    fn networks(&self) -> Result<BTreeMap<String, NetworkNo>> {
+        let found = self.all(layout::NETWORKS)?.into_iter();
+        let label = |key: &[u8]| String::from_utf8_lossy(key.get(2..).unwrap_or_default()).into_owned();
+        Ok(found.map(|(key, number)| (label(&key), number)).collect())
+    }
+
+    fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>> {
+        let found: Option<(u64, Answer)> = self.one(&layout::remembered(name))?;
+        Ok(found.map(|(revision, (fingerprint, answer, expires_at))| Versioned {
+            revision,
+            value: Remembered { fingerprint, answer, expires_at },
+        }))
+    }
+
+    fn footprint(&self) -> Result<Footprint> {
+        let bytes = self.0.db.size_on_disk().map_err(failed)?;
+        Ok(Footprint { bytes, blobs: self.0.blobs()?, free: files::free(&self.0.folder)? })
+    }
+}
+
+fn load<T: DeserializeOwned>(tree: &Tree, key: &[u8]) -> Result<Option<T>> {
+    let head = tree.get(key).map_err(failed)?;
+    head.map(|head| record::decode(key, &head, |part| tree.get(part).map_err(failed))).transpose()
+}
+
+fn list<T: DeserializeOwned>(
+    tree: &Tree,
+    items: impl Iterator<Item = sled::Result<(IVec, IVec)>>,
+) -> Result<Vec<(IVec, T)>> {
+    items
+        .map(|item| {
+            let (key, head) = item.map_err(failed)?;
+            let value = record::decode(&key, &head, |part| tree.get(part).map_err(failed))?;
+            Ok((key, value))
+        })
+        .collect()
+}
+
+fn versioned<T>((revision, value): (u64, T)) -> Versioned<T> {
+    Versioned { revision, value }
+}
+
+fn seq_of(key: &[u8]) -> u64 {
+    layout::last_seq(key).unwrap_or_default()
+}

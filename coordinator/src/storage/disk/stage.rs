@@ -1,0 +1,259 @@
+//! One batch over a pending group: are its expectations true, and which keys does it change.
+
+use parallax_core::check::CheckKind;
+use parallax_core::event::Event;
+use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::key::Key as ApiKey;
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::monitor::Monitor;
+use parallax_core::page::Page;
+use parallax_core::place::PlaceNo;
+use parallax_core::time::Timestamp;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::layout::{self, Key};
+use super::pending::Pending;
+use crate::storage::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
+use crate::storage::{Batch, Committed, Expect, Is, Op, Remembered, Result, StoreError};
+
+/// Stages a batch: its changes are in `pending` afterwards, or, with an error, those of half of it.
+pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committed> {
+    batch.check_size()?;
+    for expect in &batch.expect {
+        demand(pending, expect)?;
+    }
+    for op in &batch.ops {
+        if let Op::PutPage(page) = op {
+            demand(pending, &Expect::SlugFree(page.slug.clone(), page.id))?;
+        }
+    }
+    pending.meta.revision += 1;
+    batch.ops.iter().try_for_each(|op| apply(pending, op))?;
+    batch.events.iter().try_for_each(|event| append_event(pending, event))?;
+    let readings = if batch.readings.is_empty() {
+        None
+    } else {
+        pending.meta.last_reading += 1;
+        let seq = pending.meta.last_reading;
+        pending.append(layout::readings(seq), &batch.readings)?;
+        Some(seq)
+    };
+    Ok(Committed { revision: pending.meta.revision, last_event: pending.meta.last_event, readings })
+}
+
+/// Drops up to `limit` records of a monitor that is gone. Gives whether none is left.
+pub(super) fn drop_history(pending: &mut Pending<'_>, id: MonitorId, limit: usize) -> Result<bool> {
+    let kinds = [layout::blocks_of(id), layout::hours_of(id), layout::days_of(id), layout::events_of(id)];
+    let mut left = limit;
+    for kind in kinds {
+        let found = pending.scan(layout::beginning(&kind), left)?;
+        left -= found.len();
+        for (key, head) in found {
+            pending.remove(key, &head)?;
+        }
+    }
+    if left > 0 {
+        pending.delete(layout::gone(id))?;
+    }
+    Ok(left > 0)
+}
+
+fn demand(pending: &Pending<'_>, expect: &Expect) -> Result<()> {
+    if holds(pending, expect)? { Ok(()) } else { Err(StoreError::Conflict(expect.clone())) }
+}
+
+fn holds(pending: &Pending<'_>, expect: &Expect) -> Result<bool> {
+    fn is<T: DeserializeOwned>(pending: &Pending<'_>, key: &[u8], so: Is) -> Result<bool> {
+        Ok(so.holds(document::<T>(pending, key)?.map(|(revision, _)| revision)))
+    }
+    Ok(match expect {
+        Expect::Account(id, so) => {
+            is::<parallax_core::account::Account>(pending, &layout::account(*id), *so)?
+        }
+        Expect::Page(id, so) => is::<Page>(pending, &layout::page(*id), *so)?,
+        Expect::Monitor(id, so) => is::<Monitor>(pending, &layout::monitor(*id), *so)?,
+        Expect::Key(id, so) => is::<ApiKey>(pending, &layout::key(*id), *so)?,
+        Expect::Agent(id, so) => is::<Agent>(pending, &layout::agent(*id), *so)?,
+        Expect::Invitation(id, so) => is::<Invitation>(pending, &layout::invitation(*id), *so)?,
+        Expect::Remembered(name, so) => is::<Answer>(pending, &layout::remembered(name), *so)?,
+        Expect::SlugFree(slug, page) => {
+            pending.get::<PageId>(&layout::slug(slug))?.is_none_or(|owner| owner == *page)
+        }
+        Expect::InvitationUnused(id) => document::<Invitation>(pending, &layout::invitation(*id))?
+            .is_some_and(|(_, invitation)| invitation.used_by.is_none()),
+        Expect::MonitorsBelow(account, limit) => counted_monitors(pending, *account)? < *limit as usize,
+        Expect::NoMonitors(page) => {
+            pending.scan(layout::beginning(&layout::monitors_of(*page)), 1)?.is_empty()
+        }
+        Expect::NextSlot(slot) => pending.get::<u32>(layout::NEXT_SLOT)?.unwrap_or(0) == *slot,
+        Expect::NextPlace(place) => {
+            pending.get::<PlaceNo>(layout::NEXT_PLACE)?.unwrap_or(PlaceNo(0)) == *place
+        }
+        Expect::Networks(count) => {
+            pending.scan(layout::beginning(layout::NETWORKS), usize::MAX)?.len() == *count
+        }
+        Expect::Cursor(reader, seq) => pending.get::<u64>(&layout::cursor(reader))?.unwrap_or(0) == *seq,
+    })
+}
+
+fn counted_monitors(pending: &Pending<'_>, account: AccountId) -> Result<usize> {
+    let mut count = 0;
+    for (key, _) in pending.scan(layout::beginning(&layout::pages_of(account)), usize::MAX)? {
+        let page = PageId::from_u128(layout::last_id(&key).unwrap_or_default());
+        for (key, _) in pending.scan(layout::beginning(&layout::monitors_of(page)), usize::MAX)? {
+            count += usize::from(pending.get::<bool>(&key)?.unwrap_or(false));
+        }
+    }
+    Ok(count)
+}
+
+/// A remembered answer as it is kept.
+pub(super) type Answer = ([u8; 32], Vec<u8>, Timestamp);
+
+fn document<T: DeserializeOwned>(pending: &Pending<'_>, key: &[u8]) -> Result<Option<(u64, T)>> {
+    pending.get(key)
+}
+
+fn put_document<T: Serialize>(pending: &mut Pending<'_>, key: Key, value: &T) -> Result<()> {
+    let revision = pending.meta.revision;
+    pending.put(key, &(revision, value))
+}
+
+fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
+    match op {
+        Op::PutAccount(account) => put_document(pending, layout::account(account.id), account),
+        Op::DeleteAccount(id) => pending.delete(layout::account(*id)),
+        Op::PutPage(page) => put_page(pending, page),
+        Op::DeletePage(id) => {
+            unlist_page(pending, *id)?;
+            pending.delete(layout::page(*id))
+        }
+        Op::PutMonitor(monitor) => put_monitor(pending, monitor),
+        Op::DeleteMonitor(id) => delete_monitor(pending, *id),
+        Op::PutKey(key) => {
+            unlist_key(pending, key.id)?;
+            pending.put(layout::key_of(key.account, key.id), &())?;
+            put_document(pending, layout::key(key.id), key)
+        }
+        Op::DeleteKey(id) => {
+            unlist_key(pending, *id)?;
+            pending.delete(layout::key(*id))
+        }
+        Op::PutAgent(agent) => put_document(pending, layout::agent(agent.id), agent),
+        Op::DeleteAgent(id) => pending.delete(layout::agent(*id)),
+        Op::PutInvitation(invitation) => put_document(pending, layout::invitation(invitation.id), invitation),
+        Op::DeleteInvitation(id) => pending.delete(layout::invitation(*id)),
+        Op::PutMachine(id, state) => put_of(pending, *id, layout::machine(*id), state),
+        Op::SetCursor(reader, seq) => pending.put(layout::cursor(reader), seq),
+        Op::PutBlock(it) => {
+            let key = layout::block(it.monitor, it.region, it.hour);
+            put_of(pending, it.monitor, key, &(it.slot, &it.bytes))
+        }
+        Op::DeleteBlock(id, region, hour) => pending.delete(layout::block(*id, *region, *hour)),
+        Op::PutHour(it) => put_of(pending, it.monitor, layout::hour(it.monitor, it.at), &it.bytes),
+        Op::DeleteHour(id, hour) => pending.delete(layout::hour(*id, *hour)),
+        Op::PutDay(it) => put_of(pending, it.monitor, layout::day(it.monitor, it.at), &it.bytes),
+        Op::DeleteDay(id, day) => pending.delete(layout::day(*id, *day)),
+        Op::PutCheckpoint(it) => pending.put(layout::checkpoint(it.part), &(it.through, &it.bytes)),
+        Op::DeleteCheckpoint(part) => pending.delete(layout::checkpoint(*part)),
+        Op::TrimReadings(through) => trim_readings(pending, *through),
+        Op::SetNextSlot(slot) => pending.put(layout::NEXT_SLOT.to_vec(), slot),
+        Op::SetNextPlace(place) => pending.put(layout::NEXT_PLACE.to_vec(), place),
+        Op::PutNetwork(label, number) => pending.put(layout::network(label), number),
+        Op::Remember(name, remembered) => remember(pending, name, remembered),
+        Op::ForgetExpired(now) => forget_expired(pending, *now),
+    }
+}
+
+/// Writes what belongs to a monitor, where the monitor is there.
+fn put_of<T: Serialize>(pending: &mut Pending<'_>, monitor: MonitorId, key: Key, value: &T) -> Result<()> {
+    if pending.contains(&layout::monitor(monitor))? { pending.put(key, value) } else { Ok(()) }
+}
+
+fn put_page(pending: &mut Pending<'_>, page: &Page) -> Result<()> {
+    unlist_page(pending, page.id)?;
+    pending.put(layout::slug(&page.slug), &page.id)?;
+    pending.put(layout::page_of(page.account, page.id), &())?;
+    put_document(pending, layout::page(page.id), page)
+}
+
+fn unlist_page(pending: &mut Pending<'_>, id: PageId) -> Result<()> {
+    let Some((_, old)) = document::<Page>(pending, &layout::page(id))? else { return Ok(()) };
+    let slug = layout::slug(&old.slug);
+    if pending.get::<PageId>(&slug)? == Some(id) {
+        pending.delete(slug)?;
+    }
+    pending.delete(layout::page_of(old.account, id))
+}
+
+fn unlist_key(pending: &mut Pending<'_>, id: parallax_core::id::KeyId) -> Result<()> {
+    match document::<ApiKey>(pending, &layout::key(id))? {
+        Some((_, old)) => pending.delete(layout::key_of(old.account, id)),
+        None => Ok(()),
+    }
+}
+
+fn put_monitor(pending: &mut Pending<'_>, monitor: &Monitor) -> Result<()> {
+    let id = monitor.id;
+    match document::<Monitor>(pending, &layout::monitor(id))? {
+        Some((_, old)) if old.page != monitor.page => pending.delete(layout::monitor_of(old.page, id))?,
+        Some(_) => {}
+        // Made anew under an id that was deleted: it must not inherit what is not dropped yet.
+        None if pending.contains(&layout::gone(id))? => {
+            drop_history(pending, id, usize::MAX)?;
+        }
+        None => {}
+    }
+    let counted = monitor.check.kind() != CheckKind::Component;
+    pending.put(layout::monitor_of(monitor.page, id), &counted)?;
+    put_document(pending, layout::monitor(id), monitor)
+}
+
+fn delete_monitor(pending: &mut Pending<'_>, id: MonitorId) -> Result<()> {
+    let key = layout::monitor(id);
+    let Some((_, old)) = document::<Monitor>(pending, &key)? else { return Ok(()) };
+    pending.delete(key)?;
+    pending.delete(layout::monitor_of(old.page, id))?;
+    pending.delete(layout::machine(id))?;
+    pending.put(layout::gone(id), &())
+}
+
+fn append_event(pending: &mut Pending<'_>, event: &Event) -> Result<()> {
+    pending.meta.last_event += 1;
+    let seq = pending.meta.last_event;
+    pending.append(layout::event(seq), event)?;
+    match event.monitor {
+        Some(id) if pending.contains(&layout::monitor(id))? => pending.append(layout::event_of(id, seq), &()),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn trim_readings(pending: &mut Pending<'_>, through: u64) -> Result<()> {
+    let first = pending.meta.first_reading;
+    let end = through.min(pending.meta.last_reading).saturating_add(1).min(first + TRIM_AT_ONCE as u64);
+    if first < end {
+        pending.trim(first..end)?;
+        pending.meta.first_reading = end;
+    }
+    Ok(())
+}
+
+fn remember(pending: &mut Pending<'_>, name: &str, it: &Remembered) -> Result<()> {
+    let key = layout::remembered(name);
+    if let Some((_, (_, _, expires_at))) = document::<Answer>(pending, &key)? {
+        pending.delete(layout::expiry(expires_at, name))?;
+    }
+    pending.put(layout::expiry(it.expires_at, name), &())?;
+    put_document(pending, key, &(it.fingerprint, &it.answer, it.expires_at))
+}
+
+fn forget_expired(pending: &mut Pending<'_>, now: Timestamp) -> Result<()> {
+    for (key, head) in pending.scan(layout::expired(now), FORGET_AT_ONCE)? {
+        if let Some(name) = layout::expired_name(&key) {
+            pending.delete(layout::remembered(name))?;
+        }
+        pending.remove(key, &head)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,272 @@
+//! What only the engine on disk must do: survive kills, damage and restarts.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::*;
+use crate::storage::contract::everything;
+use crate::storage::contract::samples::*;
+use crate::storage::{Batch, Op, Store};
+
+/// The batch number `n`: one of everything that a round of checks writes.
+fn numbered(n: u64) -> Batch {
+    let id = u128::from(n % 4);
+    let mut batch = Batch { readings: readings(40, n), ..Batch::new() };
+    batch.write(account(u128::from(n))).write(monitor(id, 1, 0)).event(event(n as i64, Some(id)));
+    batch.write(Op::PutHour(rollup(id, (n % 9) as i64, vec![n as u8; 300])));
+    batch.write(Op::SetCursor("c".to_owned(), n));
+    batch
+}
+
+fn filled(folder: &Path, batches: u64) -> Vec<String> {
+    let mut bench = Bench::on_disk(folder);
+    for n in 1..=batches {
+        bench.commit(&numbered(n)).unwrap();
+    }
+    everything(&*bench.reader)
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).unwrap();
+    for entry in fs::read_dir(from).unwrap() {
+        let entry = entry.unwrap();
+        let target = to.join(entry.file_name());
+        if entry.file_type().unwrap().is_dir() {
+            copy(&entry.path(), &target);
+        } else {
+            fs::copy(entry.path(), target).unwrap();
+        }
+    }
+}
+
+/// The engine itself, for what a store would never do.
+fn engine(folder: &Path) -> Db {
+    open_engine(&sled::Config::new().path(engine_folder(folder)).segment_size(2 << 20)).unwrap()
+}
+
+fn is_damaged<T>(result: &Result<T>) -> bool {
+    matches!(result, Err(StoreError::Damaged(_)))
+}
+
+#[test]
+fn numbers_go_on_after_a_restart() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = filled(folder.path(), 3);
+    let mut bench = Bench::on_disk(folder.path());
+    assert_eq!(everything(&*bench.reader), before);
+    let committed = bench.commit(&numbered(4)).unwrap();
+    assert_eq!((committed.revision, committed.last_event, committed.readings), (4, 4, Some(4)));
+}
+
+#[test]
+fn a_store_is_open_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let first = Bench::on_disk(folder.path());
+    assert_eq!(Bench::open(folder.path()).unwrap_err(), StoreError::Locked);
+    drop(first);
+    assert!(Bench::open(folder.path()).is_ok());
+}
+
+#[test]
+fn a_newer_schema_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    filled(folder.path(), 1);
+    let db = engine(folder.path());
+    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &9u32).unwrap().head).unwrap();
+    drop(db);
+    assert_eq!(Bench::open(folder.path()).unwrap_err(), StoreError::Newer { found: 9, known: 1 });
+}
+
+#[test]
+fn a_full_disk_stops_writes_and_not_reads() {
+    let folder = tempfile::tempdir().unwrap();
+    let before = filled(folder.path(), 2);
+    let full = Options { refuse_below: u64::MAX, resume_above: u64::MAX, ..small() };
+    let (reader, mut writer) = open(folder.path(), full).unwrap();
+    assert!(!folder.path().join("BALLAST").exists(), "the ballast is let go");
+    assert_eq!(
+        writer.commit(&[numbered(3), numbered(4)]),
+        vec![Err(StoreError::Full), Err(StoreError::Full)]
+    );
+    assert_eq!(everything(&*reader), before);
+    drop((reader, writer));
+    let mut bench = Bench::on_disk(folder.path());
+    assert_eq!(fs::metadata(folder.path().join("BALLAST")).unwrap().len(), 4096);
+    assert!(bench.commit(&numbered(3)).is_ok());
+}
+
+#[test]
+fn long_values_never_leave_the_engines_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut bench = Bench::on_disk(folder.path());
+    bench.write(monitor(1, 1, 0));
+    for round in 0..6u8 {
+        let put = |hour| Op::PutHour(rollup(1, hour, vec![round; record::PIECE * 2]));
+        for hours in [0..40, 20..60] {
+            bench.commit(&Batch { ops: hours.map(put).collect(), ..Batch::new() }).unwrap();
+        }
+    }
+    assert_eq!(bench.reader.footprint().unwrap().blobs, 0);
+    drop(bench);
+    fs::write(engine_folder(folder.path()).join("blobs/7"), "x").unwrap();
+    assert!(is_damaged(&Bench::open(folder.path())));
+}
+
+#[test]
+fn an_older_copy_of_the_engines_files_is_noticed() {
+    let folder = tempfile::tempdir().unwrap();
+    let old = tempfile::tempdir().unwrap();
+    filled(folder.path(), 5);
+    copy(&engine_folder(folder.path()), old.path());
+    let mut bench = Bench::on_disk(folder.path());
+    bench.commit(&numbered(6)).unwrap();
+    drop(bench);
+    fs::remove_dir_all(engine_folder(folder.path())).unwrap();
+    copy(old.path(), &engine_folder(folder.path()));
+    let words = Bench::open(folder.path()).unwrap_err().to_string();
+    assert!(words.contains("the newest are lost"), "{words}");
+    fs::remove_file(folder.path().join("WATERMARK")).unwrap();
+    assert!(is_damaged(&Bench::open(folder.path())), "without its watermark nothing is proved");
+}
+
+#[test]
+fn a_missing_record_is_noticed() {
+    for key in [
+        layout::event(2),
+        layout::readings(5),
+        layout::account(account_id(3)),
+        layout::hours_of(monitor_id(1)),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        filled(folder.path(), 9);
+        let db = engine(folder.path());
+        let (found, _) = db.scan_prefix(&key).next().unwrap().unwrap();
+        db.remove(&found).unwrap();
+        drop(db);
+        let opened = Bench::open(folder.path());
+        assert!(is_damaged(&opened), "{}: {:?}", key.escape_ascii(), opened.err());
+    }
+}
+
+#[test]
+fn damaged_files_are_whole_or_refused() {
+    let sound = tempfile::tempdir().unwrap();
+    let before = filled(sound.path(), 400);
+    let mut random = StdRng::seed_from_u64(20);
+    let mut refused = 0;
+    for round in 0..24 {
+        let folder = tempfile::tempdir().unwrap();
+        copy(sound.path(), folder.path());
+        let path = engine_folder(folder.path()).join("db");
+        let mut bytes = fs::read(&path).unwrap();
+        let used = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+        if round % 3 == 0 {
+            bytes.truncate(used - random.random_range(1..used / 2));
+        } else {
+            let at = random.random_range(0..used - 4);
+            bytes[at..at + 4].copy_from_slice(&random.random::<[u8; 4]>());
+        }
+        fs::write(&path, bytes).unwrap();
+        match Bench::open(folder.path()) {
+            Ok(mut bench) => {
+                assert_eq!(everything(&*bench.reader), before, "round {round}");
+                bench.commit(&numbered(401)).unwrap();
+            }
+            Err(error) => {
+                assert!(matches!(error, StoreError::Damaged(_)), "round {round}: {error}");
+                refused += 1;
+            }
+        }
+    }
+    assert!(refused > 4, "only {refused} of 24 were refused: the damage did not reach the data");
+}
+
+const CHILD: &str = "PARALLAX_STORE_UNDER_TEST";
+
+#[test]
+fn no_acknowledged_commit_is_lost_to_a_kill() {
+    if let Some(folder) = std::env::var_os(CHILD) {
+        return write_until_killed(Path::new(&folder));
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = StdRng::from_os_rng();
+    for round in 0..5 {
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args([
+                "--exact",
+                "storage::disk::tests::no_acknowledged_commit_is_lost_to_a_kill",
+                "--nocapture",
+            ])
+            .env(CHILD, folder.path())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let mut lines =
+            BufReader::new(child.stdout.take().unwrap()).lines().map_while(std::result::Result::ok);
+        let acknowledged =
+            |line: String| line.strip_prefix("acknowledged ").and_then(|n| n.parse::<u64>().ok());
+        let wanted = random.random_range(1..150);
+        let seen = lines.by_ref().filter_map(acknowledged).nth(wanted).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        // What it said before it died counts too.
+        let seen = lines.filter_map(acknowledged).last().unwrap_or(seen);
+        check_survivors(folder.path(), seen, round);
+    }
+}
+
+/// The child: commits numbered batches, many under way at a time, and says which are acknowledged.
+fn write_until_killed(folder: &Path) {
+    let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+    runtime.block_on(async {
+        let store = Store::on_disk(folder, small()).unwrap();
+        let mut waiting = std::collections::VecDeque::new();
+        for n in store.reader().last_event().unwrap() + 1.. {
+            waiting.push_back(store.send(numbered(n)).await.unwrap());
+            if waiting.len() > 16 {
+                let committed = waiting.pop_front().unwrap().await.unwrap().unwrap();
+                writeln!(std::io::stdout(), "acknowledged {}", committed.last_event).unwrap();
+            }
+        }
+    });
+}
+
+fn check_survivors(folder: &Path, acknowledged: u64, round: u32) {
+    let bench = Bench::on_disk(folder);
+    let reader = &bench.reader;
+    let last = reader.last_event().unwrap();
+    assert!(last >= acknowledged, "round {round}: {acknowledged} were acknowledged, {last} survive");
+    let events = reader.events_after(0, usize::MAX).unwrap();
+    let entries = reader.readings_after(0, usize::MAX).unwrap();
+    assert_eq!((events.len() as u64, entries.len() as u64), (last, last), "round {round}: no holes");
+    for (n, (event, entry)) in (1..).zip(events.iter().zip(&entries)) {
+        assert_eq!((event.seq, entry.seq), (n, n));
+        assert_eq!(Some(&event.event), numbered(n).events.first());
+        assert_eq!(entry.readings, numbered(n).readings);
+    }
+    let accounts = reader.accounts().unwrap();
+    assert!(accounts.iter().map(|it| it.value.id).eq((1..=last).map(|n| account_id(u128::from(n)))));
+    assert_eq!(reader.cursor("c"), Ok(last));
+}
+
+#[test]
+fn a_store_opens_again_right_after_it_was_closed() {
+    // Several at once: the engine's one pool is then late to let go of a file.
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let folder = tempfile::tempdir().unwrap();
+                for n in 1..=25 {
+                    let mut bench = Bench::on_disk(folder.path());
+                    assert_eq!(bench.commit(&numbered(n)).unwrap().revision, n);
+                }
+            });
+        }
+    });
+}

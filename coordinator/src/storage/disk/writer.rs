@@ -1,0 +1,148 @@
+//! The one place that commits: a group becomes one atomic batch, and is durable before anybody is told.
+
+use std::fs::File;
+use std::sync::Arc;
+
+use parallax_core::id::MonitorId;
+
+use super::files::{Space, Watermark};
+use super::layout::{self, SCHEMA};
+use super::meta::Meta;
+use super::pending::Pending;
+use super::stage::{drop_history, stage};
+use super::{Shared, failed, io_failed, record};
+use crate::storage::{Batch, Committed, Result, StoreError, Write};
+
+/// A group is written once it has so many bytes, however many batches wait.
+const GROUP_BYTES: usize = 8 << 20;
+/// How many records of a deleted monitor are dropped at a time.
+const SLICE: usize = 1024;
+
+/// The writing side.
+#[derive(Debug)]
+pub(super) struct Writer {
+    shared: Arc<Shared>,
+    /// A second handle of sled's file: its own is out of reach, and any handle's fsync covers the file.
+    file: File,
+    watermark: Watermark,
+    space: Space,
+    meta: Meta,
+    /// Why nothing is written any more: after a failed write or fsync nobody knows what is on disk.
+    broken: Option<StoreError>,
+}
+
+impl Writer {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        file: File,
+        watermark: Watermark,
+        space: Space,
+        meta: Meta,
+    ) -> Self {
+        Self { shared, file, watermark, space, meta, broken: None }
+    }
+
+    /// Writes what a new store begins with.
+    pub(super) fn found(&mut self) -> Result<()> {
+        let db = self.shared.db.clone();
+        let mut pending = Pending::new(&db, self.meta);
+        pending.put(layout::SCHEMA_KEY.to_vec(), &SCHEMA)?;
+        pending.accept();
+        self.persist(pending)
+    }
+
+    fn may_write(&mut self) -> Result<()> {
+        match &self.broken {
+            Some(error) => Err(error.clone()),
+            None if self.space.is_short()? => Err(StoreError::Full),
+            None => Ok(()),
+        }
+    }
+
+    /// Stages batches from the front until the group is full, writes them, and gives what came of each.
+    fn commit_some(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+        let db = self.shared.db.clone();
+        let mut pending = Pending::new(&db, self.meta);
+        let mut results = Vec::with_capacity(group.len());
+        for batch in group {
+            let result = stage(&mut pending, batch);
+            if result.is_ok() {
+                pending.accept();
+            } else {
+                pending.discard();
+            }
+            results.push(result);
+            if pending.bytes() >= GROUP_BYTES {
+                break;
+            }
+        }
+        if results.iter().any(Result::is_ok)
+            && let Err(error) = self.persist(pending)
+        {
+            results
+                .iter_mut()
+                .filter(|result| result.is_ok())
+                .for_each(|result| *result = Err(error.clone()));
+        }
+        results
+    }
+
+    fn persist(&mut self, pending: Pending<'_>) -> Result<()> {
+        // Should sled panic on the way, this is what is found afterwards.
+        self.broken = Some(StoreError::Io("a write was not finished".to_owned()));
+        let written = self.write(pending);
+        self.broken = written.as_ref().err().cloned();
+        written
+    }
+
+    fn write(&mut self, pending: Pending<'_>) -> Result<()> {
+        let mut meta = pending.meta;
+        meta.group += 1;
+        let mut batch = sled::Batch::default();
+        for (key, value) in pending.into_changes() {
+            meta.chain = crc32c::crc32c_append(meta.chain, &key);
+            match value {
+                Some(value) => {
+                    meta.chain = crc32c::crc32c_append(meta.chain, &value);
+                    batch.insert(key, value);
+                }
+                None => batch.remove(key),
+            }
+        }
+        batch.insert(layout::META_KEY, record::encode(layout::META_KEY, &meta)?.head);
+        {
+            let _gate = self.shared.writing();
+            self.shared.db.apply_batch(batch).map_err(failed)?;
+        }
+        self.shared.db.flush().map_err(failed)?;
+        self.file.sync_all().map_err(io_failed)?;
+        self.watermark.write(meta.group, meta.chain)?;
+        self.meta = meta;
+        Ok(())
+    }
+}
+
+impl Write for Writer {
+    fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+        let mut results = Vec::with_capacity(group.len());
+        while let Some(rest) = group.get(results.len()..).filter(|rest| !rest.is_empty()) {
+            match self.may_write() {
+                Ok(()) => results.append(&mut self.commit_some(rest)),
+                Err(error) => results.extend(rest.iter().map(|_| Err(error.clone()))),
+            }
+        }
+        results
+    }
+
+    fn tidy(&mut self) -> Result<bool> {
+        self.may_write()?;
+        let db = self.shared.db.clone();
+        let mut pending = Pending::new(&db, self.meta);
+        let gone = pending.scan(layout::beginning(layout::GONE), 1)?;
+        let Some(id) = gone.first().and_then(|(key, _)| layout::last_id(key)) else { return Ok(false) };
+        drop_history(&mut pending, MonitorId::from_u128(id), SLICE)?;
+        pending.accept();
+        self.persist(pending)?;
+        Ok(true)
+    }
+}

@@ -1,0 +1,73 @@
+//! What the demo remembers from start to start, in `DIR/demo.json`: each target's port and its monitor.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use parallax_certs::files::{read_secret, write_secret};
+use parallax_core::id::MonitorId;
+use serde::{Deserialize, Serialize};
+
+use crate::up::UpError;
+
+/// Everything remembered.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Memory(BTreeMap<String, Known>);
+
+/// A target and its monitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Known {
+    /// The target's port, where it is ours.
+    pub(super) port: Option<u16>,
+    /// The monitor.
+    pub(super) monitor: MonitorId,
+}
+
+/// An entry as it is written.
+#[derive(Debug, Serialize, Deserialize)]
+struct Entry {
+    port: Option<u16>,
+    monitor: String,
+}
+
+impl Memory {
+    /// Reads it; where nothing is written, nothing is remembered.
+    pub(super) fn read(data: &Path) -> Result<Self, UpError> {
+        let path = path(data);
+        let fault = |reason: String| UpError::Memory { path: path.display().to_string(), reason };
+        let Some(text) = read_secret(&path).map_err(|error| fault(error.to_string()))? else {
+            return Ok(Self::default());
+        };
+        let entries: BTreeMap<String, Entry> =
+            serde_json::from_str(&text).map_err(|error| fault(error.to_string()))?;
+        let known = entries.into_iter().map(|(key, entry)| {
+            let monitor = entry.monitor.parse().map_err(|_| fault(format!("{key}: not a monitor's id")))?;
+            Ok((key, Known { port: entry.port, monitor }))
+        });
+        known.collect::<Result<_, UpError>>().map(Self)
+    }
+
+    /// What is remembered of a target.
+    pub(super) fn of(&self, key: &str) -> Option<Known> {
+        self.0.get(key).copied()
+    }
+
+    /// Remembers a target.
+    pub(super) fn note(&mut self, key: &str, port: Option<u16>, monitor: MonitorId) {
+        self.0.insert(key.to_owned(), Known { port, monitor });
+    }
+
+    /// Writes it, whole.
+    pub(super) fn write(&self, data: &Path) -> Result<(), UpError> {
+        let path = path(data);
+        let fault = |reason: String| UpError::Memory { path: path.display().to_string(), reason };
+        let entry = |known: &Known| Entry { port: known.port, monitor: known.monitor.to_string() };
+        let entries: BTreeMap<&str, Entry> =
+            self.0.iter().map(|(key, known)| (key.as_str(), entry(known))).collect();
+        let text = serde_json::to_string_pretty(&entries).map_err(|error| fault(error.to_string()))?;
+        write_secret(&path, &text).map_err(|error| fault(error.to_string()))
+    }
+}
+
+fn path(data: &Path) -> PathBuf {
+    data.join("demo.json")
+}

@@ -1,0 +1,123 @@
+//! A small simulated world: targets on loopback that are well or not, judged by where a check comes from, and the
+//! monitors that watch them.
+
+mod memory;
+mod monitors;
+mod places;
+mod targets;
+
+use std::path::Path;
+use std::time::Instant;
+
+use parallax_core::given::Given;
+use parallax_core::id::MonitorId;
+use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::page::edit::PageEdit;
+use tokio::sync::watch;
+use tokio::task::JoinSet;
+
+use self::memory::Memory;
+use self::monitors::{SPECS, Spec, Watched};
+pub(super) use self::places::PLACES;
+use super::UpError;
+use super::first::First;
+use crate::service::once::{Done, Once};
+use crate::service::{Caller, Error, Service};
+
+/// Targets that are served.
+#[derive(Debug)]
+pub(super) struct Demo {
+    tasks: JoinSet<()>,
+    stop: watch::Sender<bool>,
+}
+
+impl Demo {
+    /// Serves the targets and makes the monitors that are not made yet. On a later start of the same folder nothing is
+    /// made twice: targets have the ports they had, and where one is taken by now its monitor follows to another.
+    pub(super) async fn start(data: &Path, service: &Service, first: &First) -> Result<Self, UpError> {
+        let mut memory = Memory::read(data)?;
+        let (stop, stopping) = watch::channel(false);
+        let mut tasks = JoinSet::new();
+        let begun = Instant::now();
+        let owner = Owner { service, caller: first.caller(service), first };
+        owner.describe_page().await?;
+        for spec in SPECS {
+            let known = memory.of(spec.key);
+            let port = match spec.watched {
+                Watched::Site(_) | Watched::Port => {
+                    let (listener, port) =
+                        targets::bind(known.and_then(|known| known.port)).await.map_err(UpError::Target)?;
+                    let stopping = stopping.clone();
+                    if let Watched::Site(behaviour) = spec.watched {
+                        tasks.spawn(targets::serve_site(listener, spec.name, behaviour, begun, stopping));
+                    } else {
+                        tasks.spawn(targets::serve_port(listener, stopping));
+                    }
+                    Some(port)
+                }
+                Watched::Name | Watched::Certificate | Watched::Pings => None,
+            };
+            let monitor = match known {
+                Some(known) if known.port == port => continue,
+                Some(known) => owner.move_monitor(known.monitor, spec, port).await?,
+                None => owner.monitor(spec, port).await?,
+            };
+            memory.note(spec.key, port, monitor);
+            memory.write(data)?;
+        }
+        Ok(Self { tasks, stop })
+    }
+
+    /// Ends the targets.
+    pub(super) async fn stop(mut self) {
+        self.stop.send_replace(true);
+        self.tasks.shutdown().await;
+    }
+}
+
+/// The demo's customer.
+struct Owner<'a> {
+    service: &'a Service,
+    caller: Caller,
+    first: &'a First,
+}
+
+impl Owner<'_> {
+    async fn describe_page(&self) -> Result<(), Error> {
+        if self.first.page.description.is_some() {
+            return Ok(());
+        }
+        let edit = PageEdit {
+            description: Given::Value("A small simulated world of sites that are well, or not.".to_owned()),
+            show_locations: Given::Value(true),
+            ..PageEdit::default()
+        };
+        let once = Once::new(None, &|_| Vec::new());
+        self.service.edit_page(&self.caller, self.first.page.id, &edit, &once).await?;
+        Ok(())
+    }
+
+    /// Makes a monitor, or finds the one that a start which was cut short has made.
+    async fn monitor(&self, spec: &Spec, port: Option<u16>) -> Result<MonitorId, Error> {
+        let page = self.first.page.id;
+        let shown = self.service.monitors(&self.caller, page).await?;
+        if let Some(made) = shown.iter().find(|shown| shown.monitor.name == spec.name) {
+            return self.move_monitor(made.monitor.id, spec, port).await;
+        }
+        let once = Once::new(None, &|_| Vec::new());
+        match self.service.create_monitor(&self.caller, page, &spec.edit(port), &once).await? {
+            Done::Now(shown) => Ok(shown.monitor.id),
+            Done::Before(_) => Err(Error::Internal("a monitor without a ticket was made before".to_owned())),
+        }
+    }
+
+    /// Lets a monitor follow its target to another port; one that was deleted stays so.
+    async fn move_monitor(&self, id: MonitorId, spec: &Spec, port: Option<u16>) -> Result<MonitorId, Error> {
+        let edit = MonitorEdit { check: spec.target(port), ..MonitorEdit::default() };
+        let once = Once::new(None, &|_| Vec::new());
+        match self.service.edit_monitor(&self.caller, self.first.page.id, id, &edit, &once).await {
+            Ok(_) | Err(Error::NotFound) => Ok(id),
+            Err(error) => Err(error),
+        }
+    }
+}

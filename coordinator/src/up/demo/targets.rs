@@ -1,0 +1,163 @@
+//! The demo's targets: plain HTTP sites that are well or not, judged by where a check comes from, and one open port.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use bytes::Bytes;
+use http::{Response, StatusCode};
+use http_body_util::Full;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use parallax_core::place::Region;
+use tokio::io::AsyncReadExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::places::region_of;
+
+/// Connections of one target at once.
+const CONNECTIONS: usize = 256;
+/// How long a request's head may take, and an open port's connection may last.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Pause after the host could not accept.
+const BACK_OFF: Duration = Duration::from_millis(50);
+/// How slow a slow answer is.
+const SLOW: Duration = Duration::from_millis(700);
+/// A flapping site's turn, and the part of it, at its end, in which it fails.
+const TURN: Duration = Duration::from_secs(240);
+const ILL: Duration = Duration::from_secs(90);
+
+/// How a site is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Behaviour {
+    /// Well from everywhere.
+    Well,
+    /// Slow where the caller stands in that region.
+    SlowFrom(Region),
+    /// Failing where the caller stands in that region.
+    DownFrom(Region),
+    /// Failing from everywhere.
+    Down,
+    /// Well and failing in turns.
+    Flapping,
+}
+
+/// What a site answers: whether it is well, and how long it takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Answer {
+    is_well: bool,
+    delay: Duration,
+}
+
+impl Behaviour {
+    /// The answer to a caller, so long after the start.
+    fn answer(self, from: Option<Region>, since_start: Duration) -> Answer {
+        let (is_well, delay) = match self {
+            Self::Well => (true, Duration::ZERO),
+            Self::SlowFrom(region) if from == Some(region) => (true, SLOW),
+            Self::SlowFrom(_) => (true, Duration::ZERO),
+            Self::DownFrom(region) => (from != Some(region), Duration::ZERO),
+            Self::Down => (false, Duration::ZERO),
+            Self::Flapping => {
+                let in_turn = since_start.as_secs() % TURN.as_secs();
+                (in_turn < TURN.as_secs() - ILL.as_secs(), Duration::ZERO)
+            }
+        };
+        Answer { is_well, delay }
+    }
+}
+
+/// Binds a target on loopback: on the port it had, or on a free one where that is taken or none is known.
+pub(super) async fn bind(port: Option<u16>) -> io::Result<(TcpListener, u16)> {
+    let at = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+    let listener = match TcpListener::bind(at(port.unwrap_or(0))).await {
+        Ok(listener) => listener,
+        Err(_) => TcpListener::bind(at(0)).await?,
+    };
+    let port = listener.local_addr()?.port();
+    Ok((listener, port))
+}
+
+/// Serves a site until told to stop.
+pub(super) async fn serve_site(
+    listener: TcpListener,
+    name: &'static str,
+    behaviour: Behaviour,
+    begun: Instant,
+    stop: watch::Receiver<bool>,
+) {
+    let connection = move |stream: TcpStream, peer: SocketAddr| async move {
+        let from = region_of(peer.ip());
+        let service = service_fn(move |_| async move {
+            let answer = behaviour.answer(from, begun.elapsed());
+            sleep(answer.delay).await;
+            Ok::<_, Infallible>(response(name, answer, from))
+        });
+        let mut http = http1::Builder::new();
+        http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+        // How a connection ended is its peer's affair.
+        let _ = http.serve_connection(TokioIo::new(stream), service).await;
+    };
+    accept(listener, stop, connection).await;
+}
+
+/// Keeps a port open until told to stop: connections are taken, and end with their peers.
+pub(super) async fn serve_port(listener: TcpListener, stop: watch::Receiver<bool>) {
+    let connection = |mut stream: TcpStream, _| async move {
+        let mut said = [0; 1024];
+        let listening = async { while matches!(stream.read(&mut said).await, Ok(1..)) {} };
+        // One that stays is let go.
+        let _ = timeout(PATIENCE, listening).await;
+    };
+    accept(listener, stop, connection).await;
+}
+
+async fn accept<F>(
+    listener: TcpListener,
+    mut stop: watch::Receiver<bool>,
+    connection: impl Fn(TcpStream, SocketAddr) -> F,
+) where
+    F: Future<Output = ()> + Send + 'static,
+{
+    let slots = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut connections = JoinSet::new();
+    loop {
+        let accepting = async {
+            let slot = Arc::clone(&slots).acquire_owned().await;
+            (slot, listener.accept().await)
+        };
+        let (slot, accepted) = tokio::select! {
+            biased;
+            _ = stop.wait_for(|stop| *stop) => break,
+            Some(_) = connections.join_next() => continue,
+            accepted = accepting => accepted,
+        };
+        match accepted {
+            Ok((stream, peer)) => {
+                let serving = connection(stream, peer);
+                connections.spawn(async move {
+                    let _slot = slot;
+                    serving.await;
+                });
+            }
+            Err(_) => sleep(BACK_OFF).await,
+        }
+    }
+    connections.shutdown().await;
+}
+
+fn response(name: &str, answer: Answer, from: Option<Region>) -> Response<Full<Bytes>> {
+    let from = from.map_or("elsewhere", Region::title);
+    let (status, state) =
+        if answer.is_well { (StatusCode::OK, "well") } else { (StatusCode::SERVICE_UNAVAILABLE, "not well") };
+    let text = format!("{name} is {state}. You come from {from}.\n");
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    response
+}

@@ -1,0 +1,74 @@
+//! What the first start makes: an account, a page, and a key that is shown once.
+
+use parallax_core::account::Account;
+use parallax_core::id::KeyId;
+use parallax_core::key::{Access, Key};
+use parallax_core::page::Page;
+
+use super::Kind;
+use crate::service::keys::NewKey;
+use crate::service::token::KeyText;
+use crate::service::{Caller, Result, Service};
+
+/// Address of the first account's owner: a domain that never exists (RFC 2606), so that nobody is written to.
+const OWNER: &str = "owner@example.invalid";
+
+/// The first account and what it has.
+#[derive(Debug)]
+pub(super) struct First {
+    /// The account.
+    pub(super) account: Account,
+    /// Its page.
+    pub(super) page: Page,
+    /// Its key, where this start made it.
+    pub(super) key: Option<KeyText>,
+}
+
+impl First {
+    /// Finds what is there and makes what is missing, so that a start that was cut short is finished by the next.
+    pub(super) async fn find_or_make(service: &Service, kind: &Kind) -> Result<Self> {
+        let account = match service.accounts().await?.into_iter().next() {
+            Some(account) => account,
+            None => service.create_account(OWNER, None).await?,
+        };
+        let (name, slug) = match kind {
+            Kind::Single { .. } => ("My services", "main"),
+            Kind::Demo => ("Demo Shop", "demo"),
+        };
+        let pages = service.pages_of(account.id).await?;
+        let wanted = pages.iter().find(|page| page.slug == slug);
+        let page = match (wanted, pages.first(), kind) {
+            (Some(page), _, _) | (None, Some(page), Kind::Single { .. }) => page.clone(),
+            (None, _, _) => service.create_page(account.id, name, slug).await?,
+        };
+        let key = if service.keys(account.id).await?.is_empty() {
+            let new = NewKey {
+                account: account.id,
+                name: "first key".to_owned(),
+                access: Access::Write,
+                page: None,
+            };
+            Some(service.create_key(new).await?.1)
+        } else {
+            None
+        };
+        Ok(Self { account, page, key })
+    }
+
+    /// The account's owner as a caller of the service. Its key is in memory alone, and opens nothing from outside.
+    pub(super) fn caller(&self, service: &Service) -> Caller {
+        let now = service.now();
+        Caller {
+            key: Key {
+                id: KeyId::new(now, rand::random()),
+                account: self.account.id,
+                name: "local".to_owned(),
+                access: Access::Write,
+                page: None,
+                hash: [0; 32],
+                created_at: now,
+                last_used_at: None,
+            },
+        }
+    }
+}

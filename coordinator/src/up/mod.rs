@@ -1,0 +1,191 @@
+//! `parallax up`: one host, one process. A coordinator and its local agents, joined over real mutual-TLS QUIC on
+//! loopback like any others, with a first account, page and key; with `--demo`, a small simulated world around them.
+
+mod agents;
+mod demo;
+mod first;
+pub mod ready;
+mod words;
+
+use std::io;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use parallax_core::place::Region;
+use parallax_core::time::SECOND;
+use parallax_core::watch::Confirmation;
+use tokio::sync::watch;
+
+use self::agents::{Agents, Local};
+use self::demo::Demo;
+use self::first::First;
+use self::ready::Ready;
+use crate::app::{self, AppError, Running};
+use crate::config::Config;
+use crate::members::MemberError;
+use crate::out;
+use crate::service;
+
+/// Milliseconds between a demo monitor's rounds in one region: short, so that every state is seen soon.
+const DEMO_INTERVAL_MS: u32 = (10 * SECOND) as u32;
+
+/// What is tried.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Kind {
+    /// One local agent.
+    Single {
+        /// Where it stands.
+        region: Region,
+        /// Its network's label.
+        network: String,
+    },
+    /// The simulated world.
+    Demo,
+}
+
+/// The local agents or the demo do not run.
+#[derive(Debug, thiserror::Error)]
+pub enum UpError {
+    /// The coordinator does not run.
+    #[error(transparent)]
+    App(#[from] AppError),
+    /// Something of the first start could not be made.
+    #[error("the first start: {0}")]
+    Service(#[from] service::Error),
+    /// The members' records could not be read or written.
+    #[error("local agents: {0}")]
+    Members(#[from] MemberError),
+    /// A local agent does not join or run.
+    #[error("local agent {name}: {source}")]
+    Agent {
+        /// Its name.
+        name: String,
+        /// Why.
+        source: parallax_agent::error::Error,
+    },
+    /// A demo target can't be served.
+    #[error("a demo target can't be served: {0}")]
+    Target(io::Error),
+    /// What the demo keeps can't be read or written.
+    #[error("{path}: {reason}")]
+    Memory {
+        /// The file.
+        path: String,
+        /// Why.
+        reason: String,
+    },
+    /// The ready file can't be written.
+    #[error("the ready file: {0}")]
+    Ready(#[from] io::Error),
+}
+
+impl Kind {
+    /// The settings that hold where an operator gives none.
+    pub fn defaults(&self) -> Config {
+        let mut config = Config::default();
+        // Faults are seen. What the river notices of the mesh would be noise: until the local agents have joined it
+        // has none, and what one network can't do is told in the welcome.
+        config.log.filter = "warn,parallax_coordinator::flow::notices=error".to_owned();
+        match self {
+            Self::Single { .. } => config.confirmation = Confirmation::Repeat,
+            Self::Demo => config.plans.interval_ms = [DEMO_INTERVAL_MS; 3],
+        }
+        config
+    }
+
+    fn agents(&self) -> Vec<Local> {
+        match self {
+            Self::Single { region, network } => vec![Local {
+                name: format!("local-{region}"),
+                region: *region,
+                network: network.clone(),
+                source: None,
+                allow_private: false,
+            }],
+            Self::Demo => demo::PLACES
+                .iter()
+                .map(|place| Local {
+                    name: place.name.to_owned(),
+                    region: place.region,
+                    network: place.network.to_owned(),
+                    source: Some(IpAddr::V4(place.address())),
+                    allow_private: true,
+                })
+                .collect(),
+        }
+    }
+}
+
+/// What runs beside the coordinator, and is stopped before it.
+#[derive(Debug)]
+struct World {
+    agents: Agents,
+    demo: Option<Demo>,
+}
+
+/// Starts everything, says so, and runs until told to stop.
+///
+/// # Errors
+/// [`UpError`] where a part can't start or ends by itself; what runs is stopped in order first.
+pub async fn run(
+    kind: Kind,
+    config: Config,
+    ready_file: Option<PathBuf>,
+    mut shutdown: watch::Receiver<bool>,
+) -> Result<(), UpError> {
+    let (stop, stopping) = watch::channel(false);
+    let running = app::start(config.clone(), stopping).await?;
+    let settled = tokio::select! {
+        biased;
+        _ = shutdown.wait_for(|stop| *stop) => Ok(None),
+        settled = settle(&kind, &config, ready_file, &running) => settled.map(Some),
+    };
+    let mut coordinator = tokio::spawn(running.wait());
+    let (world, fault) = match settled {
+        Ok(world) => (world, None),
+        Err(fault) => (None, Some(fault)),
+    };
+    let mut ended = None;
+    if world.is_some() {
+        tokio::select! {
+            _ = shutdown.wait_for(|stop| *stop) => {}
+            result = &mut coordinator => ended = Some(result),
+        }
+    }
+    if let Some(world) = world {
+        // While the coordinator still takes in what they have left to say.
+        world.agents.stop().await;
+        if let Some(demo) = world.demo {
+            demo.stop().await;
+        }
+    }
+    stop.send_replace(true);
+    let ended = match ended {
+        Some(ended) => ended,
+        None => coordinator.await,
+    };
+    ended.map_err(|_| AppError::Died("the coordinator"))??;
+    fault.map_or(Ok(()), Err)
+}
+
+/// Makes what the first start makes, joins the agents, serves the demo's targets, and tells.
+async fn settle(
+    kind: &Kind,
+    config: &Config,
+    ready_file: Option<PathBuf>,
+    running: &Running,
+) -> Result<World, UpError> {
+    let first = First::find_or_make(&running.service, kind).await?;
+    let locals = kind.agents();
+    let agents = Agents::start(&config.data, running, &locals).await?;
+    let demo = match kind {
+        Kind::Demo => Some(Demo::start(&config.data, &running.service, &first).await?),
+        Kind::Single { .. } => None,
+    };
+    agents.wait_until_connected(&running.members).await;
+    if let Some(path) = ready_file {
+        ready::write(&path, &Ready::of(running, first.key.as_ref(), Some(&first.page)))?;
+    }
+    out::line(&words::welcome(kind, config, running, &first));
+    Ok(World { agents, demo })
+}

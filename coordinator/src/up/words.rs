@@ -1,0 +1,80 @@
+//! What a newcomer reads once everything serves.
+
+use std::fmt::Write;
+
+use parallax_core::watch::Confirmation;
+
+use super::Kind;
+use super::first::First;
+use crate::app::Running;
+use crate::config::Config;
+
+/// The welcome, with what to try next.
+pub(super) fn welcome(kind: &Kind, config: &Config, running: &Running, first: &First) -> String {
+    let page = running.service.page_url(&first.page);
+    let data = config.data.display();
+    let mut text = String::from("Parallax is up. Ctrl-C stops it.\n\n");
+    let mut fact = |name: &str, value: &str| {
+        // Writing to a text can't fail.
+        let _ = writeln!(text, "  {name:<8} {value}");
+    };
+    fact("API", &format!("{}/api/v1", running.base_url));
+    fact("Page", &format!("{page}  ({}, id {})", first.page.name, first.page.id));
+    match &first.key {
+        Some(key) => fact("API key", &format!("{}  (may write; shown this once)", key.reveal())),
+        None => fact(
+            "API key",
+            &format!(
+                "shown at the first start; another: parallax key create --name NAME --access write --data {data}"
+            ),
+        ),
+    }
+    fact("Mesh", &format!("{} (UDP)", running.mesh_addr));
+    fact("Data", &data.to_string());
+    match kind {
+        Kind::Single { region, network } => {
+            fact("Agent", &format!("local-{region}, in {region}, on network {network}"));
+            text.push_str(&alone(config));
+            let _ = write!(
+                text,
+                "\n\nAdd an agent on another network:\n  \
+                 parallax agent invite --name fra1 --region europe --network AS64500 --data {data}\n\
+                 and on its host:\n  \
+                 parallax-agent join --coordinator THIS-HOST:{} --token TOKEN\n  parallax-agent run",
+                running.mesh_addr.port(),
+            );
+        }
+        Kind::Demo => {
+            fact("Agents", "twelve: six regions, two networks in each, all in this process");
+            text.push_str(
+                "\nThe page's monitors show every state within two minutes: up, slow (from Oceania), down, and down \
+                 from Asia alone.",
+            );
+        }
+    }
+    let key = first.key.as_ref().map_or("YOUR-KEY", |key| key.reveal());
+    let monitors = format!("{}/api/v1/pages/{}/monitors", running.base_url, first.page.id);
+    let _ = write!(
+        text,
+        "\n\nTry:\n  export KEY={key}\n  \
+         curl -s -H \"Authorization: Bearer $KEY\" {monitors}\n  \
+         curl -s -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\\n    \
+         -d '{{\"name\": \"Example\", \"url\": \"https://example.com/\"}}' {monitors}\n  \
+         curl -s -H \"Authorization: Bearer $KEY\" {}/api/v1/pages/{}/status\n  \
+         parallax agent list --data {data}\n",
+        running.base_url, first.page.id,
+    );
+    text
+}
+
+/// What one network alone can and can't confirm.
+fn alone(config: &Config) -> String {
+    let how = match config.confirmation {
+        Confirmation::Repeat => {
+            "a failure is repeated after 5 s by the same network instead. That ends by itself once a second network \
+             has joined."
+        }
+        Confirmation::OtherNetwork => "and confirmation is \"other-network\": nothing is ever called down.",
+    };
+    format!("\nWhile all agents are on one network, no other network can confirm an outage: {how}")
+}

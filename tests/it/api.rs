@@ -1,0 +1,252 @@
+//! The API as a customer meets it: keys, pages, monitors, refusals and the limit.
+
+use std::time::Duration;
+
+use parallax_tests::client::Client;
+use parallax_tests::eventually::{API_PERIOD, eventually_every};
+use parallax_tests::installation::Coordinator;
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// A service with a page and a write key, as `up` makes them.
+struct Service {
+    client: Client,
+    page: String,
+    coordinator: Coordinator,
+}
+
+async fn service() -> Service {
+    let coordinator = Coordinator::up(&["--region", "europe"]).await;
+    let key = coordinator.ready.api_key.clone().expect("the first start makes a key");
+    let page = coordinator.ready.page_id.clone().expect("the first start makes a page");
+    Service { client: coordinator.api().with_key(Some(&key)), page, coordinator }
+}
+
+impl Service {
+    fn monitors(&self) -> String {
+        format!("/pages/{}/monitors", self.page)
+    }
+
+    fn one(&self, monitor: &Value) -> String {
+        format!("{}/{}", self.monitors(), monitor["id"].as_str().expect("a monitor has an id"))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_says_what_it_is_and_none_is_refused() {
+    let service = service().await;
+    let key = service.client.get("/me").await.is(200)["key"].take();
+    assert_eq!((&key["access"], &key["pageId"]), (&json!("write"), &Value::Null), "{key}");
+    assert!(key["id"].is_string() && key["name"].is_string() && key["createdAt"].is_string(), "{key}");
+    for wrong in [None, Some("plx_wrong"), Some("")] {
+        service.client.with_key(wrong).get("/me").await.refused(401, "unauthenticated");
+    }
+    service.client.with_key(None).get("/nowhere").await.refused(401, "unauthenticated");
+    service.client.get("/nowhere").await.refused(404, "not_found");
+    let answer = service.client.send(Method::DELETE, "/api/v1/me", None).await;
+    assert!(answer.header("allow").is_some_and(|methods| methods.contains("GET")));
+    answer.refused(405, "method_not_allowed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_read_changed_and_bounded() {
+    let service = service().await;
+    let path = format!("/pages/{}", service.page);
+    let page = service.client.get(&path).await.is(200)["page"].take();
+    for field in
+        ["id", "name", "slug", "url", "customDomain", "description", "supportUrl", "timezone", "createdAt"]
+    {
+        assert!(page.get(field).is_some(), "{field}: {page}");
+    }
+    let change = json!({"name": "  Näme ", "description": "One line", "uptimeTarget": 99.9,
+        "timezone": "Europe/Berlin", "latencyLocations": ["asia"], "uptimeRegions": null, "showDeploys": true});
+    let changed = service.client.patch(&path, &change).await.is(200)["page"].take();
+    assert_eq!(changed["name"], "Näme");
+    assert_eq!((&changed["latencyLocations"], &changed["uptimeRegions"]), (&json!(["asia"]), &Value::Null));
+    assert_eq!(service.client.get(&path).await.is(200)["page"], changed);
+    let cleared = service.client.patch(&path, &json!({"description": null})).await.is(200)["page"].take();
+    assert_eq!((&cleared["description"], &cleared["name"]), (&Value::Null, &json!("Näme")));
+
+    let wrong = [
+        ("name", json!("")),
+        ("name", json!("x".repeat(81))),
+        ("description", json!("x".repeat(201))),
+        ("supportUrl", json!("ftp://example.com")),
+        ("uptimeTarget", json!(89.9)),
+        ("uptimeTarget", json!(100)),
+        ("timezone", json!("Europe/Nowhere")),
+        ("showDeploys", json!("yes")),
+        ("latencyLocations", json!(["mars"])),
+    ];
+    for (field, value) in wrong {
+        let message = service.client.patch(&path, &json!({field: value})).await.refused(400, "bad_request");
+        assert!(message.contains(field), "the message names {field}: {message}");
+    }
+    assert_eq!(service.client.get(&path).await.is(200)["page"], cleared, "nothing half done");
+    service.client.get("/pages/page_of_nobody").await.refused(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_monitor_is_made_read_changed_and_deleted() {
+    let service = service().await;
+    let body = json!({"url": "example.com/health", "method": "POST", "headers": {"X-Token": "secret-header"},
+        "body": "secret-body", "expectStatus": 204, "keyword": "ok", "keywordMode": "present",
+        "groupName": "Site", "slowThresholdMs": 800, "slowThresholds": {"asia": 1500}, "pinnedRegion": ""});
+    let answer = service.client.post(&service.monitors(), &body).await;
+    assert!(!answer.text.contains("secret"), "headers and body are never returned: {}", answer.text);
+    let made = answer.is(201)["monitor"].take();
+    for (field, value) in [
+        ("name", json!("example.com")),
+        ("type", json!("http")),
+        ("url", json!("https://example.com/health")),
+        ("group", json!("Site")),
+        ("method", json!("POST")),
+        ("expectStatus", json!(204)),
+        ("slowThresholds", json!({"asia": 1500})),
+        ("pinnedRegion", Value::Null),
+        ("status", json!("unknown")),
+        ("since", Value::Null),
+        ("lastCheck", Value::Null),
+        ("uptime24h", Value::Null),
+        ("latencyMs24h", Value::Null),
+        ("downFrom", Value::Null),
+        ("pageId", json!(service.page)),
+    ] {
+        assert_eq!(made[field], value, "{field}");
+    }
+    let tcp = json!({"type": "tcp", "host": "example.com", "port": 5432, "name": "db"});
+    let tcp = service.client.create_monitor(&service.page, &tcp).await;
+    assert_eq!(
+        (&tcp["host"], &tcp["port"], &tcp["url"]),
+        (&json!("example.com"), &json!(5432), &Value::Null)
+    );
+
+    let change = json!({"keyword": null, "slowThresholdMs": 900});
+    let changed = service.client.patch(&service.one(&made), &change).await.is(200)["monitor"].take();
+    assert_eq!((&changed["keyword"], &changed["slowThresholdMs"]), (&Value::Null, &json!(900)));
+    assert_eq!(changed["expectStatus"], 204, "a field left out keeps its value");
+    service.client.patch(&service.one(&made), &json!({"type": "tcp"})).await.refused(400, "bad_request");
+
+    let list = service.client.monitors(&service.page).await;
+    assert_eq!(list.iter().map(|m| m["position"].clone()).collect::<Vec<_>>(), [json!(0), json!(1)]);
+    let gone = service.client.delete(&service.one(&made)).await;
+    assert_eq!((gone.status, gone.text.as_str()), (204, ""));
+    service.client.get(&service.one(&made)).await.refused(404, "not_found");
+    service.client.delete(&service.one(&made)).await.refused(404, "not_found");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn every_bound_of_a_monitor_is_kept_and_named() {
+    let service = service().await;
+    let wrong = [
+        ("url", json!({})),
+        ("url", json!({"url": "ftp://example.com"})),
+        ("name", json!({"url": "example.com", "name": "x".repeat(81)})),
+        ("name", json!({"type": "heartbeat", "periodMinutes": 5})),
+        ("type", json!({"type": "carrier-pigeon"})),
+        ("port", json!({"type": "tcp", "host": "example.com"})),
+        ("port", json!({"type": "tcp", "host": "example.com", "port": 70000})),
+        ("host", json!({"type": "tcp", "port": 1})),
+        ("method", json!({"url": "example.com", "method": "BREW"})),
+        ("headers", json!({"url": "example.com", "headers": {"a b": "x"}})),
+        ("headers", json!({"url": "example.com", "headers": {"a": "x\r\ny"}})),
+        ("headers", json!({"url": "example.com", "headers": {"a": "x".repeat(4001)}})),
+        ("body", json!({"url": "example.com", "method": "POST", "body": "x".repeat(10_001)})),
+        ("expectStatus", json!({"url": "example.com", "expectStatus": 99})),
+        ("keyword", json!({"url": "example.com", "keyword": "x".repeat(201)})),
+        ("keywordMode", json!({"url": "example.com", "keyword": "x", "keywordMode": "perhaps"})),
+        ("groupName", json!({"url": "example.com", "groupName": "x".repeat(61)})),
+        ("slowThresholdMs", json!({"url": "example.com", "slowThresholdMs": 10_000})),
+        ("slowThresholds", json!({"url": "example.com", "slowThresholds": {"asia": 0}})),
+        ("pinnedRegion", json!({"url": "example.com", "pinnedRegion": "mars"})),
+        ("periodMinutes", json!({"type": "heartbeat", "name": "job", "periodMinutes": 44_641})),
+        (
+            "graceMinutes",
+            json!({"type": "heartbeat", "name": "job", "periodMinutes": 1, "graceMinutes": 10_081}),
+        ),
+    ];
+    for (field, body) in wrong {
+        let message = service.client.post(&service.monitors(), &body).await.refused(400, "bad_request");
+        assert!(message.contains(field), "{body}: the message names {field}: {message}");
+    }
+    for text in ["", "{", "[]", "null", "\"x\""] {
+        let path = format!("/api/v1{}", service.monitors());
+        service.client.send(Method::POST, &path, Some(text.to_owned())).await.refused(400, "bad_request");
+    }
+    let path = format!("/api/v1{}", service.monitors());
+    let big = json!({"url": "example.com", "more": "x".repeat(300_000)}).to_string();
+    service.client.send(Method::POST, &path, Some(big)).await.refused(400, "bad_request");
+    assert_eq!(service.client.monitors(&service.page).await.len(), 0, "nothing half done");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_key_reaches_what_is_its_own_and_reads_only_when_it_may() {
+    let service = service().await;
+    let (one, other) = (service.coordinator.account("free"), service.coordinator.account("pro"));
+    let monitor = one.client.create_monitor(&one.page, &json!({"url": "example.com"})).await;
+    let id = monitor["id"].as_str().unwrap();
+    let read = one.client.with_key(Some(&service.coordinator.key(&one.account, "read")));
+    read.get(&format!("/pages/{}/monitors/{id}", one.page)).await.is(200);
+    for path in [format!("/pages/{}/monitors", one.page), "/pages/other/monitors".to_owned()] {
+        read.post(&path, &json!({})).await.refused(403, "read_only");
+    }
+    // What another account has is not there, on the page's path and on one's own.
+    for page in [&one.page, &other.page] {
+        let path = format!("/pages/{page}/monitors/{id}");
+        other.client.get(&path).await.refused(404, "not_found");
+        other.client.patch(&path, &json!({"name": "mine"})).await.refused(404, "not_found");
+        other.client.delete(&path).await.refused(404, "not_found");
+    }
+    other.client.get(&format!("/pages/{}/status", one.page)).await.refused(404, "not_found");
+    // Ten monitors on Free.
+    for _ in 1..10 {
+        one.client.create_monitor(&one.page, &json!({"url": "example.com"})).await;
+    }
+    let full =
+        one.client.post(&format!("/pages/{}/monitors", one.page), &json!({"url": "example.com"})).await;
+    full.refused(422, "plan_limit");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_and_twenty_requests_a_minute_and_no_more() {
+    let service = service().await;
+    let mut granted = 0;
+    // Two minutes' worth: a minute may end while it runs.
+    let refused = loop {
+        let answer = service.client.get("/me").await;
+        assert_eq!(answer.header("ratelimit-limit"), Some("120"));
+        if answer.status == 429 {
+            break answer;
+        }
+        granted += 1;
+        assert!(granted <= 240, "no limit");
+    };
+    assert!(granted >= 120, "only {granted} were granted");
+    let wait: u64 =
+        refused.header("retry-after").and_then(|seconds| seconds.parse().ok()).expect("Retry-After");
+    assert!((1..=60).contains(&wait), "{wait}");
+    refused.refused(429, "rate_limited");
+    // Another key has a minute of its own.
+    let other = service.coordinator.account("free");
+    other.client.get("/me").await.is(200);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_status_document_shows_states_and_no_secrets() {
+    let service = service().await;
+    let body = json!({"url": "http://127.0.0.1:9/hidden-path", "name": "refused", "headers": {"X": "secret-header"}});
+    service.client.create_monitor(&service.page, &body).await;
+    let path = format!("/pages/{}/status", service.page);
+    eventually_every(API_PERIOD, "the monitor was checked", Duration::from_secs(20), async || {
+        (!service.client.monitors(&service.page).await[0]["lastCheck"].is_null()).then_some(())
+    })
+    .await;
+    let answer = service.client.get(&path).await;
+    assert!(!answer.text.contains("hidden-path") && !answer.text.contains("secret"), "{}", answer.text);
+    let document = answer.is(200);
+    for field in ["page", "status", "monitors", "incidents", "maintenance", "generatedAt"] {
+        assert!(document.get(field).is_some(), "{field}: {document}");
+    }
+    assert!(document["generatedAt"].is_i64() && document["status"]["indicator"].is_string(), "{document}");
+    assert_eq!(document["monitors"][0]["name"], "refused");
+}

@@ -1,0 +1,60 @@
+//! `up --demo`: every state can be seen within two minutes, by the API alone.
+
+use std::time::Duration;
+
+use parallax_tests::eventually::eventually_every;
+use parallax_tests::installation::Coordinator;
+use serde_json::{Value, json};
+
+/// The promise, counted from the ready file.
+const LIMIT: Duration = Duration::from_secs(120);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_demo_shows_up_slow_down_and_down_from_asia_only() {
+    let demo = Coordinator::up(&["--demo"]).await;
+    let key = demo.ready.api_key.clone().expect("the first start makes a key");
+    let page = demo.ready.page_id.clone().expect("the first start makes a page");
+    let client = demo.api().with_key(Some(&key));
+    let mut seen = Vec::new();
+    eventually_every(Duration::from_secs(2), "up, slow, down, and down from Asia alone", LIMIT, async || {
+        let monitors = client.monitors(&page).await;
+        seen =
+            monitors.iter().map(|m| json!([m["name"], m["status"], m["downFrom"]])).collect::<Vec<Value>>();
+        let shows = |status: &str, from: Value| {
+            monitors.iter().any(|m| m["status"] == status && m["downFrom"] == from)
+        };
+        let all = shows("up", Value::Null)
+            && shows("slow", Value::Null)
+            && shows("down", Value::Null)
+            && shows("down", json!(["asia"]));
+        if !all {
+            eprintln!("so far: {}", Value::from(seen.clone()));
+        }
+        all.then_some(())
+    })
+    .await;
+    let status = client.get(&format!("/pages/{page}/status")).await.is(200);
+    assert!(status["monitors"].as_array().is_some_and(|list| list.len() == seen.len()), "{status}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_plain_up_serves_its_first_page_and_key_and_says_what_it_cannot_do() {
+    let mut up = Coordinator::up(&["--region", "europe"]).await;
+    let key = up.ready.api_key.clone().expect("the first start makes a key");
+    let client = up.api().with_key(Some(&key));
+    assert_eq!(client.get("/me").await.is(200)["key"]["access"], "write");
+    let pages = client.get("/pages").await.is(200);
+    assert_eq!(pages["pages"][0]["id"], Value::from(up.ready.page_id.clone()));
+    let log = up.process.log();
+    assert!(
+        log.contains(&key) && log.contains("parallax agent invite"),
+        "the newcomer is told how to go on: {log}"
+    );
+    assert!(log.contains("network"), "and that one network confirms nothing: {log}");
+
+    up.process.terminate();
+    assert_eq!(up.process.ended(Duration::from_secs(20)).await.code(), Some(0));
+    up.restart().await;
+    assert_eq!(up.ready.api_key, None, "a key is shown once");
+    client.get("/me").await.is(200);
+}

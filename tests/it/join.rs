@@ -1,0 +1,115 @@
+//! Who joins the mesh and who does not: each stranger has a reason of its own, and leaves nothing behind.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, wall_clock};
+use parallax_tests::installation::{Agent, Coordinator};
+use parallax_tests::stranger::{Shows, knock};
+use serde_json::Value;
+use tempfile::TempDir;
+
+const MESH: &[u8] = b"parallax/1";
+
+async fn coordinator() -> Coordinator {
+    Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invited_agent_joins_and_is_what_the_invitation_says() {
+    let coordinator = coordinator().await;
+    let _agent = coordinator.agent("fra1", "europe", "AS64500", None);
+    coordinator.connected(1).await;
+    let members = coordinator.members();
+    let fields = |member: &Value| ["name", "region", "network"].map(|field| member[field].clone());
+    assert_eq!(
+        members.iter().map(fields).collect::<Vec<_>>(),
+        [["fra1", "europe", "AS64500"].map(Value::from)]
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn strangers_are_refused_each_with_its_own_reason_and_nothing_is_stored() {
+    let coordinator = coordinator().await;
+    let before = coordinator.members();
+    let mut reasons = Vec::new();
+    for shows in [Shows::Nothing, Shows::SelfMade, Shows::OtherAuthority] {
+        let refused =
+            knock(coordinator.ready.mesh, MESH, shows, "spiffe://parallax/agent/agt_stranger").await;
+        let reason = refused.expect_err("a stranger is not let in");
+        eprintln!("{shows:?}: {reason}");
+        reasons.push(reason);
+    }
+    assert!(reasons.iter().all(|reason| !reason.to_lowercase().contains("timed out")), "{reasons:?}");
+    let wrong = knock(coordinator.ready.mesh, b"something/9", Shows::Nothing, "urn:x").await;
+    assert!(wrong.is_err_and(|reason| !reasons.contains(&reason)), "an unknown protocol has its own reason");
+    assert_eq!(coordinator.members(), before);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_good_once_and_where_it_was_made() {
+    let (here, elsewhere) = (coordinator().await, coordinator().await);
+    let folder = TempDir::new().unwrap();
+    let token = here.invite("one", "europe", "AS64500", &[]).unwrap();
+    Agent::new("one", folder.path(), None).join(here.ready.mesh, &token).expect("a fresh token is good");
+    let used = refusal(&here, folder.path(), "two", &token);
+    assert!(used.contains("used"), "{used}");
+
+    let foreign = elsewhere.invite("three", "asia", "AS64501", &[]).unwrap();
+    let foreign = refusal(&here, folder.path(), "three", &foreign);
+    let good = here.invite("four", "asia", "AS64501", &[]).unwrap();
+    let flipped = if good.ends_with('A') { "B" } else { "A" };
+    let forged = refusal(&here, folder.path(), "four", &format!("{}{flipped}", &good[..good.len() - 1]));
+    let garbage = refusal(&here, folder.path(), "five", "not-a-token");
+    let reasons = BTreeSet::from([used, foreign, forged, garbage]);
+    assert_eq!(reasons.len(), 4, "each has a reason of its own: {reasons:?}");
+
+    assert_eq!(names(&here), ["one"], "nobody else is a member");
+    assert_eq!(names(&elsewhere), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_token_is_good_in_its_time() {
+    let coordinator = coordinator().await;
+    let folder = TempDir::new().unwrap();
+    // A minute is the shortest life of an invitation.
+    let token = coordinator.invite("one", "asia", "AS64501", &["--valid-for", "60"]).unwrap();
+    let end = wall_clock() + 61_000;
+    eventually("the minute is over", Duration::from_secs(70), async || (wall_clock() > end).then_some(()))
+        .await;
+    let expired = refusal(&coordinator, folder.path(), "one", &token);
+    assert!(expired.contains("expired"), "{expired}");
+    assert_eq!(names(&coordinator), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_agent_is_sent_away_and_stays_away() {
+    let coordinator = coordinator().await;
+    let mut agent = coordinator.agent("fra1", "europe", "AS64500", None);
+    coordinator.connected(1).await;
+    coordinator.command(&["agent", "revoke", "fra1"]).unwrap();
+    agent.process().says("revoked", Duration::from_secs(10)).await;
+    eventually_every(API_PERIOD, "nobody is connected", Duration::from_secs(10), async || {
+        coordinator.members().iter().all(|member| member["connected"] != true).then_some(())
+    })
+    .await;
+}
+
+/// The last line that an agent prints when its token is refused. It may keep nothing of the attempt.
+fn refusal(coordinator: &Coordinator, folder: &Path, name: &str, token: &str) -> String {
+    let agent = Agent::new(name, folder, None);
+    let said = agent.join(coordinator.ready.mesh, token).expect_err("the token is refused").to_lowercase();
+    let left = std::fs::read_dir(agent.data()).into_iter().flatten().flatten();
+    let kept: Vec<String> = left.map(|file| file.file_name().to_string_lossy().into_owned()).collect();
+    assert!(!kept.iter().any(|file| file.contains("cert") || file.contains("key")), "{name} kept {kept:?}");
+    said.lines().next_back().unwrap_or_default().to_owned()
+}
+
+/// Names of the members, open invitations not among them.
+fn names(coordinator: &Coordinator) -> Vec<String> {
+    let members = coordinator.members();
+    let joined = members.iter().filter(|member| member["status"] != "invited");
+    joined.map(|member| member["name"].as_str().unwrap_or_default().to_owned()).collect()
+}

@@ -1,0 +1,140 @@
+//! Killed and started again: monitors, states, keys and history are there, and nothing is told twice.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use parallax_tests::eventually::{API_PERIOD, eventually_every, holds};
+use parallax_tests::installation::{Account, Agent, Coordinator};
+use parallax_tests::targets::{Mode, Target};
+use serde_json::{Value, json};
+
+/// Rounds every ten seconds, so that a test sees several.
+const CONFIG: &str = "[plans.pro]\ninterval_seconds = 10\n";
+
+/// A coordinator, two agents on two networks, a monitor that is up and one that is down.
+struct Scene {
+    account: Account,
+    well: Target,
+    _ill: Target,
+    _agents: [Agent; 2],
+    coordinator: Coordinator,
+}
+
+impl Scene {
+    async fn set() -> Self {
+        let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
+        let agents = [
+            coordinator.agent("fra1", "europe", "AS64500", None),
+            coordinator.agent("fra2", "europe", "AS64501", None),
+        ];
+        coordinator.connected(2).await;
+        let account = coordinator.account("pro");
+        let well = Target::start().await;
+        let mut ill = Target::start().await;
+        ill.set(Mode::Status(500)).await;
+        for (name, target) in [("well", &well), ("ill", &ill)] {
+            account.client.create_monitor(&account.page, &json!({"name": name, "url": target.url()})).await;
+        }
+        let scene = Self { account, well, _ill: ill, _agents: agents, coordinator };
+        scene.statuses("up", "down", Duration::from_secs(40)).await;
+        scene
+    }
+
+    /// Waits for the statuses of the two monitors.
+    async fn statuses(&self, well: &str, ill: &str, limit: Duration) -> Vec<Value> {
+        eventually_every(API_PERIOD, &format!("well is {well}, ill is {ill}"), limit, async || {
+            let monitors = self.account.client.monitors(&self.account.page).await;
+            let is =
+                |at: usize, status: &str| monitors.get(at).is_some_and(|monitor| monitor["status"] == status);
+            (is(0, well) && is(1, ill)).then_some(monitors)
+        })
+        .await
+    }
+}
+
+/// What has to be the same before and after.
+fn lasting(monitors: &[Value]) -> Vec<Value> {
+    let fields = ["id", "name", "url", "status", "since", "createdAt", "downFrom", "position"];
+    monitors.iter().map(|monitor| fields.iter().map(|field| monitor[field].clone()).collect()).collect()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_killed_coordinator_comes_back_with_everything_and_repeats_nothing() {
+    let mut scene = Scene::set().await;
+    let read = scene.coordinator.key(&scene.account.account, "read");
+    let client = scene.account.client.clone();
+    let page = scene.account.page.clone();
+    let gone = client.create_monitor(&page, &json!({"name": "gone", "url": scene.well.url()})).await;
+    client.delete(&format!("/pages/{page}/monitors/{}", gone["id"].as_str().unwrap())).await.is(204);
+    client.patch(&format!("/pages/{page}"), &json!({"description": "kept"})).await.is(200);
+    let before = client.monitors(&page).await;
+    assert!(before[1]["uptime24h"].as_f64().is_some_and(|share| share < 100.0), "{}", before[1]);
+
+    scene.coordinator.process.kill();
+    scene.coordinator.restart().await;
+
+    // From the first answer on, the states are those of before: never unknown, never told anew.
+    let after = client.monitors(&page).await;
+    assert_eq!(lasting(&after), lasting(&before));
+    for (now, then) in after.iter().zip(&before) {
+        assert!(now["uptime24h"].is_number() && then["uptime24h"].is_number(), "figures are there: {now}");
+        assert!(!now["lastCheck"].is_null(), "the last check is there: {now}");
+    }
+    assert_eq!(client.get(&format!("/pages/{page}")).await.is(200)["page"]["description"], "kept");
+    client.with_key(Some(&read)).get("/me").await.is(200);
+    assert_eq!(scene.coordinator.members().len(), 2);
+
+    // The agents come back by themselves, and what they bring changes nothing.
+    scene.coordinator.connected(2).await;
+    let last = after[0]["lastCheck"]["at"].clone();
+    eventually_every(API_PERIOD, "a new round arrives", Duration::from_secs(30), async || {
+        (client.monitors(&page).await[0]["lastCheck"]["at"] != last).then_some(())
+    })
+    .await;
+    holds(API_PERIOD, Duration::from_secs(15), async || {
+        let now = client.monitors(&page).await;
+        if lasting(&now) == lasting(&before) {
+            Ok(())
+        } else {
+            Err(format!("changed after the restart: {now:?}"))
+        }
+    })
+    .await;
+
+    // And it still judges.
+    scene.well.set(Mode::Status(500)).await;
+    scene.statuses("down", "down", Duration::from_secs(40)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_was_answered_is_there_after_a_kill_at_any_moment() {
+    let mut scene = Scene::set().await;
+    let page = scene.account.page.clone();
+    for turn in 0..3 {
+        let mut made = Vec::new();
+        for number in 0..5 {
+            let body = json!({"name": format!("m{turn}-{number}"), "url": scene.well.url()});
+            made.push(scene.account.client.create_monitor(&page, &body).await["id"].clone());
+        }
+        // At once after the last answer.
+        scene.coordinator.process.kill();
+        scene.coordinator.restart().await;
+        let there: Vec<Value> =
+            scene.account.client.monitors(&page).await.iter().map(|monitor| monitor["id"].clone()).collect();
+        assert!(
+            made.iter().all(|id| there.contains(id)),
+            "answered with 201 and lost: {made:?} of {there:?}"
+        );
+        assert_eq!(there.len(), 2 + 5 * (turn + 1), "nothing is there twice");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_told_to_stop_ends_well() {
+    let mut scene = Scene::set().await;
+    scene.coordinator.process.terminate();
+    let status = scene.coordinator.process.ended(Duration::from_secs(20)).await;
+    assert_eq!(status.code(), Some(0), "{}", scene.coordinator.process.log());
+    scene.coordinator.restart().await;
+    scene.statuses("up", "down", Duration::from_secs(5)).await;
+}

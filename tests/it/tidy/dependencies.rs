@@ -1,0 +1,203 @@
+//! What the tree is built from: no crate that is banned, no licence that is not allowed, no clock in core.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use serde_json::Value;
+
+use super::source::root;
+
+/// Crates that must not come in, by any feature on any platform, and why.
+const BANNED: &[(&str, &str)] = &[
+    ("aws-lc-rs", "ring is the one crypto provider"),
+    ("aws-lc-sys", "ring is the one crypto provider"),
+    ("openssl", "ring is the one crypto provider, and nothing links a system library"),
+    ("openssl-sys", "ring is the one crypto provider, and nothing links a system library"),
+    ("native-tls", "rustls with ring is the one TLS"),
+    ("rustls-openssl", "ring is the one crypto provider"),
+    ("boring", "ring is the one crypto provider"),
+    ("mbedtls", "ring is the one crypto provider"),
+];
+
+/// Licences under which a crate may be used: an expression is allowed when it can be met by these.
+const LICENCES: &[&str] = &[
+    "Apache-2.0",
+    "Apache-2.0 WITH LLVM-exception",
+    "BSD-2-Clause",
+    "BSD-3-Clause",
+    "BSL-1.0",
+    "CDLA-Permissive-2.0",
+    "ISC",
+    "MIT",
+    "Unicode-3.0",
+    "Unlicense",
+    "Zlib",
+];
+
+#[test]
+fn no_banned_crate_is_in_the_lock_file() {
+    let lock = std::fs::read_to_string(root().join("Cargo.lock")).expect("the lock file is checked in");
+    let faults = banned(&lock);
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn every_licence_in_the_tree_is_allowed() {
+    let metadata: Value = serde_json::from_str(&cargo(&[
+        "metadata",
+        "--offline",
+        "--locked",
+        "--format-version=1",
+        "--filter-platform",
+        &host(),
+    ]))
+    .expect("cargo writes JSON");
+    let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
+    let used: BTreeSet<String> = list(&metadata["resolve"]["nodes"])
+        .iter()
+        .filter_map(|node| Some(node["id"].as_str()?.to_owned()))
+        .collect();
+    let mut faults = Vec::new();
+    for package in list(&metadata["packages"]) {
+        let text = |field: &str| package[field].as_str().unwrap_or_default().to_owned();
+        if used.contains(&text("id")) && !allowed(&text("license")) {
+            faults.push(format!(
+                "{} {}: licence `{}` is not on the list",
+                text("name"),
+                text("version"),
+                text("license")
+            ));
+        }
+    }
+    assert!(used.len() > 50, "the tree has only {} packages", used.len());
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn core_built_alone_has_no_clock_and_no_runtime() {
+    let tree = cargo(&[
+        "tree",
+        "--offline",
+        "--locked",
+        "-p",
+        "parallax-core",
+        "-e",
+        "features,normal",
+        "--prefix=none",
+    ]);
+    assert!(tree.contains("chrono feature"), "the tree lists features");
+    for absent in
+        ["chrono feature \"clock\"", "chrono feature \"now\"", "tokio v", "sled v", "warp v", "rand v"]
+    {
+        assert!(
+            !tree.lines().any(|line| line.starts_with(absent)),
+            "core has {absent}: `now` is an argument"
+        );
+    }
+}
+
+/// The faults of a lock file.
+fn banned(lock: &str) -> Vec<String> {
+    let names: BTreeSet<&str> =
+        lock.lines().filter_map(|line| line.strip_prefix("name = \"")?.strip_suffix('"')).collect();
+    BANNED
+        .iter()
+        .filter(|(name, _)| names.contains(name))
+        .map(|(name, why)| {
+            format!("Cargo.lock: has {name}: {why}; `cargo tree -i {name}` says who brings it")
+        })
+        .collect()
+}
+
+/// Whether a licence expression can be met by the list: all sides of an AND, one side of an OR. A slash is an old OR.
+fn allowed(expression: &str) -> bool {
+    let text = expression.replace('/', " OR ").replace('(', " ( ").replace(')', " ) ");
+    let words: Vec<&str> = text.split_whitespace().collect();
+    let mut at = 0;
+    !words.is_empty() && either(&words, &mut at) && at == words.len()
+}
+
+fn either(words: &[&str], at: &mut usize) -> bool {
+    let mut met = both(words, at);
+    while words.get(*at) == Some(&"OR") {
+        *at += 1;
+        met |= both(words, at);
+    }
+    met
+}
+
+fn both(words: &[&str], at: &mut usize) -> bool {
+    let mut met = one(words, at);
+    while words.get(*at) == Some(&"AND") {
+        *at += 1;
+        met &= one(words, at);
+    }
+    met
+}
+
+fn one(words: &[&str], at: &mut usize) -> bool {
+    let Some(word) = words.get(*at) else { return false };
+    *at += 1;
+    if *word == "(" {
+        let met = either(words, at);
+        let closed = words.get(*at) == Some(&")");
+        *at += 1;
+        return met && closed;
+    }
+    let mut name = (*word).to_owned();
+    if let (Some(&"WITH"), Some(exception)) = (words.get(*at), words.get(*at + 1)) {
+        name = format!("{name} WITH {exception}");
+        *at += 2;
+    }
+    LICENCES.contains(&name.as_str())
+}
+
+/// What cargo prints.
+fn cargo(args: &[&str]) -> String {
+    run(&std::env::var("CARGO").unwrap_or_else(|_| "cargo".into()), args)
+}
+
+/// The platform the compiler builds for.
+fn host() -> String {
+    let version = run(&std::env::var("RUSTC").unwrap_or_else(|_| "rustc".into()), &["-vV"]);
+    let host = version.lines().find_map(|line| line.strip_prefix("host: "));
+    host.expect("rustc names its host").to_owned()
+}
+
+fn run(program: &str, args: &[&str]) -> String {
+    let output = Command::new(program).args(args).current_dir(root()).output().expect("program starts");
+    assert!(output.status.success(), "{program} {args:?}: {}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+mod checker {
+    use super::*;
+
+    #[test]
+    fn a_banned_crate_is_found_and_a_longer_name_is_not() {
+        assert_eq!(banned("[[package]]\nname = \"native-tls\"\n").len(), 1);
+        assert_eq!(banned("[[package]]\nname = \"openssl-probe\"\n").len(), 0);
+    }
+
+    #[test]
+    fn licence_expressions_are_read() {
+        for good in [
+            "MIT",
+            "MIT/GPL-3.0",
+            "GPL-2.0 OR MIT",
+            "(MIT OR Apache-2.0) AND Unicode-3.0",
+            "Apache-2.0 AND ISC",
+        ] {
+            assert!(allowed(good), "{good}");
+        }
+        for bad in [
+            "",
+            "GPL-3.0",
+            "MIT AND GPL-3.0",
+            "(MIT OR GPL-2.0) AND AGPL-3.0",
+            "Apache-2.0 WITH Odd-exception",
+        ] {
+            assert!(!allowed(bad), "{bad}");
+        }
+    }
+}

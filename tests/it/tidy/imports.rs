@@ -1,0 +1,242 @@
+//! Who may import whom: reads the paths that a file names and holds them against the tables of `ARCHITECTURE.md`.
+
+use super::source::{Source, code, files, is_word, test_only, without_tests};
+use super::tables::May::{All, Part, Types};
+use super::tables::{ALONE, Alone, CONNECTS, CRATES, EVERYTHING, MAY_CONNECT, ROOMS, Room};
+
+#[test]
+fn rooms_import_only_what_their_table_allows() {
+    let sources = files(&[".rs"]);
+    let tests = test_only(&sources);
+    let faults: Vec<String> =
+        sources.iter().filter(|s| !tests.contains(&s.path)).flat_map(room_faults).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn foreign_names_stand_only_in_their_own_room() {
+    let sources = files(&[".rs"]);
+    let tests = test_only(&sources);
+    let faults: Vec<String> =
+        sources.iter().filter(|s| !tests.contains(&s.path)).flat_map(foreign_faults).collect();
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+#[test]
+fn crates_depend_only_on_what_lies_below_them() {
+    let manifests = files(&["Cargo.toml"]);
+    let mut faults = Vec::new();
+    for (folder, may, why) in CRATES {
+        let path = format!("{folder}/Cargo.toml");
+        let manifest = manifests.iter().find(|m| m.path == path).expect("every crate has a manifest");
+        let manifest: toml::Table = manifest.text.parse().expect("manifest is TOML");
+        let dependencies = manifest.get("dependencies").and_then(toml::Value::as_table);
+        for name in dependencies.into_iter().flatten().map(|(name, _)| name) {
+            if name.starts_with("parallax-") && !may.contains(&name.as_str()) {
+                faults.push(format!("{path}: depends on {name}: {why}"));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{}", faults.join("\n"));
+}
+
+/// What a file of the coordinator imports against the table.
+fn room_faults(source: &Source) -> Vec<String> {
+    let Some(below) = source.path.strip_prefix("coordinator/src/") else { return Vec::new() };
+    let modules = module_path(below);
+    let room = modules.first().map_or("lib", String::as_str);
+    if EVERYTHING.contains(&room) {
+        return Vec::new();
+    }
+    let Some(Room(_, may, why)) = ROOMS.iter().find(|r| r.0 == room) else {
+        return vec![format!(
+            "{}: the room `{room}` has no line in the table of who may import whom",
+            source.path
+        )];
+    };
+    let known = |name: &str| EVERYTHING.contains(&name) || ROOMS.iter().any(|r| r.0 == name);
+    let mut faults = Vec::new();
+    for path in crate_paths(&without_tests(&code(&source.text)).0, modules.len()) {
+        let Some(other) = path.first() else { continue };
+        if other == room || !known(other) {
+            continue;
+        }
+        let inner = path.get(1).map_or("", String::as_str);
+        let allowed = may.iter().any(|may| match may {
+            All(name) => other == name,
+            Types(name) => other == name && inner.starts_with(char::is_uppercase),
+            Part(name, part) => other == name && inner == *part,
+        });
+        if !allowed {
+            faults.push(format!("{}: imports crate::{}: {why}", source.path, path.join("::")));
+        } else if other == "storage" && matches!(inner, "disk" | "memory") {
+            faults.push(format!(
+                "{}: imports crate::{}: rooms ask the store's traits, app.rs alone chooses the engine",
+                source.path,
+                path.join("::")
+            ));
+        }
+    }
+    faults.sort();
+    faults.dedup();
+    faults
+}
+
+/// Names of other crates, and calls that connect, outside of where they may stand.
+fn foreign_faults(source: &Source) -> Vec<String> {
+    let code = without_tests(&code(&source.text)).0;
+    let within = |places: &[&str]| {
+        let at = source.path.trim_end_matches(".rs");
+        places.iter().any(|p| at == *p || source.path.starts_with(&format!("{p}/")))
+    };
+    let mut faults = Vec::new();
+    for Alone(name, places, why) in ALONE {
+        if !within(places) && names_crate(&code, name) {
+            faults.push(format!(
+                "{}: names {name}, which only {} may: {why}",
+                source.path,
+                places.join(", ")
+            ));
+        }
+    }
+    for call in CONNECTS {
+        let calls = code.match_indices(call).any(|(at, _)| !code[..at].ends_with(is_word));
+        if calls && !within(MAY_CONNECT) {
+            faults.push(format!(
+                "{}: calls {call}: every way out goes through parallax-dial, which judges it",
+                source.path
+            ));
+        }
+    }
+    faults
+}
+
+/// Module path of a file below `src/`: `http/api/me.rs` is `[http, api, me]`.
+fn module_path(below: &str) -> Vec<String> {
+    let mut parts: Vec<String> = below.trim_end_matches(".rs").split('/').map(str::to_owned).collect();
+    if parts.last().is_some_and(|last| last == "mod" || (parts.len() == 1 && last == "lib")) {
+        parts.pop();
+    }
+    parts
+}
+
+/// Every path from the crate's root that the code names, by `crate::` or by enough `super::`, without its `crate`.
+fn crate_paths(code: &str, depth: usize) -> Vec<Vec<String>> {
+    let mut found = Vec::new();
+    for (at, _) in code.match_indices("crate::") {
+        if !code[..at].ends_with(is_word) && !code[..at].ends_with('$') {
+            expand(&code[at + "crate::".len()..], &mut Vec::new(), &mut found);
+        }
+    }
+    let mut from = 0;
+    while let Some(at) = code[from..].find("super::").map(|at| at + from) {
+        let mut end = at;
+        let mut steps = 0;
+        while code[end..].starts_with("super::") {
+            end += "super::".len();
+            steps += 1;
+        }
+        if steps >= depth && !code[..at].ends_with(is_word) {
+            expand(&code[end..], &mut Vec::new(), &mut found);
+        }
+        from = end;
+    }
+    found
+}
+
+/// Unfolds `a::{b, c::d}` into the paths `a::b` and `a::c::d`; returns how many bytes of `text` it took.
+fn expand(text: &str, before: &mut Vec<String>, found: &mut Vec<Vec<String>>) -> usize {
+    let start = text.len() - text.trim_start().len();
+    let rest = &text[start..];
+    if let Some(group) = rest.strip_prefix('{') {
+        let mut at = start + 1;
+        let mut inner = group;
+        loop {
+            let took = expand(inner, before, found);
+            // Passes over what does not belong to a path: `as name`, blanks.
+            let stop = inner[took..].find([',', '}']).map_or(inner.len(), |stop| took + stop);
+            at += stop + 1;
+            if !inner[stop..].starts_with(',') {
+                return at.min(text.len());
+            }
+            inner = &inner[stop + 1..];
+        }
+    }
+    let word = rest.find(|c: char| !is_word(c)).unwrap_or(rest.len());
+    if word == 0 {
+        if !before.is_empty() {
+            found.push(before.clone());
+        }
+        return start;
+    }
+    before.push(rest[..word].to_owned());
+    let took = match rest[word..].strip_prefix("::") {
+        Some(inner) => word + 2 + expand(inner, before, found),
+        None => {
+            found.push(before.clone());
+            word
+        }
+    };
+    before.pop();
+    start + took
+}
+
+/// Whether the code names the crate `name` at the head of a path.
+fn names_crate(code: &str, name: &str) -> bool {
+    code.match_indices(name).any(|(at, _)| {
+        let (before, after) = (&code[..at], code[at + name.len()..].trim_start());
+        let head = !before.ends_with(is_word) && !before.ends_with('.') && !before.ends_with("::");
+        head && (after.starts_with("::")
+            || (before.trim_end().ends_with("use") && after.starts_with([';', 'a'])))
+    })
+}
+
+#[cfg(test)]
+mod checker {
+    use super::*;
+
+    fn faults(path: &str, text: &str) -> Vec<String> {
+        let source = Source { path: path.into(), text: text.into() };
+        [room_faults(&source), foreign_faults(&source)].concat()
+    }
+
+    #[test]
+    fn a_forbidden_import_is_found_with_its_reason() {
+        let found = faults("coordinator/src/flow/driver.rs", "use crate::{clock::Clock, http::server};\n");
+        assert_eq!(found.len(), 1, "{found:?}");
+        assert!(found[0].contains("crate::http::server") && found[0].contains("flows one way"));
+    }
+
+    #[test]
+    fn nested_groups_inline_paths_and_climbing_are_followed() {
+        let nested =
+            "use crate::{\n    storage::{Read, disk::{Store, open as o}},\n    service::Service,\n};";
+        assert_eq!(faults("coordinator/src/http/me.rs", nested).len(), 3);
+        assert_eq!(faults("coordinator/src/react/mod.rs", "fn f() { crate::mesh::go() }").len(), 1);
+        assert_eq!(faults("coordinator/src/react/pages.rs", "use super::super::mesh::go;").len(), 1);
+        assert_eq!(faults("coordinator/src/react/pages.rs", "use super::mesh;").len(), 0);
+    }
+
+    #[test]
+    fn the_mesh_has_the_flows_types_and_nothing_of_its_inside() {
+        assert_eq!(faults("coordinator/src/mesh/session.rs", "use crate::flow::{Arrival, Inbox};").len(), 0);
+        assert_eq!(faults("coordinator/src/mesh/session.rs", "use crate::flow::driver::Driver;").len(), 1);
+    }
+
+    #[test]
+    fn foreign_names_are_found_outside_their_room_only() {
+        assert_eq!(faults("coordinator/src/storage/disk/mod.rs", "use sled::Db;").len(), 0);
+        assert_eq!(faults("coordinator/src/storage/memory.rs", "fn f(db: &sled::Db) {}").len(), 1);
+        assert_eq!(faults("coordinator/src/up.rs", "use parallax_agent as agent;").len(), 0);
+        assert_eq!(faults("coordinator/src/app.rs", "use parallax_agent;").len(), 1);
+        assert_eq!(faults("agent/src/probe/tcp.rs", "TcpStream::connect(at).await").len(), 1);
+        assert_eq!(faults("agent/src/probe/tcp.rs", "// sled::open\nlet warped = 1;").len(), 0);
+    }
+
+    #[test]
+    fn tests_may_reach_further_and_new_rooms_must_be_entered() {
+        let text = "#[cfg(test)]\nmod tests {\n    use crate::storage::memory::Memory;\n    use crate::http::x;\n}\n";
+        assert_eq!(faults("coordinator/src/flow/driver.rs", text).len(), 0);
+        assert!(faults("coordinator/src/cellar/mod.rs", "")[0].contains("no line in the table"));
+    }
+}

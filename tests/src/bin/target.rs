@@ -1,0 +1,76 @@
+//! A target as a process of its own, for network namespaces: `http ADDRESS`, told by lines on standard input how to
+//! answer, or `dns ADDRESS NAME=IP…`; both end when their input does. `ask ADDRESS` says what a request meets there.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    reason = "a test's helper that cannot go on says so by panicking"
+)]
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use parallax_tests::dns;
+use parallax_tests::targets::Target;
+use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, stdin};
+use tokio::net::TcpStream;
+
+/// How long `ask` waits.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [kind, address, names @ ..] = arguments.as_slice() else {
+        panic!("usage: http|dns|ask ADDRESS [NAME=IP…]")
+    };
+    let address = address.parse().expect("an address is IP:PORT");
+    match kind.as_str() {
+        "http" => {
+            let mut target = Target::at(address).await;
+            say("ready");
+            let mut lines = BufReader::new(stdin()).lines();
+            while let Ok(Some(line)) = lines.next_line().await {
+                target.set(line.parse().expect("a mode")).await;
+                say(&format!("now {line}"));
+            }
+        }
+        "dns" => {
+            let names: BTreeMap<_, _> = names
+                .iter()
+                .filter_map(|name| name.split_once('='))
+                .map(|(name, ip)| (name.to_owned(), ip.parse().expect("an IPv4 address")))
+                .collect();
+            say("ready");
+            let mut lines = BufReader::new(stdin()).lines();
+            tokio::select! {
+                served = dns::serve(address, names) => served.expect("name server"),
+                _ = lines.next_line() => {}
+            }
+        }
+        "ask" => say(ask(address).await),
+        other => panic!("no kind `{other}`"),
+    }
+}
+
+/// `answered`, `refused`, or `silent` when nothing comes within the time.
+async fn ask(address: SocketAddr) -> &'static str {
+    let talk = async {
+        let mut stream = TcpStream::connect(address).await?;
+        stream.write_all(b"GET / HTTP/1.1\r\nHost: site\r\n\r\n").await?;
+        let mut text = Vec::new();
+        stream.read_to_end(&mut text).await
+    };
+    match tokio::time::timeout(PATIENCE, talk).await {
+        Err(_) => "silent",
+        Ok(Ok(_)) => "answered",
+        Ok(Err(error)) if error.kind() == std::io::ErrorKind::ConnectionRefused => "refused",
+        Ok(Err(error)) => panic!("{error}"),
+    }
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout();
+    writeln!(out, "{line}").and_then(|()| out.flush()).expect("the test listens");
+}

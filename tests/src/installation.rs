@@ -1,0 +1,263 @@
+//! An installation under test: a coordinator, its agents, and what they keep, all in one temporary folder.
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::Value;
+use tempfile::TempDir;
+
+use crate::client::Client;
+use crate::eventually::eventually;
+use crate::process::{Process, binary, command, output};
+
+/// Longest start of a coordinator.
+const START: Duration = Duration::from_secs(30);
+/// Longest wait for an agent to be welcomed.
+const WELCOME: Duration = Duration::from_secs(20);
+
+/// What the ready file says.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Ready {
+    /// Where HTTP is served.
+    pub base_url: String,
+    /// The write key made on first start.
+    pub api_key: Option<String>,
+    /// The page made on first start.
+    pub page_id: Option<String>,
+    /// Where that page is seen.
+    pub page_url: Option<String>,
+    /// Where agents join, over UDP.
+    pub mesh: SocketAddr,
+    /// The coordinator's process.
+    pub pid: u32,
+}
+
+/// A running coordinator and its folder.
+#[derive(Debug)]
+pub struct Coordinator {
+    /// The process. Declared before the folder, so that it is gone when the folder goes.
+    pub process: Process,
+    /// What it said when it was ready.
+    pub ready: Ready,
+    arguments: Vec<String>,
+    starts: u32,
+    folder: TempDir,
+}
+
+impl Coordinator {
+    /// `parallax serve` with its mesh port at `mesh` and the lines of `config`; in this namespace.
+    pub async fn serve(mesh: SocketAddr, config: &str) -> Self {
+        let folder = TempDir::new().expect("temporary folder");
+        let file = folder.path().join("coordinator.toml");
+        std::fs::write(&file, config).expect("config can be written");
+        let file = file.to_string_lossy().into_owned();
+        let mesh = mesh.to_string();
+        Self::start(folder, &["serve", "--config", &file, "--mesh-listen", &mesh]).await
+    }
+
+    /// `parallax up` with further arguments, such as `--demo`.
+    pub async fn up(arguments: &[&str]) -> Self {
+        let folder = TempDir::new().expect("temporary folder");
+        let arguments = [&["up", "--mesh-listen", "127.0.0.1:0"], arguments].concat();
+        Self::start(folder, &arguments).await
+    }
+
+    async fn start(folder: TempDir, arguments: &[&str]) -> Self {
+        let data = folder.path().join("data").to_string_lossy().into_owned();
+        let mut arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
+        arguments.extend(["--data".to_owned(), data, "--listen".to_owned(), "127.0.0.1:0".to_owned()]);
+        let (process, ready) = launch(folder.path(), &arguments, 0).await;
+        Self { process, ready, arguments, starts: 1, folder }
+    }
+
+    /// Starts it again on the same data and the same ports, after it was killed or stopped.
+    pub async fn restart(&mut self) {
+        assert!(!self.process.running(), "it is stopped before it is started again");
+        let http = self.ready.base_url.trim_start_matches("http://").trim_end_matches('/').to_owned();
+        for (option, value) in [("--listen", http), ("--mesh-listen", self.ready.mesh.to_string())] {
+            let at = self.arguments.iter().position(|argument| argument == option).expect("option was given");
+            self.arguments[at + 1] = value;
+        }
+        (self.process, self.ready) = launch(self.folder.path(), &self.arguments, self.starts).await;
+        self.starts += 1;
+    }
+
+    /// Its data directory.
+    pub fn data(&self) -> PathBuf {
+        self.folder.path().join("data")
+    }
+
+    /// The API without a key.
+    pub fn api(&self) -> Client {
+        Client::new(&self.ready.base_url, None)
+    }
+
+    /// Runs a command of the operator, such as `page create`, and gives the JSON that it prints.
+    pub fn command(&self, words: &[&str]) -> Result<Value, String> {
+        let mut command = Command::new(binary("parallax"));
+        command.args(words).arg("--data").arg(self.data()).arg("--json");
+        let printed = output(command)?;
+        serde_json::from_str(&printed)
+            .map_err(|error| format!("{words:?} printed no JSON: {error}: {printed}"))
+    }
+
+    /// Makes an account on a plan, with a page and a write key.
+    pub fn account(&self, plan: &str) -> Account {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let email = format!("owner{number}@example.com");
+        let made = |words: &[&str]| self.command(words).unwrap_or_else(|fault| panic!("{fault}"));
+        let account = text(&made(&["account", "create", "--email", &email, "--plan", plan]), "id");
+        let slug = format!("page-{number}");
+        let page = text(
+            &made(&["page", "create", "--account", &account, "--name", "Page under test", "--slug", &slug]),
+            "id",
+        );
+        let key = self.key(&account, "write");
+        let client = self.api().with_key(Some(&key));
+        Account { account, page, slug, key, client }
+    }
+
+    /// Makes a key of an account; `access` is `read` or `write`.
+    pub fn key(&self, account: &str, access: &str) -> String {
+        let made = self.command(&[
+            "key",
+            "create",
+            "--account",
+            account,
+            "--name",
+            "under test",
+            "--access",
+            access,
+        ]);
+        text(&made.unwrap_or_else(|fault| panic!("{fault}")), "key")
+    }
+
+    /// Invites an agent and gives its token.
+    pub fn invite(&self, name: &str, region: &str, network: &str, more: &[&str]) -> Result<String, String> {
+        let words =
+            [&["agent", "invite", "--name", name, "--region", region, "--network", network], more].concat();
+        Ok(text(&self.command(&words)?, "token"))
+    }
+
+    /// Invites an agent, has it join, and starts it; in a namespace, or here with private targets allowed.
+    pub fn agent(&self, name: &str, region: &str, network: &str, netns: Option<&str>) -> Agent {
+        let token = self.invite(name, region, network, &[]).unwrap_or_else(|fault| panic!("{fault}"));
+        let mut agent = Agent::new(name, self.folder.path(), netns);
+        agent.join(self.ready.mesh, &token).unwrap_or_else(|fault| panic!("{name} does not join: {fault}"));
+        agent.run();
+        agent
+    }
+
+    /// The mesh's members as the operator sees them.
+    pub fn members(&self) -> Vec<Value> {
+        let listed = self.command(&["agent", "list"]).unwrap_or_else(|fault| panic!("{fault}"));
+        let list = listed.as_array().or_else(|| listed["agents"].as_array());
+        list.cloned().unwrap_or_else(|| panic!("agents are a list: {listed}"))
+    }
+
+    /// Waits until so many agents are connected.
+    pub async fn connected(&self, count: usize) {
+        let is = |member: &&Value| member["connected"] == true || member["status"] == "connected";
+        eventually(&format!("{count} agents are connected"), WELCOME, async || {
+            (self.members().iter().filter(is).count() >= count).then_some(())
+        })
+        .await;
+    }
+}
+
+/// An account with one page and a write key.
+#[derive(Debug)]
+pub struct Account {
+    /// Its id.
+    pub account: String,
+    /// Id of its page.
+    pub page: String,
+    /// Slug of its page.
+    pub slug: String,
+    /// The write key itself.
+    pub key: String,
+    /// The API with that key.
+    pub client: Client,
+}
+
+/// An agent: its folder, and its process while it runs.
+#[derive(Debug)]
+pub struct Agent {
+    name: String,
+    folder: PathBuf,
+    netns: Option<String>,
+    process: Option<Process>,
+}
+
+impl Agent {
+    /// An agent that has neither joined nor run, with its data in `folder`.
+    pub fn new(name: &str, folder: &Path, netns: Option<&str>) -> Self {
+        Self {
+            name: name.to_owned(),
+            folder: folder.to_path_buf(),
+            netns: netns.map(str::to_owned),
+            process: None,
+        }
+    }
+
+    /// Its data directory.
+    pub fn data(&self) -> PathBuf {
+        self.folder.join(format!("agent-{}", self.name))
+    }
+
+    /// Joins with a token; the error is what it printed.
+    pub fn join(&self, coordinator: SocketAddr, token: &str) -> Result<(), String> {
+        let mut command = self.binary();
+        command
+            .args(["join", "--coordinator", &coordinator.to_string(), "--token", token])
+            .arg("--data")
+            .arg(self.data());
+        output(command).map(drop)
+    }
+
+    /// Starts it. Outside of a world of namespaces all targets are on loopback, and it is told to allow them.
+    pub fn run(&mut self) {
+        let mut command = self.binary();
+        command.arg("run").arg("--data").arg(self.data());
+        if self.netns.is_none() {
+            command.arg("--allow-private");
+        }
+        self.process = Some(Process::start(&format!("agent-{}", self.name), command, &self.folder));
+    }
+
+    /// Its process.
+    pub fn process(&mut self) -> &mut Process {
+        self.process.as_mut().expect("the agent runs")
+    }
+
+    fn binary(&self) -> Command {
+        command(self.netns.as_deref(), &binary("parallax-agent"))
+    }
+}
+
+/// Starts the coordinator and waits until it says that it is ready, or has ended.
+async fn launch(folder: &Path, arguments: &[String], start: u32) -> (Process, Ready) {
+    // A file of its own for every start: one of an earlier start is never taken for this one's.
+    let file = folder.join(format!("ready-{start}.json"));
+    let mut command = Command::new(binary("parallax"));
+    command.args(arguments).arg("--ready-file").arg(&file);
+    let mut process = Process::start("coordinator", command, folder);
+    let ready = eventually("the coordinator is ready", START, async || {
+        assert!(process.running(), "the coordinator ended at once: {}", process.log());
+        std::fs::read(&file).ok()
+    })
+    .await;
+    let ready = serde_json::from_slice(&ready).expect("the ready file is whole when it appears");
+    (process, ready)
+}
+
+/// A text field of what a command printed.
+fn text(value: &Value, field: &str) -> String {
+    value[field].as_str().unwrap_or_else(|| panic!("no text `{field}` in {value}")).to_owned()
+}
