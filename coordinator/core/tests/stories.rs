@@ -1,5 +1,7 @@
 //! Plays every `stories/*.story`: readable text, in which somebody sees something and something must come of it.
 
+#![allow(clippy::unwrap_used, reason = "what can't be read or written fails the test")]
+
 mod cast;
 
 use std::fs;
