@@ -255,7 +255,9 @@ impl Machine {
         if untouched && !step.mesh.has_one_network() {
             self.ask_second(index, step);
         }
-        let sweeps = matches!(reason, Reason::Scheduled | Reason::First | Reason::Manual);
+        // A suspicion that is on has swept already.
+        let sweeps = matches!(reason, Reason::Scheduled | Reason::First | Reason::Manual)
+            && self.state.suspicion.is_none();
         if sweeps && self.watch.counted(step.mesh).contains(self.lane_region(region)) {
             if let Some(round) = self.state.rounds.get_mut(index) {
                 round.swept = true;
