@@ -137,13 +137,15 @@ impl Machine {
 
     /// A place's observation of a scheduled round: pending, or its outcome. That of an older revision is history only;
     /// what a place in quarantine saw is dropped, and so are rounds of another interval.
-    pub fn handle_observation(&mut self, observation: Observation, step: &mut Step<'_>) {
+    pub fn handle_observation(&mut self, mut observation: Observation, step: &mut Step<'_>) {
         if self.watch.paused
             || observation.revision > self.watch.revision
             || !self.is_of_schedule(&observation)
         {
             return;
         }
+        // A clock ahead of ours must not make every later round a late one.
+        observation.started = observation.started.min(step.now);
         let shadow = step.mesh.place(observation.place).is_some_and(|place| place.quarantined);
         if shadow || self.watch.pinned.is_some_and(|pinned| pinned != observation.region) {
             return;
