@@ -25,6 +25,8 @@ use crate::history::History;
 use crate::storage::{self, Store};
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+/// The first round that is due after it, of a monitor that is checked every minute.
+const ROUND: u64 = 30_000_000;
 const MONITOR: MonitorId = MonitorId::from_u128(77);
 const PAGE: PageId = PageId::from_u128(5);
 
@@ -254,7 +256,7 @@ async fn two_confirmed_failures_are_one_outage_in_the_journal() {
     let mut stream = Stream::start(&store, &clock).await;
     come_up(&mut stream).await;
     clock.set(START + 60_000);
-    stream.result(0, 100, refused()).await;
+    stream.result(0, ROUND, refused()).await;
     let reasons = stream.refuse_until_down(1000).await;
     let view = stream.becomes(Status::Down).await;
     assert_eq!(view.since, Some(START + 60_000), "the first failed round");
@@ -269,14 +271,14 @@ async fn a_restart_keeps_status_and_tells_nothing_twice() {
     let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
     let mut stream = Stream::start(&store, &clock).await;
     come_up(&mut stream).await;
-    stream.result(0, 100, passed()).await;
+    stream.result(0, ROUND, passed()).await;
     let before = stream.changes();
     stream.stop().await;
     clock.set(START + 30_000);
     let stream = Stream::start(&store, &clock).await;
     let view = stream.view().await.unwrap();
     assert_eq!((view.status, view.since), (Status::Up, Some(START)));
-    stream.result(0, 100, passed()).await;
+    stream.result(0, ROUND, passed()).await;
     assert_eq!(stream.changes(), before, "the same round again is dropped");
     stream.stop().await;
 }
@@ -287,7 +289,7 @@ async fn a_question_open_at_the_stop_is_asked_again_after_the_start() {
     let mut stream = Stream::start(&store, &clock).await;
     come_up(&mut stream).await;
     clock.set(START + 60_000);
-    stream.result(0, 100, refused()).await;
+    stream.result(0, ROUND, refused()).await;
     assert_eq!(stream.next_question().await.ask.reason, Reason::Confirm);
     stream.stop().await;
     let mut stream = Stream::start(&store, &clock).await;
