@@ -8,17 +8,17 @@ use parallax_core::time::{SECOND, Timestamp};
 use serde_json::{Value, json};
 
 use super::Fault;
-use crate::members::{INVITATION_LIFE, Roll, Wish, is_open};
+use crate::members::{INVITATION_LIFE, MemberError, Roll, Wish, is_open};
 
 pub(super) async fn invite(
     roll: &Roll,
     name: &str,
     region: &str,
     network: &str,
-    valid_seconds: Option<u32>,
+    valid_for: Option<u32>,
 ) -> Result<Value, Fault> {
     let region: Region = region.parse().map_err(|rule| Fault::new("invalid", format!("region {rule}")))?;
-    let life = valid_seconds.map_or(INVITATION_LIFE, |seconds| i64::from(seconds) * SECOND);
+    let life = valid_for.map_or(INVITATION_LIFE, |seconds| i64::from(seconds) * SECOND);
     let wish = Wish { name: name.to_owned(), region, network: network.to_owned(), life };
     let (invitation, token) = roll.invite(wish).await?;
     let mut view = invited(&invitation);
@@ -30,7 +30,7 @@ pub(super) async fn invite(
 pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
     let live: BTreeMap<_, _> = roll.connected().into_iter().map(|view| (view.agent.id, view)).collect();
     let mut members = Vec::new();
-    for agent in roll.agents().await? {
+    for agent in roll.agents().await.map_err(MemberError::from)? {
         let mut view = enrolled(&agent);
         if let Some(live) = live.get(&agent.id).filter(|live| live.connected_since.is_some()) {
             view["status"] = json!("connected");
@@ -45,7 +45,7 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
         }
         members.push(view);
     }
-    let mut invitations = roll.invitations().await?;
+    let mut invitations = roll.invitations().await.map_err(MemberError::from)?;
     invitations.retain(|invitation| is_open(invitation, now));
     members.extend(invitations.iter().map(invited));
     Ok(Value::Array(members))

@@ -42,9 +42,9 @@ pub(super) enum AgentCommand {
         /// Its network: AS number or provider. Outages are confirmed across networks, so say it truly
         #[arg(long)]
         network: String,
-        /// Seconds that the token is good [default: a day]
-        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
-        valid_seconds: Option<u32>,
+        /// Seconds that the token is good, a minute to 30 days [default: a day]
+        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=2_592_000))]
+        valid_for: Option<u32>,
         #[command(flatten)]
         whither: Whither,
     },
@@ -225,8 +225,8 @@ impl From<AgentCommand> for Order {
     fn from(command: AgentCommand) -> Self {
         let columns = &["name", "region", "network", "status", "software", "id"];
         let (command, whither) = match command {
-            AgentCommand::Invite { name, region, network, valid_seconds, whither } => {
-                (Command::AgentInvite { name, region: region.to_string(), network, valid_seconds }, whither)
+            AgentCommand::Invite { name, region, network, valid_for, whither } => {
+                (Command::AgentInvite { name, region: region.to_string(), network, valid_for }, whither)
             }
             AgentCommand::List { whither } => (Command::AgentList, whither),
             AgentCommand::Revoke { agent, whither } => (Command::AgentRevoke { agent }, whither),
