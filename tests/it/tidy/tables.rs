@@ -74,7 +74,7 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "admin",
-        &[All("service"), All("config"), All("out")],
+        &[All("service"), All("members"), All("config"), All("out")],
         "the operator's door calls the service like any other",
     ),
     Room(
@@ -82,6 +82,7 @@ pub(super) const ROOMS: &[Room] = &[
         &[
             All("app"),
             All("admin"),
+            All("members"),
             All("service"),
             All("config"),
             All("clock"),
