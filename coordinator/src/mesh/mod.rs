@@ -212,7 +212,7 @@ pub struct MeshHandle {
 /// [`MeshError`] where the socket or the certificates are of no use.
 pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
     let server = listener::server_config(&parts.trust, &parts.clock)?;
-    let endpoint = listener::endpoint(parts.socket, server)?;
+    let endpoint = listener::endpoint(parts.socket, server, &parts.trust.authority)?;
     let address = endpoint.local_addr()?;
     let (answers, waiting) = mpsc::channel(ANSWERS_WAITING);
     let hub = Arc::new(Hub::new(HubParts {

@@ -74,16 +74,16 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "admin",
-        &[All("service"), All("members"), All("config"), All("out")],
-        "the operator's door calls the service like any other",
+        &[All("service"), All("members"), All("config"), All("out"), Types("storage")],
+        "the operator's door calls the service and the members' records, and tells a locked store from others",
     ),
     Room(
         "up",
         &[
             All("app"),
             All("admin"),
-            All("members"),
             All("service"),
+            All("members"),
             All("config"),
             All("clock"),
             All("out"),
