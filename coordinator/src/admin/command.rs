@@ -21,7 +21,7 @@ pub enum Command {
         /// Label of its network.
         network: String,
         /// Seconds that the invitation is good; none: a day.
-        valid_for: Option<u32>,
+        valid_seconds: Option<u32>,
     },
     /// List agents and open invitations.
     AgentList,

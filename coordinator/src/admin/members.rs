@@ -15,10 +15,10 @@ pub(super) async fn invite(
     name: &str,
     region: &str,
     network: &str,
-    valid_for: Option<u32>,
+    valid_seconds: Option<u32>,
 ) -> Result<Value, Fault> {
     let region: Region = region.parse().map_err(|rule| Fault::new("invalid", format!("region {rule}")))?;
-    let life = valid_for.map_or(INVITATION_LIFE, |seconds| i64::from(seconds) * SECOND);
+    let life = valid_seconds.map_or(INVITATION_LIFE, |seconds| i64::from(seconds) * SECOND);
     let wish = Wish { name: name.to_owned(), region, network: network.to_owned(), life };
     let (invitation, token) = roll.invite(wish).await?;
     let mut view = invited(&invitation);

@@ -44,8 +44,8 @@ impl Operator {
     /// [`Fault`] in words for the operator.
     pub async fn run(&self, command: &Command) -> Result<Value, Fault> {
         match command {
-            Command::AgentInvite { name, region, network, valid_for } => {
-                members::invite(&self.members, name, region, network, *valid_for).await
+            Command::AgentInvite { name, region, network, valid_seconds } => {
+                members::invite(&self.members, name, region, network, *valid_seconds).await
             }
             Command::AgentList => members::list(&self.members, self.service.now()).await,
             Command::AgentRevoke { agent } => members::revoke(&self.members, agent).await,

@@ -121,7 +121,7 @@ async fn an_invitation_is_listed_until_it_is_used_and_its_token_is_not() {
         name: "fra1".to_owned(),
         region: region.to_owned(),
         network: "AS64500".to_owned(),
-        valid_for: None,
+        valid_seconds: None,
     };
     let invitation = scene.ask(invite("europe")).await.unwrap();
     let token = invitation["token"].as_str().unwrap();

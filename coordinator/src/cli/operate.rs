@@ -44,7 +44,7 @@ pub(super) enum AgentCommand {
         network: String,
         /// Seconds that the token is good, a minute to 30 days [default: a day]
         #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=2_592_000))]
-        valid_for: Option<u32>,
+        valid_seconds: Option<u32>,
         #[command(flatten)]
         whither: Whither,
     },
@@ -225,8 +225,8 @@ impl From<AgentCommand> for Order {
     fn from(command: AgentCommand) -> Self {
         let columns = &["name", "region", "network", "status", "software", "id"];
         let (command, whither) = match command {
-            AgentCommand::Invite { name, region, network, valid_for, whither } => {
-                (Command::AgentInvite { name, region: region.to_string(), network, valid_for }, whither)
+            AgentCommand::Invite { name, region, network, valid_seconds, whither } => {
+                (Command::AgentInvite { name, region: region.to_string(), network, valid_seconds }, whither)
             }
             AgentCommand::List { whither } => (Command::AgentList, whither),
             AgentCommand::Revoke { agent, whither } => (Command::AgentRevoke { agent }, whither),
