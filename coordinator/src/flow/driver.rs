@@ -5,13 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parallax_core::event::Event;
 use parallax_core::observation::Observation;
 use parallax_core::place::PlaceNo;
 use parallax_core::quarantine::Word;
-use parallax_core::time::Timestamp;
+use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -30,6 +30,9 @@ const HARVEST: usize = 8192;
 const AT_ONCE: usize = 64;
 /// How often the driver notes that it runs, and looks at the clock whatever the timetable says.
 const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Milliseconds that the wall clock may go another way than time itself between two looks.
+const JUMP: i64 = 2 * SECOND;
 
 /// What the driver is joined to.
 #[derive(Debug)]
@@ -63,12 +66,14 @@ pub struct Driver {
     underway: Option<Underway>,
     extra: Vec<Op>,
     alive_noted: Timestamp,
+    /// When the clocks were last looked at: the wall's, and the one that only goes forth.
+    looked: (Timestamp, Instant),
 }
 
 enum Beat {
     Arrived(usize),
     Asked(Query),
-    Landed(Option<commit::Landed>),
+    Landed(Result<Vec<commit::Entry>, StoreError>),
     Edited,
     Time,
     Stop,
@@ -83,6 +88,7 @@ impl Driver {
         judging: Judging,
     ) -> Result<Self, StoreError> {
         let stored = store.read(move |read| warmup::read(read, &judging)).await?;
+        let looked = (clock.now(), Instant::now());
         let mut driver = Self {
             clock,
             store,
@@ -96,36 +102,47 @@ impl Driver {
             underway: None,
             extra: Vec::new(),
             alive_noted: Timestamp::default(),
+            looked,
         };
         driver.with(|machines, cx| stored.wake(machines, cx));
         driver.replay().await?;
         Ok(driver)
     }
 
+    /// What agents are to run, before anybody asks.
+    pub fn schedule(&self) -> Schedules {
+        Arc::new(self.machines.schedule())
+    }
+
     /// Runs until it is told to stop or the store is closed.
     pub async fn run(mut self, mut channels: Channels) {
-        let mut edits = self.store.events_seen();
+        let mut edits = self.store.edits_seen();
         let mut arrivals = Vec::with_capacity(AT_ONCE);
         self.publish(&channels);
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
             match beat {
-                Beat::Arrived(0) | Beat::Stop | Beat::Landed(None) => break,
+                Beat::Arrived(0) | Beat::Stop => break,
+                Beat::Landed(Err(error)) => {
+                    // Without its store the coordinator is of no use: it ends, and says so by its exit code.
+                    tracing::error!(%error, "results can't be stored");
+                    self.underway = None;
+                    return;
+                }
                 Beat::Arrived(_) => self.take_in(&mut arrivals, &channels),
                 Beat::Asked(query) => self.answer(query),
-                Beat::Landed(Some(landed)) => {
+                Beat::Landed(Ok(entries)) => {
                     self.underway = None;
-                    if let Some((entry, readings)) = landed.readings {
-                        self.history.append(&readings, entry);
-                    }
+                    self.keep(&entries);
                 }
                 Beat::Edited => {
                     if let Err(error) = self.follow_edits(&channels).await {
                         tracing::error!(%error, "edits can't be read; trying again");
                     }
                 }
-                Beat::Time => self.note_alive(),
+                Beat::Time => {}
             }
+            self.mind_the_clock();
             self.with(Machines::fire);
             self.judge_places(&channels);
             self.ask(&channels);
@@ -256,12 +273,20 @@ impl Driver {
     }
 
     fn publish(&self, channels: &Channels) {
-        channels.schedules.send_replace(Arc::new(self.machines.schedule()));
+        channels.schedules.send_replace(self.schedule());
     }
 
-    /// Notes that the coordinator runs, so that the next start knows how long it was away.
-    fn note_alive(&mut self) {
-        let now = self.clock.now();
+    /// Notes that the coordinator runs, so that the next start knows how long it was away, and whether the wall clock
+    /// has gone another way than time itself.
+    fn mind_the_clock(&mut self) {
+        let (now, tick) = (self.clock.now(), Instant::now());
+        let (then, before) = std::mem::replace(&mut self.looked, (now, tick));
+        let passed = i64::try_from(tick.duration_since(before).as_millis()).unwrap_or(i64::MAX);
+        let jump = now.since(then).saturating_sub(passed);
+        if jump.abs() > JUMP {
+            tracing::warn!(milliseconds = jump, "the wall clock jumped: deadlines are judged anew");
+            self.with(Machines::clock_jumped);
+        }
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {
             self.alive_noted = now;
@@ -294,17 +319,27 @@ impl Driver {
 
     /// Commits what is left, so that a stop loses nothing that was taken in.
     async fn finish(mut self) {
-        while self.underway.is_some() {
-            let landed = landed(&mut self.underway).await;
-            self.underway = None;
-            if let Some((entry, readings)) = landed.and_then(|landed| landed.readings) {
-                self.history.append(&readings, entry);
+        for _ in 0..2 {
+            if self.underway.is_some() {
+                let landed = landed(&mut self.underway).await;
+                self.underway = None;
+                match landed {
+                    Ok(entries) => self.keep(&entries),
+                    Err(error) => {
+                        tracing::warn!(%error, "the last results could not be stored; agents send again")
+                    }
+                }
             }
             self.commit();
         }
-        self.commit();
-        if self.underway.is_some() {
-            landed(&mut self.underway).await;
+        if self.underway.is_some() && landed(&mut self.underway).await.is_err() {
+            tracing::warn!("the last results could not be stored; agents send again");
+        }
+    }
+
+    fn keep(&self, entries: &[commit::Entry]) {
+        for (entry, readings) in entries {
+            self.history.append(readings, *entry);
         }
     }
 
@@ -329,7 +364,7 @@ impl Driver {
 }
 
 /// The commit under way, once it lands; never, where none is.
-async fn landed(underway: &mut Option<Underway>) -> Option<commit::Landed> {
+async fn landed(underway: &mut Option<Underway>) -> Result<Vec<commit::Entry>, StoreError> {
     match underway {
         Some(underway) => underway.landed().await,
         None => std::future::pending().await,

@@ -16,6 +16,9 @@ use parallax_core::watch::Watch;
 
 use super::{Question, ingest};
 
+/// Machines that have changed in one harvest, beyond which deadlines wait for the next.
+const FIRED_AT_ONCE: usize = 8192;
+
 /// One monitor's machine, and what is needed around it.
 #[derive(Debug)]
 struct Kept {
@@ -160,6 +163,9 @@ impl Machines {
         let kept = self.get_mut(slot).ok_or(ingest::Dropped::UnknownMonitor)?;
         if let Some(finished) = kept.machine.note_steady(&observation, cx.now) {
             cx.harvest.readings.push(reading(slot, &finished, kept.machine.watch(), cx.mesh));
+            if kept.machine.take_changed() {
+                cx.harvest.changed.insert(slot);
+            }
             return Ok(());
         }
         self.turn(slot, cx, |machine, step| machine.handle_observation(observation, step));
@@ -196,9 +202,20 @@ impl Machines {
         }
     }
 
-    /// Fires every deadline that has passed.
+    /// The clock jumped: every machine looks at it anew, and the timetable follows.
+    pub fn clock_jumped(&mut self, cx: &mut Cx<'_>) {
+        let slots: Vec<u32> = self.numbers.values().copied().collect();
+        for slot in slots {
+            self.turn(slot, cx, Machine::handle_timeout);
+        }
+    }
+
+    /// Fires the deadlines that have passed, as many as one harvest may hold; the others are next.
     pub fn fire(&mut self, cx: &mut Cx<'_>) {
-        while let Some((at, slot)) = self.timetable.first().copied().filter(|(at, _)| *at <= cx.now) {
+        let due = |first: Option<&(Timestamp, u32)>, now| first.copied().filter(|(at, _)| *at <= now);
+        while cx.harvest.changed.len() < FIRED_AT_ONCE
+            && let Some((at, slot)) = due(self.timetable.first(), cx.now)
+        {
             self.timetable.remove(&(at, slot));
             if let Some(kept) = self.get_mut(slot) {
                 kept.timer = None;
@@ -342,7 +359,8 @@ pub(super) fn tells_of_place(what: &What) -> Option<(parallax_core::place::Place
     }
     match report.word {
         Word::Disputed => Some((report.first, true)),
-        Word::Failed => Some((report.first, false)),
+        // While a region is down nobody else is asked: that says nothing of the place.
+        Word::Failed => report.second.is_some().then_some((report.first, false)),
         Word::Passed | Word::Unconfirmed | Word::Inconclusive => None,
     }
 }
