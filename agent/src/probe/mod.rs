@@ -3,18 +3,25 @@
 //! [`run`] is the whole interface. Each probe gathers facts with IO and judges them in a pure function at
 //! the bottom of its files.
 
+mod certificate;
+mod dns;
 mod facts;
 mod http;
 pub mod net;
+mod ping;
 mod tcp;
 mod tls;
 
 use parallax_protocol::{
-    check::CheckSpec,
+    check::{CheckKind, CheckSpec},
     result::{Outcome, OwnFault, Report},
 };
 
 pub use net::Net;
+
+/// The types of checks that the probes of this build can do.
+pub const KINDS: &[CheckKind] =
+    &[CheckKind::Http, CheckKind::Tcp, CheckKind::Dns, CheckKind::Ping, CheckKind::Certificate];
 
 /// Runs one check and ends within the limit of `net`.
 ///
@@ -25,10 +32,11 @@ pub async fn run(spec: &CheckSpec, net: &Net) -> Report {
     match spec {
         CheckSpec::Http(check) => http::run(check, net).await,
         CheckSpec::Tcp(check) => tcp::run(check, net).await,
-        CheckSpec::Dns(_)
-        | CheckSpec::Ping(_)
-        | CheckSpec::Certificate(_)
-        | CheckSpec::Domain(_)
-        | CheckSpec::Component(_) => Report::bare(Outcome::Inconclusive(OwnFault::NotBuilt)),
+        CheckSpec::Dns(check) => dns::run(check, net).await,
+        CheckSpec::Ping(check) => ping::run(check, net).await,
+        CheckSpec::Certificate(check) => certificate::run(check, net).await,
+        CheckSpec::Domain(_) | CheckSpec::Component(_) => {
+            Report::bare(Outcome::Inconclusive(OwnFault::NotBuilt))
+        }
     }
 }
