@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
 mod certificate;
+mod coded;
 mod dns;
 mod guard;
 mod http;
