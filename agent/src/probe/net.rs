@@ -10,8 +10,9 @@ use rustls::{
 };
 use rustls_pki_types::CertificateDer;
 use tokio::time::Instant;
+use url::Url;
 
-use super::ping::Pingers;
+use super::{component::Pages, domain::Registries, ping::Pingers};
 
 /// What every probe of this agent uses; cheap to clone.
 #[derive(Debug, Clone)]
@@ -21,6 +22,8 @@ pub struct Net {
     crypto: Arc<CryptoProvider>,
     verifier: Arc<WebPkiServerVerifier>,
     pingers: Arc<Pingers>,
+    registries: Arc<Registries>,
+    pages: Arc<Pages>,
     limit: Duration,
 }
 
@@ -66,6 +69,8 @@ impl Net {
             crypto,
             verifier,
             pingers,
+            registries: Arc::new(Registries::new(None)),
+            pages: Arc::new(Pages::new(Pages::FRESH)),
             limit: Self::LIMIT,
         })
     }
@@ -74,6 +79,20 @@ impl Net {
     #[must_use]
     pub fn limited_to(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// The same with one RDAP service that is asked about every domain, instead of the registries' own.
+    #[must_use]
+    pub fn with_rdap(mut self, base: &Url) -> Self {
+        self.registries = Arc::new(Registries::new(Some(base)));
+        self
+    }
+
+    /// The same with another time for which one reading of a vendor's page serves all who follow it.
+    #[must_use]
+    pub fn with_pages_fresh_for(mut self, fresh: Duration) -> Self {
+        self.pages = Arc::new(Pages::new(fresh));
         self
     }
 
@@ -101,6 +120,16 @@ impl Net {
     /// The sockets for echoes.
     pub(super) fn pingers(&self) -> &Pingers {
         &self.pingers
+    }
+
+    /// Who is asked about domains.
+    pub(super) fn registries(&self) -> &Registries {
+        &self.registries
+    }
+
+    /// The vendors' pages that were read.
+    pub(super) fn pages(&self) -> &Pages {
+        &self.pages
     }
 
     /// Judges where a check wants to go.

@@ -4,7 +4,9 @@
 
 mod certificate;
 mod coded;
+mod component;
 mod dns;
+mod domain;
 mod guard;
 mod http;
 mod https;

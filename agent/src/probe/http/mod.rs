@@ -10,6 +10,7 @@ mod body;
 mod charset;
 mod coding;
 mod exchange;
+pub(super) mod fetch;
 mod judge;
 mod plan;
 mod redirect;
