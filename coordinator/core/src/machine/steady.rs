@@ -24,7 +24,7 @@ impl Machine {
         let is_slow = facts.latency_ms.zip(threshold).is_some_and(|(latency, threshold)| latency > threshold);
         let tells_more = facts.degraded
             || facts.expires_at.is_some_and(|expires_at| self.state.expires_at != Some(expires_at));
-        if is_slow || tells_more {
+        if is_slow || tells_more || !self.is_of_schedule(observation) {
             return None;
         }
         let index = watch.lane(observation.region);
@@ -34,12 +34,13 @@ impl Machine {
         let is_news = lane.standing == Standing::Up
             && lane.first_failed.is_none()
             && lane.newest.is_none_or(|newest| observation.started > newest)
-            && now.since(observation.started) <= LATE;
+            && (0..=LATE).contains(&now.since(observation.started));
         if !is_news || !lane.note_round(round) {
             return None;
         }
         lane.newest = Some(observation.started);
         lane.fresh = Some(now);
+        lane.failure = None;
         let (region, place, started) = (observation.region, observation.place, observation.started);
         if let Some(latency_ms) = latency_ms {
             lane.readings.insert(Passed { place, started, latency_ms });
