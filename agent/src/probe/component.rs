@@ -29,8 +29,8 @@ use super::{
 
 /// Pages that are remembered; the one that was asked for longest ago is forgotten for another.
 const MAX_PAGES: usize = 512;
-/// Bytes of a document that are read.
-const MAX_DOCUMENT: usize = 2 * 1024 * 1024;
+/// Bytes of a document that are read; the longest known, with years of incidents, has half as many.
+const MAX_DOCUMENT: usize = 8 * 1024 * 1024;
 /// After so many failed readings in a row a page is looked at as if for the first time.
 const FAILURES: u32 = 3;
 
@@ -223,9 +223,14 @@ impl Slot {
         let want = Want { url, headers, most: MAX_DOCUMENT };
         let answer = match fetch(want, net, deadline, facts).await {
             Ok(answer) => answer,
-            Err(Trouble::Target(failure @ Failure::BodyTooLarge)) => {
-                return Err(Miss::Document(failure.to_string()));
-            }
+            // What lies at this place is no document; another place may have one.
+            Err(Trouble::Target(
+                failure @ (Failure::BodyTooLarge
+                | Failure::BodyUndecodable
+                | Failure::HeadTooLarge
+                | Failure::TooManyRedirects
+                | Failure::BadRedirect),
+            )) => return Err(Miss::Document(failure.to_string())),
             Err(Trouble::Target(failure)) => return Err(Miss::Trouble(unreadable(failure.to_string()))),
             Err(own @ Trouble::Own(_)) => return Err(Miss::Trouble(own)),
         };

@@ -1,7 +1,10 @@
 //! Vendors' status pages: their documents to one form, and one reading out of that.
 
 mod betterstack;
+mod google;
+mod heroku;
 mod instatus;
+mod slack;
 mod statuspage;
 
 use std::cmp::Reverse;
@@ -98,6 +101,25 @@ pub(super) const FORMATS: &[Format] = &[
     },
 ];
 
+/// Pages of one vendor each, which are recognised by their address alone.
+const HOUSES: &[Format] = &[
+    Format {
+        documents: &[Document { paths: &["/api/v2.0.0/current"], read: slack::read }],
+        hosts: &["slack-status.com", "status.slack.com"],
+    },
+    Format {
+        documents: &[Document { paths: &["/api/v4/current-status"], read: heroku::read }],
+        hosts: &["status.heroku.com"],
+    },
+    Format {
+        documents: &[
+            Document { paths: &["/incidents.json", "/dashboard/incidents.json"], read: google::incidents },
+            Document { paths: &["/products.json", "/dashboard/products.json"], read: google::products },
+        ],
+        hosts: &["status.cloud.google.com", "www.google.com"],
+    },
+];
+
 /// A page's address without what people copy along with it: `https` added, no query, no path to an incident or feed.
 /// `None` for what is no http or https address.
 pub(super) fn base(address: &str) -> Option<String> {
@@ -132,6 +154,9 @@ pub(super) fn candidates(base: &str) -> Vec<&'static Format> {
             .iter()
             .any(|own| host.strip_suffix(own).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
     };
+    if let Some(house) = HOUSES.iter().find(|format| is_own(format)) {
+        return vec![house];
+    }
     let mut formats: Vec<_> = FORMATS.iter().collect();
     formats.sort_by_key(|format| Reverse(is_own(format)));
     formats

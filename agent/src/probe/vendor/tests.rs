@@ -16,6 +16,10 @@ fn reader(product: &str, case: &str) -> fn(&[u8]) -> Option<Page> {
         "instatus" if case.ends_with(".components") => instatus::components,
         "instatus" => instatus::summary,
         "betterstack" => betterstack::read,
+        "slack" => slack::read,
+        "heroku" => heroku::read,
+        "google" if case.ends_with(".products") => google::products,
+        "google" => google::incidents,
         other => panic!("{other} has no reader here"),
     }
 }
@@ -57,6 +61,16 @@ fn every_document_has_the_reading_beside_it() {
 }
 
 #[test]
+fn a_product_is_as_ill_as_its_open_incidents() {
+    let read = |case: &str| std::fs::read(folder().join("google").join(case)).unwrap();
+    let mut page = google::incidents(&read("open.json")).unwrap();
+    page.merge(&google::products(&read("list.products.json")).unwrap());
+    assert_eq!(page.reading(Some("Cloud SQL")).unwrap().state, VendorState::Degraded);
+    assert_eq!(page.reading(Some("Pub/Sub")).unwrap().state, VendorState::Operational);
+    assert_eq!(page.reading(Some("Reader")), Err(NoReading::Missing));
+}
+
+#[test]
 fn another_document_is_of_no_format() {
     for body in [
         &b""[..],
@@ -69,7 +83,7 @@ fn another_document_is_of_no_format() {
         b"{\"page\":{\"status\":\"up and running\"}}",
         b"{\"data\":{\"type\":\"status_page\"}}",
     ] {
-        for document in FORMATS.iter().flat_map(|format| format.documents) {
+        for document in FORMATS.iter().chain(HOUSES).flat_map(|format| format.documents) {
             assert_eq!((document.read)(body), None, "{} {:?}", String::from_utf8_lossy(body), document.paths);
         }
     }
@@ -116,6 +130,8 @@ fn a_products_own_host_is_tried_as_such_first() {
     assert_eq!(first("https://instatus.com.evil.example"), "statuspage.io");
     assert_eq!(first("https://notinstatus.com"), "statuspage.io");
     assert_eq!(candidates("https://status.acme.example").len(), FORMATS.len());
+    assert_eq!(first("https://status.heroku.com"), "status.heroku.com");
+    assert_eq!(candidates("https://status.slack.com").len(), 1, "nothing else lies there");
 }
 
 #[test]
