@@ -1,6 +1,6 @@
 //! What a probe may use: the guarded dialler, TLS settings and a time limit.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use parallax_dial::{Admitted, DialError, Guard, Host, Mode};
 use rustls::{
@@ -86,6 +86,13 @@ impl Net {
     #[must_use]
     pub fn with_rdap(mut self, base: &Url) -> Self {
         self.registries = Arc::new(Registries::new(Some(base)));
+        self
+    }
+
+    /// The same with another WHOIS server to ask for those of registries without RDAP; all listen on its port.
+    #[must_use]
+    pub fn with_whois(mut self, root: SocketAddr) -> Self {
+        self.registries = Arc::new(Registries::with_whois(root));
         self
     }
 

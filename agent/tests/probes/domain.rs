@@ -1,5 +1,10 @@
 //! The domain probe, against a registry on loopback.
 
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
 use parallax_agent::probe::{Net, run};
 use parallax_dial::Policy;
 use parallax_protocol::{
@@ -7,7 +12,12 @@ use parallax_protocol::{
     result::{Failure, Outcome, OwnFault, Report},
 };
 
-use crate::world::{Reply, Server, net, net_with, no_resolver};
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+};
+
+use crate::world::{Reply, Server, net, net_with, net_within, no_resolver};
 
 /// 1 June 2050.
 const END_MS: i64 = 2_537_654_400_000;
@@ -98,4 +108,41 @@ async fn what_nobody_registers_is_a_bad_target_and_the_guard_holds() {
     let outcome = look(&guarded, "example.com", 30).await.outcome;
     assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. })));
     assert!(registry.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_registry_without_rdap_is_asked_by_whois() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let net = net().with_whois(listener.local_addr().unwrap());
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut question = String::new();
+            BufReader::new(&mut stream).read_line(&mut question).await.unwrap();
+            let answer = match question.trim() {
+                "zz" => "domain: ZZ\nwhois: 127.0.0.1\n",
+                "example.zz" => "domain: example.zz\nexpires: 2050-06-01\n",
+                _ => "% No entries found\n",
+            };
+            seen.lock().unwrap().push(question.trim().to_owned());
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    let report = look(&net, "www.example.zz", 30).await;
+    assert_eq!((report.outcome, report.expires_ms), (Outcome::Passed, Some(END_MS)));
+    let report = look(&net, "gone.zz", 30).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::DomainNotFound));
+    assert_eq!(*asked.lock().unwrap(), ["zz", "example.zz", "gone.zz"]);
+}
+
+#[tokio::test]
+async fn a_registry_that_never_ends_ends_at_the_limit() {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_vec();
+    let registry = Server::start(move |_| Reply::Stall(head.clone())).await;
+    let net = net_within(Duration::from_millis(200)).with_rdap(&registry.url("/").parse().unwrap());
+    let started = Instant::now();
+    let outcome = look(&net, "example.com", 30).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. })), "{outcome:?}");
+    assert!(started.elapsed() < Duration::from_secs(5));
 }

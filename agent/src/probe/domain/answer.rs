@@ -68,7 +68,7 @@ pub(super) fn is_json_object(body: &[u8]) -> bool {
 }
 
 /// RFC 3339; registries that leave the zone or the time out mean UTC, and the day's begin.
-fn moment(text: &str) -> Option<i64> {
+pub(super) fn moment(text: &str) -> Option<i64> {
     if let Ok(moment) = DateTime::parse_from_rfc3339(text) {
         return Some(moment.timestamp_millis());
     }

@@ -1,12 +1,14 @@
-//! The domain probe: when a domain's registration ends, as its registry tells by RDAP (RFC 9082, RFC 9083).
+//! The domain probe: when a domain's registration ends, as its registry tells by RDAP (RFC 9082, RFC 9083), or
+//! by WHOIS where it has no RDAP.
 //!
 //! Only a registry's plain word can fail a check. Whatever can't be read is inconclusive.
 
 mod answer;
 mod registrable;
 mod registries;
+mod whois;
 
-use http::{HeaderValue, header};
+use http::{HeaderMap, HeaderValue, header};
 use parallax_dial::Host;
 use parallax_protocol::{
     check::DomainCheck,
@@ -27,6 +29,8 @@ use crate::clock::Clock;
 /// Bytes of an answer that are read.
 const MAX_ANSWER: usize = 1024 * 1024;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// What is said of a registry that is asked too often.
+const BUSY: &str = "it asks us to come less often";
 const RDAP: HeaderValue = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
 
 /// Asks the registry of the registrable part of the host.
@@ -58,10 +62,9 @@ async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option
     let domain = registrable::of(name.as_str())
         .ok_or_else(|| bad_target("nobody can register this name: it is one of a registry's own"))?;
     let registries = net.registries();
-    let base = registries
-        .of(&domain, net, deadline)
-        .await
-        .ok_or_else(|| unreadable("no RDAP service is known for it"))?;
+    let Some(base) = registries.of(&domain, net, deadline).await else {
+        return by_whois(&domain, net, deadline, facts).await;
+    };
     registries.is_asked(&base).map_err(unreadable)?;
     let url = format!("{base}domain/{domain}");
     let want = Want { url: &url, headers: vec![(header::ACCEPT, RDAP)], most: MAX_ANSWER };
@@ -75,12 +78,29 @@ async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option
     read(&page, &domain).map_err(unreadable)
 }
 
+/// The same of a registry without RDAP.
+async fn by_whois(
+    domain: &str,
+    net: &Net,
+    deadline: Instant,
+    facts: &mut Facts,
+) -> Result<Option<Registration>, Trouble> {
+    let registries = net.registries();
+    let server = registries.whois_of(domain, net, deadline).await?;
+    registries.is_asked(&server).map_err(unreadable)?;
+    let answer = whois::ask(&server, registries.whois_port(), domain, net, deadline, facts).await;
+    if answer.as_ref().is_err_and(|trouble| *trouble == unreadable(BUSY)) {
+        registries.rest(&server, &HeaderMap::new());
+    }
+    answer
+}
+
 fn read(page: &Page, domain: &str) -> Result<Option<Registration>, String> {
     match page.status {
         200 => answer::read(&page.body, domain).map(Some).map_err(ToOwned::to_owned),
         // A web server without the service says 404 too, in HTML.
         404 if page.body.is_empty() || answer::is_json_object(&page.body) => Ok(None),
-        429 => Err("it asks us to come less often".to_owned()),
+        429 => Err(BUSY.to_owned()),
         status => Err(format!("status {status}")),
     }
 }

@@ -2,6 +2,7 @@
 
 use std::{
     collections::BTreeMap,
+    net::SocketAddr,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -11,8 +12,12 @@ use serde::Deserialize;
 use tokio::time::Instant;
 use url::Url;
 
+use super::{
+    unreadable,
+    whois::{self, Root},
+};
 use crate::probe::{
-    facts::Facts,
+    facts::{Facts, Trouble},
     http::fetch::{Want, fetch},
     net::Net,
 };
@@ -36,6 +41,7 @@ const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
 pub(in crate::probe) struct Registries {
     /// Answers for every domain, where the operator or a test says so.
     fixed: Option<String>,
+    whois: Root,
     known: Mutex<Known>,
 }
 
@@ -43,6 +49,8 @@ pub(in crate::probe) struct Registries {
 struct Known {
     /// Top-level domain to base address, which ends in a slash.
     services: BTreeMap<String, String>,
+    /// Top-level domain to WHOIS server; empty where it has none.
+    whois: BTreeMap<String, String>,
     next_read: Option<Instant>,
     /// Base address to when it may be asked again.
     resting: BTreeMap<String, Instant>,
@@ -51,8 +59,46 @@ struct Known {
 impl Registries {
     /// The shipped ones, or one that answers for all.
     pub(in crate::probe) fn new(fixed: Option<&Url>) -> Self {
-        let known = Known { services: shipped(), next_read: None, resting: BTreeMap::new() };
-        Self { fixed: fixed.map(|url| with_slash(url.as_str())), known: Mutex::new(known) }
+        let known =
+            Known { services: shipped(), whois: BTreeMap::new(), next_read: None, resting: BTreeMap::new() };
+        let fixed = fixed.map(|url| with_slash(url.as_str()));
+        Self { fixed, whois: Root::default(), known: Mutex::new(known) }
+    }
+
+    /// The shipped ones, and one WHOIS server that tells of the others; all listen on its port.
+    pub(in crate::probe) fn with_whois(at: SocketAddr) -> Self {
+        let whois = Root { host: at.ip().to_string(), port: at.port() };
+        let registries = Self { whois, ..Self::new(None) };
+        registries.known().next_read = Some(Instant::now() + FRESH);
+        registries
+    }
+
+    /// The WHOIS server for `domain`; each top-level domain's is asked for once.
+    ///
+    /// # Errors
+    /// Where there is none, or nobody could tell.
+    pub(super) async fn whois_of(
+        &self,
+        domain: &str,
+        net: &Net,
+        deadline: Instant,
+    ) -> Result<String, Trouble> {
+        let top = top(domain);
+        let known = self.known().whois.get(top).cloned();
+        let server = match known {
+            Some(server) => server,
+            None => {
+                let server = whois::server_of(top, &self.whois, net, deadline).await?.unwrap_or_default();
+                self.known().whois.insert(top.to_owned(), server.clone());
+                server
+            }
+        };
+        if server.is_empty() { Err(unreadable("it offers neither RDAP nor WHOIS")) } else { Ok(server) }
+    }
+
+    /// The port of WHOIS servers.
+    pub(super) fn whois_port(&self) -> u16 {
+        self.whois.port
     }
 
     /// The base address of the service for `domain`. Reads the bootstrap registry anew where that is due; the check
@@ -75,8 +121,7 @@ impl Registries {
             known.services.extend(services);
             known.next_read = Some(now + FRESH);
         }
-        let top = domain.rsplit('.').next().unwrap_or_default();
-        self.known().services.get(top).cloned()
+        self.known().services.get(top(domain)).cloned()
     }
 
     /// # Errors
@@ -105,6 +150,10 @@ impl Registries {
 fn rest(headers: &HeaderMap) -> Duration {
     let asked = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
     asked.map_or(REST, Duration::from_secs).min(LONGEST_REST)
+}
+
+fn top(domain: &str) -> &str {
+    domain.rsplit('.').next().unwrap_or_default()
 }
 
 fn shipped() -> BTreeMap<String, String> {
