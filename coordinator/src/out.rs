@@ -26,7 +26,7 @@ pub fn table(titles: &[&str], rows: &[Vec<String>]) {
 }
 
 fn drawn(titles: &[&str], rows: &[Vec<String>]) -> String {
-    let head: Vec<String> = titles.iter().map(|title| title.to_uppercase()).collect();
+    let head: Vec<String> = titles.iter().map(|title| heading(title)).collect();
     let lines: Vec<&Vec<String>> = std::iter::once(&head).chain(rows).collect();
     let width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column));
@@ -40,6 +40,18 @@ fn drawn(titles: &[&str], rows: &[Vec<String>]) -> String {
     drawn.collect::<Vec<_>>().join("\n")
 }
 
+/// A field's name as a heading: `createdAt` as `CREATED AT`.
+fn heading(name: &str) -> String {
+    let mut heading = String::with_capacity(name.len() + 2);
+    for letter in name.chars() {
+        if letter.is_uppercase() {
+            heading.push(' ');
+        }
+        heading.extend(letter.to_uppercase());
+    }
+    heading
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -48,5 +60,6 @@ mod tests {
     fn columns_are_as_wide_as_their_widest_cell() {
         let rows = [vec!["fra1".to_owned(), "europe".to_owned()], vec!["a".to_owned(), String::new()]];
         assert_eq!(drawn(&["name", "region"], &rows), "NAME  REGION\nfra1  europe\na");
+        assert_eq!(heading("lastUsedAt"), "LAST USED AT");
     }
 }
