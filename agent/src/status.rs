@@ -133,7 +133,14 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
     let status = status.filter(|status| now_wall_ms.abs_diff(status.written_ms) < STALE_MS.unsigned_abs());
     let connected = status.as_ref().is_some_and(|status| status.connected);
     if json {
-        let value = serde_json::json!({ "running": status.is_some(), "agent": record, "status": status });
+        let value = serde_json::json!({
+            "running": status.is_some(),
+            "agent": {
+                "id": record.agent, "name": record.name, "region": record.region, "network": record.network,
+                "mesh": record.mesh, "coordinator": record.coordinator,
+            },
+            "status": status,
+        });
         return Ok((format!("{value:#}"), connected));
     }
     let mut text = String::new();
