@@ -5,9 +5,17 @@ use std::io::{self, Write};
 use serde_json::Value;
 
 /// Prints a text and ends its line. A reader that is gone is no fault.
-pub fn line(text: &str) {
+///
+/// # Errors
+/// Where the text could not be written: what is shown once, such as a key, must not be lost in silence.
+pub fn line(text: &str) -> io::Result<()> {
     let mut out = io::stdout().lock();
-    let _ = writeln!(out, "{text}").and_then(|()| out.flush());
+    unless_gone(writeln!(out, "{text}").and_then(|()| out.flush()))
+}
+
+/// Prints what is good to know of a program that goes on whether or not it could be written.
+pub fn notice(text: &str) {
+    let _ = line(text);
 }
 
 /// Prints a fault where faults are looked for.
@@ -16,13 +24,26 @@ pub fn fault(text: &str) {
 }
 
 /// Prints a value as indented JSON.
-pub fn json(value: &Value) {
-    line(&format!("{value:#}"));
+///
+/// # Errors
+/// As for [`line()`].
+pub fn json(value: &Value) -> io::Result<()> {
+    line(&format!("{value:#}"))
 }
 
 /// Prints rows under titles, each column as wide as its widest cell.
-pub fn table(titles: &[&str], rows: &[Vec<String>]) {
-    line(&drawn(titles, rows));
+///
+/// # Errors
+/// As for [`line()`].
+pub fn table(titles: &[&str], rows: &[Vec<String>]) -> io::Result<()> {
+    line(&drawn(titles, rows))
+}
+
+fn unless_gone(written: io::Result<()>) -> io::Result<()> {
+    match written {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        other => other,
+    }
 }
 
 fn drawn(titles: &[&str], rows: &[Vec<String>]) -> String {
@@ -61,5 +82,11 @@ mod tests {
         let rows = [vec!["fra1".to_owned(), "europe".to_owned()], vec!["a".to_owned(), String::new()]];
         assert_eq!(drawn(&["name", "region"], &rows), "NAME  REGION\nfra1  europe\na");
         assert_eq!(heading("lastUsedAt"), "LAST USED AT");
+    }
+
+    #[test]
+    fn only_a_reader_that_is_gone_is_no_fault() {
+        assert!(unless_gone(Err(io::ErrorKind::BrokenPipe.into())).is_ok());
+        assert!(unless_gone(Err(io::ErrorKind::StorageFull.into())).is_err());
     }
 }
