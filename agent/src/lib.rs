@@ -36,7 +36,7 @@ use crate::home::Home;
 use crate::probe::Net;
 use crate::queue::Queue;
 use crate::schedule::Schedule;
-use crate::shared::Shared;
+use crate::shared::{Shared, locked};
 use crate::spool::Spool;
 use parallax_certs::tls;
 use parallax_dial::{Guard, Resolver};
@@ -164,17 +164,18 @@ async fn stay_connected(
                     last_fault.clear();
                 }
                 note(
+                    &shared,
                     &mut last_fault,
                     ended.reason.map_or("connection lost".into(), |reason| reason.to_string()),
                 );
                 ended.reason
             }
             Err(Error::Refused(reason)) => {
-                note(&mut last_fault, reason.to_string());
+                note(&shared, &mut last_fault, reason.to_string());
                 Some(reason)
             }
             Err(error) => {
-                note(&mut last_fault, error.to_string());
+                note(&shared, &mut last_fault, error.to_string());
                 None
             }
         };
@@ -202,8 +203,9 @@ async fn dial(shared: &Shared) -> Result<link::Link, Error> {
     link::dial(&coordinator, shared.config.source, tls).await
 }
 
-/// Logs a fault of the connection once, not at every dial.
-fn note(last: &mut String, fault: String) {
+/// Notes a fault of the connection for the status, and logs it once, not at every dial.
+fn note(shared: &Shared, last: &mut String, fault: String) {
+    locked(&shared.link_fault).clone_from(&fault);
     if *last != fault {
         tracing::warn!(fault, "not connected; the schedule goes on and results are kept");
         *last = fault;
