@@ -217,11 +217,14 @@ async fn keep(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(KEEP);
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut kept = shared.schedule().held();
+    let mut shown = false;
     for turn in 0u32.. {
         tick.tick().await;
         let held = shared.schedule().held();
         let changed = held != kept;
-        let with_status = turn.is_multiple_of(STATUS_TURNS);
+        let connected = locked(&shared.connected_since_ms).is_some();
+        let with_status = turn.is_multiple_of(STATUS_TURNS) || connected != shown;
+        shown = connected;
         let shared = Arc::clone(&shared);
         let work = move || {
             shared.queue().save(false, |monitor| shared.schedule().slot_of(monitor));
