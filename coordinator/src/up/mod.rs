@@ -196,7 +196,7 @@ async fn settle(
     if let Some(path) = ready_file {
         ready::write(&path, &Ready::of(running, first.key.as_ref(), Some(&first.page)))?;
     }
-    out::line(&words::welcome(kind, config, running, &first));
+    out::notice(&words::welcome(kind, config, running, &first));
     Ok(World { agents, demo })
 }
 
