@@ -109,7 +109,11 @@ pub fn net(config: &Config) -> Result<Net, Error> {
     };
     let guard = Guard::new(resolver.map_err(|error| fault(&error))?, config.policy());
     let roots = probe::net::roots(&config.trust).map_err(|error| fault(&error))?;
-    Net::new(guard, roots).map_err(|error| fault(&error))
+    let net = Net::new(guard, roots).map_err(|error| fault(&error))?;
+    Ok(match &config.rdap {
+        Some(base) => net.with_rdap(base),
+        None => net,
+    })
 }
 
 fn open(config: Config) -> Result<Shared, Error> {

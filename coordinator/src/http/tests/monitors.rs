@@ -202,7 +202,7 @@ async fn the_present_state_is_what_the_driver_says() {
             "since",
             "downFrom",
             "uptime24h",
-            "latencyMs24h"
+            "latencyMs24h",
         ]
     );
     assert_eq!(document["checkpoints"], document["monitors"]);
