@@ -11,12 +11,14 @@
 
 mod checkpoint;
 mod figures;
+mod journal;
 mod seal;
 mod tails;
 #[cfg(test)]
 mod tests;
 
 pub use figures::{Figures, Question};
+pub use journal::{KEEP_EVENTS, trim_events};
 
 use std::collections::BTreeMap;
 use std::ops::Range;

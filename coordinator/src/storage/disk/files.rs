@@ -34,13 +34,21 @@ pub(super) fn own(folder: &Path) -> Result<()> {
     let user = rustix::process::geteuid().as_raw();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
-        let denied = |path: &Path, error: io::Error| match (error.kind(), std::fs::metadata(path)) {
-            (io::ErrorKind::PermissionDenied, Ok(facts)) if facts.uid() != user => {
-                StoreError::Denied { path: path.to_owned(), owner: facts.uid(), user }
+        let denied = |path: &Path, error: io::Error| {
+            // Of what lies in a folder that is closed to us nothing is known: then it is that folder.
+            let foreign = |path: &Path| Some((path.to_owned(), std::fs::metadata(path).ok()?.uid()));
+            match path.ancestors().filter_map(foreign).find(|(_, owner)| *owner != user) {
+                Some((path, owner)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    StoreError::Denied { path, owner, user }
+                }
+                _ => StoreError::Io(format!("{}: {error}", path.display())),
             }
-            _ => StoreError::Io(format!("{}: {error}", path.display())),
         };
-        for entry in std::fs::read_dir(&folder).map_err(|error| denied(&folder, error))? {
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(|error| denied(&folder, error))?,
+        };
+        for entry in entries {
             let path = entry.map_err(io_failed)?.path();
             if path.is_dir() {
                 folders.push(path);

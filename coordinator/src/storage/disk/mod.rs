@@ -166,8 +166,8 @@ impl std::fmt::Debug for Shared {
 }
 
 fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> {
-    std::fs::create_dir_all(folder).map_err(io_failed)?;
     files::own(folder)?;
+    std::fs::create_dir_all(folder).map_err(io_failed)?;
     let lock = files::lock(folder)?;
     let bounds = Bounds {
         refuse_below: options.refuse_below,
