@@ -186,3 +186,6 @@ fn missing(error: Error, what: &str) -> Fault {
         other => other.into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -33,7 +33,7 @@ impl Whither {
     /// The settings of the installation that is meant.
     pub(super) fn config(&self) -> Result<Config, ConfigError> {
         let flags = Flags { data: self.place.data.clone(), ..Flags::default() };
-        self.place.load(Config::default(), flags)
+        self.place.load(Config::default(), &flags)
     }
 }
 
@@ -205,7 +205,10 @@ pub(super) fn show(told: &Value, columns: &[&str]) {
             out::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>());
         }
         Value::Object(fields) => {
-            for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            // In the order of the list, then what only a single thing has: a key or a token.
+            let listed = columns.iter().filter_map(|column| fields.get_key_value(*column));
+            let others = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
+            for (name, value) in listed.chain(others).filter(|(_, value)| !value.is_null()) {
                 out::line(&format!("{name}: {}", cell(value)));
             }
         }

@@ -135,10 +135,13 @@ impl Machine {
         std::mem::take(&mut self.changed)
     }
 
-    /// A place's observation of a scheduled round: pending, or its outcome. That of another revision is dropped, and so
-    /// is what a place in quarantine saw.
+    /// A place's observation of a scheduled round: pending, or its outcome. That of an older revision is history only;
+    /// what a place in quarantine saw is dropped, and so are rounds of another interval.
     pub fn handle_observation(&mut self, observation: Observation, step: &mut Step<'_>) {
-        if self.watch.paused || observation.revision != self.watch.revision {
+        if self.watch.paused
+            || observation.revision > self.watch.revision
+            || !self.is_of_schedule(&observation)
+        {
             return;
         }
         let shadow = step.mesh.place(observation.place).is_some_and(|place| place.quarantined);

@@ -24,7 +24,7 @@ impl Machine {
         let is_slow = facts.latency_ms.zip(threshold).is_some_and(|(latency, threshold)| latency > threshold);
         let tells_more = facts.degraded
             || facts.expires_at.is_some_and(|expires_at| self.state.expires_at != Some(expires_at));
-        if is_slow || tells_more {
+        if is_slow || tells_more || !self.is_of_schedule(observation) {
             return None;
         }
         let index = watch.lane(observation.region);
@@ -40,6 +40,7 @@ impl Machine {
         }
         lane.newest = Some(observation.started);
         lane.fresh = Some(now);
+        lane.failure = None;
         let (region, place, started) = (observation.region, observation.place, observation.started);
         if let Some(latency_ms) = latency_ms {
             lane.readings.insert(Passed { place, started, latency_ms });

@@ -6,7 +6,7 @@ use parallax_core::check::CheckKind;
 use parallax_core::event::Answer;
 use parallax_core::heartbeat::Beat;
 use parallax_core::id::MonitorId;
-use parallax_core::machine::{Finished, Machine, Output, State, Step};
+use parallax_core::machine::{Machine, Output, State, Step};
 use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, Place, Region, RegionSet};
 use parallax_core::time::Timestamp;
@@ -80,10 +80,6 @@ impl Stage {
         self.machine.poll_timeout().filter(|_| self.stopped.is_none())
     }
 
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.is_some()
-    }
-
     /// The coordinator stops: what the machine must remember is what was written.
     pub(crate) fn stop(&mut self, now: Timestamp) {
         self.stopped = Some(now);
@@ -121,12 +117,4 @@ pub(crate) fn watch(kind: CheckKind, interval_ms: u32) -> Watch {
         confirmation: Confirmation::OtherNetwork,
         paused: false,
     }
-}
-
-/// The finished scheduled rounds among some outputs.
-pub(crate) fn readings(out: &[Output]) -> impl Iterator<Item = &Finished> {
-    out.iter().filter_map(|output| match output {
-        Output::Reading(finished) => Some(finished),
-        Output::Ask(_) | Output::Happened(_) => None,
-    })
 }
