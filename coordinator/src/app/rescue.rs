@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use super::{AppError, STORE};
-use crate::history::HistoryError;
 use crate::storage::StoreError;
 use crate::storage::shelf::Shelf;
 
@@ -11,10 +10,8 @@ use crate::storage::shelf::Shelf;
 pub(super) fn explain(data: &Path, error: AppError) -> AppError {
     let (found, remedy) = match &error {
         AppError::Store(StoreError::Denied { user, .. }) => (error.to_string(), give(data, *user)),
-        AppError::Store(StoreError::Damaged(_))
-        | AppError::History(HistoryError::Store(StoreError::Damaged(_)) | HistoryError::Checkpoint(_)) => {
-            (error.to_string(), put_back(data))
-        }
+        AppError::Store(StoreError::Damaged(_)) => (error.to_string(), put_back(data)),
+        AppError::History(history) if history.is_damage() => (error.to_string(), put_back(data)),
         _ => return error,
     };
     AppError::Rescue { found, remedy }

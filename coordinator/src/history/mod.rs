@@ -65,6 +65,13 @@ pub enum HistoryError {
     Checkpoint(u32),
 }
 
+impl HistoryError {
+    /// Whether what was stored is not what was written: a snapshot must be put back.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Damaged(_)) | Self::Checkpoint(_))
+    }
+}
+
 /// The history of every monitor. One writer appends and forgets; anybody may read.
 #[derive(Debug)]
 pub struct History {
