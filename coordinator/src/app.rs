@@ -276,7 +276,9 @@ async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authority)
 
 fn store_options(config: &Config) -> Options {
     let beside = vec![AUTHORITY.to_owned()];
-    Options { cache: config.store.cache_bytes, beside, ..Options::default() }
+    // After a restore a slot may come to mean another monitor: the numbering needs a new name.
+    let reset = vec![BOOK.to_owned()];
+    Options { cache: config.store.cache_bytes, beside, reset, ..Options::default() }
 }
 
 /// The error, with the way out where there is one.

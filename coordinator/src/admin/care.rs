@@ -6,19 +6,32 @@ use serde_json::{Value, json};
 
 use super::Fault;
 use crate::service::Service;
-use crate::service::care::{Exported, Whole};
+use crate::service::care::{Exported, StoreError, Whole};
 
 pub(super) async fn backup(service: &Service, file: &str) -> Result<Value, Fault> {
     let file = PathBuf::from(file);
     if !file.is_absolute() {
         return Err(Fault::new("invalid", "file must be an absolute path"));
     }
-    let exported = service.backup(file.clone()).await?;
+    let exported = service.backup(file.clone()).await.map_err(fault)?;
     Ok(exported_view(&file, &exported))
 }
 
 pub(super) async fn verify(service: &Service) -> Result<Value, Fault> {
-    Ok(whole_view(&service.verify().await?))
+    Ok(whole_view(&service.verify().await.map_err(fault)?))
+}
+
+/// Damage that a running coordinator finds is put right once it is stopped.
+fn fault(error: StoreError) -> Fault {
+    match error {
+        StoreError::Damaged(_) => Fault::new(
+            "damaged",
+            format!(
+                "{error}\nStop the coordinator, then put the newest good snapshot back: parallax restore newest"
+            ),
+        ),
+        other => other.into(),
+    }
 }
 
 /// A backup that was made.

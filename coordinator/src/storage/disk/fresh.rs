@@ -1,5 +1,6 @@
 //! A fresh store in the place of another: filled beside it, proved, and swapped in at once.
 
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -8,6 +9,8 @@ use rustix::fs::{CWD, RenameFlags, renameat_with};
 use sled::Db;
 
 use super::files::{self, Watermark};
+use super::layout;
+use super::record;
 use super::snapshot::{self, parent};
 use super::tally::Tally;
 use super::{Options, Shared, engine_config, engine_folder, failed, io_failed, moment, open_engine};
@@ -23,8 +26,14 @@ pub(super) fn restore(folder: &Path, file: &Path, aside: &str, options: &Options
     let _lock = files::lock(folder)?;
     // Proved before anything is touched.
     let (head, _, _) = snapshot::prove(file)?;
+    let mut reset = BTreeMap::new();
+    for name in &options.reset {
+        let key = layout::cursor(name);
+        let zero = record::encode(&key, &0_u64)?.head;
+        reset.insert(key, zero);
+    }
     let mut fresh = Fresh::make(folder, options)?;
-    snapshot::read(file, |key, value| fresh.put(key, value))?;
+    snapshot::read(file, |key, value| fresh.put(key, reset.get(key).map_or(value, Vec::as_slice)))?;
     let (fresh, whole) = fresh.finish()?;
     let is_empty = !engine_folder(folder).exists();
     swap(folder, &fresh)?;

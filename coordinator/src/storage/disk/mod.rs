@@ -53,6 +53,8 @@ pub struct Options {
     pub verify_up_to: u64,
     /// Names of files that lie beside the store's folder and go into its snapshots.
     pub beside: Vec<String>,
+    /// Cursors that a restore sets back to 0, since what they stand for is no longer so.
+    pub reset: Vec<String>,
     /// What a commit leaves out, to show that the tests of kills and power cuts would notice.
     #[cfg(test)]
     pub(crate) skip: writer::Skip,
@@ -68,6 +70,7 @@ impl Default for Options {
             resume_above: 128 * MIB,
             verify_up_to: 256 * MIB,
             beside: Vec::new(),
+            reset: Vec::new(),
             #[cfg(test)]
             skip: writer::Skip::Nothing,
         }

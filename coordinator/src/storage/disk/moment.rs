@@ -35,19 +35,23 @@ struct Aside {
 
 impl Moments {
     /// Keeps what stands under the keys that a commit is about to change. Called with the gate closed.
-    pub(super) fn note<'k>(&self, tree: &Tree, keys: impl Iterator<Item = &'k [u8]>) -> Result<()> {
+    /// Where that can't be done the walk is given up, never the commit.
+    pub(super) fn note<'k>(&self, tree: &Tree, mut keys: impl Iterator<Item = &'k [u8]>) {
         let mut aside = locked(&self.aside);
-        let Some(aside) = aside.as_mut().filter(|aside| !aside.gave_up) else { return Ok(()) };
-        for key in keys {
-            if *key < *aside.next || aside.old.contains_key(key) {
-                continue;
-            }
-            let old = tree.get(key).map_err(failed)?;
-            aside.bytes += key.len() + old.as_ref().map_or(0, |value| value.len());
-            aside.old.insert(key.to_vec(), old);
-        }
-        if aside.bytes > MAX_ASIDE {
+        let Some(aside) = aside.as_mut().filter(|aside| !aside.gave_up) else { return };
+        let noted = keys.try_for_each(|key| aside.keep(tree, key));
+        if noted.is_err() || aside.bytes > MAX_ASIDE {
             *aside = Aside { gave_up: true, ..Aside::default() };
+        }
+    }
+}
+
+impl Aside {
+    fn keep(&mut self, tree: &Tree, key: &[u8]) -> sled::Result<()> {
+        if *key >= *self.next && !self.old.contains_key(key) {
+            let old = tree.get(key)?;
+            self.bytes += key.len() + old.as_ref().map_or(0, |value| value.len());
+            self.old.insert(key.to_vec(), old);
         }
         Ok(())
     }

@@ -144,23 +144,22 @@ impl Writer {
         let mut meta = pending.meta;
         meta.group += 1;
         let changes = pending.into_changes();
-        let keys: Vec<layout::Key> = changes.keys().cloned().collect();
         let mut batch = sled::Batch::default();
-        for (key, value) in changes {
-            meta.chain = crc32c::crc32c_append(meta.chain, &key);
+        for (key, value) in &changes {
+            meta.chain = crc32c::crc32c_append(meta.chain, key);
             match value {
                 Some(value) => {
-                    meta.chain = crc32c::crc32c_append(meta.chain, &value);
-                    batch.insert(key, value);
+                    meta.chain = crc32c::crc32c_append(meta.chain, value);
+                    batch.insert(key.as_slice(), value);
                 }
-                None => batch.remove(key),
+                None => batch.remove(key.as_slice()),
             }
         }
         batch.insert(layout::META_KEY, record::encode(layout::META_KEY, &meta)?.head);
         {
             let _gate = self.shared.writing();
-            let keys = keys.iter().map(Vec::as_slice).chain([layout::META_KEY]);
-            self.shared.moments.note(&self.shared.db, keys)?;
+            let keys = changes.keys().map(Vec::as_slice).chain([layout::META_KEY]);
+            self.shared.moments.note(&self.shared.db, keys);
             self.shared.db.apply_batch(batch).map_err(failed)?;
         }
         self.durable.make(&self.shared, &meta)?;

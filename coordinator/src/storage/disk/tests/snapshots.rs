@@ -52,6 +52,22 @@ fn a_snapshot_puts_back_everything_and_keeps_what_was_there() {
 }
 
 #[test]
+fn a_restore_sets_back_the_cursors_that_no_longer_hold() {
+    let (home, store) = home();
+    filled(&store, 5);
+    let mut bench = Bench::on_disk(&store);
+    bench.write(Op::SetCursor("other".to_owned(), 3));
+    let file = home.path().join("backup");
+    bench.reader.export(&file).unwrap();
+    drop(bench);
+    let reset = vec!["c".to_owned(), "absent".to_owned()];
+    restore(&store, &file, "old", &Options { reset, ..small() }).unwrap();
+    let reader = Bench::on_disk(&store).reader;
+    assert_eq!((reader.cursor("c"), reader.cursor("other")), (Ok(0), Ok(3)));
+    assert_eq!(reader.last_event(), Ok(5));
+}
+
+#[test]
 fn a_snapshot_is_of_one_moment_while_commits_go_on() {
     let (home, store) = home();
     filled(&store, 400);
