@@ -121,7 +121,7 @@ impl Roll {
     /// Where a field breaks its rule, or the store can't write.
     pub async fn invite(&self, wish: Wish) -> Result<(Invitation, Token), MemberError> {
         let name = label("name", &wish.name)?;
-        let network = label("network", &wish.network)?;
+        let network = network_label(&label("network", &wish.network)?);
         if !(60_000..=LONGEST_LIFE).contains(&wish.life) {
             return Err(MemberError::Invalid { field: "valid for", rule: "must be a minute to 30 days" });
         }
@@ -209,7 +209,8 @@ impl Roll {
         let mut invitation = found.value;
         let place = read.next_place()?;
         let networks = read.networks()?;
-        let network_no = networks.get(&invitation.network).copied();
+        let network_key = invitation.network.to_lowercase();
+        let network_no = networks.get(&network_key).copied();
         let mut batch = Batch::new();
         batch.expect(Expect::InvitationUnused(id)).expect(Expect::NextPlace(place));
         let network_no = if let Some(number) = network_no {
@@ -218,7 +219,7 @@ impl Roll {
             let number =
                 u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
             batch.expect(Expect::Networks(networks.len()));
-            batch.write(Op::PutNetwork(invitation.network.clone(), NetworkNo(number)));
+            batch.write(Op::PutNetwork(network_key, NetworkNo(number)));
             NetworkNo(number)
         };
         let agent = Agent {
@@ -328,6 +329,75 @@ fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
     }
 }
 
+/// One spelling for one network: inner spaces are single, an AS number is written `AS24940`. Two spellings of one
+/// network must never confirm each other, so networks are told apart without regard to case.
+fn network_label(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.get(..2).zip(text.get(2..)) {
+        Some((head, number)) if head.eq_ignore_ascii_case("as") && number.trim().parse::<u32>().is_ok() => {
+            format!("AS{}", number.trim())
+        }
+        _ => text,
+    }
+}
+
 fn fault(error: StoreError) -> RecordsFault {
     RecordsFault(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn roll() -> Roll {
+        let store = Store::in_memory().unwrap();
+        Roll::new(store, Clock::by_hand(Timestamp::from_millis(1_800_000_000_000)), [7; 32])
+    }
+
+    async fn enrol(roll: &Roll, network: &str) -> Agent {
+        let wish = Wish {
+            name: "fra1".to_owned(),
+            region: Region::Europe,
+            network: network.to_owned(),
+            life: INVITATION_LIFE,
+        };
+        let (invitation, _) = roll.invite(wish).await.unwrap();
+        let now = roll.clock.now();
+        let newcomer = Newcomer { id: AgentId::new(now, rand::random()), joined_at: now, serial: vec![1] };
+        Members::enrol(roll, invitation.id, newcomer).await.unwrap().unwrap()
+    }
+
+    #[tokio::test]
+    async fn spellings_of_one_network_are_one_network() {
+        let roll = roll();
+        let first = enrol(&roll, "AS24940").await;
+        for spelling in ["as24940", " As 24940 ", "AS24940"] {
+            assert_eq!(enrol(&roll, spelling).await.network_no, first.network_no, "{spelling}");
+        }
+        let named = enrol(&roll, "Example Networks").await;
+        assert_ne!(named.network_no, first.network_no);
+        assert_eq!(enrol(&roll, "example  networks").await.network_no, named.network_no);
+    }
+
+    #[tokio::test]
+    async fn an_invitation_makes_one_agent_and_a_place_has_one_number() {
+        let roll = roll();
+        let (one, two) = tokio::join!(enrol(&roll, "AS1"), enrol(&roll, "AS2"));
+        assert_ne!(one.place, two.place);
+        let used = roll.invitations().await.unwrap().remove(0);
+        let newcomer = Newcomer { id: one.id, joined_at: roll.clock.now(), serial: vec![2] };
+        assert_eq!(Members::enrol(&roll, used.id, newcomer).await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_several_bear_must_be_an_id() {
+        let roll = roll();
+        let agent = enrol(&roll, "AS1").await;
+        enrol(&roll, "AS2").await;
+        assert!(matches!(roll.revoke("fra1").await, Err(MemberError::Ambiguous(_))));
+        assert!(matches!(roll.revoke("nobody").await, Err(MemberError::Unknown(_))));
+        let revoked = roll.forget(&agent.id.to_string()).await.unwrap();
+        assert!(revoked.revoked_at.is_some());
+        assert_eq!(roll.agents().await.unwrap().len(), 1);
+    }
 }

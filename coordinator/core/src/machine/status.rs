@@ -125,6 +125,7 @@ impl Machine {
             expires_at: self.state.expires_at,
             pulse: Pulse { last: self.state.pulse.last, ..Pulse::default() },
             untried: true,
+            settings: self.state.settings,
             ..State::default()
         };
     }
