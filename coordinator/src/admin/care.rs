@@ -30,7 +30,7 @@ fn fault(error: StoreError) -> Fault {
                 "{error}\nStop the coordinator, then put the newest good snapshot back: parallax restore newest"
             ),
         ),
-        other => other.into(),
+        other => Fault::new("internal", other.to_string()),
     }
 }
 
