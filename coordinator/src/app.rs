@@ -1,13 +1,16 @@
 //! The only file that knows every room: builds them, joins their channels, and stops them in order.
 
+pub mod care;
 mod figures;
+mod rescue;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parallax_certs::authority::Authority;
 use parallax_certs::files;
@@ -40,6 +43,13 @@ const UPKEEP: Duration = Duration::from_secs(1);
 /// Cursor under which the identity of the slots' numbering is kept: it changes only with the store.
 const BOOK: &str = "mesh-book";
 
+/// Name of the store's folder.
+const STORE: &str = "store";
+/// Name of the authority's file.
+const AUTHORITY: &str = "authority.pem";
+/// Pause between two looks for events that are no longer kept.
+const TRIM: Duration = Duration::from_secs(60);
+
 /// Why the coordinator does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
@@ -49,6 +59,14 @@ pub enum AppError {
     /// The store could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store must be put right first.
+    #[error("{found}\n{remedy}")]
+    Rescue {
+        /// What was found.
+        found: String,
+        /// What helps: the last line that is indented is a command.
+        remedy: String,
+    },
     /// The history in the store could not be read.
     #[error(transparent)]
     History(#[from] history::HistoryError),
@@ -136,7 +154,10 @@ impl Opened {
 /// coordinator runs.
 pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let clock = Clock::system();
-    let (store, authority) = open_store(config, &clock).await?;
+    let (store, authority) = match open_store(config, &clock).await {
+        Ok(opened) => opened,
+        Err(error) => return Err(explained(config.data.clone(), error).await),
+    };
     let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
@@ -152,6 +173,14 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
 /// # Errors
 /// [`AppError`] where a part can't start; what was started before it ends by itself.
 pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
+    let data = config.data.clone();
+    match begin(config, shutdown).await {
+        Ok(running) => Ok(running),
+        Err(error) => Err(explained(data, error).await),
+    }
+}
+
+async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
     let (store, authority) = open_store(&config, &clock).await?;
     let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
@@ -224,7 +253,8 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     let helpers = vec![
         tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
-        tokio::spawn(keep_history(history, store.clone(), clock)),
+        tokio::spawn(keep_history(history, store.clone(), clock.clone())),
+        tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
     ready.send_replace(true);
     let drain = Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, store, ready };
@@ -232,17 +262,29 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
 }
 
 async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authority), AppError> {
-    let (data, options) =
-        (config.data.clone(), Options { cache: config.store.cache_bytes, ..Options::default() });
+    let (data, options) = (config.data.clone(), store_options(config));
     let now = clock.now().as_millis().div_euclid(SECOND);
     let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
         files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
         // The store first: who holds its lock is alone in the directory.
-        let store = Store::on_disk(&data.join("store"), options)?;
-        let authority = Authority::load_or_make(&data.join("authority.pem"), now)?;
+        let store = Store::on_disk(&data.join(STORE), options)?;
+        let authority = Authority::load_or_make(&data.join(AUTHORITY), now)?;
         Ok((store, authority))
     });
     opened.await.map_err(|error| AppError::Data(error.to_string()))?
+}
+
+fn store_options(config: &Config) -> Options {
+    let beside = vec![AUTHORITY.to_owned()];
+    // After a restore a slot may come to mean another monitor: the numbering needs a new name.
+    let reset = vec![BOOK.to_owned()];
+    Options { cache: config.store.cache_bytes, beside, reset, ..Options::default() }
+}
+
+/// The error, with the way out where there is one.
+async fn explained(data: PathBuf, error: AppError) -> AppError {
+    let explaining = tokio::task::spawn_blocking(move || rescue::explain(&data, error));
+    explaining.await.unwrap_or_else(|error| AppError::Data(error.to_string()))
 }
 
 async fn rebuild_history(store: &Store) -> Result<History, AppError> {
@@ -304,7 +346,18 @@ async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
 /// Seals, rolls up and trims, in slices beside other work.
 async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
     let windows = history::no_windows();
+    let mut trimmed: Option<Instant> = None;
     loop {
+        if trimmed.is_none_or(|at| at.elapsed() >= TRIM) {
+            match history::trim_events(&store, clock.now()).await {
+                Ok(true) => {}
+                Ok(false) => trimmed = Some(Instant::now()),
+                Err(error) => {
+                    tracing::error!(%error, "old events can't be dropped; trying again");
+                    trimmed = Some(Instant::now());
+                }
+            }
+        }
         match history.upkeep(&store, clock.now(), &windows).await {
             Ok(true) => {}
             Ok(false) => tokio::time::sleep(UPKEEP).await,

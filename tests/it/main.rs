@@ -14,10 +14,13 @@ macro_rules! in_a_world {
     };
 }
 mod api;
+mod damage;
 mod demo;
 mod doors;
+mod full;
 mod guard;
 mod join;
+mod kills;
 mod legacy;
 mod outage;
 mod restart;

@@ -8,6 +8,7 @@ pub mod client;
 pub mod dns;
 pub mod eventually;
 pub mod installation;
+pub mod mount;
 pub mod netns;
 pub mod process;
 pub mod site;

@@ -1,6 +1,7 @@
 //! What goes over the admin socket: one command in, one reply out.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -86,6 +87,23 @@ pub enum Command {
         /// Its id.
         key: String,
     },
+    /// Write a snapshot to a file.
+    Backup {
+        /// Where to: an absolute path, as the coordinator's host sees it.
+        file: String,
+    },
+    /// Read the whole store and prove it.
+    Verify,
+}
+
+impl Command {
+    /// How long it may take to be done.
+    pub(super) fn limit(&self) -> Duration {
+        match self {
+            Self::Backup { .. } | Self::Verify => Duration::from_secs(7_200),
+            _ => Duration::from_secs(30),
+        }
+    }
 }
 
 /// What comes back.

@@ -4,6 +4,7 @@
 //! command line has an [`Operator`] of its own over the store. Whoever reaches the socket is the operator: its mode is
 //! 0600, in a folder of mode 0700.
 
+pub mod care;
 pub mod client;
 mod command;
 pub mod health;
@@ -44,6 +45,8 @@ impl Operator {
     /// [`Fault`] in words for the operator.
     pub async fn run(&self, command: &Command) -> Result<Value, Fault> {
         match command {
+            Command::Backup { file } => care::backup(&self.service, file).await,
+            Command::Verify => care::verify(&self.service).await,
             Command::AgentInvite { name, region, network, valid_seconds } => {
                 members::invite(&self.members, name, region, network, *valid_seconds).await
             }

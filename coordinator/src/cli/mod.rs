@@ -1,8 +1,10 @@
-//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault, 2 wrong usage.
+//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault, 2 wrong usage, 3 a store that must be put
+//! right before another start is of use.
 
 mod operate;
 mod serve;
 mod signals;
+mod store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -68,6 +70,14 @@ enum Command {
     /// API keys
     #[command(subcommand)]
     Key(operate::KeyCommand),
+    /// Write everything to one file, also while the coordinator runs
+    Backup(store::Backup),
+    /// Put a snapshot or a backup in the store's place, which is kept beside it
+    Restore(store::Restore),
+    /// Read the whole store and prove it, also while the coordinator runs
+    Verify(store::Verify),
+    /// Give back the space that the store holds and does not need
+    Compact(store::Compact),
 }
 
 /// Settings that can be given as flags. They go before `PARALLAX_…` and the file.
@@ -143,13 +153,20 @@ pub enum CliError {
     System(#[from] std::io::Error),
 }
 
+/// What a store ends with that must be put right first: a service manager need not try again.
+const RESCUE: u8 = 3;
+
 /// Does a command line and gives its exit code.
 pub async fn run(cli: Cli) -> ExitCode {
     match dispatch(cli.command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             out::fault(&error.to_string());
-            ExitCode::FAILURE
+            let is_rescue = matches!(
+                error,
+                CliError::App(AppError::Rescue { .. }) | CliError::Up(UpError::App(AppError::Rescue { .. }))
+            );
+            if is_rescue { ExitCode::from(RESCUE) } else { ExitCode::FAILURE }
         }
     }
 }
@@ -176,6 +193,10 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Account(command) => operate::run(command.into()).await,
         Command::Page(command) => operate::run(command.into()).await,
         Command::Key(command) => operate::run(command.into()).await,
+        Command::Backup(order) => store::backup(order).await,
+        Command::Restore(order) => store::restore(order).await,
+        Command::Verify(order) => store::verify(order).await,
+        Command::Compact(order) => store::compact(order).await,
     }
 }
 

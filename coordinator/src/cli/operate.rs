@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::{CliError, Place};
 use crate::admin::{Command, Operator, client};
 use crate::app;
-use crate::config::{Config, Flags};
+use crate::config::{Config, ConfigError, Flags};
 use crate::out;
 
 /// A command, where to do it, and how to show what came of it.
@@ -28,7 +28,15 @@ pub(super) struct Whither {
     place: Place,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
+}
+
+impl Whither {
+    /// The settings of the installation that is meant.
+    pub(super) fn config(&self) -> Result<Config, ConfigError> {
+        let flags = Flags { data: self.place.data.clone(), ..Flags::default() };
+        self.place.load(Config::default(), &flags)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -165,9 +173,7 @@ pub(super) enum KeyCommand {
 
 /// Does an order and prints what came of it.
 pub(super) async fn run(order: Order) -> Result<(), CliError> {
-    let place = &order.whither.place;
-    let flags = Flags { data: place.data.clone(), ..Flags::default() };
-    let config = place.load(Config::default(), &flags)?;
+    let config = order.whither.config()?;
     let told = match client::ask(&config.data, &order.command).await? {
         Some(reply) => reply?,
         None => alone(&config, &order.command).await?,
@@ -189,7 +195,8 @@ async fn alone(config: &Config, command: &Command) -> Result<Value, CliError> {
     Ok(told?)
 }
 
-fn show(told: &Value, columns: &[&str]) -> io::Result<()> {
+/// Prints a list as a table of these columns, and one thing as lines of all that it has.
+pub(super) fn show(told: &Value, columns: &[&str]) -> io::Result<()> {
     match told {
         Value::Array(entries) => {
             let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();

@@ -79,6 +79,12 @@ pub struct Admin {
 pub struct Store {
     /// Memory for its cache, in bytes.
     pub cache_bytes: u64,
+    /// Seconds between two snapshots.
+    pub snapshot_seconds: u64,
+    /// How many of the newest snapshots are kept.
+    pub snapshots_hourly: usize,
+    /// Of how many days the last snapshot is kept.
+    pub snapshots_daily: usize,
 }
 
 /// Logging, to standard error.
@@ -158,7 +164,12 @@ impl Default for Config {
             },
             admin: Admin::default(),
             plans: PlanLimits::default(),
-            store: Store { cache_bytes: 64 << 20 },
+            store: Store {
+                cache_bytes: 64 << 20,
+                snapshot_seconds: 3_600,
+                snapshots_hourly: 24,
+                snapshots_daily: 7,
+            },
             log: Log { filter: "info".to_owned(), format: LogFormat::Text },
         }
     }

@@ -98,6 +98,9 @@ pub(super) const SETTINGS: &[Setting] = &[
     number!("plans.pro.monitors", MONITORS, 1, |c| c.plans.monitors[2]),
     number!("plans.pro.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[2]),
     number!("store.cache_bytes", (1 << 20)..=(1 << 40), 1, |c| c.store.cache_bytes),
+    number!("store.snapshot_seconds", 1..=86_400, 1, |c| c.store.snapshot_seconds),
+    number!("store.snapshots_hourly", 1..=10_000, 1, |c| c.store.snapshots_hourly),
+    number!("store.snapshots_daily", 0..=10_000, 1, |c| c.store.snapshots_daily),
     text!("log.filter", read_filter, |config| Some(quoted(&config.log.filter))),
     text!("log.format", read_format, |config| {
         Some(quoted(match config.log.format {

@@ -5,6 +5,7 @@
 //! change came first, it is read and decided again. Calls that no key may make are marked as the operator's.
 
 pub mod accounts;
+pub mod care;
 pub mod figures;
 pub mod keys;
 mod live;

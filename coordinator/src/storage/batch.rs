@@ -27,7 +27,7 @@ pub const MAX_BYTES: usize = 16 << 20;
 
 /// How many expired answers one [`Op::ForgetExpired`] drops at most.
 pub const FORGET_AT_ONCE: usize = 256;
-/// How many entries one [`Op::TrimReadings`] drops at most.
+/// How many entries one [`Op::TrimReadings`] or [`Op::TrimEvents`] drops at most.
 pub const TRIM_AT_ONCE: usize = 1024;
 
 /// Writes that become durable together, or not at all.
@@ -233,6 +233,9 @@ pub enum Op {
     /// Drops entries of the readings journal up to and with that sequence number, oldest first, at most
     /// [`TRIM_AT_ONCE`] of them.
     TrimReadings(u64),
+    /// Drops events up to and with that sequence number, oldest first, at most [`TRIM_AT_ONCE`] of them, and none
+    /// behind any cursor: what its reader has not seen stays. (A cursor that counts something else stands beyond.)
+    TrimEvents(u64),
     /// Sets the next monitor's dense number.
     SetNextSlot(u32),
     /// Sets the next agent's dense number.
@@ -272,6 +275,7 @@ impl Op {
             | Self::DeleteDay(..)
             | Self::DeleteCheckpoint(_)
             | Self::TrimReadings(_)
+            | Self::TrimEvents(_)
             | Self::SetNextSlot(_)
             | Self::SetNextPlace(_)
             | Self::ForgetExpired(_) => (0, 0),

@@ -2,6 +2,7 @@
 
 mod property;
 pub(crate) mod samples;
+mod trim;
 
 pub(crate) use self::property::everything;
 
@@ -10,6 +11,7 @@ use parallax_core::machine::State;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 
 use self::samples::*;
+use self::trim::events_are_dropped_in_slices_and_never_before_a_reader_saw_them;
 use super::batch::{MAX_NAME, TRIM_AT_ONCE};
 use super::{Batch, Checkpoint, Expect, Is, Op, StoreError};
 
@@ -50,6 +52,7 @@ rules! {
     what_is_too_large_is_refused
     a_question_never_sees_half_a_batch
     a_record_made_anew_is_not_taken_for_the_old_one
+    events_are_dropped_in_slices_and_never_before_a_reader_saw_them
 }
 
 fn conflict<T: std::fmt::Debug>(result: super::Result<T>) -> Expect {

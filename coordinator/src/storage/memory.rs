@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use parallax_core::account::Account;
@@ -18,8 +19,8 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 
 use super::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
 use super::{
-    Batch, Block, Checkpoint, Committed, Entry, Expect, Footprint, Is, Op, Read, Recorded, Remembered,
-    Result, Rollup, StoreError, Versioned, Write,
+    Batch, Block, Checkpoint, Committed, Entry, Expect, Exported, Footprint, Is, Op, Read, Recorded,
+    Remembered, Result, Rollup, StoreError, Versioned, Whole, Write,
 };
 
 /// A store that is gone with its last clone.
@@ -41,6 +42,7 @@ struct Kept {
     remembered: Records<String, Remembered>,
     machines: BTreeMap<MonitorId, State>,
     events: BTreeMap<u64, Event>,
+    last_event: u64,
     events_of: BTreeMap<MonitorId, BTreeSet<u64>>,
     cursors: BTreeMap<String, u64>,
     readings: BTreeMap<u64, Vec<Reading>>,
@@ -93,7 +95,8 @@ impl Kept {
         }
         batch.ops.iter().for_each(|op| self.apply(op));
         for event in &batch.events {
-            let seq = self.last_event() + 1;
+            self.last_event += 1;
+            let seq = self.last_event;
             if let Some(monitor) = event.monitor.filter(|id| self.monitors.contains_key(id)) {
                 self.events_of.entry(monitor).or_default().insert(seq);
             }
@@ -104,11 +107,7 @@ impl Kept {
             self.readings.insert(self.last_reading, batch.readings.clone());
             self.last_reading
         });
-        Ok(Committed { revision: self.revision, last_event: self.last_event(), readings })
-    }
-
-    fn last_event(&self) -> u64 {
-        self.events.last_key_value().map_or(0, |(seq, _)| *seq)
+        Ok(Committed { revision: self.revision, last_event: self.last_event, readings })
     }
 
     fn holds(&self, expect: &Expect) -> bool {
@@ -205,6 +204,13 @@ impl Kept {
                 let old: Vec<u64> =
                     self.readings.range(..=through).map(|(seq, _)| *seq).take(TRIM_AT_ONCE).collect();
                 old.iter().for_each(|seq| drop(self.readings.remove(seq)));
+            }
+            Op::TrimEvents(through) => {
+                let through = self.cursors.values().copied().fold(*through, u64::min).min(self.last_event);
+                let old: Vec<u64> =
+                    self.events.range(..=through).map(|(seq, _)| *seq).take(TRIM_AT_ONCE).collect();
+                old.iter().for_each(|seq| drop(self.events.remove(seq)));
+                self.events_of.values_mut().for_each(|of| of.retain(|seq| !old.contains(seq)));
             }
             Op::SetNextSlot(slot) => self.next_slot = *slot,
             Op::SetNextPlace(place) => self.next_place = place.0,
@@ -315,7 +321,7 @@ impl Read for Memory {
     }
 
     fn last_event(&self) -> Result<u64> {
-        Ok(self.read().last_event())
+        Ok(self.read().last_event)
     }
 
     fn cursor(&self, reader: &str) -> Result<u64> {
@@ -365,6 +371,14 @@ impl Read for Memory {
 
     fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>> {
         Ok(self.read().remembered.get(name).cloned())
+    }
+
+    fn export(&self, _: &Path) -> Result<Exported> {
+        Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
+    }
+
+    fn verify(&self) -> Result<Whole> {
+        Ok(Whole::default())
     }
 
     fn footprint(&self) -> Result<Footprint> {

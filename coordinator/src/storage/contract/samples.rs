@@ -56,7 +56,14 @@ impl Bench {
 
 /// Settings that a test's disk has room for.
 pub(crate) fn small() -> disk::Options {
-    disk::Options { cache: 8 << 20, ballast: 4096, refuse_below: 0, resume_above: 0, verify_up_to: u64::MAX }
+    disk::Options {
+        cache: 8 << 20,
+        ballast: 4096,
+        refuse_below: 0,
+        resume_above: 0,
+        verify_up_to: u64::MAX,
+        ..disk::Options::default()
+    }
 }
 
 pub(crate) fn account_id(n: u128) -> AccountId {

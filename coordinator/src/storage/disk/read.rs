@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use parallax_core::account::Account;
@@ -18,12 +19,14 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use serde::de::DeserializeOwned;
 use sled::{IVec, Tree};
 
-use super::layout::{self, Key};
+use super::layout::{self, Key, SCHEMA};
 use super::meta::Meta;
 use super::stage::Answer;
-use super::{Shared, failed, files, record};
+use super::tally::Tally;
+use super::{Shared, failed, files, moment, record, snapshot};
 use crate::storage::{
-    Block, Checkpoint, Entry, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError, Versioned,
+    Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError,
+    Versioned, Whole,
 };
 
 /// How many records of an unbounded list are read in one go, before a commit may come between.
@@ -257,6 +260,16 @@ impl Read for Reader {
             revision,
             value: Remembered { fingerprint, answer, expires_at },
         }))
+    }
+
+    fn export(&self, to: &Path) -> Result<Exported> {
+        snapshot::export(&self.0, SCHEMA, to, false)
+    }
+
+    fn verify(&self) -> Result<Whole> {
+        let mut tally = Tally::default();
+        moment::walk(&self.0, |key, value| tally.add(key, value))?;
+        tally.finish().map(|(_, whole)| whole)
     }
 
     fn footprint(&self) -> Result<Footprint> {

@@ -158,6 +158,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutCheckpoint(it) => pending.put(layout::checkpoint(it.part), &(it.through, &it.bytes)),
         Op::DeleteCheckpoint(part) => pending.delete(layout::checkpoint(*part)),
         Op::TrimReadings(through) => trim_readings(pending, *through),
+        Op::TrimEvents(through) => trim_events(pending, *through),
         Op::SetNextSlot(slot) => pending.put(layout::NEXT_SLOT.to_vec(), slot),
         Op::SetNextPlace(place) => pending.put(layout::NEXT_PLACE.to_vec(), place),
         Op::PutNetwork(label, number) => pending.put(layout::network(label), number),
@@ -236,6 +237,24 @@ fn trim_readings(pending: &mut Pending<'_>, through: u64) -> Result<()> {
         pending.trim(first..end)?;
         pending.meta.first_reading = end;
     }
+    Ok(())
+}
+
+fn trim_events(pending: &mut Pending<'_>, through: u64) -> Result<()> {
+    let mut through = through.min(pending.meta.last_event);
+    for (key, _) in pending.scan(layout::beginning(layout::CURSORS), usize::MAX)? {
+        through = through.min(pending.get::<u64>(&key)?.unwrap_or(0));
+    }
+    let first = pending.meta.first_event;
+    let end = through.saturating_add(1).min(first + TRIM_AT_ONCE as u64);
+    for seq in first..end {
+        let key = layout::event(seq);
+        if let Some(id) = pending.get::<Event>(&key)?.and_then(|event| event.monitor) {
+            pending.delete(layout::event_of(id, seq))?;
+        }
+        pending.delete(key)?;
+    }
+    pending.meta.first_event = first.max(end);
     Ok(())
 }
 
