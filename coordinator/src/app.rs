@@ -9,8 +9,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_certs::authority::Authority;
 use parallax_certs::files;
+use parallax_certs::rotation::Authorities;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
 use tokio::net::TcpListener;
@@ -136,8 +136,8 @@ impl Opened {
 /// coordinator runs.
 pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let clock = Clock::system();
-    let (store, authority) = open_store(config, &clock).await?;
-    let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
+    let (store, authorities) = open_store(config, &clock).await?;
+    let members = Roll::new(store.clone(), clock.clone(), authorities);
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
@@ -153,8 +153,9 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
 /// [`AppError`] where a part can't start; what was started before it ends by itself.
 pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
-    let (store, authority) = open_store(&config, &clock).await?;
-    let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
+    let (store, authorities) = open_store(&config, &clock).await?;
+    let trust = Trust::from(&authorities);
+    let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
     let judging = Judging { limits: config.plans, confirmation: config.confirmation };
     let driver = Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging).await?;
@@ -172,10 +173,9 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     let (stop_driver, driver_stops) = watch::channel(false);
     let (stop_doors, doors_stop) = watch::channel(false);
 
-    let roots = authority.roots()?;
     let mesh = mesh::start(mesh::Parts {
         socket,
-        trust: Trust { authority, roots },
+        trust,
         members: Arc::new(members.clone()),
         clock: clock.clone(),
         inbox,
@@ -185,12 +185,17 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
             name: config.mesh.name.clone(),
             software: env!("CARGO_PKG_VERSION").to_owned(),
             book: book(&store).await?,
+            certificate_life: config.mesh.certificate_life,
             max_connections: config.mesh.max_agents,
         },
     })
     .await?;
     let mesh = Arc::new(mesh);
-    members.join_mesh(mesh.viewer());
+    let trusting = Arc::downgrade(&mesh);
+    // A mesh that has been stopped trusts nobody any more.
+    members.join_mesh(mesh.viewer(), move |trust| {
+        trusting.upgrade().map_or(Ok(()), |mesh| mesh.set_trust(trust))
+    });
     let mesh_addr = mesh.address();
     let channels = Channels {
         inbox: arrivals,
@@ -231,7 +236,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
-async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authority), AppError> {
+async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities), AppError> {
     let (data, options) =
         (config.data.clone(), Options { cache: config.store.cache_bytes, ..Options::default() });
     let now = clock.now().as_millis().div_euclid(SECOND);
@@ -239,8 +244,8 @@ async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authority)
         files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
         // The store first: who holds its lock is alone in the directory.
         let store = Store::on_disk(&data.join("store"), options)?;
-        let authority = Authority::load_or_make(&data.join("authority.pem"), now)?;
-        Ok((store, authority))
+        let authorities = Authorities::open(&data, now)?;
+        Ok((store, authorities))
     });
     opened.await.map_err(|error| AppError::Data(error.to_string()))?
 }

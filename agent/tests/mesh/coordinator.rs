@@ -59,7 +59,7 @@ impl Coordinator {
         let credentials = authority.issue_coordinator().unwrap();
         let roots = authority.roots().unwrap();
         let tls =
-            tls::coordinator_config(&credentials, &roots, &[MESH_V1, JOIN_V1], tls::clock(now_s)).unwrap();
+            tls::coordinator_config(&[credentials], &roots, &[MESH_V1, JOIN_V1], tls::clock(now_s)).unwrap();
         let crypto = QuicServerConfig::try_from(tls).unwrap();
         let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
         let endpoint = Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();

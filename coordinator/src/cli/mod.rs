@@ -59,6 +59,9 @@ enum Command {
     /// The mesh's members
     #[command(subcommand)]
     Agent(operate::AgentCommand),
+    /// The mesh itself
+    #[command(subcommand)]
+    Mesh(operate::MeshCommand),
     /// Accounts and their plans
     #[command(subcommand)]
     Account(operate::AccountCommand),
@@ -170,6 +173,7 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
             Ok(())
         }
         Command::Agent(command) => operate::run(command.into()).await,
+        Command::Mesh(command) => operate::run(command.into()).await,
         Command::Account(command) => operate::run(command.into()).await,
         Command::Page(command) => operate::run(command.into()).await,
         Command::Key(command) => operate::run(command.into()).await,

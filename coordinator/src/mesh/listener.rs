@@ -1,12 +1,12 @@
 //! The UDP port of mesh and join: bounded, address-checked, and matched to its purpose before anything is read.
 
 use std::net::UdpSocket;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use parallax_certs::identity::Identity;
 use parallax_certs::tls;
-use parallax_core::time::SECOND;
+use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::version::{JOIN_V1, MESH_SPOKEN, Purpose, purpose};
 use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
@@ -18,7 +18,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::hub::Hub;
 use super::{Counters, MeshError, Trust, join, session, wire};
@@ -41,6 +41,8 @@ const PENDING_BYTES_ALL: u64 = 4 << 20;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Handshakes going on at once.
 const HANDSHAKES: usize = 256;
+/// Failed handshakes that the log tells of in one second.
+const MOST_SAID: u32 = 10;
 /// Hosts joining at once.
 const JOINING: usize = 64;
 
@@ -50,8 +52,7 @@ pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig
     protocols.push(JOIN_V1);
     let clock = clock.clone();
     let time = tls::clock(move || clock.now().as_millis().div_euclid(SECOND));
-    let credentials = trust.authority.issue_coordinator()?;
-    let crypto = tls::coordinator_config(&credentials, &trust.roots, &protocols, time)?;
+    let crypto = tls::coordinator_config(&trust.credentials()?, &trust.roots()?, &protocols, time)?;
     let crypto = QuicServerConfig::try_from(crypto)
         .map_err(|_| MeshError::Settings("the cipher suites lack the one for QUIC's first packets"))?;
     let mut tokens = ValidationTokenConfig::default();
@@ -77,6 +78,7 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
     let connections = Arc::new(Semaphore::new(hub.settings.max_connections));
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
     let joining = Arc::new(Semaphore::new(JOINING));
+    let said = Arc::new(Said::default());
     let mut tasks = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
         while tasks.try_join_next().is_some() {}
@@ -96,9 +98,9 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
             incoming.refuse();
             continue;
         };
-        let (hub, joining) = (Arc::clone(&hub), Arc::clone(&joining));
+        let (hub, joining, said) = (Arc::clone(&hub), Arc::clone(&joining), Arc::clone(&said));
         tasks.spawn(async move {
-            let met = meet(&hub, incoming).await;
+            let met = meet(&hub, &said, incoming).await;
             drop(handshake);
             if let Some(met) = met {
                 serve(hub, met, &joining).await;
@@ -124,8 +126,24 @@ fn transport() -> TransportConfig {
     transport
 }
 
+/// How many strangers the log has told of: a flood of them must not fill it.
+#[derive(Default)]
+struct Said(Mutex<(i64, u32)>);
+
+impl Said {
+    fn may_say(&self, now: Timestamp) -> bool {
+        let second = now.as_millis().div_euclid(SECOND);
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.0 != second {
+            *said = (second, 0);
+        }
+        said.1 += 1;
+        said.1 <= MOST_SAID
+    }
+}
+
 /// Finishes a handshake.
-async fn meet(hub: &Hub, incoming: Incoming) -> Option<Connection> {
+async fn meet(hub: &Hub, said: &Said, incoming: Incoming) -> Option<Connection> {
     let remote = incoming.remote_address();
     let met = match incoming.accept() {
         Ok(connecting) => timeout(HANDSHAKE, connecting).await,
@@ -136,6 +154,7 @@ async fn meet(hub: &Hub, incoming: Incoming) -> Option<Connection> {
             Counters::add(&hub.counters.connections);
             return Some(connection);
         }
+        Ok(Err(error)) if said.may_say(hub.clock.now()) => info!(%remote, %error, "handshake failed"),
         Ok(Err(error)) => debug!(%remote, %error, "handshake failed"),
         Err(_) => debug!(%remote, "handshake took too long"),
     }
@@ -147,7 +166,10 @@ async fn meet(hub: &Hub, incoming: Incoming) -> Option<Connection> {
 async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore) {
     match named_purpose(&connection) {
         Some(Purpose::Mesh(_)) => match identity(&connection) {
-            Some(Ok(identity)) => session::run(hub, connection, identity).await,
+            Some(Ok((identity, leaf))) => {
+                let authority = hub.trust.load().roots().ok().and_then(|roots| roots.issuer_of(&leaf));
+                session::run(hub, connection, identity, authority).await;
+            }
             Some(Err(error)) => {
                 Counters::add(&hub.counters.not_enrolled);
                 warn!(remote = %connection.remote_address(), %error, "a certificate of ours that is no agent's");
@@ -172,8 +194,11 @@ fn named_purpose(connection: &Connection) -> Option<Purpose> {
     purpose(&data.protocol?)
 }
 
-/// Who the verified certificate names, where one was shown.
-fn identity(connection: &Connection) -> Option<Result<Identity, parallax_certs::Error>> {
+/// Who the verified certificate names, with the certificate, where one was shown.
+fn identity(
+    connection: &Connection,
+) -> Option<Result<(Identity, CertificateDer<'static>), parallax_certs::Error>> {
     let chain = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-    Some(Identity::of_agent(chain.first()?))
+    let leaf = chain.into_iter().next()?;
+    Some(Identity::of_agent(&leaf).map(|identity| (identity, leaf)))
 }
