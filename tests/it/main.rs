@@ -20,6 +20,7 @@ mod guard;
 mod identity;
 mod join;
 mod legacy;
+mod lines;
 mod outage;
 mod restart;
 mod stage;

@@ -10,6 +10,7 @@ pub mod eventually;
 pub mod installation;
 pub mod netns;
 pub mod process;
+pub mod relay;
 pub mod site;
 pub mod stranger;
 pub mod targets;

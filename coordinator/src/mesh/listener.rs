@@ -24,10 +24,11 @@ use super::hub::Hub;
 use super::{Counters, MeshError, Trust, join, session, wire};
 use crate::clock::Clock;
 
-/// Silence after which a connection is over.
-const IDLE_MS: u32 = 15_000;
+/// Silence after which a connection is over. Silence is reckoned from the first packet that was sent into it (RFC 9000,
+/// 10.1): a dead agent is noticed after this and a keep-alive together, and its rounds must move within 20 s.
+const IDLE_MS: u32 = 13_000;
 /// How often a silent connection is kept alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+const KEEP_ALIVE: Duration = Duration::from_secs(4);
 /// Bytes of one connection that wait to be read, and that wait to be acknowledged.
 const WINDOW: u32 = 4 << 20;
 /// Bytes of one stream that wait to be read: a frame and a little.

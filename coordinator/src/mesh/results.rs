@@ -53,6 +53,10 @@ pub(super) async fn receive(
         }
         let (boot, from, through) = (unpacked.boot, unpacked.first_seq, unpacked.through);
         let runs = memory.ledger().receive(boot, from, through).map_err(refusal)?;
+        let gone = count_gone(&hub, &memory);
+        if gone > 0 {
+            warn!(agent = %agent.id, count = gone, "results of the agent are gone");
+        }
         let observations = observe(&hub, &agent, &memory, unpacked, &runs);
         let (told, durable) = oneshot::channel();
         if observations.is_empty() {
@@ -64,6 +68,14 @@ pub(super) async fn receive(
         way.send(UnderWay { boot, runs, durable });
     }
     Ok(())
+}
+
+/// Counts what the ledger has found to be gone, and gives how many.
+pub(super) fn count_gone(hub: &Hub, memory: &Memory) -> u64 {
+    let gone = memory.ledger().take_gone();
+    hub.counters.gaps.fetch_add(gone, Ordering::Relaxed);
+    memory.figures.dropped.fetch_add(gone, Ordering::Relaxed);
+    gone
 }
 
 /// How a ledger's refusal closes the connection.

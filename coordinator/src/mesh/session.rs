@@ -4,7 +4,6 @@ mod credentials;
 
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parallax_certs::identity::Identity;
@@ -318,8 +317,7 @@ impl Session {
 
     async fn gap(&mut self, gap: Gap) -> Result<(), Fault> {
         self.memory.ledger().gap(gap.boot, gap.from, gap.through).map_err(results::refusal)?;
-        self.hub.counters.gaps.fetch_add(gap.count(), Ordering::Relaxed);
-        self.memory.figures.dropped.fetch_add(gap.count(), Ordering::Relaxed);
+        results::count_gone(&self.hub, &self.memory);
         warn!(
             agent = %self.agent.id, count = gap.count(), from_ms = gap.from_ms, through_ms = gap.through_ms,
             "the agent dropped results for want of room",

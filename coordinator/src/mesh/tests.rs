@@ -1,12 +1,15 @@
 //! The mesh over real QUIC on loopback, with an agent's end made by hand.
 
+mod clocks;
 mod credentials;
+mod hostile;
 mod joining;
 mod questions;
 mod results;
 mod schedules;
 mod sessions;
 mod strangers;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -122,6 +125,10 @@ impl World {
     }
 
     async fn with(authority: Authority) -> Self {
+        Self::with_life(authority, AGENT_LIFE).await
+    }
+
+    async fn with_life(authority: Authority, certificate_life: i64) -> Self {
         let (roots, key_hash) = (authority.roots().unwrap(), authority.key_hash());
         let records = Arc::new(Records::default());
         let (inbox, arrivals) = mpsc::channel(INBOX_DEPTH);
@@ -141,7 +148,7 @@ impl World {
                 name: "test".to_owned(),
                 software: "0.1.0".to_owned(),
                 book: 5,
-                certificate_life: AGENT_LIFE,
+                certificate_life,
                 max_connections: 100,
             },
         })
@@ -176,6 +183,12 @@ impl World {
         };
         self.records.invitations.lock().unwrap().insert(id, invitation);
         token
+    }
+
+    /// Has an invitation end at another moment.
+    fn open_until(&self, number: u128, at: Timestamp) {
+        let id = InvitationId::from_u128(number);
+        self.records.invitations.lock().unwrap().get_mut(&id).unwrap().expires_at = at;
     }
 
     /// Asks to join with that token text.
@@ -280,7 +293,7 @@ impl Agentlike {
         write(&mut control, &ToCoordinator::Hello(hello), MAX_FRAME).await.unwrap();
         let mut frames = Frames::new(receive, MAX_FRAME);
         let Some(ToAgent::Welcome(welcome)) = frames.next().await.unwrap() else { panic!("no welcome") };
-        Agentlike { connection, control, frames, welcome }
+        Self { connection, control, frames, welcome }
     }
 
     async fn say(&mut self, frame: &ToCoordinator) {
