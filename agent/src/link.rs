@@ -83,6 +83,19 @@ pub fn close_reason(error: &ConnectionError) -> Option<CloseReason> {
     }
 }
 
+/// Why a connection did not come about, in an operator's words where there are better ones than the library's.
+fn words(error: &ConnectionError) -> String {
+    // TLS alert 48 (RFC 8446, section 6.2) in QUIC's error codes (RFC 9001, section 4.8): unknown_ca, said by us.
+    const UNKNOWN_CA: u64 = 0x0100 + 48;
+    match error {
+        ConnectionError::TransportError(error) if u64::from(error.code) == UNKNOWN_CA => {
+            "it belongs to another installation: its authority is not the one that this host was given"
+                .to_owned()
+        }
+        other => other.to_string(),
+    }
+}
+
 enum Failed {
     Refused(CloseReason),
     Reason(String),
@@ -105,7 +118,7 @@ async fn dial_one(
     match tokio::time::timeout(HANDSHAKE, connecting).await {
         Ok(Ok(connection)) => Ok(Link { connection, endpoint }),
         Ok(Err(error)) => {
-            Err(close_reason(&error).map_or_else(|| Failed::Reason(error.to_string()), Failed::Refused))
+            Err(close_reason(&error).map_or_else(|| Failed::Reason(words(&error)), Failed::Refused))
         }
         Err(_) => Err(Failed::Reason("no answer".into())),
     }

@@ -17,7 +17,8 @@ use parallax_core::time::{DAY, HOUR, Timestamp};
 
 pub use self::rotation::{Progress, Step};
 use crate::clock::Clock;
-use crate::mesh::{AgentView, Members, MeshError, Newcomer, RecordsFault, Trust};
+pub use crate::mesh::AgentView;
+use crate::mesh::{Members, MeshError, Newcomer, RecordsFault, Trust};
 use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
 
 /// How often a change is decided again because another came first.
@@ -147,7 +148,7 @@ impl Roll {
     /// Where a field breaks its rule, or the store can't write.
     pub async fn invite(&self, wish: Wish) -> Result<(Invitation, Token), MemberError> {
         let name = label("name", &wish.name)?;
-        let network = label("network", &wish.network)?;
+        let network = network_label(&label("network", &wish.network)?);
         if !(60_000..=LONGEST_LIFE).contains(&wish.life) {
             return Err(MemberError::Invalid { field: "valid for", rule: "must be a minute to 30 days" });
         }
@@ -236,7 +237,8 @@ impl Roll {
         let mut invitation = found.value;
         let place = read.next_place()?;
         let networks = read.networks()?;
-        let network_no = networks.get(&invitation.network).copied();
+        let network_key = invitation.network.to_lowercase();
+        let network_no = networks.get(&network_key).copied();
         let mut batch = Batch::new();
         batch.expect(Expect::InvitationUnused(id)).expect(Expect::NextPlace(place));
         let network_no = if let Some(number) = network_no {
@@ -245,7 +247,7 @@ impl Roll {
             let number =
                 u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
             batch.expect(Expect::Networks(networks.len()));
-            batch.write(Op::PutNetwork(invitation.network.clone(), NetworkNo(number)));
+            batch.write(Op::PutNetwork(network_key, NetworkNo(number)));
             NetworkNo(number)
         };
         let agent = Agent {
@@ -355,6 +357,21 @@ fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
     }
 }
 
+/// One spelling for one network: inner spaces are single, an AS number is written `AS24940`. Two spellings of one
+/// network must never confirm each other, so networks are told apart without regard to case.
+fn network_label(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match text.get(..2).zip(text.get(2..)) {
+        Some((head, number)) if head.eq_ignore_ascii_case("as") && number.trim().parse::<u32>().is_ok() => {
+            format!("AS{}", number.trim())
+        }
+        _ => text,
+    }
+}
+
 fn fault(error: StoreError) -> RecordsFault {
     RecordsFault(error.to_string())
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -25,7 +25,7 @@ fn the_samples_of_the_operating_guide_load() {
     assert!(agent.contains_key("data") && agent.contains_key("coordinator"));
     // An unknown setting would be a fault of usage; one that has not joined yet says so.
     let folder = TempDir::new().unwrap();
-    let data = folder.path().to_string_lossy();
+    let data = folder.path().join("agent").to_string_lossy().into_owned();
     let output = run("parallax-agent", &["run", "--config", &deploy("agent.toml"), "--data", &data]);
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.code() == Some(1) && said.contains("join"), "{said}");

@@ -60,8 +60,7 @@ async fn a_token_is_good_once_and_where_it_was_made() {
     let foreign = elsewhere.invite("three", "asia", "AS64501", &[]).unwrap();
     let foreign = refusal(&here, folder.path(), "three", &foreign);
     let good = here.invite("four", "asia", "AS64501", &[]).unwrap();
-    let flipped = if good.ends_with('A') { "B" } else { "A" };
-    let forged = refusal(&here, folder.path(), "four", &format!("{}{flipped}", &good[..good.len() - 1]));
+    let forged = refusal(&here, folder.path(), "four", &with_another_secret(&good));
     let garbage = refusal(&here, folder.path(), "five", "not-a-token");
     let reasons = BTreeSet::from([used, foreign, forged, garbage]);
     assert_eq!(reasons.len(), 4, "each has a reason of its own: {reasons:?}");
@@ -75,7 +74,7 @@ async fn a_token_is_good_in_its_time() {
     let coordinator = coordinator().await;
     let folder = TempDir::new().unwrap();
     // A minute is the shortest life of an invitation.
-    let token = coordinator.invite("one", "asia", "AS64501", &["--valid-for", "60"]).unwrap();
+    let token = coordinator.invite("one", "asia", "AS64501", &["--valid-seconds", "60"]).unwrap();
     let end = wall_clock() + 61_000;
     eventually("the minute is over", Duration::from_secs(70), async || (wall_clock() > end).then_some(()))
         .await;
@@ -112,4 +111,12 @@ fn names(coordinator: &Coordinator) -> Vec<String> {
     let members = coordinator.members();
     let joined = members.iter().filter(|member| member["status"] != "invited");
     joined.map(|member| member["name"].as_str().unwrap_or_default().to_owned()).collect()
+}
+
+/// The token with one character of its secret, the second of its three parts, changed.
+fn with_another_secret(token: &str) -> String {
+    let mut parts: Vec<String> = token.split('.').map(str::to_owned).collect();
+    let last = parts[1].pop().unwrap();
+    parts[1].push(if last == '0' { '1' } else { '0' });
+    parts.join(".")
 }

@@ -37,7 +37,17 @@ impl Scene {
         }
         let scene = Self { account, well, _ill: ill, _agents: agents, coordinator };
         scene.statuses("up", "down", Duration::from_secs(40)).await;
+        scene.figures().await;
         scene
+    }
+
+    /// Waits until both monitors have figures: only scheduled rounds make them.
+    async fn figures(&self) {
+        eventually_every(API_PERIOD, "both have figures", Duration::from_secs(40), async || {
+            let monitors = self.account.client.monitors(&self.account.page).await;
+            monitors.iter().all(|monitor| monitor["uptime24h"].is_number()).then_some(())
+        })
+        .await;
     }
 
     /// Waits for the statuses of the two monitors.

@@ -62,13 +62,21 @@ impl Newest {
     }
 
     /// The reading that makes the region slow, with its threshold: of a connected place, under three intervals old; the
-    /// newest, where several do.
-    pub fn slow(&self, watch: &Watch, mesh: &Mesh, region: Region, now: Timestamp) -> Option<(Passed, u32)> {
+    /// newest, where several do. Without a mesh every place is taken for connected.
+    pub fn slow(
+        &self,
+        watch: &Watch,
+        mesh: Option<&Mesh>,
+        region: Region,
+        now: Timestamp,
+    ) -> Option<(Passed, u32)> {
         let threshold = watch.threshold(region)?;
         self.0
             .iter()
             .filter(|reading| now.since(reading.started) < watch.intervals(3))
-            .filter(|reading| mesh.place(reading.place).is_some_and(|place| place.connected))
+            .filter(|reading| {
+                mesh.is_none_or(|mesh| mesh.place(reading.place).is_some_and(|place| place.connected))
+            })
             .filter(|reading| reading.latency_ms > threshold)
             .max_by_key(|reading| reading.started)
             .map(|reading| (*reading, threshold))

@@ -1,5 +1,7 @@
 //! Plays every `stories/*.story`: readable text, in which somebody sees something and something must come of it.
 
+#![allow(clippy::unwrap_used, reason = "what can't be read or written fails the test")]
+
 mod cast;
 
 use std::fs;
@@ -26,6 +28,27 @@ fn every_story_comes_out_as_it_is_told() {
     let wrong: Vec<String> = stories.iter().filter_map(told).collect();
     assert!(wrong.is_empty(), "{} of {} stories:\n{}", wrong.len(), stories.len(), wrong.join("\n"));
     assert!(stories.len() >= 40, "only {} stories", stories.len());
+}
+
+#[test]
+fn an_outage_is_told_in_time_wherever_in_the_interval_it_begins() {
+    let places: String = (1..)
+        .zip(["europe", "north-america", "south-america", "africa", "asia", "oceania"])
+        .map(|(no, region)| format!("place a{no} {region} A\nplace b{no} {region} B\n"))
+        .collect();
+    let wrong: Vec<String> = (0..60)
+        .flat_map(|second| [("refuses", 20, second), ("hangs", 35, second)])
+        .filter_map(|(mood, within, second)| {
+            let story = format!(
+                "world http every 60s\n{places}00:00 the world begins\n-> UP within 5s\n\
+                 02:{second:02} it {mood} everywhere\n-> DOWN went-down within {within}s\n\
+                 04:{second:02} it is well everywhere\n-> scope changes\n-> UP recovered within 12s\n\
+                 05:59 the world ends\n"
+            );
+            tell(&story).err().map(|error| format!("{mood} at {second} s: {error}"))
+        })
+        .collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
 /// Reads and plays one story.

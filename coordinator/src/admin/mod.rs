@@ -184,3 +184,6 @@ fn missing(error: Error, what: &str) -> Fault {
         other => other.into(),
     }
 }
+
+#[cfg(test)]
+mod tests;

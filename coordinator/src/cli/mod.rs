@@ -182,25 +182,29 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
 
 impl Settings {
     fn load(&self, defaults: Config) -> Result<Config, ConfigError> {
-        self.place.load(
-            defaults,
-            Flags {
-                data: self.place.data.clone(),
-                listen: self.listen,
-                base_url: self.base_url.clone(),
-                root_domain: self.root_domain.clone(),
-                mesh_listen: self.mesh_listen,
-                admin_listen: self.admin_listen,
-            },
-        )
+        self.place.load(defaults, &self.flags())
+    }
+
+    fn flags(&self) -> Flags {
+        Flags {
+            data: self.place.data.clone(),
+            listen: self.listen,
+            base_url: self.base_url.clone(),
+            root_domain: self.root_domain.clone(),
+            mesh_listen: self.mesh_listen,
+            admin_listen: self.admin_listen,
+        }
     }
 }
 
 impl Place {
-    fn load(&self, defaults: Config, flags: Flags) -> Result<Config, ConfigError> {
+    fn load(&self, defaults: Config, flags: &Flags) -> Result<Config, ConfigError> {
         // A variable that is no text can't be a setting of ours.
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Config::load(defaults, self.config.as_deref(), environment, &flags)
+        Config::load(defaults, self.config.as_deref(), environment, flags)
     }
 }
+
+#[cfg(test)]
+mod tests;

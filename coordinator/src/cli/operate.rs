@@ -42,8 +42,8 @@ pub(super) enum AgentCommand {
         /// Its network: AS number or provider. Outages are confirmed across networks, so say it truly
         #[arg(long)]
         network: String,
-        /// Seconds that the token is good [default: a day]
-        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+        /// Seconds that the token is good, a minute to 30 days [default: a day]
+        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=2_592_000))]
         valid_seconds: Option<u32>,
         #[command(flatten)]
         whither: Whither,
@@ -181,7 +181,7 @@ pub(super) enum KeyCommand {
 pub(super) async fn run(order: Order) -> Result<(), CliError> {
     let place = &order.whither.place;
     let flags = Flags { data: place.data.clone(), ..Flags::default() };
-    let config = place.load(Config::default(), flags)?;
+    let config = place.load(Config::default(), &flags)?;
     let told = match client::ask(&config.data, &order.command).await? {
         Some(reply) => reply?,
         None => alone(&config, &order.command).await?,
@@ -214,7 +214,10 @@ fn show(told: &Value, columns: &[&str]) {
             out::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>());
         }
         Value::Object(fields) => {
-            for (name, value) in fields.iter().filter(|(_, value)| !value.is_null()) {
+            // In the order of the list, then what only a single thing has: a key or a token.
+            let listed = columns.iter().filter_map(|column| fields.get_key_value(*column));
+            let others = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
+            for (name, value) in listed.chain(others).filter(|(_, value)| !value.is_null()) {
                 out::line(&format!("{name}: {}", cell(value)));
             }
         }

@@ -5,12 +5,13 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use parallax_core::event::{Event, What};
-use parallax_core::place::{Mesh, Place, PlaceNo};
-use parallax_core::quarantine::{Quarantine, Word};
-use parallax_core::time::Timestamp;
+use parallax_core::event::Event;
+use parallax_core::observation::Observation;
+use parallax_core::place::PlaceNo;
+use parallax_core::quarantine::Word;
+use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -19,7 +20,7 @@ use crate::storage::{Op, Store, StoreError};
 
 use super::commit::{self, Underway};
 use super::machines::{Cx, Harvest, Machines, tells_of_place};
-use super::notices::{self, Notice};
+use super::places::Places;
 use super::warmup::{self, ALIVE, Judging};
 use super::{Arrival, Query, Question, Schedules};
 
@@ -29,6 +30,9 @@ const HARVEST: usize = 8192;
 const AT_ONCE: usize = 64;
 /// How often the driver notes that it runs, and looks at the clock whatever the timetable says.
 const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Milliseconds that the wall clock may go another way than time itself between two looks.
+const JUMP: i64 = 2 * SECOND;
 
 /// What the driver is joined to.
 #[derive(Debug)]
@@ -55,23 +59,21 @@ pub struct Driver {
     history: Arc<History>,
     judging: Judging,
     machines: Machines,
-    /// Who is there, as the mesh told; quarantine is laid over it.
-    roster: Arc<Mesh>,
-    mesh: Mesh,
-    quarantine: Quarantine,
+    places: Places,
     cursor: u64,
     harvest: Harvest,
     durable: Vec<oneshot::Sender<()>>,
     underway: Option<Underway>,
     extra: Vec<Op>,
     alive_noted: Timestamp,
-    told: BTreeSet<Notice>,
+    /// When the clocks were last looked at: the wall's, and the one that only goes forth.
+    looked: (Timestamp, Instant),
 }
 
 enum Beat {
     Arrived(usize),
     Asked(Query),
-    Landed(Option<commit::Landed>),
+    Landed(Result<Vec<commit::Entry>, StoreError>),
     Edited,
     Time,
     Stop,
@@ -86,53 +88,63 @@ impl Driver {
         judging: Judging,
     ) -> Result<Self, StoreError> {
         let stored = store.read(move |read| warmup::read(read, &judging)).await?;
+        let looked = (clock.now(), Instant::now());
         let mut driver = Self {
             clock,
             store,
             history,
             judging,
             machines: Machines::default(),
-            roster: Arc::default(),
-            mesh: Mesh::default(),
-            quarantine: Quarantine::default(),
+            places: Places::new(judging.confirmation),
             cursor: stored.cursor,
             harvest: Harvest::default(),
             durable: Vec::new(),
             underway: None,
             extra: Vec::new(),
             alive_noted: Timestamp::default(),
-            told: BTreeSet::new(),
+            looked,
         };
         driver.with(|machines, cx| stored.wake(machines, cx));
         driver.replay().await?;
         Ok(driver)
     }
 
+    /// What agents are to run, before anybody asks.
+    pub fn schedule(&self) -> Schedules {
+        Arc::new(self.machines.schedule())
+    }
+
     /// Runs until it is told to stop or the store is closed.
     pub async fn run(mut self, mut channels: Channels) {
-        let mut edits = self.store.events_seen();
+        let mut edits = self.store.edits_seen();
         let mut arrivals = Vec::with_capacity(AT_ONCE);
         self.publish(&channels);
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
             match beat {
-                Beat::Arrived(0) | Beat::Stop | Beat::Landed(None) => break,
+                Beat::Arrived(0) | Beat::Stop => break,
+                Beat::Landed(Err(error)) => {
+                    // Without its store the coordinator is of no use: it ends, and says so by its exit code.
+                    tracing::error!(%error, "results can't be stored");
+                    self.underway = None;
+                    return;
+                }
                 Beat::Arrived(_) => self.take_in(&mut arrivals, &channels),
                 Beat::Asked(query) => self.answer(query),
-                Beat::Landed(Some(landed)) => {
+                Beat::Landed(Ok(entries)) => {
                     self.underway = None;
-                    if let Some((entry, readings)) = landed.readings {
-                        self.history.append(&readings, entry);
-                    }
+                    self.keep(&entries);
                 }
                 Beat::Edited => {
                     if let Err(error) = self.follow_edits(&channels).await {
                         tracing::error!(%error, "edits can't be read; trying again");
                     }
                 }
-                Beat::Time => self.note_alive(),
+                Beat::Time => {}
             }
+            self.mind_the_clock();
             self.with(Machines::fire);
+            self.judge_places(&channels);
             self.ask(&channels);
             self.commit();
         }
@@ -146,7 +158,8 @@ impl Driver {
         arrivals: &mut Vec<Arrival>,
     ) -> Beat {
         let full = self.harvest.readings.len() + self.harvest.events.len() >= HARVEST;
-        let until_next = self.machines.next_timeout().map_or(UPKEEP, |at| {
+        let next = self.machines.next_timeout().into_iter().chain(self.places.next_timeout()).min();
+        let until_next = next.map_or(UPKEEP, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
         });
         tokio::select! {
@@ -164,7 +177,7 @@ impl Driver {
         for arrival in arrivals.drain(..) {
             match arrival {
                 Arrival::Results(batch) => {
-                    let shadow = self.quarantine.is_quarantined(batch.place);
+                    let shadow = self.places.is_quarantined(batch.place);
                     for (slot, observation) in batch.observations {
                         if shadow {
                             self.hear_shadow(slot, &observation, channels);
@@ -181,16 +194,17 @@ impl Driver {
                     self.with(|machines, cx| machines.answer(slot, number, answer, cx));
                 }
                 Arrival::Mesh(mesh) => {
-                    self.roster = mesh;
-                    self.lay_quarantine();
+                    if self.places.set_roster(mesh) {
+                        self.with(Machines::mesh_changed);
+                    }
                 }
             }
         }
-        self.judge_places(channels);
     }
 
     /// What rounds told of their first places may put one into quarantine.
     fn judge_places(&mut self, channels: &Channels) {
+        let now = self.clock.now();
         let told: Vec<(PlaceNo, Word, u64)> = self
             .harvest
             .events
@@ -199,60 +213,41 @@ impl Driver {
             .filter_map(|event| {
                 let (place, disputed) = tells_of_place(&event.what)?;
                 let word = if disputed { Word::Disputed } else { Word::Failed };
-                Some((place, word, event.monitor.map_or(0, parallax_core::assign::spread)))
+                Some((place, word, self.machines.host(event.monitor?)))
             })
             .collect();
         self.harvest.judged = self.harvest.events.len();
-        for (place, word, target) in told {
-            self.hear_of_place(place, word, target, channels);
-        }
-        self.harvest.judged = self.harvest.events.len();
+        let mut turned: Vec<Event> = told
+            .into_iter()
+            .filter_map(|(place, word, host)| self.places.hear(place, word, host, now))
+            .collect();
+        turned.append(&mut self.places.fire(now));
+        self.turn_places(turned, channels);
     }
 
-    fn hear_shadow(
-        &mut self,
-        slot: u32,
-        seen: &parallax_core::observation::Observation,
-        channels: &Channels,
-    ) {
-        if let Some(agrees) = self.machines.agrees(slot, seen, &self.mesh) {
-            let word = if agrees { Word::Agreed } else { Word::Disputed };
-            self.hear_of_place(seen.place, word, u64::from(slot), channels);
-        }
-    }
-
-    fn hear_of_place(&mut self, place: PlaceNo, word: Word, target: u64, channels: &Channels) {
+    /// A place in quarantine ran a shadow round: does it see what the others see?
+    fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
         let now = self.clock.now();
-        let Some(quarantined) = self.quarantine.hear(place, word, target, now) else { return };
-        tracing::warn!(place = place.0, quarantined, "a place's failures were disputed by other networks");
-        let what = What::Quarantine(place, quarantined);
-        self.harvest.events.push(Event { at: now, page: None, monitor: None, what });
-        let all = Arc::new(self.quarantine.quarantined().collect());
-        channels.quarantined.send_replace(all);
-        self.lay_quarantine();
+        let Some(agrees) = self.machines.agrees(slot, seen, self.places.mesh()) else { return };
+        let word = if agrees { Word::Agreed } else { Word::Disputed };
+        let turned = self.places.hear(seen.place, word, u64::from(slot), now);
+        self.turn_places(turned.into_iter().collect(), channels);
     }
 
-    /// The mesh that machines judge by: who is there, less those in quarantine.
-    fn lay_quarantine(&mut self) {
-        let places = self
-            .roster
-            .places()
-            .iter()
-            .map(|place| Place { quarantined: self.quarantine.is_quarantined(place.no), ..*place });
-        let mesh = Mesh::new(places);
-        let told = notices::notices(&mesh, self.judging.confirmation);
-        notices::tell(&self.told, &told);
-        self.told = told;
-        let regions = (mesh.enrolled_regions(), mesh.fit_regions());
-        let before = (self.mesh.enrolled_regions(), self.mesh.fit_regions());
-        self.mesh = mesh;
-        if regions != before {
+    fn turn_places(&mut self, mut turned: Vec<Event>, channels: &Channels) {
+        if turned.is_empty() {
+            return;
+        }
+        self.harvest.events.append(&mut turned);
+        self.harvest.judged = self.harvest.events.len();
+        channels.quarantined.send_replace(self.places.quarantined());
+        if self.places.lay() {
             self.with(Machines::mesh_changed);
         }
     }
 
     fn answer(&self, query: Query) {
-        let views = query.monitors.iter().map(|id| self.machines.view(*id, &self.mesh)).collect();
+        let views = query.monitors.iter().map(|id| self.machines.view(*id, self.places.mesh())).collect();
         // Who asked may have gone away.
         let _ = query.answer.send(views);
     }
@@ -278,12 +273,20 @@ impl Driver {
     }
 
     fn publish(&self, channels: &Channels) {
-        channels.schedules.send_replace(Arc::new(self.machines.schedule()));
+        channels.schedules.send_replace(self.schedule());
     }
 
-    /// Notes that the coordinator runs, so that the next start knows how long it was away.
-    fn note_alive(&mut self) {
-        let now = self.clock.now();
+    /// Notes that the coordinator runs, so that the next start knows how long it was away, and whether the wall clock
+    /// has gone another way than time itself.
+    fn mind_the_clock(&mut self) {
+        let (now, tick) = (self.clock.now(), Instant::now());
+        let (then, before) = std::mem::replace(&mut self.looked, (now, tick));
+        let passed = i64::try_from(tick.duration_since(before).as_millis()).unwrap_or(i64::MAX);
+        let jump = now.since(then).saturating_sub(passed);
+        if jump.abs() > JUMP {
+            tracing::warn!(milliseconds = jump, "the wall clock jumped: deadlines are judged anew");
+            self.with(Machines::clock_jumped);
+        }
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {
             self.alive_noted = now;
@@ -316,17 +319,27 @@ impl Driver {
 
     /// Commits what is left, so that a stop loses nothing that was taken in.
     async fn finish(mut self) {
-        while self.underway.is_some() {
-            let landed = landed(&mut self.underway).await;
-            self.underway = None;
-            if let Some((entry, readings)) = landed.and_then(|landed| landed.readings) {
-                self.history.append(&readings, entry);
+        for _ in 0..2 {
+            if self.underway.is_some() {
+                let landed = landed(&mut self.underway).await;
+                self.underway = None;
+                match landed {
+                    Ok(entries) => self.keep(&entries),
+                    Err(error) => {
+                        tracing::warn!(%error, "the last results could not be stored; agents send again")
+                    }
+                }
             }
             self.commit();
         }
-        self.commit();
-        if self.underway.is_some() {
-            landed(&mut self.underway).await;
+        if self.underway.is_some() && landed(&mut self.underway).await.is_err() {
+            tracing::warn!("the last results could not be stored; agents send again");
+        }
+    }
+
+    fn keep(&self, entries: &[commit::Entry]) {
+        for (entry, readings) in entries {
+            self.history.append(readings, *entry);
         }
     }
 
@@ -345,13 +358,13 @@ impl Driver {
     }
 
     fn with<T>(&mut self, act: impl FnOnce(&mut Machines, &mut Cx<'_>) -> T) -> T {
-        let mut cx = Cx { now: self.clock.now(), mesh: &self.mesh, harvest: &mut self.harvest };
+        let mut cx = Cx { now: self.clock.now(), mesh: self.places.mesh(), harvest: &mut self.harvest };
         act(&mut self.machines, &mut cx)
     }
 }
 
 /// The commit under way, once it lands; never, where none is.
-async fn landed(underway: &mut Option<Underway>) -> Option<commit::Landed> {
+async fn landed(underway: &mut Option<Underway>) -> Result<Vec<commit::Entry>, StoreError> {
     match underway {
         Some(underway) => underway.landed().await,
         None => std::future::pending().await,

@@ -16,12 +16,17 @@ use parallax_core::watch::Watch;
 
 use super::{Question, ingest};
 
+/// Machines that have changed in one harvest, beyond which deadlines wait for the next.
+const FIRED_AT_ONCE: usize = 8192;
+
 /// One monitor's machine, and what is needed around it.
 #[derive(Debug)]
 struct Kept {
     machine: Machine,
     page: PageId,
     check: Arc<Check>,
+    /// A number for the host that is checked.
+    host: u64,
     /// The deadline that stands in the timetable; never later than the machine's own.
     timer: Option<Timestamp>,
 }
@@ -78,9 +83,9 @@ impl Machines {
         Some((machine.watch().monitor, machine.state()))
     }
 
-    /// A monitor's page, and the text that names its target, for judging a place by its disputes.
-    pub fn target(&self, slot: u32) -> Option<String> {
-        self.get(slot).map(|kept| kept.check.target())
+    /// A number for the host that the monitor checks: several monitors of one host have the same.
+    pub fn host(&self, monitor: MonitorId) -> u64 {
+        self.numbers.get(&monitor).and_then(|slot| self.get(*slot)).map_or(0, |kept| kept.host)
     }
 
     /// What agents are to run, by dense number.
@@ -126,6 +131,7 @@ impl Machines {
         if let Some(kept) = self.get_mut(monitor.slot) {
             if kept.check.as_ref() != &monitor.check {
                 kept.check = Arc::new(monitor.check.clone());
+                kept.host = host_number(&monitor.check);
             }
             self.turn(monitor.slot, cx, |machine, step| machine.handle_edit(watch, step));
             return;
@@ -157,6 +163,9 @@ impl Machines {
         let kept = self.get_mut(slot).ok_or(ingest::Dropped::UnknownMonitor)?;
         if let Some(finished) = kept.machine.note_steady(&observation, cx.now) {
             cx.harvest.readings.push(reading(slot, &finished, kept.machine.watch(), cx.mesh));
+            if kept.machine.take_changed() {
+                cx.harvest.changed.insert(slot);
+            }
             return Ok(());
         }
         self.turn(slot, cx, |machine, step| machine.handle_observation(observation, step));
@@ -193,9 +202,20 @@ impl Machines {
         }
     }
 
-    /// Fires every deadline that has passed.
+    /// The clock jumped: every machine looks at it anew, and the timetable follows.
+    pub fn clock_jumped(&mut self, cx: &mut Cx<'_>) {
+        let slots: Vec<u32> = self.numbers.values().copied().collect();
+        for slot in slots {
+            self.turn(slot, cx, Machine::handle_timeout);
+        }
+    }
+
+    /// Fires the deadlines that have passed, as many as one harvest may hold; the others are next.
     pub fn fire(&mut self, cx: &mut Cx<'_>) {
-        while let Some((at, slot)) = self.timetable.first().copied().filter(|(at, _)| *at <= cx.now) {
+        let due = |first: Option<&(Timestamp, u32)>, now| first.copied().filter(|(at, _)| *at <= now);
+        while cx.harvest.changed.len() < FIRED_AT_ONCE
+            && let Some((at, slot)) = due(self.timetable.first(), cx.now)
+        {
             self.timetable.remove(&(at, slot));
             if let Some(kept) = self.get_mut(slot) {
                 kept.timer = None;
@@ -235,7 +255,8 @@ impl Machines {
         }
         let check = Arc::new(monitor.check.clone());
         if let Some(place) = self.kept.get_mut(index) {
-            *place = Some(Box::new(Kept { machine, page: monitor.page, check, timer: None }));
+            let host = host_number(&monitor.check);
+            *place = Some(Box::new(Kept { machine, page: monitor.page, check, host, timer: None }));
             self.numbers.insert(monitor.id, monitor.slot);
             self.after(monitor.slot, cx);
         }
@@ -325,6 +346,10 @@ fn reading(slot: u32, finished: &Finished, watch: &Watch, mesh: &Mesh) -> Readin
     }
 }
 
+fn host_number(check: &Check) -> u64 {
+    assign::steady_hash(check.host().as_bytes())
+}
+
 /// Whether a round tells something of the place that looked first: it failed there, and a second place has spoken.
 pub(super) fn tells_of_place(what: &What) -> Option<(parallax_core::place::PlaceNo, bool)> {
     use parallax_core::observation::Word;
@@ -334,7 +359,8 @@ pub(super) fn tells_of_place(what: &What) -> Option<(parallax_core::place::Place
     }
     match report.word {
         Word::Disputed => Some((report.first, true)),
-        Word::Failed => Some((report.first, false)),
+        // While a region is down nobody else is asked: that says nothing of the place.
+        Word::Failed => report.second.is_some().then_some((report.first, false)),
         Word::Passed | Word::Unconfirmed | Word::Inconclusive => None,
     }
 }

@@ -206,7 +206,7 @@ pub struct MeshHandle {
 /// [`MeshError`] where the socket or the certificates are of no use.
 pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
     let server = listener::server_config(&parts.trust, &parts.clock)?;
-    let endpoint = listener::endpoint(parts.socket, server)?;
+    let endpoint = listener::endpoint(parts.socket, server, &parts.trust.signing)?;
     let address = endpoint.local_addr()?;
     let (answers, waiting) = mpsc::channel(ANSWERS_WAITING);
     let hub = Arc::new(Hub::new(HubParts {
@@ -269,8 +269,9 @@ impl MeshHandle {
 
     /// The same as [`MeshHandle::agents`], for those who outlive the handle.
     pub fn viewer(&self) -> impl Fn() -> Vec<AgentView> + Send + Sync + 'static {
-        let hub = Arc::clone(&self.hub);
-        move || hub.view()
+        // The members' records hold this, and the mesh holds them: neither may keep the other alive.
+        let hub = Arc::downgrade(&self.hub);
+        move || hub.upgrade().map_or_else(Vec::new, |hub| hub.view())
     }
 
     /// What has been counted.

@@ -189,3 +189,6 @@ async fn settle(
     out::line(&words::welcome(kind, config, running, &first));
     Ok(World { agents, demo })
 }
+
+#[cfg(test)]
+mod tests;

@@ -79,7 +79,10 @@ fn leftover_faults(source: &Source) -> Vec<String> {
 fn old_name_faults(source: &Source) -> Vec<String> {
     let name = source.path.rsplit('/').next().unwrap_or_default();
     let legacy_tests = source.path.starts_with("tests/it/") && name == "legacy.rs";
-    let may = legacy_tests || (OLD_NAME_MAY.contains(&name) && source.path.starts_with("coordinator/src/"));
+    let door_tests = source.path.starts_with("coordinator/src/http/tests");
+    let may = legacy_tests
+        || door_tests
+        || (OLD_NAME_MAY.contains(&name) && source.path.starts_with("coordinator/src/"));
     let may = may || OTHER_SENSE.iter().any(|room| source.path.starts_with(room));
     if may || !source.text.to_lowercase().contains(OLD_NAME) {
         return Vec::new();

@@ -74,8 +74,8 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "admin",
-        &[All("service"), All("config"), All("out")],
-        "the operator's door calls the service like any other",
+        &[All("service"), All("members"), All("config"), All("out"), Types("storage")],
+        "the operator's door calls the service and the members' records, and tells a locked store from others",
     ),
     Room(
         "up",
@@ -83,6 +83,7 @@ pub(super) const ROOMS: &[Room] = &[
             All("app"),
             All("admin"),
             All("service"),
+            All("members"),
             All("config"),
             All("clock"),
             All("out"),

@@ -65,7 +65,7 @@ impl Machine {
         let latency_ms = facts
             .and_then(|facts| facts.latency_ms)
             .filter(|_| word == Word::Passed && self.watch.kind.has_latency());
-        let degraded = facts.is_some_and(|facts| facts.degraded);
+        let degraded = self.watch.kind == CheckKind::Component && facts.is_some_and(|facts| facts.degraded);
         if let Some(expires_at) = facts.and_then(|facts| facts.expires_at) {
             self.state.expires_at = Some(expires_at);
         }

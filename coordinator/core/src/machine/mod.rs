@@ -12,6 +12,16 @@
 //!   not count.
 //! - A provisional sweep's words wait for the check that it is for: they count once that check has failed at its own
 //!   place, and are only told of where it passes.
+//! - An outage that several regions lead to is dated from the first failed round of them all, also where another
+//!   region's second round ended first.
+//! - A suspicion sweeps once: a round that waits while one is on is confirmed early, and sweeps nobody.
+//! - A vendor's page that can't be read for half an hour makes a component unknown also while it is down.
+//! - A heartbeat's last check is its last ping, also while it is down for a missing one; a ping after the deadline ends
+//!   the outage and does not undo it.
+//! - A round whose number is not of the schedule as it is (of another interval) is dropped; one of an older revision is
+//!   history, and so is a late failure: unconfirmed, or failed where its region had been down since before it.
+//! - After a start of ours nothing is judged by who is missing for fifteen seconds, and what was open is asked again as
+//!   soon as somebody is there.
 //! - What an edit or the passing of time decides holds since that moment; what a round decides, since its start.
 
 mod beat;
@@ -25,6 +35,7 @@ mod steady;
 mod suspicion;
 mod view;
 
+use state::Settings;
 pub use state::State;
 pub use view::{LastCheck, View};
 
@@ -100,7 +111,7 @@ impl Machine {
     /// The machine of a new monitor. It asks every region for a first round at once.
     pub fn new(watch: Watch, step: &mut Step<'_>) -> Self {
         let counted = watch.counted(step.mesh);
-        let state = State { untried: true, ..State::default() };
+        let state = State { untried: true, settings: Settings::of(&watch), ..State::default() };
         let mut machine = Self { watch, state, born: step.now, counted, changed: true };
         machine.ask_first_rounds(step);
         machine
@@ -115,6 +126,9 @@ impl Machine {
             watch.counted(step.mesh)
         };
         let mut machine = Self { watch, state, born: step.now, counted, changed: false };
+        if machine.state.settings != Settings::of(&machine.watch) {
+            machine.adopt(step);
+        }
         machine.resume_beat(away_since, step);
         machine.resume_rounds(step);
         machine
@@ -135,12 +149,18 @@ impl Machine {
         std::mem::take(&mut self.changed)
     }
 
-    /// A place's observation of a scheduled round: pending, or its outcome. That of another revision is dropped, and so
-    /// is what a place in quarantine saw.
-    pub fn handle_observation(&mut self, observation: Observation, step: &mut Step<'_>) {
-        if self.watch.paused || observation.revision != self.watch.revision {
+    /// A place's observation of a scheduled round: pending, or its outcome. That of an older revision is history only;
+    /// what a place in quarantine saw is dropped, and so are rounds of another interval.
+    pub fn handle_observation(&mut self, mut observation: Observation, step: &mut Step<'_>) {
+        if self.watch.paused
+            || observation.revision > self.watch.revision
+            || !self.is_of_schedule(&observation)
+        {
             return;
         }
+        self.mend_clock(step.now);
+        // A clock ahead of ours must not make every later round a late one.
+        observation.started = observation.started.min(step.now);
         let shadow = step.mesh.place(observation.place).is_some_and(|place| place.quarantined);
         if shadow || self.watch.pinned.is_some_and(|pinned| pinned != observation.region) {
             return;
@@ -177,21 +197,31 @@ impl Machine {
 
     /// The monitor, its page or its plan changed. Everything is judged anew at once.
     pub fn handle_edit(&mut self, watch: Watch, step: &mut Step<'_>) {
-        let old = std::mem::replace(&mut self.watch, watch);
+        self.watch = watch;
+        self.adopt(step);
+        self.settle(step);
+    }
+
+    /// Makes the memory fit the settings, which were others when it came about.
+    fn adopt(&mut self, step: &mut Step<'_>) {
+        let new = Settings::of(&self.watch);
+        let old = std::mem::replace(&mut self.state.settings, new);
         self.changed = true;
-        if self.watch.paused {
+        if new.paused {
             self.pause(step);
             return;
         }
-        if let Some((period, grace)) = self.watch.beat
-            && old.beat != self.watch.beat
+        if let Some((period, grace)) = new.beat
+            && old.beat != new.beat
         {
             self.state.pulse.retime(period, grace);
         }
-        if old.interval_ms != self.watch.interval_ms {
+        if old.interval_ms != new.interval_ms {
             self.state.lanes.iter_mut().for_each(Lane::renumber);
+            // The numbers of rounds under way have no place in the new schedule's history.
+            self.state.rounds.iter_mut().for_each(|round| round.number = None);
         }
-        if old.revision != self.watch.revision || old.paused {
+        if old.revision != new.revision || old.paused {
             self.state.rounds.clear();
             self.state.suspicion = None;
             self.state.settle_by = None;
@@ -201,10 +231,9 @@ impl Machine {
             self.state.untried = true;
         }
         self.handle_mesh(step);
-        if old.pinned != self.watch.pinned {
+        if old.pinned != new.pinned {
             self.ask_first_rounds(step);
         }
-        self.settle(step);
     }
 
     /// Some deadline has passed.
@@ -212,6 +241,7 @@ impl Machine {
         if self.watch.paused {
             return;
         }
+        self.mend_clock(step.now);
         self.expire_rounds(step);
         self.ask_second_rounds(step);
         self.follow_up(step);

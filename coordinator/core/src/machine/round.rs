@@ -4,7 +4,7 @@ use crate::confirm::{self, PATIENCE};
 use crate::event::{Answer, Ask, Reason};
 use crate::observation::{Observation, Outcome, Word};
 use crate::place::{NetworkNo, PlaceNo, Region};
-use crate::time::{SECOND, Timestamp};
+use crate::time::{MINUTE, SECOND, Timestamp};
 use crate::verdict::Standing;
 
 use super::state::{Round, Second};
@@ -12,6 +12,8 @@ use super::{LATE, Machine, Output, Step};
 
 /// Milliseconds that a scheduled round may stay pending before its result is given up.
 const LOST_AFTER: i64 = 30 * SECOND;
+/// Milliseconds, beside four intervals, that a round may begin off its place in the schedule.
+const OFF_SCHEDULE: i64 = 2 * MINUTE;
 /// Rounds under way at once. What is begun beyond that is history only; honest agents never come near.
 const ROUNDS: usize = 32;
 
@@ -23,17 +25,20 @@ impl Machine {
             round.number == Some(number)
                 && self.watch.lane(round.region) == self.watch.lane(observation.region)
                 && round.place == observation.place
+                && observation.revision == self.watch.revision
         });
         if let Some(index) = under_way {
             self.take_outcome(index, observation, step);
             return;
         }
-        let full = self.state.rounds.len() >= ROUNDS;
+        let is_old = observation.revision != self.watch.revision;
+        let is_full = self.state.rounds.len() >= ROUNDS;
         let Some(lane) = self.state.lanes.get_mut(self.watch.lane(observation.region)) else { return };
         if lane.has_seen(number) {
             return;
         }
-        let late = full
+        let late = is_old
+            || is_full
             || step.now.since(observation.started) > LATE
             || lane.newest.is_some_and(|newest| observation.started < newest);
         if !late {
@@ -43,6 +48,20 @@ impl Machine {
             lane.note_round(number);
             self.keep_late(&observation, number, step);
         }
+    }
+
+    /// Whether a round's number is one of the schedule as it is now. Rounds are numbered by their interval: those of
+    /// another interval, which agents may have kept for long, have no place in this one's history.
+    pub(super) fn is_of_schedule(&self, observation: &Observation) -> bool {
+        observation.round.is_some_and(|number| self.is_due(number, observation.started))
+    }
+
+    /// Whether a round of that number is due about then, in the schedule as it is now.
+    pub(super) fn is_due(&self, number: u64, at: Timestamp) -> bool {
+        let interval = i64::from(self.watch.interval_ms);
+        let Ok(number) = i64::try_from(number) else { return false };
+        let due = Timestamp::from_millis(number.saturating_mul(interval));
+        at.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
     }
 
     /// What came back for a question: a round that was asked for, or a second word.
@@ -188,7 +207,7 @@ impl Machine {
         }
         round.place = observation.place;
         round.network = observation.network;
-        round.started = observation.started;
+        round.started = observation.started.min(step.now);
         if observation.outcome == Outcome::Pending {
             self.pending(index, step);
             return;
@@ -239,7 +258,9 @@ impl Machine {
         if untouched && !step.mesh.has_one_network() {
             self.ask_second(index, step);
         }
-        let sweeps = matches!(reason, Reason::Scheduled | Reason::First | Reason::Manual);
+        // A suspicion that is on has swept already.
+        let sweeps = matches!(reason, Reason::Scheduled | Reason::First | Reason::Manual)
+            && self.state.suspicion.is_none();
         if sweeps && self.watch.counted(step.mesh).contains(self.lane_region(region)) {
             if let Some(round) = self.state.rounds.get_mut(index) {
                 round.swept = true;

@@ -14,7 +14,7 @@ use super::{Machine, Output, Step};
 
 /// Milliseconds that going down waits for the other regions' second rounds and confirmations.
 const SETTLE: i64 = 3 * SECOND;
-/// Milliseconds after a start within which an empty mesh is taken for one that is not known yet.
+/// Milliseconds after a start within which who is missing from the mesh is taken for not back yet.
 const BLIND: i64 = 15 * SECOND;
 
 /// The round that a decision follows: its region, when it began, and its response time.
@@ -120,10 +120,12 @@ impl Machine {
         });
         self.state = State {
             lanes,
+            since: self.state.since,
             next_number: self.state.next_number,
             expires_at: self.state.expires_at,
             pulse: Pulse { last: self.state.pulse.last, ..Pulse::default() },
             untried: true,
+            settings: self.state.settings,
             ..State::default()
         };
     }
@@ -244,10 +246,13 @@ impl Machine {
         if let Some(started) = self.state.degraded.filter(|_| self.watch.kind == CheckKind::Component) {
             return Some(SlowReading { started, latency_ms: None, threshold_ms: None });
         }
+        // Agents come back one by one after a start of ours: that they are not here yet makes nothing faster.
+        let waits = self.state.status == Status::Slow && step.now.since(self.born) < BLIND;
+        let mesh = (!waits).then_some(step.mesh);
         let slow = |region: Region| {
             let lane = self.state.lanes.get(region.index())?;
             let lane = (lane.standing != Standing::Unknown).then_some(lane)?;
-            lane.readings.slow(&self.watch, step.mesh, region, step.now)
+            lane.readings.slow(&self.watch, mesh, region, step.now)
         };
         let (reading, threshold) = self.watch.latency(step.mesh).iter().find_map(slow)?;
         Some(SlowReading {
@@ -278,7 +283,6 @@ impl Machine {
         let under_way = self.state.rounds.iter().any(|round| {
             let confirms = round.second.open.is_some() || round.second.repeat_at.is_some();
             counted.contains(self.lane_region(round.region))
-                && round.parked.is_none()
                 && round.held.is_none()
                 && (round.reason == Reason::Second || confirms)
         });

@@ -38,7 +38,7 @@ struct Script {
 /// Plays a story of which settings and places are read already.
 pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: Cast, lines: &[Line<'_>]) -> Told<()> {
     let now = text::time("00:00")?;
-    let mut script = Script { stage, cast, open: BTreeMap::new(), last: BTreeMap::new(), rounds: 1000, now };
+    let mut script = Script { stage, cast, open: BTreeMap::new(), last: BTreeMap::new(), rounds: 0, now };
     let mut first = Some(first);
     for line in lines {
         let at = |error: String| format!("line {}: {error}", line.number);
@@ -203,7 +203,11 @@ impl Script {
             match flag {
                 "began" => began = text::time(value())?,
                 "ended" => ended = text::time(value())?,
-                "round" => number = Some(value().parse::<u64>().map_err(|_| "no round number".to_owned())?),
+                "round" => {
+                    let after: u64 = value().parse().map_err(|_| "no round number".to_owned())?;
+                    let interval = self.stage.machine.watch().interval_ms;
+                    number = Some(text::round(text::time("00:00")?, interval) + after);
+                }
                 "outdated" => revision -= 1,
                 _ => {}
             }
@@ -223,9 +227,10 @@ impl Script {
             Some(Open::Ask(ask, since)) => (None, since, Some(ask)),
             Some(Open::Round(round, since)) => (Some(round), since, None),
             None => {
-                self.rounds += 1;
-                let round = number.unwrap_or(self.rounds);
                 let started = if waits { now - 3 * SECOND } else { began };
+                let interval = self.stage.machine.watch().interval_ms;
+                let round = number.unwrap_or_else(|| text::round(started, interval).max(self.rounds + 1));
+                self.rounds = self.rounds.max(round);
                 if waits {
                     self.open.entry(no).or_default().push(Open::Round(round, started));
                 }

@@ -6,7 +6,7 @@ use parallax_core::check::CheckKind;
 use parallax_core::event::Answer;
 use parallax_core::heartbeat::Beat;
 use parallax_core::id::MonitorId;
-use parallax_core::machine::{Finished, Machine, Output, State, Step};
+use parallax_core::machine::{Machine, Output, State, Step};
 use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, Place, Region, RegionSet};
 use parallax_core::time::Timestamp;
@@ -19,6 +19,8 @@ pub(crate) struct Stage {
     /// Plain passes go the short way, as the driver sends them.
     pub(crate) fast: bool,
     stopped: Option<Timestamp>,
+    /// The monitor as it is by now, where it was edited while the coordinator was away.
+    edited: Option<Watch>,
 }
 
 impl Stage {
@@ -26,7 +28,7 @@ impl Stage {
         let mesh = Mesh::new(places.iter().copied());
         let mut out = Vec::new();
         let machine = Machine::new(watch, &mut Step { now, mesh: &mesh, out: &mut out });
-        (Self { places, machine, fast: true, stopped: None }, out)
+        (Self { places, machine, fast: true, stopped: None, edited: None }, out)
     }
 
     pub(crate) fn mesh(&self) -> Mesh {
@@ -66,8 +68,12 @@ impl Stage {
     }
 
     pub(crate) fn edit(&mut self, now: Timestamp, change: impl FnOnce(&mut Watch)) -> Vec<Output> {
-        let mut watch = self.machine.watch().clone();
+        let mut watch = self.edited.take().unwrap_or_else(|| self.machine.watch().clone());
         change(&mut watch);
+        if self.stopped.is_some() {
+            self.edited = Some(watch);
+            return Vec::new();
+        }
         self.step(now, |machine, step| machine.handle_edit(watch, step))
     }
 
@@ -78,10 +84,6 @@ impl Stage {
     /// The machine's next deadline, while it runs.
     pub(crate) fn next_timeout(&self) -> Option<Timestamp> {
         self.machine.poll_timeout().filter(|_| self.stopped.is_none())
-    }
-
-    pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped.is_some()
     }
 
     /// The coordinator stops: what the machine must remember is what was written.
@@ -97,7 +99,7 @@ impl Stage {
         let state: State = postcard::from_bytes(&written).unwrap();
         assert_eq!(&state, self.machine.state(), "the state reads back as it was written");
         let (empty, mut out) = (Mesh::default(), Vec::new());
-        let watch = self.machine.watch().clone();
+        let watch = self.edited.take().unwrap_or_else(|| self.machine.watch().clone());
         self.machine =
             Machine::restore(watch, state, away_since, &mut Step { now, mesh: &empty, out: &mut out });
         out.extend(self.mesh_changed(now));
@@ -121,12 +123,4 @@ pub(crate) fn watch(kind: CheckKind, interval_ms: u32) -> Watch {
         confirmation: Confirmation::OtherNetwork,
         paused: false,
     }
-}
-
-/// The finished scheduled rounds among some outputs.
-pub(crate) fn readings(out: &[Output]) -> impl Iterator<Item = &Finished> {
-    out.iter().filter_map(|output| match output {
-        Output::Reading(finished) => Some(finished),
-        Output::Ask(_) | Output::Happened(_) => None,
-    })
 }

@@ -34,6 +34,11 @@ pub(crate) fn clock(at: Timestamp) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
+/// Number of the round that is due about then.
+pub(crate) fn round(at: Timestamp, interval_ms: u32) -> u64 {
+    at.as_millis().unsigned_abs() / u64::from(interval_ms.max(1))
+}
+
 /// Reads `60s`, `5m`, `200ms`, `1h` as milliseconds.
 pub(crate) fn span(word: &str) -> Told<i64> {
     let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());

@@ -42,6 +42,8 @@ enum News {
 
 struct World {
     stage: Stage,
+    /// The coordinator is: what is under way to it waits.
+    away: bool,
     now: Timestamp,
     moods: Vec<(Seen, Mood)>,
     /// What is on its way to the coordinator, by when it arrives.
@@ -58,6 +60,7 @@ pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: &Cast, lines: &[Line<
     let now = text::time("00:00")?;
     let mut world = World {
         stage,
+        away: false,
         now,
         moods: Vec::new(),
         under_way: BTreeMap::new(),
@@ -91,9 +94,11 @@ impl World {
             ["the", "world", "begins" | "ends"] => Vec::new(),
             ["the", "coordinator", "stops"] => {
                 self.stage.stop(now);
+                self.away = true;
                 Vec::new()
             }
             ["the", "coordinator", "starts"] => {
+                self.away = false;
                 let was: Vec<bool> = self.stage.places.iter().map(|place| place.connected).collect();
                 self.stage.places.iter_mut().for_each(|place| place.connected = false);
                 let mut out = self.stage.start(now);
@@ -148,7 +153,7 @@ impl World {
             self.now = self.now + TICK;
             self.begin_rounds(before);
             while let Some(entry) = self.under_way.first_entry().filter(|entry| entry.key().0 <= self.now) {
-                if self.stage.is_stopped() {
+                if self.away {
                     break;
                 }
                 let out = match entry.remove() {
@@ -289,7 +294,8 @@ impl World {
             let (must, within) =
                 wanted.split_once(" within ").ok_or("an expectation ends with 'within …'")?;
             let until = from + text::span(within)?;
-            let (must, earlier) = must.strip_suffix(" since earlier").map_or((must, false), |must| (must, true));
+            let (must, earlier) =
+                must.strip_suffix(" since earlier").map_or((must, false), |must| (must, true));
             if must != what || at > until || (since < from - TICK) != earlier || since > until {
                 return Err(format!("'{wanted}', but told was {said:?}"));
             }

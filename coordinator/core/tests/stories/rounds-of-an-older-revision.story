@@ -1,4 +1,4 @@
-# The target was changed meanwhile: what places saw of the old one is dropped. Status stays, counters go.
+# The target was changed meanwhile: what places saw of the old one is history only. Status stays, counters go.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -10,7 +10,8 @@ place fra2 europe B
 01:03 the target is changed
   -> asks fra1 for a first round
 01:03.5 fra2 fails refused outdated
-  -> nothing
+  -> round europe unconfirmed
+  -> asks nobody
 01:03.6 fra1 fails refused
   -> asks fra2 to confirm
 01:03.7 fra2 fails refused

@@ -121,3 +121,6 @@ impl Owner<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

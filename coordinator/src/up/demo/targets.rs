@@ -161,3 +161,6 @@ fn response(name: &str, answer: Answer, from: Option<Region>) -> Response<Full<B
     *response.status_mut() = status;
     response
 }
+
+#[cfg(test)]
+mod tests;

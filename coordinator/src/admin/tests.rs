@@ -1,0 +1,180 @@
+//! The admin socket from both sides, over a store in memory.
+
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use parallax_core::plan::PlanLimits;
+use parallax_core::time::Timestamp;
+use tempfile::TempDir;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::UnixStream;
+use tokio::sync::{mpsc, watch};
+use tokio::task::JoinHandle;
+
+use super::*;
+use crate::clock::Clock;
+use crate::members::tests::roll_in;
+use crate::service::Settings;
+use crate::service::figures::NoFigures;
+use crate::storage::Store;
+
+/// A coordinator's admin side alone.
+struct Scene {
+    folder: TempDir,
+    stop: watch::Sender<bool>,
+    serving: JoinHandle<()>,
+}
+
+impl Scene {
+    fn set() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (stop, stopping) = watch::channel(false);
+        let listener = socket::bind(folder.path()).unwrap();
+        let serving = tokio::spawn(socket::serve(listener, operator(), stopping));
+        Self { folder, stop, serving }
+    }
+
+    fn data(&self) -> &Path {
+        self.folder.path()
+    }
+
+    async fn ask(&self, command: Command) -> Result<Value, Fault> {
+        client::ask(self.data(), &command).await.unwrap().expect("one runs")
+    }
+
+    /// Sends a line as it is and gives the reply's text.
+    async fn say(&self, line: &[u8]) -> String {
+        let mut stream = UnixStream::connect(socket::path(self.data())).await.unwrap();
+        // The rest of a line that is too long is not read: the door may be closed by then.
+        let _ = stream.write_all(line).await;
+        let _ = stream.shutdown().await;
+        let mut reply = String::new();
+        let _ = stream.read_to_string(&mut reply).await;
+        reply
+    }
+}
+
+fn operator() -> Operator {
+    let clock = Clock::by_hand(Timestamp::from_millis(1_790_000_000_000));
+    let store = Store::in_memory().unwrap();
+    let (queries, _) = mpsc::channel(1);
+    let base_url = "http://127.0.0.1:8080".to_owned();
+    let settings = Settings { base_url, root_domain: None, limits: PlanLimits::default() };
+    let members = roll_in(store.clone(), clock.clone());
+    Operator::new(Service::new(store, clock, queries, Arc::new(NoFigures), settings), members)
+}
+
+fn account(email: &str) -> Command {
+    Command::AccountCreate { email: email.to_owned(), plan: None }
+}
+
+#[tokio::test]
+async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() {
+    let scene = Scene::set();
+    let made = scene.ask(account("ann@example.com")).await.unwrap();
+    assert_eq!(made["plan"], "pro");
+    let page = Command::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
+    let page = scene.ask(page).await.unwrap();
+    assert_eq!((&page["account"], &page["url"]), (&made["id"], &json!("http://127.0.0.1:8080/p/shop")));
+    let id = page["id"].as_str().map(str::to_owned);
+    let key = Command::KeyCreate {
+        account: Some("ANN@example.com".to_owned()),
+        name: "deploys".to_owned(),
+        access: "write".to_owned(),
+        page: id,
+    };
+    let key = scene.ask(key).await.unwrap();
+    assert!(key["key"].as_str().is_some_and(|text| text.starts_with("plx_")));
+    let listed = scene.ask(Command::KeyList { account: None }).await.unwrap();
+    assert_eq!(listed[0]["id"], key["id"]);
+    assert!(!listed.to_string().contains("plx_"), "a key is shown once");
+    let revoke = Command::KeyRevoke { key: key["id"].as_str().unwrap().to_owned() };
+    scene.ask(revoke.clone()).await.unwrap();
+    assert_eq!(scene.ask(revoke).await.unwrap_err().message, "there is no such key");
+    assert_eq!(scene.ask(Command::KeyList { account: None }).await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn an_account_must_be_named_where_there_are_several() {
+    let scene = Scene::set();
+    let page = Command::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
+    let told = scene.ask(page.clone()).await.unwrap_err();
+    assert_eq!(told.message, "there is no account yet; `parallax account create` makes one");
+    for email in ["ann@example.com", "bob@example.com"] {
+        scene.ask(account(email)).await.unwrap();
+    }
+    assert_eq!(scene.ask(page).await.unwrap_err().message, "account is required: there are several");
+    let plan = |account: &str, plan: &str| Command::AccountPlan {
+        account: account.to_owned(),
+        plan: plan.to_owned(),
+    };
+    assert_eq!(scene.ask(plan("bob@example.com", "hobby")).await.unwrap()["plan"], "hobby");
+    let told = scene.ask(plan("eve@example.com", "hobby")).await.unwrap_err();
+    assert_eq!((told.code.as_str(), told.message.contains("eve@example.com")), ("not_found", true));
+    assert!(scene.ask(plan("bob@example.com", "gold")).await.unwrap_err().message.starts_with("plan "));
+}
+
+#[tokio::test]
+async fn an_invitation_is_listed_until_it_is_used_and_its_token_is_not() {
+    let scene = Scene::set();
+    let invite = |region: &str| Command::AgentInvite {
+        name: "fra1".to_owned(),
+        region: region.to_owned(),
+        network: "AS64500".to_owned(),
+        valid_seconds: None,
+    };
+    let invitation = scene.ask(invite("europe")).await.unwrap();
+    let token = invitation["token"].as_str().unwrap();
+    let listed = scene.ask(Command::AgentList).await.unwrap();
+    assert_eq!((&listed[0]["name"], &listed[0]["status"]), (&json!("fra1"), &json!("invited")));
+    assert!(!listed.to_string().contains(token));
+    assert!(scene.ask(invite("mars")).await.unwrap_err().message.starts_with("region must be one of"));
+    let revoke = Command::AgentRevoke { agent: "fra1".to_owned() };
+    assert_eq!(scene.ask(revoke).await.unwrap_err().code, "not_found");
+}
+
+#[tokio::test]
+async fn a_line_that_is_no_command_is_refused_in_words() {
+    let scene = Scene::set();
+    for (line, told) in [
+        (&b"hello\n"[..], "not a command"),
+        (b"{\"command\": \"agent-list\"}", "one line"),
+        (b"{\"command\": \"sell\"}\n", "unknown variant"),
+        (b"{\"command\": \"agent-revoke\", \"agent\": \"a\", \"why\": 1}\n", "unknown field"),
+        (b"", "one line"),
+    ] {
+        let reply = scene.say(line).await;
+        assert!(reply.contains(told) && reply.ends_with('\n'), "{told}: {reply}");
+    }
+    let long = vec![b'x'; usize::try_from(MAX_COMMAND).unwrap() + 10];
+    let reply = scene.say(&long).await;
+    assert!(reply.is_empty() || reply.contains("one line"), "{reply}");
+    assert_eq!(scene.ask(Command::AccountList).await.unwrap(), json!([]), "the door still serves");
+}
+
+#[tokio::test]
+async fn the_socket_is_the_owners_alone_and_goes_with_the_coordinator() {
+    let scene = Scene::set();
+    let path = socket::path(scene.data());
+    let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    scene.stop.send_replace(true);
+    scene.serving.await.unwrap();
+    assert!(!path.exists());
+    assert!(client::ask(scene.folder.path(), &Command::AccountList).await.unwrap().is_none());
+}
+
+#[tokio::test]
+async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
+    let folder = tempfile::tempdir().unwrap();
+    // Bound and closed without its file being taken away, as by a kill.
+    drop(std::os::unix::net::UnixListener::bind(socket::path(folder.path())).unwrap());
+    assert!(client::ask(folder.path(), &Command::AccountList).await.unwrap().is_none(), "nobody listens");
+    let (_stop, stopping) = watch::channel(false);
+    let listener = socket::bind(folder.path()).unwrap();
+    let serving = tokio::spawn(socket::serve(listener, operator(), stopping));
+    let told = client::ask(folder.path(), &Command::AccountList).await.unwrap();
+    assert_eq!(told, Some(Ok(json!([]))));
+    serving.abort();
+}

@@ -1,0 +1,74 @@
+//! Command lines: what is taken and what is wrong usage.
+
+use clap::CommandFactory;
+use clap::error::ErrorKind;
+
+use super::*;
+
+fn parse(line: &str) -> Result<Command, ErrorKind> {
+    let words = std::iter::once("parallax").chain(line.split_whitespace());
+    Cli::try_parse_from(words).map(|cli| cli.command).map_err(|error| error.kind())
+}
+
+#[test]
+fn the_definitions_hold_together() {
+    Cli::command().debug_assert();
+}
+
+#[test]
+fn every_command_of_the_doors_is_taken() {
+    for line in [
+        "up",
+        "up --demo --data d --listen 127.0.0.1:0 --mesh-listen 127.0.0.1:0 --ready-file r",
+        "up --region asia --network AS64500 --base-url https://a.example --root-domain status.example.com",
+        "serve --config c.toml --admin-listen 127.0.0.1:9090 --ready-file r",
+        "check-config --config c.toml",
+        "agent invite --name fra1 --region europe --network AS64500 --valid-seconds 60 --data d --json",
+        "agent list --json",
+        "agent revoke fra1 --data d",
+        "agent forget fra1",
+        "account create --email a@example.com --plan pro --json",
+        "account list",
+        "account plan a@example.com free",
+        "page create --account acc_1 --name Shop --slug shop --json",
+        "page list --json",
+        "key create --account acc_1 --name k --access write --page pg_1 --json",
+        "key list",
+        "key revoke key_1",
+    ] {
+        assert!(parse(line).is_ok(), "{line}: {:?}", parse(line).unwrap_err());
+    }
+}
+
+#[test]
+fn wrong_usage_is_told_from_a_call_for_help() {
+    for (line, kind) in [
+        ("no-such-command", ErrorKind::InvalidSubcommand),
+        ("", ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand),
+        ("--help", ErrorKind::DisplayHelp),
+        ("--version", ErrorKind::DisplayVersion),
+        ("up --region mars", ErrorKind::ValueValidation),
+        ("up --demo --region asia", ErrorKind::ArgumentConflict),
+        ("serve --listen nowhere", ErrorKind::ValueValidation),
+        ("serve --base-url ftp://a.example", ErrorKind::ValueValidation),
+        ("agent invite --name a --region europe", ErrorKind::MissingRequiredArgument),
+        ("agent invite --name a --region europe --network n --valid-seconds 59", ErrorKind::ValueValidation),
+        ("account create --email a@example.com --plan gold", ErrorKind::ValueValidation),
+        ("key create --name k --access all", ErrorKind::InvalidValue),
+        ("key revoke", ErrorKind::MissingRequiredArgument),
+    ] {
+        assert_eq!(parse(line).unwrap_err(), kind, "{line}");
+    }
+}
+
+#[test]
+fn flags_reach_the_settings() {
+    let Command::Serve { settings, .. } =
+        parse("serve --data d --listen 127.0.0.1:0 --base-url https://a.example/").unwrap()
+    else {
+        panic!("another command")
+    };
+    let config = Config::load(Config::default(), None, [], &settings.flags()).unwrap();
+    assert_eq!((config.data, config.http.listen.port()), (PathBuf::from("d"), 0));
+    assert_eq!(config.http.base_url.as_deref(), Some("https://a.example"));
+}

@@ -1,0 +1,81 @@
+//! The demo's targets, asked from the places' own addresses.
+
+use std::net::IpAddr;
+
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpSocket;
+
+use super::super::places::PLACES;
+use super::*;
+
+const SECONDS: fn(u64) -> Duration = Duration::from_secs;
+
+#[test]
+fn a_behaviour_is_judged_by_where_the_caller_stands() {
+    let at = |behaviour: Behaviour, from| behaviour.answer(from, Duration::ZERO);
+    let (well, ill) =
+        (Answer { is_well: true, delay: Duration::ZERO }, Answer { is_well: false, delay: Duration::ZERO });
+    for region in Region::ALL.into_iter().map(Some).chain([None]) {
+        assert_eq!(at(Behaviour::Well, region), well);
+        assert_eq!(at(Behaviour::Down, region), ill);
+        let asia = region == Some(Region::Asia);
+        assert_eq!(at(Behaviour::DownFrom(Region::Asia), region), if asia { ill } else { well });
+        let slow = at(Behaviour::SlowFrom(Region::Asia), region);
+        assert_eq!((slow.is_well, slow.delay == SLOW), (true, asia));
+    }
+}
+
+#[test]
+fn a_flapping_site_is_well_first_and_takes_turns() {
+    let is_well = |seconds| Behaviour::Flapping.answer(None, SECONDS(seconds)).is_well;
+    assert_eq!([0, 149, 150, 239, 240, 389, 390].map(is_well), [true, true, false, false, true, true, false]);
+}
+
+/// Asks the site at that port from an address; gives the answer's status line and body.
+async fn ask(source: IpAddr, port: u16) -> String {
+    let socket = TcpSocket::new_v4().unwrap();
+    socket.bind(SocketAddr::new(source, 0)).unwrap();
+    let mut stream = socket.connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.unwrap();
+    stream.write_all(b"GET / HTTP/1.1\r\nHost: demo\r\nConnection: close\r\n\r\n").await.unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.unwrap();
+    text
+}
+
+#[tokio::test]
+async fn a_site_down_from_asia_fails_for_the_places_in_asia_alone() {
+    let (listener, port) = bind(None).await.unwrap();
+    let (stop, stopping) = watch::channel(false);
+    let behaviour = Behaviour::DownFrom(Region::Asia);
+    let serving = tokio::spawn(serve_site(listener, "Images", behaviour, Instant::now(), stopping));
+    for place in &PLACES {
+        let said = ask(IpAddr::V4(place.address()), port).await;
+        let status = if place.region == Region::Asia { "HTTP/1.1 503 " } else { "HTTP/1.1 200 " };
+        assert!(said.starts_with(status), "{}: {said}", place.name);
+        assert!(said.contains(place.region.title()), "{said}");
+    }
+    assert!(ask(IpAddr::V4(Ipv4Addr::LOCALHOST), port).await.contains("elsewhere"));
+    stop.send_replace(true);
+    serving.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_by_now_is_exchanged_for_a_free_one() {
+    let (held, port) = bind(None).await.unwrap();
+    let (_other, other) = bind(Some(port)).await.unwrap();
+    assert_ne!(other, port);
+    drop(held);
+    assert_eq!(bind(Some(port)).await.unwrap().1, port);
+}
+
+#[tokio::test]
+async fn an_open_port_takes_connections() {
+    let (listener, port) = bind(None).await.unwrap();
+    let (stop, stopping) = watch::channel(false);
+    let serving = tokio::spawn(serve_port(listener, stopping));
+    let socket = TcpSocket::new_v4().unwrap();
+    let mut stream = socket.connect(SocketAddr::from((Ipv4Addr::LOCALHOST, port))).await.unwrap();
+    stream.write_all(b"hello").await.unwrap();
+    stop.send_replace(true);
+    serving.await.unwrap();
+}
