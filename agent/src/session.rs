@@ -2,6 +2,7 @@
 
 mod asks;
 mod control;
+mod renewal;
 mod results;
 
 use crate::clock::Exchanges;
@@ -121,6 +122,7 @@ async fn serve(
         end = control::read(shared, reader, exchanges, to_coordinator.clone()) => end,
         end = control::write(sending, outgoing) => end,
         end = control::ticks(shared, to_coordinator.clone()) => end,
+        end = renewal::watch(shared, to_coordinator.clone()) => end,
         end = results::send_all(shared, link, welcome.book, to_coordinator.clone()) => end,
         end = asks::serve(shared, link, stop.clone()) => end,
         end = goodbye(shared, stop, drained, to_coordinator.clone()) => end,

@@ -12,8 +12,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parallax_certs::authority::Authority;
 use parallax_certs::files;
+use parallax_certs::rotation::Authorities;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
 use tokio::net::TcpListener;
@@ -45,8 +45,6 @@ const BOOK: &str = "mesh-book";
 
 /// Name of the store's folder.
 const STORE: &str = "store";
-/// Name of the authority's file.
-const AUTHORITY: &str = "authority.pem";
 /// Pause between two looks for events that are no longer kept.
 const TRIM: Duration = Duration::from_secs(60);
 
@@ -154,11 +152,11 @@ impl Opened {
 /// coordinator runs.
 pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let clock = Clock::system();
-    let (store, authority) = match open_store(config, &clock).await {
+    let (store, authorities) = match open_store(config, &clock).await {
         Ok(opened) => opened,
         Err(error) => return Err(explained(config.data.clone(), error).await),
     };
-    let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
+    let members = Roll::new(store.clone(), clock.clone(), authorities);
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
@@ -182,8 +180,9 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
 
 async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
-    let (store, authority) = open_store(&config, &clock).await?;
-    let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
+    let (store, authorities) = open_store(&config, &clock).await?;
+    let trust = Trust::from(&authorities);
+    let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
     let judging = Judging { limits: config.plans, confirmation: config.confirmation };
     let driver = Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging).await?;
@@ -201,10 +200,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let (stop_driver, driver_stops) = watch::channel(false);
     let (stop_doors, doors_stop) = watch::channel(false);
 
-    let roots = authority.roots()?;
     let mesh = mesh::start(mesh::Parts {
         socket,
-        trust: Trust { authority, roots },
+        trust,
         members: Arc::new(members.clone()),
         clock: clock.clone(),
         inbox,
@@ -214,12 +212,17 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             name: config.mesh.name.clone(),
             software: env!("CARGO_PKG_VERSION").to_owned(),
             book: book(&store).await?,
+            certificate_life: config.mesh.certificate_life,
             max_connections: config.mesh.max_agents,
         },
     })
     .await?;
     let mesh = Arc::new(mesh);
-    members.join_mesh(mesh.viewer());
+    let trusting = Arc::downgrade(&mesh);
+    // A mesh that has been stopped trusts nobody any more.
+    members.join_mesh(mesh.viewer(), move |trust| {
+        trusting.upgrade().map_or(Ok(()), |mesh| mesh.set_trust(trust))
+    });
     let mesh_addr = mesh.address();
     let channels = Channels {
         inbox: arrivals,
@@ -261,21 +264,21 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
-async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authority), AppError> {
+async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities), AppError> {
     let (data, options) = (config.data.clone(), store_options(config));
     let now = clock.now().as_millis().div_euclid(SECOND);
     let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
         files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
         // The store first: who holds its lock is alone in the directory.
         let store = Store::on_disk(&data.join(STORE), options)?;
-        let authority = Authority::load_or_make(&data.join(AUTHORITY), now)?;
-        Ok((store, authority))
+        let authorities = Authorities::open(&data, now)?;
+        Ok((store, authorities))
     });
     opened.await.map_err(|error| AppError::Data(error.to_string()))?
 }
 
 fn store_options(config: &Config) -> Options {
-    let beside = vec![AUTHORITY.to_owned()];
+    let beside = parallax_certs::rotation::FILES.map(str::to_owned).to_vec();
     // After a restore a slot may come to mean another monitor: the numbering needs a new name.
     let reset = vec![BOOK.to_owned()];
     Options { cache: config.store.cache_bytes, beside, reset, ..Options::default() }

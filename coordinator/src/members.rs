@@ -1,10 +1,13 @@
 //! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
 
+mod rotation;
+
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parallax_certs::rotation::Authorities;
 use parallax_certs::token::{Token, TokenId};
 use parallax_core::event::{Event, What};
 use parallax_core::id::{AgentId, InvitationId};
@@ -12,8 +15,10 @@ use parallax_core::member::{Agent, Invitation};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
+pub use self::rotation::{Progress, Step};
 use crate::clock::Clock;
-use crate::mesh::{AgentView, Members, Newcomer, RecordsFault};
+pub use crate::mesh::AgentView;
+use crate::mesh::{Members, MeshError, Newcomer, RecordsFault, Trust};
 use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
 
 /// How often a change is decided again because another came first.
@@ -45,6 +50,20 @@ pub enum MemberError {
     /// The host gave no random bytes for a secret.
     #[error(transparent)]
     Token(#[from] parallax_certs::Error),
+    /// Agents would be shut out by a step of a rotation.
+    #[error(
+        "{count} agents are not ready and would have to join anew ({}): wait for them, revoke them, or use --force",
+        named.join(", ")
+    )]
+    Waiting {
+        /// How many.
+        count: usize,
+        /// Names of some of them.
+        named: Vec<String>,
+    },
+    /// The mesh could not follow; the step is kept and takes effect at the next start.
+    #[error("the mesh can't follow before the next start: {0}")]
+    Mesh(#[from] MeshError),
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -68,15 +87,18 @@ pub struct Wish {
 pub struct Roll {
     store: Store,
     clock: Clock,
-    /// SHA-256 of the authority's public key, which every token bears.
-    authority: [u8; 32],
+    /// Whose public key's hash every token bears.
+    authorities: Arc<Mutex<Authorities>>,
     /// Told when records changed in a way that live connections must follow.
     changed: Arc<tokio::sync::Notify>,
     mesh: Arc<OnceLock<Connected>>,
 }
 
 /// The live side of the mesh, where one runs.
-struct Connected(Box<dyn Fn() -> Vec<AgentView> + Send + Sync>);
+struct Connected {
+    agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
+    set_trust: Box<dyn Fn(Trust) -> Result<(), MeshError> + Send + Sync>,
+}
 
 impl fmt::Debug for Connected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,20 +107,25 @@ impl fmt::Debug for Connected {
 }
 
 impl Roll {
-    /// The records in that store, with tokens for that authority.
-    pub fn new(store: Store, clock: Clock, authority: [u8; 32]) -> Self {
-        Self { store, clock, authority, changed: Arc::default(), mesh: Arc::default() }
+    /// The records in that store, with tokens for the authority that signs.
+    pub fn new(store: Store, clock: Clock, authorities: Authorities) -> Self {
+        let authorities = Arc::new(Mutex::new(authorities));
+        Self { store, clock, authorities, changed: Arc::default(), mesh: Arc::default() }
     }
 
     /// Joins the records to a running mesh, once.
-    pub fn join_mesh(&self, agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static) {
+    pub fn join_mesh(
+        &self,
+        agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static,
+        set_trust: impl Fn(Trust) -> Result<(), MeshError> + Send + Sync + 'static,
+    ) {
         // A second mesh over the same records would be a fault of who builds; the first stays.
-        let _ = self.mesh.set(Connected(Box::new(agents)));
+        let _ = self.mesh.set(Connected { agents: Box::new(agents), set_trust: Box::new(set_trust) });
     }
 
     /// The agents as the mesh sees them now; none where no mesh runs.
     pub fn connected(&self) -> Vec<AgentView> {
-        self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.0)())
+        self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.agents)())
     }
 
     /// Every invitation, oldest first, used and expired ones too.
@@ -127,7 +154,8 @@ impl Roll {
         }
         let now = self.clock.now();
         let id = InvitationId::new(now, rand::random());
-        let token = Token::generate(TokenId(id.to_u128()), self.authority)?;
+        let authority = self.authorities.lock().unwrap_or_else(PoisonError::into_inner).signing().key_hash();
+        let token = Token::generate(TokenId(id.to_u128()), authority)?;
         let invitation = Invitation {
             id,
             secret_hash: token.secret.hash().0,
@@ -346,64 +374,4 @@ fn fault(error: StoreError) -> RecordsFault {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[tokio::test]
-    async fn a_network_is_one_however_its_label_is_typed() {
-        let store = Store::in_memory().unwrap();
-        let clock = Clock::by_hand(Timestamp::from_millis(1_795_783_560_000));
-        let roll = Roll::new(store, clock.clone(), [7; 32]);
-        let mut joined = Vec::new();
-        for (at, network) in ["AS64500", "as64500", " 64500 ", "AS 64500", "Init Ech", "INIT  ECH", "AS64501"]
-            .into_iter()
-            .enumerate()
-        {
-            let name = format!("place{at}");
-            let wish = Wish { name, region: Region::Europe, network: network.to_owned(), life: HOUR };
-            let (invitation, _) = roll.invite(wish).await.unwrap();
-            let id = AgentId::new(clock.now(), rand::random());
-            let newcomer = Newcomer { id, joined_at: clock.now(), serial: vec![1] };
-            let agent = roll.enrol(invitation.id, newcomer).await.unwrap().unwrap();
-            joined.push((agent.network, agent.network_no.0));
-        }
-        let expected = [0, 0, 0, 0, 1, 1, 2]
-            .map(|number: u16| (["AS64500", "Init Ech", "AS64501"][usize::from(number)].to_owned(), number));
-        assert_eq!(joined, expected);
-    }
-
-    async fn enrol(roll: &Roll, network: &str) -> Agent {
-        let name = "fra1".to_owned();
-        let wish = Wish { name, region: Region::Europe, network: network.to_owned(), life: HOUR };
-        let (invitation, _) = roll.invite(wish).await.unwrap();
-        let now = roll.clock.now();
-        let newcomer = Newcomer { id: AgentId::new(now, rand::random()), joined_at: now, serial: vec![1] };
-        Members::enrol(roll, invitation.id, newcomer).await.unwrap().unwrap()
-    }
-
-    fn roll() -> Roll {
-        let clock = Clock::by_hand(Timestamp::from_millis(1_795_783_560_000));
-        Roll::new(Store::in_memory().unwrap(), clock, [7; 32])
-    }
-
-    #[tokio::test]
-    async fn an_invitation_makes_one_agent_and_a_place_has_one_number() {
-        let roll = roll();
-        let (one, two) = tokio::join!(enrol(&roll, "AS1"), enrol(&roll, "AS2"));
-        assert_ne!(one.place, two.place);
-        let used = roll.invitations().await.unwrap().remove(0);
-        let newcomer = Newcomer { id: one.id, joined_at: roll.clock.now(), serial: vec![2] };
-        assert_eq!(Members::enrol(&roll, used.id, newcomer).await, Ok(None));
-    }
-
-    #[tokio::test]
-    async fn a_name_that_several_bear_must_be_an_id() {
-        let roll = roll();
-        let agent = enrol(&roll, "AS1").await;
-        enrol(&roll, "AS2").await;
-        assert!(matches!(roll.revoke("fra1").await, Err(MemberError::Ambiguous(_))));
-        assert!(matches!(roll.revoke("nobody").await, Err(MemberError::Unknown(_))));
-        assert!(roll.forget(&agent.id.to_string()).await.unwrap().revoked_at.is_some());
-        assert_eq!(roll.agents().await.unwrap().len(), 1);
-    }
-}
+pub(crate) mod tests;

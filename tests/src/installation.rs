@@ -194,6 +194,15 @@ impl Coordinator {
         agent
     }
 
+    /// The same, over another address than the coordinator's own: the agent keeps to it.
+    pub fn agent_over(&self, line: SocketAddr, name: &str, region: &str, network: &str) -> Agent {
+        let token = self.invite(name, region, network, &[]).unwrap_or_else(|fault| panic!("{fault}"));
+        let mut agent = Agent::new(name, self.folder.path(), None);
+        agent.join(line, &token).unwrap_or_else(|fault| panic!("{name} does not join: {fault}"));
+        agent.run();
+        agent
+    }
+
     /// The mesh's members as the operator sees them.
     pub fn members(&self) -> Vec<Value> {
         let listed = self.command(&["agent", "list"]).unwrap_or_else(|fault| panic!("{fault}"));
@@ -249,6 +258,12 @@ impl Agent {
     /// Its data directory.
     pub fn data(&self) -> PathBuf {
         self.folder.join(format!("agent-{}", self.name))
+    }
+
+    /// What it says of itself, once in five seconds; none before the first time and after it was stopped.
+    pub fn status(&self) -> Option<Value> {
+        let text = std::fs::read(self.data().join("status.json")).ok()?;
+        serde_json::from_slice(&text).ok()
     }
 
     /// Joins with a token; the error is what it printed.

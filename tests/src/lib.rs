@@ -11,6 +11,7 @@ pub mod installation;
 pub mod mount;
 pub mod netns;
 pub mod process;
+pub mod relay;
 pub mod site;
 pub mod stranger;
 pub mod targets;

@@ -36,6 +36,13 @@ pub enum Command {
         /// Name or id.
         agent: String,
     },
+    /// Take a step of the exchange of the mesh's authority, or look at it.
+    MeshRotate {
+        /// `start`, `switch`, `finish`, `abort` or `status`.
+        step: String,
+        /// Go on without the agents that are not ready.
+        force: bool,
+    },
     /// Make an account.
     AccountCreate {
         /// Address of its owner.
@@ -155,9 +162,11 @@ impl From<Error> for Fault {
 impl From<MemberError> for Fault {
     fn from(error: MemberError) -> Self {
         let code = match &error {
-            MemberError::Invalid { .. } | MemberError::Ambiguous(_) => "invalid",
+            MemberError::Invalid { .. } | MemberError::Ambiguous(_) | MemberError::Waiting { .. } => {
+                "invalid"
+            }
             MemberError::Unknown(_) => "not_found",
-            MemberError::Store(_) | MemberError::Token(_) => "internal",
+            MemberError::Store(_) | MemberError::Token(_) | MemberError::Mesh(_) => "internal",
         };
         Self::new(code, error.to_string())
     }

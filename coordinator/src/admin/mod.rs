@@ -53,6 +53,7 @@ impl Operator {
             Command::AgentList => members::list(&self.members, self.service.now()).await,
             Command::AgentRevoke { agent } => members::revoke(&self.members, agent).await,
             Command::AgentForget { agent } => members::forget(&self.members, agent).await,
+            Command::MeshRotate { step, force } => members::rotate(&self.members, step, *force).await,
             Command::AccountCreate { email, plan } => {
                 let plan = plan.as_deref().map(read_plan).transpose()?;
                 Ok(account_view(&self.service.create_account(email, plan).await?))

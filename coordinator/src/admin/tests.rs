@@ -14,6 +14,7 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::clock::Clock;
+use crate::members::tests::roll_in;
 use crate::service::Settings;
 use crate::service::figures::NoFigures;
 use crate::storage::Store;
@@ -60,7 +61,7 @@ fn operator() -> Operator {
     let (queries, _) = mpsc::channel(1);
     let base_url = "http://127.0.0.1:8080".to_owned();
     let settings = Settings { base_url, root_domain: None, limits: PlanLimits::default() };
-    let members = Roll::new(store.clone(), clock.clone(), [7; 32]);
+    let members = roll_in(store.clone(), clock.clone());
     Operator::new(Service::new(store, clock, queries, Arc::new(NoFigures), settings), members)
 }
 

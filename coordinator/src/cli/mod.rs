@@ -61,6 +61,9 @@ enum Command {
     /// The mesh's members
     #[command(subcommand)]
     Agent(operate::AgentCommand),
+    /// The mesh itself
+    #[command(subcommand)]
+    Mesh(operate::MeshCommand),
     /// Accounts and their plans
     #[command(subcommand)]
     Account(operate::AccountCommand),
@@ -190,6 +193,7 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
             out::line(config.to_toml().trim_end()).map_err(CliError::Output)
         }
         Command::Agent(command) => operate::run(command.into()).await,
+        Command::Mesh(command) => operate::run(command.into()).await,
         Command::Account(command) => operate::run(command.into()).await,
         Command::Page(command) => operate::run(command.into()).await,
         Command::Key(command) => operate::run(command.into()).await,

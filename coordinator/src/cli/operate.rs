@@ -80,6 +80,22 @@ pub(super) enum AgentCommand {
 }
 
 #[derive(Debug, Subcommand)]
+pub(super) enum MeshCommand {
+    /// Exchange the authority that vouches for every agent: start, then switch, then finish
+    Rotate {
+        /// status; start: make a new authority, which agents are told of; switch: have it sign, and agents renew;
+        /// finish: forget the old one; abort: one phase back
+        #[arg(value_parser = ["status", "start", "switch", "finish", "abort"], default_value = "status")]
+        step: String,
+        /// Go on without the agents that are not ready: they would have to join anew
+        #[arg(long)]
+        force: bool,
+        #[command(flatten)]
+        whither: Whither,
+    },
+}
+
+#[derive(Debug, Subcommand)]
 pub(super) enum AccountCommand {
     /// Make an account
     Create {
@@ -229,7 +245,7 @@ fn plan(name: &str) -> Result<Plan, String> {
 
 impl From<AgentCommand> for Order {
     fn from(command: AgentCommand) -> Self {
-        let columns = &["name", "region", "network", "status", "software", "id"];
+        let columns = &["name", "region", "network", "status", "software", "note", "id"];
         let (command, whither) = match command {
             AgentCommand::Invite { name, region, network, valid_seconds, whither } => {
                 (Command::AgentInvite { name, region: region.to_string(), network, valid_seconds }, whither)
@@ -239,6 +255,13 @@ impl From<AgentCommand> for Order {
             AgentCommand::Forget { agent, whither } => (Command::AgentForget { agent }, whither),
         };
         Self { command, whither, columns }
+    }
+}
+
+impl From<MeshCommand> for Order {
+    fn from(command: MeshCommand) -> Self {
+        let MeshCommand::Rotate { step, force, whither } = command;
+        Self { command: Command::MeshRotate { step, force }, whither, columns: &[] }
     }
 }
 

@@ -65,6 +65,8 @@ pub struct Mesh {
     pub name: String,
     /// Most connections at once, joining hosts among them.
     pub max_agents: usize,
+    /// Life of an agent's certificate in seconds; agents renew it from two thirds of it on.
+    pub certificate_life: i64,
 }
 
 /// Health, for whoever runs the service.
@@ -161,6 +163,7 @@ impl Default for Config {
                 listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 7443)),
                 name: "parallax".to_owned(),
                 max_agents: 1024,
+                certificate_life: 30 * 86_400,
             },
             admin: Admin::default(),
             plans: PlanLimits::default(),
