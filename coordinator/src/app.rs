@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::drain::Drain;
 use crate::flow::driver::{Channels, Driver};
 use crate::flow::warmup::Judging;
-use crate::flow::{Arrival, INBOX_DEPTH, Question};
+use crate::flow::{Arrival, Beats, INBOX_DEPTH, Question};
 use crate::history::{self, History};
 use crate::http;
 use crate::members::Roll;
@@ -140,10 +140,11 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
+    let beats = service::beats::deaf();
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
     let settings = service_settings(config, base_url);
     let service =
-        Service::new(store.clone(), clock, queries, Arc::new(service::figures::NoFigures), settings);
+        Service::new(store.clone(), clock, queries, beats, Arc::new(service::figures::NoFigures), settings);
     Ok(Opened { service, members, store })
 }
 
@@ -173,6 +174,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     let (stop_doors, doors_stop) = watch::channel(false);
 
     let roots = authority.roots()?;
+    let beats = Beats { inbox: inbox.clone(), tokens: driver.tokens() };
     let mesh = mesh::start(mesh::Parts {
         socket,
         trust: Trust { authority, roots },
@@ -205,7 +207,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
     let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh());
     let settings = service_settings(&config, base_url.clone());
-    let service = Service::new(store.clone(), clock.clone(), queries, Arc::new(figures), settings);
+    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone()));

@@ -15,6 +15,7 @@ use tokio::task::JoinHandle;
 use super::*;
 use crate::clock::Clock;
 use crate::service::Settings;
+use crate::service::beats::deaf;
 use crate::service::figures::NoFigures;
 use crate::storage::Store;
 
@@ -61,7 +62,7 @@ fn operator() -> Operator {
     let base_url = "http://127.0.0.1:8080".to_owned();
     let settings = Settings { base_url, root_domain: None, limits: PlanLimits::default() };
     let members = Roll::new(store.clone(), clock.clone(), [7; 32]);
-    Operator::new(Service::new(store, clock, queries, Arc::new(NoFigures), settings), members)
+    Operator::new(Service::new(store, clock, queries, deaf(), Arc::new(NoFigures), settings), members)
 }
 
 fn account(email: &str) -> Command {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use parallax_core::observation::Reading;
 use tokio::sync::oneshot;
 
-use crate::storage::{Batch, Op, Store, StoreError};
+use crate::storage::{Batch, Committed, Op, Store, StoreError};
 
 use super::machines::{Harvest, Machines};
 
@@ -15,7 +15,7 @@ const RETRY: Duration = Duration::from_secs(1);
 /// A commit under way: who is told once it is durable, and what history then takes in.
 #[derive(Debug)]
 pub struct Underway {
-    task: tokio::task::JoinHandle<Option<u64>>,
+    task: tokio::task::JoinHandle<Option<Committed>>,
     durable: Vec<oneshot::Sender<()>>,
     readings: Vec<Reading>,
 }
@@ -45,7 +45,7 @@ pub fn begin(
     let task = tokio::spawn(async move {
         loop {
             match store.commit(batch.clone()).await {
-                Ok(committed) => return committed.readings,
+                Ok(committed) => return Some(committed),
                 Err(StoreError::Closed) => return None,
                 Err(error) => {
                     tracing::error!(%error, "results can't be stored; trying again");
@@ -61,14 +61,12 @@ impl Underway {
     /// Waits until the commit is durable, then tells who waited for it. None where the store was closed under it:
     /// nobody is told, and agents send again.
     pub async fn landed(&mut self) -> Option<Landed> {
-        let entry = (&mut self.task).await.ok()?;
-        let readings = std::mem::take(&mut self.readings);
-        if entry.is_none() && !readings.is_empty() {
-            self.durable.clear();
-            return None;
-        }
-        std::mem::take(&mut self.durable).into_iter().for_each(tell);
-        Some(Landed { readings: entry.map(|entry| (entry, readings)) })
+        // Nothing is taken before it: who waits may turn to something else first, and come back.
+        let landed = (&mut self.task).await.ok().flatten();
+        let (durable, readings) = (std::mem::take(&mut self.durable), std::mem::take(&mut self.readings));
+        let committed = landed?;
+        durable.into_iter().for_each(tell);
+        Some(Landed { readings: committed.readings.map(|entry| (entry, readings)) })
     }
 }
 

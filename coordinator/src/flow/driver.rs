@@ -3,6 +3,8 @@
 //! While a commit is under way the next harvest gathers, so that a busy driver groups more and an idle one waits for
 //! nothing. When too much has gathered it stops reading its inbox, and the mesh holds the agents back.
 
+mod pings;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
@@ -20,10 +22,11 @@ use crate::storage::{Op, Store, StoreError};
 use super::commit::{self, Underway};
 use super::machines::{Cx, Harvest, Machines, tells_of_place};
 use super::notices::{self, Notice};
+use super::tokens::Tokens;
 use super::warmup::{self, ALIVE, Judging};
-use super::{Arrival, Query, Question, Schedules};
+use super::{Arrival, Ping, Query, Question, Schedules};
 
-/// Readings and events of one harvest at most, before the inbox waits for the commit that is under way.
+/// Readings, events and pings of one harvest at most, before the inbox waits for the commit that is under way.
 const HARVEST: usize = 8192;
 /// Arrivals taken in between two looks at everything else.
 const AT_ONCE: usize = 64;
@@ -64,6 +67,9 @@ pub struct Driver {
     durable: Vec<oneshot::Sender<()>>,
     underway: Option<Underway>,
     extra: Vec<Op>,
+    /// Pings of monitors that are too new to be known here.
+    early: Vec<Box<Ping>>,
+    tokens: Tokens,
     alive_noted: Timestamp,
     told: BTreeSet<Notice>,
 }
@@ -100,12 +106,20 @@ impl Driver {
             durable: Vec::new(),
             underway: None,
             extra: Vec::new(),
+            early: Vec::new(),
+            tokens: Tokens::default(),
             alive_noted: Timestamp::default(),
             told: BTreeSet::new(),
         };
+        stored.monitors().for_each(|monitor| driver.tokens.put(monitor));
         driver.with(|machines, cx| stored.wake(machines, cx));
         driver.replay().await?;
         Ok(driver)
+    }
+
+    /// The tokens of all heartbeats, kept up by this driver.
+    pub fn tokens(&self) -> Tokens {
+        self.tokens.clone()
     }
 
     /// Runs until it is told to stop or the store is closed.
@@ -117,7 +131,10 @@ impl Driver {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
             match beat {
                 Beat::Arrived(0) | Beat::Stop | Beat::Landed(None) => break,
-                Beat::Arrived(_) => self.take_in(&mut arrivals, &channels),
+                Beat::Arrived(_) => {
+                    self.take_in(&mut arrivals, &channels);
+                    self.meet_newcomers(&channels).await;
+                }
                 Beat::Asked(query) => self.answer(query),
                 Beat::Landed(Some(landed)) => {
                     self.underway = None;
@@ -130,8 +147,9 @@ impl Driver {
                         tracing::error!(%error, "edits can't be read; trying again");
                     }
                 }
-                Beat::Time => self.note_alive(),
+                Beat::Time => {}
             }
+            self.note_alive();
             self.with(Machines::fire);
             self.ask(&channels);
             self.commit();
@@ -145,7 +163,7 @@ impl Driver {
         edits: &mut watch::Receiver<u64>,
         arrivals: &mut Vec<Arrival>,
     ) -> Beat {
-        let full = self.harvest.readings.len() + self.harvest.events.len() >= HARVEST;
+        let full = self.harvest.readings.len() + self.harvest.events.len() + self.extra.len() >= HARVEST;
         let until_next = self.machines.next_timeout().map_or(UPKEEP, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
         });
@@ -180,6 +198,7 @@ impl Driver {
                 Arrival::Answer { slot, number, answer } => {
                     self.with(|machines, cx| machines.answer(slot, number, answer, cx));
                 }
+                Arrival::Ping(ping) => self.hear_ping(ping),
                 Arrival::Mesh(mesh) => {
                     self.roster = mesh;
                     self.lay_quarantine();
@@ -264,9 +283,11 @@ impl Driver {
         let nothing = edits.put.is_empty() && edits.gone.is_empty();
         for (monitor, watch) in edits.put {
             self.history.enlist(monitor.slot, monitor.id);
+            self.tokens.put(&monitor);
             self.with(|machines, cx| machines.put(&monitor, watch, cx));
         }
         for monitor in edits.gone {
+            self.tokens.remove(monitor);
             if let Some(slot) = self.machines.remove(monitor) {
                 self.history.forget(slot);
             }

@@ -14,7 +14,8 @@ use parallax_core::place::{Mesh, RegionSet};
 use parallax_core::time::Timestamp;
 use parallax_core::watch::Watch;
 
-use super::{Question, ingest};
+use super::{Ping, Question, ingest};
+use crate::storage::Op;
 
 /// One monitor's machine, and what is needed around it.
 #[derive(Debug)]
@@ -183,6 +184,19 @@ impl Machines {
     /// What came back for a question.
     pub fn answer(&mut self, slot: u32, number: u32, answer: Answer, cx: &mut Cx<'_>) {
         self.turn(slot, cx, |machine, step| machine.handle_answer(number, answer, step));
+    }
+
+    /// A heartbeat's job reports. Gives what is to be kept of it; none for a monitor that is not known (yet).
+    pub fn beat(&mut self, ping: &mut Ping, cx: &mut Cx<'_>) -> Option<Op> {
+        let (monitor, slot) = (ping.listed.monitor, ping.listed.slot);
+        self.get(slot).filter(|kept| kept.machine.watch().monitor == monitor)?;
+        let mut heard = None;
+        self.turn(slot, cx, |machine, step| {
+            heard = machine.handle_beat(ping.said.beat, ping.said.run, step);
+        });
+        let heard = heard?;
+        (ping.said.number, ping.said.at, ping.said.run_ms) = (heard.number, cx.now, heard.run_ms);
+        Some(Op::PutPing(monitor, Box::new(ping.said.clone())))
     }
 
     /// Who is there has changed, in a way that machines judge by.

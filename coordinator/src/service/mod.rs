@@ -5,6 +5,7 @@
 //! change came first, it is read and decided again. Calls that no key may make are marked as the operator's.
 
 pub mod accounts;
+pub mod beats;
 pub mod figures;
 pub mod keys;
 mod live;
@@ -23,7 +24,8 @@ use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
 use crate::clock::Clock;
-use crate::flow::Queries;
+use crate::flow::tokens::PINGS_A_SECOND;
+use crate::flow::{Beats, Queries};
 use crate::storage::{Batch, Committed, Store, StoreError};
 
 use figures::Figures;
@@ -51,6 +53,7 @@ struct Parts {
     store: Store,
     clock: Clock,
     queries: Queries,
+    beats: Beats,
     figures: Arc<dyn Figures>,
     settings: Settings,
     /// One monitor or account is made at a time, so that makers don't race for the next dense number or an address.
@@ -81,6 +84,9 @@ pub enum Error {
     /// What was sent breaks rules.
     #[error("{0}")]
     Invalid(#[from] Refusals),
+    /// A ping's token has brought its pings of this second.
+    #[error("more than {PINGS_A_SECOND} pings in a second")]
+    TooManyPings,
     /// The plan does not allow it.
     #[error("{0}")]
     PlanLimit(#[from] PlanRefusal),
@@ -99,11 +105,13 @@ impl From<StoreError> for Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Service {
-    /// A service over the store. `queries` is the way to the driver, which knows the monitors' present state.
+    /// A service over the store. `queries` and `beats` are the ways to the driver, which knows the monitors' present
+    /// state and takes pings in.
     pub fn new(
         store: Store,
         clock: Clock,
         queries: Queries,
+        beats: Beats,
         figures: Arc<dyn Figures>,
         settings: Settings,
     ) -> Self {
@@ -111,6 +119,7 @@ impl Service {
             store,
             clock,
             queries,
+            beats,
             figures,
             settings,
             making: tokio::sync::Mutex::new(()),

@@ -107,7 +107,11 @@ impl Service {
             }
             self.remember(once, &shown, &mut batch)?;
             match self.store().commit(batch).await {
-                Ok(_) => return Ok(Done::Now(shown)),
+                Ok(_) => {
+                    // Its job may report before the driver has read of it.
+                    self.0.beats.tokens.put(&shown.monitor);
+                    return Ok(Done::Now(shown));
+                }
                 Err(StoreError::Conflict(Expect::MonitorsBelow(_, limit))) => {
                     return Err(PlanRefusal::MonitorsFull { plan: account.value.plan, limit }.into());
                 }

@@ -1,6 +1,7 @@
 //! Monitors of a page: list, create, show, edit, delete.
 
 mod body;
+pub(in crate::http) mod pings;
 mod view;
 
 use std::sync::Arc;

@@ -53,6 +53,7 @@ struct HeartbeatDocument {
     period_seconds: u32,
     grace_seconds: u32,
     last_ping_at: Option<String>,
+    last_run_ms: Option<u64>,
     ping_url: Option<String>,
 }
 
@@ -130,6 +131,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
                 period_seconds: heartbeat.period_seconds,
                 grace_seconds: heartbeat.grace_seconds,
                 last_ping_at: view.last_ping_at.map(|at| at.to_string()),
+                last_run_ms: view.last_run_ms,
                 ping_url,
             }),
             ..common
