@@ -73,11 +73,14 @@ pub fn due_ms(offset_ms: u32, interval_ms: u32, round: u64) -> i64 {
     i64::try_from(due).unwrap_or(i64::MAX)
 }
 
-/// A steady number that spreads monitors evenly, the same on every host and in every version (FNV-1a, 64 bits).
+/// A steady number that spreads monitors evenly, the same on every host and in every version.
 pub fn spread(monitor: MonitorId) -> u64 {
-    monitor
-        .to_u128()
-        .to_be_bytes()
+    steady_hash(&monitor.to_u128().to_be_bytes())
+}
+
+/// FNV-1a with 64 bits: the same on every host and in every version. Not for what strangers may choose to collide.
+pub fn steady_hash(bytes: &[u8]) -> u64 {
+    bytes
         .iter()
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }

@@ -113,6 +113,22 @@ impl Check {
         }
     }
 
+    /// The host that is checked, without its port; empty for a heartbeat.
+    pub fn host(&self) -> String {
+        match self {
+            Self::Http(HttpCheck { url, .. }) | Self::Component(ComponentCheck { url, .. }) => {
+                let parsed = url::Url::parse(url).ok();
+                parsed.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
+            }
+            Self::Tcp(check) => check.host.clone(),
+            Self::Dns(check) => check.host.clone(),
+            Self::Ping(check) => check.host.clone(),
+            Self::Certificate(check) => check.host.clone(),
+            Self::Domain(check) => check.host.clone(),
+            Self::Heartbeat(_) => String::new(),
+        }
+    }
+
     /// The target in words, as the API's `target` and lists show it.
     pub fn target(&self) -> String {
         match self {

@@ -58,7 +58,7 @@ fn acts() -> impl Strategy<Value = Act> {
     prop_oneof![
         8 => prop_oneof![0..6000_i64, Just(5000), 0..90_000_i64].prop_map(Act::Wait),
         1 => (100_000..700_000_i64).prop_map(Act::Wait),
-        12 => (0..6_usize, outcomes(), prop_oneof![6 => Just(0_i64), 1 => 0..200_000_i64])
+        12 => (0..6_usize, outcomes(), prop_oneof![6 => Just(0_i64), 1 => -100_000..200_000_i64])
             .prop_map(|(place, outcome, age)| Act::Round { place, outcome, age }),
         1 => Just(Act::Again),
         20 => (0..4_usize, prop::option::weighted(0.9, outcomes()))

@@ -7,7 +7,6 @@ use serde_json::Value;
 
 use crate::members::MemberError;
 use crate::service::Error;
-use crate::storage::StoreError;
 
 /// What an operator can ask for. Names, plans, regions and ids travel as text and are judged by whoever does it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,11 +143,5 @@ impl From<MemberError> for Fault {
             MemberError::Store(_) | MemberError::Token(_) => "internal",
         };
         Self::new(code, error.to_string())
-    }
-}
-
-impl From<StoreError> for Fault {
-    fn from(error: StoreError) -> Self {
-        Self::new("internal", error.to_string())
     }
 }

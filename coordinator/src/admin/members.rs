@@ -8,7 +8,7 @@ use parallax_core::time::{SECOND, Timestamp};
 use serde_json::{Value, json};
 
 use super::Fault;
-use crate::members::{INVITATION_LIFE, Roll, Wish, is_open};
+use crate::members::{INVITATION_LIFE, MemberError, Roll, Wish, is_open};
 
 pub(super) async fn invite(
     roll: &Roll,
@@ -30,7 +30,7 @@ pub(super) async fn invite(
 pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
     let live: BTreeMap<_, _> = roll.connected().into_iter().map(|view| (view.agent.id, view)).collect();
     let mut members = Vec::new();
-    for agent in roll.agents().await? {
+    for agent in roll.agents().await.map_err(MemberError::from)? {
         let mut view = enrolled(&agent);
         if let Some(live) = live.get(&agent.id).filter(|live| live.connected_since.is_some()) {
             view["status"] = json!("connected");
@@ -45,7 +45,7 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
         }
         members.push(view);
     }
-    let mut invitations = roll.invitations().await?;
+    let mut invitations = roll.invitations().await.map_err(MemberError::from)?;
     invitations.retain(|invitation| is_open(invitation, now));
     members.extend(invitations.iter().map(invited));
     Ok(Value::Array(members))

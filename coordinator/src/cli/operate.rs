@@ -42,8 +42,8 @@ pub(super) enum AgentCommand {
         /// Its network: AS number or provider. Outages are confirmed across networks, so say it truly
         #[arg(long)]
         network: String,
-        /// Seconds that the token is good [default: a day]
-        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(1..))]
+        /// Seconds that the token is good, a minute to 30 days [default: a day]
+        #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=2_592_000))]
         valid_seconds: Option<u32>,
         #[command(flatten)]
         whither: Whither,

@@ -52,7 +52,7 @@ fn wrong_usage_is_told_from_a_call_for_help() {
         ("serve --listen nowhere", ErrorKind::ValueValidation),
         ("serve --base-url ftp://a.example", ErrorKind::ValueValidation),
         ("agent invite --name a --region europe", ErrorKind::MissingRequiredArgument),
-        ("agent invite --name a --region europe --network n --valid-seconds 0", ErrorKind::ValueValidation),
+        ("agent invite --name a --region europe --network n --valid-seconds 59", ErrorKind::ValueValidation),
         ("account create --email a@example.com --plan gold", ErrorKind::ValueValidation),
         ("key create --name k --access all", ErrorKind::InvalidValue),
         ("key revoke", ErrorKind::MissingRequiredArgument),

@@ -9,9 +9,10 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_core::event::{Event, What};
-use parallax_core::place::{Mesh, Place, PlaceNo};
-use parallax_core::quarantine::{Quarantine, Word};
+use parallax_core::event::Event;
+use parallax_core::observation::Observation;
+use parallax_core::place::PlaceNo;
+use parallax_core::quarantine::Word;
 use parallax_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -21,7 +22,7 @@ use crate::storage::{Op, Store, StoreError};
 
 use super::commit::{self, Underway};
 use super::machines::{Cx, Harvest, Machines, tells_of_place};
-use super::notices::{self, Notice};
+use super::places::Places;
 use super::tokens::Tokens;
 use super::warmup::{self, ALIVE, Judging};
 use super::{Arrival, Ping, Query, Question, Schedules};
@@ -58,10 +59,7 @@ pub struct Driver {
     history: Arc<History>,
     judging: Judging,
     machines: Machines,
-    /// Who is there, as the mesh told; quarantine is laid over it.
-    roster: Arc<Mesh>,
-    mesh: Mesh,
-    quarantine: Quarantine,
+    places: Places,
     cursor: u64,
     harvest: Harvest,
     durable: Vec<oneshot::Sender<()>>,
@@ -71,7 +69,6 @@ pub struct Driver {
     early: Vec<Box<Ping>>,
     tokens: Tokens,
     alive_noted: Timestamp,
-    told: BTreeSet<Notice>,
 }
 
 enum Beat {
@@ -98,9 +95,7 @@ impl Driver {
             history,
             judging,
             machines: Machines::default(),
-            roster: Arc::default(),
-            mesh: Mesh::default(),
-            quarantine: Quarantine::default(),
+            places: Places::new(judging.confirmation),
             cursor: stored.cursor,
             harvest: Harvest::default(),
             durable: Vec::new(),
@@ -109,7 +104,6 @@ impl Driver {
             early: Vec::new(),
             tokens: Tokens::default(),
             alive_noted: Timestamp::default(),
-            told: BTreeSet::new(),
         };
         stored.monitors().for_each(|monitor| driver.tokens.put(monitor));
         driver.with(|machines, cx| stored.wake(machines, cx));
@@ -151,6 +145,7 @@ impl Driver {
             }
             self.note_alive();
             self.with(Machines::fire);
+            self.judge_places(&channels);
             self.ask(&channels);
             self.commit();
         }
@@ -164,7 +159,8 @@ impl Driver {
         arrivals: &mut Vec<Arrival>,
     ) -> Beat {
         let full = self.harvest.readings.len() + self.harvest.events.len() + self.extra.len() >= HARVEST;
-        let until_next = self.machines.next_timeout().map_or(UPKEEP, |at| {
+        let next = self.machines.next_timeout().into_iter().chain(self.places.next_timeout()).min();
+        let until_next = next.map_or(UPKEEP, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
         });
         tokio::select! {
@@ -182,7 +178,7 @@ impl Driver {
         for arrival in arrivals.drain(..) {
             match arrival {
                 Arrival::Results(batch) => {
-                    let shadow = self.quarantine.is_quarantined(batch.place);
+                    let shadow = self.places.is_quarantined(batch.place);
                     for (slot, observation) in batch.observations {
                         if shadow {
                             self.hear_shadow(slot, &observation, channels);
@@ -200,16 +196,17 @@ impl Driver {
                 }
                 Arrival::Ping(ping) => self.hear_ping(ping),
                 Arrival::Mesh(mesh) => {
-                    self.roster = mesh;
-                    self.lay_quarantine();
+                    if self.places.set_roster(mesh) {
+                        self.with(Machines::mesh_changed);
+                    }
                 }
             }
         }
-        self.judge_places(channels);
     }
 
     /// What rounds told of their first places may put one into quarantine.
     fn judge_places(&mut self, channels: &Channels) {
+        let now = self.clock.now();
         let told: Vec<(PlaceNo, Word, u64)> = self
             .harvest
             .events
@@ -218,60 +215,41 @@ impl Driver {
             .filter_map(|event| {
                 let (place, disputed) = tells_of_place(&event.what)?;
                 let word = if disputed { Word::Disputed } else { Word::Failed };
-                Some((place, word, event.monitor.map_or(0, parallax_core::assign::spread)))
+                Some((place, word, self.machines.host(event.monitor?)))
             })
             .collect();
         self.harvest.judged = self.harvest.events.len();
-        for (place, word, target) in told {
-            self.hear_of_place(place, word, target, channels);
-        }
-        self.harvest.judged = self.harvest.events.len();
+        let mut turned: Vec<Event> = told
+            .into_iter()
+            .filter_map(|(place, word, host)| self.places.hear(place, word, host, now))
+            .collect();
+        turned.append(&mut self.places.fire(now));
+        self.turn_places(turned, channels);
     }
 
-    fn hear_shadow(
-        &mut self,
-        slot: u32,
-        seen: &parallax_core::observation::Observation,
-        channels: &Channels,
-    ) {
-        if let Some(agrees) = self.machines.agrees(slot, seen, &self.mesh) {
-            let word = if agrees { Word::Agreed } else { Word::Disputed };
-            self.hear_of_place(seen.place, word, u64::from(slot), channels);
-        }
-    }
-
-    fn hear_of_place(&mut self, place: PlaceNo, word: Word, target: u64, channels: &Channels) {
+    /// A place in quarantine ran a shadow round: does it see what the others see?
+    fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
         let now = self.clock.now();
-        let Some(quarantined) = self.quarantine.hear(place, word, target, now) else { return };
-        tracing::warn!(place = place.0, quarantined, "a place's failures were disputed by other networks");
-        let what = What::Quarantine(place, quarantined);
-        self.harvest.events.push(Event { at: now, page: None, monitor: None, what });
-        let all = Arc::new(self.quarantine.quarantined().collect());
-        channels.quarantined.send_replace(all);
-        self.lay_quarantine();
+        let Some(agrees) = self.machines.agrees(slot, seen, self.places.mesh()) else { return };
+        let word = if agrees { Word::Agreed } else { Word::Disputed };
+        let turned = self.places.hear(seen.place, word, u64::from(slot), now);
+        self.turn_places(turned.into_iter().collect(), channels);
     }
 
-    /// The mesh that machines judge by: who is there, less those in quarantine.
-    fn lay_quarantine(&mut self) {
-        let places = self
-            .roster
-            .places()
-            .iter()
-            .map(|place| Place { quarantined: self.quarantine.is_quarantined(place.no), ..*place });
-        let mesh = Mesh::new(places);
-        let told = notices::notices(&mesh, self.judging.confirmation);
-        notices::tell(&self.told, &told);
-        self.told = told;
-        let regions = (mesh.enrolled_regions(), mesh.fit_regions());
-        let before = (self.mesh.enrolled_regions(), self.mesh.fit_regions());
-        self.mesh = mesh;
-        if regions != before {
+    fn turn_places(&mut self, mut turned: Vec<Event>, channels: &Channels) {
+        if turned.is_empty() {
+            return;
+        }
+        self.harvest.events.append(&mut turned);
+        self.harvest.judged = self.harvest.events.len();
+        channels.quarantined.send_replace(self.places.quarantined());
+        if self.places.lay() {
             self.with(Machines::mesh_changed);
         }
     }
 
     fn answer(&self, query: Query) {
-        let views = query.monitors.iter().map(|id| self.machines.view(*id, &self.mesh)).collect();
+        let views = query.monitors.iter().map(|id| self.machines.view(*id, self.places.mesh())).collect();
         // Who asked may have gone away.
         let _ = query.answer.send(views);
     }
@@ -366,7 +344,7 @@ impl Driver {
     }
 
     fn with<T>(&mut self, act: impl FnOnce(&mut Machines, &mut Cx<'_>) -> T) -> T {
-        let mut cx = Cx { now: self.clock.now(), mesh: &self.mesh, harvest: &mut self.harvest };
+        let mut cx = Cx { now: self.clock.now(), mesh: self.places.mesh(), harvest: &mut self.harvest };
         act(&mut self.machines, &mut cx)
     }
 }

@@ -23,6 +23,8 @@ struct Kept {
     machine: Machine,
     page: PageId,
     check: Arc<Check>,
+    /// A number for the host that is checked.
+    host: u64,
     /// The deadline that stands in the timetable; never later than the machine's own.
     timer: Option<Timestamp>,
 }
@@ -79,9 +81,9 @@ impl Machines {
         Some((machine.watch().monitor, machine.state()))
     }
 
-    /// A monitor's page, and the text that names its target, for judging a place by its disputes.
-    pub fn target(&self, slot: u32) -> Option<String> {
-        self.get(slot).map(|kept| kept.check.target())
+    /// A number for the host that the monitor checks: several monitors of one host have the same.
+    pub fn host(&self, monitor: MonitorId) -> u64 {
+        self.numbers.get(&monitor).and_then(|slot| self.get(*slot)).map_or(0, |kept| kept.host)
     }
 
     /// What agents are to run, by dense number.
@@ -127,6 +129,7 @@ impl Machines {
         if let Some(kept) = self.get_mut(monitor.slot) {
             if kept.check.as_ref() != &monitor.check {
                 kept.check = Arc::new(monitor.check.clone());
+                kept.host = host_number(&monitor.check);
             }
             self.turn(monitor.slot, cx, |machine, step| machine.handle_edit(watch, step));
             return;
@@ -249,7 +252,8 @@ impl Machines {
         }
         let check = Arc::new(monitor.check.clone());
         if let Some(place) = self.kept.get_mut(index) {
-            *place = Some(Box::new(Kept { machine, page: monitor.page, check, timer: None }));
+            let host = host_number(&monitor.check);
+            *place = Some(Box::new(Kept { machine, page: monitor.page, check, host, timer: None }));
             self.numbers.insert(monitor.id, monitor.slot);
             self.after(monitor.slot, cx);
         }
@@ -337,6 +341,10 @@ fn reading(slot: u32, finished: &Finished, watch: &Watch, mesh: &Mesh) -> Readin
         word: finished.word,
         latency_ms: finished.latency_ms,
     }
+}
+
+fn host_number(check: &Check) -> u64 {
+    assign::steady_hash(check.host().as_bytes())
 }
 
 /// Whether a round tells something of the place that looked first: it failed there, and a second place has spoken.

@@ -14,6 +14,7 @@ pub mod driver;
 pub mod ingest;
 pub mod machines;
 pub mod notices;
+mod places;
 pub mod tokens;
 pub mod warmup;
 

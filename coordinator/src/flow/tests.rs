@@ -25,6 +25,8 @@ use crate::history::History;
 use crate::storage::{self, Store};
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+/// The first round that is due after it, of a monitor that is checked every minute.
+const ROUND: u64 = 30_000_000;
 const MONITOR: MonitorId = MonitorId::from_u128(77);
 const PAGE: PageId = PageId::from_u128(5);
 
@@ -56,6 +58,7 @@ impl Stream {
         let (clock, store) = (clock.clone(), store.clone());
         let stream = Self { clock, store, inbox, queries, questions, schedule, stop, driver };
         stream.inbox.send(Arrival::Mesh(Arc::new(mesh()))).await.unwrap();
+        stream.send(PlaceNo(0), Vec::new()).await;
         stream
     }
 
@@ -72,11 +75,30 @@ impl Stream {
 
     /// Sends one scheduled result and waits until it is durable.
     async fn result(&self, place: u16, round: u64, outcome: Outcome) {
+        self.send(PlaceNo(place), vec![(0, self.seen(place, Some(round), outcome))]).await;
+    }
+
+    /// Sends results and waits until they, and everything sent before, are taken in and durable.
+    async fn send(&self, place: PlaceNo, observations: Vec<(u32, Observation)>) {
         let (durable, told) = oneshot::channel();
-        let observations = vec![(0, self.seen(place, Some(round), outcome))];
-        let batch = Batch { place: PlaceNo(place), observations, durable };
-        self.inbox.send(Arrival::Results(batch)).await.unwrap();
+        self.inbox.send(Arrival::Results(Batch { place, observations, durable })).await.unwrap();
         told.await.unwrap();
+    }
+
+    /// Answers every question with a refusal, `step` milliseconds apart, until the monitor is down. Gives the reasons.
+    async fn refuse_until_down(&mut self, step: i64) -> BTreeMap<Reason, usize> {
+        let mut reasons = BTreeMap::new();
+        while self.view().await.is_some_and(|view| view.status != Status::Down) {
+            while let Ok(question) = self.questions.try_recv() {
+                *reasons.entry(question.ask.reason).or_default() += 1;
+                self.answer(&question, refused()).await;
+            }
+            self.send(PlaceNo(0), Vec::new()).await;
+            if self.questions.is_empty() {
+                self.clock.set(self.clock.now() + step);
+            }
+        }
+        reasons
     }
 
     async fn answer(&self, question: &Question, outcome: Outcome) {
@@ -234,22 +256,13 @@ async fn two_confirmed_failures_are_one_outage_in_the_journal() {
     let mut stream = Stream::start(&store, &clock).await;
     come_up(&mut stream).await;
     clock.set(START + 60_000);
-    stream.result(0, 100, refused()).await;
-    let mut reasons: BTreeMap<Reason, usize> = BTreeMap::new();
-    for moment in [60_000, 65_000] {
-        clock.set(START + moment);
-        // Each step's questions: confirmation and sweep (with its confirmation), then both second rounds.
-        for _ in 0..if moment == 60_000 { 3 } else { 4 } {
-            let question = stream.next_question().await;
-            *reasons.entry(question.ask.reason).or_default() += 1;
-            stream.answer(&question, refused()).await;
-            stream.view().await;
-        }
-    }
+    stream.result(0, ROUND, refused()).await;
+    let reasons = stream.refuse_until_down(1000).await;
     let view = stream.becomes(Status::Down).await;
     assert_eq!(view.since, Some(START + 60_000), "the first failed round");
     assert_eq!(view.down_from, None);
     assert_eq!(reasons, [(Reason::Confirm, 4), (Reason::Second, 2), (Reason::Sweep, 1)].into());
+    assert_eq!(stream.changes().last(), Some(&(Status::Down, Some(AlertKind::WentDown))));
     stream.stop().await;
 }
 
@@ -258,14 +271,14 @@ async fn a_restart_keeps_status_and_tells_nothing_twice() {
     let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
     let mut stream = Stream::start(&store, &clock).await;
     come_up(&mut stream).await;
-    stream.result(0, 100, passed()).await;
+    stream.result(0, ROUND, passed()).await;
     let before = stream.changes();
     stream.stop().await;
     clock.set(START + 30_000);
     let stream = Stream::start(&store, &clock).await;
     let view = stream.view().await.unwrap();
     assert_eq!((view.status, view.since), (Status::Up, Some(START)));
-    stream.result(0, 100, passed()).await;
+    stream.result(0, ROUND, passed()).await;
     assert_eq!(stream.changes(), before, "the same round again is dropped");
     stream.stop().await;
 }
@@ -276,15 +289,13 @@ async fn a_question_open_at_the_stop_is_asked_again_after_the_start() {
     let mut stream = Stream::start(&store, &clock).await;
     come_up(&mut stream).await;
     clock.set(START + 60_000);
-    stream.result(0, 100, refused()).await;
+    stream.result(0, ROUND, refused()).await;
     assert_eq!(stream.next_question().await.ask.reason, Reason::Confirm);
     stream.stop().await;
     let mut stream = Stream::start(&store, &clock).await;
-    // Whoever may answer comes back meanwhile: the machine looks for it every second.
-    while stream.questions.is_empty() {
-        clock.set(clock.now() + 1000);
-        stream.view().await;
-    }
+    // Agents come back one by one after a start: the machine looks for somebody to ask every second.
+    clock.set(clock.now() + 1000);
+    stream.view().await;
     let again = stream.next_question().await;
     assert_eq!(again.ask.reason, Reason::Confirm);
     stream.answer(&again, passed()).await;

@@ -12,6 +12,16 @@
 //!   not count.
 //! - A provisional sweep's words wait for the check that it is for: they count once that check has failed at its own
 //!   place, and are only told of where it passes.
+//! - An outage that several regions lead to is dated from the first failed round of them all, also where another
+//!   region's second round ended first.
+//! - A suspicion sweeps once: a round that waits while one is on is confirmed early, and sweeps nobody.
+//! - A vendor's page that can't be read for half an hour makes a component unknown also while it is down.
+//! - A heartbeat's last check is its last ping, also while it is down for a missing one; a ping after the deadline ends
+//!   the outage and does not undo it.
+//! - A round whose number is not of the schedule as it is (of another interval) is dropped; one of an older revision is
+//!   history, and so is a late failure: unconfirmed, or failed where its region had been down since before it.
+//! - After a start of ours nothing is judged by who is missing for fifteen seconds, and what was open is asked again as
+//!   soon as somebody is there.
 //! - What an edit or the passing of time decides holds since that moment; what a round decides, since its start.
 
 mod beat;
@@ -142,13 +152,15 @@ impl Machine {
 
     /// A place's observation of a scheduled round: pending, or its outcome. That of an older revision is history only;
     /// what a place in quarantine saw is dropped, and so are rounds of another interval.
-    pub fn handle_observation(&mut self, observation: Observation, step: &mut Step<'_>) {
+    pub fn handle_observation(&mut self, mut observation: Observation, step: &mut Step<'_>) {
         if self.watch.paused
             || observation.revision > self.watch.revision
             || !self.is_of_schedule(&observation)
         {
             return;
         }
+        // A clock ahead of ours must not make every later round a late one.
+        observation.started = observation.started.min(step.now);
         let shadow = step.mesh.place(observation.place).is_some_and(|place| place.quarantined);
         if shadow || self.watch.pinned.is_some_and(|pinned| pinned != observation.region) {
             return;

@@ -204,7 +204,7 @@ impl Machine {
         }
         round.place = observation.place;
         round.network = observation.network;
-        round.started = observation.started;
+        round.started = observation.started.min(step.now);
         if observation.outcome == Outcome::Pending {
             self.pending(index, step);
             return;

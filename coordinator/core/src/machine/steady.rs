@@ -34,7 +34,7 @@ impl Machine {
         let is_news = lane.standing == Standing::Up
             && lane.first_failed.is_none()
             && lane.newest.is_none_or(|newest| observation.started > newest)
-            && now.since(observation.started) <= LATE;
+            && (0..=LATE).contains(&now.since(observation.started));
         if !is_news || !lane.note_round(round) {
             return None;
         }
