@@ -17,6 +17,7 @@ mod api;
 mod demo;
 mod doors;
 mod guard;
+mod heartbeat;
 mod join;
 mod legacy;
 mod outage;
