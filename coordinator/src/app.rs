@@ -1,6 +1,7 @@
 //! The only file that knows every room: builds them, joins their channels, and stops them in order.
 
 mod figures;
+mod metrics;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -202,16 +203,17 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
         quarantined,
         shutdown: driver_stops,
     };
+    let flow = driver.counters();
     let driver = tokio::spawn(driver.run(channels));
 
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
-    let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh());
+    let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh(), judging);
     let settings = service_settings(&config, base_url.clone());
     let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone()));
-    doors.push(tokio::spawn(http::server::serve(http, context, told(doors_stop.clone()))));
+    doors.push(tokio::spawn(http::server::serve(http, Arc::clone(&context), told(doors_stop.clone()))));
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
     doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
@@ -220,7 +222,15 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     if let Some(address) = config.admin.listen {
         let listener = bind_http("the admin address", address).await?;
         admin_addr = listener.local_addr().ok();
-        doors.push(tokio::spawn(admin::health::serve(listener, is_ready, doors_stop.clone())));
+        let metrics = metrics::Sources {
+            flow,
+            http: context,
+            mesh: Arc::clone(mesh.counters()),
+            agents: Box::new(mesh.viewer()),
+            store: store.clone(),
+        };
+        let serving = admin::health::serve(listener, is_ready, metrics.writer(), doors_stop.clone());
+        doors.push(tokio::spawn(serving));
     }
 
     let helpers = vec![

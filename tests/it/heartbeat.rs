@@ -84,6 +84,30 @@ async fn a_job_reports_fails_and_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn an_owner_is_told_at_save_what_nobody_can_confirm() {
+    let scene = Scene::set().await;
+    let (heartbeat, _) = scene.heartbeat("Backup").await;
+    assert_eq!(heartbeat["confirmable"], true, "a missing ping needs no second network");
+    let path = format!("/pages/{}/monitors", scene.account.page);
+    let made = scene.account.client.post(&path, &json!({"url": "https://example.com/"})).await.is(201);
+    assert_eq!(made["monitor"]["confirmable"], false);
+    assert!(made["warnings"][0].as_str().is_some_and(|words| words.contains("different networks")), "{made}");
+    let path = format!("{path}/{}", made["monitor"]["id"].as_str().expect("it has an id"));
+    let changed = scene.account.client.patch(&path, &json!({"name": "Shop"})).await.is(200);
+    assert_eq!(changed["warnings"].as_array().map(Vec::len), Some(1));
+    assert_eq!(scene.look(&made["monitor"]).await["confirmable"], false);
+
+    // Two agents on two networks: nothing to warn of.
+    let _agents = [
+        scene.coordinator.agent("fra1", "europe", "AS64500", None),
+        scene.coordinator.agent("fra2", "europe", "AS64501", None),
+    ];
+    scene.coordinator.connected(2).await;
+    let changed = scene.account.client.patch(&path, &json!({"name": "Store"})).await.is(200);
+    assert_eq!((&changed["monitor"]["confirmable"], changed.get("warnings")), (&json!(true), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn no_answered_ping_is_lost_in_a_kill() {
     let mut scene = Scene::set().await;
     let mut jobs = Vec::new();

@@ -39,9 +39,12 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
             view["address"] = json!(live.remote.map(|remote| remote.to_string()));
             view["software"] = json!(live.software);
             view["clockSkewMs"] = json!(live.skew_ms);
+            view["clockOff"] = json!(live.is_clock_off);
             view["quarantined"] = json!(live.is_quarantined);
             view["shared"] = json!(live.is_shared);
             view["faults"] = json!(live.faults);
+            let skew = live.skew_ms.filter(|_| live.is_clock_off);
+            view["trouble"] = json!(trouble(live.is_quarantined, live.is_shared, skew, &live.faults));
         }
         members.push(view);
     }
@@ -59,6 +62,18 @@ pub(super) async fn forget(roll: &Roll, agent: &str) -> Result<Value, Fault> {
     let mut view = enrolled(&roll.forget(agent).await?);
     view["status"] = json!("forgotten");
     Ok(view)
+}
+
+/// What is wrong with an agent that is connected, in a line; none where nothing is. The skew is that of a clock that is
+/// off, in milliseconds.
+fn trouble(quarantined: bool, shared: bool, skew: Option<i64>, faults: &[String]) -> Option<String> {
+    let told = [
+        quarantined.then(|| "quarantined".to_owned()),
+        shared.then(|| "two hosts share its identity".to_owned()),
+        skew.map(|skew| format!("clock {:+.1} s off", skew as f64 / 1000.0)),
+    ];
+    let told: Vec<String> = told.into_iter().flatten().chain(faults.iter().cloned()).collect();
+    (!told.is_empty()).then(|| told.join(", "))
 }
 
 fn enrolled(agent: &Agent) -> Value {
@@ -84,4 +99,16 @@ fn invited(invitation: &Invitation) -> Value {
         "connected": false,
         "expiresAt": invitation.expires_at.to_string(),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trouble_is_told_in_a_line_and_none_is_no_words() {
+        assert_eq!(trouble(false, false, None, &[]), None);
+        let told = trouble(true, false, Some(-3240), &["no IPv6".to_owned()]).unwrap();
+        assert_eq!(told, "quarantined, clock -3.2 s off, no IPv6");
+    }
 }

@@ -1,4 +1,4 @@
-//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault, 2 wrong usage.
+//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault (also of the settings file), 2 wrong usage.
 
 mod operate;
 mod serve;
@@ -111,7 +111,7 @@ struct ReadyFile {
     ready_file: Option<PathBuf>,
 }
 
-/// Why a command ends with 1.
+/// Why a command was not done: it ends with 1, or with 2 where a setting was given wrongly beside it.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The settings can't be used.
@@ -140,13 +140,20 @@ pub enum CliError {
     System(#[from] std::io::Error),
 }
 
+impl CliError {
+    /// Whether what was given with the command is wrong, not a file or the world.
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Config(ConfigError::Faults(faults)) if faults.iter().all(|fault| fault.is_given))
+    }
+}
+
 /// Does a command line and gives its exit code.
 pub async fn run(cli: Cli) -> ExitCode {
     match dispatch(cli.command).await {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             out::fault(&error.to_string());
-            ExitCode::FAILURE
+            ExitCode::from(if error.is_usage() { 2 } else { 1 })
         }
     }
 }

@@ -223,7 +223,7 @@ fn plan(name: &str) -> Result<Plan, String> {
 
 impl From<AgentCommand> for Order {
     fn from(command: AgentCommand) -> Self {
-        let columns = &["name", "region", "network", "status", "software", "id"];
+        let columns = &["name", "region", "network", "status", "trouble", "software", "id"];
         let (command, whither) = match command {
             AgentCommand::Invite { name, region, network, valid_seconds, whither } => {
                 (Command::AgentInvite { name, region: region.to_string(), network, valid_seconds }, whither)

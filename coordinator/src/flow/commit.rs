@@ -1,6 +1,6 @@
 //! Outputs to one atomic commit: readings, machine states and events together, and only then the acknowledgements.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parallax_core::observation::Reading;
 use tokio::sync::oneshot;
@@ -18,11 +18,17 @@ pub struct Underway {
     task: tokio::task::JoinHandle<Option<Committed>>,
     durable: Vec<oneshot::Sender<()>>,
     readings: Vec<Reading>,
+    events: usize,
+    begun: Instant,
 }
 
 /// What became durable.
 #[derive(Debug)]
 pub struct Landed {
+    /// How many events it held.
+    pub events: usize,
+    /// How long it took.
+    pub took: Duration,
     /// Its readings, with the number of their journal entry.
     pub readings: Option<(u64, Vec<Reading>)>,
 }
@@ -54,7 +60,8 @@ pub fn begin(
             }
         }
     });
-    Some(Underway { task, durable, readings: harvest.readings })
+    let (events, begun) = (harvest.events.len(), Instant::now());
+    Some(Underway { task, durable, readings: harvest.readings, events, begun })
 }
 
 impl Underway {
@@ -66,7 +73,8 @@ impl Underway {
         let (durable, readings) = (std::mem::take(&mut self.durable), std::mem::take(&mut self.readings));
         let committed = landed?;
         durable.into_iter().for_each(tell);
-        Some(Landed { readings: committed.readings.map(|entry| (entry, readings)) })
+        let (events, took) = (self.events, self.begun.elapsed());
+        Some(Landed { events, took, readings: committed.readings.map(|entry| (entry, readings)) })
     }
 }
 

@@ -7,6 +7,7 @@ mod pings;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parallax_core::event::Event;
@@ -21,6 +22,7 @@ use crate::history::History;
 use crate::storage::{Op, Store, StoreError};
 
 use super::commit::{self, Underway};
+use super::counters::Counters;
 use super::machines::{Cx, Harvest, Machines, tells_of_place};
 use super::places::Places;
 use super::tokens::Tokens;
@@ -68,6 +70,7 @@ pub struct Driver {
     /// Pings of monitors that are too new to be known here.
     early: Vec<Box<Ping>>,
     tokens: Tokens,
+    counters: Arc<Counters>,
     alive_noted: Timestamp,
 }
 
@@ -89,13 +92,14 @@ impl Driver {
         judging: Judging,
     ) -> Result<Self, StoreError> {
         let stored = store.read(move |read| warmup::read(read, &judging)).await?;
+        let counters = Arc::<Counters>::default();
         let mut driver = Self {
             clock,
             store,
             history,
             judging,
             machines: Machines::default(),
-            places: Places::new(judging.confirmation),
+            places: Places::new(judging.confirmation, Arc::clone(&counters)),
             cursor: stored.cursor,
             harvest: Harvest::default(),
             durable: Vec::new(),
@@ -103,6 +107,7 @@ impl Driver {
             extra: Vec::new(),
             early: Vec::new(),
             tokens: Tokens::default(),
+            counters,
             alive_noted: Timestamp::default(),
         };
         stored.monitors().for_each(|monitor| driver.tokens.put(monitor));
@@ -114,6 +119,11 @@ impl Driver {
     /// The tokens of all heartbeats, kept up by this driver.
     pub fn tokens(&self) -> Tokens {
         self.tokens.clone()
+    }
+
+    /// How the river runs, kept up by this driver.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
     }
 
     /// Runs until it is told to stop or the store is closed.
@@ -130,12 +140,7 @@ impl Driver {
                     self.meet_newcomers(&channels).await;
                 }
                 Beat::Asked(query) => self.answer(query),
-                Beat::Landed(Some(landed)) => {
-                    self.underway = None;
-                    if let Some((entry, readings)) = landed.readings {
-                        self.history.append(&readings, entry);
-                    }
-                }
+                Beat::Landed(Some(landed)) => self.land(landed),
                 Beat::Edited => {
                     if let Err(error) = self.follow_edits(&channels).await {
                         tracing::error!(%error, "edits can't be read; trying again");
@@ -147,9 +152,32 @@ impl Driver {
             self.with(Machines::fire);
             self.judge_places(&channels);
             self.ask(&channels);
+            self.show(&channels);
             self.commit();
         }
         self.finish().await;
+    }
+
+    fn land(&mut self, landed: commit::Landed) {
+        self.underway = None;
+        self.counters.commits.note(landed.took);
+        self.counters.events.fetch_add(landed.events as u64, Ordering::Relaxed);
+        if let Some((entry, readings)) = landed.readings {
+            self.counters.readings.fetch_add(readings.len() as u64, Ordering::Relaxed);
+            self.history.append(&readings, entry);
+        }
+    }
+
+    /// Shows how the driver stands.
+    fn show(&self, channels: &Channels) {
+        self.counters.set_monitors(self.machines.by_status());
+        self.counters.backlog.store(channels.inbox.len() as u64, Ordering::Relaxed);
+        self.counters.harvest.store(self.gathered() as u64, Ordering::Relaxed);
+    }
+
+    /// What waits for the next commit.
+    fn gathered(&self) -> usize {
+        self.harvest.readings.len() + self.harvest.events.len() + self.extra.len()
     }
 
     async fn wait(
@@ -158,7 +186,7 @@ impl Driver {
         edits: &mut watch::Receiver<u64>,
         arrivals: &mut Vec<Arrival>,
     ) -> Beat {
-        let full = self.harvest.readings.len() + self.harvest.events.len() + self.extra.len() >= HARVEST;
+        let full = self.gathered() >= HARVEST;
         let next = self.machines.next_timeout().into_iter().chain(self.places.next_timeout()).min();
         let until_next = next.map_or(UPKEEP, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
@@ -316,10 +344,9 @@ impl Driver {
     /// Commits what is left, so that a stop loses nothing that was taken in.
     async fn finish(mut self) {
         while self.underway.is_some() {
-            let landed = landed(&mut self.underway).await;
-            self.underway = None;
-            if let Some((entry, readings)) = landed.and_then(|landed| landed.readings) {
-                self.history.append(&readings, entry);
+            match landed(&mut self.underway).await {
+                Some(landed) => self.land(landed),
+                None => self.underway = None,
             }
             self.commit();
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parallax_core::assign::{self, Scheduled};
 use parallax_core::check::Check;
-use parallax_core::event::{Answer, Event, Reason, What};
+use parallax_core::event::{Answer, Event, Reason, Status, What};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::machine::{Finished, Machine, Output, State, Step, View};
 use parallax_core::monitor::Monitor;
@@ -51,6 +51,8 @@ pub struct Machines {
     numbers: BTreeMap<MonitorId, u32>,
     timetable: BTreeSet<(Timestamp, u32)>,
     outputs: Vec<Output>,
+    /// How many machines have each status, by the status's place in its list.
+    by_status: [u64; 4],
 }
 
 impl Machines {
@@ -62,6 +64,11 @@ impl Machines {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
+    }
+
+    /// How many have each status: unknown, up, slow, down.
+    pub fn by_status(&self) -> [u64; 4] {
+        self.by_status
     }
 
     /// The earliest deadline of any machine.
@@ -144,6 +151,7 @@ impl Machines {
         let slot = self.numbers.remove(&monitor)?;
         let kept =
             usize::try_from(slot).ok().and_then(|index| self.kept.get_mut(index)).and_then(Option::take);
+        self.recount(kept.as_ref().map(|kept| kept.machine.status()), None);
         if let Some(at) = kept.and_then(|kept| kept.timer) {
             self.timetable.remove(&(at, slot));
         }
@@ -170,7 +178,6 @@ impl Machines {
     /// What a place in quarantine saw, held against what the others say: true where it agrees, none where that can't
     /// be told.
     pub fn agrees(&self, slot: u32, observation: &Observation, mesh: &Mesh) -> Option<bool> {
-        use parallax_core::event::Status;
         let view = self.get(slot)?.machine.view(mesh);
         let down = match view.status {
             Status::Unknown => return None,
@@ -224,10 +231,24 @@ impl Machines {
     fn turn(&mut self, slot: u32, cx: &mut Cx<'_>, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
         let mut outputs = std::mem::take(&mut self.outputs);
         let Some(kept) = self.get_mut(slot) else { return };
+        let before = kept.machine.status();
         act(&mut kept.machine, &mut Step { now: cx.now, mesh: cx.mesh, out: &mut outputs });
+        let after = kept.machine.status();
         drain(&mut outputs, slot, kept.page, &kept.check, kept.machine.watch(), cx);
         self.outputs = outputs;
+        if before != after {
+            self.recount(Some(before), Some(after));
+        }
         self.after(slot, cx);
+    }
+
+    /// One machine left a status, or reached one, or both.
+    fn recount(&mut self, left: Option<Status>, reached: Option<Status>) {
+        for (status, change) in left.map(|left| (left, -1)).into_iter().chain(reached.map(|it| (it, 1))) {
+            if let Some(count) = self.by_status.get_mut(status as usize) {
+                *count = count.saturating_add_signed(change);
+            }
+        }
     }
 
     fn step(
@@ -253,8 +274,10 @@ impl Machines {
         let check = Arc::new(monitor.check.clone());
         if let Some(place) = self.kept.get_mut(index) {
             let host = host_number(&monitor.check);
+            let status = machine.status();
             *place = Some(Box::new(Kept { machine, page: monitor.page, check, host, timer: None }));
             self.numbers.insert(monitor.id, monitor.slot);
+            self.recount(None, Some(status));
             self.after(monitor.slot, cx);
         }
     }

@@ -10,12 +10,13 @@
 //! takes it up. Nothing is acknowledged before the commit that holds it is durable.
 
 pub mod commit;
+pub mod counters;
 pub mod driver;
 pub mod ingest;
 pub mod machines;
 pub mod notices;
 mod places;
-pub mod tokens;
+mod tokens;
 pub mod warmup;
 
 #[cfg(test)]
@@ -34,7 +35,7 @@ use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, PlaceNo};
 use tokio::sync::{mpsc, oneshot, watch};
 
-use self::tokens::{Listed, Tokens};
+pub use self::tokens::{Listed, PINGS_A_SECOND, Tokens};
 
 /// How many arrivals wait for the driver before their senders have to.
 pub const INBOX_DEPTH: usize = 1024;

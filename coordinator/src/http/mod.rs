@@ -138,12 +138,14 @@ struct Request {
 /// Whatever happens inside, there is an answer.
 async fn answer(context: Arc<Context>, table: &Table, request: Request) -> Reply {
     let mut allowance = None;
-    let answered = AssertUnwindSafe(dispatch(context, table, request, &mut allowance)).catch_unwind().await;
+    let answered =
+        AssertUnwindSafe(dispatch(Arc::clone(&context), table, request, &mut allowance)).catch_unwind().await;
     let reply = match answered {
         Ok(Ok(reply)) => reply,
         Ok(Err(refused)) => refused.reply(),
         Err(_) => Refused::from(crate::service::Error::Internal("a handler panicked".to_owned())).reply(),
     };
+    context.count(reply.status());
     match allowance {
         Some(allowance) => reply.with_allowance(&allowance),
         None => reply,

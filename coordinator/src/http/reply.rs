@@ -55,6 +55,11 @@ impl Reply {
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 
+    /// Its status.
+    pub(super) const fn status(&self) -> StatusCode {
+        self.status
+    }
+
     /// The same with a header set.
     pub(super) fn with(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.insert(name, value);

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parallax_core::heartbeat::{BODY_KEPT, Beat, Ping};
@@ -10,8 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::timeout;
 
 use super::{Caller, Error, Result, Service};
-use crate::flow::tokens::{Listed, Tokens};
-use crate::flow::{Arrival, Beats, Ping as Report};
+use crate::flow::{Arrival, Beats, Listed, Ping as Report, Tokens};
 
 /// How long a ping may take to become durable; later its sender is told to try again.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -46,8 +46,22 @@ impl Service {
     /// # Errors
     /// [`Error::NotFound`] for a token of none, [`Error::TooManyPings`].
     pub fn admit_ping(&self, token: &str) -> Result<Arc<Listed>> {
-        let listed = self.0.beats.tokens.find(token).ok_or(Error::NotFound)?;
-        if listed.admit(self.now()) { Ok(listed) } else { Err(Error::TooManyPings) }
+        let [unknown, too_many] = &self.0.pings_refused;
+        let Some(listed) = self.0.beats.tokens.find(token) else {
+            unknown.fetch_add(1, Ordering::Relaxed);
+            return Err(Error::NotFound);
+        };
+        if listed.admit(self.now()) {
+            return Ok(listed);
+        }
+        too_many.fetch_add(1, Ordering::Relaxed);
+        Err(Error::TooManyPings)
+    }
+
+    /// How many pings were not admitted since the start, by reason.
+    pub fn pings_refused(&self) -> [(&'static str, u64); 2] {
+        let [unknown, too_many] = self.0.pings_refused.each_ref().map(|count| count.load(Ordering::Relaxed));
+        [("unknown_token", unknown), ("too_many", too_many)]
     }
 
     /// Takes a ping in: it is durable when this returns. What is longer than is kept is cut.

@@ -15,6 +15,7 @@ pub mod pages;
 pub mod token;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::id::KeyId;
@@ -24,8 +25,7 @@ use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
 use crate::clock::Clock;
-use crate::flow::tokens::PINGS_A_SECOND;
-use crate::flow::{Beats, Queries};
+use crate::flow::{Beats, PINGS_A_SECOND, Queries};
 use crate::storage::{Batch, Committed, Store, StoreError};
 
 use figures::Figures;
@@ -54,6 +54,8 @@ struct Parts {
     clock: Clock,
     queries: Queries,
     beats: Beats,
+    /// Pings with an unknown token, and those above their token's pace.
+    pings_refused: [AtomicU64; 2],
     figures: Arc<dyn Figures>,
     settings: Settings,
     /// One monitor or account is made at a time, so that makers don't race for the next dense number or an address.
@@ -120,6 +122,7 @@ impl Service {
             clock,
             queries,
             beats,
+            pings_refused: Default::default(),
             figures,
             settings,
             making: tokio::sync::Mutex::new(()),

@@ -22,8 +22,7 @@ use super::monitors::Shown;
 use super::once::{Done, Once, Ticket};
 use super::token::KeyText;
 use super::*;
-use crate::flow::tokens::Tokens;
-use crate::flow::{Arrival, Query};
+use crate::flow::{Arrival, Query, Tokens};
 
 /// What the driver would say, by monitor.
 pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, View>>>;

@@ -1,5 +1,7 @@
 //! Pings as they come in: to their machine at once, and into the next commit.
 
+use std::sync::atomic::Ordering;
+
 use super::Driver;
 use crate::flow::Ping;
 use crate::flow::driver::Channels;
@@ -9,6 +11,7 @@ impl Driver {
     pub(super) fn hear_ping(&mut self, mut ping: Box<Ping>) {
         match self.with(|machines, cx| machines.beat(&mut ping, cx)) {
             Some(op) => {
+                self.counters.pings.fetch_add(1, Ordering::Relaxed);
                 self.extra.push(op);
                 self.durable.push(ping.durable);
             }
