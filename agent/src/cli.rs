@@ -76,7 +76,7 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run one check here and show what it found; exit code 0 passed, 3 failed, 1 could not be judged
+    /// Run one check here and show what it found; exit code 0 passed, 3 failed, 1 could not be judged, 2 bad arguments
     Check(check::CheckArgs),
 }
 

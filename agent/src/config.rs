@@ -8,6 +8,7 @@ use rustls_pki_types::pem::PemObject;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use url::Url;
 
 /// Checked settings. Make one with [`Config::new`] and change fields, or read one with [`Config::load`].
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Config {
     pub resolvers: Vec<SocketAddr>,
     /// Root certificates to trust in checks, beside those that browsers trust.
     pub trust: Vec<CertificateDer<'static>>,
+    /// The RDAP service to ask about every domain; `None` for those of the registries.
+    pub rdap: Option<Url>,
     /// Bound of the spool in bytes.
     pub spool_bytes: u64,
     /// Most checks at once.
@@ -43,7 +46,7 @@ enum Origin {
 }
 
 /// Settings that are known, in the order of the sample file.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "data",
     "coordinator",
     "source",
@@ -52,6 +55,7 @@ const KNOWN: [&str; 10] = [
     "deny",
     "resolvers",
     "trust",
+    "rdap",
     "spool_bytes",
     "concurrency",
 ];
@@ -71,6 +75,7 @@ impl Config {
             deny: Vec::new(),
             resolvers: Vec::new(),
             trust: Vec::new(),
+            rdap: None,
             spool_bytes: 256 << 20,
             concurrency: 512,
         }
@@ -158,6 +163,10 @@ impl Config {
                     pem.collect::<Result<Vec<_>, _>>().map_err(unreadable)
                 })?;
                 self.trust = files.concat();
+            }
+            "rdap" => {
+                let url = Url::parse(value).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+                self.rdap = Some(url.ok_or("must be an http or https URL")?);
             }
             "spool_bytes" => {
                 let bytes = value.parse().ok().filter(|&bytes| bytes >= Spool::MIN_LIMIT);

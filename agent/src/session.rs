@@ -7,12 +7,13 @@ mod results;
 use crate::clock::Exchanges;
 use crate::home::life_of;
 use crate::link::{Link, close_reason};
+use crate::probe;
 use crate::shared::{Shared, locked};
 use crate::wire::{Reader, Received, WireError, send};
+use parallax_protocol::ProtocolError;
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{Hello, ToAgent, ToCoordinator, Welcome};
-use parallax_protocol::{ProtocolError, check::CheckKind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,9 +28,6 @@ const FLUSH: Duration = Duration::from_secs(3);
 
 /// Control frames that wait to be written.
 const WAITING: usize = 64;
-
-/// The types of checks that the probes of this build can do.
-const KINDS: [CheckKind; 2] = [CheckKind::Http, CheckKind::Tcp];
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -142,7 +140,7 @@ fn hello(shared: &Shared) -> Hello {
         earlier_boots,
         held: shared.schedule().held(),
         wall_ms: shared.clock.wall_ms(),
-        kinds: KINDS.to_vec(),
+        kinds: probe::KINDS.to_vec(),
         faults,
         certificate_ends_ms: ends.saturating_mul(1000),
     }

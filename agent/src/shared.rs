@@ -29,6 +29,8 @@ pub(crate) struct Shared {
     pub(crate) counts: Counts,
     pub(crate) faults: watch::Sender<Vec<OwnFault>>,
     pub(crate) connected_since_ms: Mutex<Option<i64>>,
+    /// Why the newest connection ended or did not come about.
+    pub(crate) link_fault: Mutex<String>,
     schedule: Mutex<Schedule>,
     queue: Mutex<Queue>,
     details: Mutex<Details>,
@@ -70,6 +72,7 @@ impl Shared {
             counts: Counts::default(),
             faults: watch::Sender::new(Vec::new()),
             connected_since_ms: Mutex::new(None),
+            link_fault: Mutex::new(String::new()),
             schedule: Mutex::new(schedule),
             queue: Mutex::new(queue),
             details: Mutex::new(Details::default()),

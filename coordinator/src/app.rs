@@ -169,7 +169,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     let (inbox, arrivals) = mpsc::channel::<Arrival>(INBOX_DEPTH);
     let (questions, asked) = mpsc::channel::<Question>(QUESTIONS_WAITING);
     let (queries, looked) = mpsc::channel(QUERIES_WAITING);
-    let (schedules, schedule) = watch::channel(Arc::default());
+    let (schedules, schedule) = watch::channel(driver.schedule());
     let (quarantined, quarantine) = watch::channel(Arc::<BTreeSet<PlaceNo>>::default());
     let (stop_driver, driver_stops) = watch::channel(false);
     let (stop_doors, doors_stop) = watch::channel(false);

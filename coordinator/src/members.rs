@@ -121,9 +121,9 @@ impl Roll {
     /// Where a field breaks its rule, or the store can't write.
     pub async fn invite(&self, wish: Wish) -> Result<(Invitation, Token), MemberError> {
         let name = label("name", &wish.name)?;
-        let network = label("network", &wish.network)?;
+        let network = network(&label("network", &wish.network)?);
         if !(60_000..=LONGEST_LIFE).contains(&wish.life) {
-            return Err(MemberError::Invalid { field: "valid for", rule: "must be a minute to 30 days" });
+            return Err(MemberError::Invalid { field: "valid seconds", rule: "must be 60 to 2592000" });
         }
         let now = self.clock.now();
         let id = InvitationId::new(now, rand::random());
@@ -209,24 +209,26 @@ impl Roll {
         let mut invitation = found.value;
         let place = read.next_place()?;
         let networks = read.networks()?;
-        let network_no = networks.get(&invitation.network).copied();
+        // One network must never confirm itself because its label was typed in another case.
+        let wanted = invitation.network.to_lowercase();
+        let known = networks.iter().find(|(label, _)| label.to_lowercase() == wanted);
         let mut batch = Batch::new();
         batch.expect(Expect::InvitationUnused(id)).expect(Expect::NextPlace(place));
-        let network_no = if let Some(number) = network_no {
-            number
+        let (network, network_no) = if let Some((label, number)) = known {
+            (label.clone(), *number)
         } else {
             let number =
                 u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
             batch.expect(Expect::Networks(networks.len()));
             batch.write(Op::PutNetwork(invitation.network.clone(), NetworkNo(number)));
-            NetworkNo(number)
+            (invitation.network.clone(), NetworkNo(number))
         };
         let agent = Agent {
             id: newcomer.id,
             place,
             name: invitation.name.clone(),
             region: invitation.region,
-            network: invitation.network.clone(),
+            network,
             network_no,
             joined_at: newcomer.joined_at,
             revoked_at: None,
@@ -328,6 +330,80 @@ fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
     }
 }
 
+/// A network's label in one writing: an AS number as `AS64500`, however it was typed; others with single spaces.
+fn network(label: &str) -> String {
+    let lower = label.to_ascii_lowercase();
+    let number = lower.strip_prefix("as").unwrap_or(&lower).trim_start();
+    let is_plain = number.bytes().all(|digit| digit.is_ascii_digit());
+    match number.parse::<u32>() {
+        Ok(number) if is_plain => format!("AS{number}"),
+        Ok(_) | Err(_) => label.split_whitespace().collect::<Vec<_>>().join(" "),
+    }
+}
+
 fn fault(error: StoreError) -> RecordsFault {
     RecordsFault(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_network_is_one_however_its_label_is_typed() {
+        let store = Store::in_memory().unwrap();
+        let clock = Clock::by_hand(Timestamp::from_millis(1_795_783_560_000));
+        let roll = Roll::new(store, clock.clone(), [7; 32]);
+        let mut joined = Vec::new();
+        for (at, network) in ["AS64500", "as64500", " 64500 ", "AS 64500", "Init Ech", "INIT  ECH", "AS64501"]
+            .into_iter()
+            .enumerate()
+        {
+            let name = format!("place{at}");
+            let wish = Wish { name, region: Region::Europe, network: network.to_owned(), life: HOUR };
+            let (invitation, _) = roll.invite(wish).await.unwrap();
+            let id = AgentId::new(clock.now(), rand::random());
+            let newcomer = Newcomer { id, joined_at: clock.now(), serial: vec![1] };
+            let agent = roll.enrol(invitation.id, newcomer).await.unwrap().unwrap();
+            joined.push((agent.network, agent.network_no.0));
+        }
+        let expected = [0, 0, 0, 0, 1, 1, 2]
+            .map(|number: u16| (["AS64500", "Init Ech", "AS64501"][usize::from(number)].to_owned(), number));
+        assert_eq!(joined, expected);
+    }
+
+    async fn enrol(roll: &Roll, network: &str) -> Agent {
+        let name = "fra1".to_owned();
+        let wish = Wish { name, region: Region::Europe, network: network.to_owned(), life: HOUR };
+        let (invitation, _) = roll.invite(wish).await.unwrap();
+        let now = roll.clock.now();
+        let newcomer = Newcomer { id: AgentId::new(now, rand::random()), joined_at: now, serial: vec![1] };
+        Members::enrol(roll, invitation.id, newcomer).await.unwrap().unwrap()
+    }
+
+    fn roll() -> Roll {
+        let clock = Clock::by_hand(Timestamp::from_millis(1_795_783_560_000));
+        Roll::new(Store::in_memory().unwrap(), clock, [7; 32])
+    }
+
+    #[tokio::test]
+    async fn an_invitation_makes_one_agent_and_a_place_has_one_number() {
+        let roll = roll();
+        let (one, two) = tokio::join!(enrol(&roll, "AS1"), enrol(&roll, "AS2"));
+        assert_ne!(one.place, two.place);
+        let used = roll.invitations().await.unwrap().remove(0);
+        let newcomer = Newcomer { id: one.id, joined_at: roll.clock.now(), serial: vec![2] };
+        assert_eq!(Members::enrol(&roll, used.id, newcomer).await, Ok(None));
+    }
+
+    #[tokio::test]
+    async fn a_name_that_several_bear_must_be_an_id() {
+        let roll = roll();
+        let agent = enrol(&roll, "AS1").await;
+        enrol(&roll, "AS2").await;
+        assert!(matches!(roll.revoke("fra1").await, Err(MemberError::Ambiguous(_))));
+        assert!(matches!(roll.revoke("nobody").await, Err(MemberError::Unknown(_))));
+        assert!(roll.forget(&agent.id.to_string()).await.unwrap().revoked_at.is_some());
+        assert_eq!(roll.agents().await.unwrap().len(), 1);
+    }
 }

@@ -72,10 +72,14 @@ impl Operator {
                 Ok(list(&pages, |page| self.page_view(page)))
             }
             Command::KeyCreate { account, name, access, page } => {
-                let account = self.account(account.as_deref()).await?;
                 let page = page.as_deref().map(|page| read_id::<PageId>("page", page)).transpose()?;
+                let account = match (account, page) {
+                    (None, Some(page)) => self.owner(page).await?,
+                    _ => self.account(account.as_deref()).await?,
+                };
                 let new = NewKey { account, name: name.clone(), access: read_access(access)?, page };
-                let (key, text) = self.service.create_key(new).await?;
+                let made = self.service.create_key(new).await;
+                let (key, text) = made.map_err(|error| missing(error, "page on this account"))?;
                 let mut view = key_view(&key);
                 view["key"] = json!(text.reveal());
                 Ok(view)
@@ -113,6 +117,16 @@ impl Operator {
         };
         let found = accounts.iter().find(is_wanted).map(|account| account.id);
         found.ok_or_else(|| Fault::new("not_found", format!("no account has the id or address {wanted:?}")))
+    }
+
+    /// The account whose page it is.
+    async fn owner(&self, page: PageId) -> Result<AccountId, Fault> {
+        for account in self.accounts(None).await? {
+            if self.service.pages_of(account).await?.iter().any(|its| its.id == page) {
+                return Ok(account);
+            }
+        }
+        Err(missing(Error::NotFound, "page"))
     }
 
     /// The account named, or all of them.

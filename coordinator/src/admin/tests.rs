@@ -96,6 +96,30 @@ async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() 
 }
 
 #[tokio::test]
+async fn a_key_for_one_page_belongs_to_its_account() {
+    let scene = Scene::set();
+    let mut pages = Vec::new();
+    for (email, slug) in [("ann@example.com", "shop"), ("bob@example.com", "news")] {
+        scene.ask(account(email)).await.unwrap();
+        let account = Some(email.to_owned());
+        let made = Command::PageCreate { account, name: slug.to_owned(), slug: slug.to_owned() };
+        pages.push(scene.ask(made).await.unwrap());
+    }
+    let key = |account: Option<&str>, page: &str| Command::KeyCreate {
+        account: account.map(str::to_owned),
+        name: "deploys".to_owned(),
+        access: "write".to_owned(),
+        page: Some(page.to_owned()),
+    };
+    let news = pages[1]["id"].as_str().unwrap();
+    assert_eq!(scene.ask(key(None, news)).await.unwrap()["account"], pages[1]["account"]);
+    let told = scene.ask(key(Some("ann@example.com"), news)).await.unwrap_err();
+    assert_eq!(told.message, "there is no such page on this account");
+    let told = scene.ask(key(None, "pg_0000000000000000000000000a")).await.unwrap_err();
+    assert_eq!(told.message, "there is no such page");
+}
+
+#[tokio::test]
 async fn an_account_must_be_named_where_there_are_several() {
     let scene = Scene::set();
     let page = Command::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };

@@ -135,6 +135,9 @@ pub enum CliError {
     /// There is nothing to act on.
     #[error("there is no store in {}: `parallax up` and `parallax serve` make one", .0.display())]
     NoStore(PathBuf),
+    /// What came of a command could not be shown.
+    #[error("it was done, but the output could not be written: {0}")]
+    Output(#[source] std::io::Error),
     /// The runtime or the signals can't be set up.
     #[error("{0}")]
     System(#[from] std::io::Error),
@@ -173,8 +176,8 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
             serve::run(config, ready.ready_file, signals::shutdown()?).await
         }
         Command::CheckConfig { settings } => {
-            out::line(settings.load(Config::default())?.to_toml().trim_end());
-            Ok(())
+            let config = settings.load(Config::default())?;
+            out::line(config.to_toml().trim_end()).map_err(CliError::Output)
         }
         Command::Agent(command) => operate::run(command.into()).await,
         Command::Account(command) => operate::run(command.into()).await,

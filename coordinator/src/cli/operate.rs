@@ -1,5 +1,7 @@
 //! Commands that act on an installation: over the admin socket while a coordinator runs, else on the store itself.
 
+use std::io;
+
 use clap::{Args, Subcommand};
 use parallax_core::place::Region;
 use parallax_core::plan::Plan;
@@ -129,7 +131,7 @@ pub(super) enum PageCommand {
 pub(super) enum KeyCommand {
     /// Make an API key; it is shown this once
     Create {
-        /// Id or email address of its account; may be left out where there is only one
+        /// Id or email address of its account; may be left out where there is only one, or with --page
         #[arg(long)]
         account: Option<String>,
         /// Its name
@@ -170,12 +172,8 @@ pub(super) async fn run(order: Order) -> Result<(), CliError> {
         Some(reply) => reply?,
         None => alone(&config, &order.command).await?,
     };
-    if order.whither.json {
-        out::json(&told);
-    } else {
-        show(&told, order.columns);
-    }
-    Ok(())
+    let shown = if order.whither.json { out::json(&told) } else { show(&told, order.columns) };
+    shown.map_err(CliError::Output)
 }
 
 /// Does a command where no coordinator runs.
@@ -191,19 +189,20 @@ async fn alone(config: &Config, command: &Command) -> Result<Value, CliError> {
     Ok(told?)
 }
 
-fn show(told: &Value, columns: &[&str]) {
+fn show(told: &Value, columns: &[&str]) -> io::Result<()> {
     match told {
         Value::Array(entries) => {
             let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();
-            out::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>());
+            out::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>())
         }
         Value::Object(fields) => {
             // In the order of the list, then what only a single thing has: a key or a token.
             let listed = columns.iter().filter_map(|column| fields.get_key_value(*column));
             let others = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
             for (name, value) in listed.chain(others).filter(|(_, value)| !value.is_null()) {
-                out::line(&format!("{name}: {}", cell(value)));
+                out::line(&format!("{name}: {}", cell(value)))?;
             }
+            Ok(())
         }
         other => out::line(&cell(other)),
     }

@@ -255,8 +255,11 @@ fn unknown(name: &str) -> String {
     let names = SETTINGS.iter().map(|setting| setting.name);
     let sections = names.clone().filter_map(|name| name.rsplit_once('.')).map(|(section, _)| section);
     match nearest::nearest(name, names.chain(sections)) {
-        Some((known, _)) => format!("is not a setting; did you mean {known}?"),
-        None => "is not a setting".to_owned(),
+        // What has next to nothing in common with the name would only mislead.
+        Some((known, distance)) if distance * 2 <= name.chars().count().max(2) => {
+            format!("is not a setting; did you mean {known}?")
+        }
+        Some(_) | None => "is not a setting".to_owned(),
     }
 }
 

@@ -4,17 +4,15 @@
 //! nothing. When too much has gathered it stops reading its inbox, and the mesh holds the agents back.
 
 mod pings;
+mod places;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use parallax_core::event::Event;
-use parallax_core::observation::Observation;
 use parallax_core::place::PlaceNo;
-use parallax_core::quarantine::Word;
-use parallax_core::time::Timestamp;
+use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -23,7 +21,7 @@ use crate::storage::{Op, Store, StoreError};
 
 use super::commit::{self, Underway};
 use super::counters::Counters;
-use super::machines::{Cx, Harvest, Machines, tells_of_place};
+use super::machines::{Cx, Harvest, Machines};
 use super::places::Places;
 use super::tokens::Tokens;
 use super::warmup::{self, ALIVE, Judging};
@@ -35,6 +33,9 @@ const HARVEST: usize = 8192;
 const AT_ONCE: usize = 64;
 /// How often the driver notes that it runs, and looks at the clock whatever the timetable says.
 const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Milliseconds that the wall clock may go another way than time itself between two looks.
+const JUMP: i64 = 2 * SECOND;
 
 /// What the driver is joined to.
 #[derive(Debug)]
@@ -72,12 +73,14 @@ pub struct Driver {
     tokens: Tokens,
     counters: Arc<Counters>,
     alive_noted: Timestamp,
+    /// When the clocks were last looked at: the wall's, and the one that only goes forth.
+    looked: (Timestamp, Instant),
 }
 
 enum Beat {
     Arrived(usize),
     Asked(Query),
-    Landed(Option<commit::Landed>),
+    Landed(Result<commit::Landed, StoreError>),
     Edited,
     Time,
     Stop,
@@ -93,6 +96,7 @@ impl Driver {
     ) -> Result<Self, StoreError> {
         let stored = store.read(move |read| warmup::read(read, &judging)).await?;
         let counters = Arc::<Counters>::default();
+        let looked = (clock.now(), Instant::now());
         let mut driver = Self {
             clock,
             store,
@@ -109,6 +113,7 @@ impl Driver {
             tokens: Tokens::default(),
             counters,
             alive_noted: Timestamp::default(),
+            looked,
         };
         stored.monitors().for_each(|monitor| driver.tokens.put(monitor));
         driver.with(|machines, cx| stored.wake(machines, cx));
@@ -126,21 +131,32 @@ impl Driver {
         Arc::clone(&self.counters)
     }
 
+    /// What agents are to run, before anybody asks.
+    pub fn schedule(&self) -> Schedules {
+        Arc::new(self.machines.schedule())
+    }
+
     /// Runs until it is told to stop or the store is closed.
     pub async fn run(mut self, mut channels: Channels) {
-        let mut edits = self.store.events_seen();
+        let mut edits = self.store.edits_seen();
         let mut arrivals = Vec::with_capacity(AT_ONCE);
         self.publish(&channels);
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
             match beat {
-                Beat::Arrived(0) | Beat::Stop | Beat::Landed(None) => break,
+                Beat::Arrived(0) | Beat::Stop => break,
+                Beat::Landed(Err(error)) => {
+                    // Without its store the coordinator is of no use: it ends, and says so by its exit code.
+                    tracing::error!(%error, "results can't be stored");
+                    self.underway = None;
+                    return;
+                }
                 Beat::Arrived(_) => {
                     self.take_in(&mut arrivals, &channels);
                     self.meet_newcomers(&channels).await;
                 }
                 Beat::Asked(query) => self.answer(query),
-                Beat::Landed(Some(landed)) => self.land(landed),
+                Beat::Landed(Ok(landed)) => self.land(landed),
                 Beat::Edited => {
                     if let Err(error) = self.follow_edits(&channels).await {
                         tracing::error!(%error, "edits can't be read; trying again");
@@ -148,7 +164,7 @@ impl Driver {
                 }
                 Beat::Time => {}
             }
-            self.note_alive();
+            self.mind_the_clock();
             self.with(Machines::fire);
             self.judge_places(&channels);
             self.ask(&channels);
@@ -162,7 +178,7 @@ impl Driver {
         self.underway = None;
         self.counters.commits.note(landed.took);
         self.counters.events.fetch_add(landed.events as u64, Ordering::Relaxed);
-        if let Some((entry, readings)) = landed.readings {
+        for (entry, readings) in landed.entries {
             self.counters.readings.fetch_add(readings.len() as u64, Ordering::Relaxed);
             self.history.append(&readings, entry);
         }
@@ -232,50 +248,6 @@ impl Driver {
         }
     }
 
-    /// What rounds told of their first places may put one into quarantine.
-    fn judge_places(&mut self, channels: &Channels) {
-        let now = self.clock.now();
-        let told: Vec<(PlaceNo, Word, u64)> = self
-            .harvest
-            .events
-            .iter()
-            .skip(self.harvest.judged)
-            .filter_map(|event| {
-                let (place, disputed) = tells_of_place(&event.what)?;
-                let word = if disputed { Word::Disputed } else { Word::Failed };
-                Some((place, word, self.machines.host(event.monitor?)))
-            })
-            .collect();
-        self.harvest.judged = self.harvest.events.len();
-        let mut turned: Vec<Event> = told
-            .into_iter()
-            .filter_map(|(place, word, host)| self.places.hear(place, word, host, now))
-            .collect();
-        turned.append(&mut self.places.fire(now));
-        self.turn_places(turned, channels);
-    }
-
-    /// A place in quarantine ran a shadow round: does it see what the others see?
-    fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
-        let now = self.clock.now();
-        let Some(agrees) = self.machines.agrees(slot, seen, self.places.mesh()) else { return };
-        let word = if agrees { Word::Agreed } else { Word::Disputed };
-        let turned = self.places.hear(seen.place, word, u64::from(slot), now);
-        self.turn_places(turned.into_iter().collect(), channels);
-    }
-
-    fn turn_places(&mut self, mut turned: Vec<Event>, channels: &Channels) {
-        if turned.is_empty() {
-            return;
-        }
-        self.harvest.events.append(&mut turned);
-        self.harvest.judged = self.harvest.events.len();
-        channels.quarantined.send_replace(self.places.quarantined());
-        if self.places.lay() {
-            self.with(Machines::mesh_changed);
-        }
-    }
-
     fn answer(&self, query: Query) {
         let views = query.monitors.iter().map(|id| self.machines.view(*id, self.places.mesh())).collect();
         // Who asked may have gone away.
@@ -305,12 +277,20 @@ impl Driver {
     }
 
     fn publish(&self, channels: &Channels) {
-        channels.schedules.send_replace(Arc::new(self.machines.schedule()));
+        channels.schedules.send_replace(self.schedule());
     }
 
-    /// Notes that the coordinator runs, so that the next start knows how long it was away.
-    fn note_alive(&mut self) {
-        let now = self.clock.now();
+    /// Notes that the coordinator runs, so that the next start knows how long it was away, and whether the wall clock
+    /// has gone another way than time itself.
+    fn mind_the_clock(&mut self) {
+        let (now, tick) = (self.clock.now(), Instant::now());
+        let (then, before) = std::mem::replace(&mut self.looked, (now, tick));
+        let passed = i64::try_from(tick.duration_since(before).as_millis()).unwrap_or(i64::MAX);
+        let jump = now.since(then).saturating_sub(passed);
+        if jump.abs() > JUMP {
+            tracing::warn!(milliseconds = jump, "the wall clock jumped: deadlines are judged anew");
+            self.with(Machines::clock_jumped);
+        }
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {
             self.alive_noted = now;
@@ -343,16 +323,21 @@ impl Driver {
 
     /// Commits what is left, so that a stop loses nothing that was taken in.
     async fn finish(mut self) {
-        while self.underway.is_some() {
-            match landed(&mut self.underway).await {
-                Some(landed) => self.land(landed),
-                None => self.underway = None,
+        for _ in 0..2 {
+            if self.underway.is_some() {
+                let landed = landed(&mut self.underway).await;
+                self.underway = None;
+                match landed {
+                    Ok(landed) => self.land(landed),
+                    Err(error) => {
+                        tracing::warn!(%error, "the last results could not be stored; agents send again")
+                    }
+                }
             }
             self.commit();
         }
-        self.commit();
-        if self.underway.is_some() {
-            landed(&mut self.underway).await;
+        if self.underway.is_some() && landed(&mut self.underway).await.is_err() {
+            tracing::warn!("the last results could not be stored; agents send again");
         }
     }
 
@@ -377,7 +362,7 @@ impl Driver {
 }
 
 /// The commit under way, once it lands; never, where none is.
-async fn landed(underway: &mut Option<Underway>) -> Option<commit::Landed> {
+async fn landed(underway: &mut Option<Underway>) -> Result<commit::Landed, StoreError> {
     match underway {
         Some(underway) => underway.landed().await,
         None => std::future::pending().await,

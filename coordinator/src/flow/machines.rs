@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parallax_core::assign::{self, Scheduled};
 use parallax_core::check::Check;
-use parallax_core::event::{Answer, Event, Reason, Status, What};
+use parallax_core::event::{Answer, Event, Status};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::machine::{Finished, Machine, Output, State, Step, View};
 use parallax_core::monitor::Monitor;
@@ -16,6 +16,9 @@ use parallax_core::watch::Watch;
 
 use super::{Ping, Question, ingest};
 use crate::storage::Op;
+
+/// Machines that have changed in one harvest, beyond which deadlines wait for the next.
+const FIRED_AT_ONCE: usize = 8192;
 
 /// One monitor's machine, and what is needed around it.
 #[derive(Debug)]
@@ -169,6 +172,9 @@ impl Machines {
         let kept = self.get_mut(slot).ok_or(ingest::Dropped::UnknownMonitor)?;
         if let Some(finished) = kept.machine.note_steady(&observation, cx.now) {
             cx.harvest.readings.push(reading(slot, &finished, kept.machine.watch(), cx.mesh));
+            if kept.machine.take_changed() {
+                cx.harvest.changed.insert(slot);
+            }
             return Ok(());
         }
         self.turn(slot, cx, |machine, step| machine.handle_observation(observation, step));
@@ -217,9 +223,20 @@ impl Machines {
         }
     }
 
-    /// Fires every deadline that has passed.
+    /// The clock jumped: every machine looks at it anew, and the timetable follows.
+    pub fn clock_jumped(&mut self, cx: &mut Cx<'_>) {
+        let slots: Vec<u32> = self.numbers.values().copied().collect();
+        for slot in slots {
+            self.turn(slot, cx, Machine::handle_timeout);
+        }
+    }
+
+    /// Fires the deadlines that have passed, as many as one harvest may hold; the others are next.
     pub fn fire(&mut self, cx: &mut Cx<'_>) {
-        while let Some((at, slot)) = self.timetable.first().copied().filter(|(at, _)| *at <= cx.now) {
+        let due = |first: Option<&(Timestamp, u32)>, now| first.copied().filter(|(at, _)| *at <= now);
+        while cx.harvest.changed.len() < FIRED_AT_ONCE
+            && let Some((at, slot)) = due(self.timetable.first(), cx.now)
+        {
             self.timetable.remove(&(at, slot));
             if let Some(kept) = self.get_mut(slot) {
                 kept.timer = None;
@@ -368,18 +385,4 @@ fn reading(slot: u32, finished: &Finished, watch: &Watch, mesh: &Mesh) -> Readin
 
 fn host_number(check: &Check) -> u64 {
     assign::steady_hash(check.host().as_bytes())
-}
-
-/// Whether a round tells something of the place that looked first: it failed there, and a second place has spoken.
-pub(super) fn tells_of_place(what: &What) -> Option<(parallax_core::place::PlaceNo, bool)> {
-    use parallax_core::observation::Word;
-    let What::Round(report) = what else { return None };
-    if report.reason == Reason::Confirm {
-        return None;
-    }
-    match report.word {
-        Word::Disputed => Some((report.first, true)),
-        Word::Failed => Some((report.first, false)),
-        Word::Passed | Word::Unconfirmed | Word::Inconclusive => None,
-    }
 }

@@ -306,6 +306,19 @@ async fn a_question_open_at_the_stop_is_asked_again_after_the_start() {
 }
 
 #[tokio::test]
+async fn a_clock_that_went_forth_and_back_makes_no_round_late() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    clock.set(START + 3_600_000);
+    stream.result(0, ROUND + 60, passed()).await;
+    clock.set(START + 60_000);
+    stream.result(0, ROUND + 1, refused()).await;
+    assert_eq!(stream.next_question().await.ask.reason, Reason::Confirm);
+    stream.stop().await;
+}
+
+#[tokio::test]
 async fn a_deleted_monitor_is_no_longer_known_nor_scheduled() {
     let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
     let mut stream = Stream::start(&store, &clock).await;

@@ -16,6 +16,8 @@ pub(super) enum Refused {
     Service(Error),
     /// More requests than a minute allows.
     TooMany(Allowance),
+    /// There is no such route, whatever the key.
+    Route,
     /// The route has other methods: these.
     Method(String),
 }
@@ -46,6 +48,7 @@ impl Refused {
                     .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
                     .with_allowance(&allowance)
             }
+            Self::Route => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address"),
             Self::Method(allowed) => {
                 let words = format!("this route answers to {allowed}");
                 let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words);

@@ -77,7 +77,7 @@ impl<C> Call<C> {
 impl Call<Caller> {
     /// Reads the body as a JSON object, and the request's ticket where it may be sent twice.
     pub(super) async fn object(&mut self) -> Result<(json::Object, Option<Ticket>), Refused> {
-        let bytes = json::bytes(&mut self.body).await?;
+        let bytes = json::bytes(&self.headers, &mut self.body).await?;
         let object = json::object(&self.headers, &bytes)?;
         Ok((object, self.ticket(&bytes)?))
     }
@@ -117,9 +117,8 @@ impl Table {
         path: &str,
     ) -> Result<(Route, Vec<(String, String)>), Refused> {
         let path = legacy::new_path(path);
-        let not_found = || Refused::Service(Error::NotFound);
-        let found = self.router.at(&path).map_err(|_| not_found())?;
-        let methods = self.resources.get(*found.value).ok_or_else(not_found)?;
+        let found = self.router.at(&path).map_err(|_| Refused::Route)?;
+        let methods = self.resources.get(*found.value).ok_or(Refused::Route)?;
         let wanted = if *method == Method::HEAD { &Method::GET } else { method };
         let Some((_, route)) = methods.iter().find(|(candidate, _)| candidate == wanted) else {
             return Err(Refused::Method(allowed(methods)));

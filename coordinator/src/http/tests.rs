@@ -184,6 +184,16 @@ async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
 }
 
 #[tokio::test]
+async fn an_address_that_is_no_route_is_called_so() {
+    let client = Client::new().await;
+    for path in ["/api/v1/nothing", "/api/v1/me/", "/nothing", "/p/none"] {
+        let answered = client.get(path).await;
+        let told = &answered.body["error"]["message"];
+        assert_eq!((answered.status, told), (404, &json!("there is nothing at this address")), "{path}");
+    }
+}
+
+#[tokio::test]
 async fn refusals_come_in_their_order() {
     let client = Client::new().await;
     let bearer = format!("Bearer {}", client.write);

@@ -23,7 +23,7 @@ use crate::clock::Clock;
 use crate::flow::{Arrival, Inbox, Question, Schedule};
 
 /// Questions that wait for one agent; more than that are answered with nothing.
-const QUESTIONS_WAITING: usize = 4_096;
+const QUESTIONS_WAITING: usize = 600;
 
 /// Shared by every task of the mesh.
 pub(super) struct Hub {
@@ -40,6 +40,7 @@ pub(super) struct Hub {
     pub(super) joining: tokio::sync::Mutex<Attempts>,
     /// Told when the members' records have changed.
     pub(super) refresh: Notify,
+    reloading: tokio::sync::Mutex<()>,
     answers: mpsc::Sender<Arrival>,
     state: Mutex<State>,
     index: Mutex<Arc<Index>>,
@@ -110,6 +111,7 @@ impl Hub {
             mesh: watch::Sender::new(Arc::new(Mesh::default())),
             joining: tokio::sync::Mutex::default(),
             refresh: Notify::new(),
+            reloading: tokio::sync::Mutex::default(),
             answers: parts.answers,
             state: Mutex::default(),
             index: Mutex::default(),
@@ -120,6 +122,8 @@ impl Hub {
 
     /// Reads the members' records anew and closes the connections of those that are no longer enrolled.
     pub(super) async fn reload(&self) {
+        // One after the other, so that an older list never takes the place of a newer one.
+        let _turn = self.reloading.lock().await;
         let agents = match self.members.agents().await {
             Ok(agents) => agents,
             Err(fault) => {

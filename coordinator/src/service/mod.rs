@@ -33,6 +33,9 @@ use figures::Figures;
 /// How often a change is decided again because another came first.
 const TRIES: usize = 16;
 
+/// How many things can be changed side by side, at least.
+const TURNS: usize = 64;
+
 /// What the operator has set.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -60,6 +63,8 @@ struct Parts {
     settings: Settings,
     /// One monitor or account is made at a time, so that makers don't race for the next dense number or an address.
     making: tokio::sync::Mutex<()>,
+    /// Changes of one thing take turns, so that a crowd of them does not end in conflicts; things share these by id.
+    turns: [tokio::sync::Mutex<()>; TURNS],
     /// When the use of a key was last noted.
     used: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
@@ -126,6 +131,7 @@ impl Service {
             figures,
             settings,
             making: tokio::sync::Mutex::new(()),
+            turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             used: Mutex::new(BTreeMap::new()),
         }))
     }
@@ -143,13 +149,18 @@ impl Service {
         &self.0.settings
     }
 
-    /// Commits what `decide` makes of the present state; where another change came first it decides again. None of
-    /// `decide` says that nothing is to be written.
-    async fn change<T, F, D>(&self, mut decide: D) -> Result<T>
+    /// Commits what `decide` makes of the present state, in the turn of the `thing` with that id; where another change
+    /// came first all the same it decides again. None of `decide` says that nothing is to be written.
+    async fn change<T, F, D>(&self, thing: u128, mut decide: D) -> Result<T>
     where
         D: FnMut() -> F,
         F: Future<Output = Result<(T, Option<Batch>)>>,
     {
+        let turn = self.0.turns.get(usize::try_from(thing % TURNS as u128).unwrap_or(0));
+        let _turn = match turn {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        };
         for _ in 1..TRIES {
             let (value, batch) = decide().await?;
             match self.commit(batch).await {

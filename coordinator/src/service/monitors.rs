@@ -134,7 +134,7 @@ impl Service {
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
         caller.writes()?;
-        self.change(|| async move {
+        self.change(id.to_u128(), || async move {
             let page = self.page(caller, page)?;
             let monitor = self.monitor_on(&page, id)?;
             if let Some(answer) = self.answered(once)? {
@@ -169,7 +169,7 @@ impl Service {
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
         caller.writes()?;
-        self.change(|| async move {
+        self.change(id.to_u128(), || async move {
             let page = self.page(caller, page)?;
             if let Some(answer) = self.answered(once)? {
                 return Ok((Done::Before(answer), None));

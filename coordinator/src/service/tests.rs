@@ -274,6 +274,20 @@ async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
 }
 
 #[tokio::test]
+async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let monitor = world.make(&caller, "A").await.unwrap().monitor;
+    let edits: Vec<MonitorEdit> = (0..40).map(|at| http(&format!("A{at}"))).collect();
+    let once = each_time();
+    let made =
+        edits.iter().map(|edit| world.service.edit_monitor(&caller, world.shop.id, monitor.id, edit, &once));
+    for made in futures_util::future::join_all(made).await {
+        assert!(made.is_ok(), "{made:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_read_key_changes_nothing_at_any_door() {
     let world = world().await;
     let (reader, page) = (world.caller(Access::Read).await, world.shop.id);

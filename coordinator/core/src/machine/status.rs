@@ -130,6 +130,7 @@ impl Machine {
                 ..Pulse::default()
             },
             untried: true,
+            settings: self.state.settings,
             ..State::default()
         };
     }

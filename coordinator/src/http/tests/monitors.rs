@@ -194,16 +194,16 @@ async fn the_present_state_is_what_the_driver_says() {
     assert_eq!(
         fields,
         [
-            "downFrom",
-            "group",
             "id",
-            "latencyMs24h",
             "name",
-            "position",
-            "since",
-            "status",
+            "group",
             "type",
-            "uptime24h"
+            "position",
+            "status",
+            "since",
+            "downFrom",
+            "uptime24h",
+            "latencyMs24h",
         ]
     );
     assert_eq!(document["checkpoints"], document["monitors"]);
