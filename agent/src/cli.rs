@@ -80,7 +80,8 @@ enum Command {
     Check(check::CheckArgs),
 }
 
-/// Runs the command line of this process. Exit codes: 0, 1 (fault), 2 (usage), for `check` also 3 (failed).
+/// Runs the command line of this process. Exit codes: 0, 1 (a fault, also of the settings file), 2 (usage: the command line
+/// or a variable), for `check` also 3 (failed).
 pub fn main() -> ExitCode {
     // Whoever installed a provider before us installed the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();

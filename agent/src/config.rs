@@ -84,7 +84,7 @@ impl Config {
     /// Reads the file, then `PARALLAX_AGENT_…` out of `environment`, then `flags` (setting and value).
     ///
     /// # Errors
-    /// [`Error::Setting`] naming the setting, where it was given, and the rule; for an unknown one, the known
+    /// [`Error::Setting`] or [`Error::SettingsFile`] naming the setting, where it was given, and the rule; for an unknown one, the known
     /// one that is nearest.
     pub fn load(
         file: Option<&Path>,
@@ -94,7 +94,7 @@ impl Config {
         let mut values: BTreeMap<String, (Origin, String)> = BTreeMap::new();
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-            let table: toml::Table = toml::from_str(&text).map_err(|error| Error::Setting {
+            let table: toml::Table = toml::from_str(&text).map_err(|error| Error::SettingsFile {
                 field: path.display().to_string(),
                 rule: error.to_string().trim().replace('\n', " "),
             })?;
@@ -231,7 +231,10 @@ fn fault(name: &str, origin: Origin, rule: String) -> Error {
         Origin::Environment => format!("{PREFIX}{}", name.to_ascii_uppercase()),
         Origin::Flag => format!("--{}", name.replace('_', "-")),
     };
-    Error::Setting { field, rule }
+    match origin {
+        Origin::File => Error::SettingsFile { field, rule },
+        Origin::Environment | Origin::Flag => Error::Setting { field, rule },
+    }
 }
 
 /// Edits between two words.

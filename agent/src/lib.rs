@@ -158,7 +158,8 @@ async fn stay_connected(
             Ok(link) => {
                 let begun = Instant::now();
                 let ended = session::run(&shared, &link, stopping.clone(), drained.clone()).await;
-                if ended.stopped {
+                // Asked to stop, it is no news that the coordinator let go first.
+                if ended.stopped || *stopping.borrow() {
                     return;
                 }
                 if begun.elapsed() >= HELD {

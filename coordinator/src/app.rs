@@ -2,6 +2,7 @@
 
 pub mod care;
 mod figures;
+mod metrics;
 mod rescue;
 
 use std::collections::BTreeSet;
@@ -25,7 +26,7 @@ use crate::config::Config;
 use crate::drain::Drain;
 use crate::flow::driver::{Channels, Driver};
 use crate::flow::warmup::Judging;
-use crate::flow::{Arrival, INBOX_DEPTH, Question};
+use crate::flow::{Arrival, Beats, INBOX_DEPTH, Question};
 use crate::history::{self, History};
 use crate::http;
 use crate::members::Roll;
@@ -159,10 +160,11 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
+    let beats = service::beats::deaf();
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
     let settings = service_settings(config, base_url);
     let service =
-        Service::new(store.clone(), clock, queries, Arc::new(service::figures::NoFigures), settings);
+        Service::new(store.clone(), clock, queries, beats, Arc::new(service::figures::NoFigures), settings);
     Ok(Opened { service, members, store })
 }
 
@@ -200,6 +202,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let (stop_driver, driver_stops) = watch::channel(false);
     let (stop_doors, doors_stop) = watch::channel(false);
 
+    let beats = Beats { inbox: inbox.clone(), tokens: driver.tokens() };
     let mesh = mesh::start(mesh::Parts {
         socket,
         trust,
@@ -232,16 +235,17 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         quarantined,
         shutdown: driver_stops,
     };
+    let flow = driver.counters();
     let driver = tokio::spawn(driver.run(channels));
 
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
-    let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh());
+    let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh(), judging);
     let settings = service_settings(&config, base_url.clone());
-    let service = Service::new(store.clone(), clock.clone(), queries, Arc::new(figures), settings);
+    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone()));
-    doors.push(tokio::spawn(http::server::serve(http, context, told(doors_stop.clone()))));
+    doors.push(tokio::spawn(http::server::serve(http, Arc::clone(&context), told(doors_stop.clone()))));
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
     doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
@@ -250,7 +254,15 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     if let Some(address) = config.admin.listen {
         let listener = bind_http("the admin address", address).await?;
         admin_addr = listener.local_addr().ok();
-        doors.push(tokio::spawn(admin::health::serve(listener, is_ready, doors_stop.clone())));
+        let metrics = metrics::Sources {
+            flow,
+            http: context,
+            mesh: Arc::clone(mesh.counters()),
+            agents: Box::new(mesh.viewer()),
+            store: store.clone(),
+        };
+        let serving = admin::health::serve(listener, is_ready, metrics.writer(), doors_stop.clone());
+        doors.push(tokio::spawn(serving));
     }
 
     let helpers = vec![

@@ -19,6 +19,7 @@ mod demo;
 mod doors;
 mod full;
 mod guard;
+mod heartbeat;
 mod identity;
 mod join;
 mod kills;

@@ -154,6 +154,7 @@ impl From<Error> for Fault {
             Error::NotFound => return Self::new("not_found", "there is nothing by that id"),
             Error::Invalid(_) => "invalid",
             Error::PlanLimit(_) => "plan_limit",
+            Error::TooManyPings => "rate_limited",
         };
         Self::new(code, error.to_string())
     }

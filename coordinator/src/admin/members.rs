@@ -96,6 +96,7 @@ fn note(agent: &AgentView) -> Option<String> {
     if agent.figures.dropped > 0 {
         notes.push(format!("{} results dropped", agent.figures.dropped));
     }
+    notes.extend(agent.faults.iter().cloned());
     (!notes.is_empty()).then(|| notes.join(", "))
 }
 

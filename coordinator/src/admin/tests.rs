@@ -16,6 +16,7 @@ use super::*;
 use crate::clock::Clock;
 use crate::members::tests::roll_in;
 use crate::service::Settings;
+use crate::service::beats::deaf;
 use crate::service::figures::NoFigures;
 use crate::storage::Store;
 
@@ -62,7 +63,7 @@ fn operator() -> Operator {
     let base_url = "http://127.0.0.1:8080".to_owned();
     let settings = Settings { base_url, root_domain: None, limits: PlanLimits::default() };
     let members = roll_in(store.clone(), clock.clone());
-    Operator::new(Service::new(store, clock, queries, Arc::new(NoFigures), settings), members)
+    Operator::new(Service::new(store, clock, queries, deaf(), Arc::new(NoFigures), settings), members)
 }
 
 fn account(email: &str) -> Command {

@@ -1,5 +1,5 @@
-//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault, 2 wrong usage, 3 a store that must be put
-//! right before another start is of use.
+//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault (also of the settings file), 2 wrong usage,
+//! 3 a store that must be put right before another start is of use.
 
 mod operate;
 mod serve;
@@ -124,7 +124,7 @@ struct ReadyFile {
     ready_file: Option<PathBuf>,
 }
 
-/// Why a command ends with 1.
+/// Why a command was not done: it ends with 1, or with 2 where a setting was given wrongly beside it.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The settings can't be used.
@@ -158,6 +158,21 @@ pub enum CliError {
 
 /// What a store ends with that must be put right first: a service manager need not try again.
 const RESCUE: u8 = 3;
+impl CliError {
+    /// The exit code that tells a service manager and a script what to do about it.
+    fn code(&self) -> u8 {
+        match self {
+            Self::App(AppError::Rescue { .. }) | Self::Up(UpError::App(AppError::Rescue { .. })) => RESCUE,
+            _ if self.is_usage() => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether what was given with the command is wrong, not a file or the world.
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Config(ConfigError::Faults(faults)) if faults.iter().all(|fault| fault.is_given))
+    }
+}
 
 /// Does a command line and gives its exit code.
 pub async fn run(cli: Cli) -> ExitCode {
@@ -165,11 +180,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             out::fault(&error.to_string());
-            let is_rescue = matches!(
-                error,
-                CliError::App(AppError::Rescue { .. }) | CliError::Up(UpError::App(AppError::Rescue { .. }))
-            );
-            if is_rescue { ExitCode::from(RESCUE) } else { ExitCode::FAILURE }
+            ExitCode::from(error.code())
         }
     }
 }

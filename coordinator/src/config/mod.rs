@@ -147,6 +147,8 @@ pub struct Fault {
     pub place: String,
     /// The rule, in words that follow the place.
     pub rule: String,
+    /// Whether it was given with the command, by a variable, and not by the file.
+    pub is_given: bool,
 }
 
 impl Default for Config {
@@ -199,12 +201,12 @@ impl Config {
                     Some(setting) => setting.take(&mut config, &value),
                     None => Err(unknown(&entry.name)),
                 });
-                faults.extend(read.err().map(|rule| Fault { place, rule }));
+                faults.extend(read.err().map(|rule| Fault { place, rule, is_given: false }));
             }
         }
         for (variable, value) in ordered(environment) {
             let read = take_variable(&mut config, &variable, &value);
-            faults.extend(read.err().map(|rule| Fault { place: variable, rule }));
+            faults.extend(read.err().map(|rule| Fault { place: variable, rule, is_given: true }));
         }
         if !faults.is_empty() {
             return Err(ConfigError::Faults(faults));

@@ -1,7 +1,7 @@
 //! Outputs to atomic commits: readings, machine states and events together, and only then the acknowledgements.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use parallax_core::event::Event;
 use parallax_core::id::MonitorId;
@@ -22,10 +22,23 @@ const MACHINES: usize = 4096;
 pub struct Underway {
     task: tokio::task::JoinHandle<Result<Vec<Entry>, StoreError>>,
     durable: Vec<oneshot::Sender<()>>,
+    events: usize,
+    begun: Instant,
 }
 
 /// Number of an entry of the readings journal, and its readings.
 pub type Entry = (u64, Vec<Reading>);
+
+/// What became durable.
+#[derive(Debug)]
+pub struct Landed {
+    /// How many events it held.
+    pub events: usize,
+    /// How long it took.
+    pub took: Duration,
+    /// Its readings, for history.
+    pub entries: Vec<Entry>,
+}
 
 /// Starts the commit of a harvest. While the disk is full it is tried until it succeeds: nothing is acknowledged or
 /// lost meanwhile, and the inbox fills up behind it. None where there is nothing to commit; its senders are told at
@@ -37,6 +50,7 @@ pub fn begin(
     durable: Vec<oneshot::Sender<()>>,
     extra: Vec<Op>,
 ) -> Option<Underway> {
+    let events = harvest.events.len();
     let batches = to_batches(machines, harvest, extra);
     if batches.is_empty() {
         durable.into_iter().for_each(tell);
@@ -51,21 +65,20 @@ pub fn begin(
         }
         Ok(entries)
     });
-    Some(Underway { task, durable })
+    Some(Underway { task, durable, events, begun: Instant::now() })
 }
 
 impl Underway {
-    /// Waits until everything is durable, then tells who waited for it, and gives the readings for history.
+    /// Waits until everything is durable, then tells who waited for it, and gives what it was.
     ///
     /// # Errors
     /// Where the store can't be written any more: nobody is told, and agents send again after the next start.
-    pub async fn landed(&mut self) -> Result<Vec<Entry>, StoreError> {
+    pub async fn landed(&mut self) -> Result<Landed, StoreError> {
         let landed = (&mut self.task).await.unwrap_or(Err(StoreError::Closed));
         let durable = std::mem::take(&mut self.durable);
-        if landed.is_ok() {
-            durable.into_iter().for_each(tell);
-        }
-        landed
+        let entries = landed?;
+        durable.into_iter().for_each(tell);
+        Ok(Landed { events: self.events, took: self.begun.elapsed(), entries })
     }
 }
 

@@ -3,14 +3,15 @@
 //! While a commit is under way the next harvest gathers, so that a busy driver groups more and an idle one waits for
 //! nothing. When too much has gathered it stops reading its inbox, and the mesh holds the agents back.
 
+mod pings;
+mod places;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use parallax_core::event::Event;
-use parallax_core::observation::Observation;
 use parallax_core::place::PlaceNo;
-use parallax_core::quarantine::Word;
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -19,12 +20,14 @@ use crate::history::History;
 use crate::storage::{Op, Store, StoreError};
 
 use super::commit::{self, Underway};
-use super::machines::{Cx, Harvest, Machines, tells_of_place};
+use super::counters::Counters;
+use super::machines::{Cx, Harvest, Machines};
 use super::places::Places;
+use super::tokens::Tokens;
 use super::warmup::{self, ALIVE, Judging};
-use super::{Arrival, Query, Question, Schedules};
+use super::{Arrival, Ping, Query, Question, Schedules};
 
-/// Readings and events of one harvest at most, before the inbox waits for the commit that is under way.
+/// Readings, events and pings of one harvest at most, before the inbox waits for the commit that is under way.
 const HARVEST: usize = 8192;
 /// Arrivals taken in between two looks at everything else.
 const AT_ONCE: usize = 64;
@@ -65,6 +68,10 @@ pub struct Driver {
     durable: Vec<oneshot::Sender<()>>,
     underway: Option<Underway>,
     extra: Vec<Op>,
+    /// Pings of monitors that are too new to be known here.
+    early: Vec<Box<Ping>>,
+    tokens: Tokens,
+    counters: Arc<Counters>,
     alive_noted: Timestamp,
     /// When the clocks were last looked at: the wall's, and the one that only goes forth.
     looked: (Timestamp, Instant),
@@ -73,7 +80,7 @@ pub struct Driver {
 enum Beat {
     Arrived(usize),
     Asked(Query),
-    Landed(Result<Vec<commit::Entry>, StoreError>),
+    Landed(Result<commit::Landed, StoreError>),
     Edited,
     Time,
     Stop,
@@ -88,6 +95,7 @@ impl Driver {
         judging: Judging,
     ) -> Result<Self, StoreError> {
         let stored = store.read(move |read| warmup::read(read, &judging)).await?;
+        let counters = Arc::<Counters>::default();
         let looked = (clock.now(), Instant::now());
         let mut driver = Self {
             clock,
@@ -95,18 +103,32 @@ impl Driver {
             history,
             judging,
             machines: Machines::default(),
-            places: Places::new(judging.confirmation),
+            places: Places::new(judging.confirmation, Arc::clone(&counters)),
             cursor: stored.cursor,
             harvest: Harvest::default(),
             durable: Vec::new(),
             underway: None,
             extra: Vec::new(),
+            early: Vec::new(),
+            tokens: Tokens::default(),
+            counters,
             alive_noted: Timestamp::default(),
             looked,
         };
+        stored.monitors().for_each(|monitor| driver.tokens.put(monitor));
         driver.with(|machines, cx| stored.wake(machines, cx));
         driver.replay().await?;
         Ok(driver)
+    }
+
+    /// The tokens of all heartbeats, kept up by this driver.
+    pub fn tokens(&self) -> Tokens {
+        self.tokens.clone()
+    }
+
+    /// How the river runs, kept up by this driver.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
     }
 
     /// What agents are to run, before anybody asks.
@@ -129,12 +151,12 @@ impl Driver {
                     self.underway = None;
                     return;
                 }
-                Beat::Arrived(_) => self.take_in(&mut arrivals, &channels),
-                Beat::Asked(query) => self.answer(query),
-                Beat::Landed(Ok(entries)) => {
-                    self.underway = None;
-                    self.keep(&entries);
+                Beat::Arrived(_) => {
+                    self.take_in(&mut arrivals, &channels);
+                    self.meet_newcomers(&channels).await;
                 }
+                Beat::Asked(query) => self.answer(query),
+                Beat::Landed(Ok(landed)) => self.land(landed),
                 Beat::Edited => {
                     if let Err(error) = self.follow_edits(&channels).await {
                         tracing::error!(%error, "edits can't be read; trying again");
@@ -146,9 +168,32 @@ impl Driver {
             self.with(Machines::fire);
             self.judge_places(&channels);
             self.ask(&channels);
+            self.show(&channels);
             self.commit();
         }
         self.finish().await;
+    }
+
+    fn land(&mut self, landed: commit::Landed) {
+        self.underway = None;
+        self.counters.commits.note(landed.took);
+        self.counters.events.fetch_add(landed.events as u64, Ordering::Relaxed);
+        for (entry, readings) in landed.entries {
+            self.counters.readings.fetch_add(readings.len() as u64, Ordering::Relaxed);
+            self.history.append(&readings, entry);
+        }
+    }
+
+    /// Shows how the driver stands.
+    fn show(&self, channels: &Channels) {
+        self.counters.set_monitors(self.machines.by_status());
+        self.counters.backlog.store(channels.inbox.len() as u64, Ordering::Relaxed);
+        self.counters.harvest.store(self.gathered() as u64, Ordering::Relaxed);
+    }
+
+    /// What waits for the next commit.
+    fn gathered(&self) -> usize {
+        self.harvest.readings.len() + self.harvest.events.len() + self.extra.len()
     }
 
     async fn wait(
@@ -157,7 +202,7 @@ impl Driver {
         edits: &mut watch::Receiver<u64>,
         arrivals: &mut Vec<Arrival>,
     ) -> Beat {
-        let full = self.harvest.readings.len() + self.harvest.events.len() >= HARVEST;
+        let full = self.gathered() >= HARVEST;
         let next = self.machines.next_timeout().into_iter().chain(self.places.next_timeout()).min();
         let until_next = next.map_or(UPKEEP, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
@@ -193,56 +238,13 @@ impl Driver {
                 Arrival::Answer { slot, number, answer } => {
                     self.with(|machines, cx| machines.answer(slot, number, answer, cx));
                 }
+                Arrival::Ping(ping) => self.hear_ping(ping),
                 Arrival::Mesh(mesh) => {
                     if self.places.set_roster(mesh) {
                         self.with(Machines::mesh_changed);
                     }
                 }
             }
-        }
-    }
-
-    /// What rounds told of their first places may put one into quarantine.
-    fn judge_places(&mut self, channels: &Channels) {
-        let now = self.clock.now();
-        let told: Vec<(PlaceNo, Word, u64)> = self
-            .harvest
-            .events
-            .iter()
-            .skip(self.harvest.judged)
-            .filter_map(|event| {
-                let (place, disputed) = tells_of_place(&event.what)?;
-                let word = if disputed { Word::Disputed } else { Word::Failed };
-                Some((place, word, self.machines.host(event.monitor?)))
-            })
-            .collect();
-        self.harvest.judged = self.harvest.events.len();
-        let mut turned: Vec<Event> = told
-            .into_iter()
-            .filter_map(|(place, word, host)| self.places.hear(place, word, host, now))
-            .collect();
-        turned.append(&mut self.places.fire(now));
-        self.turn_places(turned, channels);
-    }
-
-    /// A place in quarantine ran a shadow round: does it see what the others see?
-    fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
-        let now = self.clock.now();
-        let Some(agrees) = self.machines.agrees(slot, seen, self.places.mesh()) else { return };
-        let word = if agrees { Word::Agreed } else { Word::Disputed };
-        let turned = self.places.hear(seen.place, word, u64::from(slot), now);
-        self.turn_places(turned.into_iter().collect(), channels);
-    }
-
-    fn turn_places(&mut self, mut turned: Vec<Event>, channels: &Channels) {
-        if turned.is_empty() {
-            return;
-        }
-        self.harvest.events.append(&mut turned);
-        self.harvest.judged = self.harvest.events.len();
-        channels.quarantined.send_replace(self.places.quarantined());
-        if self.places.lay() {
-            self.with(Machines::mesh_changed);
         }
     }
 
@@ -259,9 +261,11 @@ impl Driver {
         let nothing = edits.put.is_empty() && edits.gone.is_empty();
         for (monitor, watch) in edits.put {
             self.history.enlist(monitor.slot, monitor.id);
+            self.tokens.put(&monitor);
             self.with(|machines, cx| machines.put(&monitor, watch, cx));
         }
         for monitor in edits.gone {
+            self.tokens.remove(monitor);
             if let Some(slot) = self.machines.remove(monitor) {
                 self.history.forget(slot);
             }
@@ -324,7 +328,7 @@ impl Driver {
                 let landed = landed(&mut self.underway).await;
                 self.underway = None;
                 match landed {
-                    Ok(entries) => self.keep(&entries),
+                    Ok(landed) => self.land(landed),
                     Err(error) => {
                         tracing::warn!(%error, "the last results could not be stored; agents send again")
                     }
@@ -334,12 +338,6 @@ impl Driver {
         }
         if self.underway.is_some() && landed(&mut self.underway).await.is_err() {
             tracing::warn!("the last results could not be stored; agents send again");
-        }
-    }
-
-    fn keep(&self, entries: &[commit::Entry]) {
-        for (entry, readings) in entries {
-            self.history.append(readings, *entry);
         }
     }
 
@@ -364,7 +362,7 @@ impl Driver {
 }
 
 /// The commit under way, once it lands; never, where none is.
-async fn landed(underway: &mut Option<Underway>) -> Result<Vec<commit::Entry>, StoreError> {
+async fn landed(underway: &mut Option<Underway>) -> Result<commit::Landed, StoreError> {
     match underway {
         Some(underway) => underway.landed().await,
         None => std::future::pending().await,

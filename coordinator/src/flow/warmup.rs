@@ -62,6 +62,11 @@ pub fn read(store: &dyn Read, judging: &Judging) -> Result<Stored, StoreError> {
 }
 
 impl Stored {
+    /// The monitors.
+    pub fn monitors(&self) -> impl Iterator<Item = &Monitor> {
+        self.monitors.iter().map(|(monitor, ..)| monitor)
+    }
+
     /// Makes the machines.
     pub fn wake(self, machines: &mut Machines, cx: &mut Cx<'_>) {
         for (monitor, watch, state) in self.monitors {
@@ -101,7 +106,17 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging) -> Result<Edits, 
                 (What::PageEdited(Edited::Changed), _, Some(page)) => {
                     monitors.extend(store.monitors_of(page)?.into_iter().map(|monitor| monitor.value.id));
                 }
-                _ => {}
+                (
+                    What::Changed(_)
+                    | What::Round(_)
+                    | What::MonitorEdited(_)
+                    | What::PageEdited(_)
+                    | What::AgentJoined(_)
+                    | What::AgentRevoked(_)
+                    | What::Quarantine(..)
+                    | What::ScopeChanged(_),
+                    ..,
+                ) => {}
             }
         }
     }

@@ -74,6 +74,8 @@ fn from_service(error: Error) -> Reply {
             let error = json!({ "code": "bad_request", "message": words, "fields": fields });
             Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
         }
+        Error::TooManyPings => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+            .with(RETRY_AFTER, HeaderValue::from(1)),
         Error::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),
         Error::Internal(words) => {
             tracing::error!(%words, "a request was not answered");

@@ -8,11 +8,11 @@ use futures_util::future::BoxFuture;
 use matchit::Router;
 use parallax_core::id::{MonitorId, PageId};
 
-use super::Context;
 use super::error::Refused;
 use super::json::{self, Body};
 use super::legacy;
 use super::reply::Reply;
+use super::{Context, Peer};
 use crate::service::once::Ticket;
 use crate::service::{Caller, Error};
 
@@ -45,6 +45,8 @@ pub(super) struct Call<C> {
     pub(super) caller: C,
     pub(super) method: Method,
     pub(super) path: String,
+    pub(super) query: String,
+    pub(super) peer: Option<Peer>,
     pub(super) params: Vec<(String, String)>,
     pub(super) headers: HeaderMap,
     pub(super) body: Body,

@@ -1,5 +1,6 @@
 //! The API without sockets: routes by credentials, every field of a monitor, and the order of refusals.
 
+mod beats;
 mod monitors;
 mod socket;
 
@@ -52,7 +53,8 @@ impl Client {
         let part = Ok(bytes::Bytes::from(body.to_owned()));
         let request = Request {
             method: method.parse().unwrap(),
-            path: path.to_owned(),
+            path: path.split('?').next().unwrap_or_default().to_owned(),
+            query: path.split_once('?').map(|(_, query)| query.to_owned()).unwrap_or_default(),
             headers: headers
                 .iter()
                 .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))
@@ -121,6 +123,11 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("PATCH", client.shop(&format!("/monitors/{id}")), edit.clone(), [401, 403, 200, 404]),
         ("PATCH", client.shop(&format!("/monitors/{nobody}")), edit.clone(), [401, 403, 404, 404]),
         ("DELETE", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404]),
+        ("GET", client.shop(&format!("/monitors/{nobody}/pings")), Value::Null, [401, 404, 404, 404]),
+        ("GET", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("POST", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("GET", "/ping/none/start".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("POST", "/ping/none/7".to_owned(), Value::Null, [404, 404, 404, 404]),
         ("GET", format!("/api/v1/pages/{foreign}"), Value::Null, [401, 404, 404, 404]),
         ("PATCH", format!("/api/v1/pages/{foreign}"), json!({ "name": 5 }), [401, 403, 404, 404]),
         ("GET", "/api/v1/nothing".to_owned(), Value::Null, [401, 404, 404, 404]),

@@ -5,6 +5,7 @@
 //! change came first, it is read and decided again. Calls that no key may make are marked as the operator's.
 
 pub mod accounts;
+pub mod beats;
 pub mod care;
 pub mod figures;
 pub mod keys;
@@ -15,6 +16,7 @@ pub mod pages;
 pub mod token;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::id::KeyId;
@@ -24,7 +26,7 @@ use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
 use crate::clock::Clock;
-use crate::flow::Queries;
+use crate::flow::{Beats, PINGS_A_SECOND, Queries};
 use crate::storage::{Batch, Committed, Store, StoreError};
 
 use figures::Figures;
@@ -55,6 +57,9 @@ struct Parts {
     store: Store,
     clock: Clock,
     queries: Queries,
+    beats: Beats,
+    /// Pings with an unknown token, and those above their token's pace.
+    pings_refused: [AtomicU64; 2],
     figures: Arc<dyn Figures>,
     settings: Settings,
     /// One monitor or account is made at a time, so that makers don't race for the next dense number or an address.
@@ -87,6 +92,9 @@ pub enum Error {
     /// What was sent breaks rules.
     #[error("{0}")]
     Invalid(#[from] Refusals),
+    /// A ping's token has brought its pings of this second.
+    #[error("more than {PINGS_A_SECOND} pings in a second")]
+    TooManyPings,
     /// The plan does not allow it.
     #[error("{0}")]
     PlanLimit(#[from] PlanRefusal),
@@ -105,11 +113,13 @@ impl From<StoreError> for Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Service {
-    /// A service over the store. `queries` is the way to the driver, which knows the monitors' present state.
+    /// A service over the store. `queries` and `beats` are the ways to the driver, which knows the monitors' present
+    /// state and takes pings in.
     pub fn new(
         store: Store,
         clock: Clock,
         queries: Queries,
+        beats: Beats,
         figures: Arc<dyn Figures>,
         settings: Settings,
     ) -> Self {
@@ -117,6 +127,8 @@ impl Service {
             store,
             clock,
             queries,
+            beats,
+            pings_refused: Default::default(),
             figures,
             settings,
             making: tokio::sync::Mutex::new(()),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use parallax_core::account::Account;
 use parallax_core::event::Event;
+use parallax_core::heartbeat::Ping;
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::machine::State;
@@ -212,6 +213,9 @@ pub enum Op {
     DeleteInvitation(InvitationId),
     /// Keeps what a monitor's machine must remember.
     PutMachine(MonitorId, Box<State>),
+    /// Keeps a heartbeat's ping, in place of the one that came [`PINGS_KEPT`](parallax_core::heartbeat::PINGS_KEPT)
+    /// before it.
+    PutPing(MonitorId, Box<Ping>),
     /// Moves a reader's cursor.
     SetCursor(String, u64),
     /// Keeps a block.
@@ -256,6 +260,7 @@ impl Op {
             Self::SetCursor(name, _) | Self::PutNetwork(name, _) => (name.len(), 0),
             Self::Remember(name, remembered) => (name.len(), remembered.answer.len()),
             Self::PutBlock(block) => (0, block.bytes.len()),
+            Self::PutPing(_, ping) => (0, ping.body.len().saturating_add(ping.agent.len())),
             Self::PutHour(rollup) | Self::PutDay(rollup) => (0, rollup.bytes.len()),
             Self::PutCheckpoint(checkpoint) => (0, checkpoint.bytes.len()),
             Self::PutAccount(_)

@@ -1,5 +1,6 @@
 //! The rules that every engine keeps, run on each.
 
+mod pings;
 mod property;
 pub(crate) mod samples;
 mod trim;
@@ -10,6 +11,7 @@ use parallax_core::id::{AgentId, InvitationId, KeyId};
 use parallax_core::machine::State;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 
+use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
 use self::samples::*;
 use self::trim::events_are_dropped_in_slices_and_never_before_a_reader_saw_them;
 use super::batch::{MAX_NAME, TRIM_AT_ONCE};
@@ -48,6 +50,7 @@ rules! {
     history_is_found_by_range
     a_deleted_monitor_leaves_nothing_behind
     long_values_read_back_and_shrink
+    the_newest_pings_of_a_heartbeat_are_kept
     answers_are_remembered_until_they_expire
     what_is_too_large_is_refused
     a_question_never_sees_half_a_batch

@@ -8,6 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use parallax_core::account::Account;
 use parallax_core::check::CheckKind;
 use parallax_core::event::Event;
+use parallax_core::heartbeat::{PINGS_KEPT, Ping};
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::machine::State;
@@ -41,6 +42,7 @@ struct Kept {
     invitations: Records<InvitationId, Invitation>,
     remembered: Records<String, Remembered>,
     machines: BTreeMap<MonitorId, State>,
+    pings: BTreeMap<(MonitorId, u64), Ping>,
     events: BTreeMap<u64, Event>,
     last_event: u64,
     events_of: BTreeMap<MonitorId, BTreeSet<u64>>,
@@ -189,7 +191,10 @@ impl Kept {
             Op::PutDay(rollup) if self.monitors.contains_key(&rollup.monitor) => {
                 self.days.insert((rollup.monitor, rollup.at), rollup.clone());
             }
-            Op::PutMachine(..) | Op::PutBlock(_) | Op::PutHour(_) | Op::PutDay(_) => {}
+            Op::PutPing(id, ping) if self.monitors.contains_key(id) => {
+                self.pings.insert((*id, ping.number % PINGS_KEPT), (**ping).clone());
+            }
+            Op::PutMachine(..) | Op::PutPing(..) | Op::PutBlock(_) | Op::PutHour(_) | Op::PutDay(_) => {}
             Op::DeleteBlock(id, region, hour) => drop(self.blocks.remove(&(*id, *region, *hour))),
             Op::DeleteHour(id, hour) => drop(self.hours.remove(&(*id, *hour))),
             Op::DeleteDay(id, day) => drop(self.days.remove(&(*id, *day))),
@@ -231,6 +236,7 @@ impl Kept {
         self.monitors.remove(&id);
         self.machines.remove(&id);
         self.events_of.remove(&id);
+        self.pings.retain(|(monitor, _), _| *monitor != id);
         self.blocks.retain(|(monitor, _, _), _| *monitor != id);
         self.hours.retain(|(monitor, _), _| *monitor != id);
         self.days.retain(|(monitor, _), _| *monitor != id);
@@ -304,6 +310,13 @@ impl Read for Memory {
 
     fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
         Ok(self.read().machines.iter().map(|(id, state)| (*id, state.clone())).collect())
+    }
+
+    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
+        let kept = self.read();
+        let mut found: Vec<_> = kept.pings.range((monitor, 0)..(monitor, PINGS_KEPT)).collect();
+        found.sort_by_key(|(_, ping)| std::cmp::Reverse(ping.number));
+        Ok(found.into_iter().map(|(_, ping)| ping.clone()).collect())
     }
 
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {

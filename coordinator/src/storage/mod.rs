@@ -23,6 +23,7 @@ use std::path::{Path, PathBuf};
 
 use parallax_core::account::Account;
 use parallax_core::event::Event;
+use parallax_core::heartbeat::Ping;
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::machine::State;
@@ -202,6 +203,8 @@ pub trait Read: Send + Sync + fmt::Debug {
 
     /// The machine state of every monitor that has one, by id.
     fn machines(&self) -> Result<Vec<(MonitorId, State)>>;
+    /// The heartbeat's kept pings, newest first.
+    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>>;
     /// Up to `limit` events with a sequence number above `seq`, oldest first.
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>>;
     /// Up to `limit` events of a monitor with a sequence number below `before` (none: from the end), newest first.

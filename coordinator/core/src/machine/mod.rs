@@ -39,7 +39,7 @@ use state::Settings;
 pub use state::State;
 pub use view::{LastCheck, View};
 
-use crate::event::{Answer, Ask, What};
+use crate::event::{Answer, Ask, Status, What};
 use crate::observation::{Observation, Word};
 use crate::place::{Mesh, PlaceNo, Region, RegionSet};
 use crate::time::{MINUTE, SECOND, Timestamp};
@@ -137,6 +137,11 @@ impl Machine {
     /// What it must remember, to be written.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Its status.
+    pub fn status(&self) -> Status {
+        self.state.status
     }
 
     /// What it watches.
@@ -278,6 +283,7 @@ impl Machine {
             last_check: self.state.last_check.clone(),
             expires_at: self.state.expires_at,
             last_ping_at: self.state.pulse.last,
+            last_run_ms: self.state.pulse.last_run_ms,
             unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
         }
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parallax_core::account::Account;
 use parallax_core::check::{Check, ComponentCheck, TcpCheck};
 use parallax_core::event::{Edited, Event, What};
+use parallax_core::heartbeat::{Beat, Ping};
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::{Access, Key};
 use parallax_core::member::{Agent, Invitation};
@@ -169,6 +170,20 @@ pub(crate) fn invitation(n: u128, used_by: Option<AgentId>) -> Invitation {
         expires_at: at(11),
         wrong_tries: 0,
         used_by,
+    }
+}
+
+pub(crate) fn ping(number: u64, body: &[u8]) -> Ping {
+    Ping {
+        number,
+        at: at(12),
+        beat: Beat::Failed(Some(3)),
+        run: Some(7),
+        run_ms: Some(80),
+        method: "POST".to_owned(),
+        from: None,
+        agent: "curl".to_owned(),
+        body: body.to_vec(),
     }
 }
 

@@ -13,6 +13,7 @@
 //! | `xe` | expiry, idempotency name | |
 //! | `xv` | monitor, event sequence | |
 //! | `ms` | monitor | machine state |
+//! | `pi` | monitor, number modulo how many are kept | ping |
 //! | `ev` | sequence | event |
 //! | `cu` | reader | sequence |
 //! | `or` | sequence | readings |
@@ -28,6 +29,7 @@
 
 use std::ops::Range;
 
+use parallax_core::heartbeat::PINGS_KEPT;
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
@@ -139,6 +141,14 @@ pub(super) fn event_of(monitor: MonitorId, seq: u64) -> Key {
 
 pub(super) fn machine(monitor: MonitorId) -> Key {
     join(MACHINES, &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn pings_of(monitor: MonitorId) -> Key {
+    join(b"pi", &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn ping(monitor: MonitorId, number: u64) -> Key {
+    join(&pings_of(monitor), &[&(number % PINGS_KEPT).to_be_bytes()])
 }
 
 pub(super) fn event(seq: u64) -> Key {

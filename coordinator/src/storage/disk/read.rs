@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use parallax_core::account::Account;
 use parallax_core::event::Event;
+use parallax_core::heartbeat::Ping;
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key as ApiKey;
 use parallax_core::machine::State;
@@ -179,6 +180,13 @@ impl Read for Reader {
     fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
         let id = |key: &[u8]| MonitorId::from_u128(layout::last_id(key).unwrap_or_default());
         Ok(self.all(layout::MACHINES)?.into_iter().map(|(key, state)| (id(&key), state)).collect())
+    }
+
+    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
+        let keys = layout::beginning(&layout::pings_of(monitor));
+        let mut found: Vec<Ping> = self.within(keys, monitor)?.into_iter().map(|(_, ping)| ping).collect();
+        found.sort_by_key(|ping| std::cmp::Reverse(ping.number));
+        Ok(found)
     }
 
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {

@@ -44,7 +44,13 @@ pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committe
 
 /// Drops up to `limit` records of a monitor that is gone. Gives whether none is left.
 pub(super) fn drop_history(pending: &mut Pending<'_>, id: MonitorId, limit: usize) -> Result<bool> {
-    let kinds = [layout::blocks_of(id), layout::hours_of(id), layout::days_of(id), layout::events_of(id)];
+    let kinds = [
+        layout::blocks_of(id),
+        layout::hours_of(id),
+        layout::days_of(id),
+        layout::events_of(id),
+        layout::pings_of(id),
+    ];
     let mut left = limit;
     for kind in kinds {
         let found = pending.scan(layout::beginning(&kind), left)?;
@@ -145,6 +151,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutInvitation(invitation) => put_document(pending, layout::invitation(invitation.id), invitation),
         Op::DeleteInvitation(id) => pending.delete(layout::invitation(*id)),
         Op::PutMachine(id, state) => put_of(pending, *id, layout::machine(*id), state),
+        Op::PutPing(id, ping) => put_of(pending, *id, layout::ping(*id, ping.number), ping),
         Op::SetCursor(reader, seq) => pending.put(layout::cursor(reader), seq),
         Op::PutBlock(it) => {
             let key = layout::block(it.monitor, it.region, it.hour);
