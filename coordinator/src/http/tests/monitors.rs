@@ -189,8 +189,7 @@ async fn the_present_state_is_what_the_driver_says() {
     assert_eq!(document["page"]["name"], "Shop");
     assert!(document["generatedAt"].is_i64() && document["incidents"] == json!([]));
     let public = document["monitors"][0].as_object().unwrap();
-    let mut fields: Vec<&str> = public.keys().map(String::as_str).collect();
-    fields.sort_unstable();
+    let fields: Vec<&str> = public.keys().map(String::as_str).collect();
     assert_eq!(
         fields,
         [
