@@ -41,7 +41,7 @@ impl Machine {
         if !is_news || !lane.note_round(round) {
             return None;
         }
-        // Where rounds are rarer than snapshots of the journal, the newest must be remembered by itself.
+        // Where rounds are rarer than checkpoints of the journal, the newest must be remembered by itself.
         self.changed |= i64::from(self.watch.interval_ms) >= SELDOM;
         lane.newest = Some(observation.started);
         lane.fresh = Some(now);
