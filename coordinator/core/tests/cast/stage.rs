@@ -64,7 +64,9 @@ impl Stage {
     }
 
     pub(crate) fn beat(&mut self, beat: Beat, now: Timestamp) -> Vec<Output> {
-        self.step(now, |machine, step| drop(machine.handle_beat(beat, None, step)))
+        self.step(now, |machine, step| {
+            let _ = machine.handle_beat(beat, None, step);
+        })
     }
 
     pub(crate) fn edit(&mut self, now: Timestamp, change: impl FnOnce(&mut Watch)) -> Vec<Output> {
