@@ -69,7 +69,7 @@ pub struct Driver {
     underway: Option<Underway>,
     extra: Vec<Op>,
     /// Pings of monitors that are too new to be known here.
-    early: Vec<Box<Ping>>,
+    early: Vec<Ping>,
     tokens: Tokens,
     counters: Arc<Counters>,
     alive_noted: Timestamp,
@@ -238,7 +238,7 @@ impl Driver {
                 Arrival::Answer { slot, number, answer } => {
                     self.with(|machines, cx| machines.answer(slot, number, answer, cx));
                 }
-                Arrival::Ping(ping) => self.hear_ping(ping),
+                Arrival::Ping(ping) => self.hear_ping(*ping),
                 Arrival::Mesh(mesh) => {
                     if self.places.set_roster(mesh) {
                         self.with(Machines::mesh_changed);

@@ -8,7 +8,7 @@ use crate::flow::driver::Channels;
 
 impl Driver {
     /// Takes a ping in. One of a monitor that the driver has not read of yet waits for [`Driver::meet_newcomers`].
-    pub(super) fn hear_ping(&mut self, mut ping: Box<Ping>) {
+    pub(super) fn hear_ping(&mut self, mut ping: Ping) {
         match self.with(|machines, cx| machines.beat(&mut ping, cx)) {
             Some(op) => {
                 self.counters.pings.fetch_add(1, Ordering::Relaxed);
