@@ -100,7 +100,7 @@ struct Settings {
     /// Domain under which pages have their labels
     #[arg(long, value_name = "DOMAIN", value_parser = config::root_domain)]
     root_domain: Option<String>,
-    /// Address of /healthz and /readyz
+    /// Address of /healthz, /readyz and /metrics
     #[arg(long, value_name = "ADDRESS")]
     admin_listen: Option<SocketAddr>,
 }

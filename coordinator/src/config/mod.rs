@@ -69,7 +69,7 @@ pub struct Mesh {
     pub certificate_life: i64,
 }
 
-/// Health, for whoever runs the service.
+/// Health and metrics, for whoever runs the service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Admin {
     /// Address listened on; none: not at all.
