@@ -25,6 +25,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::drain::Drain;
 use crate::flow::driver::{Channels, Driver};
+use crate::flow::shard::Shard;
 use crate::flow::warmup::Judging;
 use crate::flow::{Arrival, Beats, INBOX_DEPTH, Question};
 use crate::history::{self, History};
@@ -187,7 +188,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
     let judging = Judging { limits: config.plans, confirmation: config.confirmation };
-    let driver = Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging).await?;
+    let driver =
+        Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging, Shard::WHOLE).await?;
 
     let http = bind_http("HTTP", config.http.listen).await?;
     let http_addr = http.local_addr().map_err(|source| listen("HTTP", config.http.listen, source))?;

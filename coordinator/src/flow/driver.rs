@@ -23,6 +23,7 @@ use super::commit::{self, Underway};
 use super::counters::Counters;
 use super::machines::{Cx, Harvest, Machines};
 use super::places::Places;
+use super::shard::Shard;
 use super::tokens::Tokens;
 use super::warmup::{self, ALIVE, Judging};
 use super::{Arrival, Ping, Query, Question, Schedules};
@@ -61,6 +62,7 @@ pub struct Driver {
     store: Store,
     history: Arc<History>,
     judging: Judging,
+    shard: Shard,
     machines: Machines,
     places: Places,
     cursor: u64,
@@ -87,14 +89,15 @@ enum Beat {
 }
 
 impl Driver {
-    /// A driver with every machine back from storage. It is as ready as the mesh is: nobody is there yet.
+    /// A driver with every machine of its shard back from storage. It is as ready as the mesh is: nobody is there yet.
     pub async fn start(
         clock: Clock,
         store: Store,
         history: Arc<History>,
         judging: Judging,
+        shard: Shard,
     ) -> Result<Self, StoreError> {
-        let stored = store.read(move |read| warmup::read(read, &judging)).await?;
+        let stored = store.read(move |read| warmup::read(read, &judging, shard)).await?;
         let counters = Arc::<Counters>::default();
         let looked = (clock.now(), Instant::now());
         let mut driver = Self {
@@ -102,6 +105,7 @@ impl Driver {
             store,
             history,
             judging,
+            shard,
             machines: Machines::default(),
             places: Places::new(judging.confirmation, Arc::clone(&counters)),
             cursor: stored.cursor,
@@ -255,8 +259,8 @@ impl Driver {
     }
 
     async fn follow_edits(&mut self, channels: &Channels) -> Result<(), StoreError> {
-        let (cursor, judging) = (self.cursor, self.judging);
-        let edits = self.store.read(move |read| warmup::edits(read, cursor, &judging)).await?;
+        let (cursor, judging, shard) = (self.cursor, self.judging, self.shard);
+        let edits = self.store.read(move |read| warmup::edits(read, cursor, &judging, shard)).await?;
         self.cursor = edits.cursor;
         let nothing = edits.put.is_empty() && edits.gone.is_empty();
         for (monitor, watch) in edits.put {
@@ -294,7 +298,7 @@ impl Driver {
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {
             self.alive_noted = now;
-            self.extra.push(Op::SetCursor(ALIVE.to_owned(), now.as_millis().unsigned_abs()));
+            self.extra.push(Op::SetCursor(self.shard.cursor(ALIVE), now.as_millis().unsigned_abs()));
         }
     }
 

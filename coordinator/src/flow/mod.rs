@@ -16,6 +16,7 @@ pub mod ingest;
 pub mod machines;
 pub mod notices;
 mod places;
+pub mod shard;
 mod tokens;
 pub mod warmup;
 
