@@ -138,7 +138,11 @@ async fn the_authority_is_exchanged_with_an_agent_away_in_each_phase_and_taken_b
     coordinator.connected(3).await;
     let late = coordinator.invite("late", "oceania", "AS64503", &[]).unwrap();
     Agent::new("late", folder.path(), None).join(coordinator.ready.mesh, &late).unwrap();
-    assert!(here.status().is_some_and(|now| now["connected"] == true));
+    // The agent writes its status a moment after the connection stands.
+    eventually("the agent says so too", Duration::from_secs(10), async || {
+        here.status().is_some_and(|now| now["connected"] == true).then_some(())
+    })
+    .await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
