@@ -108,12 +108,15 @@ impl Machine {
         if word == Word::Passed {
             self.state.degraded = degraded.then_some(round.started);
         }
+        let was_failing = self.state.suspicion.as_ref().is_some_and(|now| now.failing.contains(region));
         match turn {
             Turn::Suspects => self.suspect(&round, region, step),
             Turn::Nothing | Turn::WentDown | Turn::CameBack => self.clear_suspicion(region, word, turn),
         }
-        if turn == Turn::CameBack {
-            self.sweep_for_recovery(region, step);
+        if turn == Turn::CameBack || (word == Word::Passed && was_failing) {
+            self.sweep_for_recovery(region, turn == Turn::CameBack, round.started, step);
+        } else if word == Word::Failed {
+            self.look_again(region, round.started, step);
         }
         self.decide((word == Word::Passed).then_some((region, round.started, latency_ms)), step);
     }

@@ -72,6 +72,10 @@ pub(super) struct Outage {
     pub(super) reason: Failure,
     /// The other down regions were asked to look again, once an outage.
     pub(super) recovery_swept: bool,
+    /// They were asked before that, since a region that was only failing passed.
+    pub(super) hint_swept: bool,
+    /// When the passed round began that made them look: what began before it says nothing of the time since.
+    pub(super) passed: Option<Timestamp>,
 }
 
 /// Some regions saw a failure, and it is being looked into.

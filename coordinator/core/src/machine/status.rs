@@ -168,7 +168,13 @@ impl Machine {
     ) {
         self.state.settle_by = None;
         self.state.slow = None;
-        self.state.outage = Some(Outage { since, reason: reason.clone(), recovery_swept: false });
+        self.state.outage = Some(Outage {
+            since,
+            reason: reason.clone(),
+            recovery_swept: false,
+            hint_swept: false,
+            passed: None,
+        });
         let mut change = Change::to(Status::Down, since);
         change.alert = Some(AlertKind::WentDown);
         change.down_since = Some(since);

@@ -144,19 +144,40 @@ impl Machine {
         }
     }
 
-    /// The first passed round of a region that was down: every other down region looks again, once an outage.
-    pub(super) fn sweep_for_recovery(&mut self, passed: Region, step: &mut Step<'_>) {
+    /// The first passed round of a region that was down: every other down region looks again, once an outage. One of a
+    /// region that was only failing is a hint of the same, taken once too: else the down regions would wait for turns of
+    /// theirs, while the turn that comes next is that region's.
+    pub(super) fn sweep_for_recovery(
+        &mut self,
+        passed: Region,
+        was_down: bool,
+        began: Timestamp,
+        step: &mut Step<'_>,
+    ) {
         let quiet = self.state.last_recovered.is_some_and(|at| step.now.since(at) < RECOVERY_QUIET);
         let Some(outage) = &mut self.state.outage else { return };
-        if std::mem::replace(&mut outage.recovery_swept, true) || quiet {
+        let swept = if was_down { &mut outage.recovery_swept } else { &mut outage.hint_swept };
+        if std::mem::replace(swept, true) || quiet {
             return;
         }
+        outage.passed = Some(began);
         for region in self.watch.regions(step.mesh).iter().filter(|region| *region != passed) {
             let is_down =
                 self.state.lanes.get(region.index()).is_some_and(|lane| lane.standing == Standing::Down);
             if is_down && !self.is_looking(region) {
                 self.ask_round(region, Reason::Sweep, step);
             }
+        }
+    }
+
+    /// A round failed that had begun before the recovery was seen, a time-out most likely: its region could not be asked
+    /// with the others, since it was looking already, and looks again now.
+    pub(super) fn look_again(&mut self, region: Region, began: Timestamp, step: &mut Step<'_>) {
+        let passed = self.state.outage.as_ref().and_then(|outage| outage.passed);
+        let is_down =
+            self.state.lanes.get(region.index()).is_some_and(|lane| lane.standing == Standing::Down);
+        if is_down && passed.is_some_and(|passed| began < passed) && !self.is_looking(region) {
+            self.ask_round(region, Reason::Sweep, step);
         }
     }
 
