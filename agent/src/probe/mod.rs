@@ -23,8 +23,10 @@ pub use net::Net;
 /// running. Dropping the future ends the check and closes its connections.
 pub async fn run(spec: &CheckSpec, net: &Net) -> Report {
     match spec {
-        CheckSpec::Http(check) => http::run(check, net).await,
-        CheckSpec::Tcp(check) => tcp::run(check, net).await,
+        // Each on the heap: a check's future is moved a few times before it begins, and should not be as large as the
+        // largest of them.
+        CheckSpec::Http(check) => Box::pin(http::run(check, net)).await,
+        CheckSpec::Tcp(check) => Box::pin(tcp::run(check, net)).await,
         CheckSpec::Dns(_)
         | CheckSpec::Ping(_)
         | CheckSpec::Certificate(_)
