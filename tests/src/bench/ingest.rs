@@ -62,7 +62,6 @@ pub(super) fn ingest(monitors: u32, rounds: u32) {
         let mut feeders = connect(&made, &running).await;
         let pid = running.process.id();
         feed(&mut feeders, FIRST_ROUNDS).await;
-        let bytes = made.bytes();
         let (mut results, mut cpu) = (0, 0.0);
         for _ in 0..rounds {
             tokio::time::sleep(Duration::from_millis(30_500)).await;
@@ -75,8 +74,6 @@ pub(super) fn ingest(monitors: u32, rounds: u32) {
         }
         figure("ingest_results", count(results), "results", "-");
         figure("ingest_per_cpu_second", count(results) / cpu, "results/s", ">=500000");
-        let kept = made.bytes().saturating_sub(bytes);
-        figure("ingest_disk_unsettled", count(kept) / count(results), "B/result", "-");
         figure("ingest_resident_a_monitor", count(gauge::resident(pid)) / f64::from(monitors), "B", "-");
         figure("load", gauge::load(), "-", "-");
     });
