@@ -21,7 +21,9 @@ use crate::process::{Process, binary};
 const TARGET: &str = "PARALLAX_BENCH_TARGET_PORT";
 /// Addresses that checks are spread over.
 const SPREAD: u32 = 16;
-/// Before anything is measured: connected, caches warm.
+/// Longest time until the first result has come.
+const START: Duration = Duration::from_secs(60);
+/// From then until anything is measured: connected, caches warm.
 const WARM: Duration = Duration::from_secs(2);
 /// Checks in flight where the agent is saturated.
 const IN_FLIGHT: &str = "32";
@@ -95,13 +97,16 @@ pub(super) fn memory() {
     }
 }
 
-/// Bytes of a result on the wire, in batches as they come under load.
+/// Bytes of a result on the wire, at rates that make batches of 40 and of 160.
 pub(super) fn wire() {
-    let shown = run(Load { kind: "tcp", monitors: 2_000, interval_ms: 1_000, in_flight: None, seconds: 20 });
-    #[allow(clippy::cast_precision_loss, reason = "a count")]
-    let checks = shown.checks as f64;
-    figure("agent_wire_stream", shown.stream_bytes / checks, "B", "-");
-    figure("agent_wire_datagrams", shown.datagram_bytes / checks, "B", "<=4");
+    for rate in [2_000, 8_000] {
+        let shown =
+            run(Load { kind: "tcp", monitors: rate, interval_ms: 1_000, in_flight: None, seconds: 20 });
+        #[allow(clippy::cast_precision_loss, reason = "a count")]
+        let checks = shown.checks as f64;
+        figure(&format!("agent_wire_{rate}_stream"), shown.stream_bytes / checks, "B", "-");
+        figure(&format!("agent_wire_{rate}_datagrams"), shown.datagram_bytes / checks, "B", "<=4");
+    }
 }
 
 /// Monitors at a second each that one core can't do, and not many more: what is missed costs the agent something too.
@@ -154,6 +159,10 @@ async fn watch(load: Load<'_>, data: &Path, folder: &Path, stub: &Stub, core: Op
     }
     let agent = Process::start("agent", command, folder);
     let seen = stub.seen();
+    let begun = tokio::time::Instant::now();
+    while seen.results.load(Ordering::Relaxed) == 0 && begun.elapsed() < START {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
     tokio::time::sleep(WARM).await;
     let count = || (seen.results.load(Ordering::Relaxed), seen.bad.load(Ordering::Relaxed));
     let bytes = || (seen.stream_bytes.load(Ordering::Relaxed), seen.datagram_bytes.load(Ordering::Relaxed));

@@ -1,6 +1,7 @@
 //! The history's size: results of a day and more through the real store, sealed as time passes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use parallax_coordinator::history::{self, History};
 use parallax_coordinator::storage::disk::Options;
@@ -20,8 +21,13 @@ const COMMIT_EVERY: i64 = 10 * SECOND;
 /// Hours after the last result until all of it is sealed.
 const SETTLE_HOURS: i64 = 3;
 
-/// That many monitors in six regions every minute, for so many hours.
-pub(super) fn disk(monitors: u32, hours: u32) {
+/// Bytes of a block's and of a roll-up's key and record beside what they hold.
+const BLOCK_AROUND: usize = 35 + 8;
+const ROLLUP_AROUND: usize = 26 + 8;
+
+/// That many monitors in six regions every minute, for so many hours. The engine frees its files' space by the clock,
+/// and here a day takes seconds: `pace_ms` is waited after each commit.
+pub(super) fn disk(monitors: u32, hours: u32, pace_ms: u32) {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
         let made = coordinator::make(monitors, 6, Plan::Hobby).await;
@@ -66,20 +72,28 @@ pub(super) fn disk(monitors: u32, hours: u32) {
             at += COMMIT_EVERY;
             let now = Timestamp::from_millis(at);
             while history.upkeep(&store, now, &windows).await.expect("upkeep") {}
+            if pace_ms > 0 {
+                tokio::time::sleep(Duration::from_millis(u64::from(pace_ms))).await;
+            }
         }
-        let (hours, mut packed) = (begin / HOUR..end / HOUR, 0);
+        let (hours, mut packed, mut live) = (begin / HOUR..end / HOUR, 0, 0);
         for monitor in &made.monitors {
             for region in Region::ALL {
                 let blocks = store.reader().blocks(monitor.id, region, hours.clone()).expect("blocks");
                 packed += blocks.iter().map(|block| block.bytes.len()).sum::<usize>();
+                live += blocks.len() * BLOCK_AROUND;
             }
+            let of_hours = store.reader().hours(monitor.id, hours.clone()).expect("roll-ups");
+            live += of_hours.iter().map(|rollup| rollup.bytes.len() + ROLLUP_AROUND).sum::<usize>();
         }
         store.close().await;
         let bytes = made.bytes().saturating_sub(empty);
         #[allow(clippy::cast_precision_loss, reason = "counts")]
-        let (results, packed, bytes) = (results as f64, packed as f64, bytes as f64);
+        let (results, packed, live, bytes) =
+            (results as f64, packed as f64, (packed + live) as f64, bytes as f64);
         figure("history_results", results, "results", "-");
         figure("history_packed", packed / results, "B/result", "<=1.1");
+        figure("history_records", live / results, "B/result", "-");
         figure("history_disk_settled", bytes / results, "B/result", "<=3");
         figure("load", gauge::load(), "-", "-");
     });
