@@ -49,7 +49,7 @@ pub(super) fn memory(monitors: u32, regions: u32, days: u32) {
     });
 }
 
-/// Writes blocks and roll-ups of whole days, and leaves the last minutes in the open tails' checkpoint.
+/// Writes blocks and roll-ups of whole days, and leaves the last minutes in open tails.
 async fn fill(made: &Made, regions: usize, days: i64) {
     let store = made.store().await;
     let this_hour = now_ms() / HOUR;
