@@ -76,11 +76,12 @@ enum Command {
         #[arg(long)]
         json: bool,
     },
-    /// Run one check here and show what it found; exit code 0 passed, 3 failed, 1 could not be judged
+    /// Run one check here and show what it found; exit code 0 passed, 3 failed, 1 could not be judged, 2 bad arguments
     Check(check::CheckArgs),
 }
 
-/// Runs the command line of this process. Exit codes: 0, 1 (fault), 2 (usage), for `check` also 3 (failed).
+/// Runs the command line of this process. Exit codes: 0, 1 (a fault, also of the settings file), 2 (usage: the command line
+/// or a variable), for `check` also 3 (failed).
 pub fn main() -> ExitCode {
     // Whoever installed a provider before us installed the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();

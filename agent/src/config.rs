@@ -8,6 +8,7 @@ use rustls_pki_types::pem::PemObject;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
+use url::Url;
 
 /// Checked settings. Make one with [`Config::new`] and change fields, or read one with [`Config::load`].
 #[derive(Debug, Clone)]
@@ -28,6 +29,8 @@ pub struct Config {
     pub resolvers: Vec<SocketAddr>,
     /// Root certificates to trust in checks, beside those that browsers trust.
     pub trust: Vec<CertificateDer<'static>>,
+    /// The RDAP service to ask about every domain; `None` for those of the registries.
+    pub rdap: Option<Url>,
     /// Bound of the spool in bytes.
     pub spool_bytes: u64,
     /// Most checks at once.
@@ -43,7 +46,7 @@ enum Origin {
 }
 
 /// Settings that are known, in the order of the sample file.
-const KNOWN: [&str; 10] = [
+const KNOWN: [&str; 11] = [
     "data",
     "coordinator",
     "source",
@@ -52,6 +55,7 @@ const KNOWN: [&str; 10] = [
     "deny",
     "resolvers",
     "trust",
+    "rdap",
     "spool_bytes",
     "concurrency",
 ];
@@ -71,6 +75,7 @@ impl Config {
             deny: Vec::new(),
             resolvers: Vec::new(),
             trust: Vec::new(),
+            rdap: None,
             spool_bytes: 256 << 20,
             concurrency: 512,
         }
@@ -79,7 +84,7 @@ impl Config {
     /// Reads the file, then `PARALLAX_AGENT_…` out of `environment`, then `flags` (setting and value).
     ///
     /// # Errors
-    /// [`Error::Setting`] naming the setting, where it was given, and the rule; for an unknown one, the known
+    /// [`Error::Setting`] or [`Error::SettingsFile`] naming the setting, where it was given, and the rule; for an unknown one, the known
     /// one that is nearest.
     pub fn load(
         file: Option<&Path>,
@@ -89,7 +94,7 @@ impl Config {
         let mut values: BTreeMap<String, (Origin, String)> = BTreeMap::new();
         if let Some(path) = file {
             let text = std::fs::read_to_string(path).map_err(Error::file(path))?;
-            let table: toml::Table = toml::from_str(&text).map_err(|error| Error::Setting {
+            let table: toml::Table = toml::from_str(&text).map_err(|error| Error::SettingsFile {
                 field: path.display().to_string(),
                 rule: error.to_string().trim().replace('\n', " "),
             })?;
@@ -159,6 +164,10 @@ impl Config {
                 })?;
                 self.trust = files.concat();
             }
+            "rdap" => {
+                let url = Url::parse(value).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
+                self.rdap = Some(url.ok_or("must be an http or https URL")?);
+            }
             "spool_bytes" => {
                 let bytes = value.parse().ok().filter(|&bytes| bytes >= Spool::MIN_LIMIT);
                 self.spool_bytes = bytes.ok_or("must be a number of bytes, at least 1048576")?;
@@ -222,7 +231,10 @@ fn fault(name: &str, origin: Origin, rule: String) -> Error {
         Origin::Environment => format!("{PREFIX}{}", name.to_ascii_uppercase()),
         Origin::Flag => format!("--{}", name.replace('_', "-")),
     };
-    Error::Setting { field, rule }
+    match origin {
+        Origin::File => Error::SettingsFile { field, rule },
+        Origin::Environment | Origin::Flag => Error::Setting { field, rule },
+    }
 }
 
 /// Edits between two words.

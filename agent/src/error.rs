@@ -7,10 +7,18 @@ use std::path::PathBuf;
 /// A fault of the agent, its folder, its settings or its connection.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A setting breaks a rule.
+    /// A setting of the command line or the environment breaks a rule.
     #[error("{field}: {rule}")]
     Setting {
         /// The setting.
+        field: String,
+        /// The rule, in words.
+        rule: String,
+    },
+    /// The settings file is faulty, or one of its settings breaks a rule.
+    #[error("{field}: {rule}")]
+    SettingsFile {
+        /// The setting, or the file.
         field: String,
         /// The rule, in words.
         rule: String,

@@ -116,6 +116,14 @@ impl Home {
         Ok(())
     }
 
+    /// Keeps whom to trust.
+    ///
+    /// # Errors
+    /// [`Error::Certs`] where the file cannot be written.
+    pub fn keep_roots(&self, roots: &Roots) -> Result<(), Error> {
+        Ok(write_secret(&self.folder.join(AUTHORITIES), &roots.to_pem())?)
+    }
+
     /// Keeps what the coordinator last said.
     ///
     /// # Errors

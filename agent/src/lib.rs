@@ -36,7 +36,7 @@ use crate::home::Home;
 use crate::probe::Net;
 use crate::queue::Queue;
 use crate::schedule::Schedule;
-use crate::shared::Shared;
+use crate::shared::{Shared, locked};
 use crate::spool::Spool;
 use parallax_certs::tls;
 use parallax_dial::{Guard, Resolver};
@@ -109,7 +109,11 @@ pub fn net(config: &Config) -> Result<Net, Error> {
     };
     let guard = Guard::new(resolver.map_err(|error| fault(&error))?, config.policy());
     let roots = probe::net::roots(&config.trust).map_err(|error| fault(&error))?;
-    Net::new(guard, roots).map_err(|error| fault(&error))
+    let net = Net::new(guard, roots).map_err(|error| fault(&error))?;
+    Ok(match &config.rdap {
+        Some(base) => net.with_rdap(base),
+        None => net,
+    })
 }
 
 fn open(config: Config) -> Result<Shared, Error> {
@@ -154,7 +158,8 @@ async fn stay_connected(
             Ok(link) => {
                 let begun = Instant::now();
                 let ended = session::run(&shared, &link, stopping.clone(), drained.clone()).await;
-                if ended.stopped {
+                // Asked to stop, it is no news that the coordinator let go first.
+                if ended.stopped || *stopping.borrow() {
                     return;
                 }
                 if begun.elapsed() >= HELD {
@@ -164,17 +169,18 @@ async fn stay_connected(
                     last_fault.clear();
                 }
                 note(
+                    &shared,
                     &mut last_fault,
                     ended.reason.map_or("connection lost".into(), |reason| reason.to_string()),
                 );
                 ended.reason
             }
             Err(Error::Refused(reason)) => {
-                note(&mut last_fault, reason.to_string());
+                note(&shared, &mut last_fault, reason.to_string());
                 Some(reason)
             }
             Err(error) => {
-                note(&mut last_fault, error.to_string());
+                note(&shared, &mut last_fault, error.to_string());
                 None
             }
         };
@@ -202,8 +208,9 @@ async fn dial(shared: &Shared) -> Result<link::Link, Error> {
     link::dial(&coordinator, shared.config.source, tls).await
 }
 
-/// Logs a fault of the connection once, not at every dial.
-fn note(last: &mut String, fault: String) {
+/// Notes a fault of the connection for the status, and logs it once, not at every dial.
+fn note(shared: &Shared, last: &mut String, fault: String) {
+    locked(&shared.link_fault).clone_from(&fault);
     if *last != fault {
         tracing::warn!(fault, "not connected; the schedule goes on and results are kept");
         *last = fault;
@@ -215,11 +222,14 @@ async fn keep(shared: Arc<Shared>) {
     let mut tick = tokio::time::interval(KEEP);
     tick.set_missed_tick_behavior(MissedTickBehavior::Skip);
     let mut kept = shared.schedule().held();
+    let mut shown = false;
     for turn in 0u32.. {
         tick.tick().await;
         let held = shared.schedule().held();
         let changed = held != kept;
-        let with_status = turn.is_multiple_of(STATUS_TURNS);
+        let connected = locked(&shared.connected_since_ms).is_some();
+        let with_status = turn.is_multiple_of(STATUS_TURNS) || connected != shown;
+        shown = connected;
         let shared = Arc::clone(&shared);
         let work = move || {
             shared.queue().save(false, |monitor| shared.schedule().slot_of(monitor));

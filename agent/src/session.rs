@@ -2,17 +2,19 @@
 
 mod asks;
 mod control;
+mod renewal;
 mod results;
 
 use crate::clock::Exchanges;
 use crate::home::life_of;
 use crate::link::{Link, close_reason};
+use crate::probe;
 use crate::shared::{Shared, locked};
 use crate::wire::{Reader, Received, WireError, send};
+use parallax_protocol::ProtocolError;
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{Hello, ToAgent, ToCoordinator, Welcome};
-use parallax_protocol::{ProtocolError, check::CheckKind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -27,9 +29,6 @@ const FLUSH: Duration = Duration::from_secs(3);
 
 /// Control frames that wait to be written.
 const WAITING: usize = 64;
-
-/// The types of checks that the probes of this build can do.
-const KINDS: [CheckKind; 2] = [CheckKind::Http, CheckKind::Tcp];
 
 /// How a connection ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,6 +122,7 @@ async fn serve(
         end = control::read(shared, reader, exchanges, to_coordinator.clone()) => end,
         end = control::write(sending, outgoing) => end,
         end = control::ticks(shared, to_coordinator.clone()) => end,
+        end = renewal::watch(shared, to_coordinator.clone()) => end,
         end = results::send_all(shared, link, welcome.book, to_coordinator.clone()) => end,
         end = asks::serve(shared, link, stop.clone()) => end,
         end = goodbye(shared, stop, drained, to_coordinator.clone()) => end,
@@ -142,7 +142,7 @@ fn hello(shared: &Shared) -> Hello {
         earlier_boots,
         held: shared.schedule().held(),
         wall_ms: shared.clock.wall_ms(),
-        kinds: KINDS.to_vec(),
+        kinds: probe::KINDS.to_vec(),
         faults,
         certificate_ends_ms: ends.saturating_mul(1000),
     }

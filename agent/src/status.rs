@@ -25,6 +25,9 @@ pub struct Status {
     pub connected: bool,
     /// Since when, by the coordinator's clock.
     pub connected_since_ms: Option<i64>,
+    /// Why it is not connected, where something went wrong.
+    #[serde(default)]
+    pub link_fault: Option<String>,
     /// Connections accepted since the start.
     pub connections: u64,
     /// Revision of the schedule in force.
@@ -74,6 +77,7 @@ pub(crate) fn take(shared: &Shared) -> Status {
     let mut faults: Vec<String> = shared.faults.borrow().iter().map(ToString::to_string).collect();
     faults.extend(disk_fault);
     let connected_since_ms = *locked(&shared.connected_since_ms);
+    let link_fault = locked(&shared.link_fault).clone();
     let counts = &shared.counts;
     Status {
         written_ms: shared.clock.wall_ms(),
@@ -81,6 +85,7 @@ pub(crate) fn take(shared: &Shared) -> Status {
         software: env!("CARGO_PKG_VERSION").to_owned(),
         connected: connected_since_ms.is_some(),
         connected_since_ms,
+        link_fault: connected_since_ms.is_none().then_some(link_fault).filter(|fault| !fault.is_empty()),
         connections: counts.connections.load(Ordering::Relaxed),
         schedule_revision: held.map(|held| held.revision),
         monitors,
@@ -133,7 +138,14 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
     let status = status.filter(|status| now_wall_ms.abs_diff(status.written_ms) < STALE_MS.unsigned_abs());
     let connected = status.as_ref().is_some_and(|status| status.connected);
     if json {
-        let value = serde_json::json!({ "running": status.is_some(), "agent": record, "status": status });
+        let value = serde_json::json!({
+            "running": status.is_some(),
+            "agent": {
+                "id": record.agent, "name": record.name, "region": record.region, "network": record.network,
+                "mesh": record.mesh, "coordinator": record.coordinator,
+            },
+            "status": status,
+        });
         return Ok((format!("{value:#}"), connected));
     }
     let mut text = String::new();
@@ -147,7 +159,14 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
         line("state", "not running".into());
         return Ok((text, false));
     };
-    line("state", if connected { "connected".into() } else { "running, not connected".into() });
+    line(
+        "state",
+        match &status.link_fault {
+            _ if connected => "connected".into(),
+            Some(fault) => format!("running, not connected: {fault}"),
+            None => "running, not connected".into(),
+        },
+    );
     line("version", format!("{}, process {}", status.software, status.pid));
     let revision = status.schedule_revision.map_or("none".into(), |revision| format!("revision {revision}"));
     line("schedule", format!("{} monitors, {revision}", status.monitors));
@@ -173,3 +192,17 @@ pub fn report(folder: &Path, now_wall_ms: i64, json: bool) -> Result<(String, bo
 }
 
 const FILE: &str = "status.json";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_of_an_older_agent_can_be_read() {
+        let text = r#"{"writtenMs": 1, "pid": 2, "software": "0", "connected": false, "connectedSinceMs": null,
+            "connections": 0, "scheduleRevision": null, "monitors": 0, "running": 0, "passed": 0, "failed": 0,
+            "inconclusive": 0, "asked": 0, "missed": 0, "waitingMemory": 0, "waitingDisk": 0, "spoolBytes": 0,
+            "lost": 0, "skewMs": 0, "certificateEndsMs": 0, "faults": []}"#;
+        assert_eq!(serde_json::from_str::<Status>(text).unwrap().link_fault, None);
+    }
+}

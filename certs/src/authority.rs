@@ -202,6 +202,26 @@ impl Roots {
         self.life
     }
 
+    /// SHA-256 of each authority's SubjectPublicKeyInfo, in the order given.
+    ///
+    /// # Errors
+    /// [`Error::Certificate`], never for certificates that [`Self::new`] took.
+    pub fn key_hashes(&self) -> Result<Vec<[u8; 32]>, Error> {
+        self.certificates.iter().map(key_hash_of).collect()
+    }
+
+    /// The [`key_hash_of`] the authority that a leaf names as its issuer; none where that is another's. The leaf must
+    /// have been verified before.
+    #[must_use]
+    pub fn issuer_of(&self, leaf: &CertificateDer<'_>) -> Option<[u8; 32]> {
+        let (_, leaf) = X509Certificate::from_der(leaf).ok()?;
+        let issued = |certificate: &&CertificateDer<'static>| {
+            X509Certificate::from_der(certificate)
+                .is_ok_and(|(_, authority)| authority.subject().as_raw() == leaf.issuer().as_raw())
+        };
+        self.certificates.iter().find(issued).and_then(|certificate| key_hash_of(certificate).ok())
+    }
+
     /// The trust anchors as rustls takes them.
     ///
     /// # Errors

@@ -53,6 +53,9 @@ pub enum Error {
     /// Trust must be in one authority, or two while they are being exchanged.
     #[error("authorities: {0} given, one or two can be trusted")]
     TooManyRoots(usize),
+    /// A step of a rotation that does not fit its phase.
+    #[error("the rotation {0}")]
+    Phase(&'static str),
     /// A join token is not of the form `id.secret.hash`.
     #[error("join token: {0}")]
     Token(&'static str),

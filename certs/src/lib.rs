@@ -14,16 +14,22 @@
 //! A new agent gets its certificate for a [`token::Token`] that carries the SHA-256 of the authority's public key, so
 //! that the agent can judge the coordinator *before* it sends the secret ([`tls::join_config`]).
 //!
+//! An authority is exchanged for another by a rotation ([`rotation::Authorities`]): both are trusted for a while, and
+//! the coordinator shows each client a certificate of an authority that the client names in its first message.
+//!
 //! No session is ever resumed and nothing is sent early: a resumed TLS 1.3 session does not judge the client's
 //! certificate again. Times of validity are unix seconds and always an argument; this crate reads no clock.
 
+mod admit;
 pub mod authority;
 pub mod credentials;
 pub mod csr;
 pub mod error;
 pub mod files;
+mod hint;
 pub mod identity;
 pub mod issue;
+pub mod rotation;
 pub mod tls;
 pub mod token;
 pub mod verify;

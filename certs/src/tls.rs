@@ -8,24 +8,30 @@ use rustls::client::Resumption;
 use rustls::crypto::CryptoProvider;
 use rustls::crypto::ring::default_provider;
 use rustls::server::{NoServerSessionStorage, WebPkiClientVerifier};
+use rustls::sign::CertifiedKey;
 use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, ServerConfig};
 use rustls_pki_types::UnixTime;
 
-use crate::authority::Roots;
+use crate::admit::Bounded;
+use crate::authority::{Roots, key_hash_of};
 use crate::credentials::Credentials;
 use crate::error::Error;
+use crate::hint::{self, ByHint};
 use crate::verify::{ByKeyHash, ByRoots, KnownTime};
 
 /// The coordinator's end. A client certificate is optional, so that mesh and join share one port: the session must
 /// match the protocol (ALPN) and [`crate::identity::Identity`] before it reads anything. A certificate that is shown
-/// must be good: of one of `roots`, for clients, within its life by `clock`.
+/// must be good: of one of `roots`, for clients, within its life by `clock`, in a chain of at most two and 8 KiB.
+///
+/// Of the `credentials`, each a leaf with its authority, a client is shown the first whose authority it names, else the
+/// very first.
 ///
 /// # Errors
-/// [`Error::Tls`] where rustls refuses key or certificate.
+/// [`Error::Tls`] where rustls refuses key or certificate, [`Error::Certificate`] for a second one that is no authority.
 pub fn coordinator_config(
-    credentials: &Credentials,
+    credentials: &[Credentials],
     roots: &Roots,
     protocols: &[&[u8]],
     clock: Arc<dyn TimeProvider>,
@@ -36,11 +42,17 @@ pub fn coordinator_config(
             .allow_unauthenticated()
             .build()
             .map_err(|_| Error::Certificate("cannot be trusted as an authority"))?;
-    let (chain, key) = credentials.for_rustls();
+    let mut shown = Vec::new();
+    for one in credentials {
+        // A leaf that comes without its authority can't be asked for by name.
+        let name = one.chain().get(1).map(key_hash_of).transpose()?.map(|hash| hint::of(&hash));
+        let (chain, key) = one.for_rustls();
+        shown.push((name, Arc::new(CertifiedKey::from_der(chain, key, &provider)?)));
+    }
     let mut config = ServerConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
-        .with_client_cert_verifier(verifier)
-        .with_single_cert(chain, key)?;
+        .with_client_cert_verifier(Arc::new(Bounded(verifier)))
+        .with_cert_resolver(Arc::new(ByHint(shown)));
     config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     config.max_early_data_size = 0;
     config.send_tls13_tickets = 0;
@@ -62,7 +74,8 @@ pub fn agent_config(
 ) -> Result<ClientConfig, Error> {
     let provider = Arc::new(default_provider());
     let algorithms = provider.signature_verification_algorithms;
-    let verifier = Arc::new(ByRoots { roots: roots.clone(), known, algorithms });
+    let hints = roots.key_hashes()?.iter().map(hint::of).collect();
+    let verifier = Arc::new(ByRoots { roots: roots.clone(), hints, known, algorithms });
     let (chain, key) = credentials.for_rustls();
     let config = ClientConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
@@ -85,10 +98,11 @@ pub fn join_config(
 ) -> Result<ClientConfig, Error> {
     let provider = Arc::new(default_provider());
     let algorithms = provider.signature_verification_algorithms;
+    let verifier = ByKeyHash { hash: authority, hints: vec![hint::of(&authority)], algorithms };
     let config = ClientConfig::builder_with_details(provider, clock)
         .with_protocol_versions(&[&TLS13])?
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(ByKeyHash { hash: authority, algorithms }))
+        .with_custom_certificate_verifier(Arc::new(verifier))
         .with_no_client_auth();
     Ok(harden(config, protocols))
 }

@@ -9,7 +9,10 @@ use rustls::client::verify_server_cert_signed_by_trust_anchor;
 use rustls::client::verify_server_name;
 use rustls::crypto::{WebPkiSupportedAlgorithms, verify_tls13_signature};
 use rustls::server::ParsedCertificate;
-use rustls::{CertificateError, DigitallySignedStruct, Error as TlsError, PeerIncompatible, SignatureScheme};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error as TlsError, PeerIncompatible,
+    SignatureScheme,
+};
 use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
 use subtle::ConstantTimeEq;
 
@@ -55,6 +58,8 @@ impl KnownTime {
 #[derive(Debug)]
 pub(crate) struct ByRoots {
     pub(crate) roots: Roots,
+    /// What the server is told that is trusted here.
+    pub(crate) hints: Vec<DistinguishedName>,
     pub(crate) known: Arc<KnownTime>,
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
 }
@@ -63,6 +68,8 @@ pub(crate) struct ByRoots {
 #[derive(Debug)]
 pub(crate) struct ByKeyHash {
     pub(crate) hash: [u8; 32],
+    /// What the server is told that is trusted here.
+    pub(crate) hints: Vec<DistinguishedName>,
     pub(crate) algorithms: WebPkiSupportedAlgorithms,
 }
 
@@ -113,6 +120,10 @@ impl ServerCertVerifier for ByRoots {
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
     }
+
+    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
+        Some(&self.hints)
+    }
 }
 
 impl ServerCertVerifier for ByKeyHash {
@@ -149,6 +160,10 @@ impl ServerCertVerifier for ByKeyHash {
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
         self.algorithms.supported_schemes()
+    }
+
+    fn root_hint_subjects(&self) -> Option<&[DistinguishedName]> {
+        Some(&self.hints)
     }
 }
 

@@ -25,7 +25,7 @@ fn agent_of(authority: &Authority) -> Credentials {
 }
 
 fn server(credentials: &Credentials, roots: &Roots, now: i64) -> ServerConfig {
-    coordinator_config(credentials, roots, &[MESH, JOIN], clock(move || now)).unwrap()
+    coordinator_config(std::slice::from_ref(credentials), roots, &[MESH, JOIN], clock(move || now)).unwrap()
 }
 
 fn client(credentials: &Credentials, roots: &Roots, now: i64, known: Option<i64>) -> ClientConfig {
@@ -243,6 +243,24 @@ fn two_authorities_are_trusted_side_by_side_while_one_replaces_the_other() {
             assert!(met.is_ok());
         }
     }
+}
+
+#[test]
+fn each_client_is_shown_the_authority_that_it_can_judge() {
+    let (old, new) = (Authority::make(NOW).unwrap(), Authority::make(NOW).unwrap());
+    let both = Roots::new(vec![new.certificate().clone(), old.certificate().clone()]).unwrap();
+    let shown = [new.issue_coordinator().unwrap(), old.issue_coordinator().unwrap()];
+    let server = || coordinator_config(&shown, &both, &[MESH, JOIN], clock(|| NOW)).unwrap();
+    for one in [&old, &new] {
+        let agent = client(&agent_of(one), &one.roots().unwrap(), NOW, None);
+        let met = meet(server(), agent, b"x").unwrap_or_else(|(reason, _)| panic!("{reason}"));
+        let leaf = &met.server.peer_certificates().unwrap()[0];
+        assert_eq!(both.issuer_of(leaf), Some(one.key_hash()));
+        let joining = join_config(one.key_hash(), &[JOIN], clock(|| NOW)).unwrap();
+        assert!(meet(server(), joining, b"secret").is_ok());
+    }
+    let third = Authority::make(NOW).unwrap();
+    refused_by("client", meet(server(), client(&agent_of(&old), &third.roots().unwrap(), NOW, None), b"x"));
 }
 
 #[test]

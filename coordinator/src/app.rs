@@ -1,16 +1,20 @@
 //! The only file that knows every room: builds them, joins their channels, and stops them in order.
 
+pub mod care;
 mod figures;
+mod metrics;
+mod rescue;
 
 use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use parallax_certs::authority::Authority;
 use parallax_certs::files;
+use parallax_certs::rotation::Authorities;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
 use tokio::net::TcpListener;
@@ -21,8 +25,9 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::drain::Drain;
 use crate::flow::driver::{Channels, Driver};
+use crate::flow::shard::Shard;
 use crate::flow::warmup::Judging;
-use crate::flow::{Arrival, INBOX_DEPTH, Question};
+use crate::flow::{Arrival, Beats, INBOX_DEPTH, Question};
 use crate::history::{self, History};
 use crate::http;
 use crate::members::Roll;
@@ -40,6 +45,11 @@ const UPKEEP: Duration = Duration::from_secs(1);
 /// Cursor under which the identity of the slots' numbering is kept: it changes only with the store.
 const BOOK: &str = "mesh-book";
 
+/// Name of the store's folder.
+const STORE: &str = "store";
+/// Pause between two looks for events that are no longer kept.
+const TRIM: Duration = Duration::from_secs(60);
+
 /// Why the coordinator does not run.
 #[derive(Debug, thiserror::Error)]
 pub enum AppError {
@@ -49,6 +59,14 @@ pub enum AppError {
     /// The store could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The store must be put right first.
+    #[error("{found}\n{remedy}")]
+    Rescue {
+        /// What was found.
+        found: String,
+        /// What helps: the last line that is indented is a command.
+        remedy: String,
+    },
     /// The history in the store could not be read.
     #[error(transparent)]
     History(#[from] history::HistoryError),
@@ -136,14 +154,18 @@ impl Opened {
 /// coordinator runs.
 pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let clock = Clock::system();
-    let (store, authority) = open_store(config, &clock).await?;
-    let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
+    let (store, authorities) = match open_store(config, &clock).await {
+        Ok(opened) => opened,
+        Err(error) => return Err(explained(config.data.clone(), error).await),
+    };
+    let members = Roll::new(store.clone(), clock.clone(), authorities);
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
+    let beats = service::beats::deaf();
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
     let settings = service_settings(config, base_url);
     let service =
-        Service::new(store.clone(), clock, queries, Arc::new(service::figures::NoFigures), settings);
+        Service::new(store.clone(), clock, queries, beats, Arc::new(service::figures::NoFigures), settings);
     Ok(Opened { service, members, store })
 }
 
@@ -152,12 +174,22 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
 /// # Errors
 /// [`AppError`] where a part can't start; what was started before it ends by itself.
 pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
+    let data = config.data.clone();
+    match begin(config, shutdown).await {
+        Ok(running) => Ok(running),
+        Err(error) => Err(explained(data, error).await),
+    }
+}
+
+async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
-    let (store, authority) = open_store(&config, &clock).await?;
-    let members = Roll::new(store.clone(), clock.clone(), authority.key_hash());
+    let (store, authorities) = open_store(&config, &clock).await?;
+    let trust = Trust::from(&authorities);
+    let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
     let judging = Judging { limits: config.plans, confirmation: config.confirmation };
-    let driver = Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging).await?;
+    let driver =
+        Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging, Shard::WHOLE).await?;
 
     let http = bind_http("HTTP", config.http.listen).await?;
     let http_addr = http.local_addr().map_err(|source| listen("HTTP", config.http.listen, source))?;
@@ -167,15 +199,15 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     let (inbox, arrivals) = mpsc::channel::<Arrival>(INBOX_DEPTH);
     let (questions, asked) = mpsc::channel::<Question>(QUESTIONS_WAITING);
     let (queries, looked) = mpsc::channel(QUERIES_WAITING);
-    let (schedules, schedule) = watch::channel(Arc::default());
+    let (schedules, schedule) = watch::channel(driver.schedule());
     let (quarantined, quarantine) = watch::channel(Arc::<BTreeSet<PlaceNo>>::default());
     let (stop_driver, driver_stops) = watch::channel(false);
     let (stop_doors, doors_stop) = watch::channel(false);
 
-    let roots = authority.roots()?;
+    let beats = Beats { inbox: inbox.clone(), tokens: driver.tokens() };
     let mesh = mesh::start(mesh::Parts {
         socket,
-        trust: Trust { authority, roots },
+        trust,
         members: Arc::new(members.clone()),
         clock: clock.clone(),
         inbox,
@@ -185,12 +217,17 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
             name: config.mesh.name.clone(),
             software: env!("CARGO_PKG_VERSION").to_owned(),
             book: book(&store).await?,
+            certificate_life: config.mesh.certificate_life,
             max_connections: config.mesh.max_agents,
         },
     })
     .await?;
     let mesh = Arc::new(mesh);
-    members.join_mesh(mesh.viewer());
+    let trusting = Arc::downgrade(&mesh);
+    // A mesh that has been stopped trusts nobody any more.
+    members.join_mesh(mesh.viewer(), move |trust| {
+        trusting.upgrade().map_or(Ok(()), |mesh| mesh.set_trust(trust))
+    });
     let mesh_addr = mesh.address();
     let channels = Channels {
         inbox: arrivals,
@@ -200,16 +237,17 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
         quarantined,
         shutdown: driver_stops,
     };
+    let flow = driver.counters();
     let driver = tokio::spawn(driver.run(channels));
 
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
-    let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh());
+    let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh(), judging);
     let settings = service_settings(&config, base_url.clone());
-    let service = Service::new(store.clone(), clock.clone(), queries, Arc::new(figures), settings);
+    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone()));
-    doors.push(tokio::spawn(http::server::serve(http, context, told(doors_stop.clone()))));
+    doors.push(tokio::spawn(http::server::serve(http, Arc::clone(&context), told(doors_stop.clone()))));
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
     doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
@@ -218,31 +256,52 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
     if let Some(address) = config.admin.listen {
         let listener = bind_http("the admin address", address).await?;
         admin_addr = listener.local_addr().ok();
-        doors.push(tokio::spawn(admin::health::serve(listener, is_ready, doors_stop.clone())));
+        let metrics = metrics::Sources {
+            flow,
+            http: context,
+            mesh: Arc::clone(mesh.counters()),
+            agents: Box::new(mesh.viewer()),
+            store: store.clone(),
+        };
+        let serving = admin::health::serve(listener, is_ready, metrics.writer(), doors_stop.clone());
+        doors.push(tokio::spawn(serving));
     }
 
     let helpers = vec![
         tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
-        tokio::spawn(keep_history(history, store.clone(), clock)),
+        tokio::spawn(keep_history(history, store.clone(), clock.clone())),
+        tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
     ready.send_replace(true);
     let drain = Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, store, ready };
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
-async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authority), AppError> {
-    let (data, options) =
-        (config.data.clone(), Options { cache: config.store.cache_bytes, ..Options::default() });
+async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities), AppError> {
+    let (data, options) = (config.data.clone(), store_options(config));
     let now = clock.now().as_millis().div_euclid(SECOND);
     let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
         files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
         // The store first: who holds its lock is alone in the directory.
-        let store = Store::on_disk(&data.join("store"), options)?;
-        let authority = Authority::load_or_make(&data.join("authority.pem"), now)?;
-        Ok((store, authority))
+        let store = Store::on_disk(&data.join(STORE), options)?;
+        let authorities = Authorities::open(&data, now)?;
+        Ok((store, authorities))
     });
     opened.await.map_err(|error| AppError::Data(error.to_string()))?
+}
+
+fn store_options(config: &Config) -> Options {
+    let beside = parallax_certs::rotation::FILES.map(str::to_owned).to_vec();
+    // After a restore a slot may come to mean another monitor: the numbering needs a new name.
+    let reset = vec![BOOK.to_owned()];
+    Options { cache: config.store.cache_bytes, beside, reset, ..Options::default() }
+}
+
+/// The error, with the way out where there is one.
+async fn explained(data: PathBuf, error: AppError) -> AppError {
+    let explaining = tokio::task::spawn_blocking(move || rescue::explain(&data, error));
+    explaining.await.unwrap_or_else(|error| AppError::Data(error.to_string()))
 }
 
 async fn rebuild_history(store: &Store) -> Result<History, AppError> {
@@ -304,7 +363,18 @@ async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
 /// Seals, rolls up and trims, in slices beside other work.
 async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
     let windows = history::no_windows();
+    let mut trimmed: Option<Instant> = None;
     loop {
+        if trimmed.is_none_or(|at| at.elapsed() >= TRIM) {
+            match history::trim_events(&store, clock.now()).await {
+                Ok(true) => {}
+                Ok(false) => trimmed = Some(Instant::now()),
+                Err(error) => {
+                    tracing::error!(%error, "old events can't be dropped; trying again");
+                    trimmed = Some(Instant::now());
+                }
+            }
+        }
         match history.upkeep(&store, clock.now(), &windows).await {
             Ok(true) => {}
             Ok(false) => tokio::time::sleep(UPKEEP).await,

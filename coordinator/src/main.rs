@@ -11,7 +11,12 @@ fn main() -> ExitCode {
     let _ = rustls::crypto::ring::default_provider().install_default();
     let cli = Cli::parse();
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime.block_on(cli::run(cli)),
+        Ok(runtime) => {
+            let code = runtime.block_on(cli::run(cli));
+            // A snapshot that is still being written is not waited for: it has no name yet, and the next one removes it.
+            runtime.shutdown_background();
+            code
+        }
         Err(error) => {
             out::fault(&format!("the runtime can't start: {error}"));
             ExitCode::FAILURE

@@ -1,10 +1,13 @@
 //! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
 
+mod rotation;
+
 use std::fmt;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parallax_certs::rotation::Authorities;
 use parallax_certs::token::{Token, TokenId};
 use parallax_core::event::{Event, What};
 use parallax_core::id::{AgentId, InvitationId};
@@ -12,8 +15,10 @@ use parallax_core::member::{Agent, Invitation};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
+pub use self::rotation::{Progress, Step};
 use crate::clock::Clock;
-use crate::mesh::{AgentView, Members, Newcomer, RecordsFault};
+pub use crate::mesh::AgentView;
+use crate::mesh::{Members, MeshError, Newcomer, RecordsFault, Trust};
 use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
 
 /// How often a change is decided again because another came first.
@@ -45,6 +50,20 @@ pub enum MemberError {
     /// The host gave no random bytes for a secret.
     #[error(transparent)]
     Token(#[from] parallax_certs::Error),
+    /// Agents would be shut out by a step of a rotation.
+    #[error(
+        "{count} agents are not ready and would have to join anew ({}): wait for them, revoke them, or use --force",
+        named.join(", ")
+    )]
+    Waiting {
+        /// How many.
+        count: usize,
+        /// Names of some of them.
+        named: Vec<String>,
+    },
+    /// The mesh could not follow; the step is kept and takes effect at the next start.
+    #[error("the mesh can't follow before the next start: {0}")]
+    Mesh(#[from] MeshError),
     /// The store could not do it.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -68,15 +87,18 @@ pub struct Wish {
 pub struct Roll {
     store: Store,
     clock: Clock,
-    /// SHA-256 of the authority's public key, which every token bears.
-    authority: [u8; 32],
+    /// Whose public key's hash every token bears.
+    authorities: Arc<Mutex<Authorities>>,
     /// Told when records changed in a way that live connections must follow.
     changed: Arc<tokio::sync::Notify>,
     mesh: Arc<OnceLock<Connected>>,
 }
 
 /// The live side of the mesh, where one runs.
-struct Connected(Box<dyn Fn() -> Vec<AgentView> + Send + Sync>);
+struct Connected {
+    agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
+    set_trust: Box<dyn Fn(Trust) -> Result<(), MeshError> + Send + Sync>,
+}
 
 impl fmt::Debug for Connected {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -85,20 +107,25 @@ impl fmt::Debug for Connected {
 }
 
 impl Roll {
-    /// The records in that store, with tokens for that authority.
-    pub fn new(store: Store, clock: Clock, authority: [u8; 32]) -> Self {
-        Self { store, clock, authority, changed: Arc::default(), mesh: Arc::default() }
+    /// The records in that store, with tokens for the authority that signs.
+    pub fn new(store: Store, clock: Clock, authorities: Authorities) -> Self {
+        let authorities = Arc::new(Mutex::new(authorities));
+        Self { store, clock, authorities, changed: Arc::default(), mesh: Arc::default() }
     }
 
     /// Joins the records to a running mesh, once.
-    pub fn join_mesh(&self, agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static) {
+    pub fn join_mesh(
+        &self,
+        agents: impl Fn() -> Vec<AgentView> + Send + Sync + 'static,
+        set_trust: impl Fn(Trust) -> Result<(), MeshError> + Send + Sync + 'static,
+    ) {
         // A second mesh over the same records would be a fault of who builds; the first stays.
-        let _ = self.mesh.set(Connected(Box::new(agents)));
+        let _ = self.mesh.set(Connected { agents: Box::new(agents), set_trust: Box::new(set_trust) });
     }
 
     /// The agents as the mesh sees them now; none where no mesh runs.
     pub fn connected(&self) -> Vec<AgentView> {
-        self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.0)())
+        self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.agents)())
     }
 
     /// Every invitation, oldest first, used and expired ones too.
@@ -121,13 +148,14 @@ impl Roll {
     /// Where a field breaks its rule, or the store can't write.
     pub async fn invite(&self, wish: Wish) -> Result<(Invitation, Token), MemberError> {
         let name = label("name", &wish.name)?;
-        let network = label("network", &wish.network)?;
+        let network = network(&label("network", &wish.network)?);
         if !(60_000..=LONGEST_LIFE).contains(&wish.life) {
-            return Err(MemberError::Invalid { field: "valid for", rule: "must be a minute to 30 days" });
+            return Err(MemberError::Invalid { field: "valid seconds", rule: "must be 60 to 2592000" });
         }
         let now = self.clock.now();
         let id = InvitationId::new(now, rand::random());
-        let token = Token::generate(TokenId(id.to_u128()), self.authority)?;
+        let authority = self.authorities.lock().unwrap_or_else(PoisonError::into_inner).signing().key_hash();
+        let token = Token::generate(TokenId(id.to_u128()), authority)?;
         let invitation = Invitation {
             id,
             secret_hash: token.secret.hash().0,
@@ -209,24 +237,26 @@ impl Roll {
         let mut invitation = found.value;
         let place = read.next_place()?;
         let networks = read.networks()?;
-        let network_no = networks.get(&invitation.network).copied();
+        // One network must never confirm itself because its label was typed in another case.
+        let wanted = invitation.network.to_lowercase();
+        let known = networks.iter().find(|(label, _)| label.to_lowercase() == wanted);
         let mut batch = Batch::new();
         batch.expect(Expect::InvitationUnused(id)).expect(Expect::NextPlace(place));
-        let network_no = if let Some(number) = network_no {
-            number
+        let (network, network_no) = if let Some((label, number)) = known {
+            (label.clone(), *number)
         } else {
             let number =
                 u16::try_from(networks.len()).map_err(|_| StoreError::TooLarge("the list of networks"))?;
             batch.expect(Expect::Networks(networks.len()));
             batch.write(Op::PutNetwork(invitation.network.clone(), NetworkNo(number)));
-            NetworkNo(number)
+            (invitation.network.clone(), NetworkNo(number))
         };
         let agent = Agent {
             id: newcomer.id,
             place,
             name: invitation.name.clone(),
             region: invitation.region,
-            network: invitation.network.clone(),
+            network,
             network_no,
             joined_at: newcomer.joined_at,
             revoked_at: None,
@@ -328,6 +358,20 @@ fn label(field: &'static str, text: &str) -> Result<String, MemberError> {
     }
 }
 
+/// A network's label in one writing: an AS number as `AS64500`, however it was typed; others with single spaces.
+fn network(label: &str) -> String {
+    let lower = label.to_ascii_lowercase();
+    let number = lower.strip_prefix("as").unwrap_or(&lower).trim_start();
+    let is_plain = number.bytes().all(|digit| digit.is_ascii_digit());
+    match number.parse::<u32>() {
+        Ok(number) if is_plain => format!("AS{number}"),
+        Ok(_) | Err(_) => label.split_whitespace().collect::<Vec<_>>().join(" "),
+    }
+}
+
 fn fault(error: StoreError) -> RecordsFault {
     RecordsFault(error.to_string())
 }
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -30,6 +30,8 @@ pub enum ToAgent {
         /// Why.
         reason: CloseReason,
     },
+    /// Whom to trust from now on; answered with `Holds`.
+    Authorities(Authorities),
 }
 
 /// Agent to coordinator, on the control stream. New variants go to the end.
@@ -70,6 +72,8 @@ pub enum ToCoordinator {
     },
     /// The agent is shutting down; all that it will send on this connection is sent.
     Goodbye,
+    /// What the agent trusts and shows, once it is on its disk: the answer to `Authorities` and to `Renewed`.
+    Holds(Holds),
 }
 
 /// How far one boot's results are durable.
@@ -164,6 +168,24 @@ pub struct Renewed {
     pub certificates_der: Vec<Vec<u8>>,
     /// The authorities to trust from now on, in DER.
     pub authorities_der: Vec<Vec<u8>>,
+}
+
+/// Whom an agent is to trust.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Authorities {
+    /// One authority, or two while one is being exchanged for the other, in DER.
+    pub authorities_der: Vec<Vec<u8>>,
+    /// The agent's certificate is of an authority that is to go: it should ask for a new one soon.
+    pub renew: bool,
+}
+
+/// What an agent holds of certificates.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holds {
+    /// SHA-256 of the public key of each authority that it trusts; at most two.
+    pub authorities: Vec<[u8; 32]>,
+    /// Serial of the certificate that it will show on its next connection.
+    pub serial: Vec<u8>,
 }
 
 /// A run of results that was dropped. An agent that restarts forgets the gaps of earlier boots: batches of one

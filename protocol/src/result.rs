@@ -301,6 +301,20 @@ impl fmt::Display for Phase {
     }
 }
 
+impl fmt::Display for AddressClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Loopback => "loopback",
+            Self::Private => "private",
+            Self::LinkLocal => "link-local",
+            Self::Multicast => "multicast",
+            Self::Unspecified => "unspecified",
+            Self::Reserved => "reserved",
+            Self::Own => "this host's own, or excluded",
+        })
+    }
+}
+
 /// A short operator's text; what customers read is made by the coordinator.
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -314,8 +328,8 @@ impl fmt::Display for Failure {
             Self::DnsFailed { code } => write!(f, "name servers answer with code {code}"),
             Self::DnsNoRecord => f.write_str("no record of this type"),
             Self::DnsMismatch { got } => write!(f, "expected text not in the answer: {got}"),
-            Self::AddressNotAllowed { .. } => f.write_str("address not allowed"),
-            Self::UnexpectedStatus { got } => write!(f, "status {got}"),
+            Self::AddressNotAllowed { class } => write!(f, "address not allowed: {class}"),
+            Self::UnexpectedStatus { got } => write!(f, "unexpected status {got}"),
             Self::KeywordMissing => f.write_str("keyword missing"),
             Self::KeywordPresent => f.write_str("keyword present"),
             Self::TooManyRedirects => f.write_str("too many redirects"),

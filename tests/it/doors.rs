@@ -47,6 +47,25 @@ fn a_wrong_setting_is_refused_with_its_place_and_the_nearest_name() {
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(expected.iter().all(|words| said.contains(words)), "{text}: {said}");
     }
+    std::fs::write(&file, "source = \"fra1\"\n").unwrap();
+    let output = run("parallax-agent", &["run", "--config", &name]);
+    assert_eq!(output.status.code(), Some(1), "a faulty file is a fault, of the agent too");
+}
+
+#[test]
+fn a_setting_given_wrongly_with_the_command_is_wrong_usage() {
+    let given = [
+        ("parallax", ["check-config", "--listen", "nowhere"], None),
+        ("parallax", ["check-config", "--data", "d"], Some(("PARALLAX_CONFIRMATION", "perhaps"))),
+        ("parallax-agent", ["status", "--source", "fra1"], None),
+        ("parallax-agent", ["status", "--data", "d"], Some(("PARALLAX_AGENT_CONCURRENCY", "0"))),
+    ];
+    for (program, words, variable) in given {
+        let mut command = Command::new(binary(program));
+        command.args(words).envs(variable);
+        let output = command.output().expect("the binary starts");
+        assert_eq!(output.status.code(), Some(2), "{program} {words:?} {variable:?}");
+    }
 }
 
 #[test]

@@ -14,11 +14,17 @@ macro_rules! in_a_world {
     };
 }
 mod api;
+mod damage;
 mod demo;
 mod doors;
+mod full;
 mod guard;
+mod heartbeat;
+mod identity;
 mod join;
+mod kills;
 mod legacy;
+mod lines;
 mod outage;
 mod restart;
 mod stage;

@@ -113,8 +113,12 @@ async fn dead_agent(world: World) {
     };
     holds(API_PERIOD, MOVED, async || steady().await.map(drop)).await;
 
-    // Its turns are run by the other agent now: no round is left out.
-    let mut rounds = vec![steady().await.expect("up")];
+    // Its turns are run by the other agent now: from the next round on none is left out.
+    let before = steady().await.expect("up");
+    let next = eventually_every(API_PERIOD, "the next round", Duration::from_secs(15), async || {
+        steady().await.ok().filter(|at| *at != before)
+    });
+    let mut rounds = vec![next.await];
     holds(API_PERIOD, Duration::from_secs(40), async || {
         let at = steady().await?;
         if rounds.last() != Some(&at) {

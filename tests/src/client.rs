@@ -62,6 +62,16 @@ impl Client {
     /// Any method on any path of the service, with a body sent as JSON just as it is given.
     pub async fn send(&self, method: Method, path: &str, body: Option<String>) -> Answer {
         let what = format!("{method} {path}");
+        self.try_send(method, path, body).await.unwrap_or_else(|error| panic!("{what}: {error:?}"))
+    }
+
+    async fn try_send(
+        &self,
+        method: Method,
+        path: &str,
+        body: Option<String>,
+    ) -> Result<Answer, reqwest::Error> {
+        let what = format!("{method} {path}");
         let mut request = self.http.request(method, format!("{}{path}", self.base));
         if let Some(key) = &self.key {
             request = request.bearer_auth(key);
@@ -69,7 +79,7 @@ impl Client {
         if let Some(body) = body {
             request = request.header("content-type", "application/json").body(body);
         }
-        let answer = request.send().await.unwrap_or_else(|error| panic!("{what}: {error:?}"));
+        let answer = request.send().await?;
         let status = answer.status().as_u16();
         let headers = answer
             .headers()
@@ -78,8 +88,14 @@ impl Client {
                 (name.as_str().to_owned(), String::from_utf8_lossy(value.as_bytes()).into_owned())
             })
             .collect();
-        let text = answer.text().await.unwrap_or_else(|error| panic!("{what}: {error:?}"));
-        Answer { what, status, headers, text }
+        let text = answer.text().await?;
+        Ok(Answer { what, status, headers, text })
+    }
+
+    /// As [`Client::send`] below `/api/v1`; none where the service went away before it answered.
+    pub async fn attempt(&self, method: Method, path: &str, body: Option<&Value>) -> Option<Answer> {
+        let path = format!("/api/v1{path}");
+        self.try_send(method, &path, body.map(Value::to_string)).await.ok()
     }
 
     /// Creates a monitor on a page and gives it as answered.

@@ -1,5 +1,6 @@
 //! Waiting for a condition, with a limit: the one place of the tests that lets time pass.
 
+use std::fs::File;
 use std::io::Write;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -7,6 +8,9 @@ use parallax_core::time::Timestamp;
 
 /// How often a condition is looked at where nothing else is said.
 const PERIOD: Duration = Duration::from_millis(50);
+
+/// Names a file that gets one line for every test left out.
+const SKIP_LOG: &str = "PARALLAX_SKIP_LOG";
 
 /// Begins every line with a measured figure.
 pub(crate) const FIGURE: &str = "figure: ";
@@ -54,6 +58,16 @@ pub fn figure(name: &str, took: Duration, bound: Duration) {
         format!("{FIGURE}{name}: {:.1} s, at most {:.1} s, {word}", took.as_secs_f64(), bound.as_secs_f64());
     // Straight to the stream: a passing test's captured output is thrown away.
     let _ = writeln!(std::io::stdout(), "{line}");
+}
+
+/// Says that a test was left out, where it can be counted.
+pub fn leave_out(test: &str, what: &str, reason: &str) {
+    let line = format!("{test}: left out, {what}: {}", reason.lines().next_back().unwrap_or_default());
+    let _ = writeln!(std::io::stderr(), "{line}");
+    if let Some(path) = std::env::var_os(SKIP_LOG) {
+        let file = File::options().create(true).append(true).open(path);
+        file.and_then(|mut file| writeln!(file, "{line}")).expect("the skip log can be written");
+    }
 }
 
 /// Blocks until `probe` is true or `limit` has passed; says which. For clean-up, where no runtime may be left.

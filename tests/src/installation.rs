@@ -1,6 +1,7 @@
 //! An installation under test: a coordinator, its agents, and what they keep, all in one temporary folder.
 
 use std::net::SocketAddr;
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -44,15 +45,30 @@ pub struct Coordinator {
     pub process: Process,
     /// What it said when it was ready.
     pub ready: Ready,
+    binary: PathBuf,
+    user: Option<u32>,
     arguments: Vec<String>,
     starts: u32,
     folder: TempDir,
 }
 
+/// A coordinator that ended instead of serving.
+#[derive(Debug)]
+pub struct Refusal {
+    /// Its exit status.
+    pub code: Option<i32>,
+    /// What it printed in this start.
+    pub said: String,
+}
+
 impl Coordinator {
     /// `parallax serve` with its mesh port at `mesh` and the lines of `config`; in this namespace.
     pub async fn serve(mesh: SocketAddr, config: &str) -> Self {
-        let folder = TempDir::new().expect("temporary folder");
+        Self::serve_in(TempDir::new().expect("temporary folder"), mesh, config).await
+    }
+
+    /// As [`Coordinator::serve`], in a folder of which `data` may be there already.
+    pub async fn serve_in(folder: TempDir, mesh: SocketAddr, config: &str) -> Self {
         let file = folder.path().join("coordinator.toml");
         std::fs::write(&file, config).expect("config can be written");
         let file = file.to_string_lossy().into_owned();
@@ -71,20 +87,44 @@ impl Coordinator {
         let data = folder.path().join("data").to_string_lossy().into_owned();
         let mut arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         arguments.extend(["--data".to_owned(), data, "--listen".to_owned(), "127.0.0.1:0".to_owned()]);
-        let (process, ready) = launch(folder.path(), &arguments, 0).await;
-        Self { process, ready, arguments, starts: 1, folder }
+        let binary = binary("parallax");
+        let launched =
+            launch(Launch { folder: folder.path(), binary: &binary, user: None, start: 0 }, &arguments);
+        let (process, ready) =
+            launched.await.unwrap_or_else(|refusal| panic!("it does not start: {refusal:?}"));
+        Self { process, ready, binary, user: None, arguments, starts: 1, folder }
     }
 
     /// Starts it again on the same data and the same ports, after it was killed or stopped.
     pub async fn restart(&mut self) {
+        self.try_restart().await.unwrap_or_else(|refusal| panic!("it does not start again: {refusal:?}"));
+    }
+
+    /// As [`Coordinator::restart`]; an error where it ends instead of serving.
+    pub async fn try_restart(&mut self) -> Result<(), Refusal> {
         assert!(!self.process.running(), "it is stopped before it is started again");
         let http = self.ready.base_url.trim_start_matches("http://").trim_end_matches('/').to_owned();
         for (option, value) in [("--listen", http), ("--mesh-listen", self.ready.mesh.to_string())] {
             let at = self.arguments.iter().position(|argument| argument == option).expect("option was given");
             self.arguments[at + 1] = value;
         }
-        (self.process, self.ready) = launch(self.folder.path(), &self.arguments, self.starts).await;
+        let (start, user) = (self.starts, self.user);
         self.starts += 1;
+        let launching = Launch { folder: self.folder.path(), binary: &self.binary, user, start };
+        (self.process, self.ready) = launch(launching, &self.arguments).await?;
+        Ok(())
+    }
+
+    /// Has it run as that user from the next start on: everything becomes that user's. Only root can.
+    pub fn run_as(&mut self, user: u32) {
+        // Where the binaries were built that user may not reach.
+        let own = self.folder.path().join("parallax");
+        std::fs::copy(&self.binary, &own).expect("the binary can be copied");
+        self.binary = own;
+        self.user = Some(user);
+        let mut chown = Command::new("chown");
+        chown.args(["-R", &user.to_string()]).arg(self.folder.path());
+        output(chown).unwrap_or_else(|fault| panic!("{fault}"));
     }
 
     /// Its data directory.
@@ -154,6 +194,15 @@ impl Coordinator {
         agent
     }
 
+    /// The same, over another address than the coordinator's own: the agent keeps to it.
+    pub fn agent_over(&self, line: SocketAddr, name: &str, region: &str, network: &str) -> Agent {
+        let token = self.invite(name, region, network, &[]).unwrap_or_else(|fault| panic!("{fault}"));
+        let mut agent = Agent::new(name, self.folder.path(), None);
+        agent.join(line, &token).unwrap_or_else(|fault| panic!("{name} does not join: {fault}"));
+        agent.run();
+        agent
+    }
+
     /// The mesh's members as the operator sees them.
     pub fn members(&self) -> Vec<Value> {
         let listed = self.command(&["agent", "list"]).unwrap_or_else(|fault| panic!("{fault}"));
@@ -211,6 +260,12 @@ impl Agent {
         self.folder.join(format!("agent-{}", self.name))
     }
 
+    /// What it says of itself, once in five seconds; none before the first time and after it was stopped.
+    pub fn status(&self) -> Option<Value> {
+        let text = std::fs::read(self.data().join("status.json")).ok()?;
+        serde_json::from_slice(&text).ok()
+    }
+
     /// Joins with a token; the error is what it printed.
     pub fn join(&self, coordinator: SocketAddr, token: &str) -> Result<(), String> {
         let mut command = self.binary();
@@ -241,20 +296,42 @@ impl Agent {
     }
 }
 
+/// What is started, and where.
+struct Launch<'a> {
+    folder: &'a Path,
+    binary: &'a Path,
+    user: Option<u32>,
+    start: u32,
+}
+
 /// Starts the coordinator and waits until it says that it is ready, or has ended.
-async fn launch(folder: &Path, arguments: &[String], start: u32) -> (Process, Ready) {
+async fn launch(launch: Launch<'_>, arguments: &[String]) -> Result<(Process, Ready), Refusal> {
     // A file of its own for every start: one of an earlier start is never taken for this one's.
-    let file = folder.join(format!("ready-{start}.json"));
-    let mut command = Command::new(binary("parallax"));
+    let file = launch.folder.join(format!("ready-{}.json", launch.start));
+    let mut command = Command::new(launch.binary);
     command.args(arguments).arg("--ready-file").arg(&file);
-    let mut process = Process::start("coordinator", command, folder);
+    if let Some(user) = launch.user {
+        command.uid(user);
+    }
+    let mut process = Process::start("coordinator", command, launch.folder);
+    let before = process.log().len();
     let ready = eventually("the coordinator is ready", START, async || {
-        assert!(process.running(), "the coordinator ended at once: {}", process.log());
-        std::fs::read(&file).ok()
+        if !process.running() {
+            return Some(None);
+        }
+        std::fs::read(&file).ok().map(Some)
     })
     .await;
-    let ready = serde_json::from_slice(&ready).expect("the ready file is whole when it appears");
-    (process, ready)
+    match ready {
+        Some(ready) => {
+            Ok((process, serde_json::from_slice(&ready).expect("the ready file is whole when it appears")))
+        }
+        None => {
+            let code = process.ended(START).await.code();
+            let log = process.log();
+            Err(Refusal { code, said: log.get(before..).unwrap_or(&log).to_owned() })
+        }
+    }
 }
 
 /// A text field of what a command printed.

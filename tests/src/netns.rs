@@ -23,13 +23,11 @@ use std::time::Duration;
 use parallax_core::place::Region;
 use serde::{Deserialize, Serialize};
 
-use crate::eventually::FIGURE;
+use crate::eventually::{FIGURE, leave_out};
 use crate::process::{BIN_DIR, folder, kill_all, output};
 
 /// Set to 1 where a world that cannot be made is a failure.
 const REQUIRE: &str = "PARALLAX_REQUIRE_NETNS";
-/// Names a file that gets one line for every test left out.
-const SKIP_LOG: &str = "PARALLAX_SKIP_LOG";
 /// Tells the inner run of a test what world it is in.
 const INNER: &str = "PARALLAX_TEST_WORLD";
 /// First letters of every namespace of ours.
@@ -105,7 +103,7 @@ pub fn run<F: Future<Output = ()>>(test: &str, scenario: impl FnOnce(World) -> F
             std::env::var(REQUIRE).as_deref() != Ok("1"),
             "{REQUIRE}=1, and no network namespaces: {reason}"
         );
-        leave_out(test, &reason);
+        leave_out(test, "no network namespaces", &reason);
         return;
     }
     let built = Built(World::build().unwrap_or_else(|fault| panic!("the world cannot be built: {fault}")));
@@ -268,19 +266,6 @@ fn possible() -> Result<(), String> {
         .and_then(|()| ip(&["-n", &name, "rule", "add", "from", "20.0.0.1", "blackhole"]));
     remove(&name);
     made.map(drop)
-}
-
-/// Says that a test was left out, where it can be counted.
-fn leave_out(test: &str, reason: &str) {
-    let line = format!(
-        "{test}: left out, no network namespaces: {}",
-        reason.lines().next_back().unwrap_or_default()
-    );
-    let _ = writeln!(std::io::stderr(), "{line}");
-    if let Some(path) = std::env::var_os(SKIP_LOG) {
-        let file = fs::File::options().create(true).append(true).open(path);
-        file.and_then(|mut file| writeln!(file, "{line}")).expect("the skip log can be written");
-    }
 }
 
 /// Removes what processes that are gone have left behind.

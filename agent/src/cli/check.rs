@@ -10,7 +10,7 @@ use parallax_protocol::check::{
     CertificateCheck, CheckSpec, ComponentCheck, DnsCheck, DomainCheck, Header, HttpCheck, KeywordMode,
     Method, PingCheck, RecordType, TcpCheck,
 };
-use parallax_protocol::result::{Outcome, Phases, Report};
+use parallax_protocol::result::{AddressClass, Failure, Outcome, Phases, Report};
 use parallax_protocol::text::Secret;
 use std::fmt::Write as _;
 use std::process::ExitCode;
@@ -78,6 +78,8 @@ pub(super) async fn check(config: &Config, args: CheckArgs) -> Result<ExitCode, 
     say(&if json { as_json(&spec, &done.report) } else { as_text(&done.report) });
     Ok(match done.report.outcome {
         Outcome::Passed => ExitCode::SUCCESS,
+        // As for any other argument that can't be read.
+        Outcome::Failed(Failure::BadTarget { .. }) => ExitCode::from(2),
         Outcome::Failed(_) => ExitCode::from(3),
         Outcome::Inconclusive(_) | Outcome::Pending => ExitCode::from(1),
     })
@@ -156,6 +158,10 @@ fn header(text: &str) -> Result<Header, String> {
 fn words(outcome: &Outcome) -> (&'static str, Option<String>) {
     match outcome {
         Outcome::Passed => ("passed", None),
+        // What the operator has excluded stays so.
+        Outcome::Failed(failure @ Failure::AddressNotAllowed { class }) if *class != AddressClass::Own => {
+            ("failed", Some(format!("{failure} (--allow-private checks such addresses too)")))
+        }
         Outcome::Failed(failure) => ("failed", Some(failure.to_string())),
         Outcome::Inconclusive(fault) => ("inconclusive", Some(fault.to_string())),
         Outcome::Pending => ("pending", None),
@@ -231,7 +237,6 @@ fn iso(ms: i64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parallax_protocol::result::Failure;
 
     #[test]
     fn hosts_and_ports_are_told_apart() {
@@ -249,10 +254,23 @@ mod tests {
         report.phases.dns_us = Some(1_250);
         report.status_code = Some(503);
         let text = as_text(&report);
-        assert_eq!(text, "failed: status 503\n  latency    12 ms\n  dns        1.250 ms\n  status     503\n");
+        assert_eq!(
+            text,
+            "failed: unexpected status 503\n  latency    12 ms\n  dns        1.250 ms\n  status     503\n"
+        );
         let spec = CheckSpec::Ping(PingCheck { host: "h".into() });
         let json: serde_json::Value = serde_json::from_str(&as_json(&spec, &report)).unwrap();
         assert_eq!((&json["outcome"], &json["phases"]["dnsUs"]), (&"failed".into(), &1_250.into()));
+    }
+
+    #[test]
+    fn a_refused_address_is_told_with_its_kind_and_the_way_round() {
+        let refused = Failure::AddressNotAllowed { class: AddressClass::Loopback };
+        let text = as_text(&Report::bare(Outcome::Failed(refused)));
+        assert_eq!(
+            text,
+            "failed: address not allowed: loopback (--allow-private checks such addresses too)\n"
+        );
     }
 
     #[test]

@@ -3,23 +3,32 @@
 //! [`run`] is the whole interface. Each probe gathers facts with IO and judges them in a pure function at
 //! the bottom of its files.
 
+mod certificate;
+mod component;
+mod dns;
+mod domain;
 mod facts;
 mod http;
 pub mod net;
+mod ping;
 mod tcp;
 mod tls;
+mod vendor;
 
 use parallax_protocol::{
-    check::CheckSpec,
-    result::{Outcome, OwnFault, Report},
+    check::{CheckKind, CheckSpec},
+    result::Report,
 };
 
 pub use net::Net;
 
+/// The types of checks that the probes of this build can do.
+pub const KINDS: &[CheckKind] = &CheckKind::ALL;
+
 /// Runs one check and ends within the limit of `net`.
 ///
-/// Whatever happens becomes an outcome: the target's faults are [`Outcome::Failed`], this host's are
-/// [`Outcome::Inconclusive`]. [`Outcome::Pending`] is never returned; the caller sends it for a check that is still
+/// Whatever happens becomes an outcome: the target's faults are [failed](parallax_protocol::result::Outcome::Failed), this host's are
+/// [inconclusive](parallax_protocol::result::Outcome::Inconclusive). [Pending](parallax_protocol::result::Outcome::Pending) is never returned; the caller sends it for a check that is still
 /// running. Dropping the future ends the check and closes its connections.
 pub async fn run(spec: &CheckSpec, net: &Net) -> Report {
     match spec {
@@ -27,10 +36,10 @@ pub async fn run(spec: &CheckSpec, net: &Net) -> Report {
         // largest of them.
         CheckSpec::Http(check) => Box::pin(http::run(check, net)).await,
         CheckSpec::Tcp(check) => Box::pin(tcp::run(check, net)).await,
-        CheckSpec::Dns(_)
-        | CheckSpec::Ping(_)
-        | CheckSpec::Certificate(_)
-        | CheckSpec::Domain(_)
-        | CheckSpec::Component(_) => Report::bare(Outcome::Inconclusive(OwnFault::NotBuilt)),
+        CheckSpec::Dns(check) => Box::pin(dns::run(check, net)).await,
+        CheckSpec::Ping(check) => Box::pin(ping::run(check, net)).await,
+        CheckSpec::Certificate(check) => Box::pin(certificate::run(check, net)).await,
+        CheckSpec::Domain(check) => Box::pin(domain::run(check, net)).await,
+        CheckSpec::Component(check) => Box::pin(component::run(check, net)).await,
     }
 }

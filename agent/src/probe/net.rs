@@ -1,17 +1,29 @@
 //! What a probe may use: the guarded dialler, TLS settings and a time limit.
 
-use std::{sync::Arc, time::Duration};
+use std::{net::SocketAddr, sync::Arc, time::Duration};
 
 use parallax_dial::{Admitted, DialError, Guard, Host, Mode};
-use rustls::{ClientConfig, RootCertStore, client::Resumption};
+use rustls::{
+    ClientConfig, RootCertStore,
+    client::{Resumption, VerifierBuilderError, WebPkiServerVerifier},
+    crypto::CryptoProvider,
+};
 use rustls_pki_types::CertificateDer;
 use tokio::time::Instant;
+use url::Url;
+
+use super::{component::Pages, domain::Registries, ping::Pingers};
 
 /// What every probe of this agent uses; cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Net {
     guard: Arc<Guard>,
     web_tls: Arc<ClientConfig>,
+    crypto: Arc<CryptoProvider>,
+    verifier: Arc<WebPkiServerVerifier>,
+    pingers: Arc<Pingers>,
+    registries: Arc<Registries>,
+    pages: Arc<Pages>,
     limit: Duration,
 }
 
@@ -21,6 +33,9 @@ pub enum NetError {
     /// The TLS library refuses its settings.
     #[error("TLS settings can't be used: {0}")]
     Tls(#[source] rustls::Error),
+    /// No root certificate is trusted, so no certificate could ever be.
+    #[error("roots can't be used: {0}")]
+    Roots(#[source] VerifierBuilderError),
     /// A root certificate of the operator's can't be read.
     #[error("root certificate can't be used: {0}")]
     Root(#[source] rustls::Error),
@@ -33,24 +48,58 @@ impl Net {
     /// Probes that dial through `guard` and trust `roots`.
     ///
     /// # Errors
-    /// [`NetError::Tls`] if the TLS library refuses its settings.
+    /// [`NetError::Tls`] if the TLS library refuses its settings, [`NetError::Roots`] for no roots at all.
     pub fn new(guard: Guard, roots: RootCertStore) -> Result<Self, NetError> {
-        let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let mut tls = ClientConfig::builder_with_provider(provider)
+        let crypto = Arc::new(rustls::crypto::ring::default_provider());
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::clone(&crypto))
+            .build()
+            .map_err(NetError::Roots)?;
+        let mut tls = ClientConfig::builder_with_provider(Arc::clone(&crypto))
             .with_safe_default_protocol_versions()
             .map_err(NetError::Tls)?
-            .with_root_certificates(roots)
+            .with_webpki_verifier(Arc::clone(&verifier))
             .with_no_client_auth();
         // Every check is a first visit: a resumed session would hide a broken certificate.
         tls.resumption = Resumption::disabled();
         tls.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
-        Ok(Self { guard: Arc::new(guard), web_tls: Arc::new(tls), limit: Self::LIMIT })
+        let pingers = Arc::new(Pingers::new(guard.policy().source));
+        Ok(Self {
+            guard: Arc::new(guard),
+            web_tls: Arc::new(tls),
+            crypto,
+            verifier,
+            pingers,
+            registries: Arc::new(Registries::new(None)),
+            pages: Arc::new(Pages::new(Pages::FRESH)),
+            limit: Self::LIMIT,
+        })
     }
 
     /// The same with another limit for a whole check.
     #[must_use]
     pub fn limited_to(mut self, limit: Duration) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// The same with one RDAP service that is asked about every domain, instead of the registries' own.
+    #[must_use]
+    pub fn with_rdap(mut self, base: &Url) -> Self {
+        self.registries = Arc::new(Registries::new(Some(base)));
+        self
+    }
+
+    /// The same with another WHOIS server to ask for those of registries without RDAP; all listen on its port.
+    #[must_use]
+    pub fn with_whois(mut self, root: SocketAddr) -> Self {
+        self.registries = Arc::new(Registries::with_whois(root));
+        self
+    }
+
+    /// The same with another time for which one reading of a vendor's page serves all who follow it.
+    #[must_use]
+    pub fn with_pages_fresh_for(mut self, fresh: Duration) -> Self {
+        self.pages = Arc::new(Pages::new(fresh));
         self
     }
 
@@ -68,6 +117,26 @@ impl Net {
     /// TLS for the web, offering HTTP/2 and HTTP/1.1.
     pub(super) fn web_tls(&self) -> Arc<ClientConfig> {
         Arc::clone(&self.web_tls)
+    }
+
+    /// What TLS is made of, and who judges certificates in it.
+    pub(super) fn trust(&self) -> (Arc<CryptoProvider>, Arc<WebPkiServerVerifier>) {
+        (Arc::clone(&self.crypto), Arc::clone(&self.verifier))
+    }
+
+    /// The sockets for echoes.
+    pub(super) fn pingers(&self) -> &Pingers {
+        &self.pingers
+    }
+
+    /// Who is asked about domains.
+    pub(super) fn registries(&self) -> &Registries {
+        &self.registries
+    }
+
+    /// The vendors' pages that were read.
+    pub(super) fn pages(&self) -> &Pages {
+        &self.pages
     }
 
     /// Judges where a check wants to go.

@@ -58,7 +58,8 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
     }
 }
 
-fn tls_failure(error: &TlsError) -> Failure {
+/// The word for what TLS says is wrong.
+pub(super) fn tls_failure(error: &TlsError) -> Failure {
     match error {
         TlsError::InvalidCertificate(fault) => certificate_failure(fault),
         TlsError::AlertReceived(alert) => other(&format!("the peer sent the alert {alert:?}")),

@@ -1,18 +1,14 @@
-//! The control stream: schedule, acknowledgements, the two clocks, renewal.
+//! The control stream: schedule, acknowledgements, the two clocks.
 
-use super::Stop;
+use super::{Stop, renewal};
 use crate::clock::{Exchange, Exchanges};
-use crate::home::{Membership, life_of};
-use crate::join::roots_of;
 use crate::shared::Shared;
 use crate::wire::{Reader, Received, send};
-use parallax_certs::csr::AgentKey;
 use parallax_protocol::ProtocolError;
 use parallax_protocol::assignment::{ChangeParts, ScheduleChange};
 use parallax_protocol::frame::MAX_FRAME;
-use parallax_protocol::message::{Renewed, TimeReport, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::message::{TimeReport, ToAgent, ToCoordinator, Welcome};
 use quinn::SendStream;
-use rustls_pki_types::CertificateDer;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::mpsc;
@@ -27,9 +23,6 @@ const SETTLED_MS: u64 = 2;
 
 /// A greater step of the coordinator's time places every round anew, in ms.
 const STEP_MS: u64 = 1_000;
-
-/// A renewal that was not granted or not answered is asked for again after this time.
-const ASK_AGAIN: Duration = Duration::from_secs(3600);
 
 /// Takes in what the welcome says.
 pub(super) fn welcomed(
@@ -97,7 +90,8 @@ pub(super) async fn read(
                     tell(&to_coordinator, ToCoordinator::TimeReport(report)).await?;
                 }
             }
-            ToAgent::Renewed(renewed) => renew(shared, renewed),
+            ToAgent::Renewed(renewed) => tell_all(&to_coordinator, renewal::renew(shared, renewed)).await?,
+            ToAgent::Authorities(told) => tell_all(&to_coordinator, renewal::trust(shared, told)).await?,
             ToAgent::RenewRefused { reason } => {
                 *shared.awaited() = None;
                 tracing::error!(%reason, "the certificate is not renewed");
@@ -129,23 +123,18 @@ pub(super) async fn write(
     Err(Stop::Gone)
 }
 
-/// Compares the clocks, tells of own faults, and asks for a new certificate when it is time.
+/// Compares the clocks and tells of own faults.
 pub(super) async fn ticks(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordinator>) -> Result<(), Stop> {
     let begun = Instant::now();
     let mut first = COMPARE_FIRST.into_iter().map(|after| begun + after);
     let mut next = first.next().unwrap_or(begun);
     let mut faults = shared.faults.subscribe();
-    let mut renew_from = begun;
     loop {
         tokio::select! {
             () = sleep_until(next) => {
                 let sent_us = u64::try_from(shared.clock.mono_us()).unwrap_or(0);
                 tell(&to_coordinator, ToCoordinator::TimeAsk { sent_us }).await?;
                 next = first.next().unwrap_or(next + COMPARE);
-                if Instant::now() >= renew_from && let Some(csr_der) = renewal(shared) {
-                    renew_from = Instant::now() + ASK_AGAIN;
-                    tell(&to_coordinator, ToCoordinator::Renew { csr_der }).await?;
-                }
             }
             changed = faults.changed() => {
                 changed.map_err(|_| Stop::Gone)?;
@@ -156,7 +145,20 @@ pub(super) async fn ticks(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordi
     }
 }
 
-async fn tell(to_coordinator: &mpsc::Sender<ToCoordinator>, frame: ToCoordinator) -> Result<(), Stop> {
+async fn tell_all(
+    to_coordinator: &mpsc::Sender<ToCoordinator>,
+    frames: impl IntoIterator<Item = ToCoordinator>,
+) -> Result<(), Stop> {
+    for frame in frames {
+        tell(to_coordinator, frame).await?;
+    }
+    Ok(())
+}
+
+pub(super) async fn tell(
+    to_coordinator: &mpsc::Sender<ToCoordinator>,
+    frame: ToCoordinator,
+) -> Result<(), Stop> {
     to_coordinator.send(frame).await.map_err(|_| Stop::Gone)
 }
 
@@ -188,50 +190,4 @@ fn believe(shared: &Shared, exchange: Exchange) {
         shared.schedule().rebase(now_ms);
         shared.schedule_changed.notify_one();
     }
-}
-
-/// A request for a new certificate when two thirds of the present one's life are over.
-fn renewal(shared: &Shared) -> Option<Vec<u8>> {
-    let life = life_of(&shared.membership().credentials).ok()?;
-    let from = life.not_before.saturating_add(life.not_after.saturating_sub(life.not_before) / 3 * 2);
-    if shared.clock.coordinator_ms() / 1000 < from {
-        return None;
-    }
-    let made = AgentKey::generate().and_then(|key| Ok((key.request()?, key)));
-    match made {
-        Ok((csr_der, key)) => {
-            *shared.awaited() = Some(key);
-            Some(csr_der)
-        }
-        Err(error) => {
-            tracing::error!(%error, "no key for a new certificate");
-            None
-        }
-    }
-}
-
-/// Takes a new certificate, only as the answer to an own request and for its key.
-fn renew(shared: &Shared, renewed: Renewed) {
-    let Some(key) = shared.awaited().take() else {
-        tracing::warn!("a certificate came that was not asked for; it is not used");
-        return;
-    };
-    let kept = accept(shared, &key, renewed).and_then(|membership| {
-        shared.home.keep(&membership)?;
-        *shared.membership() = membership;
-        Ok(())
-    });
-    match kept {
-        Ok(()) => tracing::info!("certificate renewed; the next connection uses it"),
-        Err(error) => tracing::error!(%error, "the new certificate cannot be used; the present one stays"),
-    }
-}
-
-fn accept(shared: &Shared, key: &AgentKey, renewed: Renewed) -> Result<Membership, crate::error::Error> {
-    let leaf = renewed.certificates_der.into_iter().next().map(CertificateDer::from);
-    let leaf = leaf.ok_or(parallax_certs::Error::Certificate("is missing in the answer"))?;
-    let credentials = key.with_certificate(leaf)?;
-    life_of(&credentials)?;
-    let roots = roots_of(renewed.authorities_der)?;
-    Ok(Membership { credentials, roots, record: shared.membership().record.clone() })
 }

@@ -55,11 +55,15 @@ pub(crate) async fn eventually(condition: impl Fn() -> bool) {
 
 impl Coordinator {
     pub(crate) fn start() -> Self {
+        Self::speaking(&[MESH_V1, JOIN_V1])
+    }
+
+    /// A coordinator that speaks those protocols.
+    pub(crate) fn speaking(protocols: &[&[u8]]) -> Self {
         let authority = Authority::make(now_s()).unwrap();
         let credentials = authority.issue_coordinator().unwrap();
         let roots = authority.roots().unwrap();
-        let tls =
-            tls::coordinator_config(&credentials, &roots, &[MESH_V1, JOIN_V1], tls::clock(now_s)).unwrap();
+        let tls = tls::coordinator_config(&[credentials], &roots, protocols, tls::clock(now_s)).unwrap();
         let crypto = QuicServerConfig::try_from(tls).unwrap();
         let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
         let endpoint = Endpoint::server(config, "127.0.0.1:0".parse().unwrap()).unwrap();
@@ -260,6 +264,12 @@ impl Session {
                     .map(|ResultFrame::Batch(batch)| through(batch.unpack(|_| None).unwrap()));
             }
         });
+    }
+
+    /// The version that was agreed on.
+    pub(crate) fn version(&self) -> Vec<u8> {
+        let data = self.connection.handshake_data().unwrap();
+        data.downcast::<quinn::crypto::rustls::HandshakeData>().unwrap().protocol.unwrap()
     }
 
     pub(crate) fn close(&self, reason: CloseReason) {

@@ -10,7 +10,9 @@ use parallax_protocol::assignment::{Assignment, ScheduleChange};
 use parallax_protocol::check::{CheckSpec, HttpCheck, KeywordMode, Method, TcpCheck};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::MonitorId;
-use parallax_protocol::message::{CheckAnswer, CheckNow, CheckReason, Mark, Renewed, ToAgent, ToCoordinator};
+use parallax_protocol::message::{
+    Authorities, CheckAnswer, CheckNow, CheckReason, Mark, Renewed, ToAgent, ToCoordinator,
+};
 use parallax_protocol::result::{Failure, Outcome, Phase};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -197,6 +199,44 @@ async fn a_certificate_past_two_thirds_of_its_life_is_renewed_over_the_live_conn
     session.close(CloseReason::ShuttingDown);
     let again = coordinator.accept(BOOK, vec![]).await;
     assert!(again.hello.certificate_ends_ms > session.hello.certificate_ends_ms);
+    drop(agent);
+}
+
+#[tokio::test]
+async fn a_newer_coordinator_is_spoken_to_in_the_version_of_both() {
+    let folder = tempfile::tempdir().unwrap();
+    let newer: [&[u8]; 4] = [b"parallax/3", b"parallax/2", b"parallax/1", b"parallax-join/1"];
+    let coordinator = Coordinator::speaking(&newer);
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let session = coordinator.accept(BOOK, vec![]).await;
+    assert_eq!(session.version(), b"parallax/1");
+    drop(agent);
+}
+
+#[tokio::test]
+async fn the_authorities_that_a_coordinator_tells_of_are_kept_and_a_renewal_follows() {
+    let folder = tempfile::tempdir().unwrap();
+    let (coordinator, other) = (Coordinator::start(), Coordinator::start());
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    let nonsense = Authorities { authorities_der: vec![vec![1, 2, 3]], renew: false };
+    session.send(&ToAgent::Authorities(nonsense)).await;
+    let both = vec![coordinator.authority(), other.authority()];
+    session.send(&ToAgent::Authorities(Authorities { authorities_der: both.clone(), renew: true })).await;
+    let held = session.control_until(|frame| matches!(frame, ToCoordinator::Holds(_))).await;
+    let ToCoordinator::Holds(before) = held else { panic!() };
+    assert_eq!(before.authorities.len(), 2);
+    let kept = std::fs::read_to_string(folder.path().join("agent/authorities.pem")).unwrap();
+    assert_eq!(kept.matches("BEGIN CERTIFICATE").count(), 2, "kept before it is told");
+    let asked = session.control_until(|frame| matches!(frame, ToCoordinator::Renew { .. })).await;
+    let ToCoordinator::Renew { csr_der } = asked else { panic!() };
+    let certificates_der = vec![coordinator.issue(&csr_der, 0)];
+    session.send(&ToAgent::Renewed(Renewed { certificates_der, authorities_der: both })).await;
+    let held = session.control_until(|frame| matches!(frame, ToCoordinator::Holds(_))).await;
+    let ToCoordinator::Holds(after) = held else { panic!() };
+    assert_ne!(after.serial, before.serial);
     drop(agent);
 }
 

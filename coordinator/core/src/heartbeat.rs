@@ -1,8 +1,19 @@
-//! When a heartbeat is late: one stored deadline, moved by pings and, once, by our own absence.
+//! When a heartbeat is late, and how long its job runs: one stored deadline, moved by pings and, once, by our absence.
+
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::time::Timestamp;
+use crate::time::{DAY, Timestamp};
+
+/// How many of a monitor's pings are kept: the newest.
+pub const PINGS_KEPT: u64 = 10;
+/// Bytes of a ping's body that are kept; the rest is not read.
+pub const BODY_KEPT: usize = 10_000;
+/// Runs of one job that may be open at once; the oldest is forgotten for one more.
+const OPEN_RUNS: usize = 8;
+/// A run that ends later than this after its start is not measured, in milliseconds.
+const LONGEST_RUN: i64 = 3 * DAY;
 
 /// What a job's ping said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -17,6 +28,38 @@ pub enum Beat {
     Noted,
 }
 
+/// One ping as it is kept, and shown to the owner.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ping {
+    /// The monitor's pings are counted from 1.
+    pub number: u64,
+    /// When it came.
+    pub at: Timestamp,
+    /// What it said.
+    pub beat: Beat,
+    /// The run that it told of, where it named one.
+    pub run: Option<u128>,
+    /// How long the run took that it ended, in milliseconds, where its start was told.
+    pub run_ms: Option<u64>,
+    /// The request's method.
+    pub method: String,
+    /// Where it came from: the job's host, or the proxy before us.
+    pub from: Option<IpAddr>,
+    /// What the client called itself.
+    pub agent: String,
+    /// The body's first bytes, [`BODY_KEPT`] at most.
+    pub body: Vec<u8>,
+}
+
+/// What the machine makes of a ping.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Heard {
+    /// Its number.
+    pub number: u64,
+    /// How long the run took that it ended, in milliseconds.
+    pub run_ms: Option<u64>,
+}
+
 /// A heartbeat's memory.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pulse {
@@ -26,12 +69,43 @@ pub struct Pulse {
     pub deadline: Option<Timestamp>,
     /// The deadline was moved for our own absence since the last ping.
     pub excused: bool,
+    /// How many pings came, of every kind.
+    pub count: u64,
+    /// Runs that began and have not ended: their names where they have one, oldest first.
+    pub runs: Vec<(Option<u128>, Timestamp)>,
+    /// How long the newest measured run took, in milliseconds.
+    pub last_run_ms: Option<u64>,
 }
 
 impl Pulse {
     /// A ping came: the next is due a period and the grace later. Both in milliseconds.
     pub fn ping(&mut self, at: Timestamp, period: i64, grace: i64) {
-        *self = Self { last: Some(at), deadline: Some(at + period + grace), excused: false };
+        self.last = Some(at);
+        self.deadline = Some(at + period + grace);
+        self.excused = false;
+    }
+
+    /// Counts a ping and measures the run that it begins or ends. A run with a name ends by that name alone.
+    pub fn count(&mut self, beat: Beat, run: Option<u128>, at: Timestamp) -> Heard {
+        self.count = self.count.saturating_add(1);
+        let open = self.runs.iter().rposition(|(name, _)| *name == run);
+        let run_ms = match beat {
+            Beat::Noted => None,
+            Beat::Started => {
+                open.map(|open| self.runs.remove(open));
+                if self.runs.len() >= OPEN_RUNS {
+                    self.runs.remove(0);
+                }
+                self.runs.push((run, at));
+                None
+            }
+            Beat::Ran | Beat::Failed(_) => open
+                .map(|open| at.since(self.runs.remove(open).1))
+                .filter(|took| *took < LONGEST_RUN)
+                .map(|took| took.max(0).unsigned_abs()),
+        };
+        self.last_run_ms = run_ms.or(self.last_run_ms);
+        Heard { number: self.count, run_ms }
     }
 
     /// The coordinator was away from `from` to `now`: where a ping may have been missed by us, the job is given its
@@ -94,5 +168,28 @@ mod tests {
         let mut pulse = pinged();
         pulse.excuse(at(10), at(40), 60 * MINUTE, 5 * MINUTE);
         assert_eq!(pulse.deadline, Some(at(65)));
+    }
+
+    #[test]
+    fn a_run_is_measured_from_its_start_to_its_end_by_its_name() {
+        let mut pulse = Pulse::default();
+        pulse.count(Beat::Started, Some(7), at(0));
+        pulse.count(Beat::Started, None, at(1));
+        assert_eq!(pulse.count(Beat::Noted, Some(7), at(2)), Heard { number: 3, run_ms: None });
+        assert_eq!(pulse.count(Beat::Ran, Some(9), at(3)).run_ms, None, "that run was never begun");
+        assert_eq!(pulse.count(Beat::Failed(Some(1)), Some(7), at(4)).run_ms, Some(4 * 60_000));
+        assert_eq!(pulse.count(Beat::Ran, None, at(6)).run_ms, Some(5 * 60_000));
+        assert_eq!((pulse.runs.len(), pulse.last_run_ms), (0, Some(5 * 60_000)));
+    }
+
+    #[test]
+    fn a_run_of_three_days_is_not_measured_and_open_runs_are_bounded() {
+        let mut pulse = Pulse::default();
+        for run in 0..20 {
+            pulse.count(Beat::Started, Some(run), at(0));
+        }
+        assert_eq!(pulse.runs.len(), OPEN_RUNS);
+        assert_eq!(pulse.count(Beat::Ran, Some(0), at(1)).run_ms, None, "it was forgotten");
+        assert_eq!(pulse.count(Beat::Ran, Some(19), at(3 * 24 * 60)).run_ms, None);
     }
 }

@@ -79,7 +79,8 @@ pub fn regions(names: &[String]) -> Result<RegionSet, Rule> {
     if names.is_empty() {
         return Err("must name at least one region, or be null".to_owned());
     }
-    names.iter().map(|name| region(name)).collect()
+    let regions: Result<RegionSet, Rule> = names.iter().map(|name| region(name)).collect();
+    regions.map_err(|rule| format!("must be a list of regions: each {rule}"))
 }
 
 /// Request headers: names of letters, digits and hyphens, unique without regard to case; values without control
@@ -105,7 +106,7 @@ pub fn headers(headers: &[(String, String)]) -> Result<Vec<(String, String)>, Ru
             return Err(format!("must not set {name}, which belongs to the connection"));
         }
         if value.chars().any(char::is_control) {
-            return Err("must have values without line breaks or other control characters".to_owned());
+            return Err(format!("must not have line breaks or other control characters in {name}"));
         }
         if !seen.insert(lower) {
             return Err(format!("must name {name} only once"));

@@ -141,6 +141,14 @@ impl Lane {
         self.seen = Seen::default();
     }
 
+    /// The clock went back: what the lane noted of moments that are still to come is forgotten.
+    pub fn wind_back(&mut self, now: Timestamp) {
+        self.newest = None;
+        self.fresh = Some(now);
+        self.readings.clear();
+        self.renumber();
+    }
+
     /// The region is not looked from any more: it says nothing. Rounds that finished are not taken in again. False if
     /// it had nothing to say before.
     pub fn leave(&mut self) -> bool {

@@ -11,8 +11,8 @@ use tokio::time::timeout;
 
 use super::{Command, Fault, Reply, socket};
 
-/// How long the reply may take.
-const REPLY: Duration = Duration::from_secs(45);
+/// How long the reply may take, beyond the time that the command may.
+const REPLY: Duration = Duration::from_secs(15);
 /// Longest reply, in bytes.
 const MAX_REPLY: u64 = 64 << 20;
 
@@ -48,7 +48,9 @@ pub async fn ask(data: &Path, command: &Command) -> Result<Option<Result<Value, 
         Err(error) => return Err(fault(error)),
     };
     let line = serde_json::to_string(command).map_err(|_| ClientError::Reply)?;
-    let reply = timeout(REPLY, exchange(stream, line)).await.map_err(|elapsed| fault(elapsed.into()))?;
+    let reply = timeout(command.limit() + REPLY, exchange(stream, line))
+        .await
+        .map_err(|elapsed| fault(elapsed.into()))?;
     match serde_json::from_slice(&reply.map_err(fault)?).map_err(|_| ClientError::Reply)? {
         Reply::Done(told) => Ok(Some(Ok(told))),
         Reply::Fault(fault) => Ok(Some(Err(fault))),

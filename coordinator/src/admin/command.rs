@@ -1,6 +1,7 @@
 //! What goes over the admin socket: one command in, one reply out.
 
 use std::fmt;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -34,6 +35,13 @@ pub enum Command {
     AgentForget {
         /// Name or id.
         agent: String,
+    },
+    /// Take a step of the exchange of the mesh's authority, or look at it.
+    MeshRotate {
+        /// `start`, `switch`, `finish`, `abort` or `status`.
+        step: String,
+        /// Go on without the agents that are not ready.
+        force: bool,
     },
     /// Make an account.
     AccountCreate {
@@ -86,6 +94,23 @@ pub enum Command {
         /// Its id.
         key: String,
     },
+    /// Write a snapshot to a file.
+    Backup {
+        /// Where to: an absolute path, as the coordinator's host sees it.
+        file: String,
+    },
+    /// Read the whole store and prove it.
+    Verify,
+}
+
+impl Command {
+    /// How long it may take to be done.
+    pub(super) fn limit(&self) -> Duration {
+        match self {
+            Self::Backup { .. } | Self::Verify => Duration::from_secs(7_200),
+            _ => Duration::from_secs(30),
+        }
+    }
 }
 
 /// What comes back.
@@ -129,6 +154,7 @@ impl From<Error> for Fault {
             Error::NotFound => return Self::new("not_found", "there is nothing by that id"),
             Error::Invalid(_) => "invalid",
             Error::PlanLimit(_) => "plan_limit",
+            Error::TooManyPings => "rate_limited",
         };
         Self::new(code, error.to_string())
     }
@@ -137,9 +163,11 @@ impl From<Error> for Fault {
 impl From<MemberError> for Fault {
     fn from(error: MemberError) -> Self {
         let code = match &error {
-            MemberError::Invalid { .. } | MemberError::Ambiguous(_) => "invalid",
+            MemberError::Invalid { .. } | MemberError::Ambiguous(_) | MemberError::Waiting { .. } => {
+                "invalid"
+            }
             MemberError::Unknown(_) => "not_found",
-            MemberError::Store(_) | MemberError::Token(_) => "internal",
+            MemberError::Store(_) | MemberError::Token(_) | MemberError::Mesh(_) => "internal",
         };
         Self::new(code, error.to_string())
     }

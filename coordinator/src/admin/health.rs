@@ -1,10 +1,12 @@
-//! Health on the admin address: `/healthz` (the process answers) and `/readyz` (it serves).
+//! The admin address: `/healthz` (the process answers), `/readyz` (it serves) and `/metrics` (how it runs).
 
 use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
@@ -21,8 +23,19 @@ const HEAD: Duration = Duration::from_secs(5);
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
-/// Serves health on the listener until told to stop.
-pub async fn serve(listener: TcpListener, ready: watch::Receiver<bool>, mut shutdown: watch::Receiver<bool>) {
+/// What `/metrics` is written in: the text format of OpenMetrics 1.0.
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Whoever writes the metrics, anew at each call.
+pub type Metrics = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
+
+/// Serves health and metrics on the listener until told to stop.
+pub async fn serve(
+    listener: TcpListener,
+    ready: watch::Receiver<bool>,
+    metrics: Metrics,
+    mut shutdown: watch::Receiver<bool>,
+) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
     let mut connections = JoinSet::new();
     loop {
@@ -40,12 +53,12 @@ pub async fn serve(listener: TcpListener, ready: watch::Receiver<bool>, mut shut
             tokio::time::sleep(BACK_OFF).await;
             continue;
         };
-        let ready = ready.clone();
+        let (ready, metrics) = (ready.clone(), Arc::clone(&metrics));
         connections.spawn(async move {
             let _slot = slot;
             let service = service_fn(move |request| {
-                let answer = answer(&request, *ready.borrow());
-                async move { Ok::<_, Infallible>(answer) }
+                let (is_ready, metrics) = (*ready.borrow(), Arc::clone(&metrics));
+                async move { Ok::<_, Infallible>(answer(&request, is_ready, &metrics).await) }
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -56,13 +69,18 @@ pub async fn serve(listener: TcpListener, ready: watch::Receiver<bool>, mut shut
     connections.shutdown().await;
 }
 
-fn answer<B>(request: &Request<B>, is_ready: bool) -> Response<Full<Bytes>> {
+async fn answer<B>(request: &Request<B>, is_ready: bool, metrics: &Metrics) -> Response<Full<Bytes>> {
+    if let (&Method::GET | &Method::HEAD, "/metrics") = (request.method(), request.uri().path()) {
+        let mut response = Response::new(Full::new(Bytes::from(metrics().await)));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
+        return response;
+    }
     let (status, text) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/healthz") => (StatusCode::OK, "alive\n"),
         (&Method::GET | &Method::HEAD, "/readyz") if is_ready => (StatusCode::OK, "ready\n"),
         (&Method::GET | &Method::HEAD, "/readyz") => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
-        (_, "/healthz" | "/readyz") => (StatusCode::METHOD_NOT_ALLOWED, "GET only\n"),
-        (_, _) => (StatusCode::NOT_FOUND, "there is /healthz and /readyz\n"),
+        (_, "/healthz" | "/readyz" | "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "GET only\n"),
+        (_, _) => (StatusCode::NOT_FOUND, "there is /healthz, /readyz and /metrics\n"),
     };
     let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
     *response.status_mut() = status;
@@ -73,16 +91,18 @@ fn answer<B>(request: &Request<B>, is_ready: bool) -> Response<Full<Bytes>> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn readiness_follows_the_service_and_life_does_not() {
-        let ask = |method: Method, path: &str, is_ready| {
+    #[tokio::test]
+    async fn readiness_follows_the_service_and_life_does_not() {
+        let metrics: Metrics = Arc::new(|| Box::pin(std::future::ready("# EOF\n".to_owned())));
+        let ask = async |method: Method, path: &str, is_ready| {
             let request = Request::builder().method(method).uri(path).body(()).unwrap();
-            answer(&request, is_ready).status().as_u16()
+            answer(&request, is_ready, &metrics).await.status().as_u16()
         };
-        assert_eq!(ask(Method::GET, "/healthz", false), 200);
-        assert_eq!(ask(Method::GET, "/readyz", false), 503);
-        assert_eq!(ask(Method::HEAD, "/readyz", true), 200);
-        assert_eq!(ask(Method::POST, "/readyz", true), 405);
-        assert_eq!(ask(Method::GET, "/", true), 404);
+        assert_eq!(ask(Method::GET, "/healthz", false).await, 200);
+        assert_eq!(ask(Method::GET, "/readyz", false).await, 503);
+        assert_eq!(ask(Method::HEAD, "/readyz", true).await, 200);
+        assert_eq!(ask(Method::POST, "/readyz", true).await, 405);
+        assert_eq!(ask(Method::GET, "/metrics", false).await, 200);
+        assert_eq!(ask(Method::GET, "/", true).await, 404);
     }
 }

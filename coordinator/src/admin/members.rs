@@ -8,7 +8,7 @@ use parallax_core::time::{SECOND, Timestamp};
 use serde_json::{Value, json};
 
 use super::Fault;
-use crate::members::{INVITATION_LIFE, MemberError, Roll, Wish, is_open};
+use crate::members::{AgentView, INVITATION_LIFE, MemberError, Progress, Roll, Step, Wish, is_open};
 
 pub(super) async fn invite(
     roll: &Roll,
@@ -32,15 +32,22 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
     let mut members = Vec::new();
     for agent in roll.agents().await.map_err(MemberError::from)? {
         let mut view = enrolled(&agent);
+        if let Some(known) = live.get(&agent.id) {
+            view["quarantined"] = json!(known.is_quarantined);
+            view["shared"] = json!(known.is_shared);
+            view["clockSkewMs"] = json!(known.skew_ms);
+            view["clockOff"] = json!(known.is_clock_off);
+            view["results"] = json!(known.figures.received);
+            view["duplicates"] = json!(known.figures.duplicates);
+            view["dropped"] = json!(known.figures.dropped);
+            view["note"] = json!(note(known));
+        }
         if let Some(live) = live.get(&agent.id).filter(|live| live.connected_since.is_some()) {
             view["status"] = json!("connected");
             view["connected"] = json!(true);
             view["connectedSince"] = json!(live.connected_since.map(|since| since.to_string()));
             view["address"] = json!(live.remote.map(|remote| remote.to_string()));
             view["software"] = json!(live.software);
-            view["clockSkewMs"] = json!(live.skew_ms);
-            view["quarantined"] = json!(live.is_quarantined);
-            view["shared"] = json!(live.is_shared);
             view["faults"] = json!(live.faults);
         }
         members.push(view);
@@ -59,6 +66,38 @@ pub(super) async fn forget(roll: &Roll, agent: &str) -> Result<Value, Fault> {
     let mut view = enrolled(&roll.forget(agent).await?);
     view["status"] = json!("forgotten");
     Ok(view)
+}
+
+/// Takes a step of the exchange of the authority, and tells how far that is.
+pub(super) async fn rotate(roll: &Roll, step: &str, force: bool) -> Result<Value, Fault> {
+    let step: Step = step.parse().map_err(|rule| Fault::new("invalid", format!("step {rule}")))?;
+    let Progress { phase, signing, other, agents, waiting } = roll.rotate(step, force).await?;
+    Ok(json!({
+        "phase": phase.name(),
+        "signing": signing,
+        "alsoTrusted": other,
+        "agents": agents,
+        "ready": agents - waiting.len(),
+        "waitingFor": waiting,
+    }))
+}
+
+/// What an operator should know of an agent at a glance.
+fn note(agent: &AgentView) -> Option<String> {
+    let mut notes = Vec::new();
+    if agent.is_shared {
+        notes.push("two hosts use this identity".to_owned());
+    } else if agent.is_quarantined {
+        notes.push("quarantined".to_owned());
+    }
+    if let Some(skew) = agent.skew_ms.filter(|_| agent.is_clock_off) {
+        notes.push(format!("clock is {skew} ms off"));
+    }
+    if agent.figures.dropped > 0 {
+        notes.push(format!("{} results dropped", agent.figures.dropped));
+    }
+    notes.extend(agent.faults.iter().cloned());
+    (!notes.is_empty()).then(|| notes.join(", "))
 }
 
 fn enrolled(agent: &Agent) -> Value {

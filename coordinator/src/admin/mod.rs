@@ -4,6 +4,7 @@
 //! command line has an [`Operator`] of its own over the store. Whoever reaches the socket is the operator: its mode is
 //! 0600, in a folder of mode 0700.
 
+pub mod care;
 pub mod client;
 mod command;
 pub mod health;
@@ -44,12 +45,15 @@ impl Operator {
     /// [`Fault`] in words for the operator.
     pub async fn run(&self, command: &Command) -> Result<Value, Fault> {
         match command {
+            Command::Backup { file } => care::backup(&self.service, file).await,
+            Command::Verify => care::verify(&self.service).await,
             Command::AgentInvite { name, region, network, valid_seconds } => {
                 members::invite(&self.members, name, region, network, *valid_seconds).await
             }
             Command::AgentList => members::list(&self.members, self.service.now()).await,
             Command::AgentRevoke { agent } => members::revoke(&self.members, agent).await,
             Command::AgentForget { agent } => members::forget(&self.members, agent).await,
+            Command::MeshRotate { step, force } => members::rotate(&self.members, step, *force).await,
             Command::AccountCreate { email, plan } => {
                 let plan = plan.as_deref().map(read_plan).transpose()?;
                 Ok(account_view(&self.service.create_account(email, plan).await?))
@@ -72,10 +76,14 @@ impl Operator {
                 Ok(list(&pages, |page| self.page_view(page)))
             }
             Command::KeyCreate { account, name, access, page } => {
-                let account = self.account(account.as_deref()).await?;
                 let page = page.as_deref().map(|page| read_id::<PageId>("page", page)).transpose()?;
+                let account = match (account, page) {
+                    (None, Some(page)) => self.owner(page).await?,
+                    _ => self.account(account.as_deref()).await?,
+                };
                 let new = NewKey { account, name: name.clone(), access: read_access(access)?, page };
-                let (key, text) = self.service.create_key(new).await?;
+                let made = self.service.create_key(new).await;
+                let (key, text) = made.map_err(|error| missing(error, "page on this account"))?;
                 let mut view = key_view(&key);
                 view["key"] = json!(text.reveal());
                 Ok(view)
@@ -113,6 +121,16 @@ impl Operator {
         };
         let found = accounts.iter().find(is_wanted).map(|account| account.id);
         found.ok_or_else(|| Fault::new("not_found", format!("no account has the id or address {wanted:?}")))
+    }
+
+    /// The account whose page it is.
+    async fn owner(&self, page: PageId) -> Result<AccountId, Fault> {
+        for account in self.accounts(None).await? {
+            if self.service.pages_of(account).await?.iter().any(|its| its.id == page) {
+                return Ok(account);
+            }
+        }
+        Err(missing(Error::NotFound, "page"))
     }
 
     /// The account named, or all of them.

@@ -19,8 +19,6 @@ use super::{Command, Fault, MAX_COMMAND, Operator, Reply};
 const AT_ONCE: usize = 16;
 /// How long a command's line may take to come, and the reply to go.
 const LINE: Duration = Duration::from_secs(5);
-/// How long a command may take to be done.
-const WORK: Duration = Duration::from_secs(30);
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
@@ -103,7 +101,7 @@ async fn answer(stream: UnixStream, operator: &Operator) -> io::Result<()> {
     let mut reading = BufReader::new(reading.take(MAX_COMMAND));
     timeout(LINE, reading.read_until(b'\n', &mut line)).await??;
     let reply = match read(&line) {
-        Ok(command) => match timeout(WORK, operator.run(&command)).await {
+        Ok(command) => match timeout(command.limit(), operator.run(&command)).await {
             Ok(Ok(told)) => Reply::Done(told),
             Ok(Err(fault)) => Reply::Fault(fault),
             Err(_) => Reply::Fault(Fault::new("internal", "the command took too long")),

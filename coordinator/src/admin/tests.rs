@@ -14,7 +14,9 @@ use tokio::task::JoinHandle;
 
 use super::*;
 use crate::clock::Clock;
+use crate::members::tests::roll_in;
 use crate::service::Settings;
+use crate::service::beats::deaf;
 use crate::service::figures::NoFigures;
 use crate::storage::Store;
 
@@ -60,8 +62,8 @@ fn operator() -> Operator {
     let (queries, _) = mpsc::channel(1);
     let base_url = "http://127.0.0.1:8080".to_owned();
     let settings = Settings { base_url, root_domain: None, limits: PlanLimits::default() };
-    let members = Roll::new(store.clone(), clock.clone(), [7; 32]);
-    Operator::new(Service::new(store, clock, queries, Arc::new(NoFigures), settings), members)
+    let members = roll_in(store.clone(), clock.clone());
+    Operator::new(Service::new(store, clock, queries, deaf(), Arc::new(NoFigures), settings), members)
 }
 
 fn account(email: &str) -> Command {
@@ -92,6 +94,30 @@ async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() 
     scene.ask(revoke.clone()).await.unwrap();
     assert_eq!(scene.ask(revoke).await.unwrap_err().message, "there is no such key");
     assert_eq!(scene.ask(Command::KeyList { account: None }).await.unwrap(), json!([]));
+}
+
+#[tokio::test]
+async fn a_key_for_one_page_belongs_to_its_account() {
+    let scene = Scene::set();
+    let mut pages = Vec::new();
+    for (email, slug) in [("ann@example.com", "shop"), ("bob@example.com", "news")] {
+        scene.ask(account(email)).await.unwrap();
+        let account = Some(email.to_owned());
+        let made = Command::PageCreate { account, name: slug.to_owned(), slug: slug.to_owned() };
+        pages.push(scene.ask(made).await.unwrap());
+    }
+    let key = |account: Option<&str>, page: &str| Command::KeyCreate {
+        account: account.map(str::to_owned),
+        name: "deploys".to_owned(),
+        access: "write".to_owned(),
+        page: Some(page.to_owned()),
+    };
+    let news = pages[1]["id"].as_str().unwrap();
+    assert_eq!(scene.ask(key(None, news)).await.unwrap()["account"], pages[1]["account"]);
+    let told = scene.ask(key(Some("ann@example.com"), news)).await.unwrap_err();
+    assert_eq!(told.message, "there is no such page on this account");
+    let told = scene.ask(key(None, "pg_0000000000000000000000000a")).await.unwrap_err();
+    assert_eq!(told.message, "there is no such page");
 }
 
 #[tokio::test]

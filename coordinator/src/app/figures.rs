@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parallax_core::confirm;
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::place::{Mesh, RegionSet};
@@ -12,6 +13,7 @@ use parallax_core::time::Timestamp;
 use parallax_core::watch::{Confirmation, Watch};
 use tokio::sync::watch;
 
+use crate::flow::warmup::Judging;
 use crate::history::{History, Question};
 use crate::service::figures::{Figure, Figures};
 use crate::storage::Store;
@@ -22,12 +24,18 @@ pub(super) struct FromHistory {
     store: Store,
     history: Arc<History>,
     mesh: watch::Receiver<Arc<Mesh>>,
+    judging: Judging,
 }
 
 impl FromHistory {
     /// Figures out of that history, for the mesh as it is at each look.
-    pub(super) fn new(store: Store, history: Arc<History>, mesh: watch::Receiver<Arc<Mesh>>) -> Self {
-        Self { store, history, mesh }
+    pub(super) fn new(
+        store: Store,
+        history: Arc<History>,
+        mesh: watch::Receiver<Arc<Mesh>>,
+        judging: Judging,
+    ) -> Self {
+        Self { store, history, mesh, judging }
     }
 }
 
@@ -63,6 +71,12 @@ impl Figures for FromHistory {
                 })
             })
             .boxed()
+    }
+
+    fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {
+        let Judging { limits, confirmation } = &self.judging;
+        let watch = Watch::new(monitor, page, plan, limits, *confirmation);
+        confirm::can_confirm(&watch, &self.mesh.borrow())
     }
 }
 

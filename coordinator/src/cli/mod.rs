@@ -1,8 +1,10 @@
-//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault, 2 wrong usage.
+//! The command lines of `parallax`, and how each ends: 0 done, 1 a fault (also of the settings file), 2 wrong usage,
+//! 3 a store that must be put right before another start is of use.
 
 mod operate;
 mod serve;
 mod signals;
+mod store;
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -59,6 +61,9 @@ enum Command {
     /// The mesh's members
     #[command(subcommand)]
     Agent(operate::AgentCommand),
+    /// The mesh itself
+    #[command(subcommand)]
+    Mesh(operate::MeshCommand),
     /// Accounts and their plans
     #[command(subcommand)]
     Account(operate::AccountCommand),
@@ -68,6 +73,14 @@ enum Command {
     /// API keys
     #[command(subcommand)]
     Key(operate::KeyCommand),
+    /// Write everything to one file, also while the coordinator runs
+    Backup(store::Backup),
+    /// Put a snapshot or a backup in the store's place, which is kept beside it
+    Restore(store::Restore),
+    /// Read the whole store and prove it, also while the coordinator runs
+    Verify(store::Verify),
+    /// Give back the space that the store holds and does not need
+    Compact(store::Compact),
 }
 
 /// Settings that can be given as flags. They go before `PARALLAX_…` and the file.
@@ -87,7 +100,7 @@ struct Settings {
     /// Domain under which pages have their labels
     #[arg(long, value_name = "DOMAIN", value_parser = config::root_domain)]
     root_domain: Option<String>,
-    /// Address of /healthz and /readyz
+    /// Address of /healthz, /readyz and /metrics
     #[arg(long, value_name = "ADDRESS")]
     admin_listen: Option<SocketAddr>,
 }
@@ -111,7 +124,7 @@ struct ReadyFile {
     ready_file: Option<PathBuf>,
 }
 
-/// Why a command ends with 1.
+/// Why a command was not done: it ends with 1, or with 2 where a setting was given wrongly beside it.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The settings can't be used.
@@ -135,9 +148,30 @@ pub enum CliError {
     /// There is nothing to act on.
     #[error("there is no store in {}: `parallax up` and `parallax serve` make one", .0.display())]
     NoStore(PathBuf),
+    /// What came of a command could not be shown.
+    #[error("it was done, but the output could not be written: {0}")]
+    Output(#[source] std::io::Error),
     /// The runtime or the signals can't be set up.
     #[error("{0}")]
     System(#[from] std::io::Error),
+}
+
+/// What a store ends with that must be put right first: a service manager need not try again.
+const RESCUE: u8 = 3;
+impl CliError {
+    /// The exit code that tells a service manager and a script what to do about it.
+    fn code(&self) -> u8 {
+        match self {
+            Self::App(AppError::Rescue { .. }) | Self::Up(UpError::App(AppError::Rescue { .. })) => RESCUE,
+            _ if self.is_usage() => 2,
+            _ => 1,
+        }
+    }
+
+    /// Whether what was given with the command is wrong, not a file or the world.
+    fn is_usage(&self) -> bool {
+        matches!(self, Self::Config(ConfigError::Faults(faults)) if faults.iter().all(|fault| fault.is_given))
+    }
 }
 
 /// Does a command line and gives its exit code.
@@ -146,7 +180,7 @@ pub async fn run(cli: Cli) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             out::fault(&error.to_string());
-            ExitCode::FAILURE
+            ExitCode::from(error.code())
         }
     }
 }
@@ -166,13 +200,18 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
             serve::run(config, ready.ready_file, signals::shutdown()?).await
         }
         Command::CheckConfig { settings } => {
-            out::line(settings.load(Config::default())?.to_toml().trim_end());
-            Ok(())
+            let config = settings.load(Config::default())?;
+            out::line(config.to_toml().trim_end()).map_err(CliError::Output)
         }
         Command::Agent(command) => operate::run(command.into()).await,
+        Command::Mesh(command) => operate::run(command.into()).await,
         Command::Account(command) => operate::run(command.into()).await,
         Command::Page(command) => operate::run(command.into()).await,
         Command::Key(command) => operate::run(command.into()).await,
+        Command::Backup(order) => store::backup(order).await,
+        Command::Restore(order) => store::restore(order).await,
+        Command::Verify(order) => store::verify(order).await,
+        Command::Compact(order) => store::compact(order).await,
     }
 }
 

@@ -1,5 +1,7 @@
 //! Commands that act on an installation: over the admin socket while a coordinator runs, else on the store itself.
 
+use std::io;
+
 use clap::{Args, Subcommand};
 use parallax_core::place::Region;
 use parallax_core::plan::Plan;
@@ -8,7 +10,7 @@ use serde_json::Value;
 use super::{CliError, Place};
 use crate::admin::{Command, Operator, client};
 use crate::app;
-use crate::config::{Config, Flags};
+use crate::config::{Config, ConfigError, Flags};
 use crate::out;
 
 /// A command, where to do it, and how to show what came of it.
@@ -26,7 +28,15 @@ pub(super) struct Whither {
     place: Place,
     /// Print JSON
     #[arg(long)]
-    json: bool,
+    pub(super) json: bool,
+}
+
+impl Whither {
+    /// The settings of the installation that is meant.
+    pub(super) fn config(&self) -> Result<Config, ConfigError> {
+        let flags = Flags { data: self.place.data.clone(), ..Flags::default() };
+        self.place.load(Config::default(), &flags)
+    }
 }
 
 #[derive(Debug, Subcommand)]
@@ -64,6 +74,22 @@ pub(super) enum AgentCommand {
     Forget {
         /// Name or id
         agent: String,
+        #[command(flatten)]
+        whither: Whither,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum MeshCommand {
+    /// Exchange the authority that vouches for every agent: start, then switch, then finish
+    Rotate {
+        /// status; start: make a new authority, which agents are told of; switch: have it sign, and agents renew;
+        /// finish: forget the old one; abort: one phase back
+        #[arg(value_parser = ["status", "start", "switch", "finish", "abort"], default_value = "status")]
+        step: String,
+        /// Go on without the agents that are not ready: they would have to join anew
+        #[arg(long)]
+        force: bool,
         #[command(flatten)]
         whither: Whither,
     },
@@ -129,7 +155,7 @@ pub(super) enum PageCommand {
 pub(super) enum KeyCommand {
     /// Make an API key; it is shown this once
     Create {
-        /// Id or email address of its account; may be left out where there is only one
+        /// Id or email address of its account; may be left out where there is only one, or with --page
         #[arg(long)]
         account: Option<String>,
         /// Its name
@@ -163,19 +189,13 @@ pub(super) enum KeyCommand {
 
 /// Does an order and prints what came of it.
 pub(super) async fn run(order: Order) -> Result<(), CliError> {
-    let place = &order.whither.place;
-    let flags = Flags { data: place.data.clone(), ..Flags::default() };
-    let config = place.load(Config::default(), &flags)?;
+    let config = order.whither.config()?;
     let told = match client::ask(&config.data, &order.command).await? {
         Some(reply) => reply?,
         None => alone(&config, &order.command).await?,
     };
-    if order.whither.json {
-        out::json(&told);
-    } else {
-        show(&told, order.columns);
-    }
-    Ok(())
+    let shown = if order.whither.json { out::json(&told) } else { show(&told, order.columns) };
+    shown.map_err(CliError::Output)
 }
 
 /// Does a command where no coordinator runs.
@@ -191,19 +211,21 @@ async fn alone(config: &Config, command: &Command) -> Result<Value, CliError> {
     Ok(told?)
 }
 
-fn show(told: &Value, columns: &[&str]) {
+/// Prints a list as a table of these columns, and one thing as lines of all that it has.
+pub(super) fn show(told: &Value, columns: &[&str]) -> io::Result<()> {
     match told {
         Value::Array(entries) => {
             let row = |entry: &Value| columns.iter().map(|column| cell(&entry[*column])).collect();
-            out::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>());
+            out::table(columns, &entries.iter().map(row).collect::<Vec<Vec<String>>>())
         }
         Value::Object(fields) => {
             // In the order of the list, then what only a single thing has: a key or a token.
             let listed = columns.iter().filter_map(|column| fields.get_key_value(*column));
             let others = fields.iter().filter(|(name, _)| !columns.contains(&name.as_str()));
             for (name, value) in listed.chain(others).filter(|(_, value)| !value.is_null()) {
-                out::line(&format!("{name}: {}", cell(value)));
+                out::line(&format!("{name}: {}", cell(value)))?;
             }
+            Ok(())
         }
         other => out::line(&cell(other)),
     }
@@ -223,7 +245,7 @@ fn plan(name: &str) -> Result<Plan, String> {
 
 impl From<AgentCommand> for Order {
     fn from(command: AgentCommand) -> Self {
-        let columns = &["name", "region", "network", "status", "software", "id"];
+        let columns = &["name", "region", "network", "status", "software", "note", "id"];
         let (command, whither) = match command {
             AgentCommand::Invite { name, region, network, valid_seconds, whither } => {
                 (Command::AgentInvite { name, region: region.to_string(), network, valid_seconds }, whither)
@@ -233,6 +255,13 @@ impl From<AgentCommand> for Order {
             AgentCommand::Forget { agent, whither } => (Command::AgentForget { agent }, whither),
         };
         Self { command, whither, columns }
+    }
+}
+
+impl From<MeshCommand> for Order {
+    fn from(command: MeshCommand) -> Self {
+        let MeshCommand::Rotate { step, force, whither } = command;
+        Self { command: Command::MeshRotate { step, force }, whither, columns: &[] }
     }
 }
 

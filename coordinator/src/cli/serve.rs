@@ -24,14 +24,16 @@ pub(super) async fn run(
             "confirmation = \"repeat\": while the mesh has one network, outages are confirmed by it alone"
         );
     }
-    out::line(&format!("API and pages: {}", running.base_url));
-    out::line(&format!("Mesh: {} (UDP)", running.mesh_addr));
+    out::notice(&format!("API and pages: {}", running.base_url));
+    out::notice(&format!("Mesh: {} (UDP)", running.mesh_addr));
     if let Some(address) = running.admin_addr {
-        out::line(&format!("Health: http://{address}/readyz"));
+        out::notice(&format!("Health: http://{address}/readyz"));
     }
     if running.service.accounts().await.is_ok_and(|accounts| accounts.is_empty()) {
         let data = data.display();
-        out::line(&format!("No account yet: parallax account create --email YOU@EXAMPLE.COM --data {data}"));
+        out::notice(&format!(
+            "No account yet: parallax account create --email YOU@EXAMPLE.COM --data {data}"
+        ));
     }
     if let Some(path) = ready_file {
         ready::write(&path, &Ready::of(&running, None, None))?;

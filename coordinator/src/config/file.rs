@@ -29,7 +29,11 @@ pub(super) fn read(path: &Path) -> Result<Vec<Entry>, ConfigError> {
     let table = DeTable::parse(&text).map_err(|error| {
         let line = line_of(&text, error.span().map_or(0, |span| span.start));
         let rule = error.message().trim().replace('\n', ", ");
-        ConfigError::Faults(vec![Fault { place: format!("{}:{line}:", path.display()), rule }])
+        ConfigError::Faults(vec![Fault {
+            place: format!("{}:{line}:", path.display()),
+            rule,
+            is_given: false,
+        }])
     })?;
     let mut entries = Vec::new();
     flatten(&text, "", table.get_ref(), &mut entries);

@@ -65,9 +65,11 @@ pub struct Mesh {
     pub name: String,
     /// Most connections at once, joining hosts among them.
     pub max_agents: usize,
+    /// Life of an agent's certificate in seconds; agents renew it from two thirds of it on.
+    pub certificate_life: i64,
 }
 
-/// Health, for whoever runs the service.
+/// Health and metrics, for whoever runs the service.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Admin {
     /// Address listened on; none: not at all.
@@ -79,6 +81,12 @@ pub struct Admin {
 pub struct Store {
     /// Memory for its cache, in bytes.
     pub cache_bytes: u64,
+    /// Seconds between two snapshots.
+    pub snapshot_seconds: u64,
+    /// How many of the newest snapshots are kept.
+    pub snapshots_hourly: usize,
+    /// Of how many days the last snapshot is kept.
+    pub snapshots_daily: usize,
 }
 
 /// Logging, to standard error.
@@ -139,6 +147,8 @@ pub struct Fault {
     pub place: String,
     /// The rule, in words that follow the place.
     pub rule: String,
+    /// Whether it was given with the command, by a variable, and not by the file.
+    pub is_given: bool,
 }
 
 impl Default for Config {
@@ -155,10 +165,16 @@ impl Default for Config {
                 listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 7443)),
                 name: "parallax".to_owned(),
                 max_agents: 1024,
+                certificate_life: 30 * 86_400,
             },
             admin: Admin::default(),
             plans: PlanLimits::default(),
-            store: Store { cache_bytes: 64 << 20 },
+            store: Store {
+                cache_bytes: 64 << 20,
+                snapshot_seconds: 3_600,
+                snapshots_hourly: 24,
+                snapshots_daily: 7,
+            },
             log: Log { filter: "info".to_owned(), format: LogFormat::Text },
         }
     }
@@ -185,12 +201,12 @@ impl Config {
                     Some(setting) => setting.take(&mut config, &value),
                     None => Err(unknown(&entry.name)),
                 });
-                faults.extend(read.err().map(|rule| Fault { place, rule }));
+                faults.extend(read.err().map(|rule| Fault { place, rule, is_given: false }));
             }
         }
         for (variable, value) in ordered(environment) {
             let read = take_variable(&mut config, &variable, &value);
-            faults.extend(read.err().map(|rule| Fault { place: variable, rule }));
+            faults.extend(read.err().map(|rule| Fault { place: variable, rule, is_given: true }));
         }
         if !faults.is_empty() {
             return Err(ConfigError::Faults(faults));
@@ -253,8 +269,11 @@ fn unknown(name: &str) -> String {
     let names = SETTINGS.iter().map(|setting| setting.name);
     let sections = names.clone().filter_map(|name| name.rsplit_once('.')).map(|(section, _)| section);
     match nearest::nearest(name, names.chain(sections)) {
-        Some((known, _)) => format!("is not a setting; did you mean {known}?"),
-        None => "is not a setting".to_owned(),
+        // What has next to nothing in common with the name would only mislead.
+        Some((known, distance)) if distance * 2 <= name.chars().count().max(2) => {
+            format!("is not a setting; did you mean {known}?")
+        }
+        Some(_) | None => "is not a setting".to_owned(),
     }
 }
 

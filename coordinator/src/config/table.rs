@@ -14,6 +14,8 @@ use super::{Config, LogFormat};
 const INTERVAL: RangeInclusive<u64> = 5..=86_400;
 /// Monitors that a plan may have.
 const MONITORS: RangeInclusive<u64> = 1..=1_000_000;
+/// Seconds that an agent's certificate may be good.
+const CERTIFICATE_LIFE: RangeInclusive<u64> = 15..=31_536_000;
 /// Characters of a mesh's name.
 const MESH_NAME: RangeInclusive<usize> = 1..=60;
 
@@ -85,6 +87,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     }),
     text!("mesh.name", read_mesh_name, |config| Some(quoted(&config.mesh.name))),
     number!("mesh.max_agents", 1..=60_000, 1, |config| config.mesh.max_agents),
+    number!("mesh.certificate_life_seconds", CERTIFICATE_LIFE, 1, |c| c.mesh.certificate_life),
     text!("admin.listen", |config, text| address(text).map(|it| config.admin.listen = Some(it)), |config| {
         config.admin.listen.map(|listen| quoted(&listen.to_string()))
     }),
@@ -98,6 +101,9 @@ pub(super) const SETTINGS: &[Setting] = &[
     number!("plans.pro.monitors", MONITORS, 1, |c| c.plans.monitors[2]),
     number!("plans.pro.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[2]),
     number!("store.cache_bytes", (1 << 20)..=(1 << 40), 1, |c| c.store.cache_bytes),
+    number!("store.snapshot_seconds", 1..=86_400, 1, |c| c.store.snapshot_seconds),
+    number!("store.snapshots_hourly", 1..=10_000, 1, |c| c.store.snapshots_hourly),
+    number!("store.snapshots_daily", 0..=10_000, 1, |c| c.store.snapshots_daily),
     text!("log.filter", read_filter, |config| Some(quoted(&config.log.filter))),
     text!("log.format", read_format, |config| {
         Some(quoted(match config.log.format {

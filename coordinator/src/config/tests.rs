@@ -65,6 +65,7 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "coordinator.toml:2: plan.pro.monitors is not a setting; did you mean plans.pro.monitors?",
         ),
         ("[logg]\n", "coordinator.toml:1: logg is not a setting; did you mean log?"),
+        ("bogus_key = 1", "coordinator.toml:1: bogus_key is not a setting"),
         (
             "[log]\nfilter = \"parallax=loud\"",
             "coordinator.toml:2: log.filter must be a level (error, warn, info, debug, trace) or a list of \

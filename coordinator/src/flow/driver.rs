@@ -3,15 +3,16 @@
 //! While a commit is under way the next harvest gathers, so that a busy driver groups more and an idle one waits for
 //! nothing. When too much has gathered it stops reading its inbox, and the mesh holds the agents back.
 
+mod pings;
+mod places;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 
-use parallax_core::event::Event;
-use parallax_core::observation::Observation;
 use parallax_core::place::PlaceNo;
-use parallax_core::quarantine::Word;
-use parallax_core::time::Timestamp;
+use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -19,17 +20,23 @@ use crate::history::History;
 use crate::storage::{Op, Store, StoreError};
 
 use super::commit::{self, Underway};
-use super::machines::{Cx, Harvest, Machines, tells_of_place};
+use super::counters::Counters;
+use super::machines::{Cx, Harvest, Machines};
 use super::places::Places;
+use super::shard::Shard;
+use super::tokens::Tokens;
 use super::warmup::{self, ALIVE, Judging};
-use super::{Arrival, Query, Question, Schedules};
+use super::{Arrival, Ping, Query, Question, Schedules};
 
-/// Readings and events of one harvest at most, before the inbox waits for the commit that is under way.
+/// Readings, events and pings of one harvest at most, before the inbox waits for the commit that is under way.
 const HARVEST: usize = 8192;
 /// Arrivals taken in between two looks at everything else.
 const AT_ONCE: usize = 64;
 /// How often the driver notes that it runs, and looks at the clock whatever the timetable says.
 const UPKEEP: Duration = Duration::from_secs(5);
+
+/// Milliseconds that the wall clock may go another way than time itself between two looks.
+const JUMP: i64 = 2 * SECOND;
 
 /// What the driver is joined to.
 #[derive(Debug)]
@@ -55,6 +62,7 @@ pub struct Driver {
     store: Store,
     history: Arc<History>,
     judging: Judging,
+    shard: Shard,
     machines: Machines,
     places: Places,
     cursor: u64,
@@ -62,76 +70,134 @@ pub struct Driver {
     durable: Vec<oneshot::Sender<()>>,
     underway: Option<Underway>,
     extra: Vec<Op>,
+    /// Pings of monitors that are too new to be known here.
+    early: Vec<Ping>,
+    tokens: Tokens,
+    counters: Arc<Counters>,
     alive_noted: Timestamp,
+    /// When the clocks were last looked at: the wall's, and the one that only goes forth.
+    looked: (Timestamp, Instant),
 }
 
 enum Beat {
     Arrived(usize),
     Asked(Query),
-    Landed(Option<commit::Landed>),
+    Landed(Result<commit::Landed, StoreError>),
     Edited,
     Time,
     Stop,
 }
 
 impl Driver {
-    /// A driver with every machine back from storage. It is as ready as the mesh is: nobody is there yet.
+    /// A driver with every machine of its shard back from storage. It is as ready as the mesh is: nobody is there yet.
     pub async fn start(
         clock: Clock,
         store: Store,
         history: Arc<History>,
         judging: Judging,
+        shard: Shard,
     ) -> Result<Self, StoreError> {
-        let stored = store.read(move |read| warmup::read(read, &judging)).await?;
+        let stored = store.read(move |read| warmup::read(read, &judging, shard)).await?;
+        let counters = Arc::<Counters>::default();
+        let looked = (clock.now(), Instant::now());
         let mut driver = Self {
             clock,
             store,
             history,
             judging,
+            shard,
             machines: Machines::default(),
-            places: Places::new(judging.confirmation),
+            places: Places::new(judging.confirmation, Arc::clone(&counters)),
             cursor: stored.cursor,
             harvest: Harvest::default(),
             durable: Vec::new(),
             underway: None,
             extra: Vec::new(),
+            early: Vec::new(),
+            tokens: Tokens::default(),
+            counters,
             alive_noted: Timestamp::default(),
+            looked,
         };
+        stored.monitors().for_each(|monitor| driver.tokens.put(monitor));
         driver.with(|machines, cx| stored.wake(machines, cx));
         driver.replay().await?;
         Ok(driver)
     }
 
+    /// The tokens of all heartbeats, kept up by this driver.
+    pub fn tokens(&self) -> Tokens {
+        self.tokens.clone()
+    }
+
+    /// How the river runs, kept up by this driver.
+    pub fn counters(&self) -> Arc<Counters> {
+        Arc::clone(&self.counters)
+    }
+
+    /// What agents are to run, before anybody asks.
+    pub fn schedule(&self) -> Schedules {
+        Arc::new(self.machines.schedule())
+    }
+
     /// Runs until it is told to stop or the store is closed.
     pub async fn run(mut self, mut channels: Channels) {
-        let mut edits = self.store.events_seen();
+        let mut edits = self.store.edits_seen();
         let mut arrivals = Vec::with_capacity(AT_ONCE);
         self.publish(&channels);
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
             match beat {
-                Beat::Arrived(0) | Beat::Stop | Beat::Landed(None) => break,
-                Beat::Arrived(_) => self.take_in(&mut arrivals, &channels),
-                Beat::Asked(query) => self.answer(query),
-                Beat::Landed(Some(landed)) => {
+                Beat::Arrived(0) | Beat::Stop => break,
+                Beat::Landed(Err(error)) => {
+                    // Without its store the coordinator is of no use: it ends, and says so by its exit code.
+                    tracing::error!(%error, "results can't be stored");
                     self.underway = None;
-                    if let Some((entry, readings)) = landed.readings {
-                        self.history.append(&readings, entry);
-                    }
+                    return;
                 }
+                Beat::Arrived(_) => {
+                    self.take_in(&mut arrivals, &channels);
+                    self.meet_newcomers(&channels).await;
+                }
+                Beat::Asked(query) => self.answer(query),
+                Beat::Landed(Ok(landed)) => self.land(landed),
                 Beat::Edited => {
                     if let Err(error) = self.follow_edits(&channels).await {
                         tracing::error!(%error, "edits can't be read; trying again");
                     }
                 }
-                Beat::Time => self.note_alive(),
+                Beat::Time => {}
             }
+            self.mind_the_clock();
             self.with(Machines::fire);
             self.judge_places(&channels);
             self.ask(&channels);
+            self.show(&channels);
             self.commit();
         }
         self.finish().await;
+    }
+
+    fn land(&mut self, landed: commit::Landed) {
+        self.underway = None;
+        self.counters.commits.note(landed.took);
+        self.counters.events.fetch_add(landed.events as u64, Ordering::Relaxed);
+        for (entry, readings) in landed.entries {
+            self.counters.readings.fetch_add(readings.len() as u64, Ordering::Relaxed);
+            self.history.append(&readings, entry);
+        }
+    }
+
+    /// Shows how the driver stands.
+    fn show(&self, channels: &Channels) {
+        self.counters.set_monitors(self.machines.by_status());
+        self.counters.backlog.store(channels.inbox.len() as u64, Ordering::Relaxed);
+        self.counters.harvest.store(self.gathered() as u64, Ordering::Relaxed);
+    }
+
+    /// What waits for the next commit.
+    fn gathered(&self) -> usize {
+        self.harvest.readings.len() + self.harvest.events.len() + self.extra.len()
     }
 
     async fn wait(
@@ -140,7 +206,7 @@ impl Driver {
         edits: &mut watch::Receiver<u64>,
         arrivals: &mut Vec<Arrival>,
     ) -> Beat {
-        let full = self.harvest.readings.len() + self.harvest.events.len() >= HARVEST;
+        let full = self.gathered() >= HARVEST;
         let next = self.machines.next_timeout().into_iter().chain(self.places.next_timeout()).min();
         let until_next = next.map_or(UPKEEP, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
@@ -176,56 +242,13 @@ impl Driver {
                 Arrival::Answer { slot, number, answer } => {
                     self.with(|machines, cx| machines.answer(slot, number, answer, cx));
                 }
+                Arrival::Ping(ping) => self.hear_ping(*ping),
                 Arrival::Mesh(mesh) => {
                     if self.places.set_roster(mesh) {
                         self.with(Machines::mesh_changed);
                     }
                 }
             }
-        }
-    }
-
-    /// What rounds told of their first places may put one into quarantine.
-    fn judge_places(&mut self, channels: &Channels) {
-        let now = self.clock.now();
-        let told: Vec<(PlaceNo, Word, u64)> = self
-            .harvest
-            .events
-            .iter()
-            .skip(self.harvest.judged)
-            .filter_map(|event| {
-                let (place, disputed) = tells_of_place(&event.what)?;
-                let word = if disputed { Word::Disputed } else { Word::Failed };
-                Some((place, word, self.machines.host(event.monitor?)))
-            })
-            .collect();
-        self.harvest.judged = self.harvest.events.len();
-        let mut turned: Vec<Event> = told
-            .into_iter()
-            .filter_map(|(place, word, host)| self.places.hear(place, word, host, now))
-            .collect();
-        turned.append(&mut self.places.fire(now));
-        self.turn_places(turned, channels);
-    }
-
-    /// A place in quarantine ran a shadow round: does it see what the others see?
-    fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
-        let now = self.clock.now();
-        let Some(agrees) = self.machines.agrees(slot, seen, self.places.mesh()) else { return };
-        let word = if agrees { Word::Agreed } else { Word::Disputed };
-        let turned = self.places.hear(seen.place, word, u64::from(slot), now);
-        self.turn_places(turned.into_iter().collect(), channels);
-    }
-
-    fn turn_places(&mut self, mut turned: Vec<Event>, channels: &Channels) {
-        if turned.is_empty() {
-            return;
-        }
-        self.harvest.events.append(&mut turned);
-        self.harvest.judged = self.harvest.events.len();
-        channels.quarantined.send_replace(self.places.quarantined());
-        if self.places.lay() {
-            self.with(Machines::mesh_changed);
         }
     }
 
@@ -236,15 +259,17 @@ impl Driver {
     }
 
     async fn follow_edits(&mut self, channels: &Channels) -> Result<(), StoreError> {
-        let (cursor, judging) = (self.cursor, self.judging);
-        let edits = self.store.read(move |read| warmup::edits(read, cursor, &judging)).await?;
+        let (cursor, judging, shard) = (self.cursor, self.judging, self.shard);
+        let edits = self.store.read(move |read| warmup::edits(read, cursor, &judging, shard)).await?;
         self.cursor = edits.cursor;
         let nothing = edits.put.is_empty() && edits.gone.is_empty();
         for (monitor, watch) in edits.put {
             self.history.enlist(monitor.slot, monitor.id);
+            self.tokens.put(&monitor);
             self.with(|machines, cx| machines.put(&monitor, watch, cx));
         }
         for monitor in edits.gone {
+            self.tokens.remove(monitor);
             if let Some(slot) = self.machines.remove(monitor) {
                 self.history.forget(slot);
             }
@@ -256,16 +281,24 @@ impl Driver {
     }
 
     fn publish(&self, channels: &Channels) {
-        channels.schedules.send_replace(Arc::new(self.machines.schedule()));
+        channels.schedules.send_replace(self.schedule());
     }
 
-    /// Notes that the coordinator runs, so that the next start knows how long it was away.
-    fn note_alive(&mut self) {
-        let now = self.clock.now();
+    /// Notes that the coordinator runs, so that the next start knows how long it was away, and whether the wall clock
+    /// has gone another way than time itself.
+    fn mind_the_clock(&mut self) {
+        let (now, tick) = (self.clock.now(), Instant::now());
+        let (then, before) = std::mem::replace(&mut self.looked, (now, tick));
+        let passed = i64::try_from(tick.duration_since(before).as_millis()).unwrap_or(i64::MAX);
+        let jump = now.since(then).saturating_sub(passed);
+        if jump.abs() > JUMP {
+            tracing::warn!(milliseconds = jump, "the wall clock jumped: deadlines are judged anew");
+            self.with(Machines::clock_jumped);
+        }
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {
             self.alive_noted = now;
-            self.extra.push(Op::SetCursor(ALIVE.to_owned(), now.as_millis().unsigned_abs()));
+            self.extra.push(Op::SetCursor(self.shard.cursor(ALIVE), now.as_millis().unsigned_abs()));
         }
     }
 
@@ -294,17 +327,21 @@ impl Driver {
 
     /// Commits what is left, so that a stop loses nothing that was taken in.
     async fn finish(mut self) {
-        while self.underway.is_some() {
-            let landed = landed(&mut self.underway).await;
-            self.underway = None;
-            if let Some((entry, readings)) = landed.and_then(|landed| landed.readings) {
-                self.history.append(&readings, entry);
+        for _ in 0..2 {
+            if self.underway.is_some() {
+                let landed = landed(&mut self.underway).await;
+                self.underway = None;
+                match landed {
+                    Ok(landed) => self.land(landed),
+                    Err(error) => {
+                        tracing::warn!(%error, "the last results could not be stored; agents send again")
+                    }
+                }
             }
             self.commit();
         }
-        self.commit();
-        if self.underway.is_some() {
-            landed(&mut self.underway).await;
+        if self.underway.is_some() && landed(&mut self.underway).await.is_err() {
+            tracing::warn!("the last results could not be stored; agents send again");
         }
     }
 
@@ -329,7 +366,7 @@ impl Driver {
 }
 
 /// The commit under way, once it lands; never, where none is.
-async fn landed(underway: &mut Option<Underway>) -> Option<commit::Landed> {
+async fn landed(underway: &mut Option<Underway>) -> Result<commit::Landed, StoreError> {
     match underway {
         Some(underway) => underway.landed().await,
         None => std::future::pending().await,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use parallax_core::assign::{self, Scheduled};
 use parallax_core::check::Check;
-use parallax_core::event::{Answer, Event, Reason, What};
+use parallax_core::event::{Answer, Event, Status};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::machine::{Finished, Machine, Output, State, Step, View};
 use parallax_core::monitor::Monitor;
@@ -14,7 +14,11 @@ use parallax_core::place::{Mesh, RegionSet};
 use parallax_core::time::Timestamp;
 use parallax_core::watch::Watch;
 
-use super::{Question, ingest};
+use super::{Ping, Question, ingest};
+use crate::storage::Op;
+
+/// Machines that have changed in one harvest, beyond which deadlines wait for the next.
+const FIRED_AT_ONCE: usize = 8192;
 
 /// One monitor's machine, and what is needed around it.
 #[derive(Debug)]
@@ -50,6 +54,8 @@ pub struct Machines {
     numbers: BTreeMap<MonitorId, u32>,
     timetable: BTreeSet<(Timestamp, u32)>,
     outputs: Vec<Output>,
+    /// How many machines have each status, by the status's place in its list.
+    by_status: [u64; 4],
 }
 
 impl Machines {
@@ -61,6 +67,11 @@ impl Machines {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.numbers.is_empty()
+    }
+
+    /// How many have each status: unknown, up, slow, down.
+    pub fn by_status(&self) -> [u64; 4] {
+        self.by_status
     }
 
     /// The earliest deadline of any machine.
@@ -143,6 +154,7 @@ impl Machines {
         let slot = self.numbers.remove(&monitor)?;
         let kept =
             usize::try_from(slot).ok().and_then(|index| self.kept.get_mut(index)).and_then(Option::take);
+        self.recount(kept.as_ref().map(|kept| kept.machine.status()), None);
         if let Some(at) = kept.and_then(|kept| kept.timer) {
             self.timetable.remove(&(at, slot));
         }
@@ -160,6 +172,9 @@ impl Machines {
         let kept = self.get_mut(slot).ok_or(ingest::Dropped::UnknownMonitor)?;
         if let Some(finished) = kept.machine.note_steady(&observation, cx.now) {
             cx.harvest.readings.push(reading(slot, &finished, kept.machine.watch(), cx.mesh));
+            if kept.machine.take_changed() {
+                cx.harvest.changed.insert(slot);
+            }
             return Ok(());
         }
         self.turn(slot, cx, |machine, step| machine.handle_observation(observation, step));
@@ -169,7 +184,6 @@ impl Machines {
     /// What a place in quarantine saw, held against what the others say: true where it agrees, none where that can't
     /// be told.
     pub fn agrees(&self, slot: u32, observation: &Observation, mesh: &Mesh) -> Option<bool> {
-        use parallax_core::event::Status;
         let view = self.get(slot)?.machine.view(mesh);
         let down = match view.status {
             Status::Unknown => return None,
@@ -188,6 +202,19 @@ impl Machines {
         self.turn(slot, cx, |machine, step| machine.handle_answer(number, answer, step));
     }
 
+    /// A heartbeat's job reports. Gives what is to be kept of it; none for a monitor that is not known (yet).
+    pub fn beat(&mut self, ping: &mut Ping, cx: &mut Cx<'_>) -> Option<Op> {
+        let (monitor, slot) = (ping.listed.monitor, ping.listed.slot);
+        self.get(slot).filter(|kept| kept.machine.watch().monitor == monitor)?;
+        let mut heard = None;
+        self.turn(slot, cx, |machine, step| {
+            heard = machine.handle_beat(ping.said.beat, ping.said.run, step);
+        });
+        let heard = heard?;
+        (ping.said.number, ping.said.at, ping.said.run_ms) = (heard.number, cx.now, heard.run_ms);
+        Some(Op::PutPing(monitor, Box::new(ping.said.clone())))
+    }
+
     /// Who is there has changed, in a way that machines judge by.
     pub fn mesh_changed(&mut self, cx: &mut Cx<'_>) {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
@@ -196,9 +223,20 @@ impl Machines {
         }
     }
 
-    /// Fires every deadline that has passed.
+    /// The clock jumped: every machine looks at it anew, and the timetable follows.
+    pub fn clock_jumped(&mut self, cx: &mut Cx<'_>) {
+        let slots: Vec<u32> = self.numbers.values().copied().collect();
+        for slot in slots {
+            self.turn(slot, cx, Machine::handle_timeout);
+        }
+    }
+
+    /// Fires the deadlines that have passed, as many as one harvest may hold; the others are next.
     pub fn fire(&mut self, cx: &mut Cx<'_>) {
-        while let Some((at, slot)) = self.timetable.first().copied().filter(|(at, _)| *at <= cx.now) {
+        let due = |first: Option<&(Timestamp, u32)>, now| first.copied().filter(|(at, _)| *at <= now);
+        while cx.harvest.changed.len() < FIRED_AT_ONCE
+            && let Some((at, slot)) = due(self.timetable.first(), cx.now)
+        {
             self.timetable.remove(&(at, slot));
             if let Some(kept) = self.get_mut(slot) {
                 kept.timer = None;
@@ -210,10 +248,24 @@ impl Machines {
     fn turn(&mut self, slot: u32, cx: &mut Cx<'_>, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
         let mut outputs = std::mem::take(&mut self.outputs);
         let Some(kept) = self.get_mut(slot) else { return };
+        let before = kept.machine.status();
         act(&mut kept.machine, &mut Step { now: cx.now, mesh: cx.mesh, out: &mut outputs });
+        let after = kept.machine.status();
         drain(&mut outputs, slot, kept.page, &kept.check, kept.machine.watch(), cx);
         self.outputs = outputs;
+        if before != after {
+            self.recount(Some(before), Some(after));
+        }
         self.after(slot, cx);
+    }
+
+    /// One machine left a status, or reached one, or both.
+    fn recount(&mut self, left: Option<Status>, reached: Option<Status>) {
+        for (status, change) in left.map(|left| (left, -1)).into_iter().chain(reached.map(|it| (it, 1))) {
+            if let Some(count) = self.by_status.get_mut(status as usize) {
+                *count = count.saturating_add_signed(change);
+            }
+        }
     }
 
     fn step(
@@ -239,8 +291,10 @@ impl Machines {
         let check = Arc::new(monitor.check.clone());
         if let Some(place) = self.kept.get_mut(index) {
             let host = host_number(&monitor.check);
+            let status = machine.status();
             *place = Some(Box::new(Kept { machine, page: monitor.page, check, host, timer: None }));
             self.numbers.insert(monitor.id, monitor.slot);
+            self.recount(None, Some(status));
             self.after(monitor.slot, cx);
         }
     }
@@ -331,18 +385,4 @@ fn reading(slot: u32, finished: &Finished, watch: &Watch, mesh: &Mesh) -> Readin
 
 fn host_number(check: &Check) -> u64 {
     assign::steady_hash(check.host().as_bytes())
-}
-
-/// Whether a round tells something of the place that looked first: it failed there, and a second place has spoken.
-pub(super) fn tells_of_place(what: &What) -> Option<(parallax_core::place::PlaceNo, bool)> {
-    use parallax_core::observation::Word;
-    let What::Round(report) = what else { return None };
-    if report.reason == Reason::Confirm {
-        return None;
-    }
-    match report.word {
-        Word::Disputed => Some((report.first, true)),
-        Word::Failed => Some((report.first, false)),
-        Word::Passed | Word::Unconfirmed | Word::Inconclusive => None,
-    }
 }

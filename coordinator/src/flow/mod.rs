@@ -10,11 +10,14 @@
 //! takes it up. Nothing is acknowledged before the commit that holds it is durable.
 
 pub mod commit;
+pub mod counters;
 pub mod driver;
 pub mod ingest;
 pub mod machines;
 pub mod notices;
 mod places;
+pub mod shard;
+mod tokens;
 pub mod warmup;
 
 #[cfg(test)]
@@ -26,11 +29,14 @@ use std::sync::Arc;
 use parallax_core::assign::Scheduled;
 use parallax_core::check::Check;
 use parallax_core::event::{Answer, Ask};
+use parallax_core::heartbeat;
 use parallax_core::id::MonitorId;
 use parallax_core::machine::View;
 use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, PlaceNo};
 use tokio::sync::{mpsc, oneshot, watch};
+
+pub use self::tokens::{Listed, PINGS_A_SECOND, Tokens};
 
 /// How many arrivals wait for the driver before their senders have to.
 pub const INBOX_DEPTH: usize = 1024;
@@ -51,6 +57,8 @@ pub enum Arrival {
     },
     /// Who is there has changed.
     Mesh(Arc<Mesh>),
+    /// A heartbeat's job reports.
+    Ping(Box<Ping>),
 }
 
 /// Results of one frame.
@@ -62,6 +70,26 @@ pub struct Batch {
     pub observations: Vec<(u32, Observation)>,
     /// Told once everything in the frame is durable; dropped if it never will be.
     pub durable: oneshot::Sender<()>,
+}
+
+/// A job's report.
+#[derive(Debug)]
+pub struct Ping {
+    /// The heartbeat.
+    pub listed: Arc<Listed>,
+    /// What was said. Number, moment and length of the run are the driver's to fill in.
+    pub said: heartbeat::Ping,
+    /// Told once it is durable; dropped if it never will be, also because the monitor is gone.
+    pub durable: oneshot::Sender<()>,
+}
+
+/// What is needed to take pings in.
+#[derive(Debug, Clone)]
+pub struct Beats {
+    /// Where pings go.
+    pub inbox: Inbox,
+    /// Whose they are.
+    pub tokens: Tokens,
 }
 
 /// The way into the driver.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parallax_core::event::{Event, What};
 use parallax_core::place::{Mesh, Place, PlaceNo, RegionSet};
@@ -9,6 +10,7 @@ use parallax_core::quarantine::{Quarantine, Word};
 use parallax_core::time::Timestamp;
 use parallax_core::watch::Confirmation;
 
+use super::counters::Counters;
 use super::notices::{self, Notice};
 
 /// The places of the mesh as machines judge by them.
@@ -20,13 +22,14 @@ pub(super) struct Places {
     mesh: Mesh,
     quarantine: Quarantine,
     told: BTreeSet<Notice>,
+    counters: Arc<Counters>,
     confirmation: Confirmation,
 }
 
 impl Places {
     /// Nobody is there yet.
-    pub(super) fn new(confirmation: Confirmation) -> Self {
-        Self { confirmation, ..Self::default() }
+    pub(super) fn new(confirmation: Confirmation, counters: Arc<Counters>) -> Self {
+        Self { confirmation, counters, ..Self::default() }
     }
 
     /// The mesh that machines judge by.
@@ -76,6 +79,9 @@ impl Places {
         let mesh = Mesh::new(places.map(|place| Place { quarantined: quarantined(place), ..*place }));
         let told = notices::notices(&mesh, self.confirmation);
         notices::tell(&self.told, &told);
+        self.counters.set_notices(&told);
+        let count = self.quarantine.quarantined().count() as u64;
+        self.counters.quarantined.store(count, Ordering::Relaxed);
         self.told = told;
         let before = std::mem::replace(&mut self.mesh, mesh);
         regions(&before) != regions(&self.mesh)

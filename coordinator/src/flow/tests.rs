@@ -18,6 +18,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::driver::{Channels, Driver};
+use super::shard::Shard;
 use super::warmup::Judging;
 use super::{Arrival, Batch, Query, Question, Schedule};
 use crate::clock::Clock;
@@ -45,7 +46,9 @@ struct Stream {
 impl Stream {
     async fn start(store: &Store, clock: &Clock) -> Self {
         let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
-        let driver = Driver::start(clock.clone(), store.clone(), history, Judging::default()).await.unwrap();
+        let driver = Driver::start(clock.clone(), store.clone(), history, Judging::default(), Shard::WHOLE)
+            .await
+            .unwrap();
         let (inbox, arrivals) = mpsc::channel(16);
         let (queries, looked) = mpsc::channel(16);
         let (asked, questions) = mpsc::channel(64);
@@ -306,6 +309,19 @@ async fn a_question_open_at_the_stop_is_asked_again_after_the_start() {
 }
 
 #[tokio::test]
+async fn a_clock_that_went_forth_and_back_makes_no_round_late() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    clock.set(START + 3_600_000);
+    stream.result(0, ROUND + 60, passed()).await;
+    clock.set(START + 60_000);
+    stream.result(0, ROUND + 1, refused()).await;
+    assert_eq!(stream.next_question().await.ask.reason, Reason::Confirm);
+    stream.stop().await;
+}
+
+#[tokio::test]
 async fn a_deleted_monitor_is_no_longer_known_nor_scheduled() {
     let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
     let mut stream = Stream::start(&store, &clock).await;
@@ -321,4 +337,15 @@ async fn a_deleted_monitor_is_no_longer_known_nor_scheduled() {
     stream.schedule.wait_for(|schedule| schedule.is_empty()).await.unwrap();
     assert_eq!(stream.view().await, None);
     stream.stop().await;
+}
+
+#[tokio::test]
+async fn a_driver_owns_the_monitors_of_its_shard_alone() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    for (index, owned) in [(0, 1), (1, 0)] {
+        let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
+        let shard = Shard::new(index, 2).unwrap();
+        let driver = Driver::start(clock.clone(), store.clone(), history, Judging::default(), shard);
+        assert_eq!(driver.await.unwrap().schedule().len(), owned, "shard {index}");
+    }
 }

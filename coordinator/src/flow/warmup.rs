@@ -15,6 +15,7 @@ use parallax_core::watch::{Confirmation, Watch};
 use crate::storage::{Read, StoreError};
 
 use super::machines::{Cx, Machines};
+use super::shard::Shard;
 
 /// Reader name under which the driver notes that it runs: the cursor is the moment, in milliseconds.
 pub const ALIVE: &str = "driver-alive";
@@ -40,10 +41,10 @@ pub struct Stored {
     monitors: Vec<(Monitor, Watch, State)>,
 }
 
-/// Reads every monitor with its state. Call off the runtime: the lists may be long.
-pub fn read(store: &dyn Read, judging: &Judging) -> Result<Stored, StoreError> {
+/// Reads every monitor of the shard with its state. Call off the runtime: the lists may be long.
+pub fn read(store: &dyn Read, judging: &Judging, shard: Shard) -> Result<Stored, StoreError> {
     let cursor = store.last_event()?;
-    let alive = Timestamp::from_millis(i64::try_from(store.cursor(ALIVE)?).unwrap_or(0));
+    let alive = Timestamp::from_millis(i64::try_from(store.cursor(&shard.cursor(ALIVE))?).unwrap_or(0));
     let accounts: BTreeMap<AccountId, Account> =
         store.accounts()?.into_iter().map(|account| (account.value.id, account.value)).collect();
     let pages: BTreeMap<PageId, Page> =
@@ -52,7 +53,7 @@ pub fn read(store: &dyn Read, judging: &Judging) -> Result<Stored, StoreError> {
     let mut states = store.machines()?.into_iter().peekable();
     let found = store.monitors()?;
     let mut monitors = Vec::with_capacity(found.len());
-    for monitor in found {
+    for monitor in found.into_iter().filter(|monitor| shard.holds(monitor.value.slot)) {
         let monitor = monitor.value;
         let Some(page) = pages.get(&monitor.page) else { continue };
         let plan = accounts.get(&page.account).map_or(Plan::Free, |account| account.plan);
@@ -65,6 +66,11 @@ pub fn read(store: &dyn Read, judging: &Judging) -> Result<Stored, StoreError> {
 }
 
 impl Stored {
+    /// The monitors.
+    pub fn monitors(&self) -> impl Iterator<Item = &Monitor> {
+        self.monitors.iter().map(|(monitor, ..)| monitor)
+    }
+
     /// Makes the machines.
     pub fn wake(self, machines: &mut Machines, cx: &mut Cx<'_>) {
         for (monitor, watch, state) in self.monitors {
@@ -88,8 +94,8 @@ pub struct Edits {
     pub gone: Vec<MonitorId>,
 }
 
-/// Reads the edits after `cursor`. Call off the runtime.
-pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging) -> Result<Edits, StoreError> {
+/// Reads the shard's edits after `cursor`. Call off the runtime.
+pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> Result<Edits, StoreError> {
     let mut found = Edits { cursor, ..Edits::default() };
     let mut monitors: BTreeSet<MonitorId> = BTreeSet::new();
     loop {
@@ -104,13 +110,24 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging) -> Result<Edits, 
                 (What::PageEdited(Edited::Changed), _, Some(page)) => {
                     monitors.extend(store.monitors_of(page)?.into_iter().map(|monitor| monitor.value.id));
                 }
-                _ => {}
+                (
+                    What::Changed(_)
+                    | What::Round(_)
+                    | What::MonitorEdited(_)
+                    | What::PageEdited(_)
+                    | What::AgentJoined(_)
+                    | What::AgentRevoked(_)
+                    | What::Quarantine(..)
+                    | What::ScopeChanged(_),
+                    ..,
+                ) => {}
             }
         }
     }
     for id in monitors {
         match watched(store, id, judging)? {
-            Some(put) => found.put.push(put),
+            Some(put) if shard.holds(put.0.slot) => found.put.push(put),
+            Some(_) => {}
             None => found.gone.push(id),
         }
     }

@@ -11,12 +11,14 @@
 
 mod checkpoint;
 mod figures;
+mod journal;
 mod seal;
 mod tails;
 #[cfg(test)]
 mod tests;
 
 pub use figures::{Figures, Question};
+pub use journal::{KEEP_EVENTS, trim_events};
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -61,6 +63,13 @@ pub enum HistoryError {
     /// A checkpoint is not what was written.
     #[error("the checkpoint of open tails is damaged in part {0}")]
     Checkpoint(u32),
+}
+
+impl HistoryError {
+    /// Whether what was stored is not what was written: a snapshot must be put back.
+    pub fn is_damage(&self) -> bool {
+        matches!(self, Self::Store(StoreError::Damaged(_)) | Self::Checkpoint(_))
+    }
 }
 
 /// The history of every monitor. One writer appends and forgets; anybody may read.

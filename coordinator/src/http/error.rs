@@ -16,6 +16,8 @@ pub(super) enum Refused {
     Service(Error),
     /// More requests than a minute allows.
     TooMany(Allowance),
+    /// There is no such route, whatever the key.
+    Route,
     /// The route has other methods: these.
     Method(String),
 }
@@ -46,6 +48,7 @@ impl Refused {
                     .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
                     .with_allowance(&allowance)
             }
+            Self::Route => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address"),
             Self::Method(allowed) => {
                 let words = format!("this route answers to {allowed}");
                 let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words);
@@ -71,6 +74,8 @@ fn from_service(error: Error) -> Reply {
             let error = json!({ "code": "bad_request", "message": words, "fields": fields });
             Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
         }
+        Error::TooManyPings => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+            .with(RETRY_AFTER, HeaderValue::from(1)),
         Error::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),
         Error::Internal(words) => {
             tracing::error!(%words, "a request was not answered");

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ::http::HeaderMap;
-use ::http::header::CONTENT_TYPE;
+use ::http::header::{CONTENT_LENGTH, CONTENT_TYPE};
 use bytes::Bytes;
 use futures_util::StreamExt;
 use futures_util::stream::BoxStream;
@@ -30,14 +30,18 @@ const PATIENCE: Duration = Duration::from_secs(20);
 /// Characters that an idempotency key may have.
 const MAX_IDEMPOTENCY_KEY: usize = 255;
 
-/// Reads the whole body.
-pub(super) async fn bytes(body: &mut Body) -> Result<Vec<u8>, Refusals> {
+/// Reads the whole body. One that says at once that it is too long is not waited for.
+pub(super) async fn bytes(headers: &HeaderMap, body: &mut Body) -> Result<Vec<u8>, Refusals> {
+    let announced = headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse::<u64>().ok());
+    if announced.is_some_and(|length| length > MAX_BYTES as u64) {
+        return Err(too_long());
+    }
     let reading = async {
         let mut whole = Vec::new();
         while let Some(part) = body.next().await {
             let part = part.map_err(|()| broken("could not be read"))?;
             if whole.len() + part.len() > MAX_BYTES {
-                return Err(broken("must be at most 256 KiB"));
+                return Err(too_long());
             }
             whole.extend_from_slice(&part);
         }
@@ -75,6 +79,10 @@ pub(super) fn idempotency_key(headers: &HeaderMap) -> Result<Option<&str>, Refus
         return Err(rule());
     }
     Ok(Some(value))
+}
+
+fn too_long() -> Refusals {
+    broken("must be at most 256 KiB")
 }
 
 fn broken(rule: &str) -> Refusals {
@@ -167,6 +175,7 @@ impl<'de> Visitor<'de> for Level {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use serde_json::json;
 
     use super::*;
@@ -196,10 +205,18 @@ mod tests {
         let stream = |parts: usize| -> Body {
             futures_util::stream::iter((0..parts).map(|_| Ok(Bytes::from(vec![b' '; 1024])))).boxed()
         };
-        assert_eq!(bytes(&mut stream(256)).await.map(|whole| whole.len()), Ok(256 * 1024));
-        assert!(bytes(&mut stream(257)).await.is_err());
+        let none = HeaderMap::new();
+        assert_eq!(bytes(&none, &mut stream(256)).await.map(|whole| whole.len()), Ok(256 * 1024));
+        assert!(bytes(&none, &mut stream(257)).await.is_err());
         let mut torn: Body = futures_util::stream::iter([Ok(Bytes::from_static(b"{")), Err(())]).boxed();
-        assert!(bytes(&mut torn).await.is_err());
+        assert!(bytes(&none, &mut torn).await.is_err());
+    }
+
+    #[test]
+    fn a_body_that_says_it_is_too_long_is_not_waited_for() {
+        let announced = |length: usize| HeaderMap::from_iter([(CONTENT_LENGTH, length.into())]);
+        let mut silent: Body = futures_util::stream::pending().boxed();
+        assert!(matches!(bytes(&announced(256 * 1024 + 1), &mut silent).now_or_never(), Some(Err(_))));
     }
 
     #[test]

@@ -6,6 +6,7 @@
 
 mod api;
 mod auth;
+mod beat;
 mod context;
 mod error;
 mod json;
@@ -49,6 +50,8 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     const DELETE: Method = Method::DELETE;
     vec![
         ("/", vec![(GET, open(|context, call| public::root(context, call).boxed()))]),
+        ("/ping/{token}", pings()),
+        ("/ping/{token}/{signal}", pings()),
         ("/p/{slug}", vec![(GET, open(|context, call| public::page(context, call).boxed()))]),
         ("/api/v1/me", vec![(GET, keyed(|context, call| me::show(context, call).boxed()))]),
         ("/api/v1/pages", vec![(GET, keyed(|context, call| pages::list(context, call).boxed()))]),
@@ -71,6 +74,10 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             ],
         ),
         (
+            "/api/v1/pages/{page}/monitors/{monitor}/pings",
+            vec![(GET, keyed(|context, call| monitors::pings::list(context, call).boxed()))],
+        ),
+        (
             "/api/v1/pages/{page}/monitors/{monitor}",
             vec![
                 (GET, keyed(|context, call| monitors::show(context, call).boxed())),
@@ -79,6 +86,12 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             ],
         ),
     ]
+}
+
+/// A job reports by whatever its host has at hand.
+fn pings() -> Vec<(Method, Route)> {
+    let ping = open(|context, call| beat::ping(context, call).boxed());
+    vec![(Method::GET, ping), (Method::POST, ping)]
 }
 
 /// The address of whoever is connected, as the server notes it with each request.
@@ -92,14 +105,15 @@ fn filter(
     let table = Arc::new(Table::new(rows()));
     warp::method()
         .and(warp::path::full())
+        .and(warp::query::raw().or(warp::any().map(String::new)).unify())
         .and(warp::header::headers_cloned())
         .and(warp::ext::optional::<Peer>())
         .and(warp::body::stream())
-        .and_then(move |method, path: FullPath, headers, peer, body| {
+        .and_then(move |method, path: FullPath, query, headers, peer, body| {
             let (context, table) = (Arc::clone(&context), Arc::clone(&table));
             let body = in_parts(body);
             async move {
-                let request = Request { method, path: path.as_str().to_owned(), headers, peer, body };
+                let request = Request { method, path: path.as_str().to_owned(), query, headers, peer, body };
                 Ok::<_, Infallible>(answer(context, &table, request).await.into_response())
             }
         })
@@ -114,6 +128,8 @@ fn in_parts(body: impl Stream<Item = Result<impl Buf, warp::Error>> + Send + 'st
 struct Request {
     method: Method,
     path: String,
+    /// What follows the path's question mark; empty where nothing does.
+    query: String,
     headers: HeaderMap,
     peer: Option<Peer>,
     body: Body,
@@ -122,12 +138,14 @@ struct Request {
 /// Whatever happens inside, there is an answer.
 async fn answer(context: Arc<Context>, table: &Table, request: Request) -> Reply {
     let mut allowance = None;
-    let answered = AssertUnwindSafe(dispatch(context, table, request, &mut allowance)).catch_unwind().await;
+    let answered =
+        AssertUnwindSafe(dispatch(Arc::clone(&context), table, request, &mut allowance)).catch_unwind().await;
     let reply = match answered {
         Ok(Ok(reply)) => reply,
         Ok(Err(refused)) => refused.reply(),
         Err(_) => Refused::from(crate::service::Error::Internal("a handler panicked".to_owned())).reply(),
     };
+    context.count(reply.status());
     match allowance {
         Some(allowance) => reply.with_allowance(&allowance),
         None => reply,
@@ -140,10 +158,11 @@ async fn dispatch(
     request: Request,
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
-    let Request { method, path, headers, body, peer } = request;
+    let Request { method, path, query, headers, body, peer } = request;
     let found = match table.find(&method, &path) {
         Ok((Route::Open(handler), params)) => {
-            return handler(context, Call { caller: (), method, path, params, headers, body }).await;
+            let call = Call { caller: (), method, path, query, peer, params, headers, body };
+            return handler(context, call).await;
         }
         Ok((Route::Keyed(handler), params)) => Ok((handler, params)),
         // Under the API nobody learns without a key what there is.
@@ -156,7 +175,7 @@ async fn dispatch(
     if !method.is_safe() {
         caller.writes()?;
     }
-    handler(context, Call { caller, method, path, params, headers, body }).await
+    handler(context, Call { caller, method, path, query, peer, params, headers, body }).await
 }
 
 fn is_api(path: &str) -> bool {

@@ -4,8 +4,10 @@ use std::fmt::Write;
 use std::sync::Arc;
 
 use super::Context;
+use super::error::Refused;
 use super::reply::Reply;
 use super::route::{Answer, Call};
+use crate::service::Error;
 
 /// `GET /`
 pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
@@ -14,7 +16,12 @@ pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
 
 /// `GET /p/{slug}`
 pub(super) async fn page(context: Arc<Context>, call: Call<()>) -> Answer {
-    let overview = context.service.public_overview(call.param("slug")?).await?;
+    let overview =
+        context.service.public_overview(call.param("slug")?).await.map_err(|error| match error {
+            // A visitor has no key to speak of.
+            Error::NotFound => Refused::Route,
+            other => other.into(),
+        })?;
     let mut body = format!("<p>{}</p><ul>", overview.indicator.headline());
     for shown in &overview.monitors {
         // Writing to a string does not fail.

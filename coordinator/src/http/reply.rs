@@ -37,6 +37,14 @@ impl Reply {
         }
     }
 
+    /// A word in plain text that no one may keep.
+    pub(super) fn text(text: &'static str) -> Self {
+        Self { status: StatusCode::OK, headers: HeaderMap::new(), body: Bytes::from_static(text.as_bytes()) }
+            .with(CONTENT_TYPE, HeaderValue::from_static("text/plain"))
+            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+            .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
+    }
+
     /// A page for people, which loads nothing.
     pub(super) fn html(text: String) -> Self {
         Self { status: StatusCode::OK, headers: HeaderMap::new(), body: text.into() }
@@ -45,6 +53,11 @@ impl Reply {
             .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
             .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
+    }
+
+    /// Its status.
+    pub(super) const fn status(&self) -> StatusCode {
+        self.status
     }
 
     /// The same with a header set.

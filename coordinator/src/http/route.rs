@@ -8,11 +8,11 @@ use futures_util::future::BoxFuture;
 use matchit::Router;
 use parallax_core::id::{MonitorId, PageId};
 
-use super::Context;
 use super::error::Refused;
 use super::json::{self, Body};
 use super::legacy;
 use super::reply::Reply;
+use super::{Context, Peer};
 use crate::service::once::Ticket;
 use crate::service::{Caller, Error};
 
@@ -45,6 +45,8 @@ pub(super) struct Call<C> {
     pub(super) caller: C,
     pub(super) method: Method,
     pub(super) path: String,
+    pub(super) query: String,
+    pub(super) peer: Option<Peer>,
     pub(super) params: Vec<(String, String)>,
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
@@ -75,7 +77,7 @@ impl<C> Call<C> {
 impl Call<Caller> {
     /// Reads the body as a JSON object, and the request's ticket where it may be sent twice.
     pub(super) async fn object(&mut self) -> Result<(json::Object, Option<Ticket>), Refused> {
-        let bytes = json::bytes(&mut self.body).await?;
+        let bytes = json::bytes(&self.headers, &mut self.body).await?;
         let object = json::object(&self.headers, &bytes)?;
         Ok((object, self.ticket(&bytes)?))
     }
@@ -115,9 +117,8 @@ impl Table {
         path: &str,
     ) -> Result<(Route, Vec<(String, String)>), Refused> {
         let path = legacy::new_path(path);
-        let not_found = || Refused::Service(Error::NotFound);
-        let found = self.router.at(&path).map_err(|_| not_found())?;
-        let methods = self.resources.get(*found.value).ok_or_else(not_found)?;
+        let found = self.router.at(&path).map_err(|_| Refused::Route)?;
+        let methods = self.resources.get(*found.value).ok_or(Refused::Route)?;
         let wanted = if *method == Method::HEAD { &Method::GET } else { method };
         let Some((_, route)) = methods.iter().find(|(candidate, _)| candidate == wanted) else {
             return Err(Refused::Method(allowed(methods)));

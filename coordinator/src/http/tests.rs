@@ -1,5 +1,6 @@
 //! The API without sockets: routes by credentials, every field of a monitor, and the order of refusals.
 
+mod beats;
 mod monitors;
 mod socket;
 
@@ -52,7 +53,8 @@ impl Client {
         let part = Ok(bytes::Bytes::from(body.to_owned()));
         let request = Request {
             method: method.parse().unwrap(),
-            path: path.to_owned(),
+            path: path.split('?').next().unwrap_or_default().to_owned(),
+            query: path.split_once('?').map(|(_, query)| query.to_owned()).unwrap_or_default(),
             headers: headers
                 .iter()
                 .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))
@@ -121,6 +123,11 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("PATCH", client.shop(&format!("/monitors/{id}")), edit.clone(), [401, 403, 200, 404]),
         ("PATCH", client.shop(&format!("/monitors/{nobody}")), edit.clone(), [401, 403, 404, 404]),
         ("DELETE", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404]),
+        ("GET", client.shop(&format!("/monitors/{nobody}/pings")), Value::Null, [401, 404, 404, 404]),
+        ("GET", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("POST", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("GET", "/ping/none/start".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("POST", "/ping/none/7".to_owned(), Value::Null, [404, 404, 404, 404]),
         ("GET", format!("/api/v1/pages/{foreign}"), Value::Null, [401, 404, 404, 404]),
         ("PATCH", format!("/api/v1/pages/{foreign}"), json!({ "name": 5 }), [401, 403, 404, 404]),
         ("GET", "/api/v1/nothing".to_owned(), Value::Null, [401, 404, 404, 404]),
@@ -174,6 +181,16 @@ async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
     let absent = client.get("/api/v1/pages/pg_0000000000000000000000000a").await;
     let foreign = client.get(&format!("/api/v1/pages/{}", client.world.foreign.id)).await;
     assert_eq!((absent.status, &absent.body), (foreign.status, &foreign.body));
+}
+
+#[tokio::test]
+async fn an_address_that_is_no_route_is_called_so() {
+    let client = Client::new().await;
+    for path in ["/api/v1/nothing", "/api/v1/me/", "/nothing", "/p/none"] {
+        let answered = client.get(path).await;
+        let told = &answered.body["error"]["message"];
+        assert_eq!((answered.status, told), (404, &json!("there is nothing at this address")), "{path}");
+    }
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! Wire types to core types and back: the only file that names both.
+//! Wire types to core types and back: checks, results and places are turned here alone.
 
 use parallax_core::assign::{Scheduled, Share};
 use parallax_core::check::{self as core_check, Check, CheckKind};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use parallax_core::assign::{Scheduled, Share, plan_for};
+use parallax_core::assign::{Scheduled, Share};
 use parallax_core::event::Answer;
 use parallax_core::id::{AgentId, MonitorId};
 use parallax_core::member::Agent;
@@ -14,16 +14,17 @@ use parallax_protocol::close::CloseReason;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::{error, info, warn};
 
+use super::able::{Able, plan};
 use super::assign::Sheet;
 use super::join::Attempts;
 use super::ledger::Ledger;
-use super::roster::{AgentView, Arrived, Roster};
+use super::roster::{AgentView, Arrived, Figures, Roster};
 use super::{Counters, Members, Settings, Trust};
 use crate::clock::Clock;
 use crate::flow::{Arrival, Inbox, Question, Schedule};
 
 /// Questions that wait for one agent; more than that are answered with nothing.
-const QUESTIONS_WAITING: usize = 4_096;
+const QUESTIONS_WAITING: usize = 600;
 
 /// Shared by every task of the mesh.
 pub(super) struct Hub {
@@ -34,15 +35,19 @@ pub(super) struct Hub {
     pub(super) settings: Settings,
     pub(super) counters: Arc<Counters>,
     pub(super) trust: ArcSwap<Trust>,
+    /// Told when that is another.
+    pub(super) trusted: watch::Sender<()>,
     /// Who is there; every change is published.
     pub(super) mesh: watch::Sender<Arc<Mesh>>,
     /// Refused attempts to join; held while one host is judged.
     pub(super) joining: tokio::sync::Mutex<Attempts>,
     /// Told when the members' records have changed.
     pub(super) refresh: Notify,
+    reloading: tokio::sync::Mutex<()>,
     answers: mpsc::Sender<Arrival>,
     state: Mutex<State>,
     index: Mutex<Arc<Index>>,
+    able: Mutex<Arc<Able>>,
     sessions: AtomicU64,
     first_revision: u64,
 }
@@ -68,6 +73,16 @@ pub(super) struct Memory {
     pub(super) sheet: Mutex<Sheet>,
     /// Told when an acknowledgement is due.
     pub(super) due: Notify,
+    /// What has come since the start.
+    pub(super) figures: Counted,
+}
+
+/// One agent's results, counted since the start.
+#[derive(Default)]
+pub(super) struct Counted {
+    pub(super) received: AtomicU64,
+    pub(super) duplicates: AtomicU64,
+    pub(super) dropped: AtomicU64,
 }
 
 /// The ends of a session that others hold the beginnings of.
@@ -107,12 +122,15 @@ impl Hub {
             settings: parts.settings,
             counters: Arc::new(Counters::default()),
             trust: ArcSwap::from_pointee(parts.trust),
+            trusted: watch::Sender::new(()),
             mesh: watch::Sender::new(Arc::new(Mesh::default())),
             joining: tokio::sync::Mutex::default(),
             refresh: Notify::new(),
+            reloading: tokio::sync::Mutex::default(),
             answers: parts.answers,
             state: Mutex::default(),
             index: Mutex::default(),
+            able: Mutex::default(),
             sessions: AtomicU64::new(1),
             first_revision,
         }
@@ -120,6 +138,8 @@ impl Hub {
 
     /// Reads the members' records anew and closes the connections of those that are no longer enrolled.
     pub(super) async fn reload(&self) {
+        // One after the other, so that an older list never takes the place of a newer one.
+        let _turn = self.reloading.lock().await;
         let agents = match self.members.agents().await {
             Ok(agents) => agents,
             Err(fault) => {
@@ -162,6 +182,7 @@ impl Hub {
                 ledger: Mutex::default(),
                 sheet: Mutex::new(Sheet::new(self.first_revision)),
                 due: Notify::new(),
+                figures: Counted::default(),
             })
         });
         let memory = Arc::clone(memory);
@@ -220,7 +241,19 @@ impl Hub {
 
     /// The agents as people see them.
     pub(super) fn view(&self) -> Vec<AgentView> {
-        self.state().roster.view()
+        let state = self.state();
+        let mut views = state.roster.view();
+        for view in &mut views {
+            if let Some(memory) = state.memories.get(&view.agent.id) {
+                let counted = &memory.figures;
+                view.figures = Figures {
+                    received: counted.received.load(Ordering::Relaxed),
+                    duplicates: counted.duplicates.load(Ordering::Relaxed),
+                    dropped: counted.dropped.load(Ordering::Relaxed),
+                };
+            }
+        }
+        views
     }
 
     /// The record of an enrolled agent, as the roster has it.
@@ -243,18 +276,26 @@ impl Hub {
     pub(super) fn plan(&self, place: PlaceNo) -> (Arc<BTreeMap<u32, Scheduled>>, BTreeMap<u32, Share>) {
         let monitors = Arc::clone(&self.schedule.borrow());
         let mesh = Arc::clone(&self.mesh.borrow());
-        let plan = plan_for(&monitors, &mesh, place);
+        let able = Arc::clone(&self.able.lock().unwrap_or_else(PoisonError::into_inner));
+        let plan = plan(&monitors, &mesh, &able, place);
         (monitors, plan)
     }
 
     fn publish(&self, state: &State) {
         let mesh = state.roster.mesh();
+        let able = state.roster.able();
+        let mut held = self.able.lock().unwrap_or_else(PoisonError::into_inner);
+        let others_can = **held != able;
+        if others_can {
+            *held = Arc::new(able);
+        }
+        drop(held);
         self.mesh.send_if_modified(|held| {
             let changed = **held != mesh;
             if changed {
                 *held = Arc::new(mesh);
             }
-            changed
+            changed || others_can
         });
     }
 

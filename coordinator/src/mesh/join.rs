@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::time::Duration;
 
-use parallax_certs::issue::{AGENT_LIFE, Issued};
+use parallax_certs::issue::Issued;
 use parallax_certs::tls;
 use parallax_certs::token::{SecretHash, Token};
 use parallax_core::id::{AgentId, InvitationId};
@@ -47,15 +47,16 @@ pub(super) async fn serve(hub: &Hub, connection: &Connection) {
     wire::close(connection, reason);
 }
 
-/// A certificate for the key of a request, for an agent with that id.
+/// A certificate for the key of a request, for an agent with that id, good for so many seconds.
 pub(super) fn certify(
     trust: &Trust,
     request: &[u8],
     agent: AgentId,
     now: Timestamp,
+    seconds: i64,
 ) -> Result<Issued, CloseReason> {
     let now = now.as_millis().div_euclid(SECOND);
-    trust.authority.issue_agent(request, &agent.to_string(), now, AGENT_LIFE).map_err(|error| match error {
+    trust.signing.issue_agent(request, &agent.to_string(), now, seconds).map_err(|error| match error {
         parallax_certs::Error::Request(rule) => {
             debug!(rule, "signing request refused");
             CloseReason::BadRequest
@@ -65,11 +66,6 @@ pub(super) fn certify(
             CloseReason::Internal
         }
     })
-}
-
-/// The authorities that agents are told to trust, in DER.
-pub(super) fn authorities(trust: &Trust) -> Vec<Vec<u8>> {
-    trust.roots.certificates().iter().map(|certificate| certificate.to_vec()).collect()
 }
 
 /// How many attempts of whom were refused of late.
@@ -172,7 +168,7 @@ async fn admit(hub: &Hub, request: &JoinRequest, now: Timestamp) -> Result<Joine
     tls::random(&mut random).map_err(internal)?;
     let agent = AgentId::new(now, random);
     let trust = hub.trust.load_full();
-    let issued = certify(&trust, &request.csr_der, agent, now)?;
+    let issued = certify(&trust, &request.csr_der, agent, now, hub.settings.certificate_life)?;
     let newcomer = Newcomer { id: agent, joined_at: now, serial: issued.serial.as_bytes().to_vec() };
     let agent = hub.members.enrol(id, newcomer).await.map_err(internal)?.ok_or(CloseReason::TokenUsed)?;
     Counters::add(&hub.counters.joined);
@@ -200,7 +196,7 @@ fn judge(invitation: Option<&Invitation>, token: &Token, now: Timestamp) -> Resu
 fn joined(hub: &Hub, trust: &Trust, agent: &Agent, issued: &Issued) -> Joined {
     Joined {
         certificates_der: vec![issued.certificate.to_vec()],
-        authorities_der: authorities(trust),
+        authorities_der: trust.authorities_der(),
         agent: wire_id::AgentId(agent.id.to_u128()),
         name: agent.name.clone(),
         region: convert::region(agent.region),

@@ -12,6 +12,8 @@ const MOST_RUNS: usize = 4_096;
 #[derive(Debug, Default)]
 pub(super) struct Ledger {
     boots: BTreeMap<BootId, Boot>,
+    /// Results found to be gone, not told yet.
+    gone: u64,
 }
 
 /// Numbers from the first to the last, both included.
@@ -60,13 +62,18 @@ impl Ledger {
 
     /// Takes the numbers of a batch. Gives the runs of those that are new, first to last; the rest are duplicates.
     pub(super) fn receive(&mut self, boot: BootId, from: u64, through: u64) -> Result<Vec<Run>, Refused> {
+        let mut gone = 0;
         let boot = self.boot(boot, from, through)?;
         if boot.is_fresh {
             // An agent sends the oldest that it holds first: what lies before will never come, but for what came
             // on an earlier connection and is still on its way to the disk.
             boot.is_fresh = false;
             let first_pending = boot.pending.0.keys().next().copied().unwrap_or(from);
-            boot.finish(1, from.min(first_pending) - 1);
+            let before = from.min(first_pending) - 1;
+            if boot.through > 0 {
+                gone = boot.missing(1, before);
+            }
+            boot.finish(1, before);
         }
         let mut new: Vec<Run> = Vec::new();
         for number in (from..=through).filter(|number| !boot.has(*number)) {
@@ -80,7 +87,14 @@ impl Ledger {
         }
         boot.is_due |= new.is_empty();
         boot.check()?;
+        self.gone = self.gone.saturating_add(gone);
         Ok(new)
+    }
+
+    /// How many results have been found to be gone since this was last asked: told of by the agent, or left out by one
+    /// that has lost count of them in a restart.
+    pub(super) fn take_gone(&mut self) -> u64 {
+        std::mem::take(&mut self.gone)
     }
 
     /// What [`Self::receive`] gave as new is durable, or of no use.
@@ -102,9 +116,12 @@ impl Ledger {
     /// The agent says that the range will never come.
     pub(super) fn gap(&mut self, boot: BootId, from: u64, through: u64) -> Result<(), Refused> {
         let boot = self.boot(boot, from, through)?;
+        let gone = boot.missing(from, through);
         boot.finish(from, through);
         boot.is_due = true;
-        boot.check()
+        boot.check()?;
+        self.gone = self.gone.saturating_add(gone);
+        Ok(())
     }
 
     /// The acknowledgements that are due, each given once.
@@ -128,6 +145,16 @@ impl Ledger {
 impl Boot {
     fn has(&self, number: u64) -> bool {
         number <= self.through || self.done.contains(number) || self.pending.contains(number)
+    }
+
+    /// How many of these numbers have neither come nor been known as gone.
+    fn missing(&self, from: u64, through: u64) -> u64 {
+        let from = from.max(self.through.saturating_add(1));
+        if through < from {
+            return 0;
+        }
+        let covered = self.done.count_in(from, through).saturating_add(self.pending.count_in(from, through));
+        (through - from).saturating_add(1).saturating_sub(covered)
     }
 
     fn finish(&mut self, from: u64, through: u64) {
@@ -154,6 +181,11 @@ struct Runs(BTreeMap<u64, u64>);
 impl Runs {
     fn contains(&self, number: u64) -> bool {
         self.end_of_run_at(number).is_some()
+    }
+
+    fn count_in(&self, from: u64, through: u64) -> u64 {
+        let overlaps = self.0.iter().map(|(first, last)| ((*first).max(from), (*last).min(through)));
+        overlaps.filter(|(first, last)| first <= last).map(|(first, last)| last - first + 1).sum()
     }
 
     fn end_of_run_at(&self, number: u64) -> Option<u64> {
@@ -294,6 +326,22 @@ mod tests {
         assert_eq!(ledger.take_due(), mark(2));
         ledger.gap(BOOT, 3, 5).unwrap();
         assert_eq!(ledger.take_due(), mark(7));
+    }
+
+    #[test]
+    fn what_is_gone_is_counted_once_whoever_tells_of_it() {
+        let mut ledger = begun();
+        ledger.receive(BOOT, 1, 2).unwrap();
+        ledger.durable(BOOT, 1, 2);
+        // Its numbers begin at 10: the seven between are gone, and its own word of three of them comes later.
+        ledger.begin(&hello(&[]));
+        ledger.receive(BOOT, 10, 11).unwrap();
+        assert_eq!(ledger.take_gone(), 7);
+        ledger.gap(BOOT, 4, 6).unwrap();
+        assert_eq!(ledger.take_gone(), 0);
+        ledger.gap(BOOT, 11, 13).unwrap();
+        assert_eq!(ledger.take_gone(), 2);
+        assert_eq!(ledger.take_gone(), 0);
     }
 
     #[test]

@@ -1,13 +1,13 @@
 //! The UDP port of mesh and join: bounded, address-checked, and matched to its purpose before anything is read.
 
 use std::net::UdpSocket;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use parallax_certs::authority::Authority;
 use parallax_certs::identity::Identity;
 use parallax_certs::tls;
-use parallax_core::time::SECOND;
+use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::version::{JOIN_V1, MESH_SPOKEN, Purpose, purpose};
 use quinn::crypto::rustls::{HandshakeData, QuicServerConfig};
@@ -20,16 +20,17 @@ use rustls_pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::timeout;
-use tracing::{debug, warn};
+use tracing::{debug, info, warn};
 
 use super::hub::Hub;
 use super::{Counters, MeshError, Trust, join, session, wire};
 use crate::clock::Clock;
 
-/// Silence after which a connection is over.
-const IDLE_MS: u32 = 15_000;
+/// Silence after which a connection is over. Silence is reckoned from the first packet that was sent into it (RFC 9000,
+/// 10.1): a dead agent is noticed after this and a keep-alive together, and its rounds must move within 20 s.
+const IDLE_MS: u32 = 13_000;
 /// How often a silent connection is kept alive.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
+const KEEP_ALIVE: Duration = Duration::from_secs(4);
 /// Bytes of one connection that wait to be read, and that wait to be acknowledged.
 const WINDOW: u32 = 4 << 20;
 /// Bytes of one stream that wait to be read: a frame and a little.
@@ -43,6 +44,8 @@ const PENDING_BYTES_ALL: u64 = 4 << 20;
 const HANDSHAKE: Duration = Duration::from_secs(10);
 /// Handshakes going on at once.
 const HANDSHAKES: usize = 256;
+/// Failed handshakes that the log tells of in one second.
+const MOST_SAID: u32 = 10;
 /// Hosts joining at once.
 const JOINING: usize = 64;
 
@@ -52,8 +55,7 @@ pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig
     protocols.push(JOIN_V1);
     let clock = clock.clone();
     let time = tls::clock(move || clock.now().as_millis().div_euclid(SECOND));
-    let credentials = trust.authority.issue_coordinator()?;
-    let crypto = tls::coordinator_config(&credentials, &trust.roots, &protocols, time)?;
+    let crypto = tls::coordinator_config(&trust.credentials()?, &trust.roots()?, &protocols, time)?;
     let crypto = QuicServerConfig::try_from(crypto)
         .map_err(|_| MeshError::Settings("the cipher suites lack the one for QUIC's first packets"))?;
     let mut tokens = ValidationTokenConfig::default();
@@ -92,6 +94,7 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
     let connections = Arc::new(Semaphore::new(hub.settings.max_connections));
     let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
     let joining = Arc::new(Semaphore::new(JOINING));
+    let said = Arc::new(Said::default());
     let mut tasks = JoinSet::new();
     while let Some(incoming) = endpoint.accept().await {
         while tasks.try_join_next().is_some() {}
@@ -111,9 +114,9 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
             incoming.refuse();
             continue;
         };
-        let (hub, joining) = (Arc::clone(&hub), Arc::clone(&joining));
+        let (hub, joining, said) = (Arc::clone(&hub), Arc::clone(&joining), Arc::clone(&said));
         tasks.spawn(async move {
-            let met = meet(&hub, incoming).await;
+            let met = meet(&hub, &said, incoming).await;
             drop(handshake);
             if let Some(met) = met {
                 serve(hub, met, &joining).await;
@@ -139,8 +142,24 @@ fn transport() -> TransportConfig {
     transport
 }
 
+/// How many strangers the log has told of: a flood of them must not fill it.
+#[derive(Default)]
+struct Said(Mutex<(i64, u32)>);
+
+impl Said {
+    fn may_say(&self, now: Timestamp) -> bool {
+        let second = now.as_millis().div_euclid(SECOND);
+        let mut said = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.0 != second {
+            *said = (second, 0);
+        }
+        said.1 += 1;
+        said.1 <= MOST_SAID
+    }
+}
+
 /// Finishes a handshake.
-async fn meet(hub: &Hub, incoming: Incoming) -> Option<Connection> {
+async fn meet(hub: &Hub, said: &Said, incoming: Incoming) -> Option<Connection> {
     let remote = incoming.remote_address();
     let met = match incoming.accept() {
         Ok(connecting) => timeout(HANDSHAKE, connecting).await,
@@ -151,6 +170,7 @@ async fn meet(hub: &Hub, incoming: Incoming) -> Option<Connection> {
             Counters::add(&hub.counters.connections);
             return Some(connection);
         }
+        Ok(Err(error)) if said.may_say(hub.clock.now()) => info!(%remote, %error, "handshake failed"),
         Ok(Err(error)) => debug!(%remote, %error, "handshake failed"),
         Err(_) => debug!(%remote, "handshake took too long"),
     }
@@ -162,7 +182,10 @@ async fn meet(hub: &Hub, incoming: Incoming) -> Option<Connection> {
 async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore) {
     match named_purpose(&connection) {
         Some(Purpose::Mesh(_)) => match identity(&connection) {
-            Some(Ok(identity)) => session::run(hub, connection, identity).await,
+            Some(Ok((identity, leaf))) => {
+                let authority = hub.trust.load().roots().ok().and_then(|roots| roots.issuer_of(&leaf));
+                session::run(hub, connection, identity, authority).await;
+            }
             Some(Err(error)) => {
                 Counters::add(&hub.counters.not_enrolled);
                 warn!(remote = %connection.remote_address(), %error, "a certificate of ours that is no agent's");
@@ -187,8 +210,11 @@ fn named_purpose(connection: &Connection) -> Option<Purpose> {
     purpose(&data.protocol?)
 }
 
-/// Who the verified certificate names, where one was shown.
-fn identity(connection: &Connection) -> Option<Result<Identity, parallax_certs::Error>> {
+/// Who the verified certificate names, with the certificate, where one was shown.
+fn identity(
+    connection: &Connection,
+) -> Option<Result<(Identity, CertificateDer<'static>), parallax_certs::Error>> {
     let chain = connection.peer_identity()?.downcast::<Vec<CertificateDer<'static>>>().ok()?;
-    Some(Identity::of_agent(chain.first()?))
+    let leaf = chain.into_iter().next()?;
+    Some(Identity::of_agent(&leaf).map(|identity| (identity, leaf)))
 }

@@ -9,6 +9,7 @@
 //! - Every question ends with one outcome or with nothing, in time.
 //! - Place, region and network of whatever comes are the coordinator's record, never the agent's word.
 
+mod able;
 mod assign;
 mod convert;
 mod hub;
@@ -19,6 +20,7 @@ mod results;
 mod roster;
 mod second;
 mod session;
+mod trust;
 mod wire;
 
 use std::fmt;
@@ -29,7 +31,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
-use parallax_certs::authority::{Authority, Roots};
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Invitation};
 use parallax_core::place::{Mesh, PlaceNo};
@@ -41,7 +42,8 @@ use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
 use self::hub::{Hub, HubParts};
-pub use self::roster::AgentView;
+pub use self::roster::{AgentView, Figures, Held};
+pub use self::trust::Trust;
 use crate::clock::Clock;
 use crate::flow::{Arrival, Inbox, Question, Schedule};
 
@@ -110,18 +112,6 @@ pub enum MeshError {
     Settings(&'static str),
 }
 
-/// Whom the mesh trusts, and with what it signs.
-///
-/// An authority is exchanged in three steps, each a new `Trust`: the old one signs and both are trusted, until every
-/// agent has renewed; the new one signs and both are trusted, until every agent has renewed again; the new one alone.
-#[derive(Debug)]
-pub struct Trust {
-    /// Signs agents and the coordinator itself.
-    pub authority: Authority,
-    /// Whose certificates are accepted, and what agents are told to accept.
-    pub roots: Roots,
-}
-
 /// What the operator and the installation decide.
 #[derive(Debug, Clone)]
 pub struct Settings {
@@ -131,6 +121,8 @@ pub struct Settings {
     pub software: String,
     /// Identity of the numbering of slots: kept as long as no slot comes to mean another monitor.
     pub book: u64,
+    /// Life of an agent's certificate in seconds.
+    pub certificate_life: i64,
     /// Most connections at once, joining hosts among them.
     pub max_connections: usize,
 }
@@ -178,6 +170,8 @@ pub struct Counters {
     pub joins_refused: AtomicU64,
     /// Certificates renewed.
     pub renewed: AtomicU64,
+    /// Renewals that were not granted.
+    pub renewals_refused: AtomicU64,
     /// Results received, duplicates among them.
     pub results: AtomicU64,
     /// Results received a second time.
@@ -212,7 +206,7 @@ pub struct MeshHandle {
 /// [`MeshError`] where the socket or the certificates are of no use.
 pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
     let server = listener::server_config(&parts.trust, &parts.clock)?;
-    let endpoint = listener::endpoint(parts.socket, server, &parts.trust.authority)?;
+    let endpoint = listener::endpoint(parts.socket, server, &parts.trust.signing)?;
     let address = endpoint.local_addr()?;
     let (answers, waiting) = mpsc::channel(ANSWERS_WAITING);
     let hub = Arc::new(Hub::new(HubParts {
@@ -251,7 +245,7 @@ impl MeshHandle {
         self.hub.with_roster(|roster| roster.quarantine(place, quarantined));
     }
 
-    /// Trusts and signs otherwise from now on. Live connections stay.
+    /// Trusts and signs otherwise from now on. Live connections stay, and their agents are told.
     ///
     /// # Errors
     /// [`MeshError`] where the authority is of no use; everything stays as it was.
@@ -259,6 +253,7 @@ impl MeshHandle {
         let server = listener::server_config(&trust, &self.hub.clock)?;
         self.hub.trust.store(Arc::new(trust));
         self.endpoint.set_server_config(Some(server));
+        self.hub.trusted.send_replace(());
         Ok(())
     }
 

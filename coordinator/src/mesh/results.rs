@@ -1,6 +1,7 @@
 //! An agent's results: frames to batches for the river, and acknowledgements once those are durable.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use parallax_core::member::Agent;
 use parallax_core::observation::Observation;
@@ -52,7 +53,11 @@ pub(super) async fn receive(
         }
         let (boot, from, through) = (unpacked.boot, unpacked.first_seq, unpacked.through);
         let runs = memory.ledger().receive(boot, from, through).map_err(refusal)?;
-        let observations = observe(&hub, &agent, unpacked, &runs);
+        let gone = count_gone(&hub, &memory);
+        if gone > 0 {
+            warn!(agent = %agent.id, count = gone, "results of the agent are gone");
+        }
+        let observations = observe(&hub, &agent, &memory, unpacked, &runs);
         let (told, durable) = oneshot::channel();
         if observations.is_empty() {
             // Nothing to keep: as good as kept, but acknowledged in its turn.
@@ -65,6 +70,14 @@ pub(super) async fn receive(
     Ok(())
 }
 
+/// Counts what the ledger has found to be gone, and gives how many.
+pub(super) fn count_gone(hub: &Hub, memory: &Memory) -> u64 {
+    let gone = memory.ledger().take_gone();
+    hub.counters.gaps.fetch_add(gone, Ordering::Relaxed);
+    memory.figures.dropped.fetch_add(gone, Ordering::Relaxed);
+    gone
+}
+
 /// How a ledger's refusal closes the connection.
 pub(super) fn refusal(refused: Refused) -> Fault {
     Fault::Close(match refused {
@@ -74,13 +87,25 @@ pub(super) fn refusal(refused: Refused) -> Fault {
 }
 
 /// The new results of a batch, by slot. Those of monitors that are gone are left out.
-fn observe(hub: &Hub, agent: &Agent, unpacked: Unpacked, runs: &[Run]) -> Vec<(u32, Observation)> {
+fn observe(
+    hub: &Hub,
+    agent: &Agent,
+    memory: &Memory,
+    unpacked: Unpacked,
+    runs: &[Run],
+) -> Vec<(u32, Observation)> {
     let index = hub.index();
     let received = hub.clock.now();
     let count = unpacked.through - unpacked.first_seq + 1;
     let new: u64 = runs.iter().map(|(first, last)| last - first + 1).sum();
-    hub.counters.results.fetch_add(count, std::sync::atomic::Ordering::Relaxed);
-    hub.counters.duplicates.fetch_add(count - new, std::sync::atomic::Ordering::Relaxed);
+    for (counter, by) in [
+        (&hub.counters.results, count),
+        (&memory.figures.received, count),
+        (&hub.counters.duplicates, count - new),
+        (&memory.figures.duplicates, count - new),
+    ] {
+        counter.fetch_add(by, Ordering::Relaxed);
+    }
     let is_new = |number: u64| runs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let results = unpacked.results.into_iter().filter(|numbered| is_new(numbered.seq));
     results

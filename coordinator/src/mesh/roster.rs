@@ -1,16 +1,21 @@
 //! Who is enrolled and who is here: each agent's place, connection, clock and quarantine.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use parallax_core::check::CheckKind;
 use parallax_core::id::AgentId;
 use parallax_core::member::Agent;
 use parallax_core::place::{Mesh, Place, PlaceNo};
 use parallax_core::time::{MINUTE, Timestamp};
+use parallax_protocol::id::BootId;
 
-/// Take-overs of one identity within [`TAKEOVER_SPAN_MS`] from which two hosts seem to share it.
-const MOST_TAKEOVERS: usize = 3;
+use super::able::Able;
+
+/// Take-overs of one identity within [`TAKEOVER_SPAN_MS`] from which two hosts seem to share it, where one of them has
+/// come back after the other: an agent that is started again and again is another boot each time.
+const TAKEOVERS: usize = 3;
 
 /// How long a take-over counts, in ms.
 const TAKEOVER_SPAN_MS: i64 = 5 * MINUTE;
@@ -30,7 +35,8 @@ struct Entry {
     live: Option<Live>,
     is_quarantined: bool,
     is_shared: bool,
-    takeovers: VecDeque<Timestamp>,
+    takeovers: VecDeque<(Timestamp, BootId)>,
+    held: Option<Held>,
     skew_ms: Option<i64>,
 }
 
@@ -40,6 +46,8 @@ struct Live {
     since: Timestamp,
     remote: SocketAddr,
     software: String,
+    boot: BootId,
+    kinds: BTreeSet<CheckKind>,
     faults: Vec<String>,
 }
 
@@ -50,6 +58,8 @@ pub(super) struct Arrived {
     pub(super) at: Timestamp,
     pub(super) remote: SocketAddr,
     pub(super) software: String,
+    pub(super) boot: BootId,
+    pub(super) kinds: BTreeSet<CheckKind>,
     pub(super) faults: Vec<String>,
 }
 
@@ -60,6 +70,26 @@ pub(super) struct Seated {
     pub(super) replaced: Option<u64>,
     /// Two hosts have now been found to share the identity.
     pub(super) found_shared: bool,
+}
+
+/// What an agent holds of certificates, as it last said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Held {
+    /// SHA-256 of the public key of each authority that it trusts.
+    pub trusts: Vec<[u8; 32]>,
+    /// The same of the authority that its newest certificate is of.
+    pub certified_by: Option<[u8; 32]>,
+}
+
+/// One agent's results, counted since the start.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Figures {
+    /// Received, duplicates among them.
+    pub received: u64,
+    /// Received a second time, and left out.
+    pub duplicates: u64,
+    /// Known never to come: the agent had no room for them.
+    pub dropped: u64,
 }
 
 /// One agent as people see it.
@@ -83,6 +113,10 @@ pub struct AgentView {
     pub is_quarantined: bool,
     /// Whether two hosts take its identity from each other.
     pub is_shared: bool,
+    /// What it holds of certificates; none where it has not said since the start.
+    pub held: Option<Held>,
+    /// What came from it.
+    pub figures: Figures,
 }
 
 impl Roster {
@@ -100,6 +134,7 @@ impl Roster {
                     is_quarantined: false,
                     is_shared: false,
                     takeovers: VecDeque::new(),
+                    held: None,
                     skew_ms: None,
                 },
             };
@@ -119,16 +154,21 @@ impl Roster {
         let now = arrived.at;
         let replaced = entry.live.as_ref().map(|live| live.session);
         let was_shared = entry.is_shared;
-        if replaced.is_some() {
-            entry.takeovers.push_back(now);
+        // The same boot is the same process, on a new way.
+        if entry.live.as_ref().is_some_and(|live| live.boot != arrived.boot) {
+            entry.takeovers.push_back((now, arrived.boot));
             entry.forget_takeovers(now);
-            entry.is_shared |= entry.takeovers.len() > MOST_TAKEOVERS;
+            let boots: BTreeSet<BootId> = entry.takeovers.iter().map(|(_, boot)| *boot).collect();
+            let has_come_back = boots.len() < entry.takeovers.len();
+            entry.is_shared |= has_come_back && entry.takeovers.len() >= TAKEOVERS;
         }
         entry.live = Some(Live {
             session: arrived.session,
             since: now,
             remote: arrived.remote,
             software: arrived.software,
+            boot: arrived.boot,
+            kinds: arrived.kinds,
             faults: arrived.faults,
         });
         Some(Seated { replaced, found_shared: entry.is_shared && !was_shared })
@@ -161,6 +201,13 @@ impl Roster {
         })
     }
 
+    /// Notes what an agent holds of certificates.
+    pub(super) fn note_held(&mut self, place: PlaceNo, held: Held) {
+        if let Some(entry) = self.entries.get_mut(&place) {
+            entry.held = Some(held);
+        }
+    }
+
     /// Notes what ails an agent.
     pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) {
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
@@ -180,6 +227,12 @@ impl Roster {
             }
         }
         changed
+    }
+
+    /// What the connected places can check.
+    pub(super) fn able(&self) -> Able {
+        let live = self.entries.iter().filter_map(|(place, entry)| Some((*place, entry.live.as_ref()?)));
+        Able::new(live.map(|(place, live)| (place, live.kinds.clone())))
     }
 
     /// The mesh as the rules see it.
@@ -207,6 +260,8 @@ impl Roster {
                 .is_some_and(|skew| skew.unsigned_abs() > SKEW_SHOWN_MS.unsigned_abs()),
             is_quarantined: entry.is_quarantined || entry.is_shared,
             is_shared: entry.is_shared,
+            held: entry.held.clone(),
+            figures: Figures::default(),
         };
         self.entries.values().map(one).collect()
     }
@@ -214,116 +269,13 @@ impl Roster {
 
 impl Entry {
     fn forget_takeovers(&mut self, now: Timestamp) {
-        while self.takeovers.front().is_some_and(|at| now.since(*at) > TAKEOVER_SPAN_MS) {
+        while self.takeovers.front().is_some_and(|(at, _)| now.since(*at) > TAKEOVER_SPAN_MS) {
             self.takeovers.pop_front();
         }
         // A clock that was set back must not keep them for ever.
-        self.takeovers.retain(|at| *at <= now);
+        self.takeovers.retain(|(at, _)| *at <= now);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use parallax_core::place::{NetworkNo, Region};
-
-    use super::*;
-
-    fn agent(no: u16) -> Agent {
-        Agent {
-            id: AgentId::from_u128(u128::from(no)),
-            place: PlaceNo(no),
-            name: format!("a{no}"),
-            region: Region::Asia,
-            network: "AS1".to_owned(),
-            network_no: NetworkNo(1),
-            joined_at: Timestamp::from_millis(0),
-            revoked_at: None,
-            serial: Vec::new(),
-        }
-    }
-
-    fn arrived(session: u64, at: i64) -> Arrived {
-        Arrived {
-            session,
-            at: Timestamp::from_millis(at),
-            remote: SocketAddr::from(([127, 0, 0, 1], 9)),
-            software: "1".to_owned(),
-            faults: Vec::new(),
-        }
-    }
-
-    fn connected(roster: &Roster, no: u16) -> Option<bool> {
-        roster.mesh().place(PlaceNo(no)).map(|place| place.connected)
-    }
-
-    #[test]
-    fn an_agent_is_in_the_mesh_from_its_enrolment_and_connected_while_it_is() {
-        let mut roster = Roster::default();
-        assert_eq!(roster.connect(PlaceNo(1), arrived(1, 0)), None);
-        roster.enrol(vec![agent(1)]);
-        assert_eq!(connected(&roster, 1), Some(false));
-        roster.connect(PlaceNo(1), arrived(1, 0));
-        assert_eq!(connected(&roster, 1), Some(true));
-        assert!(roster.disconnect(PlaceNo(1), 1));
-        assert_eq!(connected(&roster, 1), Some(false));
-    }
-
-    #[test]
-    fn the_newest_connection_has_the_place_and_the_older_ones_end_does_not_matter() {
-        let mut roster = Roster::default();
-        roster.enrol(vec![agent(1)]);
-        roster.connect(PlaceNo(1), arrived(1, 0));
-        let seated = roster.connect(PlaceNo(1), arrived(2, 10)).unwrap();
-        assert_eq!(seated, Seated { replaced: Some(1), found_shared: false });
-        assert!(!roster.disconnect(PlaceNo(1), 1));
-        assert_eq!(connected(&roster, 1), Some(true));
-    }
-
-    #[test]
-    fn the_revoked_are_gone_and_their_sessions_are_named() {
-        let mut roster = Roster::default();
-        roster.enrol(vec![agent(1), agent(2)]);
-        roster.connect(PlaceNo(1), arrived(5, 0));
-        let revoked = Agent { revoked_at: Some(Timestamp::from_millis(1)), ..agent(1) };
-        assert_eq!(roster.enrol(vec![revoked, agent(2)]), [(PlaceNo(1), 5)]);
-        assert_eq!(connected(&roster, 1), None);
-        assert_eq!(roster.agent(AgentId::from_u128(1)), None);
-    }
-
-    #[test]
-    fn enrolling_others_leaves_connections_alone() {
-        let mut roster = Roster::default();
-        roster.enrol(vec![agent(1)]);
-        roster.connect(PlaceNo(1), arrived(5, 0));
-        assert_eq!(roster.enrol(vec![agent(1), agent(2)]), []);
-        assert_eq!(connected(&roster, 1), Some(true));
-    }
-
-    #[test]
-    fn a_flapping_pair_is_set_aside_and_let_out_when_it_rests() {
-        let mut roster = Roster::default();
-        roster.enrol(vec![agent(1)]);
-        let found: Vec<bool> = (0..6)
-            .map(|n| {
-                roster
-                    .connect(PlaceNo(1), arrived(n, i64::try_from(n).unwrap() * 1_000))
-                    .unwrap()
-                    .found_shared
-            })
-            .collect();
-        assert_eq!(found, [false, false, false, false, true, false]);
-        assert!(roster.mesh().place(PlaceNo(1)).is_some_and(|place| place.quarantined && place.connected));
-        assert!(!roster.settle(Timestamp::from_millis(100_000)));
-        assert!(roster.settle(Timestamp::from_millis(5_000 + TAKEOVER_SPAN_MS + 1)));
-        assert!(roster.mesh().place(PlaceNo(1)).is_some_and(|place| !place.quarantined));
-    }
-
-    #[test]
-    fn a_clock_that_is_off_is_told_once() {
-        let mut roster = Roster::default();
-        roster.enrol(vec![agent(1)]);
-        let told = [1_999, -2_001, -9_000, 0, i64::MIN].map(|skew| roster.note_skew(PlaceNo(1), skew));
-        assert_eq!(told, [false, true, false, false, true]);
-        assert!(roster.view()[0].is_clock_off);
-    }
-}
+mod tests;

@@ -23,6 +23,9 @@ use crate::flow::Question;
 /// Shortest time between two questions to one place: 200 a second.
 const SPACING: Duration = Duration::from_millis(5);
 
+/// Time that a question must have left to be worth its place's while.
+const WORTHWHILE: Duration = Duration::from_secs(2);
+
 /// Questions that may go out at once after a quiet time.
 const BURST: u32 = 20;
 
@@ -47,6 +50,11 @@ pub(super) async fn run(
     let mut asking = JoinSet::new();
     while let Some(question) = questions.recv().await {
         while asking.try_join_next().is_some() {}
+        // What can't be answered in time any more must not use up the pace of what can.
+        if remaining(&hub, &question) < WORTHWHILE {
+            hub.answer(&question, Answer::Nothing);
+            continue;
+        }
         sleep_until(pace.next(Instant::now())).await;
         let left = remaining(&hub, &question);
         // An agent takes a few questions at a time; the streams it grants are the queue's pace.

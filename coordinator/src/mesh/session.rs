@@ -1,30 +1,29 @@
 //! One agent's connection, from its `Hello` to its close.
 
+mod credentials;
+
 use std::future::pending;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use parallax_certs::identity::Identity;
 use parallax_core::id::AgentId;
 use parallax_core::member::Agent;
-use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::id as wire_id;
-use parallax_protocol::message::{
-    Gap, HeldSchedule, Hello, Renewed, TimeAnswer, ToAgent, ToCoordinator, Welcome,
-};
+use parallax_protocol::message::{Gap, HeldSchedule, Hello, TimeAnswer, ToAgent, ToCoordinator, Welcome};
 use quinn::{Connection, SendStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
+use self::credentials::{Certificates, expired};
 use super::hub::{Hub, Memory};
 use super::roster::Arrived;
 use super::wire::{self, Fault, Frames};
-use super::{Counters, convert, join, results, second};
+use super::{Counters, able, convert, results, second};
 
 /// Longest time from the handshake to the `Hello`.
 const HELLO: Duration = Duration::from_secs(5);
@@ -32,8 +31,6 @@ const HELLO: Duration = Duration::from_secs(5);
 const COLLECT: Duration = Duration::from_millis(250);
 /// How long an agent that said goodbye may take to hear its last acknowledgements.
 const LEAVE: Duration = Duration::from_secs(5);
-/// Shortest time between two renewals on one connection.
-const RENEWAL_SPACING: Duration = Duration::from_secs(60);
 /// Snapshots that an agent may ask for on one connection.
 const MOST_SNAPSHOTS: u32 = 20;
 /// Longest version text of an agent, in bytes.
@@ -41,10 +38,16 @@ const MOST_SOFTWARE: usize = 64;
 /// Most faults or kinds that an agent names.
 const MOST_NAMED: usize = 32;
 
-/// Serves a connection whose certificate names an agent, and closes it.
-pub(super) async fn run(hub: Arc<Hub>, connection: Connection, identity: Identity) {
-    let fault = match admit(&hub, &connection, &identity).await {
-        Ok(session) => session.serve(&identity).await,
+/// Serves a connection whose certificate, of the authority with that key hash, names an agent; then closes it.
+pub(super) async fn run(
+    hub: Arc<Hub>,
+    connection: Connection,
+    identity: Identity,
+    authority: Option<[u8; 32]>,
+) {
+    let certificates = Certificates::new(&identity, authority);
+    let fault = match admit(&hub, &connection, &identity, certificates).await {
+        Ok(session) => session.serve().await,
         Err(fault) => {
             if matches!(fault.reason(), CloseReason::Revoked | CloseReason::Unknown) {
                 Counters::add(&hub.counters.not_enrolled);
@@ -76,12 +79,17 @@ struct Session {
     number: u64,
     hello: Hello,
     snapshots: u32,
-    renewed_at: Option<Instant>,
+    certificates: Certificates,
     leaves_at: Option<Instant>,
 }
 
 /// Checks the identity against the records, hears the `Hello`, and seats the agent.
-async fn admit(hub: &Arc<Hub>, connection: &Connection, identity: &Identity) -> Result<Session, Fault> {
+async fn admit(
+    hub: &Arc<Hub>,
+    connection: &Connection,
+    identity: &Identity,
+    certificates: Certificates,
+) -> Result<Session, Fault> {
     let id: AgentId = identity.agent.parse().map_err(|_| Fault::Close(CloseReason::Unknown))?;
     let agent = enrolled(hub, id).await?;
     let (control, frames, hello) =
@@ -92,6 +100,8 @@ async fn admit(hub: &Arc<Hub>, connection: &Connection, identity: &Identity) -> 
         at: hub.clock.now(),
         remote: connection.remote_address(),
         software: hello.software.clone(),
+        boot: hello.boot,
+        kinds: hello.kinds.iter().copied().map(able::kind).collect(),
         faults: hello.faults.iter().map(ToString::to_string).collect(),
     };
     if hub.record(id).is_none() {
@@ -112,7 +122,7 @@ async fn admit(hub: &Arc<Hub>, connection: &Connection, identity: &Identity) -> 
         number: seat.session,
         hello,
         snapshots: 0,
-        renewed_at: None,
+        certificates,
         leaves_at: None,
     })
 }
@@ -155,7 +165,7 @@ fn frames_fit(hello: &Hello) -> Result<(), Fault> {
 
 impl Session {
     /// Talks until something ends it; the seat is given up at once.
-    async fn serve(mut self, identity: &Identity) -> Fault {
+    async fn serve(mut self) -> Fault {
         let (hub, agent, number) = (Arc::clone(&self.hub), Arc::clone(&self.agent), self.number);
         let mut closing = self.closing.clone();
         let stream = self.connection.clone();
@@ -166,12 +176,12 @@ impl Session {
             // The agent has ended its results and goes on with the rest.
             pending::<Result<(), Fault>>().await
         };
-        let ends = Timestamp::from_millis(identity.life.not_after.saturating_add(1).saturating_mul(SECOND));
+        let ends = self.certificates.ends();
         let ended = tokio::select! {
             fault = self.talk() => fault,
             Err(fault) = received => fault,
             reason = told(&mut closing) => Fault::Close(reason),
-            () = expired(&hub, ends) => Fault::Close(CloseReason::Expired),
+            () = expired(&hub, &ends) => Fault::Close(CloseReason::Expired),
         };
         hub.disconnect(&agent, number);
         ended
@@ -189,7 +199,9 @@ impl Session {
         enrolled(&self.hub, self.agent.id).await?;
         let mut schedule = self.hub.schedule.clone();
         let mut mesh = self.hub.mesh.subscribe();
+        let mut trusted = self.hub.trusted.subscribe();
         self.welcome().await?;
+        self.tell_authorities().await?;
         let held = HeldSchedule { book: self.hub.settings.book, revision: self.memory.sheet().revision() };
         self.plan(self.hello.held != Some(held)).await?;
         let mut plan_at: Option<Instant> = None;
@@ -203,6 +215,7 @@ impl Session {
                 () = self.memory.due.notified() => self.acknowledge().await?,
                 Ok(()) = schedule.changed() => { plan_at.get_or_insert(Instant::now() + COLLECT); }
                 Ok(()) = mesh.changed() => { plan_at.get_or_insert(Instant::now() + COLLECT); }
+                Ok(()) = trusted.changed() => self.tell_authorities().await?,
                 () = until(plan_at) => {
                     plan_at = None;
                     self.plan(false).await?;
@@ -257,6 +270,7 @@ impl Session {
                 Ok(())
             }
             ToCoordinator::Renew { csr_der } => self.renew(&csr_der).await,
+            ToCoordinator::Holds(holds) => self.note_held(holds).await,
             ToCoordinator::Gap(gap) => self.gap(gap).await,
             ToCoordinator::Fitness { faults } => {
                 let words = faults.iter().take(MOST_NAMED).map(ToString::to_string).collect();
@@ -303,43 +317,12 @@ impl Session {
 
     async fn gap(&mut self, gap: Gap) -> Result<(), Fault> {
         self.memory.ledger().gap(gap.boot, gap.from, gap.through).map_err(results::refusal)?;
-        self.hub.counters.gaps.fetch_add(gap.count(), Ordering::Relaxed);
+        results::count_gone(&self.hub, &self.memory);
         warn!(
             agent = %self.agent.id, count = gap.count(), from_ms = gap.from_ms, through_ms = gap.through_ms,
             "the agent dropped results for want of room",
         );
         self.acknowledge().await
-    }
-
-    async fn renew(&mut self, request: &[u8]) -> Result<(), Fault> {
-        let answer = match self.try_renew(request).await {
-            Ok(renewed) => ToAgent::Renewed(renewed),
-            Err(CloseReason::Revoked) => return Err(Fault::Close(CloseReason::Revoked)),
-            Err(reason) => ToAgent::RenewRefused { reason },
-        };
-        self.say(&answer).await
-    }
-
-    async fn try_renew(&mut self, request: &[u8]) -> Result<Renewed, CloseReason> {
-        let now = Instant::now();
-        if self.renewed_at.is_some_and(|last| now.duration_since(last) < RENEWAL_SPACING) {
-            return Err(CloseReason::RateLimited);
-        }
-        self.renewed_at = Some(now);
-        enrolled(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
-        let trust = self.hub.trust.load_full();
-        let issued = join::certify(&trust, request, self.agent.id, self.hub.clock.now())?;
-        let noted = self.hub.members.renewed(self.agent.id, issued.serial.as_bytes().to_vec()).await;
-        noted.map_err(|fault| {
-            error!(%fault, "a renewed certificate could not be noted");
-            CloseReason::Internal
-        })?;
-        Counters::add(&self.hub.counters.renewed);
-        info!(agent = %self.agent.id, serial = %issued.serial, "certificate renewed");
-        Ok(Renewed {
-            certificates_der: vec![issued.certificate.to_vec()],
-            authorities_der: join::authorities(&trust),
-        })
     }
 
     async fn say(&mut self, frame: &ToAgent) -> Result<(), Fault> {
@@ -353,14 +336,6 @@ async fn told(closing: &mut watch::Receiver<Option<CloseReason>>) -> CloseReason
         Ok(Some(reason)) => reason,
         // The seat is gone without a word: after a goodbye. The rest of the session ends by itself.
         Ok(None) | Err(_) => pending().await,
-    }
-}
-
-/// Until the certificate's last second has passed by the coordinator's clock, which may be set at any time.
-async fn expired(hub: &Hub, ends: Timestamp) {
-    let mut tick = interval(Duration::from_secs(1));
-    while hub.clock.now() < ends {
-        tick.tick().await;
     }
 }
 

@@ -1,15 +1,21 @@
 //! The mesh over real QUIC on loopback, with an agent's end made by hand.
 
+mod clocks;
+mod credentials;
+mod hostile;
 mod joining;
 mod questions;
 mod results;
 mod schedules;
 mod sessions;
+mod strangers;
+mod versions;
 
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use std::sync::Mutex;
 
+use parallax_certs::authority::{Authority, Roots};
 use parallax_certs::credentials::Credentials;
 use parallax_certs::csr::AgentKey;
 use parallax_certs::issue::{AGENT_LIFE, COORDINATOR_NAME};
@@ -115,7 +121,14 @@ struct World {
 
 impl World {
     async fn start() -> Self {
-        let authority = Authority::make(NOW.as_millis() / SECOND).unwrap();
+        Self::with(Authority::make(NOW.as_millis() / SECOND).unwrap()).await
+    }
+
+    async fn with(authority: Authority) -> Self {
+        Self::with_life(authority, AGENT_LIFE).await
+    }
+
+    async fn with_life(authority: Authority, certificate_life: i64) -> Self {
         let (roots, key_hash) = (authority.roots().unwrap(), authority.key_hash());
         let records = Arc::new(Records::default());
         let (inbox, arrivals) = mpsc::channel(INBOX_DEPTH);
@@ -125,7 +138,7 @@ impl World {
         let twin = Authority::from_pem(&authority.to_pem()).unwrap();
         let mesh = start(Parts {
             socket: UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
-            trust: Trust { authority, roots: roots.clone() },
+            trust: Trust::in_one(authority),
             members: Arc::clone(&records) as Arc<dyn Members>,
             clock: clock.clone(),
             inbox,
@@ -135,6 +148,7 @@ impl World {
                 name: "test".to_owned(),
                 software: "0.1.0".to_owned(),
                 book: 5,
+                certificate_life,
                 max_connections: 100,
             },
         })
@@ -171,6 +185,12 @@ impl World {
         token
     }
 
+    /// Has an invitation end at another moment.
+    fn open_until(&self, number: u128, at: Timestamp) {
+        let id = InvitationId::from_u128(number);
+        self.records.invitations.lock().unwrap().get_mut(&id).unwrap().expires_at = at;
+    }
+
     /// Asks to join with that token text.
     async fn join(&self, token: &str, key: &AgentKey) -> Result<JoinAnswer, ConnectionError> {
         let config = join_config(self.key_hash, &[JOIN_V1], clock(|| NOW.as_millis() / SECOND)).unwrap();
@@ -198,12 +218,17 @@ impl World {
     }
 
     async fn connect_holding(&self, member: &Member, held: Option<HeldSchedule>) -> Agentlike {
-        let connection = self.dial_mesh(&member.credentials).await.unwrap();
-        let (mut control, receive) = connection.open_bi().await.unwrap();
-        write(&mut control, &ToCoordinator::Hello(hello(held)), MAX_FRAME).await.unwrap();
-        let mut frames = Frames::new(receive, MAX_FRAME);
-        let Some(ToAgent::Welcome(welcome)) = frames.next().await.unwrap() else { panic!("no welcome") };
-        Agentlike { connection, control, frames, welcome }
+        self.connect_as(member, hello(held)).await
+    }
+
+    async fn connect_as(&self, member: &Member, hello: Hello) -> Agentlike {
+        Agentlike::greet(self.dial_mesh(&member.credentials).await.unwrap(), hello).await
+    }
+
+    async fn connect_trusting(&self, member: &Member, roots: &Roots) -> Agentlike {
+        let now = clock(|| NOW.as_millis() / SECOND);
+        let config = agent_config(&member.credentials, roots, &[MESH_V1], now, KnownTime::new(None)).unwrap();
+        Agentlike::greet(self.dial(config).await.unwrap(), hello(None)).await
     }
 
     async fn dial_mesh(&self, credentials: &Credentials) -> Result<Connection, ConnectionError> {
@@ -263,6 +288,14 @@ struct Agentlike {
 }
 
 impl Agentlike {
+    async fn greet(connection: Connection, hello: Hello) -> Self {
+        let (mut control, receive) = connection.open_bi().await.unwrap();
+        write(&mut control, &ToCoordinator::Hello(hello), MAX_FRAME).await.unwrap();
+        let mut frames = Frames::new(receive, MAX_FRAME);
+        let Some(ToAgent::Welcome(welcome)) = frames.next().await.unwrap() else { panic!("no welcome") };
+        Self { connection, control, frames, welcome }
+    }
+
     async fn say(&mut self, frame: &ToCoordinator) {
         write(&mut self.control, frame, MAX_FRAME).await.unwrap();
     }
@@ -271,11 +304,21 @@ impl Agentlike {
         timeout(LIMIT, self.frames.next()).await.expect("in time").unwrap().unwrap()
     }
 
-    /// The next frame that is no schedule.
+    /// The next frame that says nothing of authorities.
+    async fn hear_of_work(&mut self) -> ToAgent {
+        loop {
+            let frame = self.hear().await;
+            if !matches!(frame, ToAgent::Authorities(_)) {
+                return frame;
+            }
+        }
+    }
+
+    /// The next frame that is neither that nor a schedule.
     async fn hear_more(&mut self) -> ToAgent {
         loop {
             let frame = self.hear().await;
-            if !matches!(frame, ToAgent::Schedule(_)) {
+            if !matches!(frame, ToAgent::Schedule(_) | ToAgent::Authorities(_)) {
                 return frame;
             }
         }

@@ -52,7 +52,7 @@ impl Service {
     /// # Errors
     /// [`Error::NotFound`] for an account that is not there.
     pub async fn set_plan(&self, id: AccountId, plan: Plan) -> Result<Account> {
-        self.change(|| async move {
+        self.change(id.to_u128(), || async move {
             let account = self.store().reader().account(id)?.ok_or(Error::NotFound)?;
             if account.value.plan == plan {
                 return Ok((account.value, None));

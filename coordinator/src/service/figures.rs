@@ -5,6 +5,7 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
+use parallax_core::plan::Plan;
 use parallax_core::time::Timestamp;
 
 /// The figures of one monitor over the last 24 hours.
@@ -16,7 +17,7 @@ pub struct Figure {
     pub latency_ms: Option<u32>,
 }
 
-/// Whoever can work out figures.
+/// Whoever can work out figures, and says what the mesh as it stands can do.
 pub trait Figures: Send + Sync + fmt::Debug {
     /// One figure for each monitor of the page, in the same order. What can't be worked out is left empty.
     fn last_day<'a>(
@@ -25,9 +26,12 @@ pub trait Figures: Send + Sync + fmt::Debug {
         monitors: &'a [Monitor],
         now: Timestamp,
     ) -> BoxFuture<'a, Vec<Figure>>;
+
+    /// Whether a second network could confirm a failure of the monitor, on a page whose account has that plan.
+    fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool;
 }
 
-/// Figures of a service that keeps no readings: all empty.
+/// Figures of a service that keeps no readings, and knows no mesh: all empty, and nothing is said against a monitor.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NoFigures;
 
@@ -39,5 +43,9 @@ impl Figures for NoFigures {
         _now: Timestamp,
     ) -> BoxFuture<'a, Vec<Figure>> {
         Box::pin(std::future::ready(vec![Figure::default(); monitors.len()]))
+    }
+
+    fn can_confirm(&self, _page: &Page, _plan: Plan, _monitor: &Monitor) -> bool {
+        true
     }
 }

@@ -5,6 +5,8 @@
 //! change came first, it is read and decided again. Calls that no key may make are marked as the operator's.
 
 pub mod accounts;
+pub mod beats;
+pub mod care;
 pub mod figures;
 pub mod keys;
 mod live;
@@ -14,6 +16,7 @@ pub mod pages;
 pub mod token;
 
 use std::collections::BTreeMap;
+use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::id::KeyId;
@@ -23,13 +26,16 @@ use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
 use crate::clock::Clock;
-use crate::flow::Queries;
+use crate::flow::{Beats, PINGS_A_SECOND, Queries};
 use crate::storage::{Batch, Committed, Store, StoreError};
 
 use figures::Figures;
 
 /// How often a change is decided again because another came first.
 const TRIES: usize = 16;
+
+/// How many things can be changed side by side, at least.
+const TURNS: usize = 64;
 
 /// What the operator has set.
 #[derive(Debug, Clone)]
@@ -51,10 +57,15 @@ struct Parts {
     store: Store,
     clock: Clock,
     queries: Queries,
+    beats: Beats,
+    /// Pings with an unknown token, and those above their token's pace.
+    pings_refused: [AtomicU64; 2],
     figures: Arc<dyn Figures>,
     settings: Settings,
     /// One monitor or account is made at a time, so that makers don't race for the next dense number or an address.
     making: tokio::sync::Mutex<()>,
+    /// Changes of one thing take turns, so that a crowd of them does not end in conflicts; things share these by id.
+    turns: [tokio::sync::Mutex<()>; TURNS],
     /// When the use of a key was last noted.
     used: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
@@ -81,6 +92,9 @@ pub enum Error {
     /// What was sent breaks rules.
     #[error("{0}")]
     Invalid(#[from] Refusals),
+    /// A ping's token has brought its pings of this second.
+    #[error("more than {PINGS_A_SECOND} pings in a second")]
+    TooManyPings,
     /// The plan does not allow it.
     #[error("{0}")]
     PlanLimit(#[from] PlanRefusal),
@@ -99,11 +113,13 @@ impl From<StoreError> for Error {
 pub type Result<T> = std::result::Result<T, Error>;
 
 impl Service {
-    /// A service over the store. `queries` is the way to the driver, which knows the monitors' present state.
+    /// A service over the store. `queries` and `beats` are the ways to the driver, which knows the monitors' present
+    /// state and takes pings in.
     pub fn new(
         store: Store,
         clock: Clock,
         queries: Queries,
+        beats: Beats,
         figures: Arc<dyn Figures>,
         settings: Settings,
     ) -> Self {
@@ -111,9 +127,12 @@ impl Service {
             store,
             clock,
             queries,
+            beats,
+            pings_refused: Default::default(),
             figures,
             settings,
             making: tokio::sync::Mutex::new(()),
+            turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             used: Mutex::new(BTreeMap::new()),
         }))
     }
@@ -131,13 +150,18 @@ impl Service {
         &self.0.settings
     }
 
-    /// Commits what `decide` makes of the present state; where another change came first it decides again. None of
-    /// `decide` says that nothing is to be written.
-    async fn change<T, F, D>(&self, mut decide: D) -> Result<T>
+    /// Commits what `decide` makes of the present state, in the turn of the `thing` with that id; where another change
+    /// came first all the same it decides again. None of `decide` says that nothing is to be written.
+    async fn change<T, F, D>(&self, thing: u128, mut decide: D) -> Result<T>
     where
         D: FnMut() -> F,
         F: Future<Output = Result<(T, Option<Batch>)>>,
     {
+        let turn = self.0.turns.get(usize::try_from(thing % TURNS as u128).unwrap_or(0));
+        let _turn = match turn {
+            Some(turn) => Some(turn.lock().await),
+            None => None,
+        };
         for _ in 1..TRIES {
             let (value, batch) = decide().await?;
             match self.commit(batch).await {

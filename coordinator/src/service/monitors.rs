@@ -89,11 +89,10 @@ impl Service {
                 position: others.last().map_or(0, |last| last.value.position.saturating_add(1)),
                 now: self.now(),
             };
-            let shown = Shown {
-                monitor: Monitor::new(seat, settings.clone()),
-                view: View::default(),
-                figure: Figure::default(),
-            };
+            let monitor = Monitor::new(seat, settings.clone());
+            let unconfirmable = !self.0.figures.can_confirm(&page, account.value.plan, &monitor);
+            let shown =
+                Shown { monitor, view: View { unconfirmable, ..View::default() }, figure: Figure::default() };
             let mut batch = Batch::new();
             batch
                 .expect(Expect::Account(account.value.id, Is::At(account.revision)))
@@ -107,7 +106,11 @@ impl Service {
             }
             self.remember(once, &shown, &mut batch)?;
             match self.store().commit(batch).await {
-                Ok(_) => return Ok(Done::Now(shown)),
+                Ok(_) => {
+                    // Its job may report before the driver has read of it.
+                    self.0.beats.tokens.put(&shown.monitor);
+                    return Ok(Done::Now(shown));
+                }
                 Err(StoreError::Conflict(Expect::MonitorsBelow(_, limit))) => {
                     return Err(PlanRefusal::MonitorsFull { plan: account.value.plan, limit }.into());
                 }
@@ -131,7 +134,7 @@ impl Service {
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
         caller.writes()?;
-        self.change(|| async move {
+        self.change(id.to_u128(), || async move {
             let page = self.page(caller, page)?;
             let monitor = self.monitor_on(&page, id)?;
             if let Some(answer) = self.answered(once)? {
@@ -144,7 +147,10 @@ impl Service {
                 batch.expect(Expect::Monitor(id, Is::At(monitor.revision))).write(changed.clone());
                 batch.event(self.monitor_event(page.id, id, Edited::Changed));
             }
-            let shown = self.shown(&page, changed).await?;
+            let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?;
+            let mut shown = self.shown(&page, changed).await?;
+            // The driver has not read of the change yet.
+            shown.view.unconfirmable = !self.0.figures.can_confirm(&page, account.value.plan, &shown.monitor);
             self.remember(once, &shown, &mut batch)?;
             Ok((Done::Now(shown), (!batch.is_empty()).then_some(batch)))
         })
@@ -163,7 +169,7 @@ impl Service {
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
         caller.writes()?;
-        self.change(|| async move {
+        self.change(id.to_u128(), || async move {
             let page = self.page(caller, page)?;
             if let Some(answer) = self.answered(once)? {
                 return Ok((Done::Before(answer), None));

@@ -54,7 +54,7 @@ impl Service {
         once: &Once<'_, Page>,
     ) -> Result<Done<Page>> {
         caller.writes()?;
-        self.change(|| async move {
+        self.change(id.to_u128(), || async move {
             let page = self.reached(caller, id)?;
             if let Some(answer) = self.answered(once)? {
                 return Ok((Done::Before(answer), None));
@@ -132,7 +132,7 @@ impl Service {
             created_at: now,
         };
         let page = &page;
-        self.change(|| async move {
+        self.change(page.id.to_u128(), || async move {
             self.store().reader().account(account)?.ok_or(Error::NotFound)?;
             if self.store().reader().page_by_slug(&page.slug)?.is_some() {
                 return Err(Refusals::one("slug", "is taken").into());
@@ -151,7 +151,7 @@ impl Service {
     /// [`Error::NotFound`] for a page that is not there.
     pub async fn delete_page(&self, id: PageId) -> Result<()> {
         let _making = self.0.making.lock().await;
-        self.change(|| async move {
+        self.change(id.to_u128(), || async move {
             let page = self.store().reader().page(id)?.ok_or(Error::NotFound)?;
             let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
             let mut batch = Batch::new();

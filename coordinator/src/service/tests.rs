@@ -22,7 +22,7 @@ use super::monitors::Shown;
 use super::once::{Done, Once, Ticket};
 use super::token::KeyText;
 use super::*;
-use crate::flow::Query;
+use crate::flow::{Arrival, Query, Tokens};
 
 /// What the driver would say, by monitor.
 pub(crate) type Views = Arc<Mutex<BTreeMap<MonitorId, View>>>;
@@ -62,7 +62,8 @@ pub(crate) async fn world() -> World {
         limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
     };
     let store = Store::in_memory().unwrap();
-    let service = Service::new(store, clock.clone(), queries, Arc::new(NoFigures), settings);
+    let service =
+        Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoFigures), settings);
     let owner = service.create_account("owner@example.com", None).await.unwrap();
     let stranger = service.create_account("stranger@example.com", None).await.unwrap();
     let shop = service.create_page(owner.id, "Shop", "shop").await.unwrap();
@@ -70,6 +71,24 @@ pub(crate) async fn world() -> World {
     let blog = service.create_page(owner.id, "Blog", "journal").await.unwrap();
     let foreign = service.create_page(stranger.id, "Other", "other").await.unwrap();
     World { service, clock, views, owner, shop, blog, foreign }
+}
+
+/// A driver that only keeps pings.
+fn beats(store: Store) -> Beats {
+    let (inbox, mut arrivals) = mpsc::channel(16);
+    tokio::spawn(async move {
+        let mut number = 0;
+        while let Some(arrival) = arrivals.recv().await {
+            let Arrival::Ping(ping) = arrival else { continue };
+            number += 1;
+            let said = parallax_core::heartbeat::Ping { number, ..ping.said };
+            let mut batch = Batch::new();
+            batch.write(crate::storage::Op::PutPing(ping.listed.monitor, Box::new(said)));
+            store.commit(batch).await.unwrap();
+            let _ = ping.durable.send(());
+        }
+    });
+    Beats { inbox, tokens: Tokens::default() }
 }
 
 impl World {
@@ -255,6 +274,20 @@ async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
 }
 
 #[tokio::test]
+async fn a_crowd_of_edits_of_one_monitor_are_all_made() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let monitor = world.make(&caller, "A").await.unwrap().monitor;
+    let edits: Vec<MonitorEdit> = (0..40).map(|at| http(&format!("A{at}"))).collect();
+    let once = each_time();
+    let made =
+        edits.iter().map(|edit| world.service.edit_monitor(&caller, world.shop.id, monitor.id, edit, &once));
+    for made in futures_util::future::join_all(made).await {
+        assert!(made.is_ok(), "{made:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_read_key_changes_nothing_at_any_door() {
     let world = world().await;
     let (reader, page) = (world.caller(Access::Read).await, world.shop.id);
@@ -301,7 +334,8 @@ async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
         limits: PlanLimits::default(),
     };
     let store = Store::in_memory().unwrap();
-    let service = Service::new(store, clock.clone(), queries, Arc::new(NoFigures), settings);
+    let service =
+        Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoFigures), settings);
     let held = tokio::spawn(async move {
         let query = asked.recv().await;
         tokio::time::sleep(std::time::Duration::from_secs(60)).await;

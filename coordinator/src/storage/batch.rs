@@ -4,6 +4,7 @@ use std::fmt;
 
 use parallax_core::account::Account;
 use parallax_core::event::Event;
+use parallax_core::heartbeat::Ping;
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::machine::State;
@@ -27,7 +28,7 @@ pub const MAX_BYTES: usize = 16 << 20;
 
 /// How many expired answers one [`Op::ForgetExpired`] drops at most.
 pub const FORGET_AT_ONCE: usize = 256;
-/// How many entries one [`Op::TrimReadings`] drops at most.
+/// How many entries one [`Op::TrimReadings`] or [`Op::TrimEvents`] drops at most.
 pub const TRIM_AT_ONCE: usize = 1024;
 
 /// Writes that become durable together, or not at all.
@@ -212,6 +213,9 @@ pub enum Op {
     DeleteInvitation(InvitationId),
     /// Keeps what a monitor's machine must remember.
     PutMachine(MonitorId, Box<State>),
+    /// Keeps a heartbeat's ping, in place of the one that came [`PINGS_KEPT`](parallax_core::heartbeat::PINGS_KEPT)
+    /// before it.
+    PutPing(MonitorId, Box<Ping>),
     /// Moves a reader's cursor.
     SetCursor(String, u64),
     /// Keeps a block.
@@ -233,6 +237,9 @@ pub enum Op {
     /// Drops entries of the readings journal up to and with that sequence number, oldest first, at most
     /// [`TRIM_AT_ONCE`] of them.
     TrimReadings(u64),
+    /// Drops events up to and with that sequence number, oldest first, at most [`TRIM_AT_ONCE`] of them, and none
+    /// behind any cursor: what its reader has not seen stays. (A cursor that counts something else stands beyond.)
+    TrimEvents(u64),
     /// Sets the next monitor's dense number.
     SetNextSlot(u32),
     /// Sets the next agent's dense number.
@@ -253,6 +260,7 @@ impl Op {
             Self::SetCursor(name, _) | Self::PutNetwork(name, _) => (name.len(), 0),
             Self::Remember(name, remembered) => (name.len(), remembered.answer.len()),
             Self::PutBlock(block) => (0, block.bytes.len()),
+            Self::PutPing(_, ping) => (0, ping.body.len().saturating_add(ping.agent.len())),
             Self::PutHour(rollup) | Self::PutDay(rollup) => (0, rollup.bytes.len()),
             Self::PutCheckpoint(checkpoint) => (0, checkpoint.bytes.len()),
             Self::PutAccount(_)
@@ -272,6 +280,7 @@ impl Op {
             | Self::DeleteDay(..)
             | Self::DeleteCheckpoint(_)
             | Self::TrimReadings(_)
+            | Self::TrimEvents(_)
             | Self::SetNextSlot(_)
             | Self::SetNextPlace(_)
             | Self::ForgetExpired(_) => (0, 0),

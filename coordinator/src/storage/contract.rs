@@ -1,7 +1,9 @@
 //! The rules that every engine keeps, run on each.
 
+mod pings;
 mod property;
 pub(crate) mod samples;
+mod trim;
 
 pub(crate) use self::property::everything;
 
@@ -9,7 +11,9 @@ use parallax_core::id::{AgentId, InvitationId, KeyId};
 use parallax_core::machine::State;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 
+use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
 use self::samples::*;
+use self::trim::events_are_dropped_in_slices_and_never_before_a_reader_saw_them;
 use super::batch::{MAX_NAME, TRIM_AT_ONCE};
 use super::{Batch, Checkpoint, Expect, Is, Op, StoreError};
 
@@ -46,10 +50,12 @@ rules! {
     history_is_found_by_range
     a_deleted_monitor_leaves_nothing_behind
     long_values_read_back_and_shrink
+    the_newest_pings_of_a_heartbeat_are_kept
     answers_are_remembered_until_they_expire
     what_is_too_large_is_refused
     a_question_never_sees_half_a_batch
     a_record_made_anew_is_not_taken_for_the_old_one
+    events_are_dropped_in_slices_and_never_before_a_reader_saw_them
 }
 
 fn conflict<T: std::fmt::Debug>(result: super::Result<T>) -> Expect {

@@ -5,6 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread;
 
+use parallax_core::event::{Event, What};
 use tokio::sync::{mpsc, oneshot, watch};
 
 use super::memory::Memory;
@@ -22,6 +23,7 @@ pub struct Store {
     queue: mpsc::Sender<Job>,
     reader: Arc<dyn Read>,
     events: watch::Receiver<u64>,
+    edits: watch::Receiver<u64>,
 }
 
 #[derive(Debug)]
@@ -36,11 +38,12 @@ impl Store {
     pub fn start(reader: Arc<dyn Read>, writer: Box<dyn Write>) -> Result<Self> {
         let (queue, jobs) = mpsc::channel(QUEUE_DEPTH);
         let (seen, events) = watch::channel(reader.last_event()?);
+        let (edited, edits) = watch::channel(*events.borrow());
         thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || Writer { engine: writer, jobs, seen, untidy: true }.run())
+            .spawn(move || Writer { engine: writer, jobs, seen, edited, untidy: true }.run())
             .map_err(|error| StoreError::Io(error.to_string()))?;
-        Ok(Self { queue, reader, events })
+        Ok(Self { queue, reader, events, edits })
     }
 
     /// A store in memory, for tests.
@@ -91,6 +94,12 @@ impl Store {
         self.events.clone()
     }
 
+    /// The same, told only of commits that hold an edit of a monitor or a page: who follows edits alone is not woken by
+    /// everything that happens.
+    pub fn edits_seen(&self) -> watch::Receiver<u64> {
+        self.edits.clone()
+    }
+
     /// Commits what is queued, then ends the writer. Whoever comes later is told [`StoreError::Closed`]; questions
     /// are still answered.
     pub async fn close(&self) {
@@ -107,6 +116,7 @@ struct Writer {
     engine: Box<dyn Write>,
     jobs: mpsc::Receiver<Job>,
     seen: watch::Sender<u64>,
+    edited: watch::Sender<u64>,
     untidy: bool,
 }
 
@@ -167,6 +177,10 @@ impl Writer {
         let newest = results.iter().flatten().map(|committed| committed.last_event).max();
         if let Some(newest) = newest {
             self.seen.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
+            let is_edit = |event: &Event| matches!(event.what, What::MonitorEdited(_) | What::PageEdited(_));
+            if group.iter().flat_map(|batch| &batch.events).any(is_edit) {
+                self.edited.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
+            }
         }
         for (answer, result) in answers.into_iter().zip(results) {
             // Whoever does not wait any more need not be told.

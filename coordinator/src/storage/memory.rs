@@ -2,11 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
+use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use parallax_core::account::Account;
 use parallax_core::check::CheckKind;
 use parallax_core::event::Event;
+use parallax_core::heartbeat::{PINGS_KEPT, Ping};
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::machine::State;
@@ -18,8 +20,8 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 
 use super::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
 use super::{
-    Batch, Block, Checkpoint, Committed, Entry, Expect, Footprint, Is, Op, Read, Recorded, Remembered,
-    Result, Rollup, StoreError, Versioned, Write,
+    Batch, Block, Checkpoint, Committed, Entry, Expect, Exported, Footprint, Is, Op, Read, Recorded,
+    Remembered, Result, Rollup, StoreError, Versioned, Whole, Write,
 };
 
 /// A store that is gone with its last clone.
@@ -40,7 +42,9 @@ struct Kept {
     invitations: Records<InvitationId, Invitation>,
     remembered: Records<String, Remembered>,
     machines: BTreeMap<MonitorId, State>,
+    pings: BTreeMap<(MonitorId, u64), Ping>,
     events: BTreeMap<u64, Event>,
+    last_event: u64,
     events_of: BTreeMap<MonitorId, BTreeSet<u64>>,
     cursors: BTreeMap<String, u64>,
     readings: BTreeMap<u64, Vec<Reading>>,
@@ -93,7 +97,8 @@ impl Kept {
         }
         batch.ops.iter().for_each(|op| self.apply(op));
         for event in &batch.events {
-            let seq = self.last_event() + 1;
+            self.last_event += 1;
+            let seq = self.last_event;
             if let Some(monitor) = event.monitor.filter(|id| self.monitors.contains_key(id)) {
                 self.events_of.entry(monitor).or_default().insert(seq);
             }
@@ -104,11 +109,7 @@ impl Kept {
             self.readings.insert(self.last_reading, batch.readings.clone());
             self.last_reading
         });
-        Ok(Committed { revision: self.revision, last_event: self.last_event(), readings })
-    }
-
-    fn last_event(&self) -> u64 {
-        self.events.last_key_value().map_or(0, |(seq, _)| *seq)
+        Ok(Committed { revision: self.revision, last_event: self.last_event, readings })
     }
 
     fn holds(&self, expect: &Expect) -> bool {
@@ -190,7 +191,10 @@ impl Kept {
             Op::PutDay(rollup) if self.monitors.contains_key(&rollup.monitor) => {
                 self.days.insert((rollup.monitor, rollup.at), rollup.clone());
             }
-            Op::PutMachine(..) | Op::PutBlock(_) | Op::PutHour(_) | Op::PutDay(_) => {}
+            Op::PutPing(id, ping) if self.monitors.contains_key(id) => {
+                self.pings.insert((*id, ping.number % PINGS_KEPT), (**ping).clone());
+            }
+            Op::PutMachine(..) | Op::PutPing(..) | Op::PutBlock(_) | Op::PutHour(_) | Op::PutDay(_) => {}
             Op::DeleteBlock(id, region, hour) => drop(self.blocks.remove(&(*id, *region, *hour))),
             Op::DeleteHour(id, hour) => drop(self.hours.remove(&(*id, *hour))),
             Op::DeleteDay(id, day) => drop(self.days.remove(&(*id, *day))),
@@ -205,6 +209,13 @@ impl Kept {
                 let old: Vec<u64> =
                     self.readings.range(..=through).map(|(seq, _)| *seq).take(TRIM_AT_ONCE).collect();
                 old.iter().for_each(|seq| drop(self.readings.remove(seq)));
+            }
+            Op::TrimEvents(through) => {
+                let through = self.cursors.values().copied().fold(*through, u64::min).min(self.last_event);
+                let old: Vec<u64> =
+                    self.events.range(..=through).map(|(seq, _)| *seq).take(TRIM_AT_ONCE).collect();
+                old.iter().for_each(|seq| drop(self.events.remove(seq)));
+                self.events_of.values_mut().for_each(|of| of.retain(|seq| !old.contains(seq)));
             }
             Op::SetNextSlot(slot) => self.next_slot = *slot,
             Op::SetNextPlace(place) => self.next_place = place.0,
@@ -225,6 +236,7 @@ impl Kept {
         self.monitors.remove(&id);
         self.machines.remove(&id);
         self.events_of.remove(&id);
+        self.pings.retain(|(monitor, _), _| *monitor != id);
         self.blocks.retain(|(monitor, _, _), _| *monitor != id);
         self.hours.retain(|(monitor, _), _| *monitor != id);
         self.days.retain(|(monitor, _), _| *monitor != id);
@@ -300,6 +312,13 @@ impl Read for Memory {
         Ok(self.read().machines.iter().map(|(id, state)| (*id, state.clone())).collect())
     }
 
+    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
+        let kept = self.read();
+        let mut found: Vec<_> = kept.pings.range((monitor, 0)..(monitor, PINGS_KEPT)).collect();
+        found.sort_by_key(|(_, ping)| std::cmp::Reverse(ping.number));
+        Ok(found.into_iter().map(|(_, ping)| ping.clone()).collect())
+    }
+
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {
         let kept = self.read();
         let events = kept.events.range(seq.saturating_add(1)..).take(limit);
@@ -315,7 +334,7 @@ impl Read for Memory {
     }
 
     fn last_event(&self) -> Result<u64> {
-        Ok(self.read().last_event())
+        Ok(self.read().last_event)
     }
 
     fn cursor(&self, reader: &str) -> Result<u64> {
@@ -365,6 +384,14 @@ impl Read for Memory {
 
     fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>> {
         Ok(self.read().remembered.get(name).cloned())
+    }
+
+    fn export(&self, _: &Path) -> Result<Exported> {
+        Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
+    }
+
+    fn verify(&self) -> Result<Whole> {
+        Ok(Whole::default())
     }
 
     fn footprint(&self) -> Result<Footprint> {

@@ -11,6 +11,7 @@ mod contract;
 pub mod disk;
 pub mod handle;
 pub mod memory;
+pub mod shelf;
 
 pub use batch::{Batch, Block, Checkpoint, Committed, Expect, Is, Op, Remembered, Rollup};
 pub use handle::Store;
@@ -18,9 +19,11 @@ pub use handle::Store;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Range;
+use std::path::{Path, PathBuf};
 
 use parallax_core::account::Account;
 use parallax_core::event::Event;
+use parallax_core::heartbeat::Ping;
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::machine::State;
@@ -48,6 +51,16 @@ pub enum StoreError {
     /// What was read is not what was written, or less of it. A snapshot must be restored.
     #[error("the store is damaged: {0}")]
     Damaged(String),
+    /// The store's files belong to another user, and this one may not use them.
+    #[error("{} belongs to user {owner}, and this is user {user}", .path.display())]
+    Denied {
+        /// A file or folder that can't be used.
+        path: PathBuf,
+        /// Whose it is, by number.
+        owner: u32,
+        /// Who asks, by number.
+        user: u32,
+    },
     /// Another process has the store open.
     #[error("the store is in use by another process")]
     Locked,
@@ -107,6 +120,50 @@ pub struct Footprint {
     pub free: u64,
 }
 
+/// What there is in a store that was proved to be whole.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Whole {
+    /// Records of every kind.
+    pub records: u64,
+    /// Accounts, pages, monitors and their like among them.
+    pub documents: u64,
+    /// Events that are kept.
+    pub events: u64,
+    /// Entries of the readings journal that are kept.
+    pub readings: u64,
+    /// Commits that there ever were.
+    pub commits: u64,
+}
+
+/// A snapshot that was written and read back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Exported {
+    /// Bytes of the file.
+    pub bytes: u64,
+    /// What is in it.
+    pub whole: Whole,
+}
+
+/// A snapshot that was put in a store's place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Restored {
+    /// What is in it.
+    pub whole: Whole,
+    /// Where the store that was there is now; none where there was none.
+    pub aside: Option<PathBuf>,
+}
+
+/// A store that was written anew.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Compacted {
+    /// Bytes before.
+    pub before: u64,
+    /// Bytes after.
+    pub after: u64,
+    /// What is in it.
+    pub whole: Whole,
+}
+
 /// The questions. Each gives a whole answer; no lock and no iterator outlives a call. What a commit wrote is seen by
 /// every question asked after its acknowledgement, and maybe shortly before.
 ///
@@ -146,6 +203,8 @@ pub trait Read: Send + Sync + fmt::Debug {
 
     /// The machine state of every monitor that has one, by id.
     fn machines(&self) -> Result<Vec<(MonitorId, State)>>;
+    /// The heartbeat's kept pings, newest first.
+    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>>;
     /// Up to `limit` events with a sequence number above `seq`, oldest first.
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>>;
     /// Up to `limit` events of a monitor with a sequence number below `before` (none: from the end), newest first.
@@ -177,6 +236,11 @@ pub trait Read: Send + Sync + fmt::Debug {
     fn networks(&self) -> Result<BTreeMap<String, NetworkNo>>;
     /// What is remembered under an idempotency name, expired or not.
     fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>>;
+    /// Writes one moment of the store to a new file, proved by reading it back; commits go on meanwhile. Blocks. An
+    /// engine that has tools of its own for this refuses.
+    fn export(&self, to: &Path) -> Result<Exported>;
+    /// Reads one moment of the store whole and proves it; commits go on meanwhile. Blocks.
+    fn verify(&self) -> Result<Whole>;
     /// How the store stands.
     fn footprint(&self) -> Result<Footprint>;
 }

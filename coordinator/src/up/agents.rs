@@ -10,6 +10,7 @@ use parallax_agent::config::Config;
 use parallax_agent::home::Home;
 use parallax_certs::files::private_folder;
 use parallax_core::place::Region;
+use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
@@ -42,6 +43,8 @@ pub(super) struct Local {
     pub(super) source: Option<IpAddr>,
     /// Whether it checks addresses that are not public.
     pub(super) allow_private: bool,
+    /// A root that it trusts in checks beside those that browsers trust.
+    pub(super) trust: Option<CertificateDer<'static>>,
 }
 
 /// Local agents that run.
@@ -114,6 +117,7 @@ async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Resul
     config.coordinator = Some(mesh.to_owned());
     config.source = local.source;
     config.allow_private = local.allow_private;
+    config.trust.extend(local.trust.clone());
     config.spool_bytes = SPOOL;
     config.concurrency = CONCURRENCY;
     if Home::open(&config.data).map_err(fault)?.is_member() {

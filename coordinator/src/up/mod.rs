@@ -14,10 +14,11 @@ use std::path::PathBuf;
 use parallax_core::place::Region;
 use parallax_core::time::SECOND;
 use parallax_core::watch::Confirmation;
+use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
 
 use self::agents::{Agents, Local};
-use self::demo::Demo;
+use self::demo::{Certificate, Demo};
 use self::first::First;
 use self::ready::Ready;
 use crate::app::{self, AppError, Running};
@@ -66,6 +67,9 @@ pub enum UpError {
     /// A demo target can't be served.
     #[error("a demo target can't be served: {0}")]
     Target(io::Error),
+    /// The demo's certificate can't be made.
+    #[error("the demo's certificate can't be made: {0}")]
+    Certificate(String),
     /// What the demo keeps can't be read or written.
     #[error("{path}: {reason}")]
     Memory {
@@ -93,7 +97,7 @@ impl Kind {
         config
     }
 
-    fn agents(&self) -> Vec<Local> {
+    fn agents(&self, trust: Option<&CertificateDer<'static>>) -> Vec<Local> {
         match self {
             Self::Single { region, network } => vec![Local {
                 name: format!("local-{region}"),
@@ -101,6 +105,7 @@ impl Kind {
                 network: network.clone(),
                 source: None,
                 allow_private: false,
+                trust: None,
             }],
             Self::Demo => demo::PLACES
                 .iter()
@@ -110,6 +115,7 @@ impl Kind {
                     network: place.network.to_owned(),
                     source: Some(IpAddr::V4(place.address())),
                     allow_private: true,
+                    trust: trust.cloned(),
                 })
                 .collect(),
         }
@@ -176,17 +182,21 @@ async fn settle(
     running: &Running,
 ) -> Result<World, UpError> {
     let first = First::find_or_make(&running.service, kind).await?;
-    let locals = kind.agents();
-    let agents = Agents::start(&config.data, running, &locals).await?;
-    let demo = match kind {
-        Kind::Demo => Some(Demo::start(&config.data, &running.service, &first).await?),
+    let certificate = match kind {
+        Kind::Demo => Some(Certificate::make(running.service.now())?),
         Kind::Single { .. } => None,
+    };
+    let locals = kind.agents(certificate.as_ref().map(|certificate| &certificate.root));
+    let agents = Agents::start(&config.data, running, &locals).await?;
+    let demo = match &certificate {
+        Some(certificate) => Some(Demo::start(&config.data, &running.service, &first, certificate).await?),
+        None => None,
     };
     agents.wait_until_connected(&running.members).await;
     if let Some(path) = ready_file {
         ready::write(&path, &Ready::of(running, first.key.as_ref(), Some(&first.page)))?;
     }
-    out::line(&words::welcome(kind, config, running, &first));
+    out::notice(&words::welcome(kind, config, running, &first));
     Ok(World { agents, demo })
 }
 

@@ -13,6 +13,8 @@ use crate::config::Config;
 pub(super) fn welcome(kind: &Kind, config: &Config, running: &Running, first: &First) -> String {
     let page = running.service.page_url(&first.page);
     let data = config.data.display();
+    // Whoever keeps this one's data elsewhere will keep the agent's elsewhere too.
+    let folder = if config.data == Config::default().data { "" } else { " --data FOLDER" };
     let mut text = String::from("Parallax is up. Ctrl-C stops it.\n\n");
     let mut fact = |name: &str, value: &str| {
         // Writing to a text can't fail.
@@ -40,7 +42,7 @@ pub(super) fn welcome(kind: &Kind, config: &Config, running: &Running, first: &F
                 "\n\nAdd an agent on another network:\n  \
                  parallax agent invite --name fra1 --region europe --network AS64500 --data {data}\n\
                  and on its host:\n  \
-                 parallax-agent join --coordinator THIS-HOST:{} --token TOKEN\n  parallax-agent run",
+                 parallax-agent join --coordinator THIS-HOST:{} --token TOKEN{folder}\n  parallax-agent run{folder}",
                 running.mesh_addr.port(),
             );
         }

@@ -16,6 +16,7 @@ mod connect;
 mod error;
 mod guard;
 mod host;
+mod records;
 mod resolve;
 #[cfg(feature = "stub")]
 pub mod stub;
@@ -25,4 +26,5 @@ pub use connect::{Connected, HEAD_START};
 pub use error::{DialError, Fault};
 pub use guard::{Admitted, Guard, Mode, Policy, Prefix, PrefixError, Source};
 pub use host::{Host, HostError, Name};
+pub use records::{Record, RecordKind};
 pub use resolve::{Addresses, Resolver, SetupError};

@@ -40,8 +40,8 @@ const ALIVE_WITHIN: Duration = Duration::from_secs(2);
 /// Asks the host's resolvers, or others that are named.
 #[derive(Debug, Clone)]
 pub struct Resolver {
-    inner: TokioResolver,
-    limit: Duration,
+    pub(crate) inner: TokioResolver,
+    pub(crate) limit: Duration,
 }
 
 /// The resolver's settings could not be read or used.
@@ -114,6 +114,15 @@ impl Resolver {
         }
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
         let answer = self.both_families(&fqdn, deadline.min(Instant::now() + self.limit)).await;
+        self.accuse(answer, deadline).await
+    }
+
+    /// Makes sure that a name is not accused of what is the resolver's own trouble.
+    pub(crate) async fn accuse<T>(
+        &self,
+        answer: Result<T, DialError>,
+        deadline: Instant,
+    ) -> Result<T, DialError> {
         match answer {
             // Without time left to ask, nobody else is accused.
             Err(DialError::ServFail { .. } | DialError::DnsTimeout)
@@ -240,7 +249,7 @@ fn seriousness(error: DialError) -> u8 {
     }
 }
 
-fn reason(error: &NetError) -> DialError {
+pub(crate) fn reason(error: &NetError) -> DialError {
     match error {
         NetError::Dns(DnsError::NoRecordsFound(none)) => match none.response_code {
             ResponseCode::NXDomain => DialError::NotFound,

@@ -44,6 +44,10 @@ pub(crate) fn to_coordinator() -> Vec<Sample> {
         ("gap", ToCoordinator::Gap(gap)),
         ("fitness", ToCoordinator::Fitness { faults: own_faults() }),
         ("goodbye", ToCoordinator::Goodbye),
+        (
+            "holds",
+            ToCoordinator::Holds(Holds { authorities: vec![[7; 32], [8; 32]], serial: vec![0x41; 16] }),
+        ),
     ])
 }
 
@@ -60,6 +64,12 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         book: 77,
         marks: vec![Mark { boot: BootId(5), through: 9 }],
     };
+    let elsewhere = Region::ALL.into_iter().map(|region| {
+        let welcome = ToAgent::Welcome(Welcome { region, ..welcome.clone() });
+        (format!("welcome-{}", region.name()), encode(&welcome, MAX_FRAME).unwrap())
+    });
+    let elsewhere: Vec<Sample> = elsewhere.collect();
+    let authorities = Authorities { authorities_der: vec![vec![0x30, 1], vec![0x30, 2]], renew: true };
     let put = specs().into_iter().zip(1..).map(|(spec, slot)| Assignment {
         monitor: MonitorId(1 << 90 | u128::from(slot)),
         slot,
@@ -89,7 +99,9 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         ("time", ToAgent::Time(TimeAnswer { echo_us: 123_456_789, coordinator_ms: 1_790_000_000_123 })),
         ("renewed", ToAgent::Renewed(renewed)),
         ("renew-refused", ToAgent::RenewRefused { reason: CloseReason::Revoked }),
+        ("authorities", ToAgent::Authorities(authorities)),
     ]);
+    samples.extend(elsewhere);
     samples.extend(CloseReason::ALL.into_iter().map(|reason| {
         let name = format!("closing-{:02x}", reason.code());
         (name, encode(&ToAgent::Closing { reason }, MAX_FRAME).unwrap())
@@ -154,11 +166,18 @@ pub(crate) fn join() -> Vec<Sample> {
         coordinator_ms: 1_790_000_000_123,
     };
     let refused = JoinAnswer::Refused { reason: CloseReason::TokenUsed };
-    vec![
+    let elsewhere = Region::ALL.into_iter().map(|region| {
+        let joined = JoinAnswer::Joined(Joined { region, ..joined.clone() });
+        (format!("joined-{}", region.name()), encode(&joined, MAX_JOIN_FRAME).unwrap())
+    });
+    let elsewhere: Vec<Sample> = elsewhere.collect();
+    let mut samples = vec![
         ("request".into(), encode(&request, MAX_JOIN_FRAME).unwrap()),
         ("joined".into(), encode(&JoinAnswer::Joined(joined), MAX_JOIN_FRAME).unwrap()),
         ("refused".into(), encode(&refused, MAX_JOIN_FRAME).unwrap()),
-    ]
+    ];
+    samples.extend(elsewhere);
+    samples
 }
 
 fn mesh<T: serde::Serialize, const N: usize>(values: [(&str, T); N]) -> Vec<Sample> {

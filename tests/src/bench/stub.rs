@@ -61,8 +61,8 @@ impl Stub {
         let credentials = authority.issue_coordinator().expect("a certificate can be made");
         let roots = authority.roots().expect("an authority has roots");
         let clock = tls::clock(|| now_ms() / 1000);
-        let tls =
-            tls::coordinator_config(&credentials, &roots, &[MESH_V1, JOIN_V1], clock).expect("TLS settings");
+        let tls = tls::coordinator_config(&[credentials], &roots, &[MESH_V1, JOIN_V1], clock)
+            .expect("TLS settings");
         let crypto = QuicServerConfig::try_from(tls).expect("QUIC settings");
         let config = quinn::ServerConfig::with_crypto(Arc::new(crypto));
         let any = "127.0.0.1:0".parse().expect("an address");

@@ -1,126 +1,208 @@
 //! Reading a body for a keyword, piece by piece and no further than needed.
 
-use http::header;
+use std::{
+    io::{self, Write},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use encoding_rs::Decoder;
 use http_body_util::BodyExt;
 use parallax_protocol::result::{Failure, Phase};
 use tokio::time::{Instant, timeout_at};
 
 use super::{
+    charset::{self, Charset},
+    coding::{self, Stage},
     exchange::{self, Answer},
     judge::Search,
+    scan::Scan,
 };
 
-/// Bytes of a body that are read at most: 2 MiB.
+/// Bytes of a body that are read at most, as sent and as undone: 2 MiB.
 const MAX_BODY: usize = 2 * 1024 * 1024;
+/// From so many undone bytes on, a body may be so many times as long as what was sent, or it is no honest page.
+const RATIO_FROM: usize = 1024 * 1024;
+const MAX_RATIO: usize = 100;
 
-/// Looks for `keyword`, byte by byte as UTF-8, and stops as soon as it is found.
+/// Looks for `keyword` in the text of the body and stops as soon as it is found.
 ///
 /// # Errors
 /// Why the body could not be read to its end.
 pub(super) async fn search(mut answer: Answer, keyword: &str, deadline: Instant) -> Result<Search, Failure> {
-    let codings = answer.head.headers.get_all(header::CONTENT_ENCODING);
-    if codings.iter().any(|coding| !coding.as_bytes().eq_ignore_ascii_case(b"identity")) {
+    let sent = Arc::new(AtomicUsize::new(0));
+    let text = Text::new(charset::of_head(&answer.head.headers), keyword, Arc::clone(&sent));
+    let Some(mut first) = coding::undo(&answer.head.headers, Box::new(text)) else {
         return Ok(Search::Encoded);
-    }
-    let mut scan = Scan::new(keyword.as_bytes());
+    };
     let mut left = MAX_BODY;
     loop {
         let frame = match timeout_at(deadline, answer.body.frame()).await {
             Err(_) => return Err(Failure::Timeout { phase: Phase::Transfer }),
-            Ok(None) => return Ok(Search::Missing),
+            // A body of no bytes is empty in every coding.
+            Ok(None) if left == MAX_BODY => return Ok(Search::Missing),
+            Ok(None) => return Ok(first.end().map_or_else(|error| end_of(&error), |()| Search::Missing)),
             Ok(Some(Err(error))) => return Err(exchange::failure(&error)),
             Ok(Some(Ok(frame))) => frame,
         };
         let Some(data) = frame.data_ref() else { continue };
-        if scan.feed(data.get(..left).unwrap_or(data)) {
-            return Ok(Search::Found);
+        let piece = data.get(..left).unwrap_or(data);
+        sent.fetch_add(piece.len(), Ordering::Relaxed);
+        if let Err(error) = first.write_all(piece) {
+            return Ok(end_of(&error));
         }
         if data.len() > left {
-            return Ok(Search::MissingSoFar);
+            // What is held back may have it; that the rest is missing is known already.
+            let found = first.end().is_err_and(|error| end_of(&error) == Search::Found);
+            return Ok(if found { Search::Found } else { Search::MissingSoFar });
         }
         left -= data.len();
     }
 }
 
-/// Looks for a needle in a stream (Knuth, Morris and Pratt): each byte is looked at once, wherever the stream is cut,
-/// and a body made for the purpose can't make it slow.
-struct Scan<'a> {
-    needle: &'a [u8],
-    /// For each length matched, how much of the needle's start is also the end of that much.
-    borders: Vec<usize>,
-    matched: usize,
+/// Why the text needs no more of the body.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+enum Enough {
+    #[error("found")]
+    Found,
+    #[error("as much as is read")]
+    Full,
+    #[error("a bomb")]
+    Bomb,
 }
 
-impl<'a> Scan<'a> {
-    fn new(needle: &'a [u8]) -> Self {
-        let mut scan = Self { needle, borders: vec![0; 2.min(needle.len() + 1)], matched: 0 };
-        let mut border = 0;
-        for byte in needle.iter().skip(1) {
-            border = scan.step(border, *byte);
-            scan.borders.push(border);
-        }
-        scan
+fn end_of(error: &io::Error) -> Search {
+    match error.get_ref().and_then(|inner| inner.downcast_ref::<Enough>()) {
+        Some(Enough::Found) => Search::Found,
+        Some(Enough::Full) => Search::MissingSoFar,
+        Some(Enough::Bomb) | None => Search::Encoded,
+    }
+}
+
+/// The last stage: bytes become characters, and those are looked through.
+struct Text {
+    scan: Scan,
+    /// `None` until the document had its chance to say.
+    characters: Option<Decoder>,
+    beginning: Vec<u8>,
+    undone: usize,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Text {
+    fn new(charset: Charset, keyword: &str, sent: Arc<AtomicUsize>) -> Self {
+        let characters = match charset {
+            // A byte order mark has the last word.
+            Charset::Named(encoding) => Some(encoding.new_decoder()),
+            Charset::InDocument => None,
+        };
+        Self { scan: Scan::new(keyword.as_bytes()), characters, beginning: Vec::new(), undone: 0, sent }
     }
 
-    /// Whether the needle has been seen by the end of `piece`.
-    fn feed(&mut self, piece: &[u8]) -> bool {
-        for byte in piece {
-            if self.matched == self.needle.len() {
-                break;
-            }
-            self.matched = self.step(self.matched, *byte);
+    fn take(&mut self, piece: &[u8], is_last: bool) -> io::Result<()> {
+        if self.characters.is_some() {
+            return self.read(piece, is_last);
         }
-        self.matched == self.needle.len()
+        self.beginning.extend(piece);
+        // Most keywords are the same bytes in most encodings: those need not wait.
+        if self.scan.feed(piece) {
+            return Err(io::Error::other(Enough::Found));
+        }
+        if !is_last && self.beginning.len() < charset::PRESCAN {
+            return Ok(());
+        }
+        self.scan.restart();
+        let beginning = std::mem::take(&mut self.beginning);
+        let prescan = beginning.get(..charset::PRESCAN).unwrap_or(&beginning);
+        self.characters = Some(charset::of_document(prescan).new_decoder());
+        self.read(&beginning, is_last)
     }
 
-    /// The length matched after one more byte.
-    fn step(&self, mut matched: usize, byte: u8) -> usize {
+    fn read(&mut self, mut piece: &[u8], is_last: bool) -> io::Result<()> {
+        let Some(characters) = self.characters.as_mut() else { return Ok(()) };
+        let mut text = [0; 4096];
         loop {
-            if self.needle.get(matched) == Some(&byte) {
-                return matched + 1;
+            let (result, read, written, _) = characters.decode_to_utf8(piece, &mut text, is_last);
+            if self.scan.feed(text.get(..written).unwrap_or_default()) {
+                return Err(io::Error::other(Enough::Found));
             }
-            if matched == 0 {
-                return 0;
+            piece = piece.get(read..).unwrap_or_default();
+            if result == encoding_rs::CoderResult::InputEmpty {
+                return Ok(());
             }
-            matched = self.borders.get(matched).copied().unwrap_or(0);
         }
+    }
+}
+
+impl Write for Text {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let left = MAX_BODY.saturating_sub(self.undone);
+        let (now, rest) = piece.split_at_checked(left).unwrap_or((piece, &[]));
+        self.undone += now.len();
+        let sent = self.sent.load(Ordering::Relaxed);
+        if self.undone > RATIO_FROM && self.undone / MAX_RATIO > sent {
+            return Err(io::Error::other(Enough::Bomb));
+        }
+        self.take(now, false)?;
+        if rest.is_empty() { Ok(piece.len()) } else { Err(io::Error::other(Enough::Full)) }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stage for Text {
+    fn end(&mut self) -> io::Result<()> {
+        self.take(&[], true)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proptest::prelude::*;
+    use encoding_rs::{SHIFT_JIS, UTF_8, WINDOWS_1252};
 
-    fn found(needle: &str, pieces: &[&[u8]]) -> bool {
-        let mut scan = Scan::new(needle.as_bytes());
-        pieces.iter().any(|piece| scan.feed(piece))
+    fn search_in(charset: Charset, keyword: &str, pieces: &[&[u8]]) -> Search {
+        let mut text = Text::new(charset, keyword, Arc::new(AtomicUsize::new(MAX_BODY)));
+        let looked = pieces.iter().try_for_each(|piece| text.write_all(piece)).and_then(|()| text.end());
+        looked.map_or_else(|error| end_of(&error), |()| Search::Missing)
     }
 
     #[test]
-    fn a_keyword_is_found_across_pieces() {
-        assert!(found("all fine", &[b"<p>all", b" ", b"fine</p>"]));
-        assert!(found("aab", &[b"aa", b"ab"]));
-        assert!(found("abab", &[b"aba", b"", b"cabab"]));
-        assert!(found("f\u{fc}r", &[b"f\xc3", b"\xbcr"]));
-        assert!(!found("all fine", &[b"all", b"fine"]));
-        assert!(!found("x", &[]));
-        assert!(found("x", &[b"x"]));
+    fn a_keyword_is_found_in_the_characters_the_bytes_stand_for() {
+        let latin = Charset::Named(WINDOWS_1252);
+        assert_eq!(search_in(latin, "f\u{fc}r", &[b"f\xfcr"]), Search::Found);
+        assert_eq!(search_in(Charset::Named(UTF_8), "f\u{fc}r", &[b"f\xfcr"]), Search::Missing);
+        assert_eq!(search_in(Charset::Named(UTF_8), "f\u{fc}r", &[b"f\xc3", b"\xbcr"]), Search::Found);
+        let kana = Charset::Named(SHIFT_JIS);
+        assert_eq!(
+            search_in(kana, "\u{30c6}\u{30b9}\u{30c8}", &[b"\x83", b"e\x83X", b"\x83g"]),
+            Search::Found
+        );
+        // A byte order mark has the last word.
+        assert_eq!(search_in(latin, "ok", &[b"\xff\xfeo\0k\0"]), Search::Found);
+        let html = b"<meta charset=latin1><p>f\xfcr</p>";
+        assert_eq!(search_in(Charset::InDocument, "f\u{fc}r", &[html]), Search::Found);
+        let long = [html.as_slice(), &[b'x'; 3000], b"sp\xe4t"].concat();
+        assert_eq!(search_in(Charset::InDocument, "sp\u{e4}t", &[&long]), Search::Found);
     }
 
-    proptest! {
-        #[test]
-        fn any_cut_gives_the_answer_of_the_whole(
-            needle in "[ab]{1,6}",
-            text in "[ab]{0,40}",
-            cuts in proptest::collection::vec(0usize..40, 0..4),
-        ) {
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
-            cuts.extend([0, text.len()]);
-            cuts.sort_unstable();
-            let pieces: Vec<&[u8]> =
-                cuts.windows(2).map(|pair| &text.as_bytes()[pair[0]..pair[1]]).collect();
-            prop_assert_eq!(found(&needle, &pieces), text.contains(&needle));
-        }
+    #[test]
+    fn as_much_is_read_as_is_allowed() {
+        let bulk = vec![b'x'; MAX_BODY - 2];
+        let plain = Charset::Named(UTF_8);
+        assert_eq!(search_in(plain, "ok", &[&bulk, b"ok"]), Search::Found);
+        assert_eq!(search_in(plain, "ok", &[&bulk, b"_ok"]), Search::MissingSoFar);
+        assert_eq!(search_in(plain, "ok", &[&bulk, b"__"]), Search::Missing);
+    }
+
+    #[test]
+    fn a_body_that_grows_too_much_is_a_bomb() {
+        let mut text = Text::new(Charset::Named(UTF_8), "ok", Arc::new(AtomicUsize::new(1000)));
+        text.write_all(&vec![b'x'; RATIO_FROM]).unwrap();
+        assert_eq!(end_of(&text.write_all(b"x").unwrap_err()), Search::Encoded);
     }
 }

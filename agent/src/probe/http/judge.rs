@@ -25,7 +25,7 @@ pub(super) enum Search {
     Missing,
     /// It is not in as much of the body as a check reads.
     MissingSoFar,
-    /// The body is in a coding we did not ask for.
+    /// The body is in a coding that can't be undone.
     Encoded,
 }
 

@@ -1,16 +1,20 @@
 //! The http probe: request, redirects by hand, status, keyword.
 //!
 //! A check is what a first visitor does: a new resolution, a new connection and a full handshake for every
-//! hop, no cookies kept, no proxy, no coding asked for. The latency is the time from the start of the check
+//! hop, no cookies kept, no proxy, no coding asked for (one that comes is undone). The latency is the time from the start of the check
 //! (redirects and name resolution included) to the last byte the verdict needed: the end of the answer's
 //! head, or, where a keyword is looked for, the place in the body where that was decided. The phases are
 //! those of the last hop.
 
 mod body;
+mod charset;
+mod coding;
 mod exchange;
+pub(super) mod fetch;
 mod judge;
 mod plan;
 mod redirect;
+mod scan;
 
 use parallax_protocol::{
     check::HttpCheck,

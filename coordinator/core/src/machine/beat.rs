@@ -1,22 +1,23 @@
 //! A heartbeat monitor: pings make it up, their absence or a reported failure makes it down, no second network needed.
 
 use crate::event::Status;
-use crate::heartbeat::Beat;
+use crate::heartbeat::{Beat, Heard};
 use crate::observation::{Facts, Failure};
 use crate::time::Timestamp;
 
 use super::{LastCheck, Machine, Step};
 
 impl Machine {
-    /// A ping came, now.
-    pub fn handle_beat(&mut self, beat: Beat, step: &mut Step<'_>) {
-        let Some((period, grace)) = self.watch.beat else { return };
+    /// A ping came, now, of the named run where it has a name. None where this is no heartbeat.
+    pub fn handle_beat(&mut self, beat: Beat, run: Option<u128>, step: &mut Step<'_>) -> Option<Heard> {
+        let (period, grace) = self.watch.beat?;
+        self.changed = true;
+        let heard = self.state.pulse.count(beat, run, step.now);
         if self.watch.paused {
-            return;
+            return Some(heard);
         }
         // A ping that comes after the deadline ends an outage; it does not undo it.
         self.check_pulse(step);
-        self.changed = true;
         match beat {
             Beat::Started | Beat::Noted => {}
             Beat::Ran => {
@@ -34,6 +35,7 @@ impl Machine {
                 self.beat_failed(failure, at, step);
             }
         }
+        Some(heard)
     }
 
     /// Down at the deadline, when no ping came by it.

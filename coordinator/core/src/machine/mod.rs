@@ -35,10 +35,11 @@ mod steady;
 mod suspicion;
 mod view;
 
+use state::Settings;
 pub use state::State;
 pub use view::{LastCheck, View};
 
-use crate::event::{Answer, Ask, What};
+use crate::event::{Answer, Ask, Status, What};
 use crate::observation::{Observation, Word};
 use crate::place::{Mesh, PlaceNo, Region, RegionSet};
 use crate::time::{MINUTE, SECOND, Timestamp};
@@ -110,7 +111,7 @@ impl Machine {
     /// The machine of a new monitor. It asks every region for a first round at once.
     pub fn new(watch: Watch, step: &mut Step<'_>) -> Self {
         let counted = watch.counted(step.mesh);
-        let state = State { untried: true, ..State::default() };
+        let state = State { untried: true, settings: Settings::of(&watch), ..State::default() };
         let mut machine = Self { watch, state, born: step.now, counted, changed: true };
         machine.ask_first_rounds(step);
         machine
@@ -125,6 +126,9 @@ impl Machine {
             watch.counted(step.mesh)
         };
         let mut machine = Self { watch, state, born: step.now, counted, changed: false };
+        if machine.state.settings != Settings::of(&machine.watch) {
+            machine.adopt(step);
+        }
         machine.resume_beat(away_since, step);
         machine.resume_rounds(step);
         machine
@@ -133,6 +137,11 @@ impl Machine {
     /// What it must remember, to be written.
     pub fn state(&self) -> &State {
         &self.state
+    }
+
+    /// Its status.
+    pub fn status(&self) -> Status {
+        self.state.status
     }
 
     /// What it watches.
@@ -154,6 +163,7 @@ impl Machine {
         {
             return;
         }
+        self.mend_clock(step.now);
         // A clock ahead of ours must not make every later round a late one.
         observation.started = observation.started.min(step.now);
         let shadow = step.mesh.place(observation.place).is_some_and(|place| place.quarantined);
@@ -192,21 +202,31 @@ impl Machine {
 
     /// The monitor, its page or its plan changed. Everything is judged anew at once.
     pub fn handle_edit(&mut self, watch: Watch, step: &mut Step<'_>) {
-        let old = std::mem::replace(&mut self.watch, watch);
+        self.watch = watch;
+        self.adopt(step);
+        self.settle(step);
+    }
+
+    /// Makes the memory fit the settings, which were others when it came about.
+    fn adopt(&mut self, step: &mut Step<'_>) {
+        let new = Settings::of(&self.watch);
+        let old = std::mem::replace(&mut self.state.settings, new);
         self.changed = true;
-        if self.watch.paused {
+        if new.paused {
             self.pause(step);
             return;
         }
-        if let Some((period, grace)) = self.watch.beat
-            && old.beat != self.watch.beat
+        if let Some((period, grace)) = new.beat
+            && old.beat != new.beat
         {
             self.state.pulse.retime(period, grace);
         }
-        if old.interval_ms != self.watch.interval_ms {
+        if old.interval_ms != new.interval_ms {
             self.state.lanes.iter_mut().for_each(Lane::renumber);
+            // The numbers of rounds under way have no place in the new schedule's history.
+            self.state.rounds.iter_mut().for_each(|round| round.number = None);
         }
-        if old.revision != self.watch.revision || old.paused {
+        if old.revision != new.revision || old.paused {
             self.state.rounds.clear();
             self.state.suspicion = None;
             self.state.settle_by = None;
@@ -216,10 +236,9 @@ impl Machine {
             self.state.untried = true;
         }
         self.handle_mesh(step);
-        if old.pinned != self.watch.pinned {
+        if old.pinned != new.pinned {
             self.ask_first_rounds(step);
         }
-        self.settle(step);
     }
 
     /// Some deadline has passed.
@@ -227,6 +246,7 @@ impl Machine {
         if self.watch.paused {
             return;
         }
+        self.mend_clock(step.now);
         self.expire_rounds(step);
         self.ask_second_rounds(step);
         self.follow_up(step);
@@ -263,6 +283,7 @@ impl Machine {
             last_check: self.state.last_check.clone(),
             expires_at: self.state.expires_at,
             last_ping_at: self.state.pulse.last,
+            last_run_ms: self.state.pulse.last_run_ms,
             unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
         }
     }

@@ -53,12 +53,15 @@ impl Machine {
     /// Whether a round's number is one of the schedule as it is now. Rounds are numbered by their interval: those of
     /// another interval, which agents may have kept for long, have no place in this one's history.
     pub(super) fn is_of_schedule(&self, observation: &Observation) -> bool {
+        observation.round.is_some_and(|number| self.is_due(number, observation.started))
+    }
+
+    /// Whether a round of that number is due about then, in the schedule as it is now.
+    pub(super) fn is_due(&self, number: u64, at: Timestamp) -> bool {
         let interval = i64::from(self.watch.interval_ms);
-        let Some(number) = observation.round.and_then(|number| i64::try_from(number).ok()) else {
-            return false;
-        };
+        let Ok(number) = i64::try_from(number) else { return false };
         let due = Timestamp::from_millis(number.saturating_mul(interval));
-        observation.started.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
+        at.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
     }
 
     /// What came back for a question: a round that was asked for, or a second word.

@@ -9,6 +9,7 @@ use crate::observation::{Failure, Outcome, Word};
 use crate::place::{NetworkNo, PlaceNo, Region, RegionSet};
 use crate::time::Timestamp;
 use crate::verdict::Lane;
+use crate::watch::Watch;
 
 use super::view::LastCheck;
 
@@ -38,6 +39,30 @@ pub struct State {
     pub(super) degraded: Option<Timestamp>,
     /// Nobody was there for a sooner look: the next try is not before then.
     pub(super) follow_not_before: Option<Timestamp>,
+    /// The settings under which all this came about: an edit may be made while the coordinator is away.
+    pub(super) settings: Settings,
+}
+
+/// What of the monitor's settings the memory depends on.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Settings {
+    pub(super) revision: u32,
+    pub(super) interval_ms: u32,
+    pub(super) pinned: Option<Region>,
+    pub(super) beat: Option<(i64, i64)>,
+    pub(super) paused: bool,
+}
+
+impl Settings {
+    pub(super) const fn of(watch: &Watch) -> Self {
+        Self {
+            revision: watch.revision,
+            interval_ms: watch.interval_ms,
+            pinned: watch.pinned,
+            beat: watch.beat,
+            paused: watch.paused,
+        }
+    }
 }
 
 /// An outage, from the first alert to the recovery. It outlasts a time in which nothing is known.

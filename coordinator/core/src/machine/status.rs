@@ -123,8 +123,14 @@ impl Machine {
             since: self.state.since,
             next_number: self.state.next_number,
             expires_at: self.state.expires_at,
-            pulse: Pulse { last: self.state.pulse.last, ..Pulse::default() },
+            pulse: Pulse {
+                last: self.state.pulse.last,
+                count: self.state.pulse.count,
+                last_run_ms: self.state.pulse.last_run_ms,
+                ..Pulse::default()
+            },
             untried: true,
+            settings: self.state.settings,
             ..State::default()
         };
     }

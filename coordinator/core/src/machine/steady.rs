@@ -3,10 +3,13 @@
 use crate::event::Status;
 use crate::observation::{Facts, Observation, Outcome, Reading, Word};
 use crate::slowness::Passed;
-use crate::time::Timestamp;
+use crate::time::{MINUTE, Timestamp};
 use crate::verdict::Standing;
 
 use super::{Finished, LATE, LastCheck, Machine};
+
+/// Milliseconds between rounds from which on each is written with the state: the journal is trimmed every 15 minutes.
+const SELDOM: i64 = 15 * MINUTE;
 
 impl Machine {
     /// A plain pass in steady state, which is almost every observation: noted without looking any further. None when
@@ -38,6 +41,8 @@ impl Machine {
         if !is_news || !lane.note_round(round) {
             return None;
         }
+        // Where rounds are rarer than the trims of the journal, the newest must be remembered by itself.
+        self.changed |= i64::from(self.watch.interval_ms) >= SELDOM;
         lane.newest = Some(observation.started);
         lane.fresh = Some(now);
         lane.failure = None;
@@ -54,8 +59,10 @@ impl Machine {
     /// A finished round out of the journal, written after the state was: noted as it was then, without consequence.
     pub fn replay(&mut self, reading: &Reading) {
         let counted = self.counted.contains(self.lane_region(reading.region));
+        let fits = self.is_due(reading.round, reading.due);
         let Some(lane) = self.state.lanes.get_mut(self.watch.lane(reading.region)) else { return };
-        if !lane.note_round(reading.round) || lane.newest.is_some_and(|newest| newest >= reading.due) {
+        if !fits || !lane.note_round(reading.round) || lane.newest.is_some_and(|newest| newest >= reading.due)
+        {
             return;
         }
         lane.newest = Some(reading.due);
@@ -70,6 +77,17 @@ impl Machine {
         if counted && is_newest && reading.word == Word::Passed {
             let facts = Facts { latency_ms: reading.latency_ms, ..Facts::default() };
             self.state.last_check = Some(LastCheck::passed(ended, &facts));
+        }
+    }
+
+    /// A clock that went forth and came back left moments that are still to come: they must not make all rounds of the
+    /// present late ones, nor keep a region from going stale.
+    pub(super) fn mend_clock(&mut self, now: Timestamp) {
+        for lane in &mut self.state.lanes {
+            if lane.newest.max(lane.fresh).is_some_and(|newest| newest.since(now) > LATE) {
+                lane.wind_back(now);
+                self.changed = true;
+            }
         }
     }
 

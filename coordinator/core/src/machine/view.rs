@@ -22,6 +22,8 @@ pub struct View {
     pub expires_at: Option<Timestamp>,
     /// Heartbeat: when the last ping came.
     pub last_ping_at: Option<Timestamp>,
+    /// Heartbeat: how long the newest measured run took, in milliseconds.
+    pub last_run_ms: Option<u64>,
     /// No second network can confirm this monitor's failures.
     pub unconfirmable: bool,
 }

@@ -97,6 +97,10 @@ fn urls_get_a_scheme_and_keep_their_writing() {
         "mailto:a@example.com",
         "javascript:alert(1)",
         "http:example.com",
+        "http:/example.com",
+        "https:///example.com",
+        "https://example.com\\@other.example/",
+        "example.com\\path",
         "//example.com",
         "/path",
         "https://",
@@ -127,7 +131,9 @@ fn regions_are_named_exactly() {
     assert!(region("Asia").unwrap_err().starts_with("must be one of europe, north-america"));
     let list = |names: &[&str]| regions(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
     assert_eq!(list(&["asia", "asia"]), Ok(RegionSet::only(Region::Asia)));
-    assert!(list(&[]).is_err() && list(&["asia", "mars"]).is_err());
+    assert!(list(&[]).is_err());
+    let rule = "must be a list of regions: each must be one of europe, ";
+    assert!(list(&["asia", "mars"]).unwrap_err().starts_with(rule));
 }
 
 #[test]

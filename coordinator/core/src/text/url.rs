@@ -31,6 +31,10 @@ impl std::fmt::Debug for WebAddress {
 pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
     let text = super::line(text, 1..=MAX_URL)?;
     let no_url = || "must be an http or https URL".to_owned();
+    // Readers differ over where a host ends at a backslash.
+    if text.contains('\\') {
+        return Err("must not contain backslashes".to_owned());
+    }
     let text = match scheme(&text) {
         Scheme::Given => text,
         Scheme::Missing => format!("https://{text}"),
@@ -62,24 +66,24 @@ enum Scheme {
     Other,
 }
 
-/// Whether text starts with a scheme. `host:8080` has none though it reads like one; `mailto:x` and `http:x` are
-/// refused rather than taken for a host.
+/// Whether text starts with a scheme. `host:8080` has none though it reads like one; `mailto:x`, `http:x` and
+/// `http:/x` are refused rather than taken for a host.
 fn scheme(text: &str) -> Scheme {
     let is_scheme = |name: &str| {
         name.starts_with(|first: char| first.is_ascii_alphabetic())
             && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'.' | b'-'))
     };
-    if text.starts_with(['/', '\\', '?', '#']) {
+    if text.starts_with(['/', '?', '#']) {
         return Scheme::Other;
     }
-    if text.split_once("://").is_some_and(|(name, _)| is_scheme(name)) {
-        return Scheme::Given;
+    if let Some((_, rest)) = text.split_once("://").filter(|(name, _)| is_scheme(name)) {
+        // Lenient readers skip further slashes and take the path for the host.
+        return if rest.starts_with('/') { Scheme::Other } else { Scheme::Given };
     }
-    let authority = text.split(['/', '\\', '?', '#']).next().unwrap_or_default();
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    let authority = text.split(['/', '?', '#']).next().unwrap_or_default();
     match authority.split_once(':') {
-        Some((name, rest)) if is_scheme(name) && !rest.bytes().all(|byte| byte.is_ascii_digit()) => {
-            Scheme::Other
-        }
+        Some((name, rest)) if is_scheme(name) && !is_port(rest) => Scheme::Other,
         Some(_) | None => Scheme::Missing,
     }
 }

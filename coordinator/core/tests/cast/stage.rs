@@ -19,6 +19,8 @@ pub(crate) struct Stage {
     /// Plain passes go the short way, as the driver sends them.
     pub(crate) fast: bool,
     stopped: Option<Timestamp>,
+    /// The monitor as it is by now, where it was edited while the coordinator was away.
+    edited: Option<Watch>,
 }
 
 impl Stage {
@@ -26,7 +28,7 @@ impl Stage {
         let mesh = Mesh::new(places.iter().copied());
         let mut out = Vec::new();
         let machine = Machine::new(watch, &mut Step { now, mesh: &mesh, out: &mut out });
-        (Self { places, machine, fast: true, stopped: None }, out)
+        (Self { places, machine, fast: true, stopped: None, edited: None }, out)
     }
 
     pub(crate) fn mesh(&self) -> Mesh {
@@ -62,12 +64,18 @@ impl Stage {
     }
 
     pub(crate) fn beat(&mut self, beat: Beat, now: Timestamp) -> Vec<Output> {
-        self.step(now, |machine, step| machine.handle_beat(beat, step))
+        self.step(now, |machine, step| {
+            machine.handle_beat(beat, None, step);
+        })
     }
 
     pub(crate) fn edit(&mut self, now: Timestamp, change: impl FnOnce(&mut Watch)) -> Vec<Output> {
-        let mut watch = self.machine.watch().clone();
+        let mut watch = self.edited.take().unwrap_or_else(|| self.machine.watch().clone());
         change(&mut watch);
+        if self.stopped.is_some() {
+            self.edited = Some(watch);
+            return Vec::new();
+        }
         self.step(now, |machine, step| machine.handle_edit(watch, step))
     }
 
@@ -93,7 +101,7 @@ impl Stage {
         let state: State = postcard::from_bytes(&written).unwrap();
         assert_eq!(&state, self.machine.state(), "the state reads back as it was written");
         let (empty, mut out) = (Mesh::default(), Vec::new());
-        let watch = self.machine.watch().clone();
+        let watch = self.edited.take().unwrap_or_else(|| self.machine.watch().clone());
         self.machine =
             Machine::restore(watch, state, away_since, &mut Step { now, mesh: &empty, out: &mut out });
         out.extend(self.mesh_changed(now));

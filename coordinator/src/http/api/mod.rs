@@ -17,6 +17,14 @@ fn wrapped(name: &str, document: &impl Serialize) -> Vec<u8> {
     bare(&serde_json::json!({ name: document }))
 }
 
+/// The same, with warnings beside it where there are any.
+fn warned(name: &str, document: &impl Serialize, warnings: &[String]) -> Vec<u8> {
+    if warnings.is_empty() {
+        return wrapped(name, document);
+    }
+    bare(&serde_json::json!({ name: document, "warnings": warnings }))
+}
+
 /// A document with the old names beside the new ones, as bytes.
 fn bare(document: &impl Serialize) -> Vec<u8> {
     let mut value = serde_json::to_value(document).unwrap_or(Value::Null);

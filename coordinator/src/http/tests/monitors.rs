@@ -28,8 +28,8 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
         "method": "POST", "expectStatus": 204, "keyword": "ok", "keywordMode": "absent", "slowThresholdMs": 800,
         "slowThresholds": { "asia": 1200 }, "latencyLocations": ["europe", "asia"], "pinnedRegion": "asia",
         "vendorUrl": null, "vendorComponent": null, "position": 0, "status": "unknown", "since": null,
-        "downFrom": null, "lastCheck": null, "uptime24h": null, "latencyMs24h": null,
-        "createdAt": "2026-11-27T12:46:01.000Z",
+        "downFrom": null, "lastCheck": null, "confirmable": true, "uptime24h": null,
+        "latencyMs24h": null, "createdAt": "2026-11-27T12:46:01.000Z",
     });
     assert_eq!(made, expected);
     let shown = client.get(&client.shop(&format!("/monitors/{id}"))).await.body;
@@ -193,16 +193,16 @@ async fn the_present_state_is_what_the_driver_says() {
     assert_eq!(
         fields,
         [
-            "downFrom",
-            "group",
             "id",
-            "latencyMs24h",
             "name",
-            "position",
-            "since",
-            "status",
+            "group",
             "type",
-            "uptime24h"
+            "position",
+            "status",
+            "since",
+            "downFrom",
+            "uptime24h",
+            "latencyMs24h",
         ]
     );
     assert_eq!(document["checkpoints"], document["monitors"]);

@@ -68,10 +68,19 @@ async fn a_place_that_is_not_there_gives_nothing_at_once() {
 async fn a_place_that_does_not_answer_in_time_gives_nothing() {
     let mut world = World::start().await;
     let agent = world.connect(&world.member(1).await).await;
-    world.questions.send(question(3, 1, 200)).await.unwrap();
+    world.questions.send(question(3, 1, 2100)).await.unwrap();
     let (_send, _) = asked(&agent).await;
     assert_eq!(world.answer().await, (3, Answer::Nothing));
     assert!(agent.connection.close_reason().is_none());
+}
+
+#[tokio::test]
+async fn a_question_without_time_for_an_answer_is_not_asked() {
+    let mut world = World::start().await;
+    let _agent = world.connect(&world.member(1).await).await;
+    world.questions.send(question(3, 1, 1500)).await.unwrap();
+    assert_eq!(world.answer().await, (3, Answer::Nothing));
+    assert_eq!(world.mesh.counters().questions.load(std::sync::atomic::Ordering::Relaxed), 0);
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use parallax_protocol::assignment::ScheduleChange;
 use super::*;
 
 async fn change(agent: &mut Agentlike) -> ScheduleChange {
-    match agent.hear().await {
+    match agent.hear_of_work().await {
         ToAgent::Schedule(change) => change,
         other => panic!("{other:?}"),
     }
@@ -46,7 +46,7 @@ async fn an_agent_that_comes_back_with_its_schedule_is_sent_nothing_it_holds() {
     let newest = HeldSchedule { book: 5, revision: missed + 1 };
     let mut agent = world.connect_holding(&member, Some(newest)).await;
     agent.say(&ToCoordinator::TimeAsk { sent_us: 1 }).await;
-    assert!(matches!(agent.hear().await, ToAgent::Time(_)));
+    assert!(matches!(agent.hear_of_work().await, ToAgent::Time(_)));
 }
 
 #[tokio::test]

@@ -50,20 +50,6 @@ async fn the_newest_connection_of_an_identity_replaces_the_one_before() {
 }
 
 #[tokio::test]
-async fn an_identity_that_keeps_changing_hands_no_longer_counts() {
-    let world = World::start().await;
-    let member = world.member(1).await;
-    let mut last = None;
-    for _ in 0..5 {
-        last = Some(world.connect(&member).await);
-    }
-    let mesh = world.mesh.mesh();
-    assert!(mesh.borrow().place(PlaceNo(1)).is_some_and(|place| place.connected && place.quarantined));
-    assert_eq!(world.mesh.counters().shared.load(Ordering::Relaxed), 1);
-    drop(last);
-}
-
-#[tokio::test]
 async fn a_revoked_agent_is_closed_at_once_and_never_comes_back() {
     let world = World::start().await;
     let member = world.member(1).await;
@@ -75,17 +61,6 @@ async fn a_revoked_agent_is_closed_at_once_and_never_comes_back() {
     assert!(world.mesh.mesh().borrow().place(PlaceNo(1)).is_none());
     let again = world.dial_mesh(&member.credentials).await.unwrap();
     assert_eq!(closed(&again).await, CloseReason::Revoked);
-}
-
-#[tokio::test]
-async fn a_connection_ends_with_its_certificate() {
-    let world = World::start().await;
-    let member = world.member(1).await;
-    let agent = world.connect(&member).await;
-    world.clock.set(NOW + AGENT_LIFE * SECOND);
-    world.clock.set(NOW + (AGENT_LIFE + 1) * SECOND);
-    assert_eq!(closed(&agent.connection).await, CloseReason::Expired);
-    world.until_connected(1, false).await;
 }
 
 #[tokio::test]
@@ -147,24 +122,6 @@ async fn time_is_told_and_a_clock_that_is_off_is_shown() {
     let view = world.mesh.agents();
     assert!(view[0].is_clock_off && view[0].skew_ms == Some(5_000));
     assert_eq!(view[0].agent.region, Region::Europe);
-}
-
-#[tokio::test]
-async fn a_certificate_is_renewed_over_the_live_connection_and_the_old_one_stays_good() {
-    let world = World::start().await;
-    let member = world.member(1).await;
-    let mut agent = world.connect(&member).await;
-    let key = AgentKey::generate().unwrap();
-    agent.say(&ToCoordinator::Renew { csr_der: key.request().unwrap() }).await;
-    let ToAgent::Renewed(renewed) = agent.hear_more().await else { panic!("not renewed") };
-    let leaf = renewed.certificates_der.into_iter().next().unwrap().into();
-    let fresh = Member { id: member.id, credentials: key.with_certificate(leaf).unwrap() };
-    assert_eq!(renewed.authorities_der.len(), 1);
-    agent.say(&ToCoordinator::Renew { csr_der: key.request().unwrap() }).await;
-    let again = agent.hear_more().await;
-    assert_eq!(again, ToAgent::RenewRefused { reason: CloseReason::RateLimited });
-    world.connect(&fresh).await;
-    world.connect(&member).await;
 }
 
 #[tokio::test]

@@ -47,6 +47,7 @@ fn op() -> impl Strategy<Value = Op> {
         n().prop_map(|n| invitation(n, None).into()),
         n().prop_map(|n| Op::DeleteInvitation(InvitationId::from_u128(n))),
         n().prop_map(|n| Op::PutMachine(monitor_id(n), Box::<State>::default())),
+        (n(), 0..30u64).prop_map(|(n, number)| Op::PutPing(monitor_id(n), Box::new(ping(number, b"it")))),
     ];
     let history = prop_oneof![
         (n(), region(), -2..3i64, bytes()).prop_map(|(n, at, hour, it)| Op::PutBlock(block(n, at, hour, it))),
@@ -103,6 +104,7 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
             reader.remembered(&format!("r{n}"))
         ));
         told.push(format!("{:?}", reader.events_of(monitor_id(n), Some(20), 5)));
+        told.push(format!("{:?}", reader.pings(monitor_id(n))));
         let hours = -9..9;
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Europe, hours.clone())));
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Oceania, -1..2)));

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use parallax_core::account::Account;
 use parallax_core::check::{Check, ComponentCheck, TcpCheck};
 use parallax_core::event::{Edited, Event, What};
+use parallax_core::heartbeat::{Beat, Ping};
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::{Access, Key};
 use parallax_core::member::{Agent, Invitation};
@@ -56,7 +57,14 @@ impl Bench {
 
 /// Settings that a test's disk has room for.
 pub(crate) fn small() -> disk::Options {
-    disk::Options { cache: 8 << 20, ballast: 4096, refuse_below: 0, resume_above: 0, verify_up_to: u64::MAX }
+    disk::Options {
+        cache: 8 << 20,
+        ballast: 4096,
+        refuse_below: 0,
+        resume_above: 0,
+        verify_up_to: u64::MAX,
+        ..disk::Options::default()
+    }
 }
 
 pub(crate) fn account_id(n: u128) -> AccountId {
@@ -162,6 +170,20 @@ pub(crate) fn invitation(n: u128, used_by: Option<AgentId>) -> Invitation {
         expires_at: at(11),
         wrong_tries: 0,
         used_by,
+    }
+}
+
+pub(crate) fn ping(number: u64, body: &[u8]) -> Ping {
+    Ping {
+        number,
+        at: at(12),
+        beat: Beat::Failed(Some(3)),
+        run: Some(7),
+        run_ms: Some(80),
+        method: "POST".to_owned(),
+        from: None,
+        agent: "curl".to_owned(),
+        body: body.to_vec(),
     }
 }
 

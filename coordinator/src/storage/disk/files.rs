@@ -2,20 +2,66 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Write as _};
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use super::io_failed;
 use crate::storage::{Result, StoreError};
 
+/// How long a lock is waited for: one that ends takes a moment to be gone, and a process that is just being started by
+/// this one holds copies of its files until it runs.
+const LOCK_WAIT: Duration = Duration::from_millis(500);
+const LOCK_PERIOD: Duration = Duration::from_millis(10);
+
 /// Takes the store for this process until the file is dropped.
 pub(super) fn lock(folder: &Path) -> Result<File> {
     let file = open(&folder.join("LOCK"))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(StoreError::Locked),
-        Err(TryLockError::Error(error)) => Err(io_failed(error)),
+    let begun = Instant::now();
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(TryLockError::WouldBlock) if begun.elapsed() < LOCK_WAIT => thread::park_timeout(LOCK_PERIOD),
+            Err(TryLockError::WouldBlock) => return Err(StoreError::Locked),
+            Err(TryLockError::Error(error)) => return Err(io_failed(error)),
+        }
     }
+}
+
+/// Refuses a store whose files this process may not use, and says whose they are: started as another user once, say.
+pub(super) fn own(folder: &Path) -> Result<()> {
+    let user = rustix::process::geteuid().as_raw();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let denied = |path: &Path, error: io::Error| {
+            // Of what lies in a folder that is closed to us nothing is known: then it is that folder.
+            let foreign = |path: &Path| Some((path.to_owned(), std::fs::metadata(path).ok()?.uid()));
+            match path.ancestors().filter_map(foreign).find(|(_, owner)| *owner != user) {
+                Some((path, owner)) if error.kind() == io::ErrorKind::PermissionDenied => {
+                    StoreError::Denied { path, owner, user }
+                }
+                _ => StoreError::Io(format!("{}: {error}", path.display())),
+            }
+        };
+        let entries = match std::fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries.map_err(|error| denied(&folder, error))?,
+        };
+        for entry in entries {
+            let path = entry.map_err(io_failed)?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                OpenOptions::new()
+                    .read(true)
+                    .write(true)
+                    .open(&path)
+                    .map_err(|error| denied(&path, error))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Makes the names in a folder durable.
@@ -112,26 +158,37 @@ impl Space {
     pub(super) fn load_ballast(&mut self) -> Result<()> {
         let path = self.ballast();
         let there = std::fs::metadata(&path).map_or(0, |file| file.len());
-        if there == self.bounds.ballast || self.is_short()? || free(&self.folder)? < self.bounds.resume_above
-        {
+        if there == self.bounds.ballast || self.short || free(&self.folder)? < self.bounds.resume_above {
             return Ok(());
         }
-        let mut file = open(&path)?;
-        // Written, not only stretched: a file with holes takes no space.
-        let zeros = vec![0; 1 << 16];
-        let mut left = self.bounds.ballast;
-        while left > 0 {
-            let piece = left.min(zeros.len() as u64);
-            file.write_all(zeros.get(..piece as usize).unwrap_or(&zeros)).map_err(io_failed)?;
-            left -= piece;
+        let filled = fill(&path, self.bounds.ballast);
+        if filled.is_err() {
+            // Half of it helps nobody.
+            let _ = std::fs::remove_file(&path);
         }
-        file.sync_all().map_err(io_failed)
+        filled
     }
 
-    /// Whether writes must wait for space: from below one bound until above the other.
+    /// Whether writes must wait for space: from below one bound until above the other. Says so when that changes, and
+    /// takes the ballast back in once there is space for it.
     pub(super) fn is_short(&mut self) -> Result<bool> {
         let free = free(&self.folder)?;
-        self.short = judge(self.bounds, self.short, free);
+        let before = self.short;
+        self.short = judge(self.bounds, before, free);
+        match (before, self.short) {
+            (false, true) => tracing::error!(
+                free,
+                resume_above = self.bounds.resume_above,
+                "the disk is nearly full: nothing is written until there is space; reads go on"
+            ),
+            (true, false) => {
+                tracing::info!(free, "there is space again: writes go on");
+                if let Err(error) = self.load_ballast() {
+                    tracing::warn!(%error, "the ballast could not be put back");
+                }
+            }
+            (true, true) | (false, false) => {}
+        }
         Ok(self.short)
     }
 
@@ -144,6 +201,19 @@ impl Space {
 pub(super) fn free(folder: &Path) -> Result<u64> {
     let stat = rustix::fs::statvfs(folder).map_err(|error| io_failed(error.into()))?;
     Ok(stat.f_bavail.saturating_mul(stat.f_frsize))
+}
+
+/// Writes zeros, for a file that is only stretched takes no space.
+fn fill(path: &Path, bytes: u64) -> Result<()> {
+    let mut file = open(path)?;
+    let zeros = vec![0; 1 << 16];
+    let mut left = bytes;
+    while left > 0 {
+        let piece = left.min(zeros.len() as u64);
+        file.write_all(zeros.get(..piece as usize).unwrap_or(&zeros)).map_err(io_failed)?;
+        left -= piece;
+    }
+    file.sync_all().map_err(io_failed)
 }
 
 fn judge(bounds: Bounds, short: bool, free: u64) -> bool {

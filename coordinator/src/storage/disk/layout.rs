@@ -13,6 +13,7 @@
 //! | `xe` | expiry, idempotency name | |
 //! | `xv` | monitor, event sequence | |
 //! | `ms` | monitor | machine state |
+//! | `pi` | monitor, number modulo how many are kept | ping |
 //! | `ev` | sequence | event |
 //! | `cu` | reader | sequence |
 //! | `or` | sequence | readings |
@@ -28,12 +29,13 @@
 
 use std::ops::Range;
 
+use parallax_core::heartbeat::PINGS_KEPT;
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
 
-/// The schema that this program writes, and the newest that it reads.
-pub(super) const SCHEMA: u32 = 1;
+/// The schema that this program writes, and the newest that it reads. 2 since events are trimmed (see `migrate`).
+pub(super) const SCHEMA: u32 = 2;
 
 pub(super) type Key = Vec<u8>;
 
@@ -50,6 +52,9 @@ pub(super) const MONITORS: &[u8] = b"dm";
 pub(super) const AGENTS: &[u8] = b"dg";
 pub(super) const INVITATIONS: &[u8] = b"di";
 pub(super) const MACHINES: &[u8] = b"ms";
+pub(super) const EVENTS: &[u8] = b"ev";
+pub(super) const READINGS: &[u8] = b"or";
+pub(super) const CURSORS: &[u8] = b"cu";
 pub(super) const CHECKPOINTS: &[u8] = b"tc";
 pub(super) const NETWORKS: &[u8] = b"nn";
 pub(super) const GONE: &[u8] = b"gm";
@@ -138,16 +143,24 @@ pub(super) fn machine(monitor: MonitorId) -> Key {
     join(MACHINES, &[&monitor.to_u128().to_be_bytes()])
 }
 
+pub(super) fn pings_of(monitor: MonitorId) -> Key {
+    join(b"pi", &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn ping(monitor: MonitorId, number: u64) -> Key {
+    join(&pings_of(monitor), &[&(number % PINGS_KEPT).to_be_bytes()])
+}
+
 pub(super) fn event(seq: u64) -> Key {
-    join(b"ev", &[&seq.to_be_bytes()])
+    join(EVENTS, &[&seq.to_be_bytes()])
 }
 
 pub(super) fn cursor(reader: &str) -> Key {
-    join(b"cu", &[reader.as_bytes()])
+    join(CURSORS, &[reader.as_bytes()])
 }
 
 pub(super) fn readings(seq: u64) -> Key {
-    join(b"or", &[&seq.to_be_bytes()])
+    join(READINGS, &[&seq.to_be_bytes()])
 }
 
 pub(super) fn blocks_of(monitor: MonitorId) -> Key {

@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::layout::{META_KEY, SCHEMA};
+use super::record;
+use crate::storage::{Result, StoreError};
+
 /// Written with every group of commits, in the same atomic batch.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Meta {
@@ -21,11 +25,53 @@ pub(super) struct Meta {
     pub(super) documents: u64,
     /// How many keys there are, parts and the engine's own not counted.
     pub(super) records: u64,
+    /// Sequence number of the oldest event that is kept, or will be. Since schema 2.
+    pub(super) first_event: u64,
+}
+
+/// The state as schema 1 has it: without `first_event`, since every event was kept.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+pub(super) struct MetaOfSchema1 {
+    pub(super) group: u64,
+    pub(super) chain: u32,
+    pub(super) revision: u64,
+    pub(super) last_event: u64,
+    pub(super) first_reading: u64,
+    pub(super) last_reading: u64,
+    pub(super) documents: u64,
+    pub(super) records: u64,
 }
 
 impl Meta {
     /// That of an empty store.
     pub(super) fn new() -> Self {
-        Self { first_reading: 1, ..Self::default() }
+        Self { first_reading: 1, first_event: 1, ..Self::default() }
+    }
+
+    /// The state out of its record, as a store of that schema has it.
+    pub(super) fn decode(schema: u32, head: &[u8]) -> Result<Self> {
+        let none = |_: &[u8]| Ok(None::<Vec<u8>>);
+        match schema {
+            1 => record::decode::<MetaOfSchema1, _, _>(META_KEY, head, none).map(Self::from),
+            SCHEMA => record::decode(META_KEY, head, none),
+            found if found > SCHEMA => Err(StoreError::Newer { found, known: SCHEMA }),
+            found => Err(StoreError::Damaged(format!("there was never a schema {found}"))),
+        }
+    }
+}
+
+impl From<MetaOfSchema1> for Meta {
+    fn from(old: MetaOfSchema1) -> Self {
+        Self {
+            group: old.group,
+            chain: old.chain,
+            revision: old.revision,
+            last_event: old.last_event,
+            first_reading: old.first_reading,
+            last_reading: old.last_reading,
+            documents: old.documents,
+            records: old.records,
+            first_event: 1,
+        }
     }
 }

@@ -6,12 +6,17 @@
 //! its own.
 
 mod files;
+mod fresh;
 mod layout;
 mod meta;
+mod migrate;
+mod moment;
 mod pending;
 mod read;
 mod record;
+mod snapshot;
 mod stage;
+mod tally;
 #[cfg(test)]
 mod tests;
 mod verify;
@@ -28,12 +33,13 @@ use sled::Db;
 
 use self::files::{Bounds, Space, Watermark};
 use self::meta::Meta;
+use self::moment::Moments;
 use self::read::Reader;
-use self::writer::Writer;
-use super::{Read, Result, StoreError, Write};
+use self::writer::{Durable, Writer};
+use super::{Compacted, Read, Restored, Result, StoreError, Whole, Write};
 
-/// Settings of the store on disk, in bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// Settings of the store on disk; sizes are in bytes.
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Options {
     /// Memory for the engine's pages.
     pub cache: u64,
@@ -45,6 +51,13 @@ pub struct Options {
     pub resume_above: u64,
     /// A store up to this size is read whole and checked when it is opened; a larger one in what all else hangs on.
     pub verify_up_to: u64,
+    /// Names of files that lie beside the store's folder and go into its snapshots.
+    pub beside: Vec<String>,
+    /// Cursors that a restore sets back to 0, since what they stand for is no longer so.
+    pub reset: Vec<String>,
+    /// What a commit leaves out, to show that the tests of kills and power cuts would notice.
+    #[cfg(test)]
+    pub(crate) skip: writer::Skip,
 }
 
 impl Default for Options {
@@ -56,6 +69,10 @@ impl Default for Options {
             refuse_below: 64 * MIB,
             resume_above: 128 * MIB,
             verify_up_to: 256 * MIB,
+            beside: Vec::new(),
+            reset: Vec::new(),
+            #[cfg(test)]
+            skip: writer::Skip::Nothing,
         }
     }
 }
@@ -63,13 +80,53 @@ impl Default for Options {
 /// Opens the store in a folder, or makes one there: the two sides for [`Store::start`](super::Store::start).
 ///
 /// Fails with [`StoreError::Locked`] where another process has it, [`StoreError::Newer`] where a later version wrote
-/// it, and [`StoreError::Damaged`] where it holds less, or other, than was made durable. Blocks.
+/// it, [`StoreError::Denied`] where its files are somebody else's, and [`StoreError::Damaged`] where it holds less, or
+/// other, than was made durable. An older schema is brought up to date after a snapshot. Blocks.
 pub fn open(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn Write>)> {
     let folder = folder.to_owned();
-    // sled can panic on damaged files: on a thread of its own that is an answer, not the end.
-    let opening =
-        thread::Builder::new().name("store-open".to_owned()).spawn(move || open_here(&folder, options));
-    opening.map_err(io_failed)?.join().unwrap_or_else(|_| {
+    guarded(move || {
+        let (shared, writer) = open_here(&folder, &options)?;
+        let reader: Arc<dyn Read> = Arc::new(Reader::new(shared));
+        let writer: Box<dyn Write> = Box::new(writer);
+        Ok((reader, writer))
+    })
+}
+
+/// Puts a snapshot in the place of the store in `folder`; what was there is kept beside it under a name that ends in
+/// `aside`. Files that lay beside the store are put back where none is there now.
+///
+/// Nothing is touched where the snapshot is not whole ([`StoreError::Damaged`]), or a process has the store open
+/// ([`StoreError::Locked`]). Blocks.
+pub fn restore(folder: &Path, file: &Path, aside: &str, options: &Options) -> Result<Restored> {
+    let (folder, file, aside, options) =
+        (folder.to_owned(), file.to_owned(), aside.to_owned(), options.clone());
+    guarded(move || fresh::restore(&folder, &file, &aside, &options))
+}
+
+/// Writes the store in `folder` anew, which gives back what the engine holds and does not need. Fails as [`open`] does;
+/// the store is then as it was. Blocks.
+pub fn compact(folder: &Path, options: &Options) -> Result<Compacted> {
+    let (folder, options) = (folder.to_owned(), options.clone());
+    guarded(move || {
+        let (shared, _writer) = open_here(&folder, &options)?;
+        fresh::compact(&shared, &options)
+    })
+}
+
+/// Reads a snapshot whole: what is in it, where it is all there. Blocks.
+pub fn check(file: &Path) -> Result<Whole> {
+    snapshot::prove(file).map(|(_, _, whole)| whole)
+}
+
+/// The folder of the snapshots of the store in `folder`: beside it.
+pub fn snapshots(folder: &Path) -> PathBuf {
+    folder.with_file_name("snapshots")
+}
+
+/// Works on a thread of its own: sled can panic on damaged files, and there that is an answer, not the end.
+fn guarded<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static) -> Result<T> {
+    let working = thread::Builder::new().name("store-open".to_owned()).spawn(work);
+    working.map_err(io_failed)?.join().unwrap_or_else(|_| {
         Err(StoreError::Damaged("the engine could not make sense of its files".to_owned()))
     })
 }
@@ -79,7 +136,9 @@ struct Shared {
     db: Db,
     /// Held for writing while a batch is applied, for reading within one question: so each answer is of one moment.
     gate: RwLock<()>,
+    moments: Moments,
     folder: PathBuf,
+    beside: Vec<String>,
     /// After `db`, so that the engine's files are let go before the store is.
     _lock: File,
 }
@@ -109,7 +168,8 @@ impl std::fmt::Debug for Shared {
     }
 }
 
-fn open_here(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn Write>)> {
+fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> {
+    files::own(folder)?;
     std::fs::create_dir_all(folder).map_err(io_failed)?;
     let lock = files::lock(folder)?;
     let bounds = Bounds {
@@ -119,36 +179,52 @@ fn open_here(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn 
     };
     let mut space = Space::new(folder, bounds);
     space.make_room()?;
-    let engine = engine_folder(folder);
-    let config = sled::Config::new()
-        .path(&engine)
-        .segment_size(2 << 20)
-        .cache_capacity(options.cache)
-        .flush_every_ms(Some(500));
-    let db = open_engine(&config)?;
-    let shared = Arc::new(Shared { db, gate: RwLock::new(()), folder: folder.to_owned(), _lock: lock });
+    let db = open_engine(&engine_config(folder, options))?;
+    let shared = Arc::new(Shared {
+        db,
+        gate: RwLock::new(()),
+        moments: Moments::default(),
+        folder: folder.to_owned(),
+        beside: options.beside.clone(),
+        _lock: lock,
+    });
     if shared.blobs()? > 0 {
         return Err(StoreError::Damaged("the engine keeps pages in files that are not durable".to_owned()));
     }
-    let watermark = Watermark::open(folder)?;
-    let meta = verify::state(&shared.db, watermark.read()?)?;
-    if let Some(meta) = meta {
-        let whole = shared.db.size_on_disk().map_err(failed)? <= options.verify_up_to;
-        verify::records(&shared.db, &meta, whole)?;
-    }
+    let engine = engine_folder(folder);
     let file = File::options().read(true).write(true).open(engine.join("db")).map_err(io_failed)?;
+    let watermark = Watermark::open(folder)?;
+    let found = verify::state(&shared.db, watermark.read()?)?;
+    let mut durable = Durable::new(file, watermark);
+    #[cfg(test)]
+    durable.skip(options.skip);
+    let meta = match found {
+        None => None,
+        Some((schema, meta)) => {
+            let whole = shared.db.size_on_disk().map_err(failed)? <= options.verify_up_to;
+            verify::records(&shared.db, &meta, whole)?;
+            let is_old = schema < layout::SCHEMA;
+            Some(if is_old { migrate::migrate(&shared, schema, meta, &mut durable)? } else { meta })
+        }
+    };
     space.load_ballast()?;
-    let mut writer = Writer::new(Arc::clone(&shared), file, watermark, space, meta.unwrap_or_else(Meta::new));
+    let mut writer = Writer::new(Arc::clone(&shared), durable, space, meta.unwrap_or_else(Meta::new));
     if meta.is_none() {
         writer.found()?;
     }
     // The first open may have been cut off just before this.
     files::sync_folder(&engine)?;
     files::sync_folder(folder)?;
-    if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        files::sync_folder(parent)?;
-    }
-    Ok((Arc::new(Reader::new(shared)), Box::new(writer)))
+    files::sync_folder(snapshot::parent(folder))?;
+    Ok((shared, writer))
+}
+
+fn engine_config(folder: &Path, options: &Options) -> sled::Config {
+    sled::Config::new()
+        .path(engine_folder(folder))
+        .segment_size(2 << 20)
+        .cache_capacity(options.cache)
+        .flush_every_ms(Some(500))
 }
 
 /// Opens sled. Its own lock can outlive a store that this process has just closed by a moment, for as long as a task of

@@ -3,10 +3,12 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
 use std::sync::Arc;
 
 use parallax_core::account::Account;
 use parallax_core::event::Event;
+use parallax_core::heartbeat::Ping;
 use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key as ApiKey;
 use parallax_core::machine::State;
@@ -18,12 +20,14 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use serde::de::DeserializeOwned;
 use sled::{IVec, Tree};
 
-use super::layout::{self, Key};
+use super::layout::{self, Key, SCHEMA};
 use super::meta::Meta;
 use super::stage::Answer;
-use super::{Shared, failed, files, record};
+use super::tally::Tally;
+use super::{Shared, failed, files, moment, record, snapshot};
 use crate::storage::{
-    Block, Checkpoint, Entry, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError, Versioned,
+    Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError,
+    Versioned, Whole,
 };
 
 /// How many records of an unbounded list are read in one go, before a commit may come between.
@@ -178,6 +182,13 @@ impl Read for Reader {
         Ok(self.all(layout::MACHINES)?.into_iter().map(|(key, state)| (id(&key), state)).collect())
     }
 
+    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
+        let keys = layout::beginning(&layout::pings_of(monitor));
+        let mut found: Vec<Ping> = self.within(keys, monitor)?.into_iter().map(|(_, ping)| ping).collect();
+        found.sort_by_key(|ping| std::cmp::Reverse(ping.number));
+        Ok(found)
+    }
+
     fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {
         let events = layout::event(seq.saturating_add(1))..=layout::event(u64::MAX);
         let found = self.ask(|tree| list::<Event>(tree, tree.range(events).take(limit)))?.into_iter();
@@ -257,6 +268,16 @@ impl Read for Reader {
             revision,
             value: Remembered { fingerprint, answer, expires_at },
         }))
+    }
+
+    fn export(&self, to: &Path) -> Result<Exported> {
+        snapshot::export(&self.0, SCHEMA, to, false)
+    }
+
+    fn verify(&self) -> Result<Whole> {
+        let mut tally = Tally::default();
+        moment::walk(&self.0, |key, value| tally.add(key, value))?;
+        tally.finish().map(|(_, whole)| whole)
     }
 
     fn footprint(&self) -> Result<Footprint> {

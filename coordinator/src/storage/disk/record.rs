@@ -75,6 +75,30 @@ where
     if checksum(key, &whole) == wanted { Ok(whole) } else { Err(damaged(key, "does not match its checksum")) }
 }
 
+/// Proves a value without gathering it; `piece` gives the checksum and length of what [`check_piece`] proved.
+pub(super) fn check<F>(key: &[u8], head: &[u8], mut piece: F) -> Result<()>
+where
+    F: FnMut(&[u8]) -> Option<(u32, usize)>,
+{
+    let (wanted, pieces, first) = parse(key, head)?;
+    let mut sum = checksum(key, first);
+    for number in 0..pieces {
+        let part = layout::part(key, number);
+        let (of_piece, length) = piece(&part).ok_or_else(|| damaged(&part, "is missing"))?;
+        sum = crc32c::crc32c_combine(sum, of_piece, length);
+    }
+    if sum == wanted { Ok(()) } else { Err(damaged(key, "does not match its checksum")) }
+}
+
+/// Proves one piece; gives checksum and length of its bytes for [`check`].
+pub(super) fn check_piece(part: &[u8], bytes: &[u8]) -> Result<(u32, usize)> {
+    let (wanted, _, payload) = parse(part, bytes)?;
+    if checksum(part, payload) != wanted {
+        return Err(damaged(part, "does not match its checksum"));
+    }
+    Ok((crc32c::crc32c(payload), payload.len()))
+}
+
 fn parse<'a>(key: &[u8], bytes: &'a [u8]) -> Result<(u32, u16, &'a [u8])> {
     let (head, payload) = bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged(key, "is too short"))?;
     let [version, a, b, c, d, high, low] = *head;

@@ -44,7 +44,13 @@ pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committe
 
 /// Drops up to `limit` records of a monitor that is gone. Gives whether none is left.
 pub(super) fn drop_history(pending: &mut Pending<'_>, id: MonitorId, limit: usize) -> Result<bool> {
-    let kinds = [layout::blocks_of(id), layout::hours_of(id), layout::days_of(id), layout::events_of(id)];
+    let kinds = [
+        layout::blocks_of(id),
+        layout::hours_of(id),
+        layout::days_of(id),
+        layout::events_of(id),
+        layout::pings_of(id),
+    ];
     let mut left = limit;
     for kind in kinds {
         let found = pending.scan(layout::beginning(&kind), left)?;
@@ -145,6 +151,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutInvitation(invitation) => put_document(pending, layout::invitation(invitation.id), invitation),
         Op::DeleteInvitation(id) => pending.delete(layout::invitation(*id)),
         Op::PutMachine(id, state) => put_of(pending, *id, layout::machine(*id), state),
+        Op::PutPing(id, ping) => put_of(pending, *id, layout::ping(*id, ping.number), ping),
         Op::SetCursor(reader, seq) => pending.put(layout::cursor(reader), seq),
         Op::PutBlock(it) => {
             let key = layout::block(it.monitor, it.region, it.hour);
@@ -158,6 +165,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutCheckpoint(it) => pending.put(layout::checkpoint(it.part), &(it.through, &it.bytes)),
         Op::DeleteCheckpoint(part) => pending.delete(layout::checkpoint(*part)),
         Op::TrimReadings(through) => trim_readings(pending, *through),
+        Op::TrimEvents(through) => trim_events(pending, *through),
         Op::SetNextSlot(slot) => pending.put(layout::NEXT_SLOT.to_vec(), slot),
         Op::SetNextPlace(place) => pending.put(layout::NEXT_PLACE.to_vec(), place),
         Op::PutNetwork(label, number) => pending.put(layout::network(label), number),
@@ -236,6 +244,24 @@ fn trim_readings(pending: &mut Pending<'_>, through: u64) -> Result<()> {
         pending.trim(first..end)?;
         pending.meta.first_reading = end;
     }
+    Ok(())
+}
+
+fn trim_events(pending: &mut Pending<'_>, through: u64) -> Result<()> {
+    let mut through = through.min(pending.meta.last_event);
+    for (key, _) in pending.scan(layout::beginning(layout::CURSORS), usize::MAX)? {
+        through = through.min(pending.get::<u64>(&key)?.unwrap_or(0));
+    }
+    let first = pending.meta.first_event;
+    let end = through.saturating_add(1).min(first + TRIM_AT_ONCE as u64);
+    for seq in first..end {
+        let key = layout::event(seq);
+        if let Some(id) = pending.get::<Event>(&key)?.and_then(|event| event.monitor) {
+            pending.delete(layout::event_of(id, seq))?;
+        }
+        pending.delete(key)?;
+    }
+    pending.meta.first_event = first.max(end);
     Ok(())
 }
 

@@ -4,25 +4,29 @@ use sled::{IVec, Tree};
 
 use super::layout::{self, SCHEMA};
 use super::meta::Meta;
+use super::tally::Tally;
 use super::{failed, record};
 use crate::storage::{Result, StoreError};
 
 /// How many of the newest events are looked at in a store that is not read whole.
 const EVENTS: u64 = 10_000;
 
-/// The store's state, proved to be no older than the watermark; none in a new store.
-pub(super) fn state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result<Option<Meta>> {
-    let schema: Option<u32> = load(tree, layout::SCHEMA_KEY)?;
+/// The store's schema and state, proved to be no older than the watermark; none in a new store.
+pub(super) fn state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result<Option<(u32, Meta)>> {
+    let none = |_: &[u8]| Ok(None::<IVec>);
+    let schema = tree.get(layout::SCHEMA_KEY).map_err(failed)?;
+    let schema: Option<u32> =
+        schema.map(|head| record::decode(layout::SCHEMA_KEY, &head, none)).transpose()?;
     if let Some(found) = schema.filter(|schema| *schema > SCHEMA) {
         return Err(StoreError::Newer { found, known: SCHEMA });
     }
-    let meta: Option<Meta> = load(tree, layout::META_KEY)?;
-    let Some(meta) = meta else {
+    let (Some(schema), Some(meta)) = (schema, tree.get(layout::META_KEY).map_err(failed)?) else {
         if watermark.is_none() && tree.is_empty() {
             return Ok(None);
         }
         return damaged("it has lost its own state".to_owned());
     };
+    let meta = Meta::decode(schema, &meta)?;
     match watermark {
         // The first group of all may have been cut off before its mark.
         None if meta.group > 1 => damaged("its watermark is missing".to_owned()),
@@ -33,20 +37,24 @@ pub(super) fn state(tree: &Tree, watermark: Option<(u64, u32)>) -> Result<Option
         Some((group, chain)) if meta.group == group && meta.chain != chain => {
             damaged(format!("its group {group} of commits is not the one that was made durable"))
         }
-        None | Some(_) => Ok(Some(meta)),
+        None | Some(_) => Ok(Some((schema, meta))),
     }
 }
 
 /// Proves that the records are whole: all of them, or (in a large store) documents and both journals' ends.
 pub(super) fn records(tree: &Tree, meta: &Meta, whole: bool) -> Result<()> {
+    if whole {
+        let mut tally = Tally::default();
+        for item in tree.iter() {
+            let (key, value) = item.map_err(failed)?;
+            tally.add(&key, &value)?;
+        }
+        return tally.finish().map(drop);
+    }
     expect("documents", meta.documents, count(tree, tree.scan_prefix(layout::DOCUMENTS))?)?;
     journal("readings", tree, layout::readings, meta.first_reading, meta.last_reading)?;
-    let first_event = if whole { 1 } else { meta.last_event.saturating_sub(EVENTS) + 1 };
-    journal("events", tree, layout::event, first_event, meta.last_event)?;
-    if whole {
-        expect("records", meta.records, count(tree, tree.iter())?)?;
-    }
-    Ok(())
+    let newest = meta.last_event.saturating_sub(EVENTS).saturating_add(1);
+    journal("events", tree, layout::event, meta.first_event.max(newest), meta.last_event)
 }
 
 fn journal(what: &str, tree: &Tree, key: fn(u64) -> layout::Key, first: u64, last: u64) -> Result<()> {
@@ -65,10 +73,8 @@ fn count(tree: &Tree, items: sled::Iter) -> Result<u64> {
     let mut count = 0;
     for item in items {
         let (key, head) = item.map_err(failed)?;
-        if !key.starts_with(layout::PARTS) && !key.starts_with(layout::OWN) {
-            record::payload(&key, &head, |part| tree.get(part).map_err(failed))?;
-            count += 1;
-        }
+        record::payload(&key, &head, |part| tree.get(part).map_err(failed))?;
+        count += 1;
     }
     Ok(count)
 }
@@ -79,11 +85,6 @@ fn expect(what: &str, wanted: u64, found: u64) -> Result<()> {
     } else {
         damaged(format!("it holds {found} {what}, and {wanted} were written"))
     }
-}
-
-fn load<T: serde::de::DeserializeOwned>(tree: &Tree, key: &[u8]) -> Result<Option<T>> {
-    let none = |_: &[u8]| Ok(None::<IVec>);
-    tree.get(key).map_err(failed)?.map(|head| record::decode(key, &head, none)).transpose()
 }
 
 fn damaged<T>(how: String) -> Result<T> {

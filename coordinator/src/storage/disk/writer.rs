@@ -18,13 +18,64 @@ const GROUP_BYTES: usize = 8 << 20;
 /// How many records of a deleted monitor are dropped at a time.
 const SLICE: usize = 1024;
 
+/// What makes a group of commits durable.
+#[derive(Debug)]
+pub(super) struct Durable {
+    /// A second handle of sled's file: its own is out of reach, and any handle's fsync covers the file.
+    file: File,
+    watermark: Watermark,
+    #[cfg(test)]
+    skip: Skip,
+}
+
+/// What is left out of a commit in a test.
+#[cfg(test)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Skip {
+    #[default]
+    Nothing,
+    /// Neither flushed nor fsynced.
+    Flush,
+    /// Flushed by the engine alone.
+    Fsync,
+}
+
+impl Durable {
+    pub(super) fn new(file: File, watermark: Watermark) -> Self {
+        Self {
+            file,
+            watermark,
+            #[cfg(test)]
+            skip: Skip::Nothing,
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn skip(&mut self, skip: Skip) {
+        self.skip = skip;
+    }
+
+    /// Makes everything that was applied durable, and says so in the watermark.
+    pub(super) fn make(&mut self, shared: &Shared, meta: &Meta) -> Result<()> {
+        #[cfg(test)]
+        if self.skip == Skip::Flush {
+            return self.watermark.write(meta.group, meta.chain);
+        }
+        shared.db.flush().map_err(failed)?;
+        #[cfg(test)]
+        if self.skip == Skip::Fsync {
+            return self.watermark.write(meta.group, meta.chain);
+        }
+        self.file.sync_all().map_err(io_failed)?;
+        self.watermark.write(meta.group, meta.chain)
+    }
+}
+
 /// The writing side.
 #[derive(Debug)]
 pub(super) struct Writer {
     shared: Arc<Shared>,
-    /// A second handle of sled's file: its own is out of reach, and any handle's fsync covers the file.
-    file: File,
-    watermark: Watermark,
+    durable: Durable,
     space: Space,
     meta: Meta,
     /// Why nothing is written any more: after a failed write or fsync nobody knows what is on disk.
@@ -32,14 +83,8 @@ pub(super) struct Writer {
 }
 
 impl Writer {
-    pub(super) fn new(
-        shared: Arc<Shared>,
-        file: File,
-        watermark: Watermark,
-        space: Space,
-        meta: Meta,
-    ) -> Self {
-        Self { shared, file, watermark, space, meta, broken: None }
+    pub(super) fn new(shared: Arc<Shared>, durable: Durable, space: Space, meta: Meta) -> Self {
+        Self { shared, durable, space, meta, broken: None }
     }
 
     /// Writes what a new store begins with.
@@ -98,25 +143,26 @@ impl Writer {
     fn write(&mut self, pending: Pending<'_>) -> Result<()> {
         let mut meta = pending.meta;
         meta.group += 1;
+        let changes = pending.into_changes();
         let mut batch = sled::Batch::default();
-        for (key, value) in pending.into_changes() {
-            meta.chain = crc32c::crc32c_append(meta.chain, &key);
+        for (key, value) in &changes {
+            meta.chain = crc32c::crc32c_append(meta.chain, key);
             match value {
                 Some(value) => {
-                    meta.chain = crc32c::crc32c_append(meta.chain, &value);
-                    batch.insert(key, value);
+                    meta.chain = crc32c::crc32c_append(meta.chain, value);
+                    batch.insert(key.as_slice(), value);
                 }
-                None => batch.remove(key),
+                None => batch.remove(key.as_slice()),
             }
         }
         batch.insert(layout::META_KEY, record::encode(layout::META_KEY, &meta)?.head);
         {
             let _gate = self.shared.writing();
+            let keys = changes.keys().map(Vec::as_slice).chain([layout::META_KEY]);
+            self.shared.moments.note(&self.shared.db, keys);
             self.shared.db.apply_batch(batch).map_err(failed)?;
         }
-        self.shared.db.flush().map_err(failed)?;
-        self.file.sync_all().map_err(io_failed)?;
-        self.watermark.write(meta.group, meta.chain)?;
+        self.durable.make(&self.shared, &meta)?;
         self.meta = meta;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! A small simulated world: targets on loopback that are well or not, judged by where a check comes from, and the
 //! monitors that watch them.
 
+mod certificate;
 mod memory;
 mod monitors;
 mod places;
@@ -16,6 +17,7 @@ use parallax_core::page::edit::PageEdit;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 
+pub(super) use self::certificate::Certificate;
 use self::memory::Memory;
 use self::monitors::{SPECS, Spec, Watched};
 pub(super) use self::places::PLACES;
@@ -34,7 +36,12 @@ pub(super) struct Demo {
 impl Demo {
     /// Serves the targets and makes the monitors that are not made yet. On a later start of the same folder nothing is
     /// made twice: targets have the ports they had, and where one is taken by now its monitor follows to another.
-    pub(super) async fn start(data: &Path, service: &Service, first: &First) -> Result<Self, UpError> {
+    pub(super) async fn start(
+        data: &Path,
+        service: &Service,
+        first: &First,
+        certificate: &Certificate,
+    ) -> Result<Self, UpError> {
         let mut memory = Memory::read(data)?;
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
@@ -44,18 +51,24 @@ impl Demo {
         for spec in SPECS {
             let known = memory.of(spec.key);
             let port = match spec.watched {
-                Watched::Site(_) | Watched::Port => {
+                Watched::Site(_) | Watched::Port | Watched::Certificate => {
                     let (listener, port) =
                         targets::bind(known.and_then(|known| known.port)).await.map_err(UpError::Target)?;
                     let stopping = stopping.clone();
-                    if let Watched::Site(behaviour) = spec.watched {
-                        tasks.spawn(targets::serve_site(listener, spec.name, behaviour, begun, stopping));
-                    } else {
-                        tasks.spawn(targets::serve_port(listener, stopping));
-                    }
+                    match spec.watched {
+                        Watched::Site(behaviour) => {
+                            tasks.spawn(targets::serve_site(listener, spec.name, behaviour, begun, stopping))
+                        }
+                        Watched::Certificate => {
+                            tasks.spawn(targets::serve_tls(listener, certificate.acceptor.clone(), stopping))
+                        }
+                        Watched::Port | Watched::Name | Watched::Pings => {
+                            tasks.spawn(targets::serve_port(listener, stopping))
+                        }
+                    };
                     Some(port)
                 }
-                Watched::Name | Watched::Certificate | Watched::Pings => None,
+                Watched::Name | Watched::Pings => None,
             };
             let monitor = match known {
                 Some(known) if known.port == port => continue,

@@ -5,6 +5,7 @@ use parallax_core::given::Given;
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::place::Region;
 
+use super::certificate::HOST;
 use super::targets::Behaviour;
 
 /// What a monitor watches.
@@ -96,15 +97,20 @@ impl Spec {
                 check.host = Given::Value("127.0.0.1".to_owned());
                 check.port = Given::Value(port.into());
             }
-            (Watched::Name | Watched::Certificate, _) => {
-                check.host = Given::Value("example.com".to_owned());
+            (Watched::Name, _) => {
+                check.host = Given::Value(HOST.to_owned());
+                check.dns_expect = Given::Value("127.0.0.1".to_owned());
+            }
+            (Watched::Certificate, Some(port)) => {
+                check.host = Given::Value(HOST.to_owned());
+                check.port = Given::Value(port.into());
             }
             (Watched::Pings, _) => {
                 check.period_minutes = Given::Value(24 * 60);
                 check.grace_minutes = Given::Value(60);
             }
-            // Sites and ports of ours have a port by then.
-            (Watched::Site(_) | Watched::Port, None) => {}
+            // What we serve has a port by then.
+            (Watched::Site(_) | Watched::Port | Watched::Certificate, None) => {}
         }
         check
     }

@@ -1,4 +1,4 @@
-//! The demo's targets: plain HTTP sites that are well or not, judged by where a check comes from, and one open port.
+//! The demo's targets: plain HTTP sites that are well or not, judged by where a check comes from, an open port, and one that speaks TLS.
 
 use std::convert::Infallible;
 use std::io;
@@ -18,6 +18,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
+use tokio_rustls::TlsAcceptor;
 
 use super::places::region_of;
 
@@ -114,6 +115,16 @@ pub(super) async fn serve_port(listener: TcpListener, stop: watch::Receiver<bool
         let listening = async { while matches!(stream.read(&mut said).await, Ok(1..)) {} };
         // One that stays is let go.
         let _ = timeout(PATIENCE, listening).await;
+    };
+    accept(listener, stop, connection).await;
+}
+
+/// Shakes hands with whoever connects, until told to stop.
+pub(super) async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, stop: watch::Receiver<bool>) {
+    let connection = move |stream: TcpStream, _| {
+        let acceptor = acceptor.clone();
+        // How a handshake ends is its peer's affair.
+        async move { timeout(PATIENCE, acceptor.accept(stream)).await.map(drop).unwrap_or_default() }
     };
     accept(listener, stop, connection).await;
 }

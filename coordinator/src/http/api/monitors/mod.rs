@@ -1,19 +1,20 @@
 //! Monitors of a page: list, create, show, edit, delete.
 
 mod body;
+pub(in crate::http) mod pings;
 mod view;
 
 use std::sync::Arc;
 
 use ::http::StatusCode;
 
-use super::{done, wrapped};
+use super::{done, warned, wrapped};
 use crate::http::Context;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
-use crate::service::Caller;
 use crate::service::monitors::Shown;
 use crate::service::once::Once;
+use crate::service::{Caller, Service};
 
 /// `GET /api/v1/pages/{page}/monitors`
 pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
@@ -34,8 +35,7 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let (object, ticket) = call.object().await?;
     let edit = body::read(&object);
     let caller = &call.caller;
-    let answer =
-        |shown: &Shown| wrapped("monitor", &view::document(shown, service.ping_url(caller, &shown.monitor)));
+    let answer = |shown: &Shown| saved(service, caller, shown);
     let made = service.create_monitor(caller, page, &edit, &Once::new(ticket, &answer)).await?;
     Ok(done(StatusCode::CREATED, made, answer))
 }
@@ -56,8 +56,7 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let (object, ticket) = call.object().await?;
     let edit = body::read(&object);
     let caller = &call.caller;
-    let answer =
-        |shown: &Shown| wrapped("monitor", &view::document(shown, service.ping_url(caller, &shown.monitor)));
+    let answer = |shown: &Shown| saved(service, caller, shown);
     let changed = service.edit_monitor(caller, page, monitor, &edit, &Once::new(ticket, &answer)).await?;
     Ok(done(StatusCode::OK, changed, answer))
 }
@@ -69,4 +68,10 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     let once = Once::new(call.ticket(&[])?, &answer);
     let deleted = context.service.delete_monitor(&call.caller, page, monitor, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
+}
+
+/// A monitor that was saved, and what its owner should know of it.
+fn saved(service: &Service, caller: &Caller, shown: &Shown) -> Vec<u8> {
+    let document = view::document(shown, service.ping_url(caller, &shown.monitor));
+    warned("monitor", &document, &view::warnings(shown))
 }

@@ -42,6 +42,7 @@ pub(super) struct MonitorDocument {
     since: Option<String>,
     down_from: Option<Vec<&'static str>>,
     last_check: Option<LastCheckDocument>,
+    confirmable: bool,
     uptime24h: Option<f64>,
     latency_ms24h: Option<u32>,
     created_at: String,
@@ -53,6 +54,7 @@ struct HeartbeatDocument {
     period_seconds: u32,
     grace_seconds: u32,
     last_ping_at: Option<String>,
+    last_run_ms: Option<u64>,
     ping_url: Option<String>,
 }
 
@@ -89,6 +91,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
         since: view.since.map(|since| since.to_string()),
         down_from: view.down_from.map(names),
         last_check: view.last_check.as_ref().map(last_check),
+        confirmable: !view.unconfirmable,
         uptime24h: figure.uptime,
         latency_ms24h: figure.latency_ms.filter(|_| kind.has_latency()),
         created_at: monitor.created_at.to_string(),
@@ -130,6 +133,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
                 period_seconds: heartbeat.period_seconds,
                 grace_seconds: heartbeat.grace_seconds,
                 last_ping_at: view.last_ping_at.map(|at| at.to_string()),
+                last_run_ms: view.last_run_ms,
                 ping_url,
             }),
             ..common
@@ -140,6 +144,24 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
             ..common
         },
     }
+}
+
+/// What an owner is told who saves a monitor whose failures no second network can confirm.
+pub(super) fn warnings(shown: &Shown) -> Vec<String> {
+    if !shown.view.unconfirmable {
+        return Vec::new();
+    }
+    let words = match shown.monitor.pinned {
+        Some(region) => format!(
+            "no outage of this monitor can be confirmed, so it will not be called down: {} has no two agents on \
+             different networks",
+            region.title()
+        ),
+        None => "no outage of this monitor can be confirmed, so it will not be called down: there are no two agents \
+                 on different networks"
+            .to_owned(),
+    };
+    vec![words]
 }
 
 fn last_check(check: &LastCheck) -> LastCheckDocument {

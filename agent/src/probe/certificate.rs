@@ -1,0 +1,227 @@
+//! The certificate probe: a handshake as a browser makes it, and when the leaf it showed ends.
+//!
+//! The chain is judged by the same rules as an https check: paths are looked for among the certificates sent and
+//! the roots, so their order, and one that no path needs, do not matter. The leaf is looked at before the verdict,
+//! so its expiry is known when the chain is bad too.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use parallax_dial::Host;
+use parallax_protocol::{
+    check::CertificateCheck,
+    result::{Failure, Outcome, Report},
+    text::Detail,
+};
+use rustls::{
+    ClientConfig, DigitallySignedStruct, Error as TlsError, SignatureScheme,
+    client::{
+        Resumption, WebPkiServerVerifier,
+        danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    },
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use tokio::time::Instant;
+use x509_parser::parse_x509_certificate;
+
+use super::{
+    facts::{Facts, Trouble, bad_target, micros},
+    net::Net,
+    tls,
+};
+
+/// Certificates that a server may send.
+const MAX_CHAIN: usize = 10;
+const DAY_S: i64 = 24 * 60 * 60;
+
+/// Connects and shakes hands; the latency is that of both and of name resolution.
+pub(super) async fn run(check: &CertificateCheck, net: &Net) -> Report {
+    let mut facts = Facts::default();
+    let started = Instant::now();
+    let seen = look(check, net, &mut facts).await;
+    let mut expires_ms = None;
+    if let Ok(seen) = &seen {
+        facts.took = Some(started.elapsed());
+        expires_ms = seen.ends_s.map(|seconds| seconds.saturating_mul(1000));
+    }
+    Report { expires_ms, ..facts.report(judge(check.warn_days, seen)) }
+}
+
+async fn look(check: &CertificateCheck, net: &Net, facts: &mut Facts) -> Result<Seen, Trouble> {
+    let deadline = net.deadline();
+    let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
+    if check.port == 0 {
+        return Err(bad_target("port is 1 to 65535").into());
+    }
+    let (crypto, judge) = net.trust();
+    let witness = Arc::new(Witness { judge, seen: Mutex::new(None) });
+    let mut config = ClientConfig::builder_with_provider(crypto)
+        .with_safe_default_protocol_versions()
+        .map_err(|error| tls::tls_failure(&error))?
+        .dangerous()
+        .with_custom_certificate_verifier(Arc::<Witness>::clone(&witness))
+        .with_no_client_auth();
+    config.resumption = Resumption::disabled();
+    let admitted = net.admit(&host, check.port, deadline).await?;
+    facts.admitted(&admitted);
+    let connected = admitted.connect(deadline).await?;
+    facts.connected(&connected);
+    let started = Instant::now();
+    let shaken = tls::handshake(connected.stream, Arc::new(config), &host, deadline).await;
+    let mut seen = witness.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
+    match (&mut seen, shaken) {
+        (None, Err(failure)) => return Err(failure.into()),
+        // A server that is done with us for another reason (it asks for a certificate of ours) has shown its own.
+        (Some(seen), Err(failure)) if seen.verdict.is_ok() && !seen.is_proved => {
+            seen.verdict = Err(failure);
+        }
+        (Some(_), Ok(_) | Err(_)) | (None, Ok(_)) => {}
+    }
+    facts.phases.tls_us = Some(micros(started.elapsed()));
+    seen.ok_or_else(|| Failure::TlsOther { detail: Detail::new("the peer shows no certificate") }.into())
+}
+
+/// What a handshake showed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Seen {
+    /// When the leaf ends, epoch seconds; `None` where it can't be read.
+    ends_s: Option<i64>,
+    /// When it was looked at, epoch seconds.
+    now_s: i64,
+    /// What is wrong with the chain.
+    verdict: Result<(), Failure>,
+    /// Whether the peer has the leaf's key.
+    is_proved: bool,
+}
+
+/// Notes what the judge of certificates is shown, and what it says.
+#[derive(Debug)]
+struct Witness {
+    judge: Arc<WebPkiServerVerifier>,
+    seen: Mutex<Option<Seen>>,
+}
+
+impl Witness {
+    fn proved(
+        &self,
+        result: Result<HandshakeSignatureValid, TlsError>,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        if let Some(seen) = self.seen.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            seen.is_proved = result.is_ok();
+        }
+        result
+    }
+}
+
+impl ServerCertVerifier for Witness {
+    fn verify_server_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        others: &[CertificateDer<'_>],
+        name: &ServerName<'_>,
+        ocsp: &[u8],
+        now: UnixTime,
+    ) -> Result<ServerCertVerified, TlsError> {
+        let result = if others.len() < MAX_CHAIN {
+            self.judge.verify_server_cert(leaf, others, name, ocsp, now)
+        } else {
+            Err(TlsError::General("the chain is too long".to_owned()))
+        };
+        let seen = Seen {
+            ends_s: ends(leaf),
+            now_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
+            verdict: result.as_ref().map(drop).map_err(|error| fault(error, leaf)),
+            is_proved: false,
+        };
+        *self.seen.lock().unwrap_or_else(PoisonError::into_inner) = Some(seen);
+        result
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.proved(self.judge.verify_tls12_signature(message, leaf, signed))
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.proved(self.judge.verify_tls13_signature(message, leaf, signed))
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.judge.supported_verify_schemes()
+    }
+}
+
+fn ends(leaf: &CertificateDer<'_>) -> Option<i64> {
+    let (_, leaf) = parse_x509_certificate(leaf).ok()?;
+    Some(leaf.validity().not_after.timestamp())
+}
+
+fn fault(error: &TlsError, leaf: &CertificateDer<'_>) -> Failure {
+    match error {
+        TlsError::General(detail) => Failure::TlsOther { detail: Detail::new(detail) },
+        _ => match tls::tls_failure(error) {
+            // A certificate that signs itself is often an authority too, which hides what visitors are told.
+            Failure::TlsOther { .. } if signs_itself(leaf) => Failure::TlsUnknownIssuer,
+            failure => failure,
+        },
+    }
+}
+
+fn signs_itself(leaf: &CertificateDer<'_>) -> bool {
+    parse_x509_certificate(leaf).is_ok_and(|(_, leaf)| leaf.issuer() == leaf.subject())
+}
+
+/// A bad chain fails by its own word; a good one fails from `warn_days` times 24 hours before its end.
+fn judge(warn_days: u16, seen: Result<Seen, Trouble>) -> Outcome {
+    let seen = match seen {
+        Ok(seen) => seen,
+        Err(trouble) => return trouble.into(),
+    };
+    if let Err(failure) = seen.verdict {
+        return Outcome::Failed(failure);
+    }
+    let Some(ends_s) = seen.ends_s else {
+        let detail = Detail::new("the certificate can't be read");
+        return Outcome::Failed(Failure::TlsOther { detail });
+    };
+    let left_s = ends_s.saturating_sub(seen.now_s);
+    if left_s < i64::from(warn_days) * DAY_S {
+        let days = u32::try_from(left_s / DAY_S).unwrap_or(0);
+        return Outcome::Failed(Failure::CertificateExpiring { days });
+    }
+    Outcome::Passed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(left_s: i64, verdict: Result<(), Failure>) -> Result<Seen, Trouble> {
+        let now_s = 1_800_000_000;
+        Ok(Seen { ends_s: Some(now_s + left_s), now_s, verdict, is_proved: true })
+    }
+
+    #[test]
+    fn the_warning_begins_to_the_minute() {
+        assert_eq!(judge(14, seen(14 * DAY_S, Ok(()))), Outcome::Passed);
+        let expiring = |days| Outcome::Failed(Failure::CertificateExpiring { days });
+        assert_eq!(judge(14, seen(14 * DAY_S - 60, Ok(()))), expiring(13));
+        assert_eq!(judge(14, seen(60, Ok(()))), expiring(0));
+        assert_eq!(judge(0, seen(60, Ok(()))), Outcome::Passed);
+    }
+
+    #[test]
+    fn a_bad_chain_speaks_before_the_expiry() {
+        let fault = Failure::TlsUnknownIssuer;
+        assert_eq!(judge(14, seen(60, Err(fault.clone()))), Outcome::Failed(fault));
+        assert_eq!(judge(14, Err(Failure::Refused.into())), Outcome::Failed(Failure::Refused));
+    }
+}

@@ -1,0 +1,164 @@
+//! The domain probe: when a domain's registration ends, as its registry tells by RDAP (RFC 9082, RFC 9083), or
+//! by WHOIS where it has no RDAP.
+//!
+//! Only a registry's plain word can fail a check. Whatever can't be read is inconclusive.
+
+mod answer;
+mod registrable;
+mod registries;
+mod whois;
+
+use http::{HeaderMap, HeaderValue, header};
+use parallax_dial::Host;
+use parallax_protocol::{
+    check::DomainCheck,
+    result::{Failure, Outcome, OwnFault, Report},
+    text::Detail,
+};
+use tokio::time::Instant;
+
+use self::answer::Registration;
+pub(super) use self::registries::Registries;
+use super::{
+    facts::{Facts, Trouble, bad_target},
+    http::fetch::{Page, Want, fetch},
+    net::Net,
+};
+use crate::clock::Clock;
+
+/// Bytes of an answer that are read.
+const MAX_ANSWER: usize = 1024 * 1024;
+const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// What is said of a registry that is asked too often.
+const BUSY: &str = "it asks us to come less often";
+const RDAP: HeaderValue = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
+
+/// Asks the registry of the registrable part of the host.
+pub(super) async fn run(check: &DomainCheck, net: &Net) -> Report {
+    let mut facts = Facts::default();
+    let started = Instant::now();
+    let answer = ask(check, net, &mut facts).await;
+    if answer.is_ok() {
+        facts.took = Some(started.elapsed());
+    }
+    // The status is the registry's, not the customer's.
+    facts.status = None;
+    let expires_ms = match &answer {
+        Ok(Some(registration)) => registration.expires_ms,
+        Ok(None) | Err(_) => None,
+    };
+    let outcome = judge(check.warn_days, Clock::new(0).wall_ms(), answer);
+    Report { expires_ms, ..facts.report(outcome) }
+}
+
+/// What the registry says; `None` where it has no such domain.
+async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option<Registration>, Trouble> {
+    let deadline = net.deadline();
+    let name = match Host::parse(&check.host) {
+        Ok(Host::Name(name)) => name,
+        Ok(Host::Ip(_)) => return Err(bad_target("an address is no domain").into()),
+        Err(error) => return Err(bad_target(error.to_string()).into()),
+    };
+    let domain = registrable::of(name.as_str())
+        .ok_or_else(|| bad_target("nobody can register this name: it is one of a registry's own"))?;
+    let registries = net.registries();
+    let Some(base) = registries.of(&domain, net, deadline).await else {
+        return by_whois(&domain, net, deadline, facts).await;
+    };
+    registries.is_asked(&base).map_err(unreadable)?;
+    let url = format!("{base}domain/{domain}");
+    let want = Want { url: &url, headers: vec![(header::ACCEPT, RDAP)], most: MAX_ANSWER };
+    let page = fetch(want, net, deadline, facts).await.map_err(|trouble| match trouble {
+        Trouble::Target(failure) => unreadable(failure.to_string()),
+        own @ Trouble::Own(_) => own,
+    })?;
+    if page.status == 429 || page.status == 503 {
+        registries.rest(&base, &page.headers);
+    }
+    read(&page, &domain).map_err(unreadable)
+}
+
+/// The same of a registry without RDAP.
+async fn by_whois(
+    domain: &str,
+    net: &Net,
+    deadline: Instant,
+    facts: &mut Facts,
+) -> Result<Option<Registration>, Trouble> {
+    let registries = net.registries();
+    let server = registries.whois_of(domain, net, deadline).await?;
+    registries.is_asked(&server).map_err(unreadable)?;
+    let answer = whois::ask(&server, registries.whois_port(), domain, net, deadline, facts).await;
+    if answer.as_ref().is_err_and(|trouble| *trouble == unreadable(BUSY)) {
+        registries.rest(&server, &HeaderMap::new());
+    }
+    answer
+}
+
+fn read(page: &Page, domain: &str) -> Result<Option<Registration>, String> {
+    match page.status {
+        200 => answer::read(&page.body, domain).map(Some).map_err(ToOwned::to_owned),
+        // A web server without the service says 404 too, in HTML.
+        404 if page.body.is_empty() || answer::is_json_object(&page.body) => Ok(None),
+        429 => Err(BUSY.to_owned()),
+        status => Err(format!("status {status}")),
+    }
+}
+
+fn unreadable(why: impl AsRef<str>) -> Trouble {
+    Trouble::Own(OwnFault::RegistryUnreadable { detail: Detail::new(why.as_ref()) })
+}
+
+fn judge(warn_days: u16, now_ms: i64, answer: Result<Option<Registration>, Trouble>) -> Outcome {
+    let registration = match answer {
+        Ok(Some(registration)) => registration,
+        Ok(None) => return Outcome::Failed(Failure::DomainNotFound),
+        Err(trouble) => return trouble.into(),
+    };
+    if registration.is_lapsed {
+        return Outcome::Failed(Failure::DomainExpired);
+    }
+    let Some(expires_ms) = registration.expires_ms else {
+        return unreadable("it does not tell when the registration ends").into();
+    };
+    let left_ms = expires_ms.saturating_sub(now_ms);
+    if left_ms <= 0 {
+        return Outcome::Failed(Failure::DomainExpired);
+    }
+    if left_ms < i64::from(warn_days) * DAY_MS {
+        let days = u32::try_from(left_ms / DAY_MS).unwrap_or(0);
+        return Outcome::Failed(Failure::DomainExpiring { days });
+    }
+    Outcome::Passed
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_800_000_000_000;
+
+    fn ends_in(left_ms: i64) -> Outcome {
+        judge(30, NOW, Ok(Some(Registration { expires_ms: Some(NOW + left_ms), is_lapsed: false })))
+    }
+
+    #[test]
+    fn a_registration_fails_from_the_warning_on() {
+        assert_eq!(ends_in(30 * DAY_MS), Outcome::Passed);
+        assert_eq!(ends_in(30 * DAY_MS - 1), Outcome::Failed(Failure::DomainExpiring { days: 29 }));
+        assert_eq!(ends_in(1), Outcome::Failed(Failure::DomainExpiring { days: 0 }));
+        assert_eq!(ends_in(0), Outcome::Failed(Failure::DomainExpired));
+        let lapsed = Registration { expires_ms: Some(NOW + 300 * DAY_MS), is_lapsed: true };
+        assert_eq!(judge(30, NOW, Ok(Some(lapsed))), Outcome::Failed(Failure::DomainExpired));
+        assert_eq!(judge(30, NOW, Ok(None)), Outcome::Failed(Failure::DomainNotFound));
+    }
+
+    #[test]
+    fn what_can_not_be_read_is_never_expiring() {
+        let silent = Registration { expires_ms: None, is_lapsed: false };
+        for answer in [Ok(Some(silent)), Err(unreadable("status 500"))] {
+            let outcome = judge(30, NOW, answer);
+            assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. })));
+        }
+    }
+}

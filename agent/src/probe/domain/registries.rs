@@ -1,0 +1,238 @@
+//! Which registry answers for a domain, and which of them asked us to wait.
+
+use std::{
+    collections::BTreeMap,
+    net::SocketAddr,
+    sync::{Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use http::{HeaderMap, header};
+use serde::Deserialize;
+use tokio::time::Instant;
+use url::Url;
+
+use super::{
+    unreadable,
+    whois::{self, Root},
+};
+use crate::probe::{
+    facts::{Facts, Trouble},
+    http::fetch::{Want, fetch},
+    net::Net,
+};
+
+/// Where IANA publishes the registry of registries (RFC 9224).
+const BOOTSTRAP: &str = "https://data.iana.org/rdap/dns.json";
+/// What it said when this was built.
+const SHIPPED: &str = include_str!("registries.txt");
+/// How long a read copy is good for, and how long it is until a failed reading is tried again.
+const FRESH: Duration = Duration::from_secs(24 * 60 * 60);
+const RETRY: Duration = Duration::from_secs(60 * 60);
+/// How long a check may wait for a new copy.
+const PATIENCE: Duration = Duration::from_secs(3);
+const MAX_BOOTSTRAP: usize = 2 * 1024 * 1024;
+/// How long a registry is left alone that says it is asked too often, unless it says how long.
+const REST: Duration = Duration::from_secs(5 * 60);
+const LONGEST_REST: Duration = Duration::from_secs(60 * 60);
+
+/// The registries, shared by all checks.
+#[derive(Debug)]
+pub(in crate::probe) struct Registries {
+    /// Answers for every domain, where the operator or a test says so.
+    fixed: Option<String>,
+    whois: Root,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug)]
+struct Known {
+    /// Top-level domain to base address, which ends in a slash.
+    services: BTreeMap<String, String>,
+    /// Top-level domain to WHOIS server; empty where it has none.
+    whois: BTreeMap<String, String>,
+    next_read: Option<Instant>,
+    /// Base address to when it may be asked again.
+    resting: BTreeMap<String, Instant>,
+}
+
+impl Registries {
+    /// The shipped ones, or one that answers for all.
+    pub(in crate::probe) fn new(fixed: Option<&Url>) -> Self {
+        let known =
+            Known { services: shipped(), whois: BTreeMap::new(), next_read: None, resting: BTreeMap::new() };
+        let fixed = fixed.map(|url| with_slash(url.as_str()));
+        Self { fixed, whois: Root::default(), known: Mutex::new(known) }
+    }
+
+    /// The shipped ones, and one WHOIS server that tells of the others; all listen on its port.
+    pub(in crate::probe) fn with_whois(at: SocketAddr) -> Self {
+        let whois = Root { host: at.ip().to_string(), port: at.port() };
+        let registries = Self { whois, ..Self::new(None) };
+        registries.known().next_read = Some(Instant::now() + FRESH);
+        registries
+    }
+
+    /// The WHOIS server for `domain`; each top-level domain's is asked for once.
+    ///
+    /// # Errors
+    /// Where there is none, or nobody could tell.
+    pub(super) async fn whois_of(
+        &self,
+        domain: &str,
+        net: &Net,
+        deadline: Instant,
+    ) -> Result<String, Trouble> {
+        let top = top(domain);
+        let known = self.known().whois.get(top).cloned();
+        let server = match known {
+            Some(server) => server,
+            None => {
+                let server = whois::server_of(top, &self.whois, net, deadline).await?.unwrap_or_default();
+                self.known().whois.insert(top.to_owned(), server.clone());
+                server
+            }
+        };
+        if server.is_empty() { Err(unreadable("it offers neither RDAP nor WHOIS")) } else { Ok(server) }
+    }
+
+    /// The port of WHOIS servers.
+    pub(super) fn whois_port(&self) -> u16 {
+        self.whois.port
+    }
+
+    /// The base address of the service for `domain`. Reads the bootstrap registry anew where that is due; the check
+    /// that finds it due does so, and the others go on with what is known.
+    pub(super) async fn of(&self, domain: &str, net: &Net, deadline: Instant) -> Option<String> {
+        if self.fixed.is_some() {
+            return self.fixed.clone();
+        }
+        let now = Instant::now();
+        let is_due = {
+            let mut known = self.known();
+            let is_due = known.next_read.is_none_or(|at| at <= now);
+            if is_due {
+                known.next_read = Some(now + RETRY);
+            }
+            is_due
+        };
+        if is_due && let Some(services) = bootstrap(net, deadline.min(now + PATIENCE)).await {
+            let mut known = self.known();
+            known.services.extend(services);
+            known.next_read = Some(now + FRESH);
+        }
+        self.known().services.get(top(domain)).cloned()
+    }
+
+    /// # Errors
+    /// Words for a registry that is to be left alone for now.
+    pub(super) fn is_asked(&self, base: &str) -> Result<(), &'static str> {
+        match self.known().resting.get(base) {
+            Some(until) if *until > Instant::now() => Err("it asked us to come less often"),
+            Some(_) | None => Ok(()),
+        }
+    }
+
+    /// Leaves a registry alone for as long as its answer asks for.
+    pub(super) fn rest(&self, base: &str, headers: &HeaderMap) {
+        let now = Instant::now();
+        let mut known = self.known();
+        known.resting.retain(|_, until| *until > now);
+        known.resting.insert(base.to_owned(), now + rest(headers));
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// `Retry-After` in seconds (RFC 9110, section 10.2.3); one that names a date counts as none.
+fn rest(headers: &HeaderMap) -> Duration {
+    let asked = headers.get(header::RETRY_AFTER).and_then(|value| value.to_str().ok()?.trim().parse().ok());
+    asked.map_or(REST, Duration::from_secs).min(LONGEST_REST)
+}
+
+fn top(domain: &str) -> &str {
+    domain.rsplit('.').next().unwrap_or_default()
+}
+
+fn shipped() -> BTreeMap<String, String> {
+    let lines = SHIPPED.lines().filter(|line| !line.starts_with('#'));
+    let services = lines.filter_map(|line| {
+        let (base, domains) = line.split_once(' ')?;
+        Some(domains.split(' ').map(|domain| (domain.to_owned(), base.to_owned())))
+    });
+    services.flatten().collect()
+}
+
+#[derive(Deserialize)]
+struct Bootstrap {
+    services: Vec<(Vec<String>, Vec<String>)>,
+}
+
+async fn bootstrap(net: &Net, deadline: Instant) -> Option<BTreeMap<String, String>> {
+    let want = Want { url: BOOTSTRAP, headers: Vec::new(), most: MAX_BOOTSTRAP };
+    let read = fetch(want, net, deadline, &mut Facts::default()).await;
+    let services = read.ok().filter(|page| page.status == 200).and_then(|page| services(&page.body));
+    if services.is_none() {
+        tracing::info!("the registry of RDAP services can't be read now; the copy at hand is used");
+    }
+    services
+}
+
+fn services(body: &[u8]) -> Option<BTreeMap<String, String>> {
+    let bootstrap: Bootstrap = serde_json::from_slice(body).ok()?;
+    let mut services = BTreeMap::new();
+    for (domains, bases) in bootstrap.services {
+        let https = bases.iter().find(|base| base.starts_with("https://"));
+        let Some(base) = https.or(bases.first()).filter(|base| Url::parse(base).is_ok()) else { continue };
+        for domain in domains {
+            services.insert(domain.to_ascii_lowercase(), with_slash(base));
+        }
+    }
+    (!services.is_empty()).then_some(services)
+}
+
+fn with_slash(base: &str) -> String {
+    format!("{}/", base.trim_end_matches('/'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    #[test]
+    fn the_shipped_copy_is_whole() {
+        let services = shipped();
+        assert!(services.len() > 30);
+        assert_eq!(services["com"], "https://rdap.verisign.com/com/v1/");
+        for (domain, base) in services {
+            assert!(Url::parse(&base).is_ok() && base.ends_with('/'), "{base}");
+            assert!(domain.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'-'), "{domain}");
+        }
+    }
+
+    #[test]
+    fn the_bootstrap_registry_is_read_and_https_preferred() {
+        let body = br#"{"version":"1.0","publication":"2026-01-01T00:00:00Z","services":[
+            [["net","COM"],["http://a.example/rdap","https://b.example/rdap"]],
+            [["example"],["no address"]],[["org"],["http://c.example/"]]]}"#;
+        let services = services(body).unwrap();
+        assert_eq!(services["com"], "https://b.example/rdap/");
+        assert_eq!(services["org"], "http://c.example/");
+        assert!(!services.contains_key("example"));
+        assert!(super::services(b"<html>").is_none());
+        assert!(super::services(br#"{"services":[]}"#).is_none());
+    }
+
+    #[test]
+    fn a_registry_rests_as_long_as_it_asks_for() {
+        let mut headers = HeaderMap::new();
+        assert_eq!(rest(&headers), REST);
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("120"));
+        assert_eq!(rest(&headers), Duration::from_secs(120));
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("999999999"));
+        assert_eq!(rest(&headers), LONGEST_REST);
+    }
+}

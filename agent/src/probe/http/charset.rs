@@ -1,0 +1,96 @@
+//! What characters the bytes of a body stand for.
+
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
+use http::{HeaderMap, header};
+
+/// Bytes of a document in which it may name its own encoding (HTML standard, "prescan").
+pub(super) const PRESCAN: usize = 1024;
+
+/// What the head of an answer says of its characters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Charset {
+    /// It names them, or there is no other place that could: UTF-8 then.
+    Named(&'static Encoding),
+    /// The document may name them in its beginning.
+    InDocument,
+}
+
+/// Reads the `Content-Type`.
+pub(super) fn of_head(headers: &HeaderMap) -> Charset {
+    let Some(kind) = headers.get(header::CONTENT_TYPE) else { return Charset::InDocument };
+    let kind = String::from_utf8_lossy(kind.as_bytes()).to_ascii_lowercase();
+    let mut parts = kind.split(';');
+    let essence = parts.next().unwrap_or_default().trim();
+    let label = parts.find_map(|part| {
+        part.trim().strip_prefix("charset=").map(|label| label.trim_matches(['"', '\'', ' ']))
+    });
+    match label.and_then(|label| Encoding::for_label(label.as_bytes())) {
+        Some(encoding) => Charset::Named(encoding),
+        None if essence.is_empty() || essence.ends_with("html") || essence.ends_with("xml") => {
+            Charset::InDocument
+        }
+        None => Charset::Named(UTF_8),
+    }
+}
+
+/// Reads the beginning of a document: `<meta charset>`, its older form, or the XML declaration; else UTF-8.
+pub(super) fn of_document(beginning: &[u8]) -> &'static Encoding {
+    let text = String::from_utf8_lossy(beginning).to_ascii_lowercase();
+    let named = if let Some(declaration) = text.strip_prefix("<?xml") {
+        declaration.split("?>").next().and_then(|declaration| label_after(declaration, "encoding"))
+    } else {
+        text.split("<meta").skip(1).find_map(|tag| label_after(tag.split('>').next()?, "charset"))
+    };
+    match named {
+        // The label was readable as ASCII, so it is none of these two.
+        Some(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => UTF_8,
+        Some(encoding) => encoding,
+        None => UTF_8,
+    }
+}
+
+fn label_after(text: &str, attribute: &str) -> Option<&'static Encoding> {
+    let (_, rest) = text.split_once(attribute)?;
+    let rest = rest.trim_start().strip_prefix('=')?.trim_start().trim_start_matches(['"', '\'']);
+    let end = rest.find(|c: char| !c.is_ascii_alphanumeric() && !"-_:.".contains(c)).unwrap_or(rest.len());
+    Encoding::for_label(rest.get(..end)?.as_bytes())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use encoding_rs::{ISO_8859_2, SHIFT_JIS, WINDOWS_1252};
+    use http::HeaderValue;
+
+    fn head(kind: &str) -> Charset {
+        let mut headers = HeaderMap::new();
+        headers.insert(header::CONTENT_TYPE, HeaderValue::from_str(kind).unwrap());
+        of_head(&headers)
+    }
+
+    #[test]
+    fn the_head_names_the_characters_or_leaves_it_to_a_document() {
+        assert_eq!(head("text/html; charset=ISO-8859-1"), Charset::Named(WINDOWS_1252));
+        assert_eq!(head("text/plain;x=y; Charset=\"shift_jis\""), Charset::Named(SHIFT_JIS));
+        assert_eq!(head("application/json"), Charset::Named(UTF_8));
+        assert_eq!(head("text/plain; charset=none-such"), Charset::Named(UTF_8));
+        assert_eq!(head("text/html"), Charset::InDocument);
+        assert_eq!(head("application/rss+xml; charset=none-such"), Charset::InDocument);
+        assert_eq!(of_head(&HeaderMap::new()), Charset::InDocument);
+    }
+
+    #[test]
+    fn a_document_names_its_characters() {
+        for (text, encoding) in [
+            ("<!doctype html><META CHARSET='iso-8859-2'>", ISO_8859_2),
+            ("<meta name=a><meta http-equiv=x content=\"text/html; charset = latin2\">", ISO_8859_2),
+            ("<?xml version=\"1.0\" encoding='Shift_JIS'?><a/>", SHIFT_JIS),
+            ("<meta charset=utf-16>", UTF_8),
+            ("<meta charset=none-such>", UTF_8),
+            ("<p>charset=iso-8859-2", UTF_8),
+            ("", UTF_8),
+        ] {
+            assert_eq!(of_document(text.as_bytes()), encoding, "{text}");
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! Undoing content codings (RFC 9110, section 8.4), piece by piece and in bounded memory.
+//!
+//! Each coding is a stage that writes what it has undone into the next one. An error of a later stage goes back
+//! through the earlier ones as it is, which is how the last stage says that it has had enough.
+
+use std::io::{self, Read, Write};
+
+use brotli_decompressor::DecompressorWriter;
+use flate2::{Decompress, FlushDecompress, Status, write::GzDecoder};
+use http::{HeaderMap, header};
+use ruzstd::decoding::StreamingDecoder;
+
+/// Codings on top of each other at most.
+const MAX_LAYERS: usize = 2;
+/// Bytes undone at once.
+const PIECE: usize = 16 * 1024;
+/// The largest window of zstd (RFC 9659): 8 MiB.
+const MAX_WINDOW: u64 = 8 * 1024 * 1024;
+
+/// A place that a body is written through.
+pub(super) trait Stage: Write + Send {
+    /// Says that nothing follows.
+    fn end(&mut self) -> io::Result<()>;
+}
+
+/// The next stage.
+pub(super) type Next = Box<dyn Stage>;
+
+/// Puts the stages that undo the codings of an answer before `last`; `None` for a coding that isn't known.
+pub(super) fn undo(headers: &HeaderMap, last: Next) -> Option<Next> {
+    let mut names = Vec::new();
+    for value in headers.get_all(header::CONTENT_ENCODING) {
+        let value = value.to_str().ok()?.to_ascii_lowercase();
+        names.extend(value.split(',').map(|name| name.trim().to_owned()));
+    }
+    names.retain(|name| !name.is_empty() && name != "identity");
+    if names.len() > MAX_LAYERS {
+        return None;
+    }
+    // The first one named was put on first and comes off last.
+    names.into_iter().try_fold(last, |next, name| {
+        Some(match name.as_str() {
+            "gzip" | "x-gzip" => Box::new(Gzip::new(next)) as Next,
+            "deflate" => Box::new(Deflate { head: Vec::new(), stream: None, is_over: false, next }),
+            "br" => Box::new(Brotli { stream: DecompressorWriter::new(next, PIECE), is_over: false }),
+            "zstd" => Box::new(Zstd { encoded: Vec::new(), next }),
+            _ => return None,
+        })
+    })
+}
+
+fn broken(what: &'static str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what)
+}
+
+/// gzip (RFC 1952): members one after another are one body; what follows the last one is ignored.
+struct Gzip {
+    member: Option<GzDecoder<Next>>,
+    /// The first bytes after a member, until they tell what it is that follows.
+    head: Vec<u8>,
+    /// Waits here between members.
+    next: Option<Next>,
+    is_over: bool,
+}
+
+const MEMBER: [u8; 2] = [0x1f, 0x8b];
+
+impl Gzip {
+    fn new(next: Next) -> Self {
+        Self { member: Some(GzDecoder::new(next)), head: Vec::new(), next: None, is_over: false }
+    }
+}
+
+impl Write for Gzip {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        let Some(first) = piece.first().filter(|_| !self.is_over) else { return Ok(piece.len()) };
+        if let Some(member) = self.member.as_mut() {
+            let taken = member.write(piece)?;
+            if taken > 0 {
+                return Ok(taken);
+            }
+            self.next = self.member.take().map(GzDecoder::finish).transpose()?;
+        }
+        self.head.push(*first);
+        if self.head == MEMBER {
+            self.head.clear();
+            if let Some(next) = self.next.take() {
+                self.member.insert(GzDecoder::new(next)).write_all(&MEMBER)?;
+            }
+        } else if !MEMBER.starts_with(&self.head) {
+            self.is_over = true;
+        }
+        Ok(1)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stage for Gzip {
+    fn end(&mut self) -> io::Result<()> {
+        if let Some(member) = self.member.take() {
+            self.next = Some(member.finish()?);
+        }
+        self.next.as_mut().map_or(Ok(()), |next| next.end())
+    }
+}
+
+/// deflate: in a zlib wrapper (RFC 1950), as it should be, or bare (RFC 1951), as some servers send it.
+struct Deflate {
+    /// The first two bytes, which tell the forms apart.
+    head: Vec<u8>,
+    stream: Option<Decompress>,
+    is_over: bool,
+    next: Next,
+}
+
+impl Deflate {
+    fn inflate(&mut self, mut piece: &[u8]) -> io::Result<()> {
+        let Some(stream) = self.stream.as_mut() else { return Ok(()) };
+        let mut undone = vec![0; PIECE];
+        while !self.is_over {
+            let (read, written) = (stream.total_in(), stream.total_out());
+            let status = stream
+                .decompress(piece, &mut undone, FlushDecompress::None)
+                .map_err(|_| broken("deflate"))?;
+            let (read, written) = (stream.total_in() - read, stream.total_out() - written);
+            piece = piece.get(usize::try_from(read).unwrap_or(usize::MAX)..).unwrap_or_default();
+            let written = usize::try_from(written).unwrap_or(usize::MAX);
+            self.next.write_all(undone.get(..written).unwrap_or_default())?;
+            self.is_over = status == Status::StreamEnd;
+            if piece.is_empty() && written < undone.len() {
+                break;
+            }
+            if read == 0 && written == 0 && !self.is_over {
+                return Err(broken("deflate"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Write for Deflate {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.stream.is_some() {
+            self.inflate(piece)?;
+            return Ok(piece.len());
+        }
+        let taken = piece.len().min(2 - self.head.len());
+        self.head.extend(piece.iter().take(taken));
+        if let [method, check] = self.head[..] {
+            let is_zlib = method & 0x0f == 8 && u16::from_be_bytes([method, check]).is_multiple_of(31);
+            self.stream = Some(Decompress::new(is_zlib));
+            let head = std::mem::take(&mut self.head);
+            self.inflate(&head)?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stage for Deflate {
+    fn end(&mut self) -> io::Result<()> {
+        if !self.is_over {
+            return Err(broken("deflate"));
+        }
+        self.next.end()
+    }
+}
+
+/// Brotli (RFC 7932); its window is 16 MiB at most.
+struct Brotli {
+    stream: DecompressorWriter<Next>,
+    is_over: bool,
+}
+
+impl Write for Brotli {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        if self.is_over || piece.is_empty() {
+            return Ok(piece.len());
+        }
+        let taken = self.stream.write(piece)?;
+        // Less is taken at the end of the stream alone.
+        self.is_over = taken < piece.len();
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stage for Brotli {
+    fn end(&mut self) -> io::Result<()> {
+        self.stream.close()?;
+        self.stream.get_mut().end()
+    }
+}
+
+/// zstd (RFC 8878). Its decoder holds a whole window back, so the body is undone at its end; what comes in is
+/// bounded by the reader of the body.
+struct Zstd {
+    encoded: Vec<u8>,
+    next: Next,
+}
+
+impl Write for Zstd {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.encoded.extend(piece);
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stage for Zstd {
+    fn end(&mut self) -> io::Result<()> {
+        let mut rest = self.encoded.as_slice();
+        let mut undone = vec![0; PIECE];
+        while let Some(magic) = rest.first_chunk::<4>() {
+            // A frame to be passed over (section 3.1.2).
+            if (0x184d_2a50..=0x184d_2a5f).contains(&u32::from_le_bytes(*magic)) {
+                let len = rest.get(4..8).and_then(|len| len.try_into().ok()).map(u32::from_le_bytes);
+                let len = len.and_then(|len| usize::try_from(len).ok()).ok_or_else(|| broken("zstd"))?;
+                rest = rest.get(8..).and_then(|rest| rest.get(len..)).ok_or_else(|| broken("zstd"))?;
+                continue;
+            }
+            if window(rest).is_none_or(|window| window > MAX_WINDOW) {
+                return Err(broken("zstd"));
+            }
+            let mut frame = StreamingDecoder::new(&mut rest).map_err(|_| broken("zstd"))?;
+            loop {
+                let len = frame.read(&mut undone)?;
+                if len == 0 {
+                    break;
+                }
+                self.next.write_all(undone.get(..len).unwrap_or_default())?;
+            }
+        }
+        if rest.is_empty() { self.next.end() } else { Err(broken("zstd")) }
+    }
+}
+
+/// The window that a frame asks for, in bytes (RFC 8878, section 3.1.1.1).
+fn window(frame: &[u8]) -> Option<u64> {
+    let descriptor = *frame.get(4)?;
+    if descriptor & 0x20 == 0 {
+        let window = *frame.get(5)?;
+        let base = 1_u64 << (10 + u32::from(window >> 3));
+        return Some(base + base / 8 * u64::from(window & 7));
+    }
+    // A single segment: the window is the content, whose size follows the dictionary's id.
+    let at = 5 + [0, 1, 2, 4].get(usize::from(descriptor & 3))?;
+    let len = 1 << (descriptor >> 6);
+    let size = frame.get(at..at + len)?.iter().rev().fold(0, |size, byte| size << 8 | u64::from(*byte));
+    Some(if len == 2 { size + 256 } else { size })
+}
+
+#[cfg(test)]
+mod tests;

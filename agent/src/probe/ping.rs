@@ -1,0 +1,269 @@
+//! The ping probe: up to three ICMP echoes (RFC 792, RFC 4443), of which one reply is enough.
+//!
+//! The first echo goes out at once, the next ones only where nothing came back for a second, so that a healthy
+//! host costs one packet. Where a name has addresses of both families the other one joins after the head start of
+//! RFC 8305. All checks share one socket a family.
+
+use std::{
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::{
+        Mutex, PoisonError,
+        atomic::{AtomicU16, Ordering},
+    },
+    time::Duration,
+};
+
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use parallax_dial::{HEAD_START, Host, Source};
+use parallax_protocol::{
+    check::PingCheck,
+    result::{Failure, Outcome, OwnFault, Report},
+    text::Detail,
+};
+use rand::Rng;
+use surge_ping::{Client, Config, ICMP, IcmpPacket, PingIdentifier, PingSequence, SurgeError};
+use tokio::time::{Instant, sleep_until, timeout_at};
+
+use super::{
+    facts::{Facts, Trouble, bad_target, micros},
+    net::Net,
+};
+
+/// Echoes sent to an address at most, and the time between them.
+const ECHOES: u32 = 3;
+const SPACING: Duration = Duration::from_secs(1);
+/// How long the replies to all echoes are waited for, from the first one on.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// As many bytes as the usual tool sends.
+const PAYLOAD: [u8; 56] = [0x2a; 56];
+
+/// Sends echoes until one is replied to. The latency is that echo's round trip.
+pub(super) async fn run(check: &PingCheck, net: &Net) -> Report {
+    let mut facts = Facts::default();
+    let result = ask(check, net, &mut facts).await;
+    facts.report(judge(result))
+}
+
+/// One socket for each family, opened at the first use; cheap to share.
+#[derive(Debug)]
+pub(super) struct Pingers {
+    source: Source,
+    v4: Slot,
+    v6: Slot,
+    next_sequence: AtomicU16,
+}
+
+#[derive(Default)]
+struct Slot(Mutex<Option<Client>>);
+
+impl Pingers {
+    /// None is opened yet.
+    pub(super) fn new(source: Source) -> Self {
+        let next_sequence = AtomicU16::new(rand::rng().random());
+        Self { source, v4: Slot::default(), v6: Slot::default(), next_sequence }
+    }
+
+    /// The client for a family. A host that did not let us open one is asked again at the next check.
+    fn client(&self, family: IpAddr) -> io::Result<Client> {
+        let (slot, kind, source) = match family {
+            IpAddr::V4(_) => (&self.v4, ICMP::V4, self.source.v4.map(IpAddr::V4)),
+            IpAddr::V6(_) => (&self.v6, ICMP::V6, self.source.v6.map(IpAddr::V6)),
+        };
+        let mut slot = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = slot.as_ref() {
+            return Ok(client.clone());
+        }
+        let mut config = Config::builder().kind(kind);
+        if let Some(source) = source {
+            config = config.bind(SocketAddr::new(source, 0));
+        }
+        let client = Client::new(&config.build())?;
+        *slot = Some(client.clone());
+        Ok(client)
+    }
+
+    /// Unprivileged sockets tell echoes apart by this alone, so no two on their way may share one.
+    fn sequence(&self) -> PingSequence {
+        PingSequence(self.next_sequence.fetch_add(1, Ordering::Relaxed))
+    }
+}
+
+impl std::fmt::Debug for Slot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Slot")
+    }
+}
+
+async fn ask(check: &PingCheck, net: &Net, facts: &mut Facts) -> Result<(), Trouble> {
+    let deadline = net.deadline();
+    let host = Host::parse(&check.host).map_err(|error| bad_target(error.to_string()))?;
+    // Echoes have no port; the guard judges addresses.
+    let admitted = net.admit(&host, 0, deadline).await?;
+    facts.admitted(&admitted);
+    let started = Instant::now();
+    let deadline = deadline.min(started + PATIENCE);
+    let mut echoes = FuturesUnordered::new();
+    let targets: Vec<IpAddr> = one_of_each_family(admitted.addresses()).collect();
+    for (place, &target) in targets.iter().enumerate() {
+        let head_start = if place == 0 { Duration::ZERO } else { HEAD_START };
+        for turn in 0..ECHOES {
+            echoes.push(echo(net.pingers(), target, started + head_start + SPACING * turn, deadline));
+        }
+    }
+    let mut worst = Miss::Own(OwnFault::NoRoute);
+    while let Some(result) = echoes.next().await {
+        match result {
+            Ok((target, round_trip)) => {
+                facts.address = Some(target);
+                facts.phases.connect_us = Some(micros(round_trip));
+                facts.took = Some(round_trip);
+                return Ok(());
+            }
+            Err(miss) => {
+                // What can't be sent now can't be sent in a second.
+                let is_over = targets.len() == 1 && matches!(miss, Miss::Own(_));
+                worst = worst.more_telling(miss);
+                if is_over {
+                    break;
+                }
+            }
+        }
+    }
+    Err(match worst {
+        Miss::Own(fault) => Trouble::Own(fault),
+        Miss::Silence => Failure::NoReply.into(),
+        Miss::Unreachable => Failure::Unreachable.into(),
+    })
+}
+
+/// The first address of each family, in the order given.
+fn one_of_each_family(addresses: &[SocketAddr]) -> impl Iterator<Item = IpAddr> {
+    let first = addresses.first().map(SocketAddr::ip);
+    let other =
+        addresses.iter().map(SocketAddr::ip).find(|ip| Some(ip.is_ipv4()) != first.map(|ip| ip.is_ipv4()));
+    first.into_iter().chain(other)
+}
+
+/// What an echo brought instead of a reply.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Miss {
+    /// It could not be sent.
+    Own(OwnFault),
+    /// Nothing by the deadline.
+    Silence,
+    /// A router says that the host can't be reached.
+    Unreachable,
+}
+
+impl Miss {
+    /// Of two misses, the one that says more about the target. That we may not send says more about this host than
+    /// that a family has no route.
+    fn more_telling(self, other: Self) -> Self {
+        if other.weight() > self.weight() { other } else { self }
+    }
+
+    fn weight(&self) -> u8 {
+        match self {
+            Self::Own(OwnFault::NoRoute) => 0,
+            Self::Own(_) => 1,
+            Self::Silence => 2,
+            Self::Unreachable => 3,
+        }
+    }
+}
+
+async fn echo(
+    pingers: &Pingers,
+    target: IpAddr,
+    at: Instant,
+    deadline: Instant,
+) -> Result<(IpAddr, Duration), Miss> {
+    sleep_until(at).await;
+    if at >= deadline {
+        return Err(Miss::Silence);
+    }
+    let client = pingers.client(target).map_err(|error| Miss::Own(own(&error)))?;
+    let identifier = PingIdentifier(rand::rng().random());
+    let mut pinger = client.pinger(target, identifier).await;
+    pinger.timeout(PATIENCE);
+    let sent = Instant::now();
+    match timeout_at(deadline, pinger.ping(pingers.sequence(), &PAYLOAD)).await {
+        Err(_) | Ok(Err(SurgeError::Timeout { .. })) => Err(Miss::Silence),
+        Ok(Ok((packet, _))) if is_reply(&packet) => Ok((target, sent.elapsed())),
+        Ok(Ok(_)) => Err(Miss::Unreachable),
+        Ok(Err(SurgeError::IOError(error))) => Err(Miss::Own(own(&error))),
+        Ok(Err(error)) => Err(Miss::Own(OwnFault::Internal { detail: Detail::new(&error.to_string()) })),
+    }
+}
+
+/// Whether a packet that belongs to an echo is its reply, and no router's word about it.
+fn is_reply(packet: &IcmpPacket) -> bool {
+    match packet {
+        IcmpPacket::V4(packet) => packet.get_icmp_type().0 == 0,
+        IcmpPacket::V6(packet) => packet.get_icmpv6_type().0 == 129,
+    }
+}
+
+fn own(error: &io::Error) -> OwnFault {
+    match error.kind() {
+        io::ErrorKind::PermissionDenied => OwnFault::NotPermitted,
+        io::ErrorKind::NetworkUnreachable
+        | io::ErrorKind::HostUnreachable
+        | io::ErrorKind::NetworkDown
+        | io::ErrorKind::AddrNotAvailable
+        | io::ErrorKind::Unsupported => OwnFault::NoRoute,
+        _ => match error.raw_os_error() {
+            // EAFNOSUPPORT: the family is switched off on this host.
+            Some(97) => OwnFault::NoRoute,
+            // ENFILE, EMFILE, ENOBUFS.
+            Some(23 | 24 | 105) => OwnFault::NoDescriptors,
+            _ => OwnFault::Internal { detail: Detail::new("an echo can't be sent") },
+        },
+    }
+}
+
+fn judge(result: Result<(), Trouble>) -> Outcome {
+    match result {
+        Ok(()) => Outcome::Passed,
+        Err(trouble) => trouble.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
+
+    #[test]
+    fn what_this_host_may_not_do_never_accuses_the_target() {
+        let os = |code| own(&io::Error::from_raw_os_error(code));
+        assert_eq!(os(1), OwnFault::NotPermitted);
+        assert_eq!(os(13), OwnFault::NotPermitted);
+        assert_eq!(os(101), OwnFault::NoRoute);
+        assert_eq!(os(97), OwnFault::NoRoute);
+        assert_eq!(os(24), OwnFault::NoDescriptors);
+        let fault = Trouble::Own(OwnFault::NotPermitted);
+        assert_eq!(judge(Err(fault)), Outcome::Inconclusive(OwnFault::NotPermitted));
+        assert_eq!(judge(Ok(())), Outcome::Passed);
+    }
+
+    #[test]
+    fn the_miss_that_says_most_about_the_target_counts() {
+        let no_route = || Miss::Own(OwnFault::NoRoute);
+        let not_permitted = || Miss::Own(OwnFault::NotPermitted);
+        assert_eq!(no_route().more_telling(not_permitted()), not_permitted());
+        assert_eq!(not_permitted().more_telling(no_route()), not_permitted());
+        assert_eq!(no_route().more_telling(Miss::Silence), Miss::Silence);
+        assert_eq!(Miss::Silence.more_telling(Miss::Unreachable), Miss::Unreachable);
+        assert_eq!(Miss::Unreachable.more_telling(no_route()), Miss::Unreachable);
+    }
+
+    #[test]
+    fn each_family_is_asked_at_one_address() {
+        let all: Vec<SocketAddr> =
+            ["[::1]:0", "[::2]:0", "127.0.0.1:0"].iter().map(|a| a.parse().unwrap()).collect();
+        let chosen: Vec<IpAddr> = one_of_each_family(&all).collect();
+        assert_eq!(chosen, [IpAddr::V6(Ipv6Addr::LOCALHOST), IpAddr::V4(Ipv4Addr::LOCALHOST)]);
+    }
+}

@@ -1,0 +1,76 @@
+//! The documents of Google's dashboards: all incidents of years, of which some are open, and the products.
+
+use parallax_protocol::result::VendorState;
+use serde::Deserialize;
+
+use super::{Component, Incident, Page, Word, goodness};
+
+#[derive(Deserialize)]
+struct Event {
+    external_desc: String,
+    status_impact: String,
+    #[serde(default)]
+    end: Option<String>,
+    #[serde(default)]
+    affected_products: Vec<Product>,
+}
+
+#[derive(Deserialize)]
+struct Products {
+    products: Vec<Product>,
+}
+
+#[derive(Deserialize)]
+struct Product {
+    title: String,
+}
+
+/// Reads the incidents; `None` for another shape.
+pub(super) fn incidents(body: &[u8]) -> Option<Page> {
+    let events: Vec<Event> = serde_json::from_slice(body).ok()?;
+    // Years of them are there; a list without any is another document.
+    if events.is_empty() {
+        return None;
+    }
+    let open: Vec<Event> =
+        events.into_iter().filter(|event| event.end.as_deref().is_none_or(str::is_empty)).collect();
+    let words = open.iter().map(|event| Word::new(&event.status_impact, state(&event.status_impact)));
+    let overall = words.min_by_key(|word| goodness(word.state)).unwrap_or_else(well);
+    let components = open.iter().flat_map(|event| {
+        event.affected_products.iter().map(|product| Component {
+            name: product.title.clone(),
+            group: None,
+            word: Word::new(&event.status_impact, state(&event.status_impact)),
+        })
+    });
+    let components = components.collect();
+    let incidents = open
+        .into_iter()
+        .map(|event| Incident {
+            title: event.external_desc,
+            touches: Some(event.affected_products.into_iter().map(|product| product.title).collect()),
+        })
+        .collect();
+    Some(Page { overall: Some(overall), components, incidents, in_maintenance: false })
+}
+
+/// Reads the products: each is well unless an open incident names it. `None` for another shape.
+pub(super) fn products(body: &[u8]) -> Option<Page> {
+    let list: Products = serde_json::from_slice(body).ok()?;
+    let components =
+        list.products.into_iter().map(|product| Component { name: product.title, group: None, word: well() });
+    Some(Page { components: components.collect(), ..Page::default() })
+}
+
+fn well() -> Word {
+    Word::new("AVAILABLE", Some(VendorState::Operational))
+}
+
+fn state(impact: &str) -> Option<VendorState> {
+    Some(match impact {
+        "AVAILABLE" | "SERVICE_INFORMATION" => VendorState::Operational,
+        "SERVICE_DISRUPTION" => VendorState::Degraded,
+        "SERVICE_OUTAGE" => VendorState::MajorOutage,
+        _ => return None,
+    })
+}

@@ -1,0 +1,151 @@
+//! Every document under `tests/fixtures/vendor`, read and compared with the reading that lies beside it.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use super::*;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/vendor")
+}
+
+fn reader(product: &str, case: &str) -> fn(&[u8]) -> Option<Page> {
+    match product {
+        "statuspage" | "incidentio" | "openstatus" => statuspage::read,
+        "instatus" if case.ends_with(".components") => instatus::components,
+        "instatus" => instatus::summary,
+        "betterstack" => betterstack::read,
+        "slack" => slack::read,
+        "heroku" => heroku::read,
+        "google" if case.ends_with(".products") => google::products,
+        "google" => google::incidents,
+        other => panic!("{other} has no reader here"),
+    }
+}
+
+fn shown(reading: Result<VendorReading, NoReading>) -> Value {
+    match reading {
+        Ok(reading) => json!({
+            "state": format!("{:?}", reading.state),
+            "word": reading.word.as_str(),
+            "incident": reading.incident.as_ref().map(Detail::as_str),
+        }),
+        Err(NoReading::Missing) => json!("missing"),
+        Err(NoReading::Unknown(word)) => json!(format!("unknown: {word}")),
+    }
+}
+
+#[test]
+fn every_document_has_the_reading_beside_it() {
+    let mut read = 0;
+    for product in std::fs::read_dir(folder()).unwrap() {
+        let product = product.unwrap();
+        for file in std::fs::read_dir(product.path()).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let Some(case) = name.strip_suffix(".reading.json") else { continue };
+            let expected: serde_json::Map<String, Value> =
+                serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+            let document = std::fs::read(path.with_file_name(format!("{case}.json"))).unwrap();
+            let product = product.file_name().into_string().unwrap();
+            let page = reader(&product, case)(&document).expect(case);
+            for (component, reading) in expected {
+                let component = Some(component.as_str()).filter(|name| !name.is_empty());
+                assert_eq!(shown(page.reading(component)), reading, "{product} {case} {component:?}");
+            }
+            read += 1;
+        }
+    }
+    assert!(read >= 15, "{read} documents");
+}
+
+#[test]
+fn a_product_is_as_ill_as_its_open_incidents() {
+    let read = |case: &str| std::fs::read(folder().join("google").join(case)).unwrap();
+    let mut page = google::incidents(&read("open.json")).unwrap();
+    page.merge(&google::products(&read("list.products.json")).unwrap());
+    assert_eq!(page.reading(Some("Cloud SQL")).unwrap().state, VendorState::Degraded);
+    assert_eq!(page.reading(Some("Pub/Sub")).unwrap().state, VendorState::Operational);
+    assert_eq!(page.reading(Some("Reader")), Err(NoReading::Missing));
+}
+
+#[test]
+fn another_document_is_of_no_format() {
+    for body in [
+        &b""[..],
+        b"{}",
+        b"[]",
+        b"null",
+        b"<html><body>All systems operational</body></html>",
+        b"{\"status\":\"ok\"}",
+        b"{\"page\":{},\"status\":\"none\"}",
+        b"{\"page\":{\"status\":\"up and running\"}}",
+        b"{\"data\":{\"type\":\"status_page\"}}",
+    ] {
+        for document in FORMATS.iter().chain(HOUSES).flat_map(|format| format.documents) {
+            assert_eq!((document.read)(body), None, "{} {:?}", String::from_utf8_lossy(body), document.paths);
+        }
+    }
+}
+
+#[test]
+fn a_summary_of_one_product_is_not_taken_for_anothers() {
+    for (product, case, own) in [
+        ("statuspage", "fine.json", 0),
+        ("instatus", "fine.summary.json", 1),
+        ("betterstack", "fine.json", 2),
+    ] {
+        let body = std::fs::read(folder().join(product).join(case)).unwrap();
+        for (place, format) in FORMATS.iter().enumerate().take(3) {
+            let is_read = format.documents.first().is_some_and(|document| (document.read)(&body).is_some());
+            assert_eq!(is_read, place == own, "{product} read as {place}");
+        }
+    }
+}
+
+#[test]
+fn addresses_are_cut_to_the_page() {
+    for (address, page) in [
+        ("status.acme.example", "https://status.acme.example"),
+        ("https://Status.Acme.example/", "https://status.acme.example"),
+        ("https://status.acme.example/history?page=2#top", "https://status.acme.example"),
+        ("https://status.acme.example/incidents/abc123", "https://status.acme.example"),
+        ("https://status.acme.example/api/v2/summary.json", "https://status.acme.example"),
+        ("https://status.acme.example/history.atom", "https://status.acme.example"),
+        ("http://host.example:8080/status/slug/", "http://host.example:8080/status/slug"),
+    ] {
+        assert_eq!(base(address).as_deref(), Some(page), "{address}");
+    }
+    for bad in ["", "ftp://status.example", "https://", "mailto:a@b.example"] {
+        assert_eq!(base(bad), None, "{bad}");
+    }
+}
+
+#[test]
+fn a_products_own_host_is_tried_as_such_first() {
+    let first = |base: &str| candidates(base)[0].hosts[0];
+    assert_eq!(first("https://acme.instatus.com"), "instatus.com");
+    assert_eq!(first("https://acme.betteruptime.com"), "betteruptime.com");
+    assert_eq!(first("https://instatus.com.evil.example"), "statuspage.io");
+    assert_eq!(first("https://notinstatus.com"), "statuspage.io");
+    assert_eq!(candidates("https://status.acme.example").len(), FORMATS.len());
+    assert_eq!(first("https://status.heroku.com"), "status.heroku.com");
+    assert_eq!(candidates("https://status.slack.com").len(), 1, "nothing else lies there");
+}
+
+#[test]
+fn an_unknown_word_hides_no_outage_and_is_hidden_by_nothing_good() {
+    let part = |word: &str, state| Component {
+        name: word.to_owned(),
+        group: Some("All".to_owned()),
+        word: Word::new(word, state),
+    };
+    let well = || part("well", Some(VendorState::Operational));
+    let odd = || part("odd", None);
+    let slow = || part("slow", Some(VendorState::Degraded));
+    let page = |components| Page { components, ..Page::default() };
+    assert_eq!(page(vec![well(), odd()]).reading(None), Err(NoReading::Unknown("odd".to_owned())));
+    assert_eq!(page(vec![odd(), slow(), well()]).reading(None).unwrap().state, VendorState::Degraded);
+    assert_eq!(page(vec![well()]).reading(Some("all")).unwrap().state, VendorState::Operational);
+}

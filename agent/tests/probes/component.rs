@@ -1,0 +1,151 @@
+//! The component probe, against status pages on loopback.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
+
+use parallax_agent::probe::{Net, run};
+use parallax_dial::Policy;
+use parallax_protocol::{
+    check::{CheckSpec, ComponentCheck},
+    result::{Failure, Outcome, OwnFault, Report, VendorState},
+};
+
+use crate::world::{Reply, Server, net, net_with, no_resolver};
+
+const STATUSPAGE: &str = include_str!("../fixtures/vendor/statuspage/partial.json");
+const DEGRADED: &str = include_str!("../fixtures/vendor/statuspage/degraded_in_group.json");
+const OPENSTATUS: &str = include_str!("../fixtures/vendor/openstatus/without_ids.json");
+const INSTATUS: &str = include_str!("../fixtures/vendor/instatus/fine.summary.json");
+const INSTATUS_LIST: &str = include_str!("../fixtures/vendor/instatus/list.components.json");
+const BETTERSTACK: &str = include_str!("../fixtures/vendor/betterstack/downtime.json");
+
+async fn look(net: &Net, url: &str, component: Option<&str>) -> Report {
+    let check = ComponentCheck { vendor_url: url.to_owned(), component: component.map(str::to_owned) };
+    run(&CheckSpec::Component(check), net).await
+}
+
+/// A page with these documents, and HTML with a 200 everywhere else, as many have.
+async fn page(documents: &'static [(&'static str, &'static str)]) -> Server {
+    Server::start(move |request| {
+        let path = request.split(' ').nth(1).unwrap();
+        let document = documents.iter().find(|(at, _)| *at == path);
+        Reply::ok(document.map_or("<html>not a document</html>", |(_, document)| document))
+    })
+    .await
+}
+
+#[tokio::test]
+async fn each_product_is_recognised_by_its_shape() {
+    let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
+    let report = look(&net(), &server.url("/history"), None).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage));
+    let reading = report.vendor.unwrap();
+    assert_eq!(reading.state, VendorState::PartialOutage);
+    assert_eq!(reading.word.as_str(), "Partial System Outage");
+    assert_eq!(reading.incident.unwrap().as_str(), "Errors in Frankfurt");
+    assert_eq!(report.status_code, None);
+
+    let server = page(&[("/summary.json", INSTATUS), ("/v2/components.json", INSTATUS_LIST)]).await;
+    let net = net();
+    assert_eq!(look(&net, &server.url("/"), None).await.outcome, Outcome::Passed);
+    let report = look(&net, &server.url("/"), Some("Core / API")).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage));
+
+    let server = page(&[("/index.json", BETTERSTACK)]).await;
+    let report = look(&net, &server.url("/"), Some("API")).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage));
+
+    let server = page(&[("/acme/api/status/summary.json", OPENSTATUS)]).await;
+    let report = look(&net, &server.url("/acme"), Some("api")).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.vendor.unwrap().state, VendorState::Maintenance);
+}
+
+#[tokio::test]
+async fn degraded_passes_and_says_so() {
+    let server = page(&[("/api/v2/summary.json", DEGRADED)]).await;
+    let report = look(&net(), &server.url("/"), Some("Frankfurt")).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.vendor.unwrap().state, VendorState::Degraded);
+}
+
+#[tokio::test]
+async fn what_can_not_be_read_or_is_not_there_accuses_nobody() {
+    let server = page(&[]).await;
+    let outcome = look(&net(), &server.url("/"), None).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+
+    let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
+    let outcome = look(&net(), &server.url("/"), Some("Tokyo")).await.outcome;
+    assert_eq!(outcome, Outcome::Inconclusive(OwnFault::VendorComponentMissing));
+
+    let server = Server::start(|_| Reply::status(503)).await;
+    let outcome = look(&net(), &server.url("/"), None).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert_eq!(server.requests().len(), 1, "a server in trouble is not asked for more");
+
+    let outcome = look(&net(), "ftp://status.example", None).await.outcome;
+    assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })));
+}
+
+#[tokio::test]
+async fn all_who_follow_a_page_share_one_reading() {
+    let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
+    let net = net();
+    let looks = ["Frankfurt", "Web", "Frankfurt", "Nowhere"].map(|component| {
+        let (net, url) = (net.clone(), server.url("/"));
+        tokio::spawn(async move { look(&net, &url, Some(component)).await.outcome })
+    });
+    let mut outcomes = Vec::new();
+    for look in looks {
+        outcomes.push(look.await.unwrap());
+    }
+    assert_eq!(outcomes[0], Outcome::Failed(Failure::VendorOutage));
+    assert_eq!(outcomes[1], Outcome::Passed);
+    assert_eq!(outcomes[2], outcomes[0]);
+    assert_eq!(outcomes[3], Outcome::Inconclusive(OwnFault::VendorComponentMissing));
+    assert_eq!(server.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn a_page_is_asked_whether_it_has_changed() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let server = Server::start(move |request| {
+        if request.contains("if-none-match: \"v1\"") {
+            count.fetch_add(1, Ordering::SeqCst);
+            return Reply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
+        }
+        let head = format!("HTTP/1.1 200 OK\r\netag: \"v1\"\r\ncontent-length: {}\r\n\r\n", STATUSPAGE.len());
+        Reply::text(&format!("{head}{STATUSPAGE}"))
+    })
+    .await;
+    let net = net().with_pages_fresh_for(Duration::ZERO);
+    for _ in 0..3 {
+        let report = look(&net, &server.url("/"), None).await;
+        assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage), "{report:?}");
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), 2);
+    assert_eq!(server.requests().len(), 3);
+}
+
+#[tokio::test]
+async fn the_guard_holds_for_pages_and_where_they_send_us() {
+    let inner = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
+    let guarded = net_with(&no_resolver(), Policy::default(), &[]);
+    let outcome = look(&guarded, &inner.url("/"), None).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+
+    let to = inner.url("/api/v2/summary.json").replace("127.0.0.1", "127.0.0.2");
+    let outer = Server::start(move |_| Reply::redirect(302, &to)).await;
+    let deny = vec!["127.0.0.2".parse().unwrap()];
+    let policy = Policy { allow_private: true, deny, ..Policy::default() };
+    let outcome = look(&net_with(&no_resolver(), policy, &[]), &outer.url("/"), None).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert!(inner.requests().is_empty());
+}

@@ -1,0 +1,146 @@
+//! The dns probe.
+
+use std::{
+    sync::atomic::{AtomicUsize, Ordering},
+    time::Duration,
+};
+
+use parallax_agent::probe::run;
+use parallax_dial::Policy;
+use parallax_protocol::{
+    check::{CheckSpec, DnsCheck, RecordType},
+    result::{Failure, Outcome, OwnFault, Phase, Report},
+    text::Detail,
+};
+
+use crate::{
+    world::net_with,
+    zone::{A, AAAA, CNAME, MX, NS, Question, Say, TXT, Zone, exchange, name, text},
+};
+
+async fn ask(zone: &Zone, host: &str, record: RecordType, expect: Option<&str>) -> Report {
+    ask_within(zone, host, record, expect, Duration::from_secs(10)).await
+}
+
+async fn ask_within(
+    zone: &Zone,
+    host: &str,
+    record: RecordType,
+    expect: Option<&str>,
+    limit: Duration,
+) -> Report {
+    // No address is dialled, so the guard has nothing to say.
+    let net = net_with(&zone.resolver(), Policy::default(), &[]).limited_to(limit);
+    let check = DnsCheck { host: host.to_owned(), record, expect: expect.map(str::to_owned) };
+    run(&CheckSpec::Dns(check), &net).await
+}
+
+fn site(question: &Question) -> Say {
+    Say::Records(match question.kind {
+        A => vec![(A, vec![192, 0, 2, 1]), (A, vec![192, 0, 2, 2])],
+        AAAA => vec![(AAAA, [vec![0x20, 0x01, 0x0d, 0xb8], vec![0; 11], vec![7]].concat())],
+        CNAME => vec![(CNAME, name("Shop.Hosting.example"))],
+        MX => vec![(MX, exchange(20, "b.mx.example")), (MX, exchange(10, "a.mx.example"))],
+        TXT => vec![(TXT, text(&["v=spf1 include:_s", "pf.example -all"])), (TXT, text(&["Other"]))],
+        NS => vec![(NS, name("ns1.example")), (NS, name("ns2.example"))],
+        _ => vec![],
+    })
+}
+
+#[tokio::test]
+async fn every_type_is_asked_for_and_any_answer_may_fit() {
+    let zone = Zone::start(site).await;
+    for (record, expect) in [
+        (RecordType::A, "192.0.2.2"),
+        (RecordType::Aaaa, "2001:db8:0::7"),
+        (RecordType::Cname, "shop.hosting.example."),
+        (RecordType::Mx, "10 A.mx.example"),
+        (RecordType::Txt, "include:_spf.example"),
+        (RecordType::Ns, "NS2.example"),
+    ] {
+        let report = ask(&zone, "example.com", record, Some(expect)).await;
+        assert_eq!(report.outcome, Outcome::Passed, "{record:?}");
+        assert!(report.latency_ms.is_some() && report.phases.dns_us.is_some());
+        assert_eq!(ask(&zone, "example.com", record, None).await.outcome, Outcome::Passed, "{record:?}");
+        let other = ask(&zone, "example.com", record, Some("elsewhere")).await.outcome;
+        assert!(matches!(other, Outcome::Failed(Failure::DnsMismatch { .. })), "{record:?}: {other:?}");
+    }
+    let got = Detail::new("ns1.example, ns2.example");
+    let report = ask(&zone, "example.com", RecordType::Ns, Some("ns3")).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::DnsMismatch { got }));
+}
+
+#[tokio::test]
+async fn each_way_to_have_no_answer_has_its_word() {
+    let zone = Zone::start(|question| match question.name.as_str() {
+        // The root's name servers: the resolver is well.
+        "" => Say::Records(vec![(NS, name("a.root-servers.net"))]),
+        "gone.example" => Say::Code(3),
+        "empty.example" => Say::Records(vec![]),
+        "broken.example" => Say::Code(2),
+        "refused.example" => Say::Code(5),
+        _ => Say::Silence,
+    })
+    .await;
+    for (host, failure) in [
+        ("gone.example", Failure::DnsNotFound),
+        ("empty.example", Failure::DnsNoRecord),
+        ("broken.example", Failure::DnsFailed { code: 2 }),
+        ("refused.example", Failure::DnsFailed { code: 5 }),
+    ] {
+        let report = ask(&zone, host, RecordType::Mx, None).await;
+        assert_eq!(report.outcome, Outcome::Failed(failure), "{host}");
+        assert!(report.latency_ms.is_some(), "{host}");
+    }
+    let limit = Duration::from_millis(200);
+    let report = ask_within(&zone, "silent.example", RecordType::A, None, limit).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Dns }));
+    assert_eq!(report.latency_ms, None);
+}
+
+#[tokio::test]
+async fn a_resolver_that_answers_nobody_accuses_nobody() {
+    let zone = Zone::start(|_| Say::Code(2)).await;
+    let report = ask(&zone, "example.com", RecordType::A, None).await;
+    // An answer with an error for the root too.
+    assert_eq!(report.outcome, Outcome::Inconclusive(OwnFault::ResolverDead));
+}
+
+#[tokio::test]
+async fn a_long_answer_comes_by_tcp() {
+    let zone = Zone::start(|question| {
+        if !question.is_tcp {
+            return Say::CutShort;
+        }
+        let long = "x".repeat(250);
+        let filler = (0..20).map(|_| (TXT, text(&[&long, &long])));
+        Say::Records(filler.chain([(TXT, text(&["the last one"]))]).collect())
+    })
+    .await;
+    let report = ask(&zone, "long.example", RecordType::Txt, Some("the last one")).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn nothing_is_remembered_between_checks() {
+    let asked = AtomicUsize::new(0);
+    let zone = Zone::start(move |_| {
+        let last = if asked.fetch_add(1, Ordering::SeqCst) == 0 { 1 } else { 2 };
+        Say::Records(vec![(A, vec![192, 0, 2, last])])
+    })
+    .await;
+    let net = net_with(&zone.resolver(), Policy::default(), &[]);
+    for expect in ["192.0.2.1", "192.0.2.2"] {
+        let check = DnsCheck { host: "a.example".into(), record: RecordType::A, expect: Some(expect.into()) };
+        assert_eq!(run(&CheckSpec::Dns(check), &net).await.outcome, Outcome::Passed, "{expect}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_name_is_not_asked_for() {
+    let zone = Zone::start(site).await;
+    for host in ["192.0.2.1", "::1", "", "a b"] {
+        let outcome = ask(&zone, host, RecordType::A, None).await.outcome;
+        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{host}: {outcome:?}");
+    }
+}

@@ -1,0 +1,148 @@
+//! The domain probe, against a registry on loopback.
+
+use std::{
+    sync::{Arc, Mutex},
+    time::{Duration, Instant},
+};
+
+use parallax_agent::probe::{Net, run};
+use parallax_dial::Policy;
+use parallax_protocol::{
+    check::{CheckSpec, DomainCheck},
+    result::{Failure, Outcome, OwnFault, Report},
+};
+
+use tokio::{
+    io::{AsyncBufReadExt, AsyncWriteExt, BufReader},
+    net::TcpListener,
+};
+
+use crate::world::{Reply, Server, net, net_with, net_within, no_resolver};
+
+/// 1 June 2050.
+const END_MS: i64 = 2_537_654_400_000;
+
+fn registered(name: &str) -> String {
+    format!(
+        r#"{{"objectClassName":"domain","ldhName":"{name}","status":["active"],
+        "events":[{{"eventAction":"expiration","eventDate":"2050-06-01T00:00:00Z"}}]}}"#
+    )
+}
+
+fn asking(registry: &Server) -> Net {
+    net().with_rdap(&registry.url("/rdap").parse().unwrap())
+}
+
+async fn look(net: &Net, host: &str, warn_days: u16) -> Report {
+    run(&CheckSpec::Domain(DomainCheck { host: host.to_owned(), warn_days }), net).await
+}
+
+#[tokio::test]
+async fn the_registrable_part_is_looked_up() {
+    let registry = Server::start(|_| Reply::ok(&registered("EXAMPLE.CO.UK"))).await;
+    let report = look(&asking(&registry), "www.shop.example.co.uk", 30).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert_eq!(report.expires_ms, Some(END_MS));
+    assert_eq!(report.status_code, None);
+    let request = &registry.requests()[0];
+    assert!(request.starts_with("GET /rdap/domain/example.co.uk HTTP/1.1\r\n"), "{request}");
+    assert!(request.contains("accept: application/rdap+json"), "{request}");
+
+    let expiring = look(&asking(&registry), "example.co.uk", u16::MAX).await;
+    assert!(matches!(expiring.outcome, Outcome::Failed(Failure::DomainExpiring { .. })));
+    assert_eq!(expiring.expires_ms, Some(END_MS));
+}
+
+#[tokio::test]
+async fn a_registry_may_send_us_on() {
+    let second = Server::start(|_| Reply::ok(&registered("example.com"))).await;
+    let to = second.url("/elsewhere");
+    let first = Server::start(move |_| Reply::redirect(302, &to)).await;
+    assert_eq!(look(&asking(&first), "example.com", 30).await.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn only_a_plain_word_fails() {
+    let body = r#"{"errorCode":404,"title":"Not Found"}"#;
+    let text = format!("HTTP/1.1 404 Not Found\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    let registry = Server::start(move |_| Reply::text(&text)).await;
+    let report = look(&asking(&registry), "example.com", 30).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::DomainNotFound));
+
+    for reply in [
+        Reply::text("HTTP/1.1 404 Not Found\r\ncontent-length: 6\r\n\r\n<html>"),
+        Reply::status(500),
+        Reply::ok("{\"events\":"),
+        Reply::ok("{}"),
+        Reply::ok(&registered("other.com")),
+        Reply::Reset,
+    ] {
+        let registry = Server::start(move |_| reply.clone()).await;
+        let outcome = look(&asking(&registry), "example.com", 30).await.outcome;
+        let is_unreadable = matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. }));
+        assert!(is_unreadable, "{outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_registry_that_asks_for_rest_is_left_alone() {
+    let busy = "HTTP/1.1 429 Too Many\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n";
+    let registry = Server::start(move |_| Reply::text(busy)).await;
+    let net = asking(&registry);
+    for _ in 0..3 {
+        let outcome = look(&net, "example.com", 30).await.outcome;
+        assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. })));
+    }
+    assert_eq!(registry.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn what_nobody_registers_is_a_bad_target_and_the_guard_holds() {
+    let registry = Server::start(|_| Reply::ok(&registered("example.com"))).await;
+    for host in ["127.0.0.1", "co.uk", "com", "a b", ""] {
+        let outcome = look(&asking(&registry), host, 30).await.outcome;
+        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{host}: {outcome:?}");
+    }
+    let guarded = net_with(&no_resolver(), Policy::default(), &[]);
+    let guarded = guarded.with_rdap(&registry.url("/rdap").parse().unwrap());
+    let outcome = look(&guarded, "example.com", 30).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. })));
+    assert!(registry.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_registry_without_rdap_is_asked_by_whois() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let net = net().with_whois(listener.local_addr().unwrap());
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&asked);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            let mut question = String::new();
+            BufReader::new(&mut stream).read_line(&mut question).await.unwrap();
+            let answer = match question.trim() {
+                "zz" => "domain: ZZ\nwhois: 127.0.0.1\n",
+                "example.zz" => "domain: example.zz\nexpires: 2050-06-01\n",
+                _ => "% No entries found\n",
+            };
+            seen.lock().unwrap().push(question.trim().to_owned());
+            stream.write_all(answer.as_bytes()).await.unwrap();
+        }
+    });
+    let report = look(&net, "www.example.zz", 30).await;
+    assert_eq!((report.outcome, report.expires_ms), (Outcome::Passed, Some(END_MS)));
+    let report = look(&net, "gone.zz", 30).await;
+    assert_eq!(report.outcome, Outcome::Failed(Failure::DomainNotFound));
+    assert_eq!(*asked.lock().unwrap(), ["zz", "example.zz", "gone.zz"]);
+}
+
+#[tokio::test]
+async fn a_registry_that_never_ends_ends_at_the_limit() {
+    let head = b"HTTP/1.1 200 OK\r\ncontent-length: 100\r\n\r\n{".to_vec();
+    let registry = Server::start(move |_| Reply::Stall(head.clone())).await;
+    let net = net_within(Duration::from_millis(200)).with_rdap(&registry.url("/").parse().unwrap());
+    let started = Instant::now();
+    let outcome = look(&net, "example.com", 30).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. })), "{outcome:?}");
+    assert!(started.elapsed() < Duration::from_secs(5));
+}

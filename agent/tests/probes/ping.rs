@@ -1,0 +1,101 @@
+//! The ping probe, against the kernel of this host.
+
+use std::{net::Ipv4Addr, time::Duration};
+
+use parallax_agent::probe::run;
+use parallax_dial::Policy;
+use parallax_protocol::{
+    check::{CheckSpec, PingCheck},
+    result::{AddressClass, Failure, Outcome, OwnFault, Report},
+};
+
+use crate::world::{net, net_with, net_within, no_resolver, resolver_to};
+
+fn to(host: &str) -> CheckSpec {
+    CheckSpec::Ping(PingCheck { host: host.to_owned() })
+}
+
+/// Whether this host let us; a test that may not send has nothing to say.
+fn may_send(report: &Report) -> bool {
+    if report.outcome == Outcome::Inconclusive(OwnFault::NotPermitted) {
+        println!("skipped: this host does not permit ICMP");
+        return false;
+    }
+    true
+}
+
+#[tokio::test]
+async fn loopback_replies_in_both_families() {
+    let net = net();
+    for host in ["127.0.0.1", "::1"] {
+        let report = run(&to(host), &net).await;
+        if report.outcome == Outcome::Inconclusive(OwnFault::NoRoute) && host == "::1" {
+            println!("skipped: this host has no IPv6");
+            continue;
+        }
+        if !may_send(&report) {
+            return;
+        }
+        assert_eq!(report.outcome, Outcome::Passed, "{host}");
+        assert_eq!(report.address, Some(host.parse().unwrap()));
+        assert!(report.latency_ms.unwrap() >= 1);
+        assert!(report.phases.connect_us.is_some());
+        assert_eq!(report.phases.dns_us, None);
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_reached_by_the_address_that_is_allowed() {
+    let (_zone, resolver) = resolver_to(&["127.0.0.1", "::1"]).await;
+    let policy = Policy { allow_private: true, deny: vec!["::1".parse().unwrap()], ..Policy::default() };
+    let report = run(&to("host.example"), &net_with(&resolver, policy, &[])).await;
+    if may_send(&report) {
+        assert_eq!(report.outcome, Outcome::Passed);
+        assert_eq!(report.address, Some(Ipv4Addr::LOCALHOST.into()));
+        assert!(report.phases.dns_us.is_some());
+    }
+}
+
+#[tokio::test]
+async fn many_checks_share_a_socket_without_mixing_replies() {
+    let net = net();
+    let checks: Vec<_> = (1..=100)
+        .map(|last| {
+            let net = net.clone();
+            tokio::spawn(async move { (last, run(&to(&format!("127.0.0.{last}")), &net).await) })
+        })
+        .collect();
+    for check in checks {
+        let (last, report) = check.await.unwrap();
+        if !may_send(&report) {
+            return;
+        }
+        assert_eq!(report.outcome, Outcome::Passed);
+        assert_eq!(report.address, Some(Ipv4Addr::new(127, 0, 0, last).into()));
+    }
+}
+
+#[tokio::test]
+async fn silence_fails_and_private_addresses_are_refused() {
+    // Nobody has this address, whether it can be sent to or not.
+    let report = run(&to("10.255.255.254"), &net_within(Duration::from_millis(300))).await;
+    if may_send(&report) {
+        assert!(
+            matches!(
+                report.outcome,
+                Outcome::Failed(Failure::NoReply | Failure::Unreachable)
+                    | Outcome::Inconclusive(OwnFault::NoRoute)
+            ),
+            "{:?}",
+            report.outcome
+        );
+        assert_eq!(report.latency_ms, None);
+    }
+    let guarded = net_with(&no_resolver(), Policy::default(), &[]);
+    let refused = Outcome::Failed(Failure::AddressNotAllowed { class: AddressClass::Loopback });
+    assert_eq!(run(&to("127.0.0.1"), &guarded).await.outcome, refused);
+    for host in ["127.1", "[::1]", ""] {
+        let outcome = run(&to(host), &net()).await.outcome;
+        assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{host}: {outcome:?}");
+    }
+}

@@ -1,0 +1,91 @@
+//! How the coordinator judges an agent's certificate in the handshake: bounds first, then the authorities, each fault
+//! with words of its own.
+
+use std::sync::Arc;
+
+use rustls::client::danger::HandshakeSignatureValid;
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::{
+    CertificateError, DigitallySignedStruct, DistinguishedName, Error as TlsError, OtherError,
+    SignatureScheme,
+};
+use rustls_pki_types::{CertificateDer, UnixTime};
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+use crate::error::Error;
+
+/// Most certificates that an agent may show: its own, and its authority's.
+const MOST_CERTIFICATES: usize = 2;
+
+/// Most bytes of them together; ours have some 1,000.
+const MOST_BYTES: usize = 8_192;
+
+/// Judges by the authorities (an inner verifier of rustls), within bounds.
+#[derive(Debug)]
+pub(crate) struct Bounded(pub(crate) Arc<dyn ClientCertVerifier>);
+
+impl ClientCertVerifier for Bounded {
+    fn offer_client_auth(&self) -> bool {
+        self.0.offer_client_auth()
+    }
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.0.client_auth_mandatory()
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        self.0.root_hint_subjects()
+    }
+
+    fn verify_client_cert(
+        &self,
+        leaf: &CertificateDer<'_>,
+        sent: &[CertificateDer<'_>],
+        now: UnixTime,
+    ) -> Result<ClientCertVerified, TlsError> {
+        if sent.len() >= MOST_CERTIFICATES {
+            return Err(other("comes in a chain of more than two"));
+        }
+        let bytes: usize = sent.iter().chain([leaf]).map(|certificate| certificate.len()).sum();
+        if bytes > MOST_BYTES {
+            return Err(other("is longer than 8192 bytes"));
+        }
+        self.0.verify_client_cert(leaf, sent, now).map_err(|error| match error {
+            TlsError::InvalidCertificate(CertificateError::UnknownIssuer) if is_self_made(leaf) => {
+                other("vouches for itself")
+            }
+            error => error,
+        })
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls12_signature(message, leaf, signed)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        leaf: &CertificateDer<'_>,
+        signed: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, TlsError> {
+        self.0.verify_tls13_signature(message, leaf, signed)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.supported_verify_schemes()
+    }
+}
+
+fn other(rule: &'static str) -> TlsError {
+    TlsError::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(Error::Certificate(rule)))))
+}
+
+fn is_self_made(leaf: &CertificateDer<'_>) -> bool {
+    X509Certificate::from_der(leaf)
+        .is_ok_and(|(_, parsed)| parsed.issuer().as_raw() == parsed.subject().as_raw())
+}

@@ -1,0 +1,287 @@
+//! The operator's metrics: what every room counts, written for Prometheus at each scrape.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use parallax_core::place::Region;
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric, NoLabelSet, text};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::admin::health::Metrics;
+use crate::flow::counters::Counters;
+use crate::flow::notices::Notice;
+use crate::http;
+use crate::mesh::{self, AgentView};
+use crate::storage::{Footprint, Store};
+
+/// Whom the metrics are asked of. None of it keeps a room alive that is to stop.
+pub(super) struct Sources {
+    pub(super) flow: Arc<Counters>,
+    pub(super) http: Arc<http::Context>,
+    pub(super) mesh: Arc<mesh::Counters>,
+    pub(super) agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
+    pub(super) store: Store,
+}
+
+impl Sources {
+    /// The writer of the metrics.
+    pub(super) fn writer(self) -> Metrics {
+        let sources = Arc::new(self);
+        Arc::new(move || write(Arc::clone(&sources)).boxed())
+    }
+}
+
+fn write(sources: Arc<Sources>) -> BoxFuture<'static, String> {
+    async move {
+        let footprint = sources.store.read(|read| read.footprint()).await.ok();
+        let agents = (sources.agents)();
+        let mut registry = Registry::with_prefix("parallax");
+        registry.register_collector(Box::new(Look { sources, footprint, agents }));
+        let mut page = String::new();
+        // Writing to a text does not fail.
+        let _ = text::encode(&mut page, &registry);
+        page
+    }
+    .boxed()
+}
+
+/// One scrape.
+struct Look {
+    sources: Arc<Sources>,
+    footprint: Option<Footprint>,
+    agents: Vec<AgentView>,
+}
+
+impl Collector for Look {
+    fn encode(&self, encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        let mut page = Page(encoder);
+        let version = [("version", env!("CARGO_PKG_VERSION"))];
+        page.gauges("build_info", "The coordinator's version, with the value 1", [(version, 1)])?;
+        self.flow(&mut page)?;
+        self.notices(&mut page)?;
+        self.places(&mut page)?;
+        self.mesh(&mut page)?;
+        self.doors(&mut page)?;
+        match self.footprint {
+            Some(footprint) => store(&footprint, &mut page),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Look {
+    fn flow(&self, page: &mut Page<'_>) -> fmt::Result {
+        let flow = &self.sources.flow;
+        let monitors = flow.monitors().map(|(status, count)| ([("status", status.name())], signed(count)));
+        page.gauges("monitors", "Monitors by status", monitors)?;
+        page.counter("readings_stored", "Finished rounds stored", &flow.readings)?;
+        page.counter("events_stored", "Events stored", &flow.events)?;
+        page.counter("heartbeats", "Pings of heartbeats taken in", &flow.pings)?;
+        page.gauge(
+            "driver_backlog",
+            "Arrivals that wait for the driver",
+            signed(flow.backlog.load(Relaxed)),
+        )?;
+        let harvest = signed(flow.harvest.load(Relaxed));
+        page.gauge("driver_harvest", "Readings, events and pings that wait for the next commit", harvest)?;
+        let (buckets, sum) = flow.commits.read();
+        let count = buckets.iter().map(|(_, count)| count).sum();
+        let mut encoder = page.0.encode_descriptor(
+            "commit_duration",
+            "How long the driver's commits took until they were durable",
+            Some(&Unit::Seconds),
+            MetricType::Histogram,
+        )?;
+        encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)
+    }
+
+    fn notices(&self, page: &mut Page<'_>) -> fmt::Result {
+        let told = self.sources.flow.notices();
+        let is_told = |notice| i64::from(told.contains(&notice));
+        let whole = [
+            ([("notice", "nobody_connected")], is_told(Notice::NobodyConnected)),
+            ([("notice", "nothing_confirmed")], is_told(Notice::NothingConfirmed)),
+            ([("notice", "repeated_only")], is_told(Notice::RepeatedOnly)),
+        ];
+        page.gauges("mesh_notice", "1 where the mesh as a whole can't do what it should", whole)?;
+        let regional = Region::ALL.into_iter().flat_map(|region| {
+            let row = |name, notice| ([("notice", name), ("region", region.name())], is_told(notice));
+            [row("one_network", Notice::OneNetwork(region)), row("nobody", Notice::NobodyIn(region))]
+        });
+        page.gauges("region_notice", "1 where a region can't do what it should", regional)
+    }
+
+    fn places(&self, page: &mut Page<'_>) -> fmt::Result {
+        let mut by_region: BTreeMap<Region, [i64; 2]> = BTreeMap::new();
+        for view in &self.agents {
+            let [enrolled, connected] = by_region.entry(view.agent.region).or_default();
+            *enrolled += 1;
+            *connected += i64::from(view.connected_since.is_some());
+        }
+        let rows = |at: usize| {
+            by_region.iter().map(move |(region, counts)| {
+                ([("region", region.name())], counts.get(at).copied().unwrap_or_default())
+            })
+        };
+        page.gauges("agents_enrolled", "Agents that may connect", rows(0))?;
+        page.gauges("agents_connected", "Agents that are connected", rows(1))?;
+        let count =
+            |is: fn(&AgentView) -> bool| signed(self.agents.iter().filter(|view| is(view)).count() as u64);
+        let quarantined = count(|view| view.is_quarantined);
+        page.gauge("agents_quarantined", "Agents whose rounds do not count", quarantined)?;
+        let disputed = signed(self.sources.flow.quarantined.load(Relaxed));
+        page.gauge("agents_disputed", "Agents in quarantine because other networks disputed them", disputed)?;
+        let clock = count(|view| view.is_clock_off);
+        page.gauge("agents_clock_off", "Agents whose clock is more than two seconds off", clock)?;
+        let shared = count(|view| view.is_shared);
+        page.gauge("agents_shared", "Agents whose identity two hosts take from each other", shared)
+    }
+
+    fn mesh(&self, page: &mut Page<'_>) -> fmt::Result {
+        let mesh = &self.sources.mesh;
+        for (name, help, value) in [
+            ("mesh_connections", "Connections whose handshake was completed", &mesh.connections),
+            ("mesh_handshakes_failed", "Connections given up before that", &mesh.handshakes_failed),
+            ("mesh_without_identity", "Connections without a certificate", &mesh.without_identity),
+            ("mesh_not_enrolled", "Connections of revoked or unknown agents", &mesh.not_enrolled),
+            ("mesh_replaced", "Connections replaced by another with the same identity", &mesh.replaced),
+            ("mesh_shared", "Identities found to be shared by two hosts", &mesh.shared),
+            ("mesh_frames_refused", "Connections closed for breaking the protocol", &mesh.frames_refused),
+            ("mesh_joined", "Agents that joined", &mesh.joined),
+            ("mesh_joins_refused", "Attempts to join that were refused", &mesh.joins_refused),
+            ("mesh_renewed", "Certificates renewed", &mesh.renewed),
+            ("mesh_results", "Results received, duplicates among them", &mesh.results),
+            ("mesh_duplicates", "Results received a second time", &mesh.duplicates),
+            ("mesh_gaps", "Results that agents dropped for want of room", &mesh.gaps),
+            ("mesh_batches_failed", "Batches that could not be made durable", &mesh.batches_failed),
+            ("mesh_questions", "Questions put to agents", &mesh.questions),
+            ("mesh_answers_lost", "Answers that the driver had no room for", &mesh.answers_lost),
+        ] {
+            page.counter(name, help, value)?;
+        }
+        Ok(())
+    }
+
+    fn doors(&self, page: &mut Page<'_>) -> fmt::Result {
+        let requests = self.sources.http.answered().map(|(class, count)| ([("class", class)], count));
+        page.counters("http_requests", "HTTP requests answered, by class of status", requests)?;
+        let refused = self.sources.http.service().pings_refused();
+        let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
+        page.counters("heartbeats_refused", "Pings that were not taken in", refused)
+    }
+}
+
+fn store(footprint: &Footprint, page: &mut Page<'_>) -> fmt::Result {
+    page.gauge("store_size_bytes", "Bytes that the store takes on disk", signed(footprint.bytes))?;
+    page.gauge("store_free_bytes", "Bytes left for the store", signed(footprint.free))?;
+    page.gauge(
+        "store_blobs",
+        "Oversized pages of the store, which are not durable: must be 0",
+        signed(footprint.blobs),
+    )
+}
+
+impl fmt::Debug for Look {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Look")
+    }
+}
+
+/// The page that is written.
+struct Page<'a>(DescriptorEncoder<'a>);
+
+impl Page<'_> {
+    fn counter(&mut self, name: &str, help: &str, value: &AtomicU64) -> fmt::Result {
+        let counter = ConstCounter::new(value.load(Relaxed));
+        counter.encode(self.0.encode_descriptor(name, help, None, MetricType::Counter)?)
+    }
+
+    fn gauge(&mut self, name: &str, help: &str, value: i64) -> fmt::Result {
+        ConstGauge::new(value).encode(self.0.encode_descriptor(name, help, None, MetricType::Gauge)?)
+    }
+
+    fn counters<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        rows: impl IntoIterator<Item = ([(&'static str, &'static str); N], u64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Counter)?;
+        rows.into_iter()
+            .try_for_each(|(labels, value)| ConstCounter::new(value).encode(family.encode_family(&labels)?))
+    }
+
+    fn gauges<const N: usize>(
+        &mut self,
+        name: &str,
+        help: &str,
+        rows: impl IntoIterator<Item = ([(&'static str, &'static str); N], i64)>,
+    ) -> fmt::Result {
+        let mut family = self.0.encode_descriptor(name, help, None, MetricType::Gauge)?;
+        rows.into_iter()
+            .try_for_each(|(labels, value)| ConstGauge::new(value).encode(family.encode_family(&labels)?))
+    }
+}
+
+fn signed(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Clock;
+    use crate::service::figures::NoFigures;
+    use crate::service::{Service, Settings, beats};
+
+    #[tokio::test]
+    async fn a_scrape_tells_how_every_room_stands() {
+        let store = Store::in_memory().unwrap();
+        let settings = Settings {
+            base_url: "http://127.0.0.1".to_owned(),
+            root_domain: None,
+            limits: Default::default(),
+        };
+        let (queries, _) = tokio::sync::mpsc::channel(1);
+        let figures = Arc::new(NoFigures);
+        let service = Service::new(store.clone(), Clock::system(), queries, beats::deaf(), figures, settings);
+        assert!(service.admit_ping("nobody's").is_err());
+        let flow = Arc::<Counters>::default();
+        flow.readings.fetch_add(7, Relaxed);
+        flow.commits.note(std::time::Duration::from_millis(3));
+        flow.commits.note(std::time::Duration::from_secs(9));
+        let sources = Sources {
+            flow,
+            http: Arc::new(http::Context::new(service)),
+            mesh: Arc::default(),
+            agents: Box::new(Vec::new),
+            store,
+        };
+        let page = sources.writer()().await;
+        for line in [
+            "parallax_readings_stored_total 7",
+            "parallax_monitors{status=\"down\"} 0",
+            "parallax_mesh_notice{notice=\"nothing_confirmed\"} 0",
+            "parallax_region_notice{notice=\"one_network\",region=\"asia\"} 0",
+            "parallax_agents_quarantined 0",
+            "parallax_mesh_results_total 0",
+            "parallax_http_requests_total{class=\"5xx\"} 0",
+            "parallax_heartbeats_refused_total{reason=\"unknown_token\"} 1",
+            "parallax_commit_duration_seconds_bucket{le=\"0.005\"} 1",
+            "parallax_commit_duration_seconds_bucket{le=\"+Inf\"} 2",
+            "parallax_commit_duration_seconds_count 2",
+            "parallax_store_blobs 0",
+            "# EOF",
+        ] {
+            assert!(page.lines().any(|told| told == line), "{line} is not in\n{page}");
+        }
+    }
+}

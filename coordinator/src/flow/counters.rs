@@ -1,0 +1,105 @@
+//! How the river runs, for the operator's metrics: counted without locks, looked at whenever somebody asks.
+
+use std::collections::BTreeSet;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use parallax_core::event::Status;
+
+use super::notices::Notice;
+
+/// Upper bounds of the buckets that commits are counted in, in milliseconds.
+const BOUNDS_MS: [u64; 11] = [1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 5000];
+/// Every status, in the order of [`Counters::monitors`].
+const STATUSES: [Status; 4] = [Status::Unknown, Status::Up, Status::Slow, Status::Down];
+
+/// What the driver has done since its start, and how it stands.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Commits that became durable, by how long they took.
+    pub commits: Durations,
+    /// Finished rounds that were stored.
+    pub readings: AtomicU64,
+    /// Events that were stored.
+    pub events: AtomicU64,
+    /// Pings that were taken in.
+    pub pings: AtomicU64,
+    /// Arrivals that wait for the driver.
+    pub backlog: AtomicU64,
+    /// Readings, events and pings that wait for the commit under way.
+    pub harvest: AtomicU64,
+    /// Places in quarantine.
+    pub quarantined: AtomicU64,
+    monitors: [AtomicU64; 4],
+    notices: Mutex<BTreeSet<Notice>>,
+}
+
+/// Durations, counted in buckets.
+#[derive(Debug, Default)]
+pub struct Durations {
+    buckets: [AtomicU64; BOUNDS_MS.len() + 1],
+    micros: AtomicU64,
+}
+
+impl Counters {
+    /// How many monitors have each status.
+    pub fn monitors(&self) -> [(Status, u64); 4] {
+        let mut counts = self.monitors.iter().map(|count| count.load(Ordering::Relaxed));
+        STATUSES.map(|status| (status, counts.next().unwrap_or(0)))
+    }
+
+    /// What the operator is told of the mesh.
+    pub fn notices(&self) -> BTreeSet<Notice> {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Notes how many monitors have each status.
+    pub(super) fn set_monitors(&self, by_status: [u64; 4]) {
+        for (count, now) in self.monitors.iter().zip(by_status) {
+            count.store(now, Ordering::Relaxed);
+        }
+    }
+
+    /// Notes what the operator is told.
+    pub(super) fn set_notices(&self, told: &BTreeSet<Notice>) {
+        self.notices.lock().unwrap_or_else(PoisonError::into_inner).clone_from(told);
+    }
+}
+
+impl Durations {
+    /// Counts one.
+    pub fn note(&self, took: Duration) {
+        let millis = took.as_millis();
+        let bucket = BOUNDS_MS.iter().take_while(|bound| u128::from(**bound) < millis).count();
+        if let Some(bucket) = self.buckets.get(bucket) {
+            bucket.fetch_add(1, Ordering::Relaxed);
+        }
+        self.micros.fetch_add(u64::try_from(took.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Upper bounds in seconds with how many are in each bucket (the last: all that took longer), and the sum in
+    /// seconds.
+    pub fn read(&self) -> (Vec<(f64, u64)>, f64) {
+        let bounds = BOUNDS_MS.iter().map(|bound| *bound as f64 / 1000.0).chain([f64::MAX]);
+        let counts = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed));
+        (bounds.zip(counts).collect(), self.micros.load(Ordering::Relaxed) as f64 / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_counted_in_the_bucket_that_it_fits_in() {
+        let durations = Durations::default();
+        for millis in [0, 1, 2, 3, 5001] {
+            durations.note(Duration::from_millis(millis));
+        }
+        let (buckets, sum) = durations.read();
+        let counts: Vec<u64> = buckets.iter().map(|(_, count)| *count).collect();
+        assert_eq!(counts, [2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 1]);
+        assert!((sum - 5.007).abs() < 1e-9, "{sum}");
+    }
+}

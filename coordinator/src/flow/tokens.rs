@@ -1,0 +1,139 @@
+//! Which heartbeat a ping's token belongs to: found at once, without a look into the store, and paced for each token.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, PoisonError, RwLock};
+
+use parallax_core::check::Check;
+use parallax_core::id::MonitorId;
+use parallax_core::monitor::Monitor;
+use parallax_core::time::{SECOND, Timestamp};
+
+/// Pings that one token may bring in a second.
+pub const PINGS_A_SECOND: u64 = 5;
+/// Bits of [`Listed`]'s window that count; the second stands above them.
+const COUNT: u64 = 0xff;
+
+/// The tokens of all heartbeats, shared by the driver, who follows the journal with it, and by who takes pings in.
+/// Cheap to clone.
+#[derive(Clone, Default)]
+pub struct Tokens(Arc<RwLock<Lists>>);
+
+#[derive(Default)]
+struct Lists {
+    by_token: BTreeMap<String, Arc<Listed>>,
+    by_monitor: BTreeMap<MonitorId, String>,
+}
+
+/// A heartbeat that a token belongs to.
+#[derive(Debug)]
+pub struct Listed {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// Its dense number.
+    pub slot: u32,
+    /// The newest second with a ping, and how many came in it.
+    window: AtomicU64,
+}
+
+impl Tokens {
+    /// Takes a monitor in, where it is a heartbeat. A second time changes nothing: a token is never exchanged.
+    pub fn put(&self, monitor: &Monitor) {
+        let Check::Heartbeat(check) = &monitor.check else { return };
+        let mut lists = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if lists.by_monitor.contains_key(&monitor.id) {
+            return;
+        }
+        let listed = Listed { monitor: monitor.id, slot: monitor.slot, window: AtomicU64::new(0) };
+        lists.by_token.insert(check.token.clone(), Arc::new(listed));
+        lists.by_monitor.insert(monitor.id, check.token.clone());
+    }
+
+    /// Lets a monitor go.
+    pub fn remove(&self, monitor: MonitorId) {
+        let mut lists = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if let Some(token) = lists.by_monitor.remove(&monitor) {
+            lists.by_token.remove(&token);
+        }
+    }
+
+    /// The heartbeat of a token.
+    pub fn find(&self, token: &str) -> Option<Arc<Listed>> {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).by_token.get(token).cloned()
+    }
+}
+
+impl Listed {
+    /// Counts a ping at that moment; false where its second is full.
+    pub fn admit(&self, now: Timestamp) -> bool {
+        let second = now.as_millis().div_euclid(SECOND).unsigned_abs();
+        let counted = |window: u64| {
+            let before = if window >> COUNT.count_ones() == second { window & COUNT } else { 0 };
+            (before < PINGS_A_SECOND).then_some(second << COUNT.count_ones() | (before + 1))
+        };
+        self.window.fetch_update(Ordering::Relaxed, Ordering::Relaxed, counted).is_ok()
+    }
+}
+
+impl fmt::Debug for Tokens {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let count = self.0.read().unwrap_or_else(PoisonError::into_inner).by_token.len();
+        write!(f, "Tokens({count})")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parallax_core::check::HeartbeatCheck;
+    use parallax_core::id::PageId;
+
+    fn heartbeat(id: u128, token: &str) -> Monitor {
+        Monitor {
+            id: MonitorId::from_u128(id),
+            page: PageId::from_u128(1),
+            slot: 7,
+            revision: 1,
+            name: "Backup".to_owned(),
+            group: None,
+            check: Check::Heartbeat(HeartbeatCheck {
+                period_seconds: 60,
+                grace_seconds: 0,
+                token: token.to_owned(),
+            }),
+            slow_threshold_ms: None,
+            slow_thresholds: None,
+            latency_regions: None,
+            pinned: None,
+            position: 0,
+            paused: false,
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    #[test]
+    fn a_token_leads_to_its_monitor_until_that_is_gone_and_is_never_shown() {
+        let tokens = Tokens::default();
+        tokens.put(&heartbeat(1, "secret"));
+        tokens.put(&heartbeat(2, "other"));
+        assert_eq!(tokens.find("secret").unwrap().monitor, MonitorId::from_u128(1));
+        assert!(tokens.find("secre").is_none() && tokens.find("").is_none());
+        assert_eq!(format!("{tokens:?}"), "Tokens(2)");
+        tokens.remove(MonitorId::from_u128(1));
+        assert!(tokens.find("secret").is_none() && tokens.find("other").is_some());
+    }
+
+    #[test]
+    fn the_sixth_ping_of_a_second_is_refused_also_after_an_edit() {
+        let tokens = Tokens::default();
+        tokens.put(&heartbeat(1, "secret"));
+        let at = |millis: i64| Timestamp::from_millis(1_800_000_000_000 + millis);
+        for millis in [0, 1, 2, 500, 999] {
+            assert!(tokens.find("secret").unwrap().admit(at(millis)));
+        }
+        tokens.put(&heartbeat(1, "secret"));
+        assert!(!tokens.find("secret").unwrap().admit(at(999)));
+        assert!(tokens.find("secret").unwrap().admit(at(1000)));
+    }
+}

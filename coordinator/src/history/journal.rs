@@ -1,0 +1,59 @@
+//! How long events are kept: thirty days, and for as long as a reader has not seen them.
+
+use parallax_core::time::{DAY, Timestamp};
+
+use super::HistoryError;
+use crate::storage::batch::TRIM_AT_ONCE;
+use crate::storage::{Batch, Op, Store};
+
+/// How long events are kept, in milliseconds.
+pub const KEEP_EVENTS: i64 = 30 * DAY;
+
+/// Drops a slice of the events that are older than they are kept. True when more may be due at once. The store itself
+/// holds back those that a reader's cursor has not passed.
+///
+/// # Errors
+/// When the store can't be read or written.
+pub async fn trim_events(store: &Store, now: Timestamp) -> Result<bool, HistoryError> {
+    let oldest = store.read(|read| read.events_after(0, TRIM_AT_ONCE)).await?;
+    let old = oldest.iter().take_while(|event| now.since(event.event.at) > KEEP_EVENTS);
+    let Some(last) = old.last().map(|event| event.seq) else { return Ok(false) };
+    let mut batch = Batch::new();
+    batch.write(Op::TrimEvents(last));
+    store.commit(batch).await?;
+    let first = store.read(|read| read.events_after(0, 1)).await?;
+    // Where a reader holds them back there is nothing more to do now.
+    Ok(oldest.len() == TRIM_AT_ONCE && first.first().is_none_or(|first| first.seq > last))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parallax_core::event::{Edited, Event, What};
+
+    fn event(at: Timestamp) -> Event {
+        Event { at, page: None, monitor: None, what: What::PageEdited(Edited::Changed) }
+    }
+
+    #[tokio::test]
+    async fn events_go_after_thirty_days_and_never_before_a_reader_saw_them() {
+        let store = Store::in_memory().unwrap();
+        let now = Timestamp::from_millis(1_000 * DAY);
+        let total = TRIM_AT_ONCE as u64 + 300;
+        let mut batch = Batch::new();
+        for _ in 0..total {
+            batch.event(event(now + (-KEEP_EVENTS - 1)));
+        }
+        batch.event(event(now + (-KEEP_EVENTS)));
+        batch.write(Op::SetCursor("reader".to_owned(), 2));
+        store.commit(batch).await.unwrap();
+        let first = || store.reader().events_after(0, 1).unwrap()[0].seq;
+
+        assert_eq!(trim_events(&store, now).await, Ok(false), "a reader holds the rest back");
+        assert_eq!(first(), 3);
+        store.commit(Batch::new().write(Op::SetCursor("reader".to_owned(), total)).clone()).await.unwrap();
+        assert_eq!(trim_events(&store, now).await, Ok(true));
+        assert_eq!(trim_events(&store, now).await, Ok(false));
+        assert_eq!(first(), total + 1, "what is not older stays");
+    }
+}

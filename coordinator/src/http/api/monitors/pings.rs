@@ -1,0 +1,64 @@
+//! A heartbeat's newest pings, with what their jobs had to say.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::heartbeat::{Beat, Ping};
+use serde::Serialize;
+
+use crate::http::Context;
+use crate::http::api::wrapped;
+use crate::http::reply::Reply;
+use crate::http::route::{Answer, Call};
+use crate::service::Caller;
+
+/// `GET /api/v1/pages/{page}/monitors/{monitor}/pings`
+pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let pings = context.service.pings(&call.caller, call.page()?, call.monitor()?).await?;
+    let shows_body = call.caller.key.access.writes();
+    let documents: Vec<_> = pings.iter().map(|ping| document(ping, shows_body)).collect();
+    Ok(Reply::written(StatusCode::OK, wrapped("pings", &documents)))
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PingDocument {
+    number: u64,
+    at: String,
+    kind: &'static str,
+    exit_code: Option<u8>,
+    run_id: Option<String>,
+    duration_ms: Option<u64>,
+    method: String,
+    address: Option<IpAddr>,
+    user_agent: String,
+    body: Option<String>,
+}
+
+fn document(ping: &Ping, shows_body: bool) -> PingDocument {
+    let (kind, exit_code) = match ping.beat {
+        Beat::Ran => ("success", None),
+        Beat::Started => ("start", None),
+        Beat::Failed(code) => ("fail", code),
+        Beat::Noted => ("log", None),
+    };
+    PingDocument {
+        number: ping.number,
+        at: ping.at.to_string(),
+        kind,
+        exit_code,
+        run_id: ping.run.map(uuid),
+        duration_ms: ping.run_ms,
+        method: ping.method.clone(),
+        address: ping.from,
+        user_agent: ping.agent.clone(),
+        body: shows_body.then(|| String::from_utf8_lossy(&ping.body).into_owned()),
+    }
+}
+
+fn uuid(run: u128) -> String {
+    let digits = format!("{run:032x}");
+    let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| digits.get(part).unwrap_or_default());
+    parts.join("-")
+}

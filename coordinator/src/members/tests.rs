@@ -1,0 +1,63 @@
+//! Members' records over a store: joining, leaving, and one spelling for one network.
+
+use super::*;
+
+fn roll() -> Roll {
+    roll_in(Store::in_memory().unwrap(), Clock::by_hand(Timestamp::from_millis(1_800_000_000_000)))
+}
+
+/// Records with an authority that no file holds for long.
+pub(crate) fn roll_in(store: Store, clock: Clock) -> Roll {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    parallax_certs::files::private_folder(&data).unwrap();
+    let authorities = Authorities::open(&data, clock.now().as_millis() / 1_000).unwrap();
+    Roll::new(store, clock, authorities)
+}
+
+async fn enrol(roll: &Roll, network: &str) -> Agent {
+    let wish = Wish {
+        name: "fra1".to_owned(),
+        region: Region::Europe,
+        network: network.to_owned(),
+        life: INVITATION_LIFE,
+    };
+    let (invitation, _) = roll.invite(wish).await.unwrap();
+    let now = roll.clock.now();
+    let newcomer = Newcomer { id: AgentId::new(now, rand::random()), joined_at: now, serial: vec![1] };
+    Members::enrol(roll, invitation.id, newcomer).await.unwrap().unwrap()
+}
+
+#[tokio::test]
+async fn spellings_of_one_network_are_one_network() {
+    let roll = roll();
+    let first = enrol(&roll, "AS24940").await;
+    for spelling in ["as24940", " As 24940 ", "AS24940", " 24940"] {
+        assert_eq!(enrol(&roll, spelling).await.network_no, first.network_no, "{spelling}");
+    }
+    let named = enrol(&roll, "Example Networks").await;
+    assert_ne!(named.network_no, first.network_no);
+    assert_eq!(enrol(&roll, "example  networks").await.network_no, named.network_no);
+}
+
+#[tokio::test]
+async fn an_invitation_makes_one_agent_and_a_place_has_one_number() {
+    let roll = roll();
+    let (one, two) = tokio::join!(enrol(&roll, "AS1"), enrol(&roll, "AS2"));
+    assert_ne!(one.place, two.place);
+    let used = roll.invitations().await.unwrap().remove(0);
+    let newcomer = Newcomer { id: one.id, joined_at: roll.clock.now(), serial: vec![2] };
+    assert_eq!(Members::enrol(&roll, used.id, newcomer).await, Ok(None));
+}
+
+#[tokio::test]
+async fn a_name_that_several_bear_must_be_an_id() {
+    let roll = roll();
+    let agent = enrol(&roll, "AS1").await;
+    enrol(&roll, "AS2").await;
+    assert!(matches!(roll.revoke("fra1").await, Err(MemberError::Ambiguous(_))));
+    assert!(matches!(roll.revoke("nobody").await, Err(MemberError::Unknown(_))));
+    let revoked = roll.forget(&agent.id.to_string()).await.unwrap();
+    assert!(revoked.revoked_at.is_some());
+    assert_eq!(roll.agents().await.unwrap().len(), 1);
+}

@@ -1,0 +1,139 @@
+//! Which places can do which checks: rounds go to those that can, as long as there are any.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parallax_core::assign::{Scheduled, Share, share};
+use parallax_core::check::CheckKind;
+use parallax_core::place::{Mesh, Place, PlaceNo, Region};
+use parallax_protocol::check as wire;
+
+/// What the connected places can check. A place that names nothing is taken to be able to do everything.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Able(BTreeMap<PlaceNo, BTreeSet<CheckKind>>);
+
+/// Among whom the rounds of a monitor are dealt out: its kind, and where one region does it alone, that region.
+type Group = (CheckKind, Option<Region>);
+
+impl Able {
+    /// What each place named.
+    pub(super) fn new(places: impl IntoIterator<Item = (PlaceNo, BTreeSet<CheckKind>)>) -> Self {
+        Self(places.into_iter().filter(|(_, kinds)| !kinds.is_empty()).collect())
+    }
+
+    fn can(&self, place: PlaceNo, kind: CheckKind) -> bool {
+        self.0.get(&place).is_none_or(|kinds| kinds.contains(&kind))
+    }
+
+    /// The mesh as a group sees it: who can't is as good as away, where another of the group can.
+    fn mesh_for(&self, mesh: &Mesh, (kind, pinned): Group) -> Mesh {
+        let is_one_group = |one: &Place, other: &Place| {
+            if kind.is_regional() {
+                one.region == other.region
+            } else {
+                pinned.is_none_or(|it| it == other.region)
+            }
+        };
+        let places = mesh.places();
+        Mesh::new(places.iter().map(|place| {
+            let other_can = || mesh.fit().any(|other| is_one_group(place, other) && self.can(other.no, kind));
+            let is_spared = !self.can(place.no, kind) && other_can();
+            Place { connected: place.connected && !is_spared, ..*place }
+        }))
+    }
+}
+
+/// The kind that an agent names.
+pub(super) fn kind(named: wire::CheckKind) -> CheckKind {
+    match named {
+        wire::CheckKind::Http => CheckKind::Http,
+        wire::CheckKind::Tcp => CheckKind::Tcp,
+        wire::CheckKind::Dns => CheckKind::Dns,
+        wire::CheckKind::Ping => CheckKind::Ping,
+        wire::CheckKind::Certificate => CheckKind::Certificate,
+        wire::CheckKind::Domain => CheckKind::Domain,
+        wire::CheckKind::Component => CheckKind::Component,
+    }
+}
+
+/// Everything that one place is to run, by the monitor's dense number.
+pub(super) fn plan(
+    monitors: &BTreeMap<u32, Scheduled>,
+    mesh: &Mesh,
+    able: &Able,
+    place: PlaceNo,
+) -> BTreeMap<u32, Share> {
+    let mut meshes: BTreeMap<Group, Mesh> = BTreeMap::new();
+    let mut plan = BTreeMap::new();
+    for (slot, monitor) in monitors {
+        let kind = monitor.check.kind();
+        let group = (kind, monitor.pinned.filter(|_| !kind.is_regional()));
+        let mesh = meshes.entry(group).or_insert_with(|| able.mesh_for(mesh, group));
+        plan.extend(share(monitor, mesh, place).map(|share| (*slot, share)));
+    }
+    plan
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::check::{Check, DomainCheck, TcpCheck};
+    use parallax_core::id::MonitorId;
+    use parallax_core::place::NetworkNo;
+
+    use super::*;
+
+    fn monitor(slot: u32, check: Check) -> (u32, Scheduled) {
+        let monitor = MonitorId::from_u128(u128::from(slot));
+        (slot, Scheduled { monitor, slot, revision: 1, check, interval_ms: 60_000, pinned: None })
+    }
+
+    fn tcp(slot: u32) -> (u32, Scheduled) {
+        monitor(slot, Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }))
+    }
+
+    fn mesh(regions: &[Region]) -> Mesh {
+        Mesh::new((1_u16..).zip(regions).map(|(no, region)| Place {
+            no: PlaceNo(no),
+            region: *region,
+            network: NetworkNo(no),
+            connected: true,
+            quarantined: false,
+        }))
+    }
+
+    fn only(kinds: &[(u16, CheckKind)]) -> Able {
+        Able::new(kinds.iter().map(|(no, kind)| (PlaceNo(*no), BTreeSet::from([*kind]))))
+    }
+
+    fn every(monitors: &BTreeMap<u32, Scheduled>, mesh: &Mesh, able: &Able, no: u16) -> Option<u32> {
+        plan(monitors, mesh, able, PlaceNo(no)).get(&1).map(|share| share.every)
+    }
+
+    #[test]
+    fn who_can_not_gets_no_rounds_where_others_of_the_region_can() {
+        let monitors = BTreeMap::from([tcp(1)]);
+        let mesh = mesh(&[Region::Asia, Region::Asia, Region::Europe]);
+        let able = only(&[(1, CheckKind::Http), (3, CheckKind::Http)]);
+        assert_eq!(every(&monitors, &mesh, &able, 1), None);
+        assert_eq!(every(&monitors, &mesh, &able, 2), Some(1));
+        // Nobody in Europe can: the one there says so itself, and the region is not silently left out.
+        assert_eq!(every(&monitors, &mesh, &able, 3), Some(1));
+    }
+
+    #[test]
+    fn who_names_nothing_can_do_everything() {
+        let monitors = BTreeMap::from([tcp(1)]);
+        let mesh = mesh(&[Region::Asia, Region::Asia]);
+        let able = Able::new([(PlaceNo(1), BTreeSet::new())]);
+        assert_eq!(every(&monitors, &mesh, &able, 1), Some(2));
+    }
+
+    #[test]
+    fn a_check_that_one_place_does_for_all_goes_to_one_that_can_anywhere() {
+        let check = Check::Domain(DomainCheck { host: "example.com".to_owned(), warn_days: 14 });
+        let monitors = BTreeMap::from([monitor(1, check)]);
+        let mesh = mesh(&[Region::Asia, Region::Europe]);
+        let able = only(&[(1, CheckKind::Tcp)]);
+        assert_eq!(every(&monitors, &mesh, &able, 1), None);
+        assert_eq!(every(&monitors, &mesh, &able, 2), Some(1));
+    }
+}

@@ -1,0 +1,117 @@
+//! Who has a place, who shares one, and what is known of each.
+
+use parallax_core::place::{NetworkNo, Region};
+
+use super::*;
+
+fn agent(no: u16) -> Agent {
+    Agent {
+        id: AgentId::from_u128(u128::from(no)),
+        place: PlaceNo(no),
+        name: format!("a{no}"),
+        region: Region::Asia,
+        network: "AS1".to_owned(),
+        network_no: NetworkNo(1),
+        joined_at: Timestamp::from_millis(0),
+        revoked_at: None,
+        serial: Vec::new(),
+    }
+}
+
+fn arrived(session: u64, at: i64) -> Arrived {
+    Arrived {
+        session,
+        at: Timestamp::from_millis(at),
+        remote: SocketAddr::from(([127, 0, 0, 1], 9)),
+        software: "1".to_owned(),
+        boot: BootId(session % 2),
+        kinds: BTreeSet::new(),
+        faults: Vec::new(),
+    }
+}
+
+fn connected(roster: &Roster, no: u16) -> Option<bool> {
+    roster.mesh().place(PlaceNo(no)).map(|place| place.connected)
+}
+
+#[test]
+fn an_agent_is_in_the_mesh_from_its_enrolment_and_connected_while_it_is() {
+    let mut roster = Roster::default();
+    assert_eq!(roster.connect(PlaceNo(1), arrived(1, 0)), None);
+    roster.enrol(vec![agent(1)]);
+    assert_eq!(connected(&roster, 1), Some(false));
+    roster.connect(PlaceNo(1), arrived(1, 0));
+    assert_eq!(connected(&roster, 1), Some(true));
+    assert!(roster.disconnect(PlaceNo(1), 1));
+    assert_eq!(connected(&roster, 1), Some(false));
+}
+
+#[test]
+fn the_newest_connection_has_the_place_and_the_older_ones_end_does_not_matter() {
+    let mut roster = Roster::default();
+    roster.enrol(vec![agent(1)]);
+    roster.connect(PlaceNo(1), arrived(1, 0));
+    let seated = roster.connect(PlaceNo(1), arrived(2, 10)).unwrap();
+    assert_eq!(seated, Seated { replaced: Some(1), found_shared: false });
+    assert!(!roster.disconnect(PlaceNo(1), 1));
+    assert_eq!(connected(&roster, 1), Some(true));
+}
+
+#[test]
+fn the_revoked_are_gone_and_their_sessions_are_named() {
+    let mut roster = Roster::default();
+    roster.enrol(vec![agent(1), agent(2)]);
+    roster.connect(PlaceNo(1), arrived(5, 0));
+    let revoked = Agent { revoked_at: Some(Timestamp::from_millis(1)), ..agent(1) };
+    assert_eq!(roster.enrol(vec![revoked, agent(2)]), [(PlaceNo(1), 5)]);
+    assert_eq!(connected(&roster, 1), None);
+    assert_eq!(roster.agent(AgentId::from_u128(1)), None);
+}
+
+#[test]
+fn enrolling_others_leaves_connections_alone() {
+    let mut roster = Roster::default();
+    roster.enrol(vec![agent(1)]);
+    roster.connect(PlaceNo(1), arrived(5, 0));
+    assert_eq!(roster.enrol(vec![agent(1), agent(2)]), []);
+    assert_eq!(connected(&roster, 1), Some(true));
+}
+
+#[test]
+fn a_flapping_pair_is_set_aside_and_let_out_when_it_rests() {
+    let mut roster = Roster::default();
+    roster.enrol(vec![agent(1)]);
+    let found: Vec<bool> = (0..6)
+        .map(|n| {
+            roster.connect(PlaceNo(1), arrived(n, i64::try_from(n).unwrap() * 1_000)).unwrap().found_shared
+        })
+        .collect();
+    assert_eq!(found, [false, false, false, true, false, false]);
+    assert!(roster.mesh().place(PlaceNo(1)).is_some_and(|place| place.quarantined && place.connected));
+    assert!(!roster.settle(Timestamp::from_millis(100_000)));
+    assert!(roster.settle(Timestamp::from_millis(5_000 + TAKEOVER_SPAN_MS + 1)));
+    assert!(roster.mesh().place(PlaceNo(1)).is_some_and(|place| !place.quarantined));
+}
+
+#[test]
+fn an_agent_that_is_killed_and_started_again_is_no_pair_and_neither_is_one_on_a_bad_line() {
+    let mut roster = Roster::default();
+    roster.enrol(vec![agent(1)]);
+    for n in 0..20 {
+        let restarted = Arrived { boot: BootId(n), ..arrived(n, 0) };
+        assert!(!roster.connect(PlaceNo(1), restarted).unwrap().found_shared);
+    }
+    for n in 20..40 {
+        let moved = Arrived { boot: BootId(99), ..arrived(n, 0) };
+        assert!(!roster.connect(PlaceNo(1), moved).unwrap().found_shared);
+    }
+}
+
+#[test]
+fn a_clock_that_is_off_is_told_once() {
+    let mut roster = Roster::default();
+    roster.enrol(vec![agent(1)]);
+    let told = [1_999, -2_001, -9_000, 0, i64::MIN].map(|skew| roster.note_skew(PlaceNo(1), skew));
+    assert_eq!(told, [false, true, false, false, true]);
+    assert!(roster.view()[0].is_clock_off);
+}

@@ -1,0 +1,158 @@
+//! What an agent trusts and shows: renewal over the live connection, and the word of a change of authorities.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+
+use parallax_certs::identity::Identity;
+use parallax_core::time::{SECOND, Timestamp};
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::error::ProtocolError;
+use parallax_protocol::message::{Authorities, Holds, Renewed, ToAgent};
+use tokio::time::{Instant, interval};
+use tracing::{error, info, warn};
+
+use super::super::roster::Held;
+use super::super::{Counters, join};
+use super::{Fault, Hub, Session, enrolled};
+
+/// Longest of the shortest times between two renewals on one connection.
+const SPACING: Duration = Duration::from_secs(60);
+/// Shortest of them.
+const SPACING_SHORT: Duration = Duration::from_secs(1);
+/// Certificates made on one connection that are remembered until the agent says which it holds.
+const REMEMBERED: usize = 4;
+
+/// The certificates of one connection.
+pub(super) struct Certificates {
+    /// Those that the agent may hold, by serial: the one it showed, and those made for it since.
+    known: BTreeMap<Vec<u8>, Certificate>,
+    /// First millisecond at which the connection is over.
+    ends: Arc<AtomicI64>,
+    /// Serial of the one that the agent last said to hold.
+    held: Vec<u8>,
+    renewed_at: Option<Instant>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Certificate {
+    /// Hash of its authority's key.
+    authority: Option<[u8; 32]>,
+    ends: i64,
+}
+
+impl Certificates {
+    /// Begins with the certificate that was shown in the handshake.
+    pub(super) fn new(shown: &Identity, authority: Option<[u8; 32]>) -> Self {
+        let ends = end_of(shown.life.not_after);
+        let known = BTreeMap::from([(shown.serial.as_bytes().to_vec(), Certificate { authority, ends })]);
+        let held = shown.serial.as_bytes().to_vec();
+        Self { known, ends: Arc::new(AtomicI64::new(ends)), held, renewed_at: None }
+    }
+
+    /// The end of the connection, which moves when the agent holds a newer certificate.
+    pub(super) fn ends(&self) -> Arc<AtomicI64> {
+        Arc::clone(&self.ends)
+    }
+
+    fn remember(&mut self, serial: Vec<u8>, certificate: Certificate) {
+        if self.known.len() >= REMEMBERED {
+            let soonest = self.known.iter().min_by_key(|(_, one)| one.ends).map(|(serial, _)| serial.clone());
+            soonest.and_then(|serial| self.known.remove(&serial));
+        }
+        self.known.insert(serial, certificate);
+    }
+
+    /// Whether any certificate that the agent may hold is of that authority.
+    fn has_one_of(&self, authority: [u8; 32]) -> bool {
+        self.known.values().any(|one| one.authority == Some(authority))
+    }
+}
+
+impl Session {
+    /// Tells the agent whom to trust, and whether its certificate should be exchanged.
+    pub(super) async fn tell_authorities(&mut self) -> Result<(), Fault> {
+        let trust = self.hub.trust.load_full();
+        let renew = !self.certificates.has_one_of(trust.signing.key_hash());
+        self.say(&ToAgent::Authorities(Authorities { authorities_der: trust.authorities_der(), renew })).await
+    }
+
+    /// Notes what the agent holds. Where that is a newer certificate, the connection lasts as long as that.
+    pub(super) async fn note_held(&mut self, holds: Holds) -> Result<(), Fault> {
+        if holds.authorities.is_empty() || holds.authorities.len() > 2 {
+            let rule = "must be one or two";
+            return Err(Fault::Protocol(ProtocolError::Invalid { field: "holds.authorities", rule }));
+        }
+        let Some(certificate) = self.certificates.known.get(&holds.serial).copied() else {
+            warn!(agent = %self.agent.id, "the agent holds a certificate that this connection knows nothing of");
+            return Ok(());
+        };
+        self.certificates.ends.fetch_max(certificate.ends, Ordering::AcqRel);
+        self.certificates.known.retain(|serial, _| *serial == holds.serial);
+        let is_another = std::mem::replace(&mut self.certificates.held, holds.serial.clone()) != holds.serial;
+        let held = Held { trusts: holds.authorities, certified_by: certificate.authority };
+        self.hub.with_roster(|roster| roster.note_held(self.agent.place, held));
+        // The authority may have been exchanged while the answer was on its way.
+        if is_another && certificate.authority != Some(self.hub.trust.load().signing.key_hash()) {
+            self.tell_authorities().await?;
+        }
+        Ok(())
+    }
+
+    /// Answers a request for a new certificate.
+    pub(super) async fn renew(&mut self, request: &[u8]) -> Result<(), Fault> {
+        let answer = match self.try_renew(request).await {
+            Ok(renewed) => ToAgent::Renewed(renewed),
+            Err(reason @ (CloseReason::Revoked | CloseReason::Unknown)) => return Err(Fault::Close(reason)),
+            Err(reason) => {
+                Counters::add(&self.hub.counters.renewals_refused);
+                ToAgent::RenewRefused { reason }
+            }
+        };
+        self.say(&answer).await
+    }
+
+    async fn try_renew(&mut self, request: &[u8]) -> Result<Renewed, CloseReason> {
+        let now = Instant::now();
+        let trust = self.hub.trust.load_full();
+        let signing = trust.signing.key_hash();
+        let life = self.hub.settings.certificate_life;
+        let spacing = Duration::from_secs(life.unsigned_abs() / 30).clamp(SPACING_SHORT, SPACING);
+        let is_soon = self.certificates.renewed_at.is_some_and(|last| now.duration_since(last) < spacing);
+        // Whose authority is to go need not wait.
+        if is_soon && self.certificates.has_one_of(signing) {
+            return Err(CloseReason::RateLimited);
+        }
+        enrolled(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
+        let issued = join::certify(&trust, request, self.agent.id, self.hub.clock.now(), life)?;
+        self.certificates.renewed_at = Some(now);
+        let serial = issued.serial.as_bytes().to_vec();
+        let noted = self.hub.members.renewed(self.agent.id, serial.clone()).await;
+        noted.map_err(|fault| {
+            error!(%fault, "a renewed certificate could not be noted");
+            CloseReason::Internal
+        })?;
+        let certificate = Certificate { authority: Some(signing), ends: end_of(issued.life.not_after) };
+        self.certificates.remember(serial, certificate);
+        Counters::add(&self.hub.counters.renewed);
+        info!(agent = %self.agent.id, serial = %issued.serial, "certificate renewed");
+        Ok(Renewed {
+            certificates_der: vec![issued.certificate.to_vec()],
+            authorities_der: trust.authorities_der(),
+        })
+    }
+}
+
+/// Until the certificate's last second has passed by the coordinator's clock, which may be set at any time, as may the
+/// end.
+pub(super) async fn expired(hub: &Hub, ends: &AtomicI64) {
+    let mut tick = interval(Duration::from_secs(1));
+    while hub.clock.now() < Timestamp::from_millis(ends.load(Ordering::Acquire)) {
+        tick.tick().await;
+    }
+}
+
+fn end_of(not_after: i64) -> i64 {
+    not_after.saturating_add(1).saturating_mul(SECOND)
+}

@@ -1,0 +1,60 @@
+//! Versions: the newest that both ends speak is taken; whoever speaks none of ours is told so.
+
+use super::*;
+
+/// Dials as an agent that offers those names, and gives the one that was agreed on.
+async fn agreed(world: &World, member: &Member, offered: &[&[u8]]) -> Result<Vec<u8>, ConnectionError> {
+    let now = clock(|| NOW.as_millis() / SECOND);
+    let config = agent_config(&member.credentials, &world.roots, offered, now, KnownTime::new(None)).unwrap();
+    let connection = world.dial(config).await?;
+    let data = connection.handshake_data().unwrap().downcast::<quinn::crypto::rustls::HandshakeData>();
+    let name = data.unwrap().protocol.unwrap();
+    let (mut control, receive) = connection.open_bi().await?;
+    write(&mut control, &ToCoordinator::Hello(hello(None)), MAX_FRAME).await.unwrap();
+    let first = Frames::new(receive, MAX_FRAME).next::<ToAgent>().await.unwrap();
+    assert!(matches!(first, Some(ToAgent::Welcome(_))));
+    Ok(name)
+}
+
+#[tokio::test]
+async fn a_newer_agent_speaks_the_older_version_and_an_older_one_goes_on() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    for offered in [
+        &[MESH_V1][..],
+        &[b"parallax/2", MESH_V1],
+        &[MESH_V1, b"parallax/2"],
+        &[b"parallax/3", b"parallax/2", MESH_V1, b"something"],
+    ] {
+        assert_eq!(agreed(&world, &member, offered).await.unwrap(), MESH_V1);
+    }
+}
+
+#[tokio::test]
+async fn an_agent_that_speaks_no_version_of_ours_is_refused_for_that() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    for offered in [&[b"parallax/2".as_slice()][..], &[b"parallax/0"], &[b"h3", b"http/1.1"]] {
+        let refused = agreed(&world, &member, offered).await.unwrap_err().to_string();
+        // TLS alert 120, no_application_protocol (RFC 7301, 3.2).
+        assert!(refused.contains("error 120"), "{refused}");
+    }
+    assert!(world.mesh.agents().iter().all(|agent| agent.connected_since.is_none()));
+}
+
+#[tokio::test]
+async fn rounds_go_to_agents_that_can_do_them() {
+    let world = World::start().await;
+    world.schedule([monitor(1, 1)]);
+    let (able, unable) = (world.member(1).await, world.member(2).await);
+    let only = |kind| Hello { kinds: vec![kind], ..hello(None) };
+    let mut unable = world.connect_as(&unable, only(parallax_protocol::check::CheckKind::Http)).await;
+    // Alone it has the rounds: it says itself that it can't do them, and nobody takes that for an outage.
+    let ToAgent::Schedule(alone) = unable.hear_of_work().await else { panic!("no schedule") };
+    assert_eq!(alone.put.len(), 1);
+    let mut able = world.connect_as(&able, only(parallax_protocol::check::CheckKind::Tcp)).await;
+    let ToAgent::Schedule(all) = able.hear_of_work().await else { panic!("no schedule") };
+    assert_eq!(all.put.first().map(|one| one.every), Some(1), "all rounds are its own");
+    let ToAgent::Schedule(none) = unable.hear_of_work().await else { panic!("no schedule") };
+    assert_eq!((none.put.len(), none.drop.len()), (0, 1));
+}

@@ -1,0 +1,53 @@
+//! From an older schema to this one: a snapshot first, then one step after another, each atomic and durable.
+//!
+//! A step that would touch much writes in slices that may be done twice, and the schema's number with the last.
+
+use std::fs;
+
+use sled::Tree;
+
+use super::layout::{META_KEY, SCHEMA, SCHEMA_KEY};
+use super::meta::Meta;
+use super::writer::Durable;
+use super::{Shared, failed, io_failed, record, snapshot, snapshots};
+use crate::storage::{Result, StoreError};
+
+/// What a step changes, besides the schema's number; gives the state after it.
+type Step = fn(&Tree, &mut sled::Batch, Meta) -> Result<Meta>;
+
+/// The step from each schema to the next, from 1 on.
+const STEPS: [Step; SCHEMA as usize - 1] = [to_schema_2];
+
+/// Brings a proved store of an older schema to this one.
+pub(super) fn migrate(shared: &Shared, found: u32, mut meta: Meta, durable: &mut Durable) -> Result<Meta> {
+    let folder = snapshots(&shared.folder);
+    fs::create_dir_all(&folder).map_err(io_failed)?;
+    let file = folder.join(format!("before-schema-{SCHEMA}.snapshot"));
+    snapshot::export(shared, found, &file, true)?;
+    tracing::info!(from = found, to = SCHEMA, snapshot = %file.display(), "the store is migrated");
+    for (step, to) in STEPS.iter().zip(2..).skip(found.saturating_sub(1) as usize) {
+        let mut batch = sled::Batch::default();
+        meta = step(&shared.db, &mut batch, meta)?;
+        meta.group += 1;
+        meta.chain = crc32c::crc32c_append(meta.chain, &u32::to_le_bytes(to));
+        batch.insert(SCHEMA_KEY, record::encode(SCHEMA_KEY, &to)?.head);
+        batch.insert(META_KEY, state_of(to, meta)?);
+        shared.db.apply_batch(batch).map_err(failed)?;
+        durable.make(shared, &meta)?;
+    }
+    Ok(meta)
+}
+
+/// The state's record as that schema has it.
+fn state_of(schema: u32, meta: Meta) -> Result<Vec<u8>> {
+    if schema == SCHEMA {
+        Ok(record::encode(META_KEY, &meta)?.head)
+    } else {
+        Err(StoreError::Damaged(format!("schema {schema} can't be written any more")))
+    }
+}
+
+/// The state learns where the events begin: up to now with the first of all.
+fn to_schema_2(_: &Tree, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
+    Ok(Meta { first_event: 1, ..meta })
+}

@@ -1,0 +1,113 @@
+//! One moment of the store, walked key by key while commits go on: what they change is kept aside until it was walked.
+
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use sled::{IVec, Tree};
+
+use super::layout::Key;
+use super::{Shared, failed};
+use crate::storage::{Result, StoreError};
+
+/// Keys that are read in one go, before a commit may come between.
+const SLICE: usize = 256;
+/// Bytes of what was changed before it was walked, at most: more, and the walk is given up.
+const MAX_ASIDE: usize = 256 << 20;
+
+/// The walk that is under way, if any. One at a time; others wait.
+#[derive(Debug, Default)]
+pub(super) struct Moments {
+    turn: Mutex<()>,
+    aside: Mutex<Option<Aside>>,
+}
+
+/// Values of the walk's moment that are no longer in the tree.
+#[derive(Debug, Default)]
+struct Aside {
+    /// Keys before this one were walked.
+    next: Key,
+    /// What stood under keys from `next` on that were changed since; none where nothing did.
+    old: BTreeMap<Key, Option<IVec>>,
+    bytes: usize,
+    gave_up: bool,
+}
+
+impl Moments {
+    /// Keeps what stands under the keys that a commit is about to change. Called with the gate closed.
+    /// Where that can't be done the walk is given up, never the commit.
+    pub(super) fn note<'k>(&self, tree: &Tree, mut keys: impl Iterator<Item = &'k [u8]>) {
+        let mut aside = locked(&self.aside);
+        let Some(aside) = aside.as_mut().filter(|aside| !aside.gave_up) else { return };
+        let noted = keys.try_for_each(|key| aside.keep(tree, key));
+        if noted.is_err() || aside.bytes > MAX_ASIDE {
+            *aside = Aside { gave_up: true, ..Aside::default() };
+        }
+    }
+}
+
+impl Aside {
+    fn keep(&mut self, tree: &Tree, key: &[u8]) -> sled::Result<()> {
+        if *key >= *self.next && !self.old.contains_key(key) {
+            let old = tree.get(key)?;
+            self.bytes += key.len() + old.as_ref().map_or(0, |value| value.len());
+            self.old.insert(key.to_vec(), old);
+        }
+        Ok(())
+    }
+}
+
+/// Gives every key and value, in order of keys, as they stand at one moment. Commits wait for a slice at most.
+pub(super) fn walk(shared: &Shared, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+    let _turn = locked(&shared.moments.turn);
+    {
+        let _gate = shared.reading();
+        *locked(&shared.moments.aside) = Some(Aside::default());
+    }
+    let walked = catch_unwind(AssertUnwindSafe(|| {
+        let mut more = true;
+        while more {
+            let entries;
+            (entries, more) = slice(shared)?;
+            entries.iter().try_for_each(|(key, value)| take(key, value))?;
+        }
+        Ok(())
+    }));
+    *locked(&shared.moments.aside) = None;
+    walked.unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read a page of it".to_owned())))
+}
+
+/// The next entries, and whether there may be more.
+fn slice(shared: &Shared) -> Result<(BTreeMap<Key, IVec>, bool)> {
+    let _gate = shared.reading();
+    let mut aside = locked(&shared.moments.aside);
+    let Some(aside) = aside.as_mut().filter(|aside| !aside.gave_up) else {
+        return Err(StoreError::Io("too much was changed before it could be written down".to_owned()));
+    };
+    let mut entries = BTreeMap::new();
+    for item in shared.db.range(aside.next.clone()..).take(SLICE) {
+        let (key, value) = item.map_err(failed)?;
+        entries.insert(key.to_vec(), value);
+    }
+    let more = entries.len() == SLICE;
+    let changed = if let Some((last, _)) = entries.last_key_value().filter(|_| more) {
+        // The first key behind the last.
+        aside.next = [last.as_slice(), &[0]].concat();
+        let later = aside.old.split_off(&aside.next);
+        std::mem::replace(&mut aside.old, later)
+    } else {
+        std::mem::take(&mut aside.old)
+    };
+    for (key, old) in changed {
+        aside.bytes = aside.bytes.saturating_sub(key.len() + old.as_ref().map_or(0, |value| value.len()));
+        match old {
+            Some(value) => drop(entries.insert(key, value)),
+            None => drop(entries.remove(&key)),
+        }
+    }
+    Ok((entries, more))
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

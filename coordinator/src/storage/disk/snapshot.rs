@@ -1,0 +1,250 @@
+//! The file of a snapshot: a line that says what it is, then frames, each proved by a checksum over all before it.
+//!
+//! | frame | holds |
+//! |---|---|
+//! | 0, first | the schema, and the files that lay beside the store, by name |
+//! | 1 | keys and values as the engine has them: lengths of both (`u16`, `u32`), key, value |
+//! | 2, last | how many keys there were |
+//!
+//! A frame is its length and its checksum (`u32` each, little-endian), its kind in one byte, and what it holds. The
+//! checksum goes on from that of the frame before, so that no frame is left out, doubled or moved unnoticed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufReader, BufWriter, Read as _, Write as _};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+
+use rustix::fs::{Advice, fadvise};
+use serde::{Deserialize, Serialize};
+
+use super::layout::SCHEMA;
+use super::meta::Meta;
+use super::tally::Tally;
+use super::{Shared, files, io_failed, moment};
+use crate::storage::{Exported, Result, StoreError, Whole};
+
+const TITLE: &[u8] = b"parallax snapshot 1\n";
+const HEAD: u8 = 0;
+const ENTRIES: u8 = 1;
+const END: u8 = 2;
+/// A frame of entries ends once it has so many bytes.
+const FRAME: usize = 256 << 10;
+/// No frame is longer: a file that says so is damaged.
+const MAX_FRAME: usize = 4 << 20;
+/// Longest file beside the store that a snapshot takes with it, in bytes.
+const MAX_BESIDE: u64 = 64 << 10;
+
+/// What the first frame holds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    schema: u32,
+    /// Files that lay beside the store: name and bytes.
+    pub(super) beside: Vec<(String, Vec<u8>)>,
+}
+
+/// Writes one moment of the store to a file, reads that back, and only then gives it its name. A file of that name is
+/// replaced only by a migration of the same store that was cut off.
+pub(super) fn export(shared: &Shared, schema: u32, to: &Path, replace: bool) -> Result<Exported> {
+    if !replace && to.exists() {
+        return Err(StoreError::Io(format!("{} is there already", to.display())));
+    }
+    let part = to.with_added_extension("part");
+    let exported = write(shared, schema, &part).and_then(|()| {
+        let (_, _, whole) = prove(&part)?;
+        let bytes = fs::metadata(&part).map_err(io_failed)?.len();
+        fs::rename(&part, to).map_err(io_failed)?;
+        files::sync_folder(parent(to))?;
+        Ok(Exported { bytes, whole })
+    });
+    if exported.is_err() {
+        // What is left of it is of no use; that it can't be removed is not the fault to tell.
+        let _ = fs::remove_file(&part);
+    }
+    exported
+}
+
+/// Reads a snapshot whole and proves it.
+pub(super) fn prove(file: &Path) -> Result<(Head, Meta, Whole)> {
+    let mut tally = Tally::default();
+    let head = read(file, |key, value| tally.add(key, value))?;
+    let (meta, whole) = tally.finish()?;
+    Ok((head, meta, whole))
+}
+
+/// Reads a snapshot and gives each key and value; whoever takes them must wait for the end to know that they are good.
+pub(super) fn read(file: &Path, mut take: impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<Head> {
+    let opened = File::open(file).map_err(|error| StoreError::Io(format!("{}: {error}", file.display())))?;
+    let mut input = Input { file: BufReader::with_capacity(FRAME, opened), sum: crc32c::crc32c(TITLE) };
+    let mut title = [0; TITLE.len()];
+    let titled = input.file.read_exact(&mut title);
+    if titled.is_err() || title != *TITLE {
+        return damaged("it is no snapshot, or its beginning is lost");
+    }
+    let (kind, payload) = input.frame()?;
+    let head: Head = match (kind, postcard::from_bytes(&payload)) {
+        (HEAD, Ok(head)) => head,
+        _ => return damaged("it does not begin with what it is of"),
+    };
+    if head.schema > SCHEMA {
+        return Err(StoreError::Newer { found: head.schema, known: SCHEMA });
+    }
+    let mut count = 0_u64;
+    loop {
+        let (kind, payload) = input.frame()?;
+        match kind {
+            ENTRIES => count += entries(&payload, &mut take)?,
+            END if postcard::from_bytes(&payload) == Ok(count) => break,
+            _ => return damaged("its frames are not those that were written"),
+        }
+    }
+    match input.file.read(&mut [0]) {
+        Ok(0) => Ok(head),
+        Ok(_) => damaged("it goes on behind its end"),
+        Err(error) => Err(io_failed(error)),
+    }
+}
+
+fn write(shared: &Shared, schema: u32, part: &Path) -> Result<()> {
+    let mut options = OpenOptions::new();
+    // It holds keys: for its owner alone.
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(part);
+    let file = file.map_err(|error| StoreError::Io(format!("{}: {error}", part.display())))?;
+    let mut output = Output { file: BufWriter::with_capacity(FRAME, file), sum: crc32c::crc32c(TITLE) };
+    output.file.write_all(TITLE).map_err(io_failed)?;
+    output.frame(HEAD, &encoded(&Head { schema, beside: beside(shared)? })?)?;
+    let mut frame = Vec::with_capacity(FRAME * 2);
+    let mut count = 0_u64;
+    moment::walk(shared, |key, value| {
+        count += 1;
+        let (of_key, of_value) = (u16::try_from(key.len()), u32::try_from(value.len()));
+        let (Ok(of_key), Ok(of_value)) = (of_key, of_value) else {
+            return Err(StoreError::TooLarge("a record"));
+        };
+        frame.extend_from_slice(&of_key.to_le_bytes());
+        frame.extend_from_slice(&of_value.to_le_bytes());
+        frame.extend_from_slice(key);
+        frame.extend_from_slice(value);
+        if frame.len() >= FRAME {
+            output.frame(ENTRIES, &frame)?;
+            frame.clear();
+        }
+        Ok(())
+    })?;
+    if !frame.is_empty() {
+        output.frame(ENTRIES, &frame)?;
+    }
+    output.frame(END, &encoded(&count)?)?;
+    let file = output.file.into_inner().map_err(|error| io_failed(error.into_error()))?;
+    file.sync_all().map_err(io_failed)?;
+    // So that reading it back asks the disk and not the memory; a host that can't forget is no fault.
+    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    Ok(())
+}
+
+/// The files beside the store that go with it.
+fn beside(shared: &Shared) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut found = Vec::new();
+    for name in &shared.beside {
+        let path = shared.folder.with_file_name(name);
+        match File::open(&path) {
+            Ok(file) => {
+                let mut bytes = Vec::new();
+                file.take(MAX_BESIDE + 1).read_to_end(&mut bytes).map_err(io_failed)?;
+                if bytes.len() as u64 > MAX_BESIDE {
+                    return Err(StoreError::TooLarge("a file beside the store"));
+                }
+                found.push((name.clone(), bytes));
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_failed(error)),
+        }
+    }
+    Ok(found)
+}
+
+struct Output {
+    file: BufWriter<File>,
+    sum: u32,
+}
+
+impl Output {
+    fn frame(&mut self, kind: u8, payload: &[u8]) -> Result<()> {
+        let length = u32::try_from(payload.len() + 1).map_err(|_| StoreError::TooLarge("a frame"))?;
+        self.sum = crc32c::crc32c_append(crc32c::crc32c_append(self.sum, &[kind]), payload);
+        let written = self
+            .file
+            .write_all(&length.to_le_bytes())
+            .and_then(|()| self.file.write_all(&self.sum.to_le_bytes()))
+            .and_then(|()| self.file.write_all(&[kind]))
+            .and_then(|()| self.file.write_all(payload));
+        written.map_err(io_failed)
+    }
+}
+
+struct Input {
+    file: BufReader<File>,
+    sum: u32,
+}
+
+impl Input {
+    /// The next frame's kind and what it holds.
+    fn frame(&mut self) -> Result<(u8, Vec<u8>)> {
+        let (length, sum) = (u32::from_le_bytes(self.bytes()?), u32::from_le_bytes(self.bytes()?));
+        let [kind] = self.bytes()?;
+        let length = (length as usize).wrapping_sub(1);
+        if length > MAX_FRAME {
+            return damaged("a frame of it is longer than any");
+        }
+        let mut payload = vec![0; length];
+        self.fill(&mut payload)?;
+        self.sum = crc32c::crc32c_append(crc32c::crc32c_append(self.sum, &[kind]), &payload);
+        if self.sum == sum {
+            Ok((kind, payload))
+        } else {
+            damaged("a frame of it does not match its checksum")
+        }
+    }
+
+    fn bytes<const N: usize>(&mut self) -> Result<[u8; N]> {
+        let mut bytes = [0; N];
+        self.fill(&mut bytes)?;
+        Ok(bytes)
+    }
+
+    fn fill(&mut self, bytes: &mut [u8]) -> Result<()> {
+        self.file.read_exact(bytes).map_err(|error| match error.kind() {
+            io::ErrorKind::UnexpectedEof => StoreError::Damaged("it is cut off".to_owned()),
+            _ => io_failed(error),
+        })
+    }
+}
+
+fn entries(mut frame: &[u8], take: &mut impl FnMut(&[u8], &[u8]) -> Result<()>) -> Result<u64> {
+    let mut count = 0;
+    while !frame.is_empty() {
+        let entry = frame.split_first_chunk::<2>().and_then(|(of_key, rest)| {
+            let (of_value, rest) = rest.split_first_chunk::<4>()?;
+            let (key, rest) = rest.split_at_checked(usize::from(u16::from_le_bytes(*of_key)))?;
+            let (value, rest) = rest.split_at_checked(u32::from_le_bytes(*of_value) as usize)?;
+            Some((key, value, rest))
+        });
+        let Some((key, value, rest)) = entry else { return damaged("an entry of it is cut off") };
+        take(key, value)?;
+        frame = rest;
+        count += 1;
+    }
+    Ok(count)
+}
+
+fn encoded<T: Serialize>(value: &T) -> Result<Vec<u8>> {
+    postcard::to_stdvec(value).map_err(|error| StoreError::Io(error.to_string()))
+}
+
+/// The folder that a file lies in.
+pub(super) fn parent(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+fn damaged<T>(how: &str) -> Result<T> {
+    Err(StoreError::Damaged(how.to_owned()))
+}

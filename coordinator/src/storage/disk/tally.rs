@@ -1,0 +1,111 @@
+//! Whether a stream of keys and values is a whole store: each proved by its checksum, none missing, none too many.
+
+use std::collections::BTreeMap;
+
+use super::layout::{self, Key};
+use super::meta::Meta;
+use super::record;
+use crate::storage::{Result, StoreError, Whole};
+
+/// Counts and proves entries as they come, in order of keys.
+#[derive(Debug, Default)]
+pub(super) struct Tally {
+    /// Checksum and length of pieces whose head is still to come.
+    pieces: BTreeMap<Key, (u32, usize)>,
+    schema: Option<u32>,
+    meta: Option<Vec<u8>>,
+    documents: u64,
+    records: u64,
+    readings: Run,
+    events: Run,
+}
+
+/// Numbers of a journal.
+#[derive(Debug, Default)]
+struct Run {
+    first: u64,
+    last: u64,
+    count: u64,
+}
+
+impl Tally {
+    /// Takes an entry in.
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+        if key.starts_with(layout::PARTS) {
+            self.pieces.insert(key.to_vec(), record::check_piece(key, value)?);
+            return Ok(());
+        }
+        record::check(key, value, |part| self.pieces.remove(part))?;
+        match key {
+            layout::SCHEMA_KEY => self.schema = Some(record::decode(key, value, none)?),
+            layout::META_KEY => self.meta = Some(value.to_vec()),
+            _ if key.starts_with(layout::OWN) => {}
+            _ => {
+                self.records += 1;
+                self.documents += u64::from(key.starts_with(layout::DOCUMENTS));
+                if key.starts_with(layout::READINGS) {
+                    self.readings.add(layout::last_seq(key));
+                } else if key.starts_with(layout::EVENTS) {
+                    self.events.add(layout::last_seq(key));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether everything was there; what the store knows of itself, and what there is in it.
+    pub(super) fn finish(self) -> Result<(Meta, Whole)> {
+        let (Some(schema), Some(meta)) = (self.schema, self.meta) else {
+            return damaged("it has lost its own state".to_owned());
+        };
+        let meta = Meta::decode(schema, &meta)?;
+        self.readings.is("readings", meta.first_reading, meta.last_reading)?;
+        self.events.is("events", meta.first_event, meta.last_event)?;
+        for (what, wanted, found) in
+            [("documents", meta.documents, self.documents), ("records", meta.records, self.records)]
+        {
+            if wanted != found {
+                return damaged(format!("it holds {found} {what}, and {wanted} were written"));
+            }
+        }
+        let whole = Whole {
+            records: self.records,
+            documents: self.documents,
+            events: self.events.count,
+            readings: self.readings.count,
+            commits: meta.revision,
+        };
+        Ok((meta, whole))
+    }
+}
+
+impl Run {
+    fn add(&mut self, seq: Option<u64>) {
+        let seq = seq.unwrap_or_default();
+        if self.count == 0 {
+            self.first = seq;
+        }
+        self.last = seq;
+        self.count += 1;
+    }
+
+    /// As many as there are numbers, from the first to the last: so there is no gap.
+    fn is(&self, what: &str, first: u64, last: u64) -> Result<()> {
+        let wanted = last.saturating_add(1).saturating_sub(first);
+        if self.count != wanted {
+            return damaged(format!("it holds {} {what}, and {wanted} were written", self.count));
+        }
+        if wanted > 0 && (self.first, self.last) != (first, last) {
+            return damaged(format!("its {what} do not go from {first} to {last}"));
+        }
+        Ok(())
+    }
+}
+
+fn none(_: &[u8]) -> Result<Option<Vec<u8>>> {
+    Ok(None)
+}
+
+fn damaged<T>(how: String) -> Result<T> {
+    Err(StoreError::Damaged(how))
+}

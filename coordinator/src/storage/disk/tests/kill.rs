@@ -1,0 +1,35 @@
+//! kill -9 at any moment: nothing acknowledged is lost, and a commit that is not flushed would be found out.
+
+use super::super::writer::Skip;
+use super::crash::{Committer, survives};
+use super::*;
+
+/// Kills a committing process so often, on one store, and says what was lost.
+fn kills(rounds: u32, skip: Skip) -> std::result::Result<(), String> {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = StdRng::from_os_rng();
+    for round in 0..rounds {
+        let (committer, seen) = Committer::start(folder.path(), skip, random.random_range(1..150))
+            .ok_or(format!("round {round}: it does not open again"))?;
+        let acknowledged = committer.kill(seen);
+        survives(folder.path(), acknowledged).map_err(|lost| format!("round {round}: {lost}"))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn no_acknowledged_commit_is_lost_to_a_kill() {
+    kills(15, Skip::Nothing).unwrap();
+}
+
+#[test]
+#[ignore = "takes minutes: `cargo test -p parallax-coordinator two_hundred -- --ignored`"]
+fn no_acknowledged_commit_is_lost_to_two_hundred_kills() {
+    kills(200, Skip::Nothing).unwrap();
+}
+
+#[test]
+fn a_commit_without_its_flush_is_found_out_by_a_kill() {
+    let lost = kills(5, Skip::Flush).unwrap_err();
+    assert!(lost.contains("lost") || lost.contains("survive"), "{lost}");
+}

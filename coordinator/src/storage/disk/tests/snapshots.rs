@@ -1,0 +1,183 @@
+//! Snapshots: one exact moment while commits go on, found out when damaged, put back, and taken before a migration.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::super::meta::MetaOfSchema1;
+use super::crash::survives;
+use super::*;
+
+/// A store in a folder of its own, with a name that others can lie beside.
+fn home() -> (tempfile::TempDir, PathBuf) {
+    let home = tempfile::tempdir().unwrap();
+    let store = home.path().join("store");
+    (home, store)
+}
+
+fn options() -> Options {
+    Options { beside: vec!["secret".to_owned()], ..small() }
+}
+
+#[test]
+fn a_snapshot_puts_back_everything_and_keeps_what_was_there() {
+    let (home, store) = home();
+    filled(&store, 30);
+    let file = home.path().join("backup");
+    fs::write(home.path().join("secret"), "key").unwrap();
+    let (reader, mut writer) = open(&store, options()).unwrap();
+    let long: Vec<Op> = (0..5).map(|hour| Op::PutHour(rollup(1, hour, vec![7; record::PIECE * 3]))).collect();
+    writer.commit(&[Batch { ops: long, ..Batch::new() }]).remove(0).unwrap();
+    let before = everything(&*reader);
+    let exported = reader.export(&file).unwrap();
+    assert_eq!((exported.whole.events, exported.whole.readings), (30, 30));
+    assert_eq!(check(&file), Ok(exported.whole));
+    assert_eq!(reader.verify(), Ok(exported.whole));
+    assert!(reader.export(&file).is_err(), "no file is overwritten");
+    writer.commit(&[numbered(31)]).remove(0).unwrap();
+    assert_eq!(restore(&store, &file, "old", &options()), Err(StoreError::Locked));
+    drop((reader, writer));
+
+    fs::remove_file(home.path().join("secret")).unwrap();
+    let restored = restore(&store, &file, "old", &options()).unwrap();
+    assert_eq!(restored.whole, exported.whole);
+    let aside = restored.aside.unwrap();
+    assert_eq!(aside, home.path().join("store.old"));
+    assert_eq!(everything(&*Bench::on_disk(&store).reader), before);
+    assert_eq!(Bench::on_disk(&aside).reader.last_event(), Ok(31), "what was there is kept");
+    assert_eq!(fs::read_to_string(home.path().join("secret")).unwrap(), "key");
+    assert!(!home.path().join("store.new").exists());
+
+    let elsewhere = home.path().join("elsewhere/store");
+    assert_eq!(restore(&elsewhere, &file, "old", &options()).unwrap().aside, None);
+    assert_eq!(everything(&*Bench::on_disk(&elsewhere).reader), before);
+}
+
+#[test]
+fn a_restore_sets_back_the_cursors_that_no_longer_hold() {
+    let (home, store) = home();
+    filled(&store, 5);
+    let mut bench = Bench::on_disk(&store);
+    bench.write(Op::SetCursor("other".to_owned(), 3));
+    let file = home.path().join("backup");
+    bench.reader.export(&file).unwrap();
+    drop(bench);
+    let reset = vec!["c".to_owned(), "absent".to_owned()];
+    restore(&store, &file, "old", &Options { reset, ..small() }).unwrap();
+    let reader = Bench::on_disk(&store).reader;
+    assert_eq!((reader.cursor("c"), reader.cursor("other")), (Ok(0), Ok(3)));
+    assert_eq!(reader.last_event(), Ok(5));
+}
+
+#[test]
+fn a_snapshot_is_of_one_moment_while_commits_go_on() {
+    let (home, store) = home();
+    filled(&store, 400);
+    let Bench { reader, mut writer } = Bench::on_disk(&store);
+    let done = AtomicBool::new(false);
+    let mut taken = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for n in 401.. {
+                writer.commit(&[numbered(n)]).remove(0).unwrap();
+                if done.load(Ordering::Acquire) {
+                    break;
+                }
+            }
+        });
+        for round in 0..10 {
+            let file = home.path().join(format!("backup-{round}"));
+            let before = reader.last_event().unwrap();
+            reader.export(&file).unwrap();
+            reader.verify().unwrap();
+            taken.push((file, before, reader.last_event().unwrap()));
+        }
+        done.store(true, Ordering::Release);
+    });
+    assert!(taken.iter().any(|(_, before, after)| after > before), "commits went on meanwhile");
+    for (round, (file, before, after)) in taken.iter().enumerate() {
+        let store = home.path().join(format!("again-{round}"));
+        restore(&store, file, "old", &small()).unwrap();
+        let last = survives(&store, *before).unwrap();
+        assert!(last <= *after);
+    }
+}
+
+#[test]
+fn a_damaged_snapshot_is_never_taken_for_a_good_one() {
+    let (home, store) = home();
+    filled(&store, 40);
+    let file = home.path().join("backup");
+    Bench::on_disk(&store).reader.export(&file).unwrap();
+    let sound = fs::read(&file).unwrap();
+    let before = everything(&*Bench::on_disk(&store).reader);
+    let mut random = StdRng::seed_from_u64(3);
+    for round in 0..60 {
+        let mut bytes = sound.clone();
+        match round % 3 {
+            0 => bytes.truncate(random.random_range(0..sound.len())),
+            1 => bytes.extend_from_slice(&[0; 9]),
+            _ => bytes[random.random_range(0..sound.len())] ^= 1 << random.random_range(0..8),
+        }
+        fs::write(&file, bytes).unwrap();
+        let refused = restore(&store, &file, "old", &small());
+        assert!(is_damaged(&refused), "round {round}: {refused:?}");
+    }
+    assert_eq!(everything(&*Bench::on_disk(&store).reader), before, "the store was not touched");
+}
+
+#[test]
+fn a_store_that_is_written_anew_is_smaller_and_the_same() {
+    let (home, store) = home();
+    let mut bench = Bench::on_disk(&store);
+    for n in 1..=600 {
+        bench.commit(&numbered(n)).unwrap();
+    }
+    bench.write(Op::TrimReadings(590));
+    let before = everything(&*bench.reader);
+    assert_eq!(compact(&store, &small()), Err(StoreError::Locked));
+    drop(bench);
+    let compacted = compact(&store, &small()).unwrap();
+    assert!(compacted.after <= compacted.before, "{compacted:?}");
+    let mut bench = Bench::on_disk(&store);
+    assert_eq!(everything(&*bench.reader), before);
+    assert_eq!(bench.commit(&numbered(601)).unwrap().last_event, 601);
+    let left: Vec<_> = fs::read_dir(home.path()).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["store"]);
+}
+
+/// Makes a store one of schema 1.
+fn make_old(store: &Path) {
+    let db = engine(store);
+    let head = db.get(layout::META_KEY).unwrap().unwrap();
+    let meta = Meta::decode(layout::SCHEMA, &head).unwrap();
+    let old = MetaOfSchema1 {
+        group: meta.group,
+        chain: meta.chain,
+        revision: meta.revision,
+        last_event: meta.last_event,
+        first_reading: meta.first_reading,
+        last_reading: meta.last_reading,
+        documents: meta.documents,
+        records: meta.records,
+    };
+    db.insert(layout::META_KEY, record::encode(layout::META_KEY, &old).unwrap().head).unwrap();
+    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &1u32).unwrap().head).unwrap();
+}
+
+#[test]
+fn an_older_schema_is_migrated_after_a_snapshot() {
+    let (home, store) = home();
+    let before = filled(&store, 12);
+    make_old(&store);
+    let mut bench = Bench::on_disk(&store);
+    assert_eq!(everything(&*bench.reader), before);
+    assert_eq!(bench.commit(&numbered(13)).unwrap().last_event, 13);
+    bench.write(Op::TrimEvents(4));
+    assert_eq!(bench.reader.verify().unwrap().events, 9);
+    drop(bench);
+    assert_eq!(Bench::on_disk(&store).reader.last_event(), Ok(13), "it is migrated once");
+
+    let file = home.path().join("snapshots/before-schema-2.snapshot");
+    assert_eq!(check(&file).unwrap().events, 12);
+    restore(&store, &file, "old", &small()).unwrap();
+    assert_eq!(everything(&*Bench::on_disk(&store).reader), before, "and what was before can be put back");
+}

@@ -1,0 +1,175 @@
+//! The shelf of snapshots beside the store: their names, which is the newest good one, and which are kept.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use parallax_core::time::{DAY, Timestamp};
+
+use super::{Exported, Read, Result, StoreError, Whole, disk};
+
+/// What every snapshot's name ends with.
+const SUFFIX: &str = ".snapshot";
+/// What the name of one that is being written ends with.
+const UNFINISHED: &str = ".snapshot.part";
+/// How the name begins: the moment, in UTC.
+const NAME: &str = "%Y%m%dT%H%M%SZ";
+
+/// How many snapshots are kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Keep {
+    /// So many of the newest.
+    pub newest: usize,
+    /// Of so many days, the last one of each.
+    pub days: usize,
+}
+
+/// The snapshots of a store.
+#[derive(Debug, Clone)]
+pub struct Shelf(PathBuf);
+
+/// One snapshot.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Snapshot {
+    /// When it was taken, to the second.
+    pub at: Timestamp,
+    /// Its file.
+    pub path: PathBuf,
+}
+
+impl Shelf {
+    /// The shelf of the store in that folder.
+    pub fn of(store: &Path) -> Self {
+        Self(disk::snapshots(store))
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> &Path {
+        &self.0
+    }
+
+    /// Every snapshot by its time, oldest first. Files of other names are passed over.
+    ///
+    /// # Errors
+    /// Where the folder can't be read; one that is not there is empty.
+    pub fn list(&self) -> Result<Vec<Snapshot>> {
+        let mut found = Vec::new();
+        for name in self.names()? {
+            if let Some(at) = name.strip_suffix(SUFFIX).and_then(moment) {
+                found.push(Snapshot { at, path: self.0.join(name) });
+            }
+        }
+        found.sort();
+        Ok(found)
+    }
+
+    /// The newest snapshot that reads back whole, and what is in it. Those that do not are told to `bad`.
+    ///
+    /// # Errors
+    /// Where the folder can't be read.
+    pub fn newest_good(
+        &self,
+        mut bad: impl FnMut(&Snapshot, StoreError),
+    ) -> Result<Option<(Snapshot, Whole)>> {
+        for snapshot in self.list()?.into_iter().rev() {
+            match disk::check(&snapshot.path) {
+                Ok(whole) => return Ok(Some((snapshot, whole))),
+                Err(error) => bad(&snapshot, error),
+            }
+        }
+        Ok(None)
+    }
+
+    /// Takes a snapshot, then drops those that are no longer kept. Blocks.
+    ///
+    /// # Errors
+    /// Where it can't be written or does not read back as it should: nothing is dropped then.
+    pub fn take(&self, read: &dyn Read, now: Timestamp, keep: Keep) -> Result<(Snapshot, Exported)> {
+        fs::create_dir_all(&self.0).map_err(failed)?;
+        for name in self.names()?.iter().filter(|name| name.ends_with(UNFINISHED)) {
+            fs::remove_file(self.0.join(name)).map_err(failed)?;
+        }
+        let path = self.0.join(format!("{}{SUFFIX}", stamp(now)));
+        let exported = read.export(&path)?;
+        let all = self.list()?;
+        let times: Vec<Timestamp> = all.iter().map(|snapshot| snapshot.at).collect();
+        for old in dropped(&times, keep).into_iter().filter_map(|at| all.get(at)) {
+            fs::remove_file(&old.path).map_err(failed)?;
+        }
+        Ok((Snapshot { at: now, path }, exported))
+    }
+
+    fn names(&self) -> Result<Vec<String>> {
+        let entries = match fs::read_dir(&self.0) {
+            Ok(entries) => entries,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            Err(error) => return Err(StoreError::Io(format!("{}: {error}", self.0.display()))),
+        };
+        entries.map(|entry| Ok(entry.map_err(failed)?.file_name().to_string_lossy().into_owned())).collect()
+    }
+}
+
+/// A moment as it stands in the names of files: `20261128T001024Z`.
+pub fn stamp(at: Timestamp) -> String {
+    at.to_utc().map_or_else(|| at.as_millis().to_string(), |at| at.format(NAME).to_string())
+}
+
+fn moment(name: &str) -> Option<Timestamp> {
+    let at = chrono::NaiveDateTime::parse_from_str(name, NAME).ok()?;
+    Some(Timestamp::from_millis(at.and_utc().timestamp_millis()))
+}
+
+/// Which of the snapshots, oldest first, are not kept.
+fn dropped(times: &[Timestamp], keep: Keep) -> Vec<usize> {
+    let mut days = BTreeSet::new();
+    let mut dropped = Vec::new();
+    for (age, (at, time)) in times.iter().enumerate().rev().enumerate() {
+        // The newest of its day, while days are left.
+        let ends_a_day = days.len() < keep.days && days.insert(time.as_millis().div_euclid(DAY));
+        if age >= keep.newest.max(1) && !ends_a_day {
+            dropped.push(at);
+        }
+    }
+    dropped
+}
+
+fn failed(error: io::Error) -> StoreError {
+    StoreError::Io(error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parallax_core::time::HOUR;
+
+    #[test]
+    fn the_newest_and_the_last_of_each_day_are_kept() {
+        let keep = Keep { newest: 24, days: 7 };
+        let mut times: Vec<Timestamp> = Vec::new();
+        for hour in 0..24 * 30 {
+            times.push(Timestamp::from_millis(hour * HOUR));
+            for at in dropped(&times, keep).into_iter().rev() {
+                times.remove(at);
+            }
+        }
+        let hours: Vec<i64> = times.iter().map(|at| at.as_millis() / HOUR).collect();
+        let last = 24 * 30 - 1;
+        let daily = (1..7).rev().map(|day| last - 24 * day);
+        assert_eq!(hours, daily.chain(last - 23..=last).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn the_newest_is_kept_whatever_is_set() {
+        let times = [1, 2].map(Timestamp::from_millis);
+        assert_eq!(dropped(&times, Keep { newest: 0, days: 0 }), [0]);
+    }
+
+    #[test]
+    fn a_name_tells_its_moment() {
+        let at = Timestamp::parse_iso("2026-11-28T00:10:24Z").unwrap();
+        assert_eq!(stamp(at), "20261128T001024Z");
+        assert_eq!(moment("20261128T001024Z"), Some(at));
+        assert_eq!(moment("before-schema-2"), None);
+    }
+}

@@ -1,0 +1,120 @@
+//! Records of one type of a name, for checks of the name service itself.
+
+use std::net::IpAddr;
+
+use hickory_resolver::proto::rr::{Name as DnsName, RData, RecordType};
+use tokio::time::{Instant, timeout_at};
+
+use crate::{
+    error::DialError,
+    host::Name,
+    resolve::{Resolver, reason},
+};
+
+/// The types that can be asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RecordKind {
+    /// IPv4 address (RFC 1035).
+    A,
+    /// IPv6 address (RFC 3596).
+    Aaaa,
+    /// Alias (RFC 1035).
+    Cname,
+    /// Mail exchange (RFC 1035).
+    Mx,
+    /// Text (RFC 1035).
+    Txt,
+    /// Name server (RFC 1035).
+    Ns,
+}
+
+/// One record's data.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Record {
+    /// Of A and AAAA.
+    Address(IpAddr),
+    /// Of CNAME and NS: lower case, no trailing dot; the root is `.`.
+    Name(String),
+    /// Of MX.
+    Exchange {
+        /// The lower is tried first.
+        preference: u16,
+        /// As in [`Record::Name`].
+        host: String,
+    },
+    /// Of TXT: the strings of the record joined, in order (RFC 7208, section 3.3); bytes that are no UTF-8 are
+    /// replaced.
+    Text(String),
+}
+
+impl Record {
+    /// Records of one answer that are looked at; more are dropped.
+    pub const MOST: usize = 256;
+}
+
+impl Resolver {
+    /// Asks once for the records of `name` of one type, behind aliases too, and remembers nothing. UDP first, TCP
+    /// where the answer is cut short.
+    ///
+    /// # Errors
+    /// [`DialError::NotFound`] (NXDOMAIN), [`DialError::NoAddress`] (the name has no record of this type),
+    /// [`DialError::ServFail`] or [`DialError::DnsTimeout`] when the name is at fault; [`DialError::ResolverDead`] when
+    /// the resolver can't answer for the root either.
+    pub async fn records(
+        &self,
+        name: &Name,
+        kind: RecordKind,
+        deadline: Instant,
+    ) -> Result<Vec<Record>, DialError> {
+        let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
+        let within = deadline.min(Instant::now() + self.limit);
+        let answer = match timeout_at(within, self.inner.lookup(fqdn, wire(kind))).await {
+            Err(_) => Err(DialError::DnsTimeout),
+            Ok(Err(error)) => Err(reason(&error)),
+            Ok(Ok(lookup)) => {
+                let all = lookup.answers().iter().filter_map(|record| read(kind, &record.data));
+                Ok(all.take(Record::MOST).collect::<Vec<_>>())
+            }
+        };
+        match self.accuse(answer, deadline).await? {
+            none if none.is_empty() => Err(DialError::NoAddress),
+            records => Ok(records),
+        }
+    }
+}
+
+fn wire(kind: RecordKind) -> RecordType {
+    match kind {
+        RecordKind::A => RecordType::A,
+        RecordKind::Aaaa => RecordType::AAAA,
+        RecordKind::Cname => RecordType::CNAME,
+        RecordKind::Mx => RecordType::MX,
+        RecordKind::Txt => RecordType::TXT,
+        RecordKind::Ns => RecordType::NS,
+    }
+}
+
+/// A record of the type asked for; aliases on the way to it are not.
+fn read(kind: RecordKind, data: &RData) -> Option<Record> {
+    Some(match (kind, data) {
+        (RecordKind::A, RData::A(a)) => Record::Address(IpAddr::V4(a.0)),
+        (RecordKind::Aaaa, RData::AAAA(aaaa)) => Record::Address(IpAddr::V6(aaaa.0)),
+        (RecordKind::Cname, RData::CNAME(name)) => Record::Name(text(&name.0)),
+        (RecordKind::Ns, RData::NS(name)) => Record::Name(text(&name.0)),
+        (RecordKind::Mx, RData::MX(mx)) => {
+            Record::Exchange { preference: mx.preference, host: text(&mx.exchange) }
+        }
+        (RecordKind::Txt, RData::TXT(txt)) => {
+            Record::Text(String::from_utf8_lossy(&txt.txt_data.concat()).into_owned())
+        }
+        _ => return None,
+    })
+}
+
+fn text(name: &DnsName) -> String {
+    let text = name.to_ascii().to_ascii_lowercase();
+    match text.strip_suffix('.') {
+        Some(bare) if !bare.is_empty() => bare.to_owned(),
+        Some(_) | None => text,
+    }
+}

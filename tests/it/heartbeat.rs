@@ -1,0 +1,178 @@
+//! Heartbeats as a job sees them: pings that are answered are kept, whatever happens next.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use parallax_tests::eventually::eventually;
+use parallax_tests::installation::{Account, Coordinator};
+use reqwest::Method;
+use serde_json::{Value, json};
+
+/// Longest wait for what a ping changes: it is there with the answer, and seen at the next look.
+const SOON: Duration = Duration::from_secs(5);
+
+/// A coordinator without agents: a heartbeat needs none.
+struct Scene {
+    coordinator: Coordinator,
+    account: Account,
+}
+
+impl Scene {
+    async fn set() -> Self {
+        let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await;
+        let account = coordinator.account("pro");
+        Self { coordinator, account }
+    }
+
+    /// A heartbeat, and the path of its pings.
+    async fn heartbeat(&self, name: &str) -> (Value, String) {
+        let body = json!({"type": "heartbeat", "name": name, "periodMinutes": 1, "graceMinutes": 1});
+        let monitor = self.account.client.create_monitor(&self.account.page, &body).await;
+        let url = monitor["heartbeat"]["pingUrl"].as_str().expect("a write key sees it").to_owned();
+        let path = url.strip_prefix(self.coordinator.ready.base_url.as_str()).expect("it is ours").to_owned();
+        (monitor, path)
+    }
+
+    async fn ping(&self, method: Method, path: &str, body: Option<String>) -> u16 {
+        self.coordinator.api().send(method, path, body).await.status
+    }
+
+    async fn look(&self, monitor: &Value) -> Value {
+        self.account.client.monitor(&self.account.page, monitor).await
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_job_reports_fails_and_recovers() {
+    let scene = Scene::set().await;
+    let (monitor, path) = scene.heartbeat("Backup").await;
+    assert_eq!((&monitor["status"], &monitor["heartbeat"]["lastPingAt"]), (&json!("unknown"), &Value::Null));
+
+    // The first ping right after the answer that names its address.
+    assert_eq!(scene.ping(Method::GET, &format!("{path}/start"), None).await, 200);
+    assert_eq!(scene.look(&monitor).await["status"], "unknown", "a start is no success");
+    let answer = scene.coordinator.api().send(Method::POST, &path, Some("42 files".to_owned())).await;
+    assert_eq!((answer.status, answer.text.as_str()), (200, "OK"));
+    let up = scene.look(&monitor).await;
+    assert_eq!((&up["status"], &up["lastCheck"]["ok"]), (&json!("up"), &json!(true)));
+    assert!(up["heartbeat"]["lastPingAt"].is_string() && up["heartbeat"]["lastRunMs"].is_number(), "{up}");
+
+    assert_eq!(scene.ping(Method::HEAD, &format!("{path}/3"), None).await, 200);
+    let down = scene.look(&monitor).await;
+    assert_eq!((&down["status"], &down["downFrom"]), (&json!("down"), &Value::Null));
+    assert!(down["lastCheck"]["error"].as_str().is_some_and(|error| error.contains('3')), "{down}");
+    assert_eq!(scene.ping(Method::GET, &format!("{path}/log"), None).await, 200);
+    assert_eq!(scene.look(&monitor).await["status"], "down", "a note changes nothing");
+    assert_eq!(scene.ping(Method::GET, &format!("{path}/0"), None).await, 200);
+    assert_eq!(scene.look(&monitor).await["status"], "up");
+
+    let id = monitor["id"].as_str().expect("it has an id");
+    let kept = scene.account.client.get(&format!("/pages/{}/monitors/{id}/pings", scene.account.page)).await;
+    let kept = kept.is(200);
+    assert_eq!(kept["pings"].as_array().map(Vec::len), Some(5));
+    assert_eq!(kept["pings"][3]["body"], "42 files");
+    let log = scene.coordinator.process.log();
+    let token = path.rsplit('/').next().expect("a path has an end");
+    assert!(!log.contains(token), "a token is a secret: {log}");
+
+    let gone = scene.account.client.delete(&format!("/pages/{}/monitors/{id}", scene.account.page)).await;
+    gone.is(204);
+    eventually("its address is forgotten", SOON, async || {
+        (scene.ping(Method::GET, &path, None).await == 404).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_is_told_at_save_what_nobody_can_confirm() {
+    let scene = Scene::set().await;
+    let (heartbeat, _) = scene.heartbeat("Backup").await;
+    assert_eq!(heartbeat["confirmable"], true, "a missing ping needs no second network");
+    let path = format!("/pages/{}/monitors", scene.account.page);
+    let made = scene.account.client.post(&path, &json!({"url": "https://example.com/"})).await.is(201);
+    assert_eq!(made["monitor"]["confirmable"], false);
+    assert!(made["warnings"][0].as_str().is_some_and(|words| words.contains("different networks")), "{made}");
+    let path = format!("{path}/{}", made["monitor"]["id"].as_str().expect("it has an id"));
+    let changed = scene.account.client.patch(&path, &json!({"name": "Shop"})).await.is(200);
+    assert_eq!(changed["warnings"].as_array().map(Vec::len), Some(1));
+    assert_eq!(scene.look(&made["monitor"]).await["confirmable"], false);
+
+    // Two agents on two networks: nothing to warn of.
+    let _agents = [
+        scene.coordinator.agent("fra1", "europe", "AS64500", None),
+        scene.coordinator.agent("fra2", "europe", "AS64501", None),
+    ];
+    scene.coordinator.connected(2).await;
+    let changed = scene.account.client.patch(&path, &json!({"name": "Store"})).await.is(200);
+    assert_eq!((&changed["monitor"]["confirmable"], changed.get("warnings")), (&json!(true), None));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn no_answered_ping_is_lost_in_a_kill() {
+    let mut scene = Scene::set().await;
+    let mut jobs = Vec::new();
+    for number in 0..12 {
+        jobs.push(scene.heartbeat(&format!("job {number}")).await);
+    }
+    for turn in 0..3 {
+        // As many as a kill lets through, each job at its own pace.
+        let pings = jobs.iter().map(|(_, path)| {
+            let (api, path) = (scene.coordinator.api(), path.clone());
+            tokio::spawn(async move {
+                let body = format!("turn {turn}");
+                api.send(Method::POST, &path, Some(body)).await.status
+            })
+        });
+        for ping in pings.collect::<Vec<_>>() {
+            assert_eq!(ping.await.expect("a ping is answered"), 200);
+        }
+        // At once after the last answer.
+        scene.coordinator.process.kill();
+        scene.coordinator.restart().await;
+        for (monitor, _) in &jobs {
+            assert_eq!(scene.look(monitor).await["status"], "up", "no outage of ours is theirs");
+            let id = monitor["id"].as_str().expect("it has an id");
+            let path = format!("/pages/{}/monitors/{id}/pings", scene.account.page);
+            let kept = scene.account.client.get(&path).await.is(200);
+            assert_eq!(kept["pings"][0]["number"], turn + 1, "{kept}");
+            assert_eq!(kept["pings"][0]["body"], format!("turn {turn}"));
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_flood_on_one_token_and_guesses_hold_up_nobody_else() {
+    let scene = Scene::set().await;
+    let ((flooded, loud), (_, calm)) = (scene.heartbeat("loud").await, scene.heartbeat("calm").await);
+    let flood = (0..400).map(|number| {
+        let (api, path) = (scene.coordinator.api(), loud.clone());
+        let guess = format!("/ping/{number:022}");
+        tokio::spawn(async move {
+            let ping = api.send(Method::GET, &path, None).await.status;
+            (ping, api.send(Method::GET, &guess, None).await.status)
+        })
+    });
+    let flood: Vec<_> = flood.collect();
+    assert_eq!(scene.ping(Method::GET, &calm, None).await, 200);
+    let mut taken = 0;
+    for sent in flood {
+        let (ping, guess) = sent.await.expect("everything is answered");
+        assert!((ping == 200 || ping == 429) && guess == 404, "{ping} {guess}");
+        taken += u64::from(ping == 200);
+    }
+    assert!(taken >= 5, "{taken}");
+    let id = flooded["id"].as_str().expect("it has an id");
+    let kept = scene.account.client.get(&format!("/pages/{}/monitors/{id}/pings", scene.account.page)).await;
+    let kept = kept.is(200);
+    assert_eq!(kept["pings"][0]["number"], taken, "what was answered is counted, and nothing else");
+    assert!(kept["pings"].as_array().is_some_and(|pings| pings.len() <= 10));
+
+    // A body is read as far as it is kept.
+    tokio::time::timeout(SOON, async {
+        while scene.ping(Method::POST, &loud, Some("x".repeat(9_000))).await == 429 {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await
+    .expect("the next second takes pings again");
+}

@@ -1,0 +1,259 @@
+//! Identities over their whole life, with the real binaries: renewed, exchanged for another authority's, copied, stolen.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use parallax_tests::eventually::{eventually, figure, holds};
+use parallax_tests::installation::{Agent, Coordinator};
+use parallax_tests::relay::Relay;
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Between two looks at an agent's status file, which is written every five seconds.
+const LOOK: Duration = Duration::from_millis(500);
+
+async fn coordinator(config: &str) -> Coordinator {
+    Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), config).await
+}
+
+fn rotate(coordinator: &Coordinator, words: &[&str]) -> Result<Value, String> {
+    coordinator.command(&[&["mesh", "rotate"], words].concat())
+}
+
+/// Waits until nobody is waited for.
+async fn all_ready(coordinator: &Coordinator) -> Value {
+    eventually("every agent is ready", Duration::from_secs(20), async || {
+        let told = rotate(coordinator, &["status"]).unwrap();
+        (told["waitingFor"].as_array().is_some_and(Vec::is_empty)).then_some(told)
+    })
+    .await
+}
+
+fn member(coordinator: &Coordinator, name: &str) -> Value {
+    let members = coordinator.members();
+    members.into_iter().find(|member| member["name"] == name).unwrap_or_else(|| panic!("no {name}"))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn certificates_are_renewed_over_and_over_on_one_connection_and_a_stopped_agent_returns_in_its_time() {
+    let coordinator = coordinator("[mesh]\ncertificate_life_seconds = 18\n").await;
+    let mut agent = coordinator.agent("fra1", "europe", "AS64500", None);
+    coordinator.connected(1).await;
+    let before = std::fs::read(agent.data().join("credentials.pem")).unwrap();
+    // Three lives long the agent is connected, and never anew.
+    holds(LOOK, Duration::from_secs(50), async || match agent.status() {
+        Some(now) if now["connections"].as_u64() > Some(1) => Err(format!("connected anew: {now}")),
+        _ => Ok(()),
+    })
+    .await;
+    assert_eq!(member(&coordinator, "fra1")["connected"], true);
+    let renewed = agent.process().log().matches("certificate renewed").count();
+    assert!((3..=5).contains(&renewed), "{renewed} renewals in 50 s with a life of 18 s");
+    assert_ne!(std::fs::read(agent.data().join("credentials.pem")).unwrap(), before);
+    // What is on its disk is what it shows when it comes back.
+    agent.process().kill();
+    agent.run();
+    coordinator.connected(1).await;
+    // And whoever was away for longer than the rest of its life is not let in.
+    agent.process().kill();
+    holds(LOOK, Duration::from_secs(20), async || Ok(())).await;
+    agent.run();
+    agent.process().says("not connected", Duration::from_secs(10)).await;
+    assert_eq!(member(&coordinator, "fra1")["connected"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_authority_is_exchanged_with_an_agent_away_in_each_phase_and_taken_back_once() {
+    let mut coordinator = coordinator("").await;
+    let mut away = coordinator.agent("away", "asia", "AS64501", None);
+    let here = coordinator.agent("here", "europe", "AS64500", None);
+    coordinator.connected(2).await;
+    let before = rotate(&coordinator, &["status"]).unwrap();
+    assert_eq!(before["phase"], "settled");
+    let early = coordinator.invite("early", "africa", "AS64502", &[]).unwrap();
+    for refused in ["switch", "finish", "abort"] {
+        assert!(rotate(&coordinator, &[refused]).is_err(), "{refused} before the start");
+    }
+
+    // Away while the new authority is told of.
+    away.process().kill();
+    let started = rotate(&coordinator, &["start"]).unwrap();
+    assert_eq!((&started["phase"], &started["signing"]), (&Value::from("spreading"), &before["signing"]));
+    let new = started["alsoTrusted"].clone();
+    eventually("the one who is here has heard", Duration::from_secs(10), async || {
+        (rotate(&coordinator, &["status"]).unwrap()["waitingFor"] == Value::from(vec!["away"])).then_some(())
+    })
+    .await;
+    let refused = rotate(&coordinator, &["switch"]).unwrap_err();
+    assert!(refused.contains("away"), "it names who is not ready: {refused}");
+    away.run();
+    all_ready(&coordinator).await;
+
+    // Away, and the coordinator killed, while everybody renews.
+    away.process().kill();
+    let switched = rotate(&coordinator, &["switch"]).unwrap();
+    assert_eq!((&switched["phase"], &switched["signing"]), (&Value::from("switched"), &new));
+    coordinator.process.kill();
+    coordinator.restart().await;
+    assert_eq!(rotate(&coordinator, &["status"]).unwrap()["phase"], "switched");
+    assert!(rotate(&coordinator, &["finish"]).unwrap_err().contains("away"));
+    away.run();
+    coordinator.connected(2).await;
+    all_ready(&coordinator).await;
+    // A token of before the exchange is still good.
+    let folder = TempDir::new().unwrap();
+    let mut newcomer = Agent::new("early", folder.path(), None);
+    newcomer.join(coordinator.ready.mesh, &early).unwrap();
+    newcomer.run();
+    coordinator.connected(3).await;
+    all_ready(&coordinator).await;
+
+    // Taken back, with one away that has renewed already.
+    away.process().kill();
+    let back = rotate(&coordinator, &["abort"]).unwrap();
+    assert_eq!((&back["phase"], &back["signing"]), (&Value::from("spreading"), &before["signing"]));
+    assert!(rotate(&coordinator, &["abort"]).unwrap_err().contains("away"));
+    away.run();
+    coordinator.connected(3).await;
+    eventually("it can be given up", Duration::from_secs(20), async || rotate(&coordinator, &["abort"]).ok())
+        .await;
+    assert_eq!(
+        rotate(&coordinator, &["status"]).unwrap(),
+        serde_json::json!({
+            "phase": "settled", "signing": before["signing"], "alsoTrusted": null,
+            "agents": 3, "ready": 3, "waitingFor": [],
+        })
+    );
+
+    // And once more, to the end.
+    rotate(&coordinator, &["start"]).unwrap();
+    all_ready(&coordinator).await;
+    rotate(&coordinator, &["switch"]).unwrap();
+    all_ready(&coordinator).await;
+    let finished = rotate(&coordinator, &["finish"]).unwrap();
+    assert_eq!((&finished["phase"], &finished["alsoTrusted"]), (&Value::from("settled"), &Value::Null));
+    assert_ne!(finished["signing"], before["signing"]);
+    coordinator.process.kill();
+    coordinator.restart().await;
+    coordinator.connected(3).await;
+    let late = coordinator.invite("late", "oceania", "AS64503", &[]).unwrap();
+    Agent::new("late", folder.path(), None).join(coordinator.ready.mesh, &late).unwrap();
+    // The agent writes its status a moment after the connection stands.
+    eventually("the agent says so too", Duration::from_secs(10), async || {
+        here.status().is_some_and(|now| now["connected"] == true).then_some(())
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_copied_agent_is_found_set_aside_and_told_of() {
+    let coordinator = coordinator("").await;
+    let agent = coordinator.agent("fra1", "europe", "AS64500", None);
+    coordinator.connected(1).await;
+    // A copy of the disk, started on another host.
+    let folder = TempDir::new().unwrap();
+    let mut copy = Agent::new("fra1", folder.path(), None);
+    std::fs::create_dir(copy.data()).unwrap();
+    let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(copy.data(), owner_only).unwrap();
+    for file in ["credentials.pem", "authorities.pem", "agent.json"] {
+        std::fs::copy(agent.data().join(file), copy.data().join(file)).unwrap();
+    }
+    copy.run();
+    let begun = std::time::Instant::now();
+    let found = eventually("the pair is found", Duration::from_secs(120), async || {
+        Some(member(&coordinator, "fra1")).filter(|member| member["shared"] == true)
+    })
+    .await;
+    figure("a copied agent is found", begun.elapsed(), Duration::from_secs(120));
+    assert_eq!(found["quarantined"], true);
+    assert!(found["note"].as_str().is_some_and(|note| note.contains("two hosts")), "{found}");
+    let log = coordinator.process.log();
+    assert_eq!(log.matches("two hosts take one identity").count(), 1, "told once");
+    // Revoked, neither comes back.
+    coordinator.command(&["agent", "revoke", "fra1"]).unwrap();
+    copy.process().says("revoked", Duration::from_secs(40)).await;
+    assert_eq!(member(&coordinator, "fra1")["connected"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_revoked_agent_is_out_within_a_second() {
+    let coordinator = coordinator("").await;
+    let mut agent = coordinator.agent("fra1", "europe", "AS64500", None);
+    coordinator.connected(1).await;
+    coordinator.command(&["agent", "revoke", "fra1"]).unwrap();
+    let begun = std::time::Instant::now();
+    agent.process().says("identity revoked", Duration::from_secs(1)).await;
+    figure("a revoked agent is out", begun.elapsed(), Duration::from_secs(1));
+    agent.process().kill();
+    agent.run();
+    agent.process().says("identity revoked", Duration::from_secs(10)).await;
+    assert_eq!(member(&coordinator, "fra1")["connected"], false);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn of_twenty_hosts_with_one_token_exactly_one_joins() {
+    let coordinator = coordinator("").await;
+    let folder = TempDir::new().unwrap();
+    let token = coordinator.invite("one", "europe", "AS64500", &[]).unwrap();
+    let joins = (0..20).map(|number| {
+        let agent = Agent::new(&format!("host{number}"), folder.path(), None);
+        let (mesh, token) = (coordinator.ready.mesh, token.clone());
+        tokio::task::spawn_blocking(move || agent.join(mesh, &token))
+    });
+    let mut joined = 0;
+    for join in joins.collect::<Vec<_>>() {
+        joined += usize::from(join.await.unwrap().is_ok());
+    }
+    assert_eq!(joined, 1);
+    assert_eq!(coordinator.members().iter().filter(|member| member["status"] != "invited").count(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_guesses_end_a_token_and_its_guesser_is_told_nothing_more() {
+    let coordinator = coordinator("").await;
+    let folder = TempDir::new().unwrap();
+    let token = coordinator.invite("one", "europe", "AS64500", &[]).unwrap();
+    let (id, rest) = token.split_once('.').expect("a token has parts");
+    let (secret, hash) = rest.split_once('.').expect("a token has three parts");
+    let join = |number: u32, token: &str| {
+        Agent::new(&format!("host{number}"), folder.path(), None)
+            .join(coordinator.ready.mesh, token)
+            .unwrap_err()
+    };
+    for number in 0..5 {
+        // The secret's first letter is another each time; all else is right.
+        let wrong = ["A", "B", "C", "D", "E", "F"].into_iter().filter(|letter| !secret.starts_with(letter));
+        let letter = wrong.into_iter().nth(number as usize).expect("five are left");
+        let said = join(number, &format!("{id}.{letter}{}.{hash}", &secret[1..]));
+        assert!(said.contains("forged"), "{said}");
+    }
+    assert!(join(6, &token).contains("forged"), "the right one is dead too, and not told apart");
+    assert!(coordinator.members().is_empty(), "it is no open invitation any more");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_man_in_the_middle_with_another_authority_gets_no_secret() {
+    let (here, middle) = (coordinator("").await, coordinator("").await);
+    let relay = Relay::start(middle.ready.mesh, 1).await;
+    relay.capture();
+    let token = here.invite("one", "europe", "AS64500", &[]).unwrap();
+    let folder = TempDir::new().unwrap();
+    let agent = Agent::new("one", folder.path(), None);
+    let said = agent.join(relay.address(), &token).unwrap_err();
+    assert!(said.contains("belongs to another installation"), "{said}");
+    let captured = relay.captured();
+    assert!(captured.len() > 1_000, "they have met");
+    for part in token.split('.') {
+        assert!(
+            !captured.windows(part.len()).any(|bytes| bytes == part.as_bytes()),
+            "{part} went over the wire"
+        );
+    }
+    // Nor did whoever holds the other end's keys hear anything: its handshake failed before the first frame.
+    let log = middle.process.log();
+    assert!(log.contains("handshake failed") && !log.contains("did not join"), "{log}");
+    // The same line to the right coordinator, and the token is still good.
+    let relay = Relay::start(here.ready.mesh, 1).await;
+    agent.join(relay.address(), &token).expect("nothing was used up");
+}
