@@ -103,7 +103,9 @@ pub fn main() -> ExitCode {
 
 fn command(cli: Cli) -> Result<ExitCode, Error> {
     let mut config = configure(cli.settings)?;
-    let runtime = tokio::runtime::Runtime::new().map_err(Error::file("tokio"))?;
+    // One thread: a check is a handful of system calls, and waking another thread costs as much as half of them.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::file("tokio"))?;
     match cli.command {
         Command::Join { coordinator, token, token_file } => {
             let token = match token_file {

@@ -63,9 +63,10 @@ impl Outbox {
         self.kept.front().map_or(self.next_seq, |kept| kept.seq)
     }
 
-    /// Takes a result in.
-    pub fn push(&mut self, result: CheckResult, ended_mono_ms: i64) {
+    /// Takes a result in. True where it is the first that waits for its number, or fills a batch.
+    pub fn push(&mut self, result: CheckResult, ended_mono_ms: i64) -> bool {
         self.fresh.push((result, ended_mono_ms));
+        self.fresh.len() == 1 || self.fresh.len() == ResultBatch::MAX
     }
 
     /// Numbers what has come in. Neighbouring slots become neighbours, which packs best; results of one
@@ -176,14 +177,18 @@ mod tests {
         assert_eq!(seqs(&outbox.batch(1, 100)), [1]);
         outbox.push(result(1), 0);
         assert_eq!(outbox.wait_ms(2, 105), Some(15));
-        (0..500).for_each(|n| outbox.push(result(n), 0));
+        (0..500).for_each(|n| {
+            outbox.push(result(n), 0);
+        });
         assert_eq!(outbox.wait_ms(2, 105), Some(0));
     }
 
     #[test]
     fn neighbours_by_slot_are_neighbours_by_number() {
         let mut outbox = Outbox::new(BootId(1));
-        [5, 2, 9, 2].into_iter().for_each(|n| outbox.push(result(n), 0));
+        for n in [5, 2, 9, 2] {
+            outbox.push(result(n), 0);
+        }
         outbox.number(slot_of);
         let order: Vec<u128> = outbox.batch(1, 0).iter().map(|kept| kept.result.monitor.0).collect();
         assert_eq!(order, [2, 2, 5, 9]);
@@ -192,7 +197,9 @@ mod tests {
     #[test]
     fn what_is_not_acknowledged_is_sent_again() {
         let mut outbox = Outbox::new(BootId(1));
-        (0..4).for_each(|n| outbox.push(result(n), 0));
+        for n in 0..4 {
+            outbox.push(result(n), 0);
+        }
         outbox.number(slot_of);
         outbox.acknowledge(2);
         assert_eq!(outbox.first_seq(), 3);
@@ -206,7 +213,9 @@ mod tests {
     #[test]
     fn only_what_is_old_goes_to_disk_and_what_is_there_is_not_lost() {
         let mut outbox = Outbox::new(BootId(1));
-        (0..4).for_each(|n| outbox.push(result(n), i64::try_from(n).unwrap() * 10));
+        for n in 0..4 {
+            outbox.push(result(n), i64::try_from(n).unwrap() * 10);
+        }
         outbox.number(slot_of);
         assert_eq!(seqs(&outbox.unsaved(15)), [1, 2]);
         outbox.saved(2);

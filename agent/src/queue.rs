@@ -72,14 +72,16 @@ impl Queue {
         boots
     }
 
-    /// Takes a result in. Where memory is full and the disk refuses, the oldest are lost and told as a gap.
+    /// Takes a result in. Where memory is full and the disk refuses, the oldest are lost and told as a gap. True where
+    /// the sender must look: it is the first since the last numbering, or makes a full batch. In between the sender
+    /// waits for company and looks by itself.
     pub fn push(
         &mut self,
         result: CheckResult,
         ended_mono_ms: i64,
         slot_of: impl FnMut(MonitorId) -> Option<u32>,
-    ) {
-        self.outbox.push(result, ended_mono_ms);
+    ) -> bool {
+        let news = self.outbox.push(result, ended_mono_ms);
         if self.outbox.len() > self.memory_limit {
             self.outbox.number(slot_of);
             self.save_until(i64::MAX);
@@ -88,6 +90,7 @@ impl Queue {
                 self.lose(gap_of(boot, &lost));
             }
         }
+        news
     }
 
     /// Results not yet acknowledged: in memory, and in records on disk.

@@ -22,14 +22,17 @@ pub(crate) async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
     let mut next_group = Instant::now();
     loop {
+        while running.try_join_next().is_some() {}
         let now = Instant::now();
         let free = shared.config.concurrency.saturating_sub(running.len());
         if now >= next_group && free > 0 {
             let due = shared.schedule().take_due(shared.clock.coordinator_ms(), free);
+            let behind = due.len() == free;
             for due in due {
                 running.spawn(check(Arc::clone(&shared), due));
             }
-            next_group = now + GROUP;
+            // What could not begin for want of room begins as soon as there is some, and not with the next group.
+            next_group = if behind { now } else { now + GROUP };
         }
         shared.counts.running.store(running.len(), Ordering::Relaxed);
         let next_due = shared.schedule().next_due_ms();
@@ -40,7 +43,8 @@ pub(crate) async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
         let full = running.len() >= shared.config.concurrency;
         tokio::select! {
             _ = stop.wait_for(|&stopped| stopped) => break,
-            Some(_) = running.join_next() => while running.try_join_next().is_some() {},
+            // While there is room nobody waits for a check to end: the next group finds it ended.
+            Some(_) = running.join_next(), if full => {}
             () = shared.schedule_changed.notified() => {}
             () = sleep_until((now + until_due).max(next_group)), if !full => {}
         }

@@ -105,8 +105,10 @@ impl Shared {
     pub(crate) fn push(&self, mut result: CheckResult, ended_mono_ms: i64) {
         self.counts.count(&result.report.outcome);
         locked(&self.details).thin(&mut result);
-        self.queue().push(result, ended_mono_ms, |monitor| self.schedule().slot_of(monitor));
-        self.queue_changed.notify_one();
+        let news = self.queue().push(result, ended_mono_ms, |monitor| self.schedule().slot_of(monitor));
+        if news {
+            self.queue_changed.notify_one();
+        }
     }
 
     /// Forgets what is remembered of monitors that are no longer assigned.

@@ -4,6 +4,7 @@
 //! Everything here panics with a sentence when it cannot go on: that is how a test ends.
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
+pub mod bench;
 pub mod client;
 pub mod dns;
 pub mod eventually;

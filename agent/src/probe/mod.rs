@@ -32,12 +32,14 @@ pub const KINDS: &[CheckKind] = &CheckKind::ALL;
 /// running. Dropping the future ends the check and closes its connections.
 pub async fn run(spec: &CheckSpec, net: &Net) -> Report {
     match spec {
-        CheckSpec::Http(check) => http::run(check, net).await,
-        CheckSpec::Tcp(check) => tcp::run(check, net).await,
-        CheckSpec::Dns(check) => dns::run(check, net).await,
-        CheckSpec::Ping(check) => ping::run(check, net).await,
-        CheckSpec::Certificate(check) => certificate::run(check, net).await,
-        CheckSpec::Domain(check) => domain::run(check, net).await,
-        CheckSpec::Component(check) => component::run(check, net).await,
+        // Each on the heap: a check's future is moved a few times before it begins, and should not be as large as the
+        // largest of them.
+        CheckSpec::Http(check) => Box::pin(http::run(check, net)).await,
+        CheckSpec::Tcp(check) => Box::pin(tcp::run(check, net)).await,
+        CheckSpec::Dns(check) => Box::pin(dns::run(check, net)).await,
+        CheckSpec::Ping(check) => Box::pin(ping::run(check, net)).await,
+        CheckSpec::Certificate(check) => Box::pin(certificate::run(check, net)).await,
+        CheckSpec::Domain(check) => Box::pin(domain::run(check, net)).await,
+        CheckSpec::Component(check) => Box::pin(component::run(check, net)).await,
     }
 }

@@ -24,7 +24,9 @@ fn queue(folder: &Path, boot: u64) -> Queue {
 }
 
 fn push(queue: &mut Queue, count: usize) {
-    (0..count).for_each(|n| queue.push(result(n as u128), queue.clock.mono_ms(), no_slot));
+    for n in 0..count {
+        queue.push(result(n as u128), queue.clock.mono_ms(), no_slot);
+    }
 }
 
 fn drain(queue: &mut Queue) -> Vec<(u64, u64)> {

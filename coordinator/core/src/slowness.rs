@@ -38,6 +38,8 @@ impl Newest {
         {
             self.0.swap_remove(oldest);
         }
+        // Most regions have one place, and there are six of these for every monitor.
+        self.0.reserve_exact(1);
         self.0.push(reading);
     }
 

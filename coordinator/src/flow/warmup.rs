@@ -49,14 +49,17 @@ pub fn read(store: &dyn Read, judging: &Judging, shard: Shard) -> Result<Stored,
         store.accounts()?.into_iter().map(|account| (account.value.id, account.value)).collect();
     let pages: BTreeMap<PageId, Page> =
         store.pages()?.into_iter().map(|page| (page.value.id, page.value)).collect();
-    let mut states: BTreeMap<MonitorId, State> = store.machines()?.into_iter().collect();
-    let mut monitors = Vec::new();
-    for monitor in store.monitors()?.into_iter().filter(|monitor| shard.holds(monitor.value.slot)) {
+    // Both lists are by id. A map of the states would be as large as they are, and its pieces stay with the allocator.
+    let mut states = store.machines()?.into_iter().peekable();
+    let found = store.monitors()?;
+    let mut monitors = Vec::with_capacity(found.len());
+    for monitor in found.into_iter().filter(|monitor| shard.holds(monitor.value.slot)) {
         let monitor = monitor.value;
         let Some(page) = pages.get(&monitor.page) else { continue };
         let plan = accounts.get(&page.account).map_or(Plan::Free, |account| account.plan);
         let watch = Watch::new(&monitor, page, plan, &judging.limits, judging.confirmation);
-        let state = states.remove(&monitor.id).unwrap_or_default();
+        while states.next_if(|(id, _)| *id < monitor.id).is_some() {}
+        let state = states.next_if(|(id, _)| *id == monitor.id).map(|(_, state)| state).unwrap_or_default();
         monitors.push((monitor, watch, state));
     }
     Ok(Stored { cursor, alive, monitors })

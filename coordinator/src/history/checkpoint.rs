@@ -120,7 +120,7 @@ pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> 
         let part: Part =
             postcard::from_bytes(&checkpoint.bytes).map_err(|_| HistoryError::Checkpoint(checkpoint.part))?;
         for (slot, region, hour, block) in part {
-            if !tails.restore(slot, region, hour, &block) {
+            if !tails.restore(slot, region, hour, block) {
                 return Err(HistoryError::Checkpoint(checkpoint.part));
             }
         }

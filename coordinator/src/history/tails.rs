@@ -89,25 +89,36 @@ impl Tails {
     pub(super) fn push(&mut self, reading: &Reading) -> bool {
         let Some(monitor) = self.monitors.get_mut(&reading.slot) else { return false };
         let taken = monitor.push(reading);
-        if taken && monitor.due_at.is_none() {
-            let due = monitor.seal_after(reading.due.hour());
-            monitor.due_at = Some(due);
-            self.due.insert((due, reading.slot));
+        if taken {
+            self.line_up(reading.slot, reading.due.hour());
         }
         taken
     }
 
-    /// Opens the tails of a checkpoint again; false where they can't be read.
-    pub(super) fn restore(&mut self, slot: u32, region: Region, hour: i64, block: &[u8]) -> bool {
-        match decode(hour, block) {
-            Ok(samples) => {
-                for sample in samples {
-                    self.push(&sample.reading(slot, region));
-                }
-                true
+    /// Puts a monitor with a tail of that hour into the queue, where it is not in it.
+    fn line_up(&mut self, slot: u32, hour: i64) {
+        let Some(monitor) = self.monitors.get_mut(&slot).filter(|monitor| monitor.due_at.is_none()) else {
+            return;
+        };
+        let due = monitor.seal_after(hour);
+        monitor.due_at = Some(due);
+        self.due.insert((due, slot));
+    }
+
+    /// Takes a tail of a checkpoint back; false where it can't be read. It stays packed until a reading comes to it:
+    /// to code all of them anew would be half of a start.
+    pub(super) fn restore(&mut self, slot: u32, region: Region, hour: i64, block: Vec<u8>) -> bool {
+        let Ok(samples) = decode(hour, &block) else { return false };
+        let Some(monitor) = self.monitors.get_mut(&slot).filter(|_| !samples.is_empty()) else { return true };
+        if monitor.strands.iter().any(|strand| strand.region == region && strand.hour == hour) {
+            for sample in samples {
+                self.push(&sample.reading(slot, region));
             }
-            Err(_) => false,
+            return true;
         }
+        monitor.strands.push(Strand { region, hour, body: Body::Waiting(block.into_boxed_slice()) });
+        self.line_up(slot, hour);
+        true
     }
 
     /// The readings in a monitor's tails.

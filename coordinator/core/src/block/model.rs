@@ -92,6 +92,8 @@ impl Model {
 
     /// Adds a place that was not seen before, and makes it the one of the reading at hand.
     pub(super) fn add_place(&mut self, no: PlaceNo) {
+        // Most tails know one place.
+        self.places.reserve_exact(1);
         self.places.push(PlaceModel { no, successor: None, seen: 0, mean: 0, spread: 0 });
         self.place = self.places.len() - 1;
     }

@@ -1,0 +1,253 @@
+//! The agent: CPU a check, checks a second on one core, how late checks start, memory, and bytes on the wire.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use parallax_agent::config::Config;
+use parallax_agent::home::Home;
+use parallax_protocol::assignment::{Assignment, ScheduleChange};
+use parallax_protocol::check::{CheckSpec, HttpCheck, KeywordMode, Method, TcpCheck};
+use parallax_protocol::id::MonitorId;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+
+use super::stub::{BOOK, Stub};
+use super::{figure, gauge, line, quantile};
+use crate::process::{Process, binary};
+
+/// Names a port on 127.0.0.1 to .16 where a web server listens; without it the bench serves itself.
+const TARGET: &str = "PARALLAX_BENCH_TARGET_PORT";
+/// Addresses that checks are spread over.
+const SPREAD: u32 = 16;
+/// Longest time until the first result has come.
+const START: Duration = Duration::from_secs(60);
+/// From then until anything is measured: connected, caches warm.
+const WARM: Duration = Duration::from_secs(2);
+/// Checks in flight where the agent is saturated.
+const IN_FLIGHT: &str = "32";
+
+/// What one run of an agent showed.
+#[derive(Debug, Clone, Copy)]
+struct Shown {
+    checks: u64,
+    bad: u64,
+    cpu_us: f64,
+    per_second: f64,
+    late_p50_ms: f64,
+    late_p99_ms: f64,
+    resident: u64,
+    stream_bytes: f64,
+    datagram_bytes: f64,
+}
+
+/// What an agent is given to do.
+#[derive(Debug, Clone, Copy)]
+struct Load<'a> {
+    kind: &'a str,
+    monitors: u32,
+    interval_ms: u32,
+    in_flight: Option<&'a str>,
+    seconds: u64,
+}
+
+/// `TYPE RATE SECONDS`: http or tcp; checks a second with 10,000 monitors, or 0 for as many as go. The last line is
+/// JSON for a runner of peers.
+pub(super) fn checks(kind: &str, rate: u32, seconds: u32) {
+    let seconds = u64::from(seconds.clamp(1, 120));
+    let load = if rate == 0 {
+        Load { kind, monitors: most(kind), interval_ms: 1_000, in_flight: Some(IN_FLIGHT), seconds }
+    } else {
+        Load {
+            kind,
+            monitors: 10_000,
+            interval_ms: 10_000_000 / rate.clamp(1, 10_000),
+            in_flight: None,
+            seconds,
+        }
+    };
+    let shown = run(load);
+    let name = format!(
+        "agent_{kind}_{}",
+        if rate == 0 { "saturated".to_owned() } else { format!("{rate}_a_second") }
+    );
+    figure(&format!("{name}_cpu"), shown.cpu_us, "us", "-");
+    figure(&format!("{name}_rate"), shown.per_second, "checks/s", "-");
+    if rate > 0 {
+        figure(&format!("{name}_late_p50"), shown.late_p50_ms, "ms", "-");
+        figure(&format!("{name}_late_p99"), shown.late_p99_ms, "ms", "<=30");
+    }
+    figure(&format!("{name}_resident"), mebibytes(shown.resident), "MiB", "-");
+    figure("load", gauge::load(), "-", "-");
+    line(&format!(
+        "{{\"ok\":{},\"bad\":{},\"cpu_us_per\":{:.3},\"rate\":{:.1}}}",
+        shown.checks - shown.bad,
+        shown.bad,
+        shown.cpu_us,
+        shown.per_second
+    ));
+}
+
+/// Memory with 1,000, 10,000 and 100,000 monitors at 60 s.
+pub(super) fn memory() {
+    for (monitors, bound) in [(1_000, "<=12"), (10_000, "<=18"), (100_000, "<=80")] {
+        let shown = run(Load { kind: "http", monitors, interval_ms: 60_000, in_flight: None, seconds: 8 });
+        figure(&format!("agent_resident_{monitors}"), mebibytes(shown.resident), "MiB", bound);
+    }
+}
+
+/// Bytes of a result on the wire, at rates that make batches of 40 and of 160.
+pub(super) fn wire() {
+    for rate in [2_000, 8_000] {
+        let shown =
+            run(Load { kind: "tcp", monitors: rate, interval_ms: 1_000, in_flight: None, seconds: 20 });
+        #[allow(clippy::cast_precision_loss, reason = "a count")]
+        let checks = shown.checks as f64;
+        figure(&format!("agent_wire_{rate}_stream"), shown.stream_bytes / checks, "B", "-");
+        figure(&format!("agent_wire_{rate}_datagrams"), shown.datagram_bytes / checks, "B", "<=4");
+    }
+}
+
+/// Monitors at a second each that one core can't do, and not many more: what is missed costs the agent something too.
+fn most(kind: &str) -> u32 {
+    if kind == "tcp" { 24_000 } else { 16_000 }
+}
+
+fn run(load: Load<'_>) -> Shown {
+    let core = gauge::step_aside();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let port = match std::env::var(TARGET) {
+            Ok(port) => port.parse().expect("a port"),
+            Err(_) => serve().await,
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let assignments: Vec<Assignment> =
+            (0..load.monitors).map(|slot| assignment(load, slot, port)).collect();
+        let stub = Stub::start(assignments.clone());
+        let data = folder.path().join("agent");
+        let config = Config::new(&data);
+        parallax_agent::join::join(&config, stub.address(), &stub.token())
+            .await
+            .expect("the stub lets it join");
+        keep(&data, assignments);
+        watch(load, &data, folder.path(), &stub, core).await
+    })
+}
+
+fn keep(data: &Path, assignments: Vec<Assignment>) {
+    let home = Home::open(data).expect("a home");
+    let (base, drop, more) = (None, Vec::new(), false);
+    let change = ScheduleChange { book: BOOK, base, revision: 1, put: assignments, drop, more };
+    home.keep_schedule(&change).expect("a schedule can be kept");
+}
+
+async fn watch(load: Load<'_>, data: &Path, folder: &Path, stub: &Stub, core: Option<usize>) -> Shown {
+    let agent = binary("parallax-agent");
+    let mut command = match core {
+        Some(core) => {
+            let mut command = Command::new("taskset");
+            command.args(["-c", &core.to_string()]).arg(agent);
+            command
+        }
+        None => Command::new(agent),
+    };
+    command.args(["run", "--allow-private", "--data"]).arg(data).stdin(Stdio::null());
+    if let Some(in_flight) = load.in_flight {
+        command.env("PARALLAX_AGENT_CONCURRENCY", in_flight);
+    }
+    let agent = Process::start("agent", command, folder);
+    let seen = stub.seen();
+    let begun = tokio::time::Instant::now();
+    while seen.results.load(Ordering::Relaxed) == 0 && begun.elapsed() < START {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    tokio::time::sleep(WARM).await;
+    let count = || (seen.results.load(Ordering::Relaxed), seen.bad.load(Ordering::Relaxed));
+    let bytes = || (seen.stream_bytes.load(Ordering::Relaxed), seen.datagram_bytes.load(Ordering::Relaxed));
+    assert!(count().0 > 0, "the agent runs no checks:\n{}", agent.log());
+    seen.late_ms.lock().expect("nobody panics").clear();
+    let (before, bytes_before) = (count(), bytes());
+    let (cpu, begun) = (gauge::cpu_seconds(agent.id()), tokio::time::Instant::now());
+    tokio::time::sleep(Duration::from_secs(load.seconds)).await;
+    let (cpu, took) = (gauge::cpu_seconds(agent.id()) - cpu, begun.elapsed().as_secs_f64());
+    let (after, bytes_after) = (count(), bytes());
+    let mut late = std::mem::take(&mut *seen.late_ms.lock().expect("nobody panics"));
+    late.sort_unstable();
+    let checks = after.0 - before.0;
+    #[allow(clippy::cast_precision_loss, reason = "counts")]
+    Shown {
+        checks,
+        bad: after.1 - before.1,
+        cpu_us: cpu * 1e6 / checks as f64,
+        per_second: checks as f64 / took,
+        late_p50_ms: quantile(&late, 0.5),
+        late_p99_ms: quantile(&late, 0.99),
+        resident: gauge::resident(agent.id()),
+        stream_bytes: (bytes_after.0 - bytes_before.0) as f64,
+        datagram_bytes: (bytes_after.1 - bytes_before.1) as f64,
+    }
+}
+
+fn assignment(load: Load<'_>, slot: u32, port: u16) -> Assignment {
+    let address = 1 + slot % SPREAD;
+    let spec = match load.kind {
+        "http" => CheckSpec::Http(HttpCheck {
+            url: format!("http://127.0.0.{address}:{port}/m{slot}"),
+            method: Method::Get,
+            headers: Vec::new(),
+            body: None,
+            expect_status: None,
+            keyword: None,
+            keyword_mode: KeywordMode::Present,
+        }),
+        "tcp" => CheckSpec::Tcp(TcpCheck { host: format!("127.0.0.{address}"), port }),
+        other => panic!("no type `{other}`: http or tcp"),
+    };
+    Assignment {
+        monitor: MonitorId(u128::from(slot) + 1),
+        slot,
+        revision: 1,
+        spec,
+        interval_ms: load.interval_ms,
+        // Knuth's multiplicative hash: spread like real ones, and the same in every run.
+        offset_ms: slot.wrapping_mul(2_654_435_761) % load.interval_ms,
+        every: 1,
+        turn: 0,
+    }
+}
+
+/// A web server on the same port of every address, that answers with 1 KiB.
+async fn serve() -> u16 {
+    let first = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
+    let port = first.local_addr().expect("a bound socket").port();
+    tokio::spawn(answer(first));
+    for address in 2..=SPREAD {
+        let listener = TcpListener::bind(format!("127.0.0.{address}:{port}")).await.expect("a socket");
+        tokio::spawn(answer(listener));
+    }
+    port
+}
+
+async fn answer(listener: TcpListener) {
+    let text: &'static str = Box::leak(
+        format!("HTTP/1.1 200 OK\r\nContent-Length: 1024\r\n\r\n{}", "k".repeat(1024)).into_boxed_str(),
+    );
+    while let Ok((mut stream, _)) = listener.accept().await {
+        tokio::spawn(async move {
+            let mut request = [0; 1024];
+            while let Ok(1..) = stream.read(&mut request).await {
+                if stream.write_all(text.as_bytes()).await.is_err() {
+                    break;
+                }
+            }
+        });
+    }
+}
+
+fn mebibytes(bytes: u64) -> f64 {
+    #[allow(clippy::cast_precision_loss, reason = "bytes")]
+    let bytes = bytes as f64;
+    bytes / f64::from(1 << 20)
+}

@@ -1,0 +1,100 @@
+//! The history's size: results of a day and more through the real store, sealed as time passes.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_coordinator::history::{self, History};
+use parallax_coordinator::storage::disk::Options;
+use parallax_coordinator::storage::{Batch, Store};
+use parallax_core::assign;
+use parallax_core::observation::{Reading, Word};
+use parallax_core::place::{PlaceNo, Region, RegionSet};
+use parallax_core::plan::Plan;
+use parallax_core::time::{HOUR, SECOND, Timestamp};
+
+use super::coordinator::{self, Latencies};
+use super::{figure, gauge};
+
+const INTERVAL_MS: u32 = 60_000;
+/// Results of so many ms are one commit.
+const COMMIT_EVERY: i64 = 10 * SECOND;
+/// Hours after the last result until all of it is sealed.
+const SETTLE_HOURS: i64 = 3;
+
+/// Bytes of a block's and of a roll-up's key and record beside what they hold.
+const BLOCK_AROUND: usize = 35 + 8;
+const ROLLUP_AROUND: usize = 26 + 8;
+
+/// That many monitors in six regions every minute, for so many hours. The engine frees its files' space by the clock,
+/// and here a day takes seconds: `pace_ms` is waited after each commit.
+pub(super) fn disk(monitors: u32, hours: u32, pace_ms: u32) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let made = coordinator::make(monitors, 6, Plan::Hobby).await;
+        let folder = made.folder.path().join("data").join("store");
+        let options = Options { ballast: 0, ..Options::default() };
+        let store = tokio::task::spawn_blocking(move || Store::on_disk(&folder, options));
+        let store = store.await.expect("no panic").expect("the store opens");
+        let history = Arc::new(History::rebuild(coordinator::reader(&store).as_ref()).expect("a history"));
+        let empty = made.bytes();
+        let mut due: Vec<(u32, u32, Region)> = Vec::new();
+        for monitor in &made.monitors {
+            for region in Region::ALL {
+                let offset = assign::offset_ms(monitor.id, INTERVAL_MS, RegionSet::ALL, region);
+                due.push((offset, monitor.slot, region));
+            }
+        }
+        due.sort_unstable();
+        let mut latencies = Latencies::new(7);
+        // 1 January 2026, on the hour.
+        let begin = 490_896 * HOUR;
+        let end = begin + i64::from(hours) * HOUR;
+        let windows = history::no_windows();
+        let mut results = 0;
+        let mut at = begin;
+        while at < end + SETTLE_HOURS * HOUR {
+            let slice = at.rem_euclid(i64::from(INTERVAL_MS));
+            let falls = |offset: u32| (slice..slice + COMMIT_EVERY).contains(&i64::from(offset));
+            let mut readings: Vec<Reading> = Vec::new();
+            for &(offset, slot, region) in due.iter().filter(|(offset, ..)| at < end && falls(*offset)) {
+                let latency_ms = Some(latencies.next(slot, region));
+                let round = (at / i64::from(INTERVAL_MS)).unsigned_abs();
+                let due = Timestamp::from_millis(assign::due_ms(offset, INTERVAL_MS, round));
+                let place = PlaceNo(u16::try_from(region.index()).expect("six regions"));
+                readings.push(Reading { slot, region, place, round, due, word: Word::Passed, latency_ms });
+            }
+            results += readings.len();
+            if !readings.is_empty() {
+                let batch = Batch { readings: readings.clone(), ..Batch::new() };
+                let entry = store.commit(batch).await.expect("a commit").readings.expect("an entry");
+                assert_eq!(history.append(&readings, entry), 0, "every reading is taken in");
+            }
+            at += COMMIT_EVERY;
+            let now = Timestamp::from_millis(at);
+            while history.upkeep(&store, now, &windows).await.expect("upkeep") {}
+            if pace_ms > 0 {
+                tokio::time::sleep(Duration::from_millis(u64::from(pace_ms))).await;
+            }
+        }
+        let (hours, mut packed, mut live) = (begin / HOUR..end / HOUR, 0, 0);
+        for monitor in &made.monitors {
+            for region in Region::ALL {
+                let blocks = store.reader().blocks(monitor.id, region, hours.clone()).expect("blocks");
+                packed += blocks.iter().map(|block| block.bytes.len()).sum::<usize>();
+                live += blocks.len() * BLOCK_AROUND;
+            }
+            let of_hours = store.reader().hours(monitor.id, hours.clone()).expect("roll-ups");
+            live += of_hours.iter().map(|rollup| rollup.bytes.len() + ROLLUP_AROUND).sum::<usize>();
+        }
+        store.close().await;
+        let bytes = made.bytes().saturating_sub(empty);
+        #[allow(clippy::cast_precision_loss, reason = "counts")]
+        let (results, packed, live, bytes) =
+            (results as f64, packed as f64, (packed + live) as f64, bytes as f64);
+        figure("history_results", results, "results", "-");
+        figure("history_packed", packed / results, "B/result", "<=1.1");
+        figure("history_records", live / results, "B/result", "-");
+        figure("history_disk_settled", bytes / results, "B/result", "<=3");
+        figure("load", gauge::load(), "-", "-");
+    });
+}

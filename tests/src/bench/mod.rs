@@ -1,0 +1,72 @@
+//! Bench programs: figures as lines `name figure unit bound`, in CPU time of the measured process alone.
+//!
+//! The measured program is always the real binary, in a process of its own. What feeds it runs in this process, on
+//! another core where there is one.
+
+mod agent;
+mod coordinator;
+mod disk;
+mod gauge;
+mod ingest;
+mod memory;
+mod stub;
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+const USAGE: &str = "usage: parallax-bench agent TYPE RATE SECONDS | agent-memory | wire | ingest [MONITORS] [ROUNDS] \
+                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS]";
+
+/// Runs the program of the command line. Exit codes: 0, 2 (usage).
+pub fn main() -> ExitCode {
+    crate::use_ring();
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let number = |at: usize, default: u32| {
+        words.get(at).map_or(default, |word| word.parse().expect("arguments are numbers"))
+    };
+    match words.first().copied() {
+        Some("agent") if words.len() == 4 => agent::checks(words[1], number(2, 0), number(3, 6)),
+        Some("agent-memory") => agent::memory(),
+        Some("wire") => agent::wire(),
+        Some("ingest") => ingest::ingest(number(1, 20_000), number(2, 3)),
+        Some("disk") => disk::disk(number(1, 100), number(2, 26), number(3, 10)),
+        Some("memory") => memory::memory(number(1, 10_000), number(2, 6), number(3, 30)),
+        _ => {
+            let _ = writeln!(std::io::stderr(), "{USAGE}");
+            return ExitCode::from(2);
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+/// Prints one figure: `name figure unit bound`, the bound as it is held against it, or `-`.
+fn figure(name: &str, figure: f64, unit: &str, bound: &str) {
+    line(&format!("{name} {figure:.3} {unit} {bound}"));
+}
+
+fn line(text: &str) {
+    let mut out = std::io::stdout();
+    writeln!(out, "{text}").and_then(|()| out.flush()).expect("somebody reads the figures");
+}
+
+/// Epoch ms.
+#[allow(clippy::disallowed_methods, reason = "a bench has no clock room")]
+fn now_ms() -> i64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the epoch is over");
+    i64::try_from(since.as_millis()).expect("the time fits")
+}
+
+/// The middle one of some figures, and the one that nine (ninety-nine …) in so many are below; `share` is 0 to 1.
+fn quantile(sorted: &[i64], share: f64) -> f64 {
+    #[allow(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "an index"
+    )]
+    let at = (sorted.len().saturating_sub(1) as f64 * share) as usize;
+    #[allow(clippy::cast_precision_loss, reason = "milliseconds")]
+    sorted.get(at).map_or(f64::NAN, |&found| found as f64)
+}
