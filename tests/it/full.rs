@@ -80,7 +80,7 @@ async fn a_full_disk_loses_nothing_that_was_answered_and_recovers_by_itself() {
     })
     .await;
     assert!(refused >= 5, "a full disk takes no writes: {refused} were refused");
-    assert!(coordinator.process.log().contains("nearly full"), "it says so");
+    coordinator.process.says("nearly full", Duration::from_secs(10)).await;
 
     // Started again while full, by a kill and by a stop: it reads, and takes no writes.
     for kill in [true, false] {
