@@ -215,6 +215,9 @@ pub struct HttpCheck {
     pub method: Method,
     /// Request headers, name and value, in the order given.
     pub headers: Vec<(String, String)>,
+    /// Value of an Authorization header that came of the URL's user info. It is kept apart from the headers, so that
+    /// it leaves with its URL and never goes to another host.
+    pub credentials: Option<String>,
     /// Request body, sent as it is.
     pub body: Option<String>,
     /// Exact status expected; none means any 2xx.
@@ -223,6 +226,16 @@ pub struct HttpCheck {
     pub keyword: Option<String>,
     /// Which of the two.
     pub keyword_mode: KeywordMode,
+}
+
+impl HttpCheck {
+    /// The headers that a request carries: those given, and the credentials of the URL in place of an Authorization.
+    #[must_use]
+    pub fn sent_headers(&self) -> Vec<(String, String)> {
+        let Some(credentials) = &self.credentials else { return self.headers.clone() };
+        let others = self.headers.iter().filter(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
+        others.cloned().chain([("Authorization".to_owned(), credentials.clone())]).collect()
+    }
 }
 
 impl fmt::Debug for HttpCheck {

@@ -171,7 +171,7 @@ fn http(check: &core_check::HttpCheck) -> wire_check::HttpCheck {
             core_check::Method::Patch => wire_check::Method::Patch,
             core_check::Method::Delete => wire_check::Method::Delete,
         },
-        headers: check.headers.iter().map(header).collect(),
+        headers: check.sent_headers().iter().map(header).collect(),
         body: check.body.as_deref().map(Secret::new),
         expect_status: check.expect_status,
         keyword: check.keyword.clone(),

@@ -147,6 +147,7 @@ fn monitor(slot: u32, page: &Page) -> Monitor {
             url: format!("https://service-{slot}.example.com/health"),
             method: Method::Get,
             headers: Vec::new(),
+            credentials: None,
             body: None,
             expect_status: None,
             keyword: None,

@@ -131,15 +131,19 @@ impl CheckEdit {
         let url_before = before.and_then(|http| text::web_address(&http.url).ok());
         let address = self.url.required("url", url_before, faults, |url| text::web_address(url));
         let headers_before = before.map(|http| http.headers.clone());
-        let mut headers = self
+        let headers = self
             .headers
             .optional("headers", headers_before, faults, |headers| text::headers(headers).map(Some))
             .unwrap_or_default();
-        if let Some((user, password)) = address.as_ref().and_then(|address| address.user_info.as_ref()) {
-            headers.retain(|(name, _)| !name.eq_ignore_ascii_case("authorization"));
-            headers.push(("Authorization".to_owned(), basic(user, password)));
-            faults.take("headers", text::headers(&headers));
-        }
+        let credentials = match (&self.url, &self.headers) {
+            (Given::Absent, Given::Value(sent)) if sent.iter().any(is_authorization) => None,
+            (Given::Absent, _) => before.and_then(|http| http.credentials.clone()),
+            // Those of an address that is left go nowhere else.
+            _ => address
+                .as_ref()
+                .and_then(|address| address.user_info.as_ref())
+                .map(|(user, password)| basic(user, password)),
+        };
         let methods = |name: &String| text::one_of(name, &Method::ALL, Method::name);
         let method =
             self.method.defaulted("method", before.map(|http| http.method), Method::Get, faults, methods);
@@ -162,11 +166,13 @@ impl CheckEdit {
             url: address.url,
             method: method?,
             headers,
+            credentials,
             body,
             expect_status,
             keyword,
             keyword_mode: keyword_mode?,
         };
+        faults.take("headers", text::headers(&check.sent_headers()));
         Some(named(&address.host, Check::Http(check)))
     }
 
@@ -239,6 +245,10 @@ fn read_body(body: &str) -> Result<Option<String>, Rule> {
     }
 }
 
+fn is_authorization((name, _): &(String, String)) -> bool {
+    name.eq_ignore_ascii_case("authorization")
+}
+
 /// Basic credentials (RFC 7617): base64 (RFC 4648 section 4) of user name, colon and password.
 fn basic(user: &str, password: &str) -> String {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
@@ -280,7 +290,42 @@ mod tests {
             panic!("{faults}")
         };
         assert_eq!(http.url, "https://example.com/");
-        assert_eq!(http.headers, [("Authorization".to_owned(), "Basic YTpi".to_owned())]);
+        assert_eq!(http.sent_headers(), [("Authorization".to_owned(), "Basic YTpi".to_owned())]);
+    }
+
+    /// The Authorization that is sent after the edits, each of a URL and an Authorization among the headers.
+    fn sent_after(edits: &[(Option<&str>, Option<&str>)]) -> Option<String> {
+        let mut check = None;
+        for (url, header) in edits {
+            let edit = CheckEdit {
+                url: url.map_or(Given::Absent, |url| Given::Value(url.to_owned())),
+                headers: header.map_or(Given::Absent, |value| {
+                    Given::Value(vec![("authorization".to_owned(), value.to_owned())])
+                }),
+                ..CheckEdit::default()
+            };
+            let mut faults = Refusals::none();
+            check =
+                edit.settle(CheckKind::Http, check.as_ref(), "", &mut faults).map(|settled| settled.check);
+            assert!(faults.is_empty(), "{faults}");
+        }
+        let Some(Check::Http(http)) = check else { panic!("no http check") };
+        http.sent_headers().into_iter().find(is_authorization).map(|(_, value)| value)
+    }
+
+    #[test]
+    fn credentials_of_an_address_stay_with_it() {
+        let (with, plain, other) =
+            (Some("https://a:b@a.example/"), Some("https://a.example/x"), Some("b.example"));
+        let basic = || Some("Basic YTpi".to_owned());
+        let own = || Some("Bearer x".to_owned());
+        assert_eq!(sent_after(&[(with, None)]), basic());
+        assert_eq!(sent_after(&[(with, None), (None, None)]), basic());
+        assert_eq!(sent_after(&[(with, None), (other, None)]), None);
+        assert_eq!(sent_after(&[(with, None), (plain, None)]), None);
+        assert_eq!(sent_after(&[(with, Some("Bearer x")), (other, None)]), own());
+        assert_eq!(sent_after(&[(with, None), (None, Some("Bearer x"))]), own());
+        assert_eq!(sent_after(&[(plain, Some("Bearer x")), (with, None)]), basic());
     }
 
     #[test]
