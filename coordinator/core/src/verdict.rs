@@ -181,6 +181,13 @@ impl Lane {
         }
     }
 
+    /// A failed round that began before the outage it belongs to was over: it is no step towards another.
+    pub fn hear_of_the_past(&mut self, started: Timestamp, now: Timestamp) {
+        self.newest = Some(started);
+        self.fresh = Some(now);
+        self.first_failed = None;
+    }
+
     fn fail(&mut self, round: RoundFacts, now: Timestamp) -> Turn {
         if self.standing == Standing::Down {
             return Turn::Nothing;

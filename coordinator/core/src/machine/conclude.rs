@@ -98,6 +98,15 @@ impl Machine {
         if lane.newest.is_some_and(|newest| round.started < newest) {
             return;
         }
+        let of_the_last_outage = self.state.last_recovered.is_some_and(|at| round.started < at);
+        if word == Word::Failed && of_the_last_outage && lane.standing != Standing::Down {
+            lane.hear_of_the_past(round.started, step.now);
+            self.clear_suspicion(region, Word::Passed, Turn::Nothing);
+            if !self.is_looking(region) {
+                self.ask_round(region, Reason::Sweep, step);
+            }
+            return self.decide(None, step);
+        }
         let turn = lane.hear(word, facts, step.now);
         if word == Word::Failed {
             lane.failure = failure;

@@ -15,6 +15,8 @@
 //! - An outage that several regions lead to is dated from the first failed round of them all, also where another
 //!   region's second round ended first.
 //! - A suspicion sweeps once: a round that waits while one is on is confirmed early, and sweeps nobody.
+//! - A failure that began before the monitor recovered belongs to the outage that is over: it leads to no new one, and
+//!   its region looks again at once.
 //! - A vendor's page that can't be read for half an hour makes a component unknown also while it is down.
 //! - A heartbeat's last check is its last ping, also while it is down for a missing one; a ping after the deadline ends
 //!   the outage and does not undo it.
