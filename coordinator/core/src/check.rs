@@ -197,6 +197,9 @@ pub enum KeywordMode {
 }
 
 impl KeywordMode {
+    /// Both modes.
+    pub const ALL: [Self; 2] = [Self::Present, Self::Absent];
+
     /// The name that the API uses.
     pub const fn name(self) -> &'static str {
         match self {

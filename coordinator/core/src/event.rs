@@ -22,6 +22,9 @@ pub enum Status {
 }
 
 impl Status {
+    /// Every status, in its order.
+    pub const ALL: [Self; 4] = [Self::Unknown, Self::Up, Self::Slow, Self::Down];
+
     /// The name that the API uses.
     pub const fn name(self) -> &'static str {
         match self {

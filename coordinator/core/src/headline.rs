@@ -18,6 +18,9 @@ pub enum Indicator {
 }
 
 impl Indicator {
+    /// Every indicator, in its order.
+    pub const ALL: [Self; 5] = [Self::Unknown, Self::Operational, Self::Degraded, Self::Partial, Self::Major];
+
     /// What comes of the monitors' statuses: all down, else some down, else some slow, else all unknown.
     pub fn of(statuses: impl IntoIterator<Item = Status>) -> Self {
         let (mut all, mut unknown, mut slow, mut down) = (0_usize, 0_usize, 0_usize, 0_usize);

@@ -16,6 +16,9 @@ pub enum Access {
 }
 
 impl Access {
+    /// Every access.
+    pub const ALL: [Self; 2] = [Self::Read, Self::Write];
+
     /// The name that the API uses.
     pub const fn name(self) -> &'static str {
         match self {

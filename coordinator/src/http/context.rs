@@ -1,11 +1,14 @@
 //! What handlers share: the service, and who has used how much of a minute.
 
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::http::StatusCode;
-use parallax_core::id::KeyId;
+use parallax_core::id::{KeyId, PageId};
 
 use super::limit::Limiter;
+use super::mcp::Tools;
+use super::openapi;
 use crate::service::Service;
 
 /// Requests a key may make in a minute.
@@ -24,6 +27,11 @@ pub struct Context {
     pub(super) strangers: Limiter<u128>,
     /// Answers by class of their status.
     answered: [AtomicU64; CLASSES.len()],
+    pub(super) pages: Limiter<PageId>,
+    /// The operations as tools, made once they are asked for.
+    tools: OnceLock<Tools>,
+    /// The API's description, written once it is asked for.
+    description: OnceLock<Vec<u8>>,
 }
 
 impl Context {
@@ -34,6 +42,9 @@ impl Context {
             keys: Limiter::new(KEY_REQUESTS),
             strangers: Limiter::new(FAILED_REQUESTS),
             answered: Default::default(),
+            pages: Limiter::new(KEY_REQUESTS),
+            tools: OnceLock::new(),
+            description: OnceLock::new(),
         }
     }
 
@@ -46,6 +57,16 @@ impl Context {
     /// The service behind the handlers.
     pub fn service(&self) -> &Service {
         &self.service
+    }
+
+    /// The API's description, as it is served.
+    pub(super) fn description(&self) -> &[u8] {
+        self.description.get_or_init(|| openapi::written(self.service.base_url()))
+    }
+
+    /// The API's operations as tools for agents.
+    pub(super) fn tools(&self) -> &Tools {
+        self.tools.get_or_init(|| Tools::new(openapi::operations()))
     }
 
     pub(super) fn count(&self, status: StatusCode) {

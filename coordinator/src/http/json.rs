@@ -50,6 +50,19 @@ pub(super) async fn bytes(headers: &HeaderMap, body: &mut Body) -> Result<Vec<u8
     timeout(PATIENCE, reading).await.unwrap_or_else(|_| Err(broken("must arrive within 20 seconds")))
 }
 
+/// A body that is there already.
+pub(super) fn whole(bytes: Vec<u8>) -> Body {
+    futures_util::stream::once(std::future::ready(Ok(Bytes::from(bytes)))).boxed()
+}
+
+/// Reads a body as any JSON.
+pub(super) fn document(headers: &HeaderMap, bytes: &[u8]) -> Result<Value, Refusals> {
+    if !is_json(headers) {
+        return Err(Refusals::one("Content-Type", "must be application/json"));
+    }
+    value(bytes).map_err(|error| broken(&format!("is not valid JSON: {error}")))
+}
+
 /// Reads a body as a JSON object, old names as new ones.
 pub(super) fn object(headers: &HeaderMap, bytes: &[u8]) -> Result<Object, Refusals> {
     if bytes.is_empty() {

@@ -37,11 +37,25 @@ impl<U: Ord + Copy> Limiter<U> {
         now: Timestamp,
         allowance: &mut Option<Allowance>,
     ) -> Result<(), Refused> {
+        let admitted = self.admit_all(user, 1, now);
+        let (Ok(found) | Err(found)) = admitted;
+        *allowance = Some(found);
+        admitted.map(drop).map_err(Refused::TooMany)
+    }
+
+    /// Counts that many requests at once: what the user has left, or what the first of them found that is too many.
+    pub(super) fn admit_all(&self, user: U, requests: u32, now: Timestamp) -> Result<Allowance, Allowance> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
         users.make_room(user, now);
-        let found = users.minutes.entry(user).or_insert_with(|| Minute::new(now)).take(now, self.limit);
-        *allowance = Some(found);
-        if found.allowed { Ok(()) } else { Err(Refused::TooMany(found)) }
+        let minute = users.minutes.entry(user).or_insert_with(|| Minute::new(now));
+        let mut found = minute.look(now, self.limit);
+        for _ in 0..requests {
+            found = minute.take(now, self.limit);
+            if !found.allowed {
+                return Err(found);
+            }
+        }
+        Ok(found)
     }
 }
 

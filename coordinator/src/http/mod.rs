@@ -9,10 +9,12 @@ mod auth;
 mod beat;
 mod context;
 mod error;
+mod fields;
 mod json;
 mod legacy;
 mod limit;
-mod patch;
+mod mcp;
+mod openapi;
 mod public;
 mod reply;
 mod route;
@@ -33,10 +35,11 @@ use parallax_core::quota::Allowance;
 use warp::Filter;
 use warp::filters::path::FullPath;
 
+use crate::service::Caller;
 use error::Refused;
 use json::Body;
 use reply::Reply;
-use route::{Call, Route, Table, keyed, open};
+use route::{Answer, Call, Route, Table, keyed, messages, open};
 
 /// Where the API lives.
 const API: &str = "/api/v1";
@@ -53,6 +56,12 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ("/ping/{token}", pings()),
         ("/ping/{token}/{signal}", pings()),
         ("/p/{slug}", vec![(GET, open(|context, call| public::page(context, call).boxed()))]),
+        ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
+        (
+            "/api/v1/mcp",
+            vec![(POST, messages(|context, table, call| mcp::post(context, table, call).boxed()))],
+        ),
+        ("/api/v1/openapi.json", vec![(GET, open(|context, call| openapi::show(context, call).boxed()))]),
         ("/api/v1/me", vec![(GET, keyed(|context, call| me::show(context, call).boxed()))]),
         ("/api/v1/pages", vec![(GET, keyed(|context, call| pages::list(context, call).boxed()))]),
         (
@@ -114,7 +123,7 @@ fn filter(
             let body = in_parts(body);
             async move {
                 let request = Request { method, path: path.as_str().to_owned(), query, headers, peer, body };
-                Ok::<_, Infallible>(answer(context, &table, request).await.into_response())
+                Ok::<_, Infallible>(answer(context, table, request).await.into_response())
             }
         })
 }
@@ -136,7 +145,7 @@ struct Request {
 }
 
 /// Whatever happens inside, there is an answer.
-async fn answer(context: Arc<Context>, table: &Table, request: Request) -> Reply {
+async fn answer(context: Arc<Context>, table: Arc<Table>, request: Request) -> Reply {
     let mut allowance = None;
     let answered =
         AssertUnwindSafe(dispatch(Arc::clone(&context), table, request, &mut allowance)).catch_unwind().await;
@@ -154,7 +163,7 @@ async fn answer(context: Arc<Context>, table: &Table, request: Request) -> Reply
 
 async fn dispatch(
     context: Arc<Context>,
-    table: &Table,
+    table: Arc<Table>,
     request: Request,
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
@@ -164,18 +173,30 @@ async fn dispatch(
             let call = Call { caller: (), method, path, query, peer, params, headers, body };
             return handler(context, call).await;
         }
-        Ok((Route::Keyed(handler), params)) => Ok((handler, params)),
+        Ok(found) => Ok(found),
         // Under the API nobody learns without a key what there is.
         Err(refused) if is_api(&path) => Err(refused),
         Err(refused) => return Err(refused),
     };
     let caller = auth::caller(&context, &headers, peer, allowance)?;
-    context.keys.admit(caller.key.id, context.service.now(), allowance)?;
-    let (handler, params) = found?;
-    if !method.is_safe() {
-        caller.writes()?;
+    if let Ok((Route::Messages(handler), params)) = found {
+        let call = Call { caller, method, path, query, peer, params, headers, body };
+        return handler(context, table, call).await;
     }
-    handler(context, Call { caller, method, path, query, peer, params, headers, body }).await
+    context.keys.admit(caller.key.id, context.service.now(), allowance)?;
+    found?;
+    run(&context, &table, Call { caller, method, path, query, peer, params: Vec::new(), headers, body }).await
+}
+
+/// Answers a request of a good key whose turn was counted.
+async fn run(context: &Arc<Context>, table: &Table, mut call: Call<Caller>) -> Answer {
+    let (route, params) = table.find(&call.method, &call.path)?;
+    let Route::Keyed(handler) = route else { return Err(Refused::Route) };
+    if !call.method.is_safe() {
+        call.caller.writes()?;
+    }
+    call.params = params;
+    handler(Arc::clone(context), call).await
 }
 
 fn is_api(path: &str) -> bool {
@@ -183,4 +204,4 @@ fn is_api(path: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

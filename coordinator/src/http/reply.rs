@@ -37,6 +37,12 @@ impl Reply {
         }
     }
 
+    /// Nothing but a status.
+    pub(super) fn empty(status: StatusCode) -> Self {
+        Self { status, headers: HeaderMap::new(), body: Bytes::new() }
+            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+    }
+
     /// A word in plain text that no one may keep.
     pub(super) fn text(text: &'static str) -> Self {
         Self { status: StatusCode::OK, headers: HeaderMap::new(), body: Bytes::from_static(text.as_bytes()) }
@@ -58,6 +64,11 @@ impl Reply {
     /// Its status.
     pub(super) const fn status(&self) -> StatusCode {
         self.status
+    }
+
+    /// Its body.
+    pub(super) fn body(&self) -> &[u8] {
+        &self.body
     }
 
     /// The same with a header set.

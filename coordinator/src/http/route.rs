@@ -19,6 +19,7 @@ use crate::service::{Caller, Error};
 /// What a handler gives.
 pub(super) type Answer = Result<Reply, Refused>;
 type Handler<C> = fn(Arc<Context>, Call<C>) -> BoxFuture<'static, Answer>;
+type MessageHandler = fn(Arc<Context>, Arc<Table>, Call<Caller>) -> BoxFuture<'static, Answer>;
 
 /// A handler, and whether it needs a key.
 #[derive(Clone, Copy)]
@@ -27,6 +28,8 @@ pub(super) enum Route {
     Open(Handler<()>),
     /// Only a good key may.
     Keyed(Handler<Caller>),
+    /// Only a good key may, whatever its access; it counts messages itself, and does by them what other routes do.
+    Messages(MessageHandler),
 }
 
 /// A route that anybody may call.
@@ -37,6 +40,11 @@ pub(super) const fn open(handler: Handler<()>) -> Route {
 /// A route that needs a good key.
 pub(super) const fn keyed(handler: Handler<Caller>) -> Route {
     Route::Keyed(handler)
+}
+
+/// A route whose messages are requests by themselves.
+pub(super) const fn messages(handler: MessageHandler) -> Route {
+    Route::Messages(handler)
 }
 
 /// A request that found its handler.

@@ -14,7 +14,7 @@ use crate::service::tests::{World, world};
 pub(super) struct Client {
     pub(super) world: World,
     context: Arc<Context>,
-    table: Table,
+    table: Arc<Table>,
     pub(super) write: String,
     pub(super) read: String,
     pub(super) bound: String,
@@ -40,7 +40,7 @@ impl Client {
         let alien = reveal(world.stranger_key().await);
         let revoked = reveal(world.revoked_key().await);
         let context = Arc::new(Context::new(world.service.clone()));
-        Self { world, context, table: Table::new(rows()), write, read, bound, alien, revoked }
+        Self { world, context, table: Arc::new(Table::new(rows())), write, read, bound, alien, revoked }
     }
 
     pub(super) async fn send(
@@ -62,7 +62,8 @@ impl Client {
             peer: Some(Peer("192.0.2.1".parse().unwrap())),
             body: futures_util::stream::iter([part]).boxed(),
         };
-        let response = answer(Arc::clone(&self.context), &self.table, request).await.into_response();
+        let response =
+            answer(Arc::clone(&self.context), Arc::clone(&self.table), request).await.into_response();
         Answered {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
@@ -136,6 +137,12 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("POST", "/api/v1/me".to_owned(), Value::Null, [401, 405, 405, 405]),
         ("PUT", client.shop("/checkpoints"), Value::Null, [401, 405, 405, 405]),
         ("GET", "/nothing".to_owned(), Value::Null, [404, 404, 404, 404]),
+        ("POST", "/api/v1/mcp".to_owned(), json!({}), [401, 400, 400, 400]),
+        ("GET", "/api/v1/mcp".to_owned(), Value::Null, [401, 405, 405, 405]),
+        ("DELETE", "/api/v1/mcp".to_owned(), Value::Null, [401, 405, 405, 405]),
+        ("POST", "/p/shop/mcp".to_owned(), json!({}), [400, 400, 400, 400]),
+        ("POST", "/p/nothing/mcp".to_owned(), json!({}), [404, 404, 404, 404]),
+        ("GET", "/api/v1/openapi.json".to_owned(), Value::Null, [200, 200, 200, 200]),
         ("GET", "/".to_owned(), Value::Null, [200, 200, 200, 200]),
         ("GET", "/p/shop".to_owned(), Value::Null, [200, 200, 200, 200]),
         ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404]),

@@ -137,6 +137,11 @@ impl Service {
         }))
     }
 
+    /// Address of the dashboard, the API and pings, without a trailing slash.
+    pub fn base_url(&self) -> &str {
+        &self.0.settings.base_url
+    }
+
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()

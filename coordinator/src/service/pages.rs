@@ -85,11 +85,16 @@ impl Service {
     /// # Errors
     /// [`Error::NotFound`] for a label that no open page has.
     pub async fn public_overview(&self, slug: &str) -> Result<Overview> {
+        self.overview_of(self.public_page(slug)?).await
+    }
+
+    /// The page under an address label, where visitors may see it without more.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a label that no open page has.
+    pub fn public_page(&self, slug: &str) -> Result<Page> {
         let page = self.store().reader().page_by_slug(slug)?.ok_or(Error::NotFound)?.value;
-        if page.private || page.password.is_some() {
-            return Err(Error::NotFound);
-        }
-        self.overview_of(page).await
+        if page.private || page.password.is_some() { Err(Error::NotFound) } else { Ok(page) }
     }
 
     /// Where visitors are served the page: its own domain, its label under the root domain, or below the base URL.

@@ -16,6 +16,18 @@ pub const CERTIFICATE_WARN_DAYS: u16 = 14;
 pub const DOMAIN_WARN_DAYS: u16 = 30;
 /// Characters that a request body may have.
 pub const MAX_BODY: usize = 10_000;
+/// Characters that the text expected in a DNS answer may have.
+pub const MAX_EXPECT: usize = 500;
+/// Characters that a keyword may have.
+pub const MAX_KEYWORD: usize = 200;
+/// Characters that the name of a vendor's component may have.
+pub const MAX_COMPONENT: usize = 200;
+/// Statuses that a monitor may expect.
+pub const STATUS_CODES: std::ops::RangeInclusive<i64> = 100..=599;
+/// Minutes between two pings.
+pub const PERIOD_MINUTES: std::ops::RangeInclusive<i64> = 1..=44_640;
+/// Minutes of grace after the period.
+pub const GRACE_MINUTES: std::ops::RangeInclusive<i64> = 0..=10_080;
 
 /// The fields of a monitor that say what to check, as they were sent.
 #[derive(Clone, Default)]
@@ -92,7 +104,7 @@ impl CheckEdit {
                 let kind_before = before.map(|dns| dns.record);
                 let record = self.dns_type.defaulted("dnsType", kind_before, RecordType::A, faults, kinds);
                 let expect_before = before.and_then(|dns| dns.expect.clone());
-                let expect = self.dns_expect.optional("dnsExpect", expect_before, faults, up_to(500));
+                let expect = self.dns_expect.optional("dnsExpect", expect_before, faults, up_to(MAX_EXPECT));
                 let host = host?;
                 Some(named(&host, Check::Dns(DnsCheck { host: host.clone(), record: record?, expect })))
             }
@@ -151,10 +163,10 @@ impl CheckEdit {
         let body = self.body.optional("body", body_before, faults, |body| read_body(body));
         let status_before = before.and_then(|http| http.expect_status);
         let expect_status = self.expect_status.optional("expectStatus", status_before, faults, |status| {
-            text::whole(*status, 100..=599).map(Some)
+            text::whole(*status, STATUS_CODES).map(Some)
         });
         let keyword_before = before.and_then(|http| http.keyword.clone());
-        let keyword = self.keyword.optional("keyword", keyword_before, faults, up_to(200));
+        let keyword = self.keyword.optional("keyword", keyword_before, faults, up_to(MAX_KEYWORD));
         let modes = |name: &String| {
             text::one_of(name, &[KeywordMode::Present, KeywordMode::Absent], KeywordMode::name)
         };
@@ -182,14 +194,14 @@ impl CheckEdit {
             "periodMinutes",
             before.map(|it| it.period_seconds),
             faults,
-            |minutes| text::whole(*minutes, 1..=44_640).map(|minutes: u32| minutes * 60),
+            |minutes| text::whole(*minutes, PERIOD_MINUTES).map(|minutes: u32| minutes * 60),
         );
         let grace = self.grace_minutes.defaulted(
             "graceMinutes",
             before.map(|it| it.grace_seconds),
             0,
             faults,
-            |minutes| text::whole(*minutes, 0..=10_080).map(|minutes: u32| minutes * 60),
+            |minutes| text::whole(*minutes, GRACE_MINUTES).map(|minutes: u32| minutes * 60),
         );
         let token = before.map_or_else(|| token.to_owned(), |it| it.token.clone());
         let check = HeartbeatCheck { period_seconds: period?, grace_seconds: grace?, token };
@@ -206,7 +218,8 @@ impl CheckEdit {
             }
         });
         let part_before = before.and_then(|it| it.component.clone());
-        let component = self.vendor_component.optional("vendorComponent", part_before, faults, up_to(200));
+        let component =
+            self.vendor_component.optional("vendorComponent", part_before, faults, up_to(MAX_COMPONENT));
         Some(Settled { check: Check::Component(ComponentCheck { url: url?, component }), host: None })
     }
 

@@ -12,6 +12,10 @@ use crate::text;
 
 /// Characters that a name may have.
 pub const MAX_NAME: usize = 80;
+/// Characters that a group may have.
+pub const MAX_GROUP: usize = 60;
+/// Milliseconds above which a response may be called slow: under the ten seconds that a check has.
+pub const THRESHOLD_MS: std::ops::RangeInclusive<i64> = 1..=9999;
 
 /// The fields of a monitor as they were sent.
 #[derive(Clone, Default)]
@@ -48,7 +52,7 @@ impl MonitorEdit {
         let group_before = before.and_then(|settings| settings.group.clone());
         let group = self
             .group
-            .optional("groupName", group_before, &mut faults, |group| text::optional_line(group, 60));
+            .optional("groupName", group_before, &mut faults, |group| text::optional_line(group, MAX_GROUP));
         let name_before = before.map(|settings| settings.name.clone());
         let Some(kind) = kind else {
             // Without a type the other fields can't be judged; a name that was sent can.
@@ -155,7 +159,7 @@ const fn can_be_pinned(kind: CheckKind) -> bool {
 }
 
 fn read_threshold(ms: i64) -> Result<u32, Rule> {
-    text::whole(ms, 1..=9999)
+    text::whole(ms, THRESHOLD_MS)
 }
 
 fn read_thresholds(given: &BTreeMap<String, i64>) -> Result<Option<BTreeMap<Region, u32>>, Rule> {

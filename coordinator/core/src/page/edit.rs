@@ -8,6 +8,12 @@ use crate::text;
 
 /// Characters that a page's name may have.
 pub const MAX_NAME: usize = 80;
+/// Characters that a page's line under the headline may have.
+pub const MAX_DESCRIPTION: usize = 200;
+/// Characters that a page's link may have.
+pub const MAX_SUPPORT_URL: usize = 300;
+/// Percent that a page may aim at.
+pub const UPTIME_TARGET: std::ops::RangeInclusive<f64> = 90.0..=99.999;
 /// Labels that can't be a page's, since they are the service's own or would be taken for it.
 const RESERVED: [&str; 34] = [
     "about",
@@ -79,7 +85,7 @@ impl PageEdit {
         let name = self.name.required("name", Some(page.name.clone()), &mut faults, |name| read_name(name));
         let description =
             self.description.optional("description", page.description.clone(), &mut faults, |line| {
-                text::optional_line(line, 200)
+                text::optional_line(line, MAX_DESCRIPTION)
             });
         let support_url =
             self.support_url.optional("supportUrl", page.support_url.clone(), &mut faults, |url| {
@@ -87,7 +93,7 @@ impl PageEdit {
             });
         let uptime_target =
             self.uptime_target.optional("uptimeTarget", page.uptime_target, &mut faults, |target| {
-                if (90.0..=99.999).contains(target) {
+                if UPTIME_TARGET.contains(target) {
                     Ok(Some(*target))
                 } else {
                     Err("must be a number from 90 to 99.999".to_owned())
@@ -159,7 +165,7 @@ pub fn read_slug(slug: &str) -> Result<String, Rule> {
 }
 
 fn read_support_url(url: &str) -> Result<String, Rule> {
-    let url = text::line(url, 0..=300)?;
+    let url = text::line(url, 0..=MAX_SUPPORT_URL)?;
     let starts = |scheme: &str| {
         url.get(..scheme.len()).is_some_and(|start| start.eq_ignore_ascii_case(scheme))
             && url.len() > scheme.len()

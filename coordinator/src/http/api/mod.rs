@@ -27,9 +27,14 @@ fn warned(name: &str, document: &impl Serialize, warnings: &[String]) -> Vec<u8>
 
 /// A document with the old names beside the new ones, as bytes.
 fn bare(document: &impl Serialize) -> Vec<u8> {
+    serde_json::to_vec(&with_old_names(document)).unwrap_or_default()
+}
+
+/// A document with the old names beside the new ones.
+fn with_old_names(document: &impl Serialize) -> Value {
     let mut value = serde_json::to_value(document).unwrap_or(Value::Null);
     legacy::add_old_names(&mut value);
-    serde_json::to_vec(&value).unwrap_or_default()
+    value
 }
 
 /// What came of a write: the answer of now, or of its first sending.

@@ -1,38 +1,138 @@
 //! The body that makes or changes a monitor.
 
-use parallax_core::check::edit::CheckEdit;
-use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::check::edit::{
+    CERTIFICATE_WARN_DAYS, CheckEdit, DOMAIN_WARN_DAYS, GRACE_MINUTES, MAX_BODY, MAX_COMPONENT, MAX_EXPECT,
+    MAX_KEYWORD, PERIOD_MINUTES, STATUS_CODES, WARN_DAYS,
+};
+use parallax_core::check::{CheckKind, KeywordMode, Method, RecordType};
+use parallax_core::monitor::edit::{MAX_GROUP, MAX_NAME, MonitorEdit, THRESHOLD_MS};
+use parallax_core::place::Region;
 
-use crate::http::json::Object;
-use crate::http::patch;
+use crate::http::fields::{Fields, field};
 
 /// The fields as they were sent; others are ignored, and so are later those that do not belong to the type.
-pub(super) fn read(body: &Object) -> MonitorEdit {
+pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
     MonitorEdit {
-        kind: patch::text(body, "type"),
-        name: patch::text(body, "name"),
-        group: patch::text(body, "groupName"),
-        slow_threshold_ms: patch::whole(body, "slowThresholdMs"),
-        slow_thresholds: patch::thresholds(body, "slowThresholds"),
-        latency_regions: patch::regions(body, "latencyLocations"),
-        pinned: patch::text(body, "pinnedRegion"),
+        kind: body.text(
+            field("type", "What kind of check it is. It can't change after creation.")
+                .words(CheckKind::ALL.map(CheckKind::name))
+                .default(CheckKind::Http.name()),
+        ),
+        name: body.text(
+            field(
+                "name",
+                "Shown on the page. Left out on a new monitor: the host of `url` or `host`. Required for heartbeat and \
+                 component.",
+            )
+            .characters(1, MAX_NAME)
+            .example("Shop"),
+        ),
+        group: body.text(
+            field("groupName", "Monitors with the same group are shown together.")
+                .characters(0, MAX_GROUP)
+                .nullable(),
+        ),
+        slow_threshold_ms: body.whole(
+            field("slowThresholdMs", "http, tcp, dns, ping: a successful response slower than this is slow.")
+                .from(*THRESHOLD_MS.start(), *THRESHOLD_MS.end())
+                .nullable(),
+        ),
+        slow_thresholds: body.thresholds(
+            field("slowThresholds", "http, tcp, dns, ping: thresholds of single regions, in milliseconds.")
+                .nullable(),
+            *THRESHOLD_MS.start(),
+            *THRESHOLD_MS.end(),
+        ),
+        latency_regions: body.regions(
+            field(
+                "latencyLocations",
+                "http, tcp, dns, ping: regions counted for response time and slowness. Null: the page's.",
+            )
+            .nullable(),
+        ),
+        pinned: body.text(
+            field(
+                "pinnedRegion",
+                "http, tcp, dns, ping, certificate, domain: the one region to check from. Null or empty: every region.",
+            )
+            .words(Region::ALL.iter().map(|region| region.name()).chain([""]))
+            .nullable(),
+        ),
         check: CheckEdit {
-            url: patch::text(body, "url"),
-            host: patch::text(body, "host"),
-            port: patch::whole(body, "port"),
-            dns_type: patch::text(body, "dnsType"),
-            dns_expect: patch::text(body, "dnsExpect"),
-            warn_days: patch::whole(body, "warnDays"),
-            period_minutes: patch::whole(body, "periodMinutes"),
-            grace_minutes: patch::whole(body, "graceMinutes"),
-            vendor_url: patch::text(body, "vendorUrl"),
-            vendor_component: patch::text(body, "vendorComponent"),
-            method: patch::text(body, "method"),
-            headers: patch::pairs(body, "headers"),
-            body: patch::text(body, "body"),
-            expect_status: patch::whole(body, "expectStatus"),
-            keyword: patch::text(body, "keyword"),
-            keyword_mode: patch::text(body, "keywordMode"),
+            url: body.text(
+                field("url", "http: the URL to request; without a scheme, https:// is added.")
+                    .example("https://shop.example/health"),
+            ),
+            host: body.text(
+                field("host", "tcp, dns, ping, certificate, domain: the host.").example("shop.example"),
+            ),
+            port: body.whole(
+                field("port", "tcp: the port, required. certificate: the port, 443 unless given.").from(1, 65_535),
+            ),
+            dns_type: body.text(
+                field("dnsType", "dns: the type of record to ask for.")
+                    .words(RecordType::ALL.map(RecordType::name))
+                    .default(RecordType::A.name())
+                    .nullable(),
+            ),
+            dns_expect: body.text(
+                field("dnsExpect", "dns: text that an answer must contain.").characters(0, MAX_EXPECT).nullable(),
+            ),
+            warn_days: body.whole(
+                field("warnDays", WARN_DAYS_ABOUT).from(*WARN_DAYS.start(), *WARN_DAYS.end()).nullable(),
+            ),
+            period_minutes: body.whole(
+                field("periodMinutes", "heartbeat: minutes between pings, required.")
+                    .from(*PERIOD_MINUTES.start(), *PERIOD_MINUTES.end()),
+            ),
+            grace_minutes: body.whole(
+                field("graceMinutes", "heartbeat: minutes of grace after the period.")
+                    .from(*GRACE_MINUTES.start(), *GRACE_MINUTES.end())
+                    .default(0)
+                    .nullable(),
+            ),
+            vendor_url: body.text(
+                field("vendorUrl", "component: the vendor's status page to follow, required.")
+                    .example("https://www.githubstatus.com"),
+            ),
+            vendor_component: body.text(
+                field("vendorComponent", "component: one component on that page, by name. Null: the whole page.")
+                    .characters(0, MAX_COMPONENT)
+                    .nullable(),
+            ),
+            method: body.text(
+                field("method", "http: the method of the request.")
+                    .words(Method::ALL.map(Method::name))
+                    .default(Method::Get.name())
+                    .nullable(),
+            ),
+            headers: body.pairs(
+                field("headers", "http: request headers, name to value. They are stored and never shown.").nullable(),
+            ),
+            body: body.text(
+                field("body", "http: the body of the request. It is stored and never shown.")
+                    .characters(0, MAX_BODY)
+                    .nullable(),
+            ),
+            expect_status: body.whole(
+                field("expectStatus", "http: the exact status expected. Null: any 2xx.")
+                    .from(*STATUS_CODES.start(), *STATUS_CODES.end())
+                    .nullable(),
+            ),
+            keyword: body.text(
+                field("keyword", "http: text that the response body must contain, or must not.")
+                    .characters(0, MAX_KEYWORD)
+                    .nullable(),
+            ),
+            keyword_mode: body.text(
+                field("keywordMode", "http: whether the keyword must be present or absent.")
+                    .words(KeywordMode::ALL.map(KeywordMode::name))
+                    .default(KeywordMode::Present.name())
+                    .nullable(),
+            ),
         },
     }
 }
+
+const WARN_DAYS_ABOUT: &str = "certificate, domain: fails this many days before expiry; 14 for a certificate and 30 for a domain unless given.";
+const _: () = assert!(CERTIFICATE_WARN_DAYS == 14 && DOMAIN_WARN_DAYS == 30, "as the text above says");

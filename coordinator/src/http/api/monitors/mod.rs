@@ -1,8 +1,8 @@
 //! Monitors of a page: list, create, show, edit, delete.
 
-mod body;
+pub(in crate::http) mod body;
 pub(in crate::http) mod pings;
-mod view;
+pub(in crate::http) mod view;
 
 use std::sync::Arc;
 

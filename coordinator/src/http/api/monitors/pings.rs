@@ -5,10 +5,12 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::heartbeat::{Beat, Ping};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::Context;
 use crate::http::api::wrapped;
+use crate::http::openapi::words;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::service::Caller;
@@ -21,18 +23,32 @@ pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> 
     Ok(Reply::written(StatusCode::OK, wrapped("pings", &documents)))
 }
 
-#[derive(Debug, Serialize)]
+/// A ping of a heartbeat monitor.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-struct PingDocument {
+#[schemars(rename = "Ping")]
+pub(in crate::http) struct PingDocument {
+    /// Its number, from 1.
     number: u64,
+    /// When it arrived.
+    #[schemars(with = "words::Moment")]
     at: String,
+    /// success, start, fail or log.
     kind: &'static str,
+    /// The exit code that its job sent.
     exit_code: Option<u8>,
+    /// The run that it belongs to, as its job named it.
     run_id: Option<String>,
+    /// Milliseconds since its run began.
     duration_ms: Option<u64>,
+    /// Method of the request.
     method: String,
+    /// The address that it came from.
+    #[schemars(with = "Option<String>")]
     address: Option<IpAddr>,
+    /// What its client calls itself.
     user_agent: String,
+    /// What its job had to say, 10,000 bytes at most; null for a read key.
     body: Option<String>,
 }
 

@@ -5,66 +5,128 @@ use std::collections::BTreeMap;
 use parallax_core::check::Check;
 use parallax_core::machine::LastCheck;
 use parallax_core::place::{Region, RegionSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::http::openapi::words;
 use crate::service::monitors::Shown;
 
 /// A monitor as the API shows it. Request headers and body are stored and never shown.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct MonitorDocument {
+#[schemars(rename = "Monitor")]
+pub(in crate::http) struct MonitorDocument {
+    /// Monitor id.
     id: String,
+    /// The page it is on.
     page_id: String,
+    /// Shown on the page.
     name: String,
+    #[schemars(with = "words::MonitorType")]
     r#type: &'static str,
+    /// URL, host and port, or record, in words.
     target: String,
+    /// http: the URL requested.
     url: Option<String>,
+    /// tcp, dns, ping, certificate, domain: the host.
     host: Option<String>,
+    /// tcp, certificate: the port.
     port: Option<u16>,
+    /// dns: type of record.
+    #[schemars(with = "Option<words::DnsType>")]
     dns_type: Option<&'static str>,
+    /// dns: text that an answer must contain.
     dns_expect: Option<String>,
+    /// certificate, domain: fails this many days before expiry.
     warn_days: Option<u16>,
+    /// certificate, domain: expiry as the newest check read it.
+    #[schemars(with = "Option<words::Moment>")]
     expires_at: Option<String>,
+    /// heartbeat: its pings.
     heartbeat: Option<HeartbeatDocument>,
+    /// Monitors with the same group are shown together.
     group: Option<String>,
+    /// http: method of the request.
+    #[schemars(with = "Option<words::Method>")]
     method: Option<&'static str>,
+    /// http: exact status expected; null means any 2xx.
     expect_status: Option<u16>,
+    /// http: text that the body must contain, or must not.
     keyword: Option<String>,
+    /// http: which of the two.
+    #[schemars(with = "Option<words::Presence>")]
     keyword_mode: Option<&'static str>,
+    /// A successful response slower than this many milliseconds is slow.
     slow_threshold_ms: Option<u32>,
+    /// Thresholds of single regions, in milliseconds.
+    #[schemars(with = "Option<BTreeMap<String, u32>>")]
     slow_thresholds: Option<BTreeMap<&'static str, u32>>,
+    /// The monitor's own regions for response times; null means its page's.
+    #[schemars(with = "Option<Vec<words::Region>>")]
     latency_locations: Option<Vec<&'static str>>,
+    /// The one region it is checked from; null means every region.
+    #[schemars(with = "Option<words::Region>")]
     pinned_region: Option<&'static str>,
+    /// component: the vendor's status page.
     vendor_url: Option<String>,
+    /// component: one component on that page, by name.
     vendor_component: Option<String>,
+    /// Order on the page, from 0.
     position: u32,
+    #[schemars(with = "words::MonitorStatus")]
     status: &'static str,
+    /// Since when it has that status.
+    #[schemars(with = "Option<words::Moment>")]
     since: Option<String>,
+    /// While down from some regions and up in others: those regions.
+    #[schemars(with = "Option<Vec<words::Region>>")]
     down_from: Option<Vec<&'static str>>,
+    /// The newest finished check.
     last_check: Option<LastCheckDocument>,
+    /// A second network can confirm its failures; else it is never called down.
     confirmable: bool,
+    /// Share of checks passed in the last 24 hours, in percent.
     uptime24h: Option<f64>,
+    /// Median response time over 24 hours, in milliseconds.
     latency_ms24h: Option<u32>,
+    /// When it was made.
+    #[schemars(with = "words::Moment")]
     created_at: String,
 }
 
-#[derive(Debug, Serialize)]
+/// What a heartbeat monitor waits for.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "Heartbeat")]
 struct HeartbeatDocument {
+    /// Seconds between expected pings.
     period_seconds: u32,
+    /// Seconds of grace after the period.
     grace_seconds: u32,
+    /// The newest ping.
+    #[schemars(with = "Option<words::Moment>")]
     last_ping_at: Option<String>,
+    /// Milliseconds that the newest measured run took.
     last_run_ms: Option<u64>,
+    /// The address that the job requests each time it runs; null for a read key.
     ping_url: Option<String>,
 }
 
-#[derive(Debug, Serialize)]
+/// The newest finished check of a monitor.
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
+#[schemars(rename = "LastCheck")]
 struct LastCheckDocument {
+    /// When it ended.
+    #[schemars(with = "words::Moment")]
     at: String,
+    /// Whether it passed.
     ok: bool,
+    /// http: the status received.
     status_code: Option<u16>,
+    /// Response time in milliseconds.
     latency_ms: Option<u32>,
+    /// Why it failed, when it did.
     error: Option<String>,
 }
 

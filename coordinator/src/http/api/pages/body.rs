@@ -1,21 +1,43 @@
 //! The body that changes a page.
 
-use parallax_core::page::edit::PageEdit;
+use parallax_core::page::edit::{MAX_DESCRIPTION, MAX_NAME, MAX_SUPPORT_URL, PageEdit, UPTIME_TARGET};
 
-use crate::http::json::Object;
-use crate::http::patch;
+use crate::http::fields::{Fields, field};
 
 /// The fields as they were sent; others are ignored.
-pub(super) fn read(body: &Object) -> PageEdit {
+pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
     PageEdit {
-        name: patch::text(body, "name"),
-        description: patch::text(body, "description"),
-        support_url: patch::text(body, "supportUrl"),
-        uptime_target: patch::number(body, "uptimeTarget"),
-        timezone: patch::text(body, "timezone"),
-        show_deploys: patch::flag(body, "showDeploys"),
-        show_locations: patch::flag(body, "showLocations"),
-        latency_regions: patch::regions(body, "latencyLocations"),
-        uptime_regions: patch::regions(body, "uptimeRegions"),
+        name: body
+            .text(field("name", "Shown in the headline.").characters(1, MAX_NAME).example("Example Shop")),
+        description: body.text(
+            field("description", "One line under the headline. Null clears.")
+                .characters(0, MAX_DESCRIPTION)
+                .nullable(),
+        ),
+        support_url: body.text(
+            field("supportUrl", "Link under the headline: http://, https:// or mailto:. Null clears.")
+                .characters(0, MAX_SUPPORT_URL)
+                .nullable()
+                .example("mailto:help@shop.example"),
+        ),
+        uptime_target: body.number(
+            field("uptimeTarget", "Uptime target in percent. Null turns the error budget off.")
+                .from(*UPTIME_TARGET.start(), *UPTIME_TARGET.end())
+                .nullable(),
+        ),
+        timezone: body.text(field("timezone", "IANA time zone.").example("Europe/Berlin")),
+        show_deploys: body.flag(field("showDeploys", "Deploy markers are drawn on the public page.")),
+        show_locations: body.flag(field("showLocations", "Each region is shown under the strips.")),
+        latency_regions: body.regions(
+            field("latencyLocations", "Regions counted for response times and slow alerts. Null: Europe.")
+                .nullable(),
+        ),
+        uptime_regions: body.regions(
+            field(
+                "uptimeRegions",
+                "Regions counted for uptime. Null, or every region: all, also later ones.",
+            )
+            .nullable(),
+        ),
     }
 }

@@ -1,8 +1,8 @@
 //! Pages: list, show, edit.
 
-mod body;
+pub(in crate::http) mod body;
 pub(in crate::http) mod status;
-mod view;
+pub(in crate::http) mod view;
 
 use std::sync::Arc;
 

@@ -4,10 +4,13 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::place::Region;
-use serde_json::{Value, json};
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
 
 use crate::http::Context;
-use crate::http::api::bare;
+use crate::http::api::{bare, with_old_names};
+use crate::http::openapi::words;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::service::monitors::Shown;
@@ -19,38 +22,113 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
     Ok(Reply::written(StatusCode::OK, bare(&document(&context.service, &overview))))
 }
 
-fn document(service: &Service, overview: &Overview) -> Value {
-    let page = &overview.page;
-    json!({
-        "page": {
-            "id": page.id.to_string(),
-            "name": page.name,
-            "url": service.page_url(page),
-            "description": page.description,
-            "supportUrl": page.support_url,
-            "timezone": page.timezone.name(),
-        },
-        "status": { "indicator": overview.indicator.name(), "headline": overview.indicator.headline() },
-        "monitors": overview.monitors.iter().map(monitor).collect::<Vec<_>>(),
-        "incidents": [],
-        "maintenance": [],
-        "generatedAt": service.now().as_millis(),
-    })
+/// The state of a page, as its visitors may know it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct StatusDocument {
+    page: PublicPage,
+    status: PageStatus,
+    /// In the order of the page.
+    monitors: Vec<PublicMonitor>,
+    /// Open incidents.
+    incidents: Vec<Value>,
+    /// Maintenance in progress, or planned within the next week.
+    maintenance: Vec<Value>,
+    /// When this was written, in milliseconds since the epoch.
+    generated_at: i64,
 }
 
-/// Only what is public: never what is checked.
-fn monitor(shown: &Shown) -> Value {
+/// A page, as its visitors may know it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct PublicPage {
+    /// Page id.
+    id: String,
+    /// Shown in the headline.
+    name: String,
+    /// Where visitors are served the page.
+    url: String,
+    /// One line under the headline.
+    description: Option<String>,
+    /// Link under the headline.
+    support_url: Option<String>,
+    /// IANA zone that the page shows times in.
+    timezone: &'static str,
+}
+
+/// The headline of a page.
+#[derive(Debug, Serialize, JsonSchema)]
+struct PageStatus {
+    #[schemars(with = "words::Indicator")]
+    indicator: &'static str,
+    /// The same in words.
+    headline: &'static str,
+}
+
+/// A monitor, as visitors may know it: never what is checked.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+struct PublicMonitor {
+    /// Monitor id.
+    id: String,
+    /// Shown on the page.
+    name: String,
+    /// Monitors with the same group are shown together.
+    group: Option<String>,
+    #[schemars(with = "words::MonitorType")]
+    r#type: &'static str,
+    /// Order on the page, from 0.
+    position: u32,
+    #[schemars(with = "words::MonitorStatus")]
+    status: &'static str,
+    /// Since when it has that status.
+    #[schemars(with = "Option<words::Moment>")]
+    since: Option<String>,
+    /// While down from some regions and up in others: those regions.
+    #[schemars(with = "Option<Vec<words::Region>>")]
+    down_from: Option<Vec<&'static str>>,
+    /// Share of checks passed in the last 24 hours, in percent.
+    uptime24h: Option<f64>,
+    /// Median response time over 24 hours, in milliseconds.
+    latency_ms24h: Option<u32>,
+}
+
+/// The document with the old names beside the new ones.
+pub(in crate::http) fn written(service: &Service, overview: &Overview) -> Value {
+    with_old_names(&document(service, overview))
+}
+
+fn document(service: &Service, overview: &Overview) -> StatusDocument {
+    let page = &overview.page;
+    StatusDocument {
+        page: PublicPage {
+            id: page.id.to_string(),
+            name: page.name.clone(),
+            url: service.page_url(page),
+            description: page.description.clone(),
+            support_url: page.support_url.clone(),
+            timezone: page.timezone.name(),
+        },
+        status: PageStatus { indicator: overview.indicator.name(), headline: overview.indicator.headline() },
+        monitors: overview.monitors.iter().map(monitor).collect(),
+        incidents: Vec::new(),
+        maintenance: Vec::new(),
+        generated_at: service.now().as_millis(),
+    }
+}
+
+fn monitor(shown: &Shown) -> PublicMonitor {
     let Shown { monitor, view, figure } = shown;
-    json!({
-        "id": monitor.id.to_string(),
-        "name": monitor.name,
-        "group": monitor.group,
-        "type": monitor.check.kind().name(),
-        "position": monitor.position,
-        "status": view.status.name(),
-        "since": view.since.map(|since| since.to_string()),
-        "downFrom": view.down_from.map(|regions| regions.iter().map(Region::name).collect::<Vec<_>>()),
-        "uptime24h": figure.uptime,
-        "latencyMs24h": figure.latency_ms.filter(|_| monitor.check.kind().has_latency()),
-    })
+    PublicMonitor {
+        id: monitor.id.to_string(),
+        name: monitor.name.clone(),
+        group: monitor.group.clone(),
+        r#type: monitor.check.kind().name(),
+        position: monitor.position,
+        status: view.status.name(),
+        since: view.since.map(|since| since.to_string()),
+        down_from: view.down_from.map(|regions| regions.iter().map(Region::name).collect()),
+        uptime24h: figure.uptime,
+        latency_ms24h: figure.latency_ms.filter(|_| monitor.check.kind().has_latency()),
+    }
 }

@@ -2,29 +2,51 @@
 
 use parallax_core::page::Page;
 use parallax_core::place::{Region, RegionSet};
+use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::http::openapi::words;
 use crate::service::Service;
 
 /// A page as the API shows it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub(super) struct PageDocument {
+#[schemars(rename = "Page")]
+pub(in crate::http) struct PageDocument {
+    /// Page id.
     id: String,
+    /// Shown in the headline.
     name: String,
+    /// Address label under the root domain.
     slug: String,
+    /// Where visitors are served the page.
     url: String,
+    /// Owner's own hostname, where one is set.
     custom_domain: Option<String>,
+    /// One line under the headline.
     description: Option<String>,
+    /// Link under the headline.
     support_url: Option<String>,
+    /// IANA zone that the page shows times in.
     timezone: &'static str,
+    /// Uptime target in percent.
     uptime_target: Option<f64>,
+    /// Visitors need the page's password.
     password_protected: bool,
+    /// Only people and email domains that the owner allows can see it.
     private: bool,
+    /// Deploy markers are drawn on the public page.
     show_deploys: bool,
+    /// The public page shows each region under the strips.
     show_locations: bool,
+    /// Regions whose readings count toward response times; null means Europe.
+    #[schemars(with = "Option<Vec<words::Region>>")]
     latency_locations: Option<Vec<&'static str>>,
+    /// Regions whose checks count toward uptime; null means all.
+    #[schemars(with = "Option<Vec<words::Region>>")]
     uptime_regions: Option<Vec<&'static str>>,
+    /// When it was made.
+    #[schemars(with = "words::Moment")]
     created_at: String,
 }
 

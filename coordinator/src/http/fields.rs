@@ -1,0 +1,317 @@
+//! The fields of a body, named once: read out of what was sent, or written down in the API's description.
+//!
+//! A body's reader asks a [`Fields`] for each field. Asked of a JSON object it gives what was sent, with a value of the
+//! wrong kind told apart from one that is missing; asked of a [`Description`] it gives nothing and notes the schema.
+//! So nothing can be read that is not described, and nothing described that is not read.
+
+use std::collections::BTreeMap;
+
+use parallax_core::given::Given;
+use parallax_core::place::Region;
+use serde_json::{Map, Value, json};
+
+use super::json::Object;
+
+/// Regions that a list or map of them may name before it is looked at.
+const MAX_REGIONS: usize = 64;
+/// Whole numbers up to here are exact in a double.
+const EXACT: f64 = 9_007_199_254_740_992.0;
+
+/// A field: its name, what it means, and the bounds that a description tells of. The bounds themselves are kept where
+/// the field is settled.
+#[derive(Debug, Clone)]
+pub(super) struct Field {
+    name: &'static str,
+    about: &'static str,
+    required: bool,
+    nullable: bool,
+    bounds: Map<String, Value>,
+}
+
+/// A field of that name, which may be left out.
+pub(super) fn field(name: &'static str, about: &'static str) -> Field {
+    Field { name, about, required: false, nullable: false, bounds: Map::new() }
+}
+
+impl Field {
+    /// It has to be there.
+    pub(super) const fn required(mut self) -> Self {
+        self.required = true;
+        self
+    }
+
+    /// It may be null.
+    pub(super) const fn nullable(mut self) -> Self {
+        self.nullable = true;
+        self
+    }
+
+    /// A text of that many characters.
+    pub(super) fn characters(self, least: usize, most: usize) -> Self {
+        let field = if least > 0 { self.bound("minLength", least) } else { self };
+        field.bound("maxLength", most)
+    }
+
+    /// A number from one to the other.
+    pub(super) fn from(self, least: impl Into<Value>, most: impl Into<Value>) -> Self {
+        self.bound("minimum", least).bound("maximum", most)
+    }
+
+    /// One of these words.
+    pub(super) fn words<'a>(self, words: impl IntoIterator<Item = &'a str>) -> Self {
+        let words: Vec<Value> = words.into_iter().map(Value::from).collect();
+        self.bound("enum", words)
+    }
+
+    /// What it is where it is left out.
+    pub(super) fn default(self, value: impl Into<Value>) -> Self {
+        self.bound("default", value)
+    }
+
+    /// What it may look like.
+    pub(super) fn example(self, value: impl Into<Value>) -> Self {
+        let example = value.into();
+        self.bound("examples", vec![example])
+    }
+
+    fn bound(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.bounds.insert(name.to_owned(), value.into());
+        self
+    }
+
+    /// The schema of the field.
+    fn schema(self, kind: Kind) -> Value {
+        let Self { about, nullable, bounds, .. } = self;
+        let mut schema = Map::new();
+        let name = match kind {
+            Kind::Text => "string",
+            Kind::Whole => "integer",
+            Kind::Number => "number",
+            Kind::Flag => "boolean",
+            Kind::List(_) => "array",
+            Kind::Map(_) => "object",
+        };
+        let is_choice = bounds.contains_key("enum");
+        if nullable {
+            schema.insert("type".to_owned(), json!([name, "null"]));
+        } else {
+            schema.insert("type".to_owned(), json!(name));
+        }
+        match kind {
+            Kind::List(items) => {
+                schema.insert("items".to_owned(), items);
+            }
+            Kind::Map(values) => {
+                schema.insert("additionalProperties".to_owned(), values);
+            }
+            Kind::Text | Kind::Whole | Kind::Number | Kind::Flag => {}
+        }
+        schema.extend(bounds);
+        if is_choice
+            && nullable
+            && let Some(Value::Array(words)) = schema.get_mut("enum")
+        {
+            words.push(Value::Null);
+        }
+        schema.insert("description".to_owned(), json!(about));
+        Value::Object(schema)
+    }
+}
+
+/// What kind of value a field has; of lists and maps, the schema of what is in them.
+pub(super) enum Kind {
+    Text,
+    Whole,
+    Number,
+    Flag,
+    List(Value),
+    Map(Value),
+}
+
+/// Where the fields of a body come from.
+pub(super) trait Fields {
+    /// One field: `rule` is what a value of the wrong kind breaks, `read` takes a value of the right kind.
+    fn take<T>(
+        &mut self,
+        field: Field,
+        kind: Kind,
+        rule: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Given<T>;
+
+    /// A string.
+    fn text(&mut self, field: Field) -> Given<String> {
+        self.take(field, Kind::Text, "must be a string", |value| value.as_str().map(str::to_owned))
+    }
+
+    /// A whole number; `443.0` is one too.
+    fn whole(&mut self, field: Field) -> Given<i64> {
+        self.take(field, Kind::Whole, "must be a whole number", as_whole)
+    }
+
+    /// A number.
+    fn number(&mut self, field: Field) -> Given<f64> {
+        self.take(field, Kind::Number, "must be a number", Value::as_f64)
+    }
+
+    /// True or false.
+    fn flag(&mut self, field: Field) -> Given<bool> {
+        self.take(field, Kind::Flag, "must be true or false", Value::as_bool)
+    }
+
+    /// A list of region names.
+    fn regions(&mut self, field: Field) -> Given<Vec<String>> {
+        let items = json!({ "type": "string", "enum": region_names() });
+        let field = field.bound("minItems", 1);
+        self.take(field, Kind::List(items), "must be a list of regions", |value| {
+            let items = value.as_array().filter(|items| items.len() <= MAX_REGIONS)?;
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+        })
+    }
+
+    /// Region names with whole numbers, each from one to the other.
+    fn thresholds(&mut self, field: Field, least: i64, most: i64) -> Given<BTreeMap<String, i64>> {
+        let values = json!({ "type": "integer", "minimum": least, "maximum": most });
+        let field = field.bound("propertyNames", json!({ "enum": region_names() }));
+        self.take(field, Kind::Map(values), "must be an object of regions and whole numbers", |value| {
+            let items = value.as_object().filter(|items| items.len() <= MAX_REGIONS)?;
+            items.iter().map(|(region, ms)| as_whole(ms).map(|ms| (region.clone(), ms))).collect()
+        })
+    }
+
+    /// Names with texts.
+    fn pairs(&mut self, field: Field) -> Given<Vec<(String, String)>> {
+        let values = json!({ "type": "string" });
+        self.take(field, Kind::Map(values), "must be an object of names and strings", |value| {
+            value
+                .as_object()?
+                .iter()
+                .map(|(name, text)| Some((name.clone(), text.as_str()?.to_owned())))
+                .collect()
+        })
+    }
+}
+
+/// A body that was sent.
+impl Fields for &Object {
+    fn take<T>(
+        &mut self,
+        field: Field,
+        _: Kind,
+        rule: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Given<T> {
+        match self.get(field.name) {
+            None => Given::Absent,
+            Some(Value::Null) => Given::Null,
+            Some(value) => read(value).map_or_else(|| Given::Wrong(rule.to_owned()), Given::Value),
+        }
+    }
+}
+
+/// The schema of a body, as its reader asks for its fields.
+#[derive(Debug, Default)]
+pub(super) struct Description {
+    properties: Map<String, Value>,
+    required: Vec<Value>,
+}
+
+impl Description {
+    /// The body's schema: an object. Unknown fields are ignored, so more of them are allowed.
+    pub(super) fn schema(self) -> Map<String, Value> {
+        let mut schema = Map::new();
+        schema.insert("type".to_owned(), json!("object"));
+        schema.insert("properties".to_owned(), Value::Object(self.properties));
+        if !self.required.is_empty() {
+            schema.insert("required".to_owned(), Value::Array(self.required));
+        }
+        schema
+    }
+}
+
+impl Fields for &mut Description {
+    fn take<T>(
+        &mut self,
+        field: Field,
+        kind: Kind,
+        _: &str,
+        _: impl FnOnce(&Value) -> Option<T>,
+    ) -> Given<T> {
+        let name = field.name;
+        if field.required {
+            self.required.push(json!(name));
+        }
+        self.properties.insert(name.to_owned(), field.schema(kind));
+        Given::Absent
+    }
+}
+
+fn region_names() -> Vec<&'static str> {
+    Region::ALL.iter().map(|region| region.name()).collect()
+}
+
+fn as_whole(value: &Value) -> Option<i64> {
+    value.as_i64().or_else(|| {
+        let number = value.as_f64().filter(|number| number.fract() == 0.0 && number.abs() <= EXACT)?;
+        Some(number as i64)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn body(value: Value) -> Object {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    fn of(name: &'static str) -> Field {
+        field(name, "")
+    }
+
+    #[test]
+    fn fields_are_left_out_null_good_or_wrong() {
+        let body = body(json!({ "n": null, "t": "x", "w": 443.0, "f": true, "d": 1.5, "o": { "asia": 5 } }));
+        let mut body = &body;
+        assert_eq!(body.text(of("missing")), Given::Absent);
+        assert_eq!(body.text(of("n")), Given::Null);
+        assert_eq!(body.text(of("t")), Given::Value("x".to_owned()));
+        assert_eq!(body.whole(of("w")), Given::Value(443));
+        assert_eq!(body.whole(of("d")), Given::Wrong("must be a whole number".to_owned()));
+        assert_eq!(body.number(of("d")), Given::Value(1.5));
+        assert_eq!(body.flag(of("f")), Given::Value(true));
+        assert!(
+            matches!(body.flag(of("t")), Given::Wrong(_)) && matches!(body.text(of("w")), Given::Wrong(_))
+        );
+        assert_eq!(body.thresholds(of("o"), 1, 9), Given::Value(BTreeMap::from([("asia".to_owned(), 5)])));
+        assert!(matches!(body.regions(of("o")), Given::Wrong(_)));
+        assert!(matches!(body.pairs(of("o")), Given::Wrong(_)));
+    }
+
+    #[test]
+    fn numbers_that_no_integer_holds_are_wrong() {
+        let body = body(json!({ "u": u64::MAX, "e": 1e300, "s": "5" }));
+        for name in ["u", "e", "s"] {
+            assert!(matches!((&mut &body).whole(of(name)), Given::Wrong(_)), "{name}");
+        }
+    }
+
+    #[test]
+    fn a_description_names_what_is_asked_for() {
+        let mut description = Description::default();
+        let mut fields = &mut description;
+        assert_eq!(fields.text(of("a").required().characters(1, 80)), Given::Absent);
+        fields.text(field("b", "Which one").words(["x", "y"]).nullable().default("x"));
+        fields.whole(of("c").from(1, 9).example(2));
+        let expected = json!({
+            "type": "object",
+            "properties": {
+                "a": { "type": "string", "minLength": 1, "maxLength": 80, "description": "" },
+                "b": { "type": ["string", "null"], "enum": ["x", "y", null], "default": "x", "description": "Which one" },
+                "c": { "type": "integer", "minimum": 1, "maximum": 9, "examples": [2], "description": "" },
+            },
+            "required": ["a"],
+        });
+        assert_eq!(Value::Object(description.schema()), expected);
+    }
+}

@@ -1,0 +1,310 @@
+//! The door for agents (Model Context Protocol): the API's operations as tools, at one address for four revisions.
+//!
+//! Nothing is kept between requests: no session, no stream. Up to 2025-11-25 a client says hello and may send batches
+//! (of 2025-03-26: they are taken from every such client); from 2026-07-28 on each request stands for itself.
+
+mod origin;
+mod public;
+mod revision;
+mod rpc;
+mod tools;
+
+pub(super) use public::post as public;
+pub(super) use tools::Tools;
+
+use std::sync::Arc;
+
+use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use ::http::{HeaderMap, HeaderValue, StatusCode};
+use futures_util::future::BoxFuture;
+use parallax_core::quota::Allowance;
+use serde_json::{Map, Value, json};
+
+use super::error::Refused;
+use super::json::{self, Body};
+use super::reply::Reply;
+use super::route::{Answer, Call, Table};
+use super::{Context, run};
+use crate::service::Caller;
+use revision::Era;
+use rpc::{Fault, Message};
+
+/// Messages that one POST may carry.
+const MAX_MESSAGES: usize = 20;
+/// How long clients may keep the list of tools, in milliseconds.
+const KEEP_MS: u32 = 3_600_000;
+
+const INSTRUCTIONS: &str = "Status pages and monitors. Begin with list_pages for a page's id. Times are ISO 8601 in UTC. \
+A PATCH changes only the fields that are sent; null clears one.";
+
+/// Who answers: the tools of a key, or those of a public page.
+trait House: Send + Sync {
+    /// The tools as they are listed.
+    fn listed(&self) -> Vec<&Value>;
+    /// Calls a tool: none where there is no tool of that name.
+    fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>>;
+    /// Counts that many messages.
+    fn admit(&self, messages: u32) -> Result<Allowance, Allowance>;
+}
+
+/// What came of a call.
+enum Called {
+    /// It was done, and this came of it.
+    Done(Value),
+    /// It was not done, for a reason that a model can act on.
+    Not(String),
+}
+
+/// `POST /api/v1/mcp`
+pub(super) async fn post(context: Arc<Context>, table: Arc<Table>, mut call: Call<Caller>) -> Answer {
+    let house = Keyed { context: Arc::clone(&context), table, caller: call.caller };
+    Ok(answer(&context, &house, &call.headers, &mut call.body).await)
+}
+
+/// The answer to a POST with one message or a batch of them.
+async fn answer(context: &Context, house: &impl House, headers: &HeaderMap, body: &mut Body) -> Reply {
+    if let Err(words) = origin::judged(headers, context.service.base_url()) {
+        return alone(
+            &Value::Null,
+            &Fault::new(rpc::INVALID_REQUEST, words).with_status(StatusCode::FORBIDDEN),
+        );
+    }
+    let sent = match json::bytes(headers, body).await {
+        Ok(bytes) => json::document(headers, &bytes),
+        Err(faults) => Err(faults),
+    };
+    let sent = match sent {
+        Ok(sent) => sent,
+        Err(faults) => return alone(&Value::Null, &Fault::new(rpc::PARSE_ERROR, faults.to_string())),
+    };
+    let (members, is_batch) = match sent {
+        Value::Array(members) => (members, true),
+        one => (vec![one], false),
+    };
+    if let Err(fault) = batch(headers, &members, is_batch) {
+        return alone(&Value::Null, &fault);
+    }
+    let messages = u32::try_from(members.len()).unwrap_or(u32::MAX);
+    let allowance = match house.admit(messages) {
+        Ok(allowance) => allowance,
+        Err(allowance) => return too_many(&allowance),
+    };
+    let mut answers = Vec::new();
+    let mut status = StatusCode::OK;
+    for member in members {
+        let outcome = match rpc::message(member) {
+            Ok(Message::Silent) => continue,
+            Ok(Message::Request { id, method, params }) => {
+                let done = request(house, headers, is_batch, &method, params).await;
+                done.map(|done| rpc::result(&id, done)).map_err(|fault| (id, fault))
+            }
+            Err(refused) => Err(refused),
+        };
+        answers.push(outcome.unwrap_or_else(|(id, fault)| {
+            status = fault.status;
+            fault.answer(&id)
+        }));
+    }
+    let reply = match (is_batch, answers.pop()) {
+        (_, None) => Reply::empty(StatusCode::ACCEPTED),
+        (false, Some(answer)) => Reply::json(status, &answer),
+        (true, Some(last)) => {
+            answers.push(last);
+            Reply::json(StatusCode::OK, &answers)
+        }
+    };
+    reply.with_allowance(&allowance)
+}
+
+/// Whether the messages may come as they come.
+fn batch(headers: &HeaderMap, members: &[Value], is_batch: bool) -> Result<(), Fault> {
+    if !is_batch {
+        return Ok(());
+    }
+    let modern = headers.get("mcp-protocol-version").is_some_and(|version| version == revision::MODERN);
+    let words = if modern {
+        "this version of the protocol has no batches".to_owned()
+    } else if members.is_empty() {
+        "a batch must have a message".to_owned()
+    } else if members.len() > MAX_MESSAGES {
+        format!("a batch must have at most {MAX_MESSAGES} messages")
+    } else {
+        return Ok(());
+    };
+    Err(Fault::new(rpc::INVALID_REQUEST, words))
+}
+
+async fn request(
+    house: &impl House,
+    headers: &HeaderMap,
+    is_batch: bool,
+    method: &str,
+    params: Map<String, Value>,
+) -> Result<Value, Fault> {
+    let era = if is_batch { Era::Legacy } else { revision::era(headers, &params)? };
+    match era {
+        Era::Modern => {
+            revision::agrees(headers, method, &params)?;
+            let mut done = match method {
+                "server/discover" => {
+                    let mut supported = vec![revision::MODERN];
+                    supported.extend(revision::LEGACY);
+                    json!({
+                        "supportedVersions": supported, "capabilities": capabilities(),
+                        "instructions": INSTRUCTIONS, "ttlMs": KEEP_MS, "cacheScope": "public",
+                    })
+                }
+                "tools/list" => json!({ "tools": house.listed(), "ttlMs": KEEP_MS, "cacheScope": "private" }),
+                "tools/call" => call(house, params).await?,
+                other => return Err(unknown(other).with_status(StatusCode::NOT_FOUND)),
+            };
+            done["resultType"] = json!("complete");
+            done["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": server() });
+            Ok(done)
+        }
+        // The status of an older revision's answer says only that there is one.
+        Era::Legacy => {
+            legacy(house, is_batch, method, params).await.map_err(|fault| fault.with_status(StatusCode::OK))
+        }
+    }
+}
+
+async fn legacy(
+    house: &impl House,
+    is_batch: bool,
+    method: &str,
+    params: Map<String, Value>,
+) -> Result<Value, Fault> {
+    match method {
+        "initialize" if is_batch => {
+            Err(Fault::new(rpc::INVALID_REQUEST, "initialize must not be part of a batch"))
+        }
+        "initialize" => {
+            let wanted = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+            let [newest, ..] = revision::LEGACY;
+            let version = revision::LEGACY.into_iter().find(|known| *known == wanted).unwrap_or(newest);
+            Ok(json!({
+                "protocolVersion": version, "capabilities": capabilities(),
+                "serverInfo": server(), "instructions": INSTRUCTIONS,
+            }))
+        }
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({ "tools": house.listed() })),
+        "tools/call" => call(house, params).await,
+        other => Err(unknown(other)),
+    }
+}
+
+async fn call(house: &impl House, mut params: Map<String, Value>) -> Result<Value, Fault> {
+    let refused = |words: String| Fault::new(rpc::INVALID_PARAMS, words);
+    let Some(Value::String(name)) = params.remove("name") else {
+        return Err(refused("name is required and must be a string".to_owned()));
+    };
+    let arguments = match params.remove("arguments") {
+        None | Some(Value::Null) => Map::new(),
+        Some(Value::Object(arguments)) => arguments,
+        Some(_) => return Err(refused("arguments must be an object".to_owned())),
+    };
+    let unknown = refused(format!("there is no tool {name}"));
+    match house.call(name, arguments).await.ok_or(unknown)? {
+        Called::Done(document) => {
+            let text = document.to_string();
+            Ok(json!({
+                "content": [{ "type": "text", "text": text }], "structuredContent": document, "isError": false,
+            }))
+        }
+        Called::Not(words) => Ok(json!({ "content": [{ "type": "text", "text": words }], "isError": true })),
+    }
+}
+
+/// The house of a key: it may do by tools what it may do by requests.
+struct Keyed {
+    context: Arc<Context>,
+    table: Arc<Table>,
+    caller: Caller,
+}
+
+impl House for Keyed {
+    fn listed(&self) -> Vec<&Value> {
+        self.context.tools().listed(self.caller.key.access.writes())
+    }
+
+    fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {
+        Box::pin(async move {
+            let tools = self.context.tools();
+            if tools.writes(&name)? && !self.caller.key.access.writes() {
+                return Some(Called::Not(
+                    "this key may only read; a key with write access can do this".to_owned(),
+                ));
+            }
+            let asked = match tools.asked(&name, arguments) {
+                Ok(asked) => asked,
+                Err(words) => return Some(Called::Not(words)),
+            };
+            let mut headers = HeaderMap::new();
+            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+            let tools::Asked { method, path, query, body } = asked;
+            let body = json::whole(body.unwrap_or_default());
+            let call = Call {
+                caller: self.caller.clone(),
+                method,
+                path,
+                query,
+                peer: None,
+                params: Vec::new(),
+                headers,
+                body,
+            };
+            let reply = run(&self.context, &self.table, call).await.unwrap_or_else(Refused::reply);
+            let document =
+                serde_json::from_slice::<Value>(reply.body()).unwrap_or_else(|_| json!({ "done": true }));
+            Some(if reply.status().is_success() {
+                Called::Done(document)
+            } else {
+                Called::Not(refusal(&document))
+            })
+        })
+    }
+
+    fn admit(&self, messages: u32) -> Result<Allowance, Allowance> {
+        self.context.keys.admit_all(self.caller.key.id, messages, self.context.service.now())
+    }
+}
+
+/// A refusal of the API in words.
+fn refusal(document: &Value) -> String {
+    let part = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
+    format!("{}: {}", part("/error/code"), part("/error/message"))
+}
+
+fn unknown(method: &str) -> Fault {
+    let shown: String = method.chars().take(80).collect();
+    Fault::new(rpc::METHOD_NOT_FOUND, format!("there is no method {shown}"))
+}
+
+fn too_many(allowance: &Allowance) -> Reply {
+    let words = format!(
+        "more than {} messages in a minute; the minute is up in {} seconds",
+        allowance.limit, allowance.reset_seconds
+    );
+    let fault = Fault::new(rpc::RATE_LIMITED, words).with_status(StatusCode::TOO_MANY_REQUESTS);
+    alone(&Value::Null, &fault)
+        .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
+        .with_allowance(allowance)
+}
+
+/// A fault by itself.
+fn alone(id: &Value, fault: &Fault) -> Reply {
+    Reply::json(fault.status, &fault.answer(id))
+}
+
+fn capabilities() -> Value {
+    json!({ "tools": {} })
+}
+
+fn server() -> Value {
+    json!({ "name": "parallax", "title": "Parallax", "version": env!("CARGO_PKG_VERSION") })
+}
+
+#[cfg(test)]
+mod tests;

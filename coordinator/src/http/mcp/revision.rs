@@ -1,0 +1,176 @@
+//! Which revision of the protocol a message is of, and whether its headers agree with it.
+//!
+//! Up to 2025-11-25 a client says hello first (`initialize`); from 2026-07-28 on each request carries what it needs.
+
+use ::http::{HeaderMap, StatusCode};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value, json};
+
+use super::rpc::{Fault, HEADER_MISMATCH, INVALID_PARAMS, UNSUPPORTED_VERSION};
+
+/// The revision without a hello.
+pub(super) const MODERN: &str = "2026-07-28";
+/// Revisions with a hello, newest first.
+pub(super) const LEGACY: [&str; 3] = ["2025-11-25", "2025-06-18", "2025-03-26"];
+
+/// Where a modern request says its revision.
+const VERSION_FIELD: &str = "io.modelcontextprotocol/protocolVersion";
+/// Where it says what its client can do.
+const CAPABILITIES_FIELD: &str = "io.modelcontextprotocol/clientCapabilities";
+
+/// How a client speaks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Era {
+    /// It has said hello, or is about to.
+    Legacy,
+    /// Each request stands for itself.
+    Modern,
+}
+
+/// The era of a request, by what it carries and by the header of its POST.
+pub(super) fn era(headers: &HeaderMap, params: &Map<String, Value>) -> Result<Era, Fault> {
+    let header = header(headers, "mcp-protocol-version")?;
+    let named = params.get("_meta").and_then(|meta| meta.get(VERSION_FIELD));
+    match (header, named) {
+        (None, None) => Ok(Era::Legacy),
+        (Some(header), None) if LEGACY.contains(&header) => Ok(Era::Legacy),
+        (Some(MODERN), None) => {
+            Err(Fault::new(INVALID_PARAMS, format!("params._meta must have {VERSION_FIELD}")))
+        }
+        (Some(header), None) => Err(unsupported(header)),
+        (None, Some(_)) => Err(mismatch("the header MCP-Protocol-Version is required")),
+        (Some(header), Some(named)) if named.as_str() == Some(header) => {
+            if header == MODERN {
+                Ok(Era::Modern)
+            } else {
+                Err(unsupported(header))
+            }
+        }
+        (Some(_), Some(_)) => {
+            Err(mismatch("the header MCP-Protocol-Version differs from the version in params._meta"))
+        }
+    }
+}
+
+/// Whether the headers of a modern request say what it says.
+pub(super) fn agrees(headers: &HeaderMap, method: &str, params: &Map<String, Value>) -> Result<(), Fault> {
+    let capabilities = params.get("_meta").and_then(|meta| meta.get(CAPABILITIES_FIELD));
+    if !capabilities.is_some_and(Value::is_object) {
+        return Err(Fault::new(INVALID_PARAMS, format!("params._meta must have {CAPABILITIES_FIELD}")));
+    }
+    match header(headers, "mcp-method")? {
+        Some(named) if named == method => {}
+        Some(_) => return Err(mismatch("the header Mcp-Method differs from the method")),
+        None => return Err(mismatch("the header Mcp-Method is required")),
+    }
+    if method != "tools/call" {
+        return Ok(());
+    }
+    let Some(named) = header(headers, "mcp-name")? else {
+        return Err(mismatch("the header Mcp-Name is required"));
+    };
+    let name = params.get("name").and_then(Value::as_str).unwrap_or_default();
+    if decoded(named).as_deref() == Some(name) {
+        Ok(())
+    } else {
+        Err(mismatch("the header Mcp-Name differs from params.name"))
+    }
+}
+
+/// A revision that is not spoken here, and those that are.
+pub(super) fn unsupported(requested: &str) -> Fault {
+    let mut supported = vec![MODERN];
+    supported.extend(LEGACY);
+    Fault {
+        status: StatusCode::BAD_REQUEST,
+        code: UNSUPPORTED_VERSION,
+        message: "this version of the protocol is not supported".to_owned(),
+        data: Some(Box::new(json!({ "supported": supported, "requested": requested }))),
+    }
+}
+
+fn mismatch(words: &str) -> Fault {
+    Fault::new(HEADER_MISMATCH, words)
+}
+
+fn header<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a str>, Fault> {
+    let mut values = headers.get_all(name).iter();
+    match (values.next(), values.next()) {
+        (None, _) => Ok(None),
+        (Some(value), None) => match value.to_str() {
+            Ok(text) => Ok(Some(text.trim())),
+            Err(_) => Err(mismatch(&format!("the header {name} must be visible ASCII"))),
+        },
+        (Some(_), Some(_)) => Err(mismatch(&format!("the header {name} stands twice"))),
+    }
+}
+
+/// A header's value that may be wrapped as `=?base64?…?=`, since headers hold no other letters.
+fn decoded(value: &str) -> Option<String> {
+    match value.strip_prefix("=?base64?").and_then(|rest| rest.strip_suffix("?=")) {
+        Some(wrapped) => String::from_utf8(STANDARD.decode(wrapped).ok()?).ok(),
+        None => Some(value.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+        pairs
+            .iter()
+            .map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap()))
+            .collect::<HeaderMap>()
+    }
+
+    fn params(version: Option<&str>) -> Map<String, Value> {
+        let mut meta = json!({ CAPABILITIES_FIELD: {} });
+        if let Some(version) = version {
+            meta[VERSION_FIELD] = json!(version);
+        }
+        json!({ "name": "list_monitors", "_meta": meta }).as_object().cloned().unwrap()
+    }
+
+    #[test]
+    fn the_era_is_told_by_header_and_message_together() {
+        for (header, named, expected) in [
+            (None, None, Ok(Era::Legacy)),
+            (Some("2025-06-18"), None, Ok(Era::Legacy)),
+            (Some(MODERN), Some(MODERN), Ok(Era::Modern)),
+            (Some(MODERN), None, Err(INVALID_PARAMS)),
+            (None, Some(MODERN), Err(HEADER_MISMATCH)),
+            (Some("2025-06-18"), Some(MODERN), Err(HEADER_MISMATCH)),
+            (Some("2099-01-01"), Some("2099-01-01"), Err(UNSUPPORTED_VERSION)),
+            (Some("2099-01-01"), None, Err(UNSUPPORTED_VERSION)),
+        ] {
+            let sent =
+                headers(&header.map(|value| ("mcp-protocol-version", value)).into_iter().collect::<Vec<_>>());
+            let found = era(&sent, &params(named)).map_err(|fault| fault.code);
+            assert_eq!(found, expected, "{header:?} {named:?}");
+        }
+    }
+
+    #[test]
+    fn headers_of_a_modern_request_must_say_what_it_says() {
+        let both = |method, name| headers(&[("mcp-method", method), ("mcp-name", name)]);
+        let sent = params(Some(MODERN));
+        assert!(agrees(&both("tools/call", "list_monitors"), "tools/call", &sent).is_ok());
+        assert!(agrees(&both("tools/call", "=?base64?bGlzdF9tb25pdG9ycw==?="), "tools/call", &sent).is_ok());
+        assert!(agrees(&headers(&[("mcp-method", "tools/list")]), "tools/list", &sent).is_ok());
+        for (bad, method) in [
+            (both("tools/list", "list_monitors"), "tools/call"),
+            (both("tools/call", "other"), "tools/call"),
+            (both("tools/call", "=?base64?!?="), "tools/call"),
+            (headers(&[("mcp-method", "tools/call")]), "tools/call"),
+            (headers(&[]), "tools/list"),
+            (headers(&[("mcp-method", "a"), ("mcp-method", "tools/list")]), "tools/list"),
+        ] {
+            assert_eq!(agrees(&bad, method, &sent).unwrap_err().code, HEADER_MISMATCH);
+        }
+        let bare = json!({ "_meta": {} }).as_object().cloned().unwrap();
+        let list = headers(&[("mcp-method", "tools/list")]);
+        assert_eq!(agrees(&list, "tools/list", &bare).unwrap_err().code, INVALID_PARAMS);
+    }
+}

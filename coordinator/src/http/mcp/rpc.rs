@@ -1,0 +1,145 @@
+//! JSON-RPC 2.0 as the Model Context Protocol uses it: messages in, results and errors out.
+
+use ::http::StatusCode;
+use serde_json::{Map, Value, json};
+
+/// The text is no JSON.
+pub(super) const PARSE_ERROR: i64 = -32700;
+/// The message is no request.
+pub(super) const INVALID_REQUEST: i64 = -32600;
+/// There is no such method.
+pub(super) const METHOD_NOT_FOUND: i64 = -32601;
+/// The parameters are not what the method takes.
+pub(super) const INVALID_PARAMS: i64 = -32602;
+/// A header says something else than the message (MCP 2026-07-28, "Transports").
+pub(super) const HEADER_MISMATCH: i64 = -32020;
+/// A revision that is not spoken here (MCP 2026-07-28, "Versioning").
+pub(super) const UNSUPPORTED_VERSION: i64 = -32022;
+/// Requests of a minute are used up: a code of our own.
+pub(super) const RATE_LIMITED: i64 = 429;
+
+/// One message of a client.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum Message {
+    /// It wants an answer.
+    Request {
+        /// What its answer carries.
+        id: Value,
+        /// What it asks for.
+        method: String,
+        /// With what.
+        params: Map<String, Value>,
+    },
+    /// It wants none: a notification, or an answer to a question that is never asked here.
+    Silent,
+}
+
+/// Why a message gets no result.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Fault {
+    /// Status of an answer that holds this alone.
+    pub(super) status: StatusCode,
+    /// The protocol's code.
+    pub(super) code: i64,
+    /// In words.
+    pub(super) message: String,
+    /// For programs.
+    pub(super) data: Option<Box<Value>>,
+}
+
+impl Fault {
+    /// A fault whose answer is of status 400.
+    pub(super) fn new(code: i64, message: impl Into<String>) -> Self {
+        Self { status: StatusCode::BAD_REQUEST, code, message: message.into(), data: None }
+    }
+
+    /// The same with another status.
+    pub(super) const fn with_status(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
+    /// The answer that tells of it.
+    pub(super) fn answer(&self, id: &Value) -> Value {
+        let mut error = json!({ "code": self.code, "message": self.message });
+        if let Some(data) = &self.data {
+            error["data"] = Value::clone(data);
+        }
+        json!({ "jsonrpc": "2.0", "id": id, "error": error })
+    }
+}
+
+/// The answer to a request.
+pub(super) fn result(id: &Value, result: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "result": result })
+}
+
+/// Reads one message. The fault comes with the id that its answer carries, as far as one can be made out.
+pub(super) fn message(value: Value) -> Result<Message, (Value, Fault)> {
+    let Value::Object(mut object) = value else {
+        return Err((Value::Null, Fault::new(INVALID_REQUEST, "a message must be an object")));
+    };
+    let id = object.remove("id");
+    let known = id.clone().filter(is_id).unwrap_or(Value::Null);
+    let refused = |words: &str| Err((known.clone(), Fault::new(INVALID_REQUEST, words)));
+    if object.get("jsonrpc").and_then(Value::as_str) != Some("2.0") {
+        return refused("jsonrpc must be \"2.0\"");
+    }
+    let Some(method) = object.remove("method") else {
+        let is_answer = id.is_some() && (object.contains_key("result") || object.contains_key("error"));
+        return if is_answer { Ok(Message::Silent) } else { refused("method is required") };
+    };
+    let Value::String(method) = method else { return refused("method must be a string") };
+    let params = match object.remove("params") {
+        None => Map::new(),
+        Some(Value::Object(params)) => params,
+        Some(_) => {
+            return Err((known, Fault::new(INVALID_PARAMS, "params must be an object")));
+        }
+    };
+    match id {
+        None => Ok(Message::Silent),
+        Some(id) if is_id(&id) => Ok(Message::Request { id, method, params }),
+        Some(_) => refused("id must be a string or a whole number"),
+    }
+}
+
+fn is_id(id: &Value) -> bool {
+    id.is_string() || id.is_i64() || id.is_u64()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn requests_notifications_and_answers_are_told_apart() {
+        let request = json!({ "jsonrpc": "2.0", "id": 7, "method": "ping", "params": { "a": 1 } });
+        let Ok(Message::Request { id, method, params }) = message(request) else { panic!() };
+        assert_eq!((id, method.as_str(), params.len()), (json!(7), "ping", 1));
+        for silent in [
+            json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }),
+            json!({ "jsonrpc": "2.0", "id": 1, "result": {} }),
+            json!({ "jsonrpc": "2.0", "id": "a", "error": { "code": 1, "message": "" } }),
+        ] {
+            assert_eq!(message(silent), Ok(Message::Silent));
+        }
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_with_the_id_it_had() {
+        for (value, id, code) in [
+            (json!(1), Value::Null, INVALID_REQUEST),
+            (json!({ "id": 5, "method": "ping" }), json!(5), INVALID_REQUEST),
+            (json!({ "jsonrpc": "1.0", "id": "x", "method": "ping" }), json!("x"), INVALID_REQUEST),
+            (json!({ "jsonrpc": "2.0", "id": 5 }), json!(5), INVALID_REQUEST),
+            (json!({ "jsonrpc": "2.0", "id": 5, "method": 1 }), json!(5), INVALID_REQUEST),
+            (json!({ "jsonrpc": "2.0", "id": null, "method": "ping" }), Value::Null, INVALID_REQUEST),
+            (json!({ "jsonrpc": "2.0", "id": 1.5, "method": "ping" }), Value::Null, INVALID_REQUEST),
+            (json!({ "jsonrpc": "2.0", "id": 5, "method": "ping", "params": [] }), json!(5), INVALID_PARAMS),
+        ] {
+            let (found, fault) = message(value.clone()).unwrap_err();
+            assert_eq!((found, fault.code), (id, code), "{value}");
+        }
+    }
+}

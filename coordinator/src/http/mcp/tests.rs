@@ -1,0 +1,284 @@
+//! The door for agents without sockets: each revision's manners, tools by credential, counting, batches.
+
+use super::*;
+use crate::http::tests::{Answered, Client};
+
+const MODERN_META: [(&str, &str); 1] = [("io.modelcontextprotocol/protocolVersion", revision::MODERN)];
+
+fn message(id: i64, method: &str, params: Value) -> Value {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+}
+
+fn tool(id: i64, name: &str, arguments: Value) -> Value {
+    message(id, "tools/call", json!({ "name": name, "arguments": arguments }))
+}
+
+async fn sent(client: &Client, key: &str, more: &[(&'static str, &str)], body: &Value) -> Answered {
+    let bearer = format!("Bearer {key}");
+    let mut headers = vec![("authorization", bearer.as_str()), ("content-type", "application/json")];
+    headers.extend(more);
+    client.send("POST", "/api/v1/mcp", &headers, &body.to_string()).await
+}
+
+async fn asked(client: &Client, key: &str, body: Value) -> Value {
+    let answered = sent(client, key, &[], &body).await;
+    assert_eq!(answered.status, 200, "{answered:?}");
+    answered.body
+}
+
+/// A request of the revision without a hello, and its answer.
+async fn modern(client: &Client, method: &str, mut params: Value) -> Answered {
+    let mut meta = json!({ "io.modelcontextprotocol/clientCapabilities": {} });
+    for (name, value) in MODERN_META {
+        meta[name] = json!(value);
+    }
+    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    params["_meta"] = meta;
+    let mut headers = vec![("mcp-protocol-version", revision::MODERN), ("mcp-method", method)];
+    if !name.is_empty() {
+        headers.push(("mcp-name", &name));
+    }
+    sent(client, &client.write, &headers, &message(1, method, params)).await
+}
+
+#[tokio::test]
+async fn an_older_client_says_hello_lists_and_calls() {
+    let client = Client::new().await;
+    for (wanted, given) in
+        [("2025-03-26", "2025-03-26"), ("2025-06-18", "2025-06-18"), ("2020-01-01", "2025-11-25")]
+    {
+        let hello =
+            asked(&client, &client.read, message(1, "initialize", json!({ "protocolVersion": wanted })))
+                .await;
+        assert_eq!((&hello["id"], &hello["result"]["protocolVersion"]), (&json!(1), &json!(given)));
+        assert_eq!(hello["result"]["capabilities"], json!({ "tools": {} }));
+    }
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    let noted = sent(&client, &client.read, &[("mcp-protocol-version", "2025-06-18")], &note).await;
+    assert_eq!((noted.status, noted.body), (202, Value::Null));
+    assert_eq!(asked(&client, &client.read, message(2, "ping", json!({}))).await["result"], json!({}));
+    let pages = asked(&client, &client.read, tool(3, "list_pages", json!({}))).await;
+    let result = &pages["result"];
+    assert_eq!(
+        (&result["isError"], &result["structuredContent"]["pages"][0]["slug"]),
+        (&json!(false), &json!("shop"))
+    );
+    let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+    assert_eq!(text, result["structuredContent"]);
+}
+
+#[tokio::test]
+async fn a_modern_client_needs_no_hello() {
+    let client = Client::new().await;
+    let found = modern(&client, "server/discover", json!({})).await;
+    let result = &found.body["result"];
+    assert_eq!((found.status, &result["resultType"]), (200, &json!("complete")));
+    assert_eq!(result["supportedVersions"], json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]));
+    let list = modern(&client, "tools/list", json!({})).await.body;
+    assert_eq!((&list["result"]["cacheScope"], list["result"]["ttlMs"].is_u64()), (&json!("private"), true));
+    let called = modern(&client, "tools/call", json!({ "name": "get_key", "arguments": {} })).await.body;
+    assert_eq!(called["result"]["structuredContent"]["key"]["access"], "write");
+    assert_eq!(called["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "parallax");
+    let gone = modern(&client, "ping", json!({})).await;
+    assert_eq!(
+        (gone.status, &gone.body["error"]["code"], &gone.body["id"]),
+        (404, &json!(-32601), &json!(1))
+    );
+}
+
+#[tokio::test]
+async fn versions_and_headers_that_do_not_agree_are_refused_by_code() {
+    let client = Client::new().await;
+    let list = message(9, "tools/list", json!({}));
+    let unknown = sent(&client, &client.write, &[("mcp-protocol-version", "2099-01-01")], &list).await;
+    assert_eq!((unknown.status, &unknown.body["error"]["code"]), (400, &json!(-32022)));
+    assert_eq!(unknown.body["error"]["data"]["requested"], "2099-01-01");
+    let meta = json!({ "_meta": {
+        "io.modelcontextprotocol/protocolVersion": revision::MODERN, "io.modelcontextprotocol/clientCapabilities": {},
+    } });
+    let headless = sent(&client, &client.write, &[], &message(9, "tools/list", meta)).await;
+    assert_eq!(
+        (headless.status, &headless.body["error"]["code"], &headless.body["id"]),
+        (400, &json!(-32020), &json!(9))
+    );
+}
+
+#[tokio::test]
+async fn a_key_has_the_tools_of_its_access() {
+    let client = Client::new().await;
+    let names = |list: Value| -> Vec<String> {
+        let tools = list["result"]["tools"].as_array().cloned().unwrap_or_default();
+        tools.iter().filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+    };
+    let all = names(asked(&client, &client.write, message(1, "tools/list", json!({}))).await);
+    let read = names(asked(&client, &client.read, message(1, "tools/list", json!({}))).await);
+    assert!(all.contains(&"create_monitor".to_owned()) && !read.contains(&"create_monitor".to_owned()));
+    assert!(read.contains(&"list_monitors".to_owned()) && all.is_sorted());
+    let page = client.world.shop.id.to_string();
+    let made = json!({ "pageId": page, "url": "https://a.example" });
+    let refused = asked(&client, &client.read, tool(2, "create_monitor", made.clone())).await;
+    assert_eq!(refused["result"]["isError"], true);
+    assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains("only read"));
+    let done = asked(&client, &client.write, tool(3, "create_checkpoint", made)).await;
+    assert_eq!(done["result"]["structuredContent"]["monitor"]["url"], "https://a.example");
+    let listed = asked(&client, &client.read, tool(4, "list_checkpoints", json!({ "pageId": page }))).await;
+    assert_eq!(listed["result"]["structuredContent"]["monitors"].as_array().unwrap().len(), 1);
+    // Another page's key finds nothing there, by tool as by request.
+    let foreign = asked(&client, &client.bound, tool(5, "list_monitors", json!({ "pageId": page }))).await;
+    assert!(foreign["result"]["content"][0]["text"].as_str().unwrap().starts_with("not_found"));
+    let bad = json!({ "pageId": page, "url": "ftp://a.example" });
+    let bad = asked(&client, &client.write, tool(6, "create_monitor", bad)).await;
+    assert_eq!(bad["result"]["content"][0]["text"], "bad_request: url must be an http or https URL");
+}
+
+#[tokio::test]
+async fn what_a_tool_gives_is_as_its_schema_says() {
+    let client = Client::new().await;
+    let page = client.world.shop.id.to_string();
+    client
+        .make(json!({ "url": "https://a.example", "slowThresholds": { "asia": 900 }, "keyword": "x" }))
+        .await;
+    client.make(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let list = asked(&client, &client.write, message(1, "tools/list", json!({}))).await;
+    for (name, arguments) in [
+        ("get_key", json!({})),
+        ("list_pages", json!({})),
+        ("get_page", json!({ "pageId": page })),
+        ("list_monitors", json!({ "pageId": page })),
+        ("get_status", json!({ "pageId": page })),
+    ] {
+        let tools = list["result"]["tools"].as_array().unwrap();
+        let schema = &tools.iter().find(|tool| tool["name"] == name).unwrap()["outputSchema"];
+        let given = asked(&client, &client.write, tool(2, name, arguments)).await;
+        let validator = jsonschema::draft202012::new(schema).unwrap();
+        let faults: Vec<String> = validator
+            .iter_errors(&given["result"]["structuredContent"])
+            .map(|fault| format!("{} {fault}", fault.instance_path()))
+            .collect();
+        assert_eq!(faults, Vec::<String>::new(), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn a_batch_answers_what_asks_and_counts_each_message() {
+    let client = Client::new().await;
+    let batch = json!([
+        message(1, "ping", json!({})),
+        { "jsonrpc": "2.0", "method": "notifications/initialized" },
+        message(2, "nothing", json!({})),
+        5,
+        message(3, "initialize", json!({})),
+    ]);
+    let answered = sent(&client, &client.read, &[], &batch).await;
+    let ids: Vec<_> = answered
+        .body
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|answer| (&answer["id"], &answer["error"]["code"]))
+        .collect();
+    let expected = [
+        (&json!(1), &Value::Null),
+        (&json!(2), &json!(-32601)),
+        (&Value::Null, &json!(-32600)),
+        (&json!(3), &json!(-32600)),
+    ];
+    assert_eq!(ids, expected);
+    assert_eq!(answered.headers["ratelimit-remaining"], "115");
+    let silent = json!([{ "jsonrpc": "2.0", "method": "notifications/initialized" }]);
+    assert_eq!(sent(&client, &client.read, &[], &silent).await.status, 202);
+    for (bad, headers) in [
+        (json!([]), &[][..]),
+        (json!(vec![message(1, "ping", json!({})); 21]), &[]),
+        (json!([message(1, "ping", json!({}))]), &[("mcp-protocol-version", revision::MODERN)]),
+    ] {
+        let refused = sent(&client, &client.read, headers, &bad).await;
+        assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(-32600)));
+    }
+}
+
+#[tokio::test]
+async fn messages_above_the_keys_minute_are_refused_as_a_whole() {
+    let client = Client::new().await;
+    let batch = json!(vec![message(1, "ping", json!({})); 20]);
+    for _ in 0..6 {
+        assert_eq!(sent(&client, &client.read, &[], &batch).await.status, 200);
+    }
+    let refused = sent(&client, &client.read, &[], &message(1, "ping", json!({}))).await;
+    assert_eq!((refused.status, &refused.body["error"]["code"]), (429, &json!(429)));
+    assert!(refused.headers.contains_key("retry-after"));
+    assert_eq!(
+        client.call(&client.read, "GET", "/api/v1/me", Value::Null).await.status,
+        429,
+        "one minute for both doors"
+    );
+}
+
+#[tokio::test]
+async fn what_is_no_message_is_answered_by_code() {
+    let client = Client::new().await;
+    let bearer = format!("Bearer {}", client.write);
+    let json_headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let deep = "[".repeat(100_000);
+    for (headers, body, code) in [
+        (&json_headers[..], "{", -32700),
+        (&json_headers[..], deep.as_str(), -32700),
+        (&json_headers[..1], "{}", -32700),
+        (&json_headers[..], "5", -32600),
+        (&json_headers[..], r#"{"jsonrpc": "2.0", "id": 1}"#, -32600),
+    ] {
+        let refused = client.send("POST", "/api/v1/mcp", headers, body).await;
+        assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(code)), "{refused:?}");
+    }
+    for (params, words) in [
+        (json!({}), "name is required and must be a string"),
+        (json!({ "name": "list_pages", "arguments": [] }), "arguments must be an object"),
+        (json!({ "name": "drop_tables" }), "there is no tool drop_tables"),
+    ] {
+        let refused = asked(&client, &client.write, message(1, "tools/call", params)).await;
+        assert_eq!(
+            (&refused["error"]["code"], &refused["error"]["message"]),
+            (&json!(-32602), &json!(words))
+        );
+    }
+}
+
+#[tokio::test]
+async fn another_sites_page_is_kept_out() {
+    let client = Client::new().await;
+    let ping = message(1, "ping", json!({}));
+    let evil = sent(&client, &client.write, &[("origin", "https://evil.example")], &ping).await;
+    assert_eq!(evil.status, 403);
+    let own = sent(&client, &client.write, &[("origin", "https://status.example")], &ping).await;
+    assert_eq!(own.status, 200);
+}
+
+#[tokio::test]
+async fn a_public_page_has_tools_that_read_and_a_minute_of_its_own() {
+    let client = Client::new().await;
+    client.make(json!({ "url": "https://secret.example/x", "name": "Checkout" })).await;
+    let public = async |body: Value| {
+        client.send("POST", "/p/shop/mcp", &[("content-type", "application/json")], &body.to_string()).await
+    };
+    let list = public(message(1, "tools/list", json!({}))).await.body;
+    let names: Vec<_> =
+        list["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
+    assert_eq!(names, ["get_status", "list_incidents", "list_maintenance", "list_monitors"]);
+    for tool in list["result"]["tools"].as_array().unwrap() {
+        let given = public(message(2, "tools/call", json!({ "name": tool["name"] }))).await.body;
+        let content = &given["result"]["structuredContent"];
+        assert!(
+            jsonschema::draft202012::new(&tool["outputSchema"]).unwrap().is_valid(content),
+            "{tool} {content}"
+        );
+        assert!(!given.to_string().contains("secret.example"));
+    }
+    let seen = public(tool(3, "list_monitors", json!({}))).await.body;
+    assert_eq!(seen["result"]["structuredContent"]["monitors"][0]["name"], "Checkout");
+    assert_eq!(public(tool(4, "create_monitor", json!({}))).await.body["error"]["code"], -32602);
+    let mut last = 200;
+    for _ in 0..120 {
+        last = public(message(5, "ping", json!({}))).await.status;
+    }
+    assert_eq!(last, 429);
+}

@@ -1,0 +1,146 @@
+//! The OpenAPI 3.1 document, made once of the operations and of the types that print answers.
+
+use std::collections::BTreeMap;
+
+use schemars::generate::SchemaSettings;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use super::operation::{Document, Operation};
+use super::{errors, part_about, tags};
+
+/// The version of the description, not of the paths.
+const VERSION: &str = "1.0.0";
+
+const ABOUT: &str = "Everything that the dashboard does. JSON in and JSON out; ids stay the same; times are ISO 8601 in UTC \
+unless stated otherwise.\n\nEvery request carries a key (`Authorization: Bearer plx_…`). A key may make 120 requests a \
+minute; every answer says what is left in `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.\n\nA write may \
+carry an `Idempotency-Key`: the same key and body within 24 hours give the first answer again.\n\nIn a PATCH, a field that \
+is left out keeps its value and null clears it. Unknown fields are ignored. New fields may appear in answers, and new words \
+in a list of words.\n\nMonitors were called checkpoints: old paths (`…/checkpoints`), old names in bodies (`checkpoint`, \
+`checkpoints`, `checkpointIds`) and old names in answers still work beside the new ones.";
+
+/// The document, for a service at that address.
+pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
+    let mut generator = generator();
+    let mut components = BTreeMap::new();
+    let mut paths: Map<String, Value> = Map::new();
+    for operation in operations {
+        let described = described(operation, &mut generator, &mut components);
+        let path = paths.entry(operation.path).or_insert_with(|| json!({}));
+        path[operation.method.as_str().to_lowercase()] = described;
+    }
+    components.extend(generator.take_definitions(true));
+    components.extend(errors::schemas());
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Parallax API",
+            "version": VERSION,
+            "description": ABOUT,
+            "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
+        },
+        "servers": [{ "url": format!("{base_url}/api/v1") }],
+        "security": [{ "bearerAuth": [] }],
+        "tags": tags(),
+        "paths": paths,
+        "components": {
+            "securitySchemes": {
+                "bearerAuth": { "type": "http", "scheme": "bearer", "description": "An API key: `plx_…`." },
+            },
+            "parameters": {
+                "IdempotencyKey": {
+                    "name": "Idempotency-Key",
+                    "in": "header",
+                    "required": false,
+                    "description": "The same key and body within 24 hours give the first answer again.",
+                    "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
+                    "example": "8e03978e-40d5-43e8-bc93-6894a57f9324",
+                },
+            },
+            "headers": errors::headers(),
+            "responses": errors::responses(),
+            "schemas": components,
+        },
+    })
+}
+
+/// The schema of a document with all that it refers to: for tools, whose readers know no components.
+pub(in crate::http) fn standalone(document: &Document) -> Value {
+    whole(|generator| document.schema(generator))
+}
+
+/// The same of a type.
+pub(in crate::http) fn standing<T: JsonSchema>() -> Value {
+    whole(|generator| T::json_schema(generator).to_value())
+}
+
+fn whole(schema: impl FnOnce(&mut SchemaGenerator) -> Value) -> Value {
+    let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
+    let mut schema = schema(&mut generator);
+    let definitions = generator.take_definitions(true);
+    if !definitions.is_empty() {
+        schema["$defs"] = Value::Object(definitions);
+    }
+    schema
+}
+
+fn generator() -> SchemaGenerator {
+    SchemaSettings::draft2020_12()
+        .for_serialize()
+        .with(|settings| settings.definitions_path = "/components/schemas".into())
+        .into_generator()
+}
+
+fn described(
+    operation: &Operation,
+    generator: &mut SchemaGenerator,
+    components: &mut BTreeMap<String, Value>,
+) -> Value {
+    let mut parameters: Vec<Value> = operation.parts().map(part).collect();
+    parameters.extend(operation.query.iter().map(|parameter| {
+        json!({
+            "name": parameter.name, "in": "query", "required": false,
+            "description": parameter.about, "schema": parameter.schema,
+        })
+    }));
+    if operation.writes() {
+        parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
+    }
+    let mut answer = json!({ "description": operation.answer.about, "headers": errors::allowance() });
+    if let Some(document) = &operation.answer.document {
+        components.insert(document.name.to_owned(), document.schema(generator));
+        answer["content"] = content(document.name);
+    }
+    let mut responses = Map::new();
+    responses.insert(operation.answer.status.to_string(), answer);
+    for (status, name) in errors::of(operation) {
+        responses.insert(status.to_owned(), json!({ "$ref": format!("#/components/responses/{name}") }));
+    }
+    let mut described = json!({
+        "operationId": operation.id,
+        "tags": [operation.tag],
+        "summary": operation.summary,
+        "parameters": parameters,
+        "responses": responses,
+    });
+    if !operation.about.is_empty() {
+        described["description"] = json!(operation.about);
+    }
+    if let Some(body) = &operation.body {
+        components.insert(body.name.to_owned(), Value::Object(body.schema.clone()));
+        described["requestBody"] = json!({ "required": true, "content": content(body.name) });
+    }
+    described
+}
+
+fn content(component: &str) -> Value {
+    json!({ "application/json": { "schema": { "$ref": format!("#/components/schemas/{component}") } } })
+}
+
+fn part(name: &str) -> Value {
+    json!({
+        "name": name, "in": "path", "required": true,
+        "description": part_about(name), "schema": { "type": "string" },
+    })
+}

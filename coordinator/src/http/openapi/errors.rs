@@ -1,0 +1,111 @@
+//! What is refused, as the description tells of it: shared responses, their schema, and the headers of a key's minute.
+
+use serde_json::{Value, json};
+
+use super::operation::Operation;
+
+/// Refusals that an operation may answer, by status, each with the name of its shared response.
+pub(super) fn of(operation: &Operation) -> Vec<(&'static str, &'static str)> {
+    let mut refusals = Vec::new();
+    if operation.body.is_some() || !operation.query.is_empty() || operation.writes() {
+        refusals.push(("400", "BadRequest"));
+    }
+    refusals.push(("401", "Unauthenticated"));
+    if operation.writes() {
+        refusals.push(("403", "ReadOnly"));
+    }
+    if operation.parts().next().is_some() {
+        refusals.push(("404", "NotFound"));
+    }
+    if operation.writes() {
+        refusals.push(("422", "PlanLimit"));
+    }
+    refusals.extend([("429", "RateLimited"), ("500", "Internal")]);
+    refusals
+}
+
+/// The shared responses.
+pub(super) fn responses() -> Value {
+    let refusal = |about: &str, code: &str, message: &str| {
+        json!({
+            "description": about,
+            "headers": allowance(),
+            "content": { "application/json": {
+                "schema": { "$ref": "#/components/schemas/ApiError" },
+                "example": { "error": { "code": code, "message": message } },
+            } },
+        })
+    };
+    let mut responses = json!({
+        "BadRequest": refusal("What was sent breaks rules; `fields` lists all of them.", "bad_request", "name is required"),
+        "Unauthenticated": refusal("No key, or none that is good.", "unauthenticated", "a valid API key is needed"),
+        "ReadOnly": refusal("The key may only read.", "read_only", "this key may only read"),
+        "NotFound": refusal(
+            "Nothing by that id that the key reaches.", "not_found", "there is nothing by that id that this key reaches",
+        ),
+        "PlanLimit": refusal("The plan does not allow it.", "plan_limit", "the plan allows 10 monitors"),
+        "RateLimited": refusal(
+            "More requests than a minute allows.", "rate_limited",
+            "more than 120 requests in a minute; the minute is up in 12 seconds",
+        ),
+        "Internal": refusal("A fault on our side.", "internal", "something went wrong on our side"),
+    });
+    responses["RateLimited"]["headers"]["Retry-After"] =
+        json!({ "$ref": "#/components/headers/Retry-After" });
+    responses["Unauthenticated"]["headers"] = json!({});
+    responses
+}
+
+/// References to the headers of a key's minute.
+pub(super) fn allowance() -> Value {
+    let names = ["RateLimit-Limit", "RateLimit-Remaining", "RateLimit-Reset"];
+    let reference = |name: &str| json!({ "$ref": format!("#/components/headers/{name}") });
+    Value::Object(names.into_iter().map(|name| (name.to_owned(), reference(name))).collect())
+}
+
+/// The headers of a key's minute.
+pub(super) fn headers() -> Value {
+    let number = |about: &str, example: u32| json!({ "description": about, "schema": { "type": "integer", "minimum": 0 }, "example": example });
+    json!({
+        "RateLimit-Limit": number("Requests that the key may make in a minute.", 120),
+        "RateLimit-Remaining": number("Requests that are left of this minute.", 117),
+        "RateLimit-Reset": number("Seconds until the minute is up.", 42),
+        "Retry-After": number("Seconds to wait before the next request.", 12),
+    })
+}
+
+/// The schema of a refusal.
+pub(super) fn schemas() -> [(String, Value); 3] {
+    let field = json!({
+        "type": "object",
+        "required": ["field", "rule"],
+        "properties": {
+            "field": { "type": "string", "description": "The field's name, as it was to be sent." },
+            "rule": { "type": "string", "description": "What it breaks, in words." },
+        },
+        "examples": [{ "field": "port", "rule": "must be from 1 to 65535" }],
+    });
+    let detail = json!({
+        "type": "object",
+        "required": ["code", "message"],
+        "properties": {
+            "code": { "type": "string", "description": "The reason, for programs." },
+            "message": { "type": "string", "description": "The reason, in words." },
+            "fields": {
+                "type": "array", "items": { "$ref": "#/components/schemas/ApiErrorField" },
+                "description": "All that is wrong with what was sent, in a refusal of code `bad_request`.",
+            },
+        },
+        "examples": [{ "code": "not_found", "message": "there is nothing by that id that this key reaches" }],
+    });
+    let error = json!({
+        "type": "object",
+        "required": ["error"],
+        "properties": { "error": { "$ref": "#/components/schemas/ApiErrorDetail" } },
+    });
+    [
+        ("ApiError".to_owned(), error),
+        ("ApiErrorDetail".to_owned(), detail),
+        ("ApiErrorField".to_owned(), field),
+    ]
+}

@@ -1,0 +1,54 @@
+//! The machine-readable description of the API (OpenAPI 3.1), made of the readers of bodies and the types of answers.
+
+mod document;
+mod errors;
+pub(in crate::http) mod operation;
+mod operations;
+pub(in crate::http) mod words;
+
+pub(in crate::http) use document::{standalone, standing};
+pub(in crate::http) use operations::operations;
+
+use std::sync::Arc;
+
+use ::http::header::ACCESS_CONTROL_ALLOW_ORIGIN;
+use ::http::{HeaderValue, StatusCode};
+use serde_json::{Value, json};
+
+use super::Context;
+use super::reply::Reply;
+use super::route::{Answer, Call};
+
+/// `GET /api/v1/openapi.json`: needs no key, and may be read from any site.
+pub(super) async fn show(context: Arc<Context>, _call: Call<()>) -> Answer {
+    let reply = Reply::written(StatusCode::OK, context.description().to_vec());
+    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
+}
+
+/// The description, written, for a service at that address.
+pub(super) fn written(base_url: &str) -> Vec<u8> {
+    serde_json::to_vec(&document::document(base_url, &operations())).unwrap_or_default()
+}
+
+/// What a part of a path names.
+pub(in crate::http) fn part_about(name: &str) -> &'static str {
+    match name {
+        "pageId" => "The page's id.",
+        "monitorId" => "The monitor's id.",
+        "incidentId" => "The incident's id.",
+        "deployId" => "The deploy marker's id.",
+        _ => "",
+    }
+}
+
+/// The resources, in their order.
+fn tags() -> Value {
+    json!([
+        { "name": "Keys", "description": "The key that asks." },
+        { "name": "Pages", "description": "Status pages and what they show." },
+        { "name": "Monitors", "description": "Checks, their state and their figures." },
+    ])
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,198 @@
+//! One operation of the API as its description tells of it: what it takes and gives, and the tool that it is for agents.
+
+use ::http::Method;
+use schemars::{JsonSchema, SchemaGenerator};
+use serde_json::{Map, Value, json};
+
+use crate::http::fields::Description;
+
+/// One operation.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Operation {
+    /// Its name, unique: a verb and a noun.
+    pub(in crate::http) id: &'static str,
+    /// Its method.
+    pub(in crate::http) method: Method,
+    /// Its path below `/api/v1`, with names of parts as in the contract.
+    pub(in crate::http) path: &'static str,
+    /// The resource that it belongs to.
+    pub(in crate::http) tag: &'static str,
+    /// What it does, in a few words.
+    pub(in crate::http) summary: &'static str,
+    /// What one has to know beside that.
+    pub(in crate::http) about: &'static str,
+    /// Parameters of the query.
+    pub(in crate::http) query: Vec<Parameter>,
+    /// The body that it takes.
+    pub(in crate::http) body: Option<Body>,
+    /// What it answers when all is well.
+    pub(in crate::http) answer: Answer,
+    /// People may be told of it by mail.
+    pub(in crate::http) tells: bool,
+}
+
+/// A parameter of a query.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Parameter {
+    /// Its name.
+    pub(in crate::http) name: &'static str,
+    /// What it does.
+    pub(in crate::http) about: &'static str,
+    /// What it may be.
+    pub(in crate::http) schema: Value,
+}
+
+/// A body: a component of that name.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Body {
+    /// Its name among the components.
+    pub(in crate::http) name: &'static str,
+    /// Its schema.
+    pub(in crate::http) schema: Map<String, Value>,
+}
+
+/// What an operation answers.
+#[derive(Debug, Clone)]
+pub(in crate::http) struct Answer {
+    /// Its status.
+    pub(in crate::http) status: u16,
+    /// What it means.
+    pub(in crate::http) about: &'static str,
+    /// Its document: none where it has no body.
+    pub(in crate::http) document: Option<Document>,
+}
+
+/// A document that is answered: a component of that name.
+#[derive(Clone)]
+pub(in crate::http) struct Document {
+    /// Its name among the components.
+    pub(in crate::http) name: &'static str,
+    schema: fn(&mut SchemaGenerator, &'static str) -> Value,
+    field: &'static str,
+    beside: Option<(&'static str, Value)>,
+}
+
+impl std::fmt::Debug for Document {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Document").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl Operation {
+    /// An operation that answers 200 with nothing said of the document yet.
+    pub(in crate::http) fn new(id: &'static str, method: Method, path: &'static str) -> Self {
+        Self {
+            id,
+            method,
+            path,
+            tag: "",
+            summary: "",
+            about: "",
+            query: Vec::new(),
+            body: None,
+            answer: Answer { status: 200, about: "", document: None },
+            tells: false,
+        }
+    }
+
+    /// What it does, and of what.
+    pub(in crate::http) const fn does(mut self, tag: &'static str, summary: &'static str) -> Self {
+        self.tag = tag;
+        self.summary = summary;
+        self
+    }
+
+    /// What one has to know.
+    pub(in crate::http) const fn about(mut self, about: &'static str) -> Self {
+        self.about = about;
+        self
+    }
+
+    /// It mails people unless told not to.
+    pub(in crate::http) const fn tells(mut self) -> Self {
+        self.tells = true;
+        self
+    }
+
+    /// It takes a parameter in its query.
+    pub(in crate::http) fn query(mut self, name: &'static str, about: &'static str, schema: Value) -> Self {
+        self.query.push(Parameter { name, about, schema });
+        self
+    }
+
+    /// It takes a body, whose reader describes it.
+    pub(in crate::http) fn takes<T>(
+        mut self,
+        name: &'static str,
+        reader: impl FnOnce(&mut Description) -> T,
+    ) -> Self {
+        let mut description = Description::default();
+        reader(&mut description);
+        self.body = Some(Body { name, schema: description.schema() });
+        self
+    }
+
+    /// The document stands under a name in an object, which is a component by itself.
+    pub(in crate::http) fn gives<T: JsonSchema>(
+        self,
+        status: u16,
+        name: &'static str,
+        field: &'static str,
+        about: &'static str,
+    ) -> Self {
+        self.answers(status, about, Some(Document { name, schema: wrapped::<T>, field, beside: None }))
+    }
+
+    /// The document stands by itself.
+    pub(in crate::http) fn gives_bare<T: JsonSchema>(self, name: &'static str, about: &'static str) -> Self {
+        self.answers(200, about, Some(Document { name, schema: bare::<T>, field: "", beside: None }))
+    }
+
+    /// Its answer may have another field beside the document.
+    pub(in crate::http) fn beside(mut self, name: &'static str, schema: Value) -> Self {
+        if let Some(document) = &mut self.answer.document {
+            document.beside = Some((name, schema));
+        }
+        self
+    }
+
+    /// It answers 204.
+    pub(in crate::http) fn gives_nothing(self, about: &'static str) -> Self {
+        self.answers(204, about, None)
+    }
+
+    fn answers(mut self, status: u16, about: &'static str, document: Option<Document>) -> Self {
+        self.answer = Answer { status, about, document };
+        self
+    }
+
+    /// Whether it changes something.
+    pub(in crate::http) fn writes(&self) -> bool {
+        !self.method.is_safe()
+    }
+
+    /// The names in its path, in their order.
+    pub(in crate::http) fn parts(&self) -> impl Iterator<Item = &'static str> {
+        self.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
+    }
+}
+
+impl Document {
+    /// Its schema; what it refers to goes into the generator.
+    pub(in crate::http) fn schema(&self, generator: &mut SchemaGenerator) -> Value {
+        let mut schema = (self.schema)(generator, self.field);
+        if let (Some((name, beside)), Some(properties)) = (&self.beside, schema.get_mut("properties")) {
+            properties[name] = beside.clone();
+        }
+        schema
+    }
+}
+
+fn wrapped<T: JsonSchema>(generator: &mut SchemaGenerator, field: &'static str) -> Value {
+    let inner = generator.subschema_for::<T>();
+    json!({ "type": "object", "required": [field], "properties": { field: inner } })
+}
+
+fn bare<T: JsonSchema>(generator: &mut SchemaGenerator, _: &'static str) -> Value {
+    T::json_schema(generator).to_value()
+}

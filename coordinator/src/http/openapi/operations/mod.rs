@@ -1,0 +1,11 @@
+//! Every operation of the API, resource by resource.
+
+mod monitors;
+mod pages;
+
+use super::operation::Operation;
+
+/// Every operation.
+pub(in crate::http) fn operations() -> Vec<Operation> {
+    [pages::operations(), monitors::operations()].into_iter().flatten().collect()
+}

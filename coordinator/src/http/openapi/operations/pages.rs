@@ -1,0 +1,36 @@
+//! Pages and the key, as the description tells of them.
+
+use ::http::Method;
+
+use crate::http::api::me::KeyDocument;
+use crate::http::api::pages::{body, status::StatusDocument, view::PageDocument};
+use crate::http::openapi::operation::Operation;
+
+const TAG: &str = "Pages";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new("getKey", Method::GET, "/me")
+            .does("Keys", "Show the key that asks")
+            .gives::<KeyDocument>(200, "KeyResponse", "key", "The key."),
+        Operation::new("listPages", Method::GET, "/pages")
+            .does(TAG, "List the pages that the key reaches")
+            .about("Oldest first.")
+            .gives::<Vec<PageDocument>>(200, "PageListResponse", "pages", "The pages."),
+        Operation::new("getPage", Method::GET, "/pages/{pageId}")
+            .does(TAG, "Show a page")
+            .gives::<PageDocument>(200, "PageResponse", "page", "The page."),
+        Operation::new("updatePage", Method::PATCH, "/pages/{pageId}")
+            .does(TAG, "Change a page")
+            .about("Its address, its domain and its plan can't be changed here.")
+            .takes("PageUpdate", |description| body::read(description))
+            .gives::<PageDocument>(200, "PageResponse", "page", "The page after the change."),
+        Operation::new("getStatus", Method::GET, "/pages/{pageId}/status")
+            .does(TAG, "Show a page's status document")
+            .about(
+                "What the public page serves at `/status.json`, whatever the page's password: the headline, every \
+                 monitor, open incidents, and maintenance in progress or planned within the next week.",
+            )
+            .gives_bare::<StatusDocument>("StatusDocument", "The status document."),
+    ]
+}
