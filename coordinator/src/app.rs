@@ -246,7 +246,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
 
     let mut doors = Vec::new();
-    let context = Arc::new(http::Context::new(service.clone()));
+    let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     doors.push(tokio::spawn(http::server::serve(http, Arc::clone(&context), told(doors_stop.clone()))));
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());

@@ -16,6 +16,7 @@ pub mod relay;
 pub mod site;
 pub mod stranger;
 pub mod targets;
+pub mod tools;
 
 /// Makes ring the provider of this process's cryptography. Every test that speaks TLS, and every client, calls it first.
 pub fn use_ring() {

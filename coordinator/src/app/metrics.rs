@@ -260,7 +260,7 @@ mod tests {
         flow.commits.note(std::time::Duration::from_secs(9));
         let sources = Sources {
             flow,
-            http: Arc::new(http::Context::new(service)),
+            http: Arc::new(http::Context::new(service, 120)),
             mesh: Arc::default(),
             agents: Box::new(Vec::new),
             store,

@@ -54,6 +54,8 @@ pub struct Http {
     pub base_url: Option<String>,
     /// Domain under which pages have their labels.
     pub root_domain: Option<String>,
+    /// Requests that an API key may make in a minute.
+    pub requests_per_minute: u32,
 }
 
 /// Where agents connect.
@@ -160,6 +162,7 @@ impl Default for Config {
                 listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),
                 base_url: None,
                 root_domain: None,
+                requests_per_minute: 120,
             },
             mesh: Mesh {
                 listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 7443)),

@@ -11,8 +11,8 @@ use super::mcp::Tools;
 use super::openapi;
 use crate::service::Service;
 
-/// Requests a key may make in a minute.
-const KEY_REQUESTS: u32 = 120;
+/// Messages that a public page answers to agents in a minute.
+const PAGE_MESSAGES: u32 = 120;
 /// Requests without a good key that one address may make in a minute: generous, since many may share it.
 const FAILED_REQUESTS: u32 = 600;
 
@@ -35,14 +35,14 @@ pub struct Context {
 }
 
 impl Context {
-    /// The context of a server over that service.
-    pub fn new(service: Service) -> Self {
+    /// The context of a server over that service, where each key has so many requests in a minute.
+    pub fn new(service: Service, requests_per_minute: u32) -> Self {
         Self {
             service,
-            keys: Limiter::new(KEY_REQUESTS),
+            keys: Limiter::new(requests_per_minute),
             strangers: Limiter::new(FAILED_REQUESTS),
             answered: Default::default(),
-            pages: Limiter::new(KEY_REQUESTS),
+            pages: Limiter::new(PAGE_MESSAGES),
             tools: OnceLock::new(),
             description: OnceLock::new(),
         }

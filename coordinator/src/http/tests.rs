@@ -39,7 +39,7 @@ impl Client {
         let bound = reveal(world.key(Access::Write, Some(&world.blog)).await);
         let alien = reveal(world.stranger_key().await);
         let revoked = reveal(world.revoked_key().await);
-        let context = Arc::new(Context::new(world.service.clone()));
+        let context = Arc::new(Context::new(world.service.clone(), 120));
         Self { world, context, table: Arc::new(Table::new(rows())), write, read, bound, alien, revoked }
     }
 

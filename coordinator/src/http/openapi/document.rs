@@ -38,6 +38,7 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
             "title": "Parallax API",
             "version": VERSION,
             "description": ABOUT,
+            "contact": { "name": "The operator of this service", "url": base_url },
             "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
         },
         "servers": [{ "url": format!("{base_url}/api/v1") }],

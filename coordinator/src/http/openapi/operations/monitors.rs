@@ -33,6 +33,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .beside("warnings", warnings()),
         Operation::new("getMonitor", Method::GET, ONE)
             .does(TAG, "Show a monitor")
+            .about("Its settings, its state and its figures of 24 hours.")
             .gives::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor.")
             .beside("warnings", warnings()),
         Operation::new("updateMonitor", Method::PATCH, ONE)

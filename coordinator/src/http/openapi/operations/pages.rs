@@ -12,6 +12,7 @@ pub(super) fn operations() -> Vec<Operation> {
     vec![
         Operation::new("getKey", Method::GET, "/me")
             .does("Keys", "Show the key that asks")
+            .about("What it may do, and which pages it reaches.")
             .gives::<KeyDocument>(200, "KeyResponse", "key", "The key."),
         Operation::new("listPages", Method::GET, "/pages")
             .does(TAG, "List the pages that the key reaches")
@@ -19,6 +20,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<Vec<PageDocument>>(200, "PageListResponse", "pages", "The pages."),
         Operation::new("getPage", Method::GET, "/pages/{pageId}")
             .does(TAG, "Show a page")
+            .about("Its settings; how it is doing is told by its status document.")
             .gives::<PageDocument>(200, "PageResponse", "page", "The page."),
         Operation::new("updatePage", Method::PATCH, "/pages/{pageId}")
             .does(TAG, "Change a page")

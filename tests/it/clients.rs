@@ -1,0 +1,166 @@
+//! The API and the agents' door as others' programs meet them: reference clients, linters, and a prober.
+
+use std::process::Command;
+use std::time::Duration;
+
+use parallax_tests::installation::Coordinator;
+use parallax_tests::tools::{Ran, Tools, run};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// Longest run of a program that asks a few questions.
+const SHORT: Duration = Duration::from_secs(60);
+/// Longest run of the prober.
+const LONG: Duration = Duration::from_secs(400);
+
+struct Service {
+    coordinator: Coordinator,
+    key: String,
+    page: String,
+    /// The API's description, in a file.
+    description: String,
+    folder: TempDir,
+}
+
+async fn service() -> Service {
+    let folder = TempDir::new().unwrap();
+    // The prober makes as many requests as it can.
+    let config = folder.path().join("coordinator.toml");
+    std::fs::write(&config, "requests_per_minute = 1000000\n").unwrap();
+    let coordinator = Coordinator::up(&["--region", "europe", "--config", &config.to_string_lossy()]).await;
+    let key = coordinator.ready.api_key.clone().expect("the first start makes a key");
+    let page = coordinator.ready.page_id.clone().expect("the first start makes a page");
+    let described = coordinator.api().get("/openapi.json").await.is(200);
+    let description = folder.path().join("openapi.json");
+    std::fs::write(&description, serde_json::to_vec_pretty(&described).unwrap()).unwrap();
+    let description = description.to_string_lossy().into_owned();
+    Service { coordinator, key, page, description, folder }
+}
+
+impl Service {
+    async fn run(&self, name: &str, command: Command, limit: Duration) -> Ran {
+        run(name, command, self.folder.path(), limit).await
+    }
+
+    fn at(&self, path: &str) -> String {
+        format!("{}{path}", self.coordinator.ready.base_url)
+    }
+}
+
+fn well(ran: Ran) -> String {
+    assert!(ran.ok, "{}", ran.said);
+    ran.said
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_description_pleases_its_linters() {
+    let Some(tools) = Tools::find("the_description_pleases_its_linters") else { return };
+    let service = service().await;
+    let mut validator = tools.python("openapi-spec-validator");
+    validator.arg(&service.description);
+    well(service.run("validator", validator, SHORT).await);
+    let mut redocly = tools.node("@redocly/cli", "bin/cli.js");
+    redocly.args(["lint", &service.description, "--format", "stylish"]);
+    well(service.run("redocly", redocly, SHORT).await);
+    let mut spectral = tools.node("@stoplight/spectral-cli", "dist/index.js");
+    spectral.args(["lint", &service.description, "--fail-severity", "warn", "--ruleset"]);
+    spectral.arg(Tools::file("spectral.yaml"));
+    well(service.run("spectral", spectral, SHORT).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_prober_finds_no_answer_that_is_not_described() {
+    let Some(tools) = Tools::find("a_prober_finds_no_answer_that_is_not_described") else { return };
+    let service = service().await;
+    // Examples an operation: few here, as many as wanted by command.
+    let examples = std::env::var("PARALLAX_EXAMPLES").unwrap_or_else(|_| "12".to_owned());
+    let mut prober = tools.python("schemathesis");
+    prober.arg("--config-file").arg(Tools::file("schemathesis.toml"));
+    prober.args([
+        "run",
+        &service.description,
+        "--url",
+        &service.at("/api/v1"),
+        "-n",
+        &examples,
+        "--no-color",
+    ]);
+    prober.args(["-H", &format!("Authorization: Bearer {}", service.key)]);
+    prober.current_dir(service.folder.path());
+    well(service.run("prober", prober, LONG).await);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_reference_client_uses_the_tools_in_both_manners() {
+    let Some(tools) = Tools::find("the_reference_client_uses_the_tools_in_both_manners") else { return };
+    let service = service().await;
+    for (manner, revision) in [("auto", "2026-07-28"), ("legacy", "2025-11-25")] {
+        let mut client = tools.python("python");
+        client.arg(Tools::file("mcp_client.py"));
+        client.args([&service.at("/api/v1/mcp"), &service.key, &service.page, manner]);
+        let said = well(service.run(manner, client, SHORT).await);
+        let line = said.lines().rfind(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{said}"));
+        let seen: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(seen["revision"], revision);
+        let tools = seen["tools"].as_array().unwrap();
+        assert!(
+            tools.contains(&"create_monitor".into()) && tools.contains(&"list_monitors".into()),
+            "{seen}"
+        );
+        let made = &seen["made"]["monitor"];
+        let listed = seen["listed"]["monitors"].as_array().unwrap();
+        assert!(listed.iter().any(|monitor| monitor["id"] == made["id"]), "{seen}");
+        assert_eq!(seen["wrong"]["isError"], true);
+        assert!(seen["wrong"]["text"].as_str().unwrap().starts_with("not_found"), "{seen}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_inspector_lists_and_calls() {
+    let Some(tools) = Tools::find("the_inspector_lists_and_calls") else { return };
+    let service = service().await;
+    let inspect = |key: &str, more: &[&str]| {
+        let mut inspector = tools.node("@modelcontextprotocol/inspector", "clients/launcher/build/index.js");
+        inspector.args(["--cli", &service.at("/api/v1/mcp"), "--transport", "http", "--format", "json"]);
+        inspector.args(["--header", &format!("Authorization: Bearer {key}")]).args(more);
+        inspector
+    };
+    let listed = inspect(&service.key, &["--method", "tools/list"]);
+    let listed = well(service.run("list", listed, SHORT).await);
+    assert!(listed.contains("\"list_monitors\""), "{listed}");
+    let called = inspect(&service.key, &["--method", "tools/call", "--tool-name", "list_pages"]);
+    let called = well(service.run("call", called, SHORT).await);
+    assert!(called.contains(&service.page), "{called}");
+    let refused = service.run("refused", inspect("plx_nobody", &["--method", "tools/list"]), SHORT).await;
+    assert!(!refused.ok, "{}", refused.said);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_protocols_own_conformance_checks_pass() {
+    let Some(tools) = Tools::find("the_protocols_own_conformance_checks_pass") else { return };
+    let service = service().await;
+    let public =
+        format!("{}/mcp", service.coordinator.ready.page_url.clone().expect("the first start makes a page"));
+    for (revision, scenarios) in [
+        ("2025-11-25", &["server-initialize", "ping", "tools-list", "dns-rebinding-protection"][..]),
+        ("2026-07-28", &["tools-list", "dns-rebinding-protection", "http-header-validation"]),
+    ] {
+        for scenario in scenarios {
+            let mut checks = tools.node("@modelcontextprotocol/conformance", "dist/index.js");
+            checks.args([
+                "server",
+                "--url",
+                &public,
+                "--scenario",
+                scenario,
+                "--spec-version",
+                revision,
+                "-o",
+                "out",
+            ]);
+            checks.current_dir(service.folder.path());
+            let said = well(service.run(scenario, checks, SHORT).await);
+            assert!(said.contains(" 0 failed"), "{scenario} of {revision}: {said}");
+        }
+    }
+}
