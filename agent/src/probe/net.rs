@@ -109,6 +109,12 @@ impl Net {
         &self.guard
     }
 
+    /// How long a check may take in all.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.limit
+    }
+
     /// When a check that starts now has to end.
     pub(super) fn deadline(&self) -> Instant {
         Instant::now() + self.limit
