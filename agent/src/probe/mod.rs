@@ -4,6 +4,7 @@
 //! the bottom of its files.
 
 mod certificate;
+mod chains;
 mod component;
 mod dns;
 mod domain;
