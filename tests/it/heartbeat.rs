@@ -84,6 +84,29 @@ async fn a_job_reports_fails_and_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_share_of_time_not_down_is_kept_over_a_kill() {
+    let mut scene = Scene::set().await;
+    let ((job, path), (silent, _)) = (scene.heartbeat("Backup").await, scene.heartbeat("silent").await);
+    assert_eq!(scene.ping(Method::GET, &path, None).await, 200);
+    assert_eq!(scene.look(&job).await["uptime24h"], 100.0);
+    assert_eq!(scene.ping(Method::GET, &format!("{path}/1"), None).await, 200);
+    let less = async |scene: &Scene, than: f64| {
+        eventually("time down counts", SOON, async || {
+            scene.look(&job).await["uptime24h"].as_f64().filter(|share| *share < than)
+        })
+        .await
+    };
+    let share = less(&scene, 99.0).await;
+    scene.coordinator.process.kill();
+    scene.coordinator.restart().await;
+    let share = less(&scene, share).await;
+    assert_eq!(scene.ping(Method::GET, &path, None).await, 200);
+    let after = scene.look(&job).await["uptime24h"].as_f64();
+    assert!(after.is_some_and(|after| after > 0.0 && after <= share + 5.0), "{share} {after:?}");
+    assert_eq!(scene.look(&silent).await["uptime24h"], Value::Null, "nothing is known of it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_owner_is_told_at_save_what_nobody_can_confirm() {
     let scene = Scene::set().await;
     let (heartbeat, _) = scene.heartbeat("Backup").await;
