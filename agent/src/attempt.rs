@@ -1,14 +1,15 @@
 //! One check with its hard deadline, and word of it when it is slow.
 
 use crate::clock::Clock;
-use crate::probe::{self, Net};
+use crate::probe::{self, Kept, Net};
 use futures_util::FutureExt;
 use parallax_protocol::check::CheckSpec;
 use parallax_protocol::result::{Outcome, OwnFault, Report};
 use parallax_protocol::text::Detail;
 use std::panic::AssertUnwindSafe;
+use std::pin::pin;
 use std::time::Duration;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, timeout_at};
 
 /// No check runs longer.
 pub const DEADLINE: Duration = Duration::from_secs(10);
@@ -28,9 +29,11 @@ pub struct Attempt {
     pub ended_mono_ms: i64,
 }
 
-/// Runs `spec` within `limit`. `pending` is polled only where the check takes longer than [`PENDING`].
+/// Runs `spec`, of which `kept` is kept, within `limit`. `pending` is polled only where the check takes longer than
+/// [`PENDING`].
 pub async fn attempt(
     spec: &CheckSpec,
+    kept: &Kept,
     net: &Net,
     clock: &Clock,
     limit: Duration,
@@ -38,22 +41,37 @@ pub async fn attempt(
 ) -> Attempt {
     let begun = Instant::now();
     let limit = limit.min(DEADLINE);
-    let net = net.clone().limited_to(limit);
-    let probe = AssertUnwindSafe(probe::run(spec, &net)).catch_unwind();
-    let hard = async {
-        tokio::select! {
-            biased;
-            done = probe => done.unwrap_or_else(|_| own_fault("the probe panicked")),
-            () = sleep_until(begun + limit + MERCY) => own_fault("the probe overran its time"),
+    let (slow, over) = (begun + PENDING, begun + limit + MERCY);
+    let limited;
+    let net = if net.limit() == limit {
+        net
+    } else {
+        limited = net.clone().limited_to(limit);
+        &limited
+    };
+    let mut probe = pin!(AssertUnwindSafe(probe::run_again(spec, kept, net)).catch_unwind());
+    // One timer at a time: hardly any check sees even the first one go off.
+    let report = match timeout_at(slow.min(over), &mut probe).await {
+        Ok(done) => ended(done),
+        Err(_) => {
+            let rest = async { timeout_at(over, probe).await.map_or_else(|_| overran(), ended) };
+            let told = async {
+                if slow < over {
+                    pending.await;
+                }
+            };
+            tokio::join!(rest, told).0
         }
     };
-    tokio::pin!(hard);
-    let report = tokio::select! {
-        biased;
-        report = &mut hard => report,
-        () = sleep_until(begun + PENDING) => tokio::join!(hard, pending).0,
-    };
     Attempt { report, ended_mono_ms: clock.mono_ms() }
+}
+
+fn ended(done: std::thread::Result<Report>) -> Report {
+    done.unwrap_or_else(|_| own_fault("the probe panicked"))
+}
+
+fn overran() -> Report {
+    own_fault("the probe overran its time")
 }
 
 fn own_fault(detail: &str) -> Report {

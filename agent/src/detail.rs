@@ -24,7 +24,7 @@ impl Details {
 
     /// Takes phases and address off a passed result unless they tell something new: the first of a revision,
     /// the first after another outcome, one that took half as long again as the last one sent in full, and
-    /// every twentieth. Plain results cost a tenth of the others on the wire.
+    /// every twentieth. Without them a result costs a fifth on the wire.
     pub fn thin(&mut self, result: &mut CheckResult) {
         let report = &mut result.report;
         match report.outcome {

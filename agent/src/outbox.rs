@@ -2,7 +2,7 @@
 
 use parallax_protocol::batch::ResultBatch;
 use parallax_protocol::id::{BootId, MonitorId};
-use parallax_protocol::result::CheckResult;
+use parallax_protocol::result::{CheckResult, Outcome};
 use std::collections::VecDeque;
 
 /// A numbered result with the moment it ended.
@@ -25,11 +25,18 @@ pub struct Outbox {
     next_seq: u64,
     saved_through: u64,
     last_batch_ms: Option<i64>,
+    /// Whether a fresh result is no pass.
+    has_fresh_news: bool,
+    /// No result numbered higher is anything but a pass.
+    news_through: u64,
 }
 
 impl Outbox {
-    /// Under load a batch waits this long for company, in ms.
+    /// Batches follow each other this long apart, in ms, where one has anything but passes: somebody waits for those.
     pub const GATHER_MS: i64 = 20;
+
+    /// Batches of passes follow each other this long apart, in ms: the more in one, the fewer bytes each.
+    pub const GATHER_PASSED_MS: i64 = 100;
 
     /// An empty outbox; numbers start at 1.
     pub fn new(boot: BootId) -> Self {
@@ -40,6 +47,8 @@ impl Outbox {
             next_seq: 1,
             saved_through: 0,
             last_batch_ms: None,
+            has_fresh_news: false,
+            news_through: 0,
         }
     }
 
@@ -63,10 +72,14 @@ impl Outbox {
         self.kept.front().map_or(self.next_seq, |kept| kept.seq)
     }
 
-    /// Takes a result in. True where it is the first that waits for its number, or fills a batch.
+    /// Takes a result in. True where it is the first that waits for its number, the first that is no pass, or fills a
+    /// batch.
     pub fn push(&mut self, result: CheckResult, ended_mono_ms: i64) -> bool {
+        let is_news = result.report.outcome != Outcome::Passed;
+        let is_first_news = is_news && !self.has_fresh_news;
+        self.has_fresh_news |= is_news;
         self.fresh.push((result, ended_mono_ms));
-        self.fresh.len() == 1 || self.fresh.len() == ResultBatch::MAX
+        is_first_news || self.fresh.len() == 1 || self.fresh.len() == ResultBatch::MAX
     }
 
     /// Numbers what has come in. Neighbouring slots become neighbours, which packs best; results of one
@@ -76,6 +89,9 @@ impl Outbox {
         for (result, ended_mono_ms) in self.fresh.drain(..) {
             self.kept.push_back(Kept { seq: self.next_seq, ended_mono_ms, result });
             self.next_seq += 1;
+        }
+        if std::mem::take(&mut self.has_fresh_news) {
+            self.news_through = self.next_seq - 1;
         }
     }
 
@@ -90,8 +106,10 @@ impl Outbox {
         if waiting >= ResultBatch::MAX {
             return Some(0);
         }
-        let since = self.last_batch_ms.map_or(Self::GATHER_MS, |last| now_mono_ms.saturating_sub(last));
-        Some((Self::GATHER_MS - since).clamp(0, Self::GATHER_MS))
+        let has_news = self.has_fresh_news || self.news_through >= from;
+        let apart = if has_news { Self::GATHER_MS } else { Self::GATHER_PASSED_MS };
+        let since = self.last_batch_ms.map_or(apart, |last| now_mono_ms.saturating_sub(last));
+        Some((apart - since).clamp(0, apart))
     }
 
     /// The numbered results from `from` on, at most one batch of them; empty when there are none, or when
@@ -145,7 +163,7 @@ impl Outbox {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use parallax_protocol::result::{Outcome, Report};
+    use parallax_protocol::result::{Failure, Report};
     use proptest::prelude::*;
 
     fn result(monitor: u128) -> CheckResult {
@@ -176,11 +194,32 @@ mod tests {
         outbox.number(slot_of);
         assert_eq!(seqs(&outbox.batch(1, 100)), [1]);
         outbox.push(result(1), 0);
-        assert_eq!(outbox.wait_ms(2, 105), Some(15));
+        assert_eq!(outbox.wait_ms(2, 105), Some(95));
         (0..500).for_each(|n| {
             outbox.push(result(n), 0);
         });
         assert_eq!(outbox.wait_ms(2, 105), Some(0));
+    }
+
+    #[test]
+    fn a_failure_does_not_wait_for_passes() {
+        let mut failed = result(1);
+        failed.report = Report::bare(Outcome::Failed(Failure::Refused));
+        let mut outbox = Outbox::new(BootId(1));
+        assert!(outbox.push(result(1), 0));
+        outbox.number(slot_of);
+        outbox.batch(1, 100);
+        assert!(outbox.push(result(2), 0));
+        assert!(outbox.push(failed.clone(), 0), "whoever waits for passes must look again");
+        assert!(!outbox.push(failed, 0));
+        assert_eq!(outbox.wait_ms(2, 105), Some(15));
+        outbox.number(slot_of);
+        assert_eq!(outbox.wait_ms(2, 105), Some(15));
+        assert_eq!(outbox.wait_ms(2, 125), Some(0));
+        let sent = outbox.batch(2, 125).len();
+        assert_eq!(sent, 3);
+        outbox.push(result(3), 0);
+        assert_eq!(outbox.wait_ms(5, 130), Some(95));
     }
 
     #[test]

@@ -70,7 +70,7 @@ async fn check(shared: Arc<Shared>, due: Due) {
     let pending = async {
         shared.push(result(Report::bare(Outcome::Pending)), shared.clock.mono_ms());
     };
-    let done = attempt(&assignment.spec, &shared.net, &shared.clock, DEADLINE, pending).await;
+    let done = attempt(&assignment.spec, &due.kept, &shared.net, &shared.clock, DEADLINE, pending).await;
     tracing::trace!(monitor = %assignment.monitor, round = due.round, outcome = ?done.report.outcome, "checked");
     shared.push(result(done.report), done.ended_mono_ms);
     shared.schedule().finished(assignment.monitor);

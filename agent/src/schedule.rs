@@ -1,5 +1,6 @@
 //! What is due when. Pure: time is an argument, always the coordinator's as [`crate::clock`] reckons it.
 
+use crate::probe::Kept;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
 use parallax_protocol::id::MonitorId;
 use parallax_protocol::message::HeldSchedule;
@@ -18,15 +19,18 @@ pub struct Schedule {
 #[derive(Debug)]
 struct Entry {
     assignment: Arc<Assignment>,
+    kept: Arc<Kept>,
     round: u64,
     running: bool,
 }
 
 /// A round to run now.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Due {
     /// What to check.
     pub assignment: Arc<Assignment>,
+    /// What its probe keeps of it.
+    pub kept: Arc<Kept>,
     /// The round's number.
     pub round: u64,
 }
@@ -134,7 +138,8 @@ impl Schedule {
                     self.missed = self.missed.saturating_add(1);
                 } else {
                     entry.running = true;
-                    due.push(Due { assignment: Arc::clone(&assignment), round });
+                    let kept = Arc::clone(&entry.kept);
+                    due.push(Due { assignment: Arc::clone(&assignment), kept, round });
                 }
                 assignment.own_round_from(round.saturating_add(1))
             };
@@ -172,7 +177,8 @@ impl Schedule {
         let at = assignment.round_start_ms(round);
         self.remove(monitor);
         self.queue.insert((at, monitor));
-        self.entries.insert(monitor, Entry { assignment: Arc::new(assignment), round, running });
+        let kept = Arc::default();
+        self.entries.insert(monitor, Entry { assignment: Arc::new(assignment), kept, round, running });
     }
 
     fn remove(&mut self, monitor: MonitorId) {

@@ -1,15 +1,19 @@
-//! Batches of results: plain passes packed to about three bytes, everything else in full.
+//! Batches of results: plain passes packed to less than three bytes, everything else in full.
 //!
-//! A result is plain when it passed in a scheduled round, has a latency, and says nothing else but a status
-//! code. Plain results become six columns (`PlainRun`); all others are whole records with their place in
-//! the batch. The order of results is kept, so sequence numbers need only the first one.
+//! A result is plain when it passed in a scheduled round, has a latency, and says nothing else but a status code,
+//! phases and address. Plain results become six columns (`PlainRun`), with the few phases and addresses beside them
+//! (`DetailRun`); all others are whole records with their place in the batch. The order of results is kept, so sequence numbers need only the first one.
 
-use crate::bits::{BitReader, BitWriter, best_parameter, unzigzag, zigzag};
+use self::details::DetailRun;
+use crate::bits::{BitReader, BitWriter, best_parameter};
 use crate::error::ProtocolError;
 use crate::id::{BootId, MonitorId};
 use crate::result::{CheckResult, NumberedResult, Outcome, Phases, Report};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+mod details;
 
 /// A frame of the results stream. New variants go to the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,17 +30,28 @@ pub struct ResultBatch {
     sent_ms: i64,
     count: u16,
     plain: PlainRun,
+    details: Option<DetailRun>,
     full: Vec<FullResult>,
 }
 
-/// Plain passed results as columns, in order: distance of the slot from the one before, index into `rounds`,
-/// index into `kinds`, latency, age, and what is left of the time between start and sending.
+/// Plain passed results as columns, in order: distance of the slot from the one before (modulo 2^32), index into
+/// `rounds`, index into `kinds`, latency, age, and what is left of the time between start and sending; the last three
+/// less the lowest of their column, which is in `lowest`.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 struct PlainRun {
     rounds: Vec<u64>,
     kinds: Vec<(u32, Option<u16>)>,
+    lowest: Lowest,
     parameters: [u8; COLUMNS],
     bits: Vec<u8>,
+}
+
+/// The lowest of each column that has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+struct Lowest {
+    latency_ms: u32,
+    age_ms: u64,
+    slack_ms: i64,
 }
 
 /// A result that is not plain, at its place in the batch.
@@ -100,7 +115,8 @@ impl ResultBatch {
             }
         }
         let count = u16::try_from(results.len()).unwrap_or(u16::MAX);
-        Ok(Self { boot, first_seq, sent_ms, count, plain: PlainRun::pack(&plain), full })
+        let details = DetailRun::pack(&plain);
+        Ok(Self { boot, first_seq, sent_ms, count, plain: PlainRun::pack(&plain), details, full })
     }
 
     /// Reads a batch back. `monitor_of` gives the monitor of a slot.
@@ -122,7 +138,11 @@ impl ResultBatch {
             .ok_or_else(|| invalid("has numbers out of range"))?;
         let plain_count =
             count.checked_sub(self.full.len()).ok_or_else(|| invalid("has more records than results"))?;
-        let mut plain = self.plain.unpack(plain_count)?.into_iter();
+        let mut plain = self.plain.unpack(plain_count)?;
+        if let Some(details) = &self.details {
+            details.unpack(&mut plain).ok_or_else(|| invalid("has broken details"))?;
+        }
+        let mut plain = plain.into_iter();
         let mut full = self.full.into_iter().peekable();
         let mut results = Vec::with_capacity(count);
         let mut unknown = 0;
@@ -155,8 +175,6 @@ pub fn is_plain(result: &CheckResult) -> bool {
     result.round.is_some()
         && report.outcome == Outcome::Passed
         && report.latency_ms.is_some()
-        && report.phases == Phases::default()
-        && report.address.is_none()
         && report.expires_ms.is_none()
         && report.vendor.is_none()
 }
@@ -169,6 +187,8 @@ struct PlainRow {
     latency_ms: u32,
     age_ms: u64,
     slack_ms: i64,
+    phases: Phases,
+    address: Option<IpAddr>,
 }
 
 impl PlainRow {
@@ -186,7 +206,9 @@ impl PlainRow {
             age_ms: self.age_ms,
             report: Report {
                 latency_ms: Some(self.latency_ms),
+                phases: self.phases,
                 status_code,
+                address: self.address,
                 ..Report::bare(Outcome::Passed)
             },
         })
@@ -209,6 +231,8 @@ fn plain_of(result: &CheckResult, sent_ms: i64) -> Option<PlainRow> {
         latency_ms,
         age_ms: result.age_ms,
         slack_ms,
+        phases: result.report.phases,
+        address: result.report.address,
     })
 }
 
@@ -218,16 +242,21 @@ impl PlainRun {
         let (kinds, kind_index) = dictionary(rows.iter().map(|row| row.kind));
         let mut columns: [Vec<u64>; COLUMNS] = Default::default();
         let [slots, round_column, kind_column, latencies, ages, slacks] = &mut columns;
+        let lowest = Lowest {
+            latency_ms: rows.iter().map(|row| row.latency_ms).min().unwrap_or_default(),
+            age_ms: rows.iter().map(|row| row.age_ms).min().unwrap_or_default(),
+            slack_ms: rows.iter().map(|row| row.slack_ms).min().unwrap_or_default(),
+        };
         let mut last_slot = 0;
         for row in rows {
-            let slot = i64::from(row.slot);
-            slots.push(zigzag(slot - last_slot));
-            last_slot = slot;
+            slots.push(u64::from(row.slot.wrapping_sub(last_slot)));
+            last_slot = row.slot;
             round_column.push(round_index.get(&row.round).copied().unwrap_or_default());
             kind_column.push(kind_index.get(&row.kind).copied().unwrap_or_default());
-            latencies.push(u64::from(row.latency_ms));
-            ages.push(row.age_ms);
-            slacks.push(zigzag(row.slack_ms));
+            latencies.push(u64::from(row.latency_ms.saturating_sub(lowest.latency_ms)));
+            ages.push(row.age_ms.saturating_sub(lowest.age_ms));
+            // Two's complement: what is too far apart for the sign comes back the same.
+            slacks.push(row.slack_ms.wrapping_sub(lowest.slack_ms).cast_unsigned());
         }
         let mut writer = BitWriter::default();
         let mut parameters = [0; COLUMNS];
@@ -237,7 +266,7 @@ impl PlainRun {
                 writer.rice(value, *parameter);
             }
         }
-        Self { rounds, kinds, parameters, bits: writer.finish() }
+        Self { rounds, kinds, lowest, parameters, bits: writer.finish() }
     }
 
     fn unpack(&self, count: usize) -> Result<Vec<PlainRow>, ProtocolError> {
@@ -259,17 +288,19 @@ impl PlainRun {
     fn rows(&self, columns: &[Vec<u64>; COLUMNS]) -> Option<Vec<PlainRow>> {
         let [slots, rounds, kinds, latencies, ages, slacks] = columns;
         let rest = rounds.iter().zip(kinds).zip(latencies).zip(ages).zip(slacks);
-        let mut slot = 0i64;
+        let mut slot = 0u32;
         let mut rows = Vec::with_capacity(slots.len());
-        for (&distance, ((((&round, &kind), &latency), &age_ms), &slack)) in slots.iter().zip(rest) {
-            slot = slot.checked_add(unzigzag(distance))?;
+        for (&distance, ((((&round, &kind), &latency), &age), &slack)) in slots.iter().zip(rest) {
+            slot = slot.wrapping_add(u32::try_from(distance).ok()?);
             rows.push(PlainRow {
-                slot: u32::try_from(slot).ok()?,
+                slot,
                 round: *self.rounds.get(usize::try_from(round).ok()?)?,
                 kind: *self.kinds.get(usize::try_from(kind).ok()?)?,
-                latency_ms: u32::try_from(latency).ok()?,
-                age_ms,
-                slack_ms: unzigzag(slack),
+                latency_ms: u32::try_from(latency).ok()?.checked_add(self.lowest.latency_ms)?,
+                age_ms: age.checked_add(self.lowest.age_ms)?,
+                slack_ms: slack.cast_signed().wrapping_add(self.lowest.slack_ms),
+                phases: Phases::default(),
+                address: None,
             });
         }
         Some(rows)

@@ -3,16 +3,19 @@
 /// A quotient of this many ones marks a value written in full: 64 bits follow.
 const ESCAPE: u64 = 20;
 
-/// Greatest parameter.
+/// The parameter of a column of zeros alone: it is not written at all.
+pub(crate) const ZEROS: u8 = u8::MAX;
+
+/// Greatest other parameter.
 pub(crate) const MAX_PARAMETER: u8 = 40;
 
 /// The parameter that writes `column` in the fewest bits, or nearly: those around the median are tried.
 pub(crate) fn best_parameter(column: &[u64]) -> u8 {
+    if column.iter().all(|&value| value == 0) {
+        return ZEROS;
+    }
     let mut sorted = column.to_vec();
     let middle = sorted.len() / 2;
-    if middle == 0 {
-        return 0;
-    }
     let (_, median, _) = sorted.select_nth_unstable(middle);
     let width = u8::try_from(64 - median.leading_zeros()).unwrap_or(MAX_PARAMETER);
     let tried = width.saturating_sub(2).min(MAX_PARAMETER)..=(width + 2).min(MAX_PARAMETER);
@@ -24,16 +27,6 @@ fn cost(value: u64, k: u8) -> u64 {
     if quotient >= ESCAPE { ESCAPE + 64 } else { quotient + 1 + u64::from(k) }
 }
 
-/// Maps signed to unsigned so that small distances from zero stay small.
-pub(crate) fn zigzag(value: i64) -> u64 {
-    ((value << 1) ^ (value >> 63)).cast_unsigned()
-}
-
-/// Undoes [`zigzag`].
-pub(crate) fn unzigzag(value: u64) -> i64 {
-    (value >> 1).cast_signed() ^ -((value & 1).cast_signed())
-}
-
 /// Writes bits, least significant first.
 #[derive(Debug, Default)]
 pub(crate) struct BitWriter {
@@ -43,8 +36,11 @@ pub(crate) struct BitWriter {
 }
 
 impl BitWriter {
-    /// Writes one value with parameter `k`.
+    /// Writes one value with parameter `k`; with [`ZEROS`] nothing, since all are zero.
     pub(crate) fn rice(&mut self, value: u64, k: u8) {
+        if k == ZEROS {
+            return;
+        }
         let quotient = value >> k;
         if quotient >= ESCAPE {
             self.ones(ESCAPE);
@@ -56,9 +52,10 @@ impl BitWriter {
         }
     }
 
-    /// The bytes, the last one filled up with zeros.
+    /// The bytes, the last one filled up with ones: no value can be read out of those.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         if self.used > 0 {
+            self.held |= u8::MAX << self.used;
             self.bytes.push(self.held);
         }
         self.bytes
@@ -70,7 +67,8 @@ impl BitWriter {
         }
     }
 
-    fn bits(&mut self, value: u64, count: u8) {
+    /// Writes the lowest `count` bits, 64 at most, least significant first.
+    pub(crate) fn bits(&mut self, value: u64, count: u8) {
         for place in 0..count {
             self.bit((value >> place) & 1 == 1);
         }
@@ -102,6 +100,9 @@ impl<'a> BitReader<'a> {
 
     /// Reads one value; `None` at the end of the bytes or with a parameter out of range.
     pub(crate) fn rice(&mut self, k: u8) -> Option<u64> {
+        if k == ZEROS {
+            return Some(0);
+        }
         if k > MAX_PARAMETER {
             return None;
         }
@@ -117,10 +118,17 @@ impl<'a> BitReader<'a> {
 
     /// Whether only the last byte's filling is left.
     pub(crate) fn is_finished(&self) -> bool {
-        self.at.div_ceil(8) == self.bytes.len()
+        let filling = self.bytes.get(self.at / 8).is_none_or(|last| last.leading_ones() >= 8 - self.used());
+        self.at.div_ceil(8) == self.bytes.len() && filling
     }
 
-    fn bits(&mut self, count: u8) -> Option<u64> {
+    /// Bits read of the byte that is being read.
+    fn used(&self) -> u32 {
+        u32::try_from(self.at % 8).unwrap_or_default()
+    }
+
+    /// Reads `count` bits, 64 at most.
+    pub(crate) fn bits(&mut self, count: u8) -> Option<u64> {
         let mut value = 0;
         for place in 0..count {
             value |= u64::from(self.bit()?) << place;
@@ -155,16 +163,12 @@ mod tests {
             }
             prop_assert!(reader.is_finished());
         }
-
-        #[test]
-        fn zigzag_goes_both_ways(value in any::<i64>()) {
-            prop_assert_eq!(unzigzag(zigzag(value)), value);
-        }
     }
 
     #[test]
     fn small_columns_take_small_parameters() {
         assert_eq!(best_parameter(&[0, 0, 1, 0]), 0);
+        assert_eq!(best_parameter(&[0, 0, 0, 0]), ZEROS);
         assert!(best_parameter(&[100, 200, 150]) >= 6);
     }
 }

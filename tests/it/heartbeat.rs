@@ -84,6 +84,29 @@ async fn a_job_reports_fails_and_recovers() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_share_of_time_not_down_is_kept_over_a_kill() {
+    let mut scene = Scene::set().await;
+    let ((job, path), (silent, _)) = (scene.heartbeat("Backup").await, scene.heartbeat("silent").await);
+    assert_eq!(scene.ping(Method::GET, &path, None).await, 200);
+    assert_eq!(scene.look(&job).await["uptime24h"], 100.0);
+    assert_eq!(scene.ping(Method::GET, &format!("{path}/1"), None).await, 200);
+    let less = async |scene: &Scene, than: f64| {
+        eventually("time down counts", SOON, async || {
+            scene.look(&job).await["uptime24h"].as_f64().filter(|share| *share < than)
+        })
+        .await
+    };
+    let share = less(&scene, 99.0).await;
+    scene.coordinator.process.kill();
+    scene.coordinator.restart().await;
+    let share = less(&scene, share).await;
+    assert_eq!(scene.ping(Method::GET, &path, None).await, 200);
+    let after = scene.look(&job).await["uptime24h"].as_f64();
+    assert!(after.is_some_and(|after| after > 0.0 && after <= share + 5.0), "{share} {after:?}");
+    assert_eq!(scene.look(&silent).await["uptime24h"], Value::Null, "nothing is known of it");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn an_owner_is_told_at_save_what_nobody_can_confirm() {
     let scene = Scene::set().await;
     let (heartbeat, _) = scene.heartbeat("Backup").await;
@@ -144,6 +167,8 @@ async fn no_answered_ping_is_lost_in_a_kill() {
 async fn a_flood_on_one_token_and_guesses_hold_up_nobody_else() {
     let scene = Scene::set().await;
     let ((flooded, loud), (_, calm)) = (scene.heartbeat("loud").await, scene.heartbeat("calm").await);
+    let store = scene.coordinator.data().join("store");
+    let before = bytes(&store);
     let flood = (0..400).map(|number| {
         let (api, path) = (scene.coordinator.api(), loud.clone());
         let guess = format!("/ping/{number:022}");
@@ -167,6 +192,8 @@ async fn a_flood_on_one_token_and_guesses_hold_up_nobody_else() {
     assert_eq!(kept["pings"][0]["number"], taken, "what was answered is counted, and nothing else");
     assert!(kept["pings"].as_array().is_some_and(|pings| pings.len() <= 10));
 
+    assert!(bytes(&store) <= before + (1 << 20), "a flood overwrites: {before} {}", bytes(&store));
+
     // A body is read as far as it is kept.
     tokio::time::timeout(SOON, async {
         while scene.ping(Method::POST, &loud, Some("x".repeat(9_000))).await == 429 {
@@ -175,4 +202,16 @@ async fn a_flood_on_one_token_and_guesses_hold_up_nobody_else() {
     })
     .await
     .expect("the next second takes pings again");
+}
+
+/// Bytes of the files below a folder.
+fn bytes(folder: &std::path::Path) -> u64 {
+    let entries = std::fs::read_dir(folder).expect("a folder").flatten();
+    let sizes = entries.map(|entry| match entry.metadata() {
+        Ok(about) if about.is_dir() => bytes(&entry.path()),
+        Ok(about) => about.len(),
+        // A file that was there a moment ago.
+        Err(_) => 0,
+    });
+    sizes.sum()
 }

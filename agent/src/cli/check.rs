@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Error;
 use crate::out::say;
+use crate::probe::Kept;
 use clap::{Args, ValueEnum};
 use parallax_protocol::check::{
     CertificateCheck, CheckSpec, ComponentCheck, DnsCheck, DomainCheck, Header, HttpCheck, KeywordMode,
@@ -74,7 +75,7 @@ pub(super) async fn check(config: &Config, args: CheckArgs) -> Result<ExitCode, 
     let json = args.json;
     let spec = spec(args)?;
     let net = crate::net(config)?;
-    let done = attempt(&spec, &net, &Clock::new(0), DEADLINE, std::future::ready(())).await;
+    let done = attempt(&spec, &Kept::default(), &net, &Clock::new(0), DEADLINE, std::future::ready(())).await;
     say(&if json { as_json(&spec, &done.report) } else { as_text(&done.report) });
     Ok(match done.report.outcome {
         Outcome::Passed => ExitCode::SUCCESS,

@@ -1,9 +1,10 @@
 //! Probes: one check in, one report out. A report never says more than what this place saw.
 //!
-//! [`run`] is the whole interface. Each probe gathers facts with IO and judges them in a pure function at
+//! [`run_again`] is the whole interface, and [`run`] for a check that runs once. Each probe gathers facts with IO and judges them in a pure function at
 //! the bottom of its files.
 
 mod certificate;
+mod chains;
 mod component;
 mod dns;
 mod domain;
@@ -15,6 +16,8 @@ mod tcp;
 mod tls;
 mod vendor;
 
+use std::fmt;
+
 use parallax_protocol::{
     check::{CheckKind, CheckSpec},
     result::Report,
@@ -25,16 +28,35 @@ pub use net::Net;
 /// The types of checks that the probes of this build can do.
 pub const KINDS: &[CheckKind] = &CheckKind::ALL;
 
+/// What the probes keep of a check from one run to the next; never anything that was answered. It belongs to one
+/// [`CheckSpec`]: whoever changes that begins with a new one.
+#[derive(Default)]
+pub struct Kept {
+    http: http::Kept,
+}
+
+impl fmt::Debug for Kept {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // A request has the customer's headers, which are secrets.
+        f.write_str("Kept")
+    }
+}
+
+/// Runs one check of which nothing is kept: see [`run_again`].
+pub async fn run(spec: &CheckSpec, net: &Net) -> Report {
+    run_again(spec, &Kept::default(), net).await
+}
+
 /// Runs one check and ends within the limit of `net`.
 ///
 /// Whatever happens becomes an outcome: the target's faults are [failed](parallax_protocol::result::Outcome::Failed), this host's are
 /// [inconclusive](parallax_protocol::result::Outcome::Inconclusive). [Pending](parallax_protocol::result::Outcome::Pending) is never returned; the caller sends it for a check that is still
 /// running. Dropping the future ends the check and closes its connections.
-pub async fn run(spec: &CheckSpec, net: &Net) -> Report {
+pub async fn run_again(spec: &CheckSpec, kept: &Kept, net: &Net) -> Report {
     match spec {
         // Each on the heap: a check's future is moved a few times before it begins, and should not be as large as the
         // largest of them.
-        CheckSpec::Http(check) => Box::pin(http::run(check, net)).await,
+        CheckSpec::Http(check) => Box::pin(http::run(check, &kept.http, net)).await,
         CheckSpec::Tcp(check) => Box::pin(tcp::run(check, net)).await,
         CheckSpec::Dns(check) => Box::pin(dns::run(check, net)).await,
         CheckSpec::Ping(check) => Box::pin(ping::run(check, net)).await,

@@ -12,7 +12,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::time::Instant;
 use url::Url;
 
-use super::{component::Pages, domain::Registries, ping::Pingers};
+use super::{chains::Chains, component::Pages, domain::Registries, ping::Pingers};
 
 /// What every probe of this agent uses; cheap to clone.
 #[derive(Debug, Clone)]
@@ -57,7 +57,8 @@ impl Net {
         let mut tls = ClientConfig::builder_with_provider(Arc::clone(&crypto))
             .with_safe_default_protocol_versions()
             .map_err(NetError::Tls)?
-            .with_webpki_verifier(Arc::clone(&verifier))
+            .dangerous()
+            .with_custom_certificate_verifier(Arc::new(Chains::new(Arc::clone(&verifier))))
             .with_no_client_auth();
         // Every check is a first visit: a resumed session would hide a broken certificate.
         tls.resumption = Resumption::disabled();
@@ -107,6 +108,12 @@ impl Net {
     #[must_use]
     pub fn guard(&self) -> &Guard {
         &self.guard
+    }
+
+    /// How long a check may take in all.
+    #[must_use]
+    pub fn limit(&self) -> Duration {
+        self.limit
     }
 
     /// When a check that starts now has to end.

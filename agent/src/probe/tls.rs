@@ -28,6 +28,8 @@ pub(super) async fn handshake(
     deadline: Instant,
 ) -> Result<TlsStream<TcpStream>, Failure> {
     let name = server_name(host)?;
+    // A handshake is several writes. A connection that can't be tuned has broken already: the first of them will say so.
+    let _ = stream.set_nodelay(true);
     match timeout_at(deadline, TlsConnector::from(config).connect(name, stream)).await {
         Err(_) => Err(Failure::Timeout { phase: Phase::Tls }),
         Ok(Err(error)) => Err(io_failure(&error).unwrap_or_else(|| other("handshake failed"))),

@@ -3,6 +3,7 @@
 use super::Stop;
 use crate::attempt::{DEADLINE, attempt};
 use crate::link::Link;
+use crate::probe::Kept;
 use crate::shared::Shared;
 use crate::wire::{Reader, Received, WireError, send};
 use parallax_protocol::frame::MAX_FRAME;
@@ -79,7 +80,7 @@ async fn check(shared: &Arc<Shared>, ask: &CheckNow, sending: &mut SendStream) -
         // Where this cannot be sent, the result cannot either, and that is noticed.
         let _ = send(sending, &CheckAnswer::Pending, MAX_FRAME).await;
     };
-    let done = attempt(&ask.spec, &shared.net, &shared.clock, limit, pending).await;
+    let done = attempt(&ask.spec, &Kept::default(), &shared.net, &shared.clock, limit, pending).await;
     let age_ms = shared.clock.mono_ms().saturating_sub(done.ended_mono_ms).max(0).unsigned_abs();
     result(done.report, age_ms)
 }

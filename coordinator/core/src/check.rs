@@ -69,6 +69,14 @@ impl CheckKind {
             Self::Certificate | Self::Domain | Self::Heartbeat | Self::Component => false,
         }
     }
+
+    /// Whether its uptime is the share of time not down, and not of rounds passed.
+    pub const fn has_downtime(self) -> bool {
+        match self {
+            Self::Heartbeat | Self::Component => true,
+            Self::Http | Self::Tcp | Self::Dns | Self::Ping | Self::Certificate | Self::Domain => false,
+        }
+    }
 }
 
 impl fmt::Display for CheckKind {

@@ -10,6 +10,7 @@ pub mod assign;
 pub mod block;
 pub mod check;
 pub mod confirm;
+pub mod downtime;
 pub mod event;
 pub mod given;
 pub mod headline;

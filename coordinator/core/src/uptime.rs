@@ -62,22 +62,28 @@ impl Span {
 }
 
 /// The share of a stretch of time that lies in none of the outages, in percent as [`Tally::percent`] gives it: the
-/// uptime of what has no rounds (heartbeat, component). Outages may overlap and reach beyond the stretch; none when
-/// the stretch is empty.
-pub fn percent_of_time(window: Span, outages: &[Span]) -> Option<f64> {
-    let mut outages: Vec<Span> = outages.to_vec();
-    outages.sort_unstable();
-    let mut down = 0;
-    let mut done = window.from;
-    for outage in outages {
-        let (from, to) = (outage.from.max(done), outage.to.min(window.to));
+/// uptime of what has no rounds (heartbeat, component). What lies in `excluded` is left out. Both may overlap and reach
+/// beyond the stretch; none when nothing of it is left.
+pub fn percent_of_time(window: Span, outages: &[Span], excluded: &[Span]) -> Option<f64> {
+    let whole = u64::try_from(window.to.since(window.from)).ok()?;
+    let out = covered(window, excluded);
+    let out_or_down = covered(window, &[outages, excluded].concat());
+    percent(whole.saturating_sub(out_or_down), whole.saturating_sub(out))
+}
+
+/// Milliseconds of a stretch that lie in any of those.
+fn covered(window: Span, spans: &[Span]) -> u64 {
+    let mut spans: Vec<Span> = spans.to_vec();
+    spans.sort_unstable();
+    let (mut covered, mut done) = (0, window.from);
+    for span in spans {
+        let (from, to) = (span.from.max(done), span.to.min(window.to));
         if from < to {
-            down += to.since(from);
+            covered += to.since(from).unsigned_abs();
             done = to;
         }
     }
-    let whole = u64::try_from(window.to.since(window.from)).ok()?;
-    percent(whole.saturating_sub(u64::try_from(down).unwrap_or(0)), whole)
+    covered
 }
 
 /// What an uptime target allows over a period, and how much of that is used.
@@ -152,11 +158,18 @@ mod tests {
     #[test]
     fn time_down_is_counted_once_and_only_within_the_window() {
         let day = span(0, 1440);
-        assert_eq!(percent_of_time(day, &[]), Some(100.0));
-        assert_eq!(percent_of_time(day, &[span(-50, 72), span(36, 144)]), Some(90.0));
-        assert_eq!(percent_of_time(day, &[span(100, 200), span(120, 130), span(1396, 9999)]), Some(90.0));
-        assert_eq!(percent_of_time(day, &[span(2000, 3000)]), Some(100.0));
-        assert_eq!(percent_of_time(span(5, 5), &[]), None);
+        assert_eq!(percent_of_time(day, &[], &[]), Some(100.0));
+        assert_eq!(percent_of_time(day, &[span(-50, 72), span(36, 144)], &[]), Some(90.0));
+        assert_eq!(
+            percent_of_time(day, &[span(100, 200), span(120, 130), span(1396, 9999)], &[]),
+            Some(90.0)
+        );
+        assert_eq!(percent_of_time(day, &[span(2000, 3000)], &[]), Some(100.0));
+        let half = [span(0, 720)];
+        assert_eq!(percent_of_time(day, &[span(700, 756)], &half), Some(95.0));
+        assert_eq!(percent_of_time(day, &half, &half), Some(100.0));
+        assert_eq!(percent_of_time(day, &half, &[day]), None);
+        assert_eq!(percent_of_time(span(5, 5), &[], &[]), None);
     }
 
     #[test]

@@ -72,6 +72,7 @@ pub struct Driver {
     extra: Vec<Op>,
     /// Pings of monitors that are too new to be known here.
     early: Vec<Ping>,
+    pace: pings::Pace,
     tokens: Tokens,
     counters: Arc<Counters>,
     alive_noted: Timestamp,
@@ -114,6 +115,7 @@ impl Driver {
             underway: None,
             extra: Vec::new(),
             early: Vec::new(),
+            pace: pings::Pace::default(),
             tokens: Tokens::default(),
             counters,
             alive_noted: Timestamp::default(),
@@ -172,6 +174,7 @@ impl Driver {
             self.with(Machines::fire);
             self.judge_places(&channels);
             self.ask(&channels);
+            self.write_due_pings(false);
             self.show(&channels);
             self.commit();
         }
@@ -211,6 +214,7 @@ impl Driver {
         let until_next = next.map_or(UPKEEP, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
         });
+        let until_next = self.pace.next(Instant::now()).map_or(until_next, |held| held.min(until_next));
         tokio::select! {
             biased;
             _ = channels.shutdown.wait_for(|stop| *stop) => Beat::Stop,
@@ -272,6 +276,7 @@ impl Driver {
             self.tokens.remove(monitor);
             if let Some(slot) = self.machines.remove(monitor) {
                 self.history.forget(slot);
+                self.forget_pings(slot);
             }
         }
         if !nothing {
@@ -327,6 +332,7 @@ impl Driver {
 
     /// Commits what is left, so that a stop loses nothing that was taken in.
     async fn finish(mut self) {
+        self.write_due_pings(true);
         for _ in 0..2 {
             if self.underway.is_some() {
                 let landed = landed(&mut self.underway).await;

@@ -17,6 +17,7 @@ use parallax_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
+use super::counters::Counters;
 use super::driver::{Channels, Driver};
 use super::shard::Shard;
 use super::warmup::Judging;
@@ -24,6 +25,8 @@ use super::{Arrival, Batch, Query, Question, Schedule};
 use crate::clock::Clock;
 use crate::history::History;
 use crate::storage::{self, Store};
+
+mod heartbeats;
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 /// The first round that is due after it, of a monitor that is checked every minute.
@@ -39,6 +42,7 @@ struct Stream {
     queries: mpsc::Sender<Query>,
     questions: mpsc::Receiver<Question>,
     schedule: Schedule,
+    counters: Arc<Counters>,
     stop: watch::Sender<bool>,
     driver: JoinHandle<()>,
 }
@@ -57,9 +61,10 @@ impl Stream {
         let (stop, shutdown) = watch::channel(false);
         let channels =
             Channels { inbox: arrivals, queries: looked, questions: asked, schedules, quarantined, shutdown };
+        let counters = driver.counters();
         let driver = tokio::spawn(driver.run(channels));
         let (clock, store) = (clock.clone(), store.clone());
-        let stream = Self { clock, store, inbox, queries, questions, schedule, stop, driver };
+        let stream = Self { clock, store, inbox, queries, questions, schedule, counters, stop, driver };
         stream.inbox.send(Arrival::Mesh(Arc::new(mesh()))).await.unwrap();
         stream.send(PlaceNo(0), Vec::new()).await;
         stream

@@ -207,11 +207,13 @@ impl Service {
         let views = self.views(monitors.iter().map(|monitor| monitor.id).collect());
         let figures = self.0.figures.last_day(page, &monitors, self.now());
         let (views, figures) = futures_util::future::join(views, figures).await;
-        let mut figures = figures.into_iter();
-        let shown = monitors.into_iter().zip(views).map(|(monitor, view)| Shown {
-            monitor,
-            view,
-            figure: figures.next().unwrap_or_default(),
+        let (mut figures, now) = (figures.into_iter(), self.now());
+        let shown = monitors.into_iter().zip(views).map(|(monitor, view)| {
+            let mut figure = figures.next().unwrap_or_default();
+            if let Some(downtime) = &view.downtime {
+                figure.uptime = downtime.uptime(now, &[]);
+            }
+            Shown { monitor, view, figure }
         });
         Ok(shown.collect())
     }

@@ -12,7 +12,7 @@ use std::{
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use tokio::{
     net::{TcpSocket, TcpStream},
-    time::{Instant, sleep_until},
+    time::{Instant, sleep_until, timeout_at},
 };
 
 use crate::{
@@ -26,12 +26,20 @@ pub const HEAD_START: Duration = Duration::from_millis(250);
 /// A connection and what it took.
 #[derive(Debug)]
 pub struct Connected {
-    /// The open connection, with Nagle's delay off.
+    /// The open connection.
     pub stream: TcpStream,
     /// The address that answered.
     pub peer: SocketAddr,
     /// From the first attempt to the end of the handshake, lost attempts included: what a visitor waits.
     pub connected_in: Duration,
+}
+
+impl Connected {
+    /// Turns Nagle's delay off (RFC 9293, section 3.7.4), for whoever writes more than once before an answer.
+    pub fn without_delay(&self) {
+        // A connection that can't be tuned has broken already; the first write will say so.
+        let _ = self.stream.set_nodelay(true);
+    }
 }
 
 impl Admitted {
@@ -42,6 +50,15 @@ impl Admitted {
     /// Once all have failed, the failure that says most about the target; [`DialError::Timeout`] at `deadline`.
     pub async fn connect(&self, deadline: Instant) -> Result<Connected, DialError> {
         let started = Instant::now();
+        if let &[address] = self.addresses() {
+            let attempt = timeout_at(deadline, attempt(address, self.source()));
+            let (stream, peer) = attempt.await.map_err(|_| DialError::Timeout)??;
+            return Ok(Connected { stream, peer, connected_in: started.elapsed() });
+        }
+        Box::pin(self.race(started, deadline)).await
+    }
+
+    async fn race(&self, started: Instant, deadline: Instant) -> Result<Connected, DialError> {
         let mut waiting = self.addresses().iter().copied();
         let mut running = FuturesUnordered::new();
         let mut failed = None;
@@ -84,12 +101,10 @@ async fn attempt(address: SocketAddr, source: Source) -> Result<(TcpStream, Sock
     // An error in the very call comes from this host's own routing table; a later one came over the network.
     let at_once = poll_fn(|cx| Poll::Ready(connecting.as_mut().poll(cx))).await;
     let stream = match at_once {
-        Poll::Ready(result) => result.map_err(|error| reason(&error, true))?,
-        Poll::Pending => connecting.await.map_err(|error| reason(&error, false))?,
+        Poll::Ready(result) => result.map_err(|error| reason(&error, true)),
+        Poll::Pending => connecting.await.map_err(|error| reason(&error, false)),
     };
-    // A connection that can't be tuned has broken already; the first write will say so.
-    let _ = stream.set_nodelay(true);
-    Ok((stream, address))
+    Ok((stream?, address))
 }
 
 fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {

@@ -9,6 +9,7 @@ mod disk;
 mod gauge;
 mod ingest;
 mod memory;
+mod pings;
 mod stub;
 
 use std::io::Write;
@@ -16,7 +17,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const USAGE: &str = "usage: parallax-bench agent TYPE RATE SECONDS | agent-memory | wire | ingest [MONITORS] [ROUNDS] \
-                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS]";
+                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS]";
 
 /// Runs the program of the command line. Exit codes: 0, 2 (usage).
 pub fn main() -> ExitCode {
@@ -33,6 +34,7 @@ pub fn main() -> ExitCode {
         Some("ingest") => ingest::ingest(number(1, 20_000), number(2, 3)),
         Some("disk") => disk::disk(number(1, 100), number(2, 26), number(3, 10)),
         Some("memory") => memory::memory(number(1, 10_000), number(2, 6), number(3, 30)),
+        Some("pings") => pings::pings(number(1, 10)),
         _ => {
             let _ = writeln!(std::io::stderr(), "{USAGE}");
             return ExitCode::from(2);

@@ -17,7 +17,11 @@ use tokio::{
     time::{Instant, timeout, timeout_at},
 };
 
-use super::plan::Plan;
+use super::{
+    head::{self, Head},
+    opening::Opening,
+    plan::Plan,
+};
 use crate::probe::{
     facts::{Facts, Trouble, micros},
     net::Net,
@@ -25,9 +29,9 @@ use crate::probe::{
 };
 
 /// The longest head of an answer: 64 KiB.
-const MAX_HEAD: u32 = 64 * 1024;
+pub(super) const MAX_HEAD: usize = 64 * 1024;
 /// The most header lines of an answer.
-const MAX_HEADERS: usize = 256;
+pub(super) const MAX_HEADERS: usize = 256;
 /// How long a connection that gave up may take to say why.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
@@ -54,6 +58,8 @@ pub(super) async fn exchange(
     let connected = admitted.connect(deadline).await?;
     facts.connected(&connected);
     if !plan.is_https() {
+        // Head and body may be two writes.
+        connected.without_delay();
         return Ok(ask(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
     }
     let started = Instant::now();
@@ -64,6 +70,28 @@ pub(super) async fn exchange(
         Some(_) | None => Version::HTTP_11,
     };
     Ok(ask(plan, stream, version, deadline, facts).await?)
+}
+
+/// Makes a request without a body over a new connection in the open, and reads no more than the head of the answer.
+///
+/// # Errors
+/// As [`exchange`].
+pub(super) async fn glance(
+    opening: &Opening,
+    net: &Net,
+    deadline: Instant,
+    facts: &mut Facts,
+) -> Result<Head, Trouble> {
+    let admitted = net.admit(&opening.host, opening.port, deadline).await?;
+    facts.admitted(&admitted);
+    let mut connected = admitted.connect(deadline).await?;
+    facts.connected(&connected);
+    let started = Instant::now();
+    let asking = head::ask(&mut connected.stream, &opening.request, opening.to_head);
+    let head =
+        timeout_at(deadline, asking).await.map_err(|_| Failure::Timeout { phase: Phase::FirstByte })??;
+    facts.phases.first_byte_us = Some(micros(started.elapsed()));
+    Ok(head)
 }
 
 /// The word for what hyper met.
@@ -118,7 +146,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mut sender, connection) = http1::Builder::new()
-        .max_header_size(MAX_HEAD as usize)
+        .max_header_size(MAX_HEAD)
         .max_headers(MAX_HEADERS)
         .handshake(io)
         .await
@@ -135,7 +163,8 @@ where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
-        .max_header_list_size(MAX_HEAD)
+        // The limit's own type is narrower than a length.
+        .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
         .handshake(io)
         .await
         .map_err(|error| failure(&error))?;

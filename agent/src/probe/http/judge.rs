@@ -34,6 +34,11 @@ pub(super) fn follows_redirects(check: &HttpCheck) -> bool {
     !check.expect_status.is_some_and(|status| (300..400).contains(&status))
 }
 
+/// Whether some answer to this check has to be read beyond its head.
+pub(super) fn reads_bodies(check: &HttpCheck) -> bool {
+    check.keyword.as_deref().is_some_and(|word| !word.is_empty())
+}
+
 /// The keyword to look for in the body of an answer with this status; none where the status decides already.
 pub(super) fn keyword_needed(check: &HttpCheck, status: u16) -> Option<&str> {
     check.keyword.as_deref().filter(|word| !word.is_empty() && status_fits(check, status))

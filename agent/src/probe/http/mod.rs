@@ -11,7 +11,9 @@ mod charset;
 mod coding;
 mod exchange;
 pub(super) mod fetch;
+mod head;
 mod judge;
+mod opening;
 mod plan;
 mod redirect;
 mod scan;
@@ -22,6 +24,7 @@ use parallax_protocol::{
 };
 use tokio::time::Instant;
 
+pub(super) use self::opening::Kept;
 use self::{judge::Seen, plan::Plan};
 use super::{
     facts::{Facts, Trouble, micros},
@@ -31,21 +34,45 @@ use super::{
 /// Redirects followed at most.
 const MAX_REDIRECTS: usize = 5;
 
-/// Runs the check.
-pub(super) async fn run(check: &HttpCheck, net: &Net) -> Report {
+/// Runs the check. What `kept` holds of it is made at the first run.
+pub(super) async fn run(check: &HttpCheck, kept: &Kept, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
-    let seen = visit(check, net, &mut facts).await;
+    let seen = visit(check, kept, net, &mut facts).await;
     if seen.is_ok() {
         facts.took = Some(started.elapsed());
     }
     facts.report(judge::judge(check, seen))
 }
 
-async fn visit(check: &HttpCheck, net: &Net, facts: &mut Facts) -> Result<Seen, Trouble> {
+async fn visit(check: &HttpCheck, kept: &Kept, net: &Net, facts: &mut Facts) -> Result<Seen, Trouble> {
     let deadline = net.deadline();
-    let mut plan = Plan::first(check)?;
-    for _ in 0..=MAX_REDIRECTS {
+    let Some(opening) = kept.opening(check)? else {
+        let first = Plan::first(check)?;
+        return Box::pin(follow(check, first, MAX_REDIRECTS, deadline, net, facts)).await;
+    };
+    let head = exchange::glance(opening, net, deadline, facts).await?;
+    let status = head.status.as_u16();
+    facts.status = Some(status);
+    if judge::follows_redirects(check)
+        && !head.headers.is_empty()
+        && let Some(next) = redirect::next(&Plan::first(check)?, head.status, &head.headers)?
+    {
+        return Box::pin(follow(check, next, MAX_REDIRECTS - 1, deadline, net, facts)).await;
+    }
+    Ok(Seen { status, keyword: None })
+}
+
+/// Makes a request, and whatever requests its answers redirect to, `redirects` at most.
+async fn follow(
+    check: &HttpCheck,
+    mut plan: Plan,
+    redirects: usize,
+    deadline: Instant,
+    net: &Net,
+    facts: &mut Facts,
+) -> Result<Seen, Trouble> {
+    for _ in 0..=redirects {
         // The facts are those of the last hop.
         *facts = Facts::default();
         let answer = exchange::exchange(&plan, net, deadline, facts).await?;

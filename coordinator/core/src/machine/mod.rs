@@ -128,6 +128,7 @@ impl Machine {
             watch.counted(step.mesh)
         };
         let mut machine = Self { watch, state, born: step.now, counted, changed: false };
+        machine.recall_downtime();
         if machine.state.settings != Settings::of(&machine.watch) {
             machine.adopt(step);
         }
@@ -218,6 +219,7 @@ impl Machine {
             self.pause(step);
             return;
         }
+        self.state.downtime.resume(step.now);
         if let Some((period, grace)) = new.beat
             && old.beat != new.beat
         {
@@ -286,6 +288,7 @@ impl Machine {
             expires_at: self.state.expires_at,
             last_ping_at: self.state.pulse.last,
             last_run_ms: self.state.pulse.last_run_ms,
+            downtime: self.watch.kind.has_downtime().then(|| self.state.downtime.clone()),
             unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
         }
     }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::confirm::Suspect;
+use crate::downtime::Downtime;
 use crate::event::{Reason, RoundReport, Status};
 use crate::heartbeat::Pulse;
 use crate::observation::{Failure, Outcome, Word};
@@ -41,6 +42,9 @@ pub struct State {
     pub(super) follow_not_before: Option<Timestamp>,
     /// The settings under which all this came about: an edit may be made while the coordinator is away.
     pub(super) settings: Settings,
+    /// Heartbeat and component: when it was down. The last field: records of before it end here.
+    #[serde(deserialize_with = "crate::downtime::or_none")]
+    pub(super) downtime: Downtime,
 }
 
 /// What of the monitor's settings the memory depends on.

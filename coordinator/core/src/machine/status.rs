@@ -118,6 +118,8 @@ impl Machine {
         lanes.iter_mut().for_each(|lane| {
             lane.leave();
         });
+        let mut downtime = std::mem::take(&mut self.state.downtime);
+        downtime.pause(step.now);
         self.state = State {
             lanes,
             since: self.state.since,
@@ -131,8 +133,22 @@ impl Machine {
             },
             untried: true,
             settings: self.state.settings,
+            downtime,
             ..State::default()
         };
+    }
+
+    /// A state that was written before time down was kept: what it still tells of it.
+    pub(super) fn recall_downtime(&mut self) {
+        let state = &mut self.state;
+        if !self.watch.kind.has_downtime() || state.downtime.is_known() {
+            return;
+        }
+        let is_down = state.status == Status::Down;
+        let outage = state.outage.as_ref().map(|outage| outage.since).filter(|_| is_down);
+        if let Some(since) = outage.or(state.since).filter(|_| state.status != Status::Unknown) {
+            state.downtime.note(is_down, since);
+        }
     }
 
     /// It is back, or it is up for the first time. The round that shows it clears all slow marks.
@@ -306,6 +322,9 @@ impl Machine {
         change.from = std::mem::replace(&mut self.state.status, change.to);
         self.state.since = Some(change.since);
         self.state.down_from = change.down_from;
+        if self.watch.kind.has_downtime() {
+            self.state.downtime.note(change.to == Status::Down, change.since);
+        }
         step.out.push(Output::happened(What::Changed(change)));
     }
 }

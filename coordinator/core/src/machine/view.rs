@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::downtime::Downtime;
 use crate::event::Status;
 use crate::observation::{Facts, Failure};
 use crate::place::RegionSet;
@@ -24,6 +25,8 @@ pub struct View {
     pub last_ping_at: Option<Timestamp>,
     /// Heartbeat: how long the newest measured run took, in milliseconds.
     pub last_run_ms: Option<u64>,
+    /// Heartbeat and component: when it was down, which its uptime is worked out from.
+    pub downtime: Option<Downtime>,
     /// No second network can confirm this monitor's failures.
     pub unconfirmable: bool,
 }

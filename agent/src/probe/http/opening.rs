@@ -1,0 +1,113 @@
+//! The first request of a check as bytes, made once and not at every round.
+
+use std::sync::OnceLock;
+
+use http::{Method, Version};
+use parallax_dial::Host;
+use parallax_protocol::{check::HttpCheck, result::Failure};
+
+use super::{judge, plan::Plan};
+
+/// Where a check's first request goes, and its bytes. The customer's headers are among them.
+pub(super) struct Opening {
+    pub(super) host: Host,
+    pub(super) port: u16,
+    /// Whether the method is HEAD.
+    pub(super) to_head: bool,
+    /// Request line and header lines over HTTP/1.1 (RFC 9112, section 3).
+    pub(super) request: Box<[u8]>,
+}
+
+/// Holds a check's opening once it was made; one for each check, for as long as that stays the same.
+#[derive(Default)]
+pub(in crate::probe) struct Kept(OnceLock<Box<Opening>>);
+
+impl Kept {
+    /// The opening of `check`; `None` where the check needs more than a head, sends a body, or speaks TLS.
+    ///
+    /// # Errors
+    /// [`Failure::BadTarget`] naming the rule that the URL or a header breaks.
+    pub(super) fn opening(&self, check: &HttpCheck) -> Result<Option<&Opening>, Failure> {
+        if let Some(opening) = self.0.get() {
+            return Ok(Some(opening));
+        }
+        if judge::reads_bodies(check) {
+            return Ok(None);
+        }
+        let plan = Plan::first(check)?;
+        if plan.is_https() || !plan.body.is_empty() {
+            return Ok(None);
+        }
+        let opening = Opening::of(&plan)?;
+        Ok(Some(self.0.get_or_init(|| Box::new(opening))))
+    }
+}
+
+impl Opening {
+    fn of(plan: &Plan) -> Result<Self, Failure> {
+        let request = plan.request(Version::HTTP_11)?;
+        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
+        let mut bytes = Vec::with_capacity(256);
+        for part in [request.method().as_str(), " ", target, " HTTP/1.1\r\n"] {
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        for (name, value) in request.headers() {
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                bytes.extend_from_slice(part);
+            }
+        }
+        bytes.extend_from_slice(b"\r\n");
+        Ok(Self {
+            host: plan.host.clone(),
+            port: plan.port,
+            to_head: plan.method == Method::HEAD,
+            request: bytes.into_boxed_slice(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use parallax_protocol::{
+        check::{Header, KeywordMode, Method as CheckMethod},
+        text::Secret,
+    };
+
+    fn check(url: &str) -> HttpCheck {
+        HttpCheck {
+            url: url.to_owned(),
+            method: CheckMethod::Get,
+            headers: vec![Header { name: "X-Token".to_owned(), value: Secret::new("a b") }],
+            body: None,
+            expect_status: None,
+            keyword: None,
+            keyword_mode: KeywordMode::Present,
+        }
+    }
+
+    #[test]
+    fn the_bytes_are_those_of_the_request() {
+        let kept = Kept::default();
+        let opening = kept.opening(&check("http://example.com:8080/a b?c=d#e")).unwrap().unwrap();
+        let text = std::str::from_utf8(&opening.request).unwrap();
+        assert!(text.starts_with("GET /a%20b?c=d HTTP/1.1\r\n"), "{text}");
+        assert!(text.ends_with("\r\n\r\n"), "{text}");
+        for line in ["host: example.com:8080", "x-token: a b", "accept: */*", "accept-encoding: identity"] {
+            assert_eq!(text.lines().filter(|own| own == &line).count(), 1, "{line} in {text}");
+        }
+        assert_eq!((opening.host.to_string().as_str(), opening.port), ("example.com", 8080));
+        assert!(!opening.to_head);
+    }
+
+    #[test]
+    fn what_needs_more_than_a_head_has_no_opening() {
+        let keyword = HttpCheck { keyword: Some("fine".to_owned()), ..check("http://example.com/") };
+        let body = Some(Secret::new("body"));
+        let post = HttpCheck { method: CheckMethod::Post, body, ..check("http://example.com/") };
+        for check in [keyword, post, check("https://example.com/")] {
+            assert!(Kept::default().opening(&check).unwrap().is_none(), "{}", check.url);
+        }
+        assert!(Kept::default().opening(&check("http://a..b/")).is_err());
+    }
+}

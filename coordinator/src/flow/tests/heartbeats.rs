@@ -1,0 +1,128 @@
+//! Heartbeats through the real driver, the clock moved by hand.
+
+use std::sync::atomic::Ordering;
+
+use parallax_core::check::HeartbeatCheck;
+use parallax_core::heartbeat::{self, Beat};
+use parallax_core::time::{MINUTE, SECOND};
+
+use super::*;
+use crate::flow::{Ping, Tokens};
+
+/// Milliseconds from a ping to the moment at which the next is missed.
+const DUE: i64 = 6 * MINUTE;
+
+/// A store with one heartbeat of five minutes, and a minute of grace.
+async fn store_with_a_heartbeat() -> Store {
+    let store = store_with_a_monitor().await;
+    let mut batch = storage::Batch::new();
+    batch.write(heartbeat());
+    store.commit(batch).await.unwrap();
+    store
+}
+
+fn heartbeat() -> Monitor {
+    let check = HeartbeatCheck { period_seconds: 300, grace_seconds: 60, token: "secret".to_owned() };
+    Monitor { check: Check::Heartbeat(check), ..monitor() }
+}
+
+impl Stream {
+    /// Sends a ping; gives what is told once it is durable.
+    async fn ping(&self, beat: Beat) -> oneshot::Receiver<()> {
+        let tokens = Tokens::default();
+        tokens.put(&heartbeat());
+        let said = heartbeat::Ping {
+            number: 0,
+            at: START,
+            beat,
+            run: None,
+            run_ms: None,
+            method: "GET".to_owned(),
+            from: None,
+            agent: String::new(),
+            body: Vec::new(),
+        };
+        let (durable, told) = oneshot::channel();
+        let ping = Ping { listed: tokens.find("secret").unwrap(), said, durable };
+        self.inbox.send(Arrival::Ping(Box::new(ping))).await.unwrap();
+        told
+    }
+
+    /// The moment is so long after the start, and the driver has seen it.
+    async fn moment(&self, since_start: i64) {
+        self.clock.set(START + since_start);
+        self.send(PlaceNo(0), Vec::new()).await;
+    }
+}
+
+#[tokio::test]
+async fn a_missing_ping_is_told_at_the_deadline_and_not_before() {
+    let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
+    let stream = Stream::start(&store, &clock).await;
+    assert_eq!(stream.view().await.unwrap().status, Status::Unknown);
+    stream.moment(2 * DUE).await;
+    assert_eq!(stream.view().await.unwrap().status, Status::Unknown, "nothing is late before the first");
+    stream.ping(Beat::Ran).await.await.unwrap();
+    assert_eq!(stream.view().await.unwrap().status, Status::Up);
+    stream.moment(3 * DUE - 1).await;
+    assert_eq!(stream.view().await.unwrap().status, Status::Up);
+    stream.moment(3 * DUE).await;
+    let down = stream.becomes(Status::Down).await;
+    assert_eq!((down.since, down.down_from), (Some(START + 3 * DUE), None));
+    assert_eq!(down.downtime.unwrap().uptime(START + 4 * DUE, &[]), Some(50.0));
+    stream.moment(3 * DUE + MINUTE).await;
+    stream.ping(Beat::Ran).await.await.unwrap();
+    assert_eq!(stream.view().await.unwrap().status, Status::Up);
+    let told: Vec<_> = stream.changes().into_iter().map(|(_, alert)| alert).collect();
+    assert_eq!(told, [None, Some(AlertKind::WentDown), Some(AlertKind::Recovered)]);
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn our_own_absence_gives_a_job_its_period_anew() {
+    let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
+    let stream = Stream::start(&store, &clock).await;
+    stream.ping(Beat::Ran).await.await.unwrap();
+    stream.stop().await;
+    // The deadline passes while nobody could have heard the ping.
+    clock.set(START + 2 * DUE);
+    let stream = Stream::start(&store, &clock).await;
+    assert_eq!(stream.view().await.unwrap().status, Status::Up);
+    stream.moment(3 * DUE - SECOND).await;
+    assert_eq!(stream.view().await.unwrap().status, Status::Up);
+    stream.moment(3 * DUE).await;
+    assert_eq!(stream.becomes(Status::Down).await.since, Some(START + 3 * DUE));
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn a_flood_of_pings_is_written_once_a_second_and_every_one_is_kept() {
+    let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
+    let stream = Stream::start(&store, &clock).await;
+    stream.ping(Beat::Ran).await.await.unwrap();
+    let written = || store.reader().pings(MONITOR).unwrap().len();
+    assert_eq!(written(), 1);
+    let mut waiting = Vec::new();
+    for _ in 0..5 {
+        waiting.push(stream.ping(Beat::Ran).await);
+    }
+    // What is sent after them is durable at once, and they are not.
+    stream.send(PlaceNo(0), Vec::new()).await;
+    assert_eq!((written(), waiting[0].try_recv().is_err()), (1, true));
+    for told in waiting {
+        told.await.unwrap();
+    }
+    assert_eq!((written(), stream.counters.pings.load(Ordering::Relaxed)), (6, 6));
+
+    // A change of status takes along what waits.
+    let noted = stream.ping(Beat::Noted).await;
+    stream.ping(Beat::Failed(Some(1))).await.await.unwrap();
+    assert_eq!((written(), stream.view().await.unwrap().status), (8, Status::Down));
+    noted.await.unwrap();
+    // And so does a stop.
+    let last = stream.ping(Beat::Noted).await;
+    stream.send(PlaceNo(0), Vec::new()).await;
+    stream.stop().await;
+    last.await.unwrap();
+    assert_eq!(written(), 9);
+}

@@ -1,0 +1,123 @@
+//! The phases and addresses that some of a batch's plain results carry, as columns of bits.
+
+use super::PlainRow;
+use crate::bits::{BitReader, BitWriter, best_parameter};
+use crate::result::Phases;
+use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
+
+/// Durations of [`Phases`].
+const PHASES: usize = 5;
+
+/// Details, in order of their results: how many plain results without any lie before it, which phases there are and
+/// which family the address is of, the phases' durations, the address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct DetailRun {
+    count: u16,
+    /// Of the distances, then of each phase's durations.
+    parameters: [u8; 1 + PHASES],
+    bits: Vec<u8>,
+}
+
+impl DetailRun {
+    /// The details of these rows; `None` where they have none.
+    pub(super) fn pack(rows: &[PlainRow]) -> Option<Self> {
+        let mut distances = Vec::new();
+        let mut durations: [Vec<u64>; PHASES] = Default::default();
+        let mut detailed = Vec::new();
+        let mut distance = 0;
+        for row in rows {
+            if row.phases == Phases::default() && row.address.is_none() {
+                distance += 1;
+                continue;
+            }
+            distances.push(distance);
+            distance = 0;
+            for (column, duration) in durations.iter_mut().zip(listed(row.phases)) {
+                column.extend(duration.map(u64::from));
+            }
+            detailed.push(row);
+        }
+        if detailed.is_empty() {
+            return None;
+        }
+        let distance_parameter = best_parameter(&distances);
+        let phase_parameters = durations.map(|column| best_parameter(&column));
+        let mut writer = BitWriter::default();
+        for (&distance, row) in distances.iter().zip(&detailed) {
+            writer.rice(distance, distance_parameter);
+            for (duration, parameter) in listed(row.phases).into_iter().zip(phase_parameters) {
+                writer.bits(u64::from(duration.is_some()), 1);
+                if let Some(duration) = duration {
+                    writer.rice(u64::from(duration), parameter);
+                }
+            }
+            put_address(&mut writer, row.address);
+        }
+        let [dns, connect, tls, first_byte, transfer] = phase_parameters;
+        let parameters = [distance_parameter, dns, connect, tls, first_byte, transfer];
+        let count = u16::try_from(detailed.len()).unwrap_or(u16::MAX);
+        Some(Self { count, parameters, bits: writer.finish() })
+    }
+
+    /// Gives the rows their details back; `None` where this is not what [`Self::pack`] makes of them.
+    pub(super) fn unpack(&self, rows: &mut [PlainRow]) -> Option<()> {
+        let [distance_parameter, phase_parameters @ ..] = self.parameters;
+        let mut reader = BitReader::new(&self.bits);
+        let mut rest = rows.iter_mut();
+        for _ in 0..self.count {
+            let distance = usize::try_from(reader.rice(distance_parameter)?).ok()?;
+            let row = rest.nth(distance)?;
+            let mut durations = [None; PHASES];
+            for (duration, parameter) in durations.iter_mut().zip(phase_parameters) {
+                if reader.bits(1)? == 1 {
+                    *duration = Some(u32::try_from(reader.rice(parameter)?).ok()?);
+                }
+            }
+            let [dns_us, connect_us, tls_us, first_byte_us, transfer_us] = durations;
+            row.phases = Phases { dns_us, connect_us, tls_us, first_byte_us, transfer_us };
+            row.address = take_address(&mut reader)?;
+        }
+        reader.is_finished().then_some(())
+    }
+}
+
+fn listed(phases: Phases) -> [Option<u32>; PHASES] {
+    [phases.dns_us, phases.connect_us, phases.tls_us, phases.first_byte_us, phases.transfer_us]
+}
+
+/// A bit for none; another for the family; then the address, its first bytes first.
+fn put_address(writer: &mut BitWriter, address: Option<IpAddr>) {
+    writer.bits(u64::from(address.is_some()), 1);
+    match address {
+        None => {}
+        Some(IpAddr::V4(v4)) => {
+            writer.bits(0, 1);
+            writer.bits(u64::from(v4.to_bits()), 32);
+        }
+        Some(IpAddr::V6(v6)) => {
+            writer.bits(1, 1);
+            for half in halves(v6.to_bits()) {
+                writer.bits(half, 64);
+            }
+        }
+    }
+}
+
+fn take_address(reader: &mut BitReader<'_>) -> Option<Option<IpAddr>> {
+    if reader.bits(1)? == 0 {
+        return Some(None);
+    }
+    let is_v6 = reader.bits(1)? == 1;
+    Some(Some(if is_v6 {
+        let (high, low) = (reader.bits(64)?, reader.bits(64)?);
+        IpAddr::V6(((u128::from(high) << 64) | u128::from(low)).into())
+    } else {
+        IpAddr::V4(u32::try_from(reader.bits(32)?).ok()?.into())
+    }))
+}
+
+fn halves(bits: u128) -> [u64; 2] {
+    let half = |bits: u128| u64::try_from(bits & u128::from(u64::MAX)).unwrap_or_default();
+    [half(bits >> 64), half(bits)]
+}
