@@ -250,3 +250,32 @@ async fn a_status_document_shows_states_and_no_secrets() {
     assert!(document["generatedAt"].is_i64() && document["status"]["indicator"].is_string(), "{document}");
     assert_eq!(document["monitors"][0]["name"], "refused");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_clients_change_one_monitor_and_nothing_acknowledged_is_lost() {
+    let service = service().await;
+    let made = service.client.create_monitor(&service.page, &json!({ "url": "https://a.example" })).await;
+    let path = service.one(&made);
+    // Each client has a field value of its own in turn; two fields never undo each other.
+    let writes = (0..50).map(|number| {
+        let (client, path) = (service.client.clone(), path.clone());
+        tokio::spawn(async move {
+            let body = match number % 2 {
+                0 => json!({ "name": format!("Shop {number}") }),
+                _ => json!({ "slowThresholdMs": 100 + number }),
+            };
+            client.patch(&path, &body).await.is(200)["monitor"].take()
+        })
+    });
+    let mut acknowledged = Vec::new();
+    for write in writes.collect::<Vec<_>>() {
+        acknowledged.push(write.await.expect("it is answered"));
+    }
+    let last = service.client.monitor(&service.page, &made).await;
+    let name = last["name"].as_str().expect("a name");
+    assert!(name.starts_with("Shop "), "one of the names is there: {last}");
+    assert!(last["slowThresholdMs"].as_u64().is_some_and(|ms| ms > 100), "and one of the thresholds: {last}");
+    // Every answer shows its own change, and the last state is one that was answered.
+    let state = |monitor: &Value| (monitor["name"].clone(), monitor["slowThresholdMs"].clone());
+    assert!(acknowledged.iter().any(|monitor| state(monitor) == state(&last)), "{last}");
+}

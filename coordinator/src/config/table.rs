@@ -81,7 +81,7 @@ pub(super) const SETTINGS: &[Setting] = &[
         |config, text| root_domain(text).map(|it| config.http.root_domain = Some(it)),
         |config| config.http.root_domain.as_deref().map(quoted)
     ),
-    number!("requests_per_minute", 1..=1_000_000, 1, |config| config.http.requests_per_minute),
+    number!("requests_per_minute", 1..=1_000_000_000, 1, |config| config.http.requests_per_minute),
     text!("confirmation", read_confirmation, |config| Some(quoted(confirmation(config.confirmation)))),
     text!("mesh.listen", |config, text| address(text).map(|it| config.mesh.listen = it), |config| {
         Some(quoted(&config.mesh.listen.to_string()))

@@ -4,6 +4,7 @@
 //! another core where there is one.
 
 mod agent;
+mod api;
 mod coordinator;
 mod disk;
 mod gauge;
@@ -17,7 +18,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const USAGE: &str = "usage: parallax-bench agent TYPE RATE SECONDS | agent-memory | wire | ingest [MONITORS] [ROUNDS] \
-                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS]";
+                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS] | api [SECONDS]";
 
 /// Runs the program of the command line. Exit codes: 0, 2 (usage).
 pub fn main() -> ExitCode {
@@ -34,6 +35,7 @@ pub fn main() -> ExitCode {
         Some("ingest") => ingest::ingest(number(1, 20_000), number(2, 3)),
         Some("disk") => disk::disk(number(1, 100), number(2, 26), number(3, 10)),
         Some("memory") => memory::memory(number(1, 10_000), number(2, 6), number(3, 30)),
+        Some("api") => api::api(number(1, 5)),
         Some("pings") => pings::pings(number(1, 10)),
         _ => {
             let _ = writeln!(std::io::stderr(), "{USAGE}");
@@ -58,6 +60,14 @@ fn line(text: &str) {
 fn now_ms() -> i64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).expect("the epoch is over");
     i64::try_from(since.as_millis()).expect("the time fits")
+}
+
+/// Whether an answer over HTTP/1.1 is there as a whole: it says how long it is.
+fn is_whole(answer: &[u8]) -> bool {
+    let Some(head) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
+    let text = String::from_utf8_lossy(&answer[..head]).to_ascii_lowercase();
+    let length = text.lines().find_map(|line| line.strip_prefix("content-length: "));
+    answer.len() >= head + 4 + length.and_then(|length| length.parse::<usize>().ok()).unwrap_or(0)
 }
 
 /// The middle one of some figures, and the one that nine (ninety-nine …) in so many are below; `share` is 0 to 1.

@@ -15,7 +15,7 @@ use tokio::task::LocalSet;
 use tokio::time::Instant;
 
 use super::coordinator::{self, Made, Running};
-use super::{figure, gauge, quantile};
+use super::{figure, gauge, is_whole, quantile};
 
 /// Heartbeats there are.
 const JOBS: u32 = 20_000;
@@ -161,13 +161,6 @@ async fn send(address: SocketAddr, whose: Whose, first: u32, step: u32, until: I
         counted.set(counted.get() + 1);
         fed.micros.borrow_mut().push(i64::try_from(begun.elapsed().as_micros()).expect("seconds"));
     }
-}
-
-fn is_whole(answer: &[u8]) -> bool {
-    let Some(head) = answer.windows(4).position(|four| four == b"\r\n\r\n") else { return false };
-    let text = String::from_utf8_lossy(&answer[..head]).to_ascii_lowercase();
-    let length = text.lines().find_map(|line| line.strip_prefix("content-length: "));
-    answer.len() >= head + 4 + length.and_then(|length| length.parse::<usize>().ok()).unwrap_or(0)
 }
 
 #[allow(clippy::cast_precision_loss, reason = "counts")]
