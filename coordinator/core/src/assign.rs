@@ -1,10 +1,11 @@
 //! Which place runs which rounds: regions spread over the interval, places of a region taking turns.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::check::{Check, CheckKind};
 use crate::id::MonitorId;
 use crate::place::{Mesh, Place, PlaceNo, Region, RegionSet};
+use crate::watch::Watch;
 
 /// One round in so many is run, uncounted, by a place in quarantine.
 pub const SHADOW_EVERY: u32 = 10;
@@ -19,11 +20,26 @@ pub struct Scheduled {
     /// Revision of what is checked.
     pub revision: u32,
     /// What is checked. Never a heartbeat.
-    pub check: Check,
+    pub check: Arc<Check>,
     /// Milliseconds between two rounds in one region.
     pub interval_ms: u32,
     /// The one region it is checked from, where pinned.
     pub pinned: Option<Region>,
+}
+
+impl Scheduled {
+    /// The monitor with that dense number and check, where it is to be run at all: not while it is paused, and never a
+    /// heartbeat.
+    pub fn new(watch: &Watch, slot: u32, check: &Arc<Check>) -> Option<Self> {
+        (!watch.paused && watch.interval_ms > 0).then(|| Self {
+            monitor: watch.monitor,
+            slot,
+            revision: watch.revision,
+            check: Arc::clone(check),
+            interval_ms: watch.interval_ms,
+            pinned: watch.pinned,
+        })
+    }
 }
 
 /// A place's share of one monitor: rounds `r` with `r % every == from`, where round `r` is due at
@@ -132,13 +148,10 @@ fn turn<'a>(
     })
 }
 
-/// Everything that one place is to run, by the monitor's dense number.
-pub fn plan_for(monitors: &BTreeMap<u32, Scheduled>, mesh: &Mesh, place: PlaceNo) -> BTreeMap<u32, Share> {
-    monitors.iter().filter_map(|(slot, monitor)| Some((*slot, share(monitor, mesh, place)?))).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
     use crate::check::TcpCheck;
     use crate::place::NetworkNo;
@@ -148,7 +161,7 @@ mod tests {
             monitor: MonitorId::from_u128(seed),
             slot: 1,
             revision: 1,
-            check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+            check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),
             interval_ms: 60_000,
             pinned: None,
         }

@@ -200,6 +200,7 @@ impl Strands {
                 }
             }
             let body = Body::Open(Box::new(Tail::new(hour)));
+            self.strands.reserve_exact(1);
             self.strands.push(Strand { region: reading.region, hour, body });
             self.strands.len() - 1
         });

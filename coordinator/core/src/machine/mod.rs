@@ -299,3 +299,13 @@ impl Machine {
         if self.watch.kind.is_regional() { regions.intersection(mesh.enrolled_regions()) } else { regions }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
+        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (104, 1_184));
+    }
+}

@@ -20,12 +20,12 @@ pub struct State {
     pub(super) status: Status,
     pub(super) since: Option<Timestamp>,
     pub(super) down_from: Option<RegionSet>,
-    pub(super) outage: Option<Outage>,
+    pub(super) outage: Option<Box<Outage>>,
     /// Since when it is slow as far as anyone was told.
     pub(super) slow: Option<Timestamp>,
     pub(super) lanes: [Lane; 6],
     pub(super) rounds: Vec<Round>,
-    pub(super) suspicion: Option<Suspicion>,
+    pub(super) suspicion: Option<Box<Suspicion>>,
     /// Going down waits for the other regions until then.
     pub(super) settle_by: Option<Timestamp>,
     pub(super) last_recovered: Option<Timestamp>,

@@ -91,7 +91,7 @@ impl Machine {
             self.changed = true;
             if let Some(lane) = self.state.lanes.get_mut(region.index()) {
                 lane.standing = Standing::Unknown;
-                lane.first_failed = None;
+                lane.forget_first_failed();
             }
             self.forget_suspect(region);
         }
@@ -104,7 +104,7 @@ impl Machine {
         let speaks = match lane.standing {
             Standing::Up => true,
             Standing::Down => self.watch.kind == CheckKind::Component,
-            Standing::Unknown => lane.first_failed.is_some(),
+            Standing::Unknown => lane.first_failed().is_some(),
         };
         speaks.then(|| lane.fresh.map_or(self.born, |fresh| fresh.max(self.born)) + self.watch.stale_after())
     }
@@ -184,13 +184,13 @@ impl Machine {
     ) {
         self.state.settle_by = None;
         self.state.slow = None;
-        self.state.outage = Some(Outage {
+        self.state.outage = Some(Box::new(Outage {
             since,
             reason: reason.clone(),
             recovery_swept: false,
             hint_swept: false,
             passed: None,
-        });
+        }));
         let mut change = Change::to(Status::Down, since);
         change.alert = Some(AlertKind::WentDown);
         change.down_since = Some(since);
@@ -207,12 +207,12 @@ impl Machine {
         let failed = |region: Region| {
             let lane = self.state.lanes.get(region.index())?;
             let since = match lane.standing {
-                Standing::Down => lane.down_since,
+                Standing::Down => lane.down_since(),
                 Standing::Unknown | Standing::Up => {
-                    lane.first_failed.filter(|_| failing.contains(region)).map(|first| first.started)
+                    lane.first_failed().filter(|_| failing.contains(region)).map(|first| first.started)
                 }
             };
-            Some((since?, lane.failure.clone()))
+            Some((since?, lane.failure().cloned()))
         };
         let first = counted.iter().filter_map(failed).min_by_key(|(since, _)| *since);
         let (since, failure) = first.unwrap_or((step.now, None));
