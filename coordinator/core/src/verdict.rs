@@ -174,7 +174,7 @@ impl Lane {
     pub fn hear_of_the_past(&mut self, started: Timestamp, now: Timestamp) {
         self.newest = Some(started);
         self.fresh = Some(now);
-        self.first_failed = None;
+        self.forget_first_failed();
     }
 
     fn fail(&mut self, round: RoundFacts, now: Timestamp) -> Turn {
