@@ -28,6 +28,8 @@ struct Kept {
     check: Arc<Check>,
     /// A number for the host that is checked.
     host: u64,
+    /// What decides when it is due.
+    spread: u64,
     /// The deadline that stands in the timetable; never later than the machine's own.
     timer: Option<Timestamp>,
 }
@@ -136,6 +138,7 @@ impl Machines {
             if is_other_check {
                 kept.check = Arc::new(monitor.check.clone());
                 kept.host = host_number(&monitor.check);
+                kept.spread = assign::spread_of(monitor.id, &monitor.check);
             }
             self.turn(monitor.slot, cx, |machine, step| machine.handle_edit(watch, step));
             self.reschedule(monitor.slot);
@@ -169,7 +172,7 @@ impl Machines {
         let observation = ingest::admit(observation, cx.now)?;
         let kept = self.get_mut(slot).ok_or(ingest::Dropped::UnknownMonitor)?;
         if let Some(finished) = kept.machine.note_steady(&observation, cx.now) {
-            cx.harvest.readings.push(reading(slot, &finished, kept.machine.watch(), cx.mesh));
+            cx.harvest.readings.push(reading(slot, &finished, kept.spread, kept.machine.watch(), cx.mesh));
             if kept.machine.take_changed() {
                 cx.harvest.changed.insert(slot);
             }
@@ -288,8 +291,9 @@ impl Machines {
         }
         if let Some(place) = self.kept.get_mut(index) {
             let host = host_number(&monitor.check);
+            let spread = assign::spread_of(monitor.id, &monitor.check);
             let status = machine.status();
-            *place = Some(Box::new(Kept { machine, page: monitor.page, check, host, timer: None }));
+            *place = Some(Box::new(Kept { machine, page: monitor.page, check, host, spread, timer: None }));
             self.numbers.insert(monitor.id, monitor.slot);
             self.recount(None, Some(status));
             self.reschedule(monitor.slot);
@@ -363,7 +367,10 @@ fn drain(
                 check: Arc::clone(check),
                 ask,
             }),
-            Output::Reading(finished) => cx.harvest.readings.push(reading(slot, &finished, watch, cx.mesh)),
+            Output::Reading(finished) => {
+                let spread = assign::spread_of(watch.monitor, check);
+                cx.harvest.readings.push(reading(slot, &finished, spread, watch, cx.mesh));
+            }
             Output::Happened(what) => {
                 let event = Event { at: cx.now, page: Some(page), monitor: Some(watch.monitor), what: *what };
                 cx.harvest.events.push(event);
@@ -372,13 +379,13 @@ fn drain(
     }
 }
 
-fn reading(slot: u32, finished: &Finished, watch: &Watch, mesh: &Mesh) -> Reading {
+fn reading(slot: u32, finished: &Finished, spread: u64, watch: &Watch, mesh: &Mesh) -> Reading {
     let regions = if watch.kind.is_regional() {
         assign::regions_in_use(watch.kind, watch.pinned, mesh)
     } else {
         RegionSet::NONE
     };
-    let offset = assign::offset_ms(watch.monitor, watch.interval_ms, regions, finished.region);
+    let offset = assign::offset_ms(spread, watch.interval_ms, regions, finished.region);
     Reading {
         slot,
         region: finished.region,
