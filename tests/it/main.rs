@@ -28,5 +28,6 @@ mod lines;
 mod outage;
 mod restart;
 mod stage;
+mod stall;
 mod tidy;
 mod world;
