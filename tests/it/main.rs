@@ -17,6 +17,7 @@ mod api;
 mod damage;
 mod demo;
 mod doors;
+mod flaps;
 mod full;
 mod guard;
 mod heartbeat;
