@@ -9,12 +9,14 @@ pub mod client;
 pub mod dns;
 pub mod eventually;
 pub mod installation;
+pub mod journal;
 pub mod mount;
 pub mod netns;
 pub mod process;
 pub mod relay;
 pub mod site;
 pub mod stranger;
+pub mod syscalls;
 pub mod targets;
 
 /// Makes ring the provider of this process's cryptography. Every test that speaks TLS, and every client, calls it first.

@@ -12,6 +12,7 @@ mod error;
 mod json;
 mod legacy;
 mod limit;
+mod overdue;
 mod patch;
 mod public;
 mod reply;
@@ -159,10 +160,11 @@ async fn dispatch(
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
     let Request { method, path, query, headers, body, peer } = request;
+    let (body, arrived) = overdue::watched(body, &method);
     let found = match table.find(&method, &path) {
         Ok((Route::Open(handler), params)) => {
             let call = Call { caller: (), method, path, query, peer, params, headers, body };
-            return handler(context, call).await;
+            return overdue::within(overdue::LIMIT, arrived, handler(context, call)).await;
         }
         Ok((Route::Keyed(handler), params)) => Ok((handler, params)),
         // Under the API nobody learns without a key what there is.
@@ -175,7 +177,8 @@ async fn dispatch(
     if !method.is_safe() {
         caller.writes()?;
     }
-    handler(context, Call { caller, method, path, query, peer, params, headers, body }).await
+    let call = Call { caller, method, path, query, peer, params, headers, body };
+    overdue::within(overdue::LIMIT, arrived, handler(context, call)).await
 }
 
 fn is_api(path: &str) -> bool {
