@@ -8,6 +8,7 @@ mod api;
 mod auth;
 mod beat;
 mod context;
+mod crowd;
 mod error;
 mod json;
 mod legacy;
