@@ -256,7 +256,7 @@ mod tests {
         let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
         let due = |seed: u128, host: &str| {
             let check = Check::Domain(DomainCheck { host: host.to_owned(), warn_days: 30 });
-            let monitor = Scheduled { check, ..monitor(seed) };
+            let monitor = Scheduled { check: check.into(), ..monitor(seed) };
             [1, 2].map(|no| share(&monitor, &mesh, PlaceNo(no)))
         };
         let first = due(1, "example.co.uk");

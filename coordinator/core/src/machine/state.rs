@@ -42,8 +42,7 @@ pub struct State {
     pub(super) follow_not_before: Option<Timestamp>,
     /// The settings under which all this came about: an edit may be made while the coordinator is away.
     pub(super) settings: Settings,
-    /// Heartbeat and component: when it was down. The last field: records of before it end here.
-    #[serde(deserialize_with = "crate::downtime::or_none")]
+    /// Heartbeat and component: when it was down.
     pub(super) downtime: Downtime,
 }
 

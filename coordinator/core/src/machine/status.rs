@@ -138,19 +138,6 @@ impl Machine {
         };
     }
 
-    /// A state that was written before time down was kept: what it still tells of it.
-    pub(super) fn recall_downtime(&mut self) {
-        let state = &mut self.state;
-        if !self.watch.kind.has_downtime() || state.downtime.is_known() {
-            return;
-        }
-        let is_down = state.status == Status::Down;
-        let outage = state.outage.as_ref().map(|outage| outage.since).filter(|_| is_down);
-        if let Some(since) = outage.or(state.since).filter(|_| state.status != Status::Unknown) {
-            state.downtime.note(is_down, since);
-        }
-    }
-
     /// It is back, or it is up for the first time. The round that shows it clears all slow marks.
     pub(super) fn come_up(&mut self, cause: Option<Cause>, step: &mut Step<'_>) {
         let since = cause.map_or(step.now, |(_, started, _)| started);
