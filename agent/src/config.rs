@@ -31,6 +31,8 @@ pub struct Config {
     pub trust: Vec<CertificateDer<'static>>,
     /// The RDAP service to ask about every domain; `None` for those of the registries.
     pub rdap: Option<Url>,
+    /// Where to read which registry has which RDAP service; `None` for IANA's address.
+    pub rdap_bootstrap: Option<Url>,
     /// Bound of the spool in bytes.
     pub spool_bytes: u64,
     /// Most checks at once.
@@ -46,7 +48,7 @@ enum Origin {
 }
 
 /// Settings that are known, in the order of the sample file.
-const KNOWN: [&str; 11] = [
+const KNOWN: [&str; 12] = [
     "data",
     "coordinator",
     "source",
@@ -56,6 +58,7 @@ const KNOWN: [&str; 11] = [
     "resolvers",
     "trust",
     "rdap",
+    "rdap_bootstrap",
     "spool_bytes",
     "concurrency",
 ];
@@ -76,6 +79,7 @@ impl Config {
             resolvers: Vec::new(),
             trust: Vec::new(),
             rdap: None,
+            rdap_bootstrap: None,
             spool_bytes: 256 << 20,
             concurrency: 512,
         }
@@ -164,9 +168,10 @@ impl Config {
                 })?;
                 self.trust = files.concat();
             }
-            "rdap" => {
+            "rdap" | "rdap_bootstrap" => {
                 let url = Url::parse(value).ok().filter(|url| matches!(url.scheme(), "http" | "https"));
-                self.rdap = Some(url.ok_or("must be an http or https URL")?);
+                let url = Some(url.ok_or("must be an http or https URL")?);
+                *(if name == "rdap" { &mut self.rdap } else { &mut self.rdap_bootstrap }) = url;
             }
             "spool_bytes" => {
                 let bytes = value.parse().ok().filter(|&bytes| bytes >= Spool::MIN_LIMIT);

@@ -112,7 +112,7 @@ pub fn net(config: &Config) -> Result<Net, Error> {
     let net = Net::new(guard, roots).map_err(|error| fault(&error))?;
     Ok(match &config.rdap {
         Some(base) => net.with_rdap(base),
-        None => net,
+        None => net.with_bootstrap(config.rdap_bootstrap.as_ref(), config.data.join("rdap.json")),
     })
 }
 

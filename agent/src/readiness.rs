@@ -1,4 +1,4 @@
-//! Whether this host itself is fit to check: route, name resolution, descriptors.
+//! Whether this host itself is fit to check: route, name resolution, descriptors, leave to ping.
 
 use crate::shared::Shared;
 use parallax_protocol::result::OwnFault;
@@ -16,6 +16,10 @@ const RESOLVER: Duration = Duration::from_secs(6);
 /// Fewer free descriptors than this are too few.
 const DESCRIPTORS: u64 = 64;
 
+/// What an operator can do about a host that lets nobody ping.
+const PERMIT: &str = "run `sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"`, or give the program CAP_NET_RAW \
+                      (`setcap cap_net_raw+ep`, or AmbientCapabilities in its unit)";
+
 /// Judges the host again and again; what changes is told to the coordinator and logged.
 pub(crate) async fn watch(shared: Arc<Shared>) {
     loop {
@@ -25,7 +29,11 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
             known.clone_from(&faults);
             changed
         });
-        if changed && faults.is_empty() {
+        if changed && faults == [OwnFault::NotPermitted] {
+            tracing::warn!(
+                "this host does not let us ping: {PERMIT}; until then ping monitors go to other agents"
+            );
+        } else if changed && faults.is_empty() {
             tracing::info!("this host is fit to check again");
         } else if changed {
             let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
@@ -41,6 +49,9 @@ async fn judge(shared: &Shared) -> Vec<OwnFault> {
         faults.push(OwnFault::NoRoute);
     } else if !shared.net.guard().resolver().is_alive(Instant::now() + RESOLVER).await {
         faults.push(OwnFault::ResolverDead);
+    }
+    if !shared.net.may_ping() {
+        faults.push(OwnFault::NotPermitted);
     }
     if free_descriptors().is_some_and(|free| free < DESCRIPTORS) {
         faults.push(OwnFault::NoDescriptors);

@@ -12,6 +12,7 @@ use crate::probe;
 use crate::shared::{Shared, locked};
 use crate::wire::{Reader, Received, WireError, send};
 use parallax_protocol::ProtocolError;
+use parallax_protocol::check::CheckKind;
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{Hello, ToAgent, ToCoordinator, Welcome};
@@ -142,10 +143,16 @@ fn hello(shared: &Shared) -> Hello {
         earlier_boots,
         held: shared.schedule().held(),
         wall_ms: shared.clock.wall_ms(),
-        kinds: probe::KINDS.to_vec(),
+        kinds: kinds(shared),
         faults,
         certificate_ends_ms: ends.saturating_mul(1000),
     }
+}
+
+/// What can be checked from here: echoes only where the host lets us send them.
+fn kinds(shared: &Shared) -> Vec<CheckKind> {
+    let can = |kind: &CheckKind| *kind != CheckKind::Ping || shared.net.may_ping();
+    probe::KINDS.iter().copied().filter(can).collect()
 }
 
 fn accept_marks(shared: &Shared, welcome: &Welcome) {

@@ -33,6 +33,16 @@ async fn the_demo_shows_up_slow_down_and_down_from_asia_only() {
         all.then_some(())
     })
     .await;
+    let monitors = client.monitors(&page).await;
+    let types: std::collections::BTreeSet<&str> =
+        monitors.iter().filter_map(|m| m["type"].as_str()).collect();
+    assert_eq!(types.len(), 8, "every type is shown: {types:?}");
+    eventually_every(Duration::from_secs(2), "domain and component are up", LIMIT, async || {
+        let monitors = client.monitors(&page).await;
+        let is_up = |kind: &str| monitors.iter().any(|m| m["type"] == kind && m["status"] == "up");
+        (is_up("domain") && is_up("component")).then_some(())
+    })
+    .await;
     let status = client.get(&format!("/pages/{page}/status")).await.is(200);
     assert!(status["monitors"].as_array().is_some_and(|list| list.len() == seen.len()), "{status}");
 }

@@ -1,12 +1,15 @@
-//! kill -9 under load at any moment: what the API answered well is there afterwards, and nothing that nobody asked for.
+//! kill -9 and power cuts under load at any moment: what the API answered well is there afterwards, and nothing that
+//! nobody asked for.
 
 use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use parallax_tests::client::Client;
-use parallax_tests::eventually::{eventually, figure};
+use parallax_tests::eventually::{eventually, figure, note};
 use parallax_tests::installation::{Account, Coordinator};
+use parallax_tests::journal::Journal;
+use parallax_tests::mount::Image;
 use reqwest::Method;
 use serde_json::json;
 use tokio::sync::mpsc;
@@ -104,20 +107,26 @@ async fn names(coordinator: &Coordinator, account: &Account) -> Vec<String> {
     monitors.iter().map(|monitor| monitor["name"].as_str().unwrap().to_owned()).collect()
 }
 
-async fn kills(rounds: usize) {
-    let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-    let account = coordinator.account("pro");
-    let mut ledger = Ledger::default();
-    let mut slowest = Duration::ZERO;
-    for round in 0..rounds {
+/// Writers at work, and what they tell.
+struct Load {
+    writers: tokio::task::JoinSet<()>,
+    words: mpsc::UnboundedReceiver<Word>,
+}
+
+impl Load {
+    /// Starts them, and waits until another moment in each round: after so many words, wherever each writer then is.
+    async fn until_a_moment(
+        coordinator: &Coordinator,
+        account: &Account,
+        round: usize,
+        ledger: &mut Ledger,
+    ) -> Self {
         let (told, mut words) = mpsc::unbounded_channel();
         let mut writers = tokio::task::JoinSet::new();
         for number in 0..WRITERS {
             let client = coordinator.api().with_key(Some(&coordinator.key(&account.account, "write")));
             writers.spawn(write(client, account.page.clone(), format!("{round}-{number}"), told.clone()));
         }
-        drop(told);
-        // Another moment in each round: after so many words, wherever each writer then is.
         let moment = 1 + round * 37 % (WRITERS * WRITES);
         for _ in 0..moment {
             match words.recv().await {
@@ -125,12 +134,35 @@ async fn kills(rounds: usize) {
                 None => break,
             }
         }
-        coordinator.process.kill();
-        while let Some(ended) = writers.join_next().await {
+        Self { writers, words }
+    }
+
+    /// Notes the rest, once the service is gone.
+    async fn end(mut self, ledger: &mut Ledger) {
+        while let Some(ended) = self.writers.join_next().await {
             ended.unwrap();
         }
-        while let Some(word) = words.recv().await {
+        while let Some(word) = self.words.recv().await {
             ledger.note(word);
+        }
+    }
+}
+
+/// Kills, or cuts the power of the disk where there is one, so often.
+async fn kills(rounds: usize, mut coordinator: Coordinator, disk: Option<&Image>) {
+    let account = coordinator.account("pro");
+    let mut ledger = Ledger::default();
+    let mut slowest = Duration::ZERO;
+    for round in 0..rounds {
+        let load = Load::until_a_moment(&coordinator, &account, round, &mut ledger).await;
+        if let Some(disk) = disk {
+            coordinator.process.freeze();
+            disk.copy();
+        }
+        coordinator.process.kill();
+        load.end(&mut ledger).await;
+        if let Some(disk) = disk {
+            disk.set_back();
         }
         let begun = Instant::now();
         coordinator.restart().await;
@@ -140,15 +172,42 @@ async fn kills(rounds: usize) {
     assert!(ledger.acknowledged > rounds * 10, "only {} writes were answered", ledger.acknowledged);
     figure("start after a kill", slowest, START);
     eventually("it still answers", START, async || Some(names(&coordinator, &account).await)).await;
+    coordinator.process.kill();
+    let right = Journal::read(&coordinator.data()).await.check().unwrap();
+    note(&format!("{rounds} rounds, {} writes acknowledged, {right:?}", ledger.acknowledged));
+}
+
+async fn on_this_disk() -> Coordinator {
+    Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await
+}
+
+async fn cuts(test: &str, rounds: usize) {
+    let folder = tempfile::TempDir::new().unwrap();
+    let Some(disk) = Image::make(test, &folder.path().join("disk"), &folder.path().join("data"), 512) else {
+        return;
+    };
+    let coordinator = Coordinator::serve_in(folder, SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
+    kills(rounds, coordinator, Some(&disk)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn fifteen_kills_under_load_lose_nothing_that_was_answered() {
-    kills(15).await;
+    kills(15, on_this_disk().await, None).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: `cargo test -p parallax-tests --test it two_hundred -- --ignored`"]
 async fn two_hundred_kills_under_load_lose_nothing_that_was_answered() {
-    kills(200).await;
+    kills(200, on_this_disk().await, None).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn five_power_cuts_under_load_lose_nothing_that_was_answered() {
+    cuts("five_power_cuts_under_load_lose_nothing_that_was_answered", 5).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: `cargo test -p parallax-tests --test it thirty -- --ignored`"]
+async fn thirty_power_cuts_under_load_lose_nothing_that_was_answered() {
+    cuts("thirty_power_cuts_under_load_lose_nothing_that_was_answered", 30).await;
 }

@@ -19,6 +19,11 @@ pub struct Client {
 impl Client {
     /// A client of the service at `base` (`http://host:port`).
     pub fn new(base: &str, key: Option<&str>) -> Self {
+        Self::patient(base, key, LIMIT)
+    }
+
+    /// As [`Client::new`], and waits so long for an answer.
+    pub fn patient(base: &str, key: Option<&str>, limit: Duration) -> Self {
         crate::use_ring();
         // The service under test speaks plain HTTP on loopback: no authority is trusted, and no proxy is asked.
         let tls = rustls::ClientConfig::builder()
@@ -28,7 +33,7 @@ impl Client {
             .tls_backend_preconfigured(tls)
             .no_proxy()
             .redirect(reqwest::redirect::Policy::none())
-            .timeout(LIMIT)
+            .timeout(limit)
             .build()
             .expect("client can be built");
         Self { http, base: base.trim_end_matches('/').to_owned(), key: key.map(str::to_owned) }

@@ -60,6 +60,11 @@ pub fn figure(name: &str, took: Duration, bound: Duration) {
     let _ = writeln!(std::io::stdout(), "{line}");
 }
 
+/// Prints one line with counts; shown also when the test passes.
+pub fn note(words: &str) {
+    let _ = writeln!(std::io::stdout(), "{FIGURE}{words}");
+}
+
 /// Says that a test was left out, where it can be counted.
 pub fn leave_out(test: &str, what: &str, reason: &str) {
     let line = format!("{test}: left out, {what}: {}", reason.lines().next_back().unwrap_or_default());

@@ -9,12 +9,14 @@ pub mod client;
 pub mod dns;
 pub mod eventually;
 pub mod installation;
+pub mod journal;
 pub mod mount;
 pub mod netns;
 pub mod process;
 pub mod relay;
 pub mod site;
 pub mod stranger;
+pub mod syscalls;
 pub mod targets;
 pub mod tools;
 

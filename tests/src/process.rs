@@ -117,9 +117,27 @@ impl Process {
 
     /// Asks it to stop (SIGTERM).
     pub fn terminate(&self) {
+        self.signal(Signal::TERM);
+    }
+
+    /// Has it stand still in the middle of what it does (SIGSTOP), and waits until all of it does.
+    pub fn freeze(&self) {
+        self.signal(Signal::STOP);
+        let stands = |task: &Path| {
+            let stat = std::fs::read_to_string(task.join("stat")).unwrap_or_default();
+            // The state stands behind the name, which is in brackets and may hold anything.
+            stat.rsplit_once(") ").is_none_or(|(_, rest)| rest.starts_with('T'))
+        };
+        let tasks = format!("/proc/{}/task", self.child.id());
+        let all_stand =
+            || std::fs::read_dir(&tasks).is_ok_and(|tasks| tasks.flatten().all(|task| stands(&task.path())));
+        assert!(blocks_until(Duration::from_secs(10), all_stand), "{} does not stand", self.name);
+    }
+
+    fn signal(&self, signal: Signal) {
         let id =
             i32::try_from(self.child.id()).ok().and_then(Pid::from_raw).expect("process ids are positive");
-        kill_process(id, Signal::TERM).expect("the process can be told");
+        kill_process(id, signal).expect("the process can be told");
     }
 
     /// Waits until it has ended by itself.

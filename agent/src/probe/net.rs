@@ -1,6 +1,6 @@
 //! What a probe may use: the guarded dialler, TLS settings and a time limit.
 
-use std::{net::SocketAddr, sync::Arc, time::Duration};
+use std::{net::SocketAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use parallax_dial::{Admitted, DialError, Guard, Host, Mode};
 use rustls::{
@@ -90,6 +90,14 @@ impl Net {
         self
     }
 
+    /// The same with another address of the bootstrap registry of RDAP services (RFC 9224), where one is given, and a
+    /// file that keeps what it says over a restart.
+    #[must_use]
+    pub fn with_bootstrap(mut self, address: Option<&Url>, file: PathBuf) -> Self {
+        self.registries = Arc::new(Registries::new(None).keeping(address, file));
+        self
+    }
+
     /// The same with another WHOIS server to ask for those of registries without RDAP; all listen on its port.
     #[must_use]
     pub fn with_whois(mut self, root: SocketAddr) -> Self {
@@ -134,6 +142,11 @@ impl Net {
     /// The sockets for echoes.
     pub(super) fn pingers(&self) -> &Pingers {
         &self.pingers
+    }
+
+    /// Whether this host lets us send echoes (ICMP) at all.
+    pub(crate) fn may_ping(&self) -> bool {
+        self.pingers.may_send()
     }
 
     /// Who is asked about domains.

@@ -6,7 +6,7 @@
 
 use std::{
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, SocketAddr},
     sync::{
         Mutex, PoisonError,
         atomic::{AtomicU16, Ordering},
@@ -81,6 +81,12 @@ impl Pingers {
         let client = Client::new(&config.build())?;
         *slot = Some(client.clone());
         Ok(client)
+    }
+
+    /// Whether one can be opened, as far as permission goes.
+    pub(super) fn may_send(&self) -> bool {
+        let refused = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+        !self.client(IpAddr::V4(Ipv4Addr::LOCALHOST)).is_err_and(refused)
     }
 
     /// Unprivileged sockets tell echoes apart by this alone, so no two on their way may share one.

@@ -97,6 +97,39 @@ async fn a_registry_that_asks_for_rest_is_left_alone() {
 }
 
 #[tokio::test]
+async fn checks_of_one_domain_share_one_look_up() {
+    let registry = Server::start(|_| Reply::ok(&registered("example.co.uk"))).await;
+    let net = asking(&registry);
+    let hosts = ["example.co.uk", "www.example.co.uk", "shop.example.co.uk"];
+    for report in futures_util::future::join_all(hosts.map(|host| look(&net, host, 30))).await {
+        assert_eq!((report.outcome, report.expires_ms), (Outcome::Passed, Some(END_MS)));
+    }
+    let warned = look(&net, "mail.example.co.uk", u16::MAX).await.outcome;
+    assert!(matches!(warned, Outcome::Failed(Failure::DomainExpiring { .. })), "each has its own warning");
+    assert_eq!(registry.requests().len(), 1);
+}
+
+#[tokio::test]
+async fn the_registry_of_registries_is_read_from_its_address_and_kept_for_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("rdap.json");
+    let registry = Server::start(|_| Reply::ok(&registered("example.zz"))).await;
+    let services = format!(r#"{{"services":[[["zz"],["{}"]]]}}"#, registry.url("/rdap"));
+    let bootstrap = Server::start(move |_| Reply::ok(&services)).await;
+    let address = bootstrap.url("/dns.json").parse().unwrap();
+    let reading = net().with_bootstrap(Some(&address), file.clone());
+    assert_eq!(look(&reading, "example.zz", 30).await.outcome, Outcome::Passed);
+    assert_eq!(look(&reading, "www.example.zz", 30).await.outcome, Outcome::Passed);
+    assert_eq!(bootstrap.requests().len(), 1);
+
+    drop(bootstrap);
+    let later = net().with_bootstrap(Some(&address), file.clone());
+    assert_eq!(look(&later, "example.zz", 30).await.outcome, Outcome::Passed, "from the kept copy");
+    std::fs::write(&file, "no copy").unwrap();
+    drop(net().with_bootstrap(None, file));
+}
+
+#[tokio::test]
 async fn what_nobody_registers_is_a_bad_target_and_the_guard_holds() {
     let registry = Server::start(|_| Reply::ok(&registered("example.com"))).await;
     for host in ["127.0.0.1", "co.uk", "com", "a b", ""] {

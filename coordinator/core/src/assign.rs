@@ -1,10 +1,11 @@
 //! Which place runs which rounds: regions spread over the interval, places of a region taking turns.
 
-use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use crate::check::{Check, CheckKind};
 use crate::id::MonitorId;
 use crate::place::{Mesh, Place, PlaceNo, Region, RegionSet};
+use crate::watch::Watch;
 
 /// One round in so many is run, uncounted, by a place in quarantine.
 pub const SHADOW_EVERY: u32 = 10;
@@ -19,11 +20,67 @@ pub struct Scheduled {
     /// Revision of what is checked.
     pub revision: u32,
     /// What is checked. Never a heartbeat.
-    pub check: Check,
+    pub check: Arc<Check>,
     /// Milliseconds between two rounds in one region.
     pub interval_ms: u32,
     /// The one region it is checked from, where pinned.
     pub pinned: Option<Region>,
+}
+
+impl Scheduled {
+    /// The monitor with that dense number and check, where it is to be run at all: not while it is paused, and never a
+    /// heartbeat.
+    pub fn new(watch: &Watch, slot: u32, check: &Arc<Check>) -> Option<Self> {
+        (!watch.paused && watch.interval_ms > 0).then(|| Self {
+            monitor: watch.monitor,
+            slot,
+            revision: watch.revision,
+            check: Arc::clone(check),
+            interval_ms: watch.interval_ms,
+            pinned: watch.pinned,
+        })
+    }
+
+    fn spread(&self) -> u64 {
+        spread_of(self.monitor, &self.check)
+    }
+}
+
+/// What decides when a monitor's rounds are due: its id. Domain monitors go by the domain that is registered, so that
+/// all of one domain are due in the same place at the same moment, and its registry is asked once.
+pub fn spread_of(monitor: MonitorId, check: &Check) -> u64 {
+    match check {
+        Check::Domain(check) => {
+            let name = check.host.trim_end_matches('.').to_ascii_lowercase();
+            steady_hash(registrable(&name).as_bytes())
+        }
+        Check::Http(_)
+        | Check::Tcp(_)
+        | Check::Dns(_)
+        | Check::Ping(_)
+        | Check::Certificate(_)
+        | Check::Heartbeat(_)
+        | Check::Component(_) => spread(monitor),
+    }
+}
+
+/// The part of a name below its registry's suffix; the whole name where there is none.
+fn registrable(name: &str) -> &str {
+    let mut at = name;
+    while let Some(suffix) = psl::suffix(at.as_bytes()) {
+        let of_company = suffix.typ() == Some(psl::Type::Private);
+        let Ok(suffix) = std::str::from_utf8(suffix.as_bytes()) else { break };
+        if !of_company {
+            return psl::domain_str(at).unwrap_or(name);
+        }
+        // A company's suffix for its customers is itself a registration, or lies below one.
+        let Some((_, parent)) = suffix.split_once('.') else { break };
+        if psl::domain_str(parent).is_none() {
+            return suffix;
+        }
+        at = parent;
+    }
+    name
 }
 
 /// A place's share of one monitor: rounds `r` with `r % every == from`, where round `r` is due at
@@ -85,13 +142,13 @@ pub fn steady_hash(bytes: &[u8]) -> u64 {
         .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// When round 0 of a region is due. Regions lie evenly over the interval, so that some region looks every `interval / n`.
-pub fn offset_ms(monitor: MonitorId, interval_ms: u32, regions: RegionSet, region: Region) -> u32 {
+/// When round 0 of a region is due, of a monitor with that [`spread_of`]. Regions lie evenly over the interval, so that some region looks every `interval / n`.
+pub fn offset_ms(spread: u64, interval_ms: u32, regions: RegionSet, region: Region) -> u32 {
     let interval = u64::from(interval_ms.max(1));
     let turn = regions.iter().position(|other| other == region).unwrap_or(0) as u64;
     let step = interval * turn / (regions.len().max(1) as u64);
     // Less than the interval, which is a u32.
-    u32::try_from((spread(monitor) % interval + step) % interval).unwrap_or(0)
+    u32::try_from((spread % interval + step) % interval).unwrap_or(0)
 }
 
 fn regional(monitor: &Scheduled, mesh: &Mesh, place: &Place) -> Option<Share> {
@@ -99,7 +156,7 @@ fn regional(monitor: &Scheduled, mesh: &Mesh, place: &Place) -> Option<Share> {
     if !regions.contains(place.region) {
         return None;
     }
-    let offset_ms = offset_ms(monitor.monitor, monitor.interval_ms, regions, place.region);
+    let offset_ms = offset_ms(monitor.spread(), monitor.interval_ms, regions, place.region);
     turn(monitor, place, mesh.fit().filter(|other| other.region == place.region), offset_ms)
 }
 
@@ -108,7 +165,7 @@ fn single(monitor: &Scheduled, mesh: &Mesh, place: &Place) -> Option<Share> {
     if !allowed(place.region) {
         return None;
     }
-    let offset_ms = offset_ms(monitor.monitor, monitor.interval_ms, RegionSet::NONE, place.region);
+    let offset_ms = offset_ms(monitor.spread(), monitor.interval_ms, RegionSet::NONE, place.region);
     turn(monitor, place, mesh.fit().filter(|other| allowed(other.region)), offset_ms)
 }
 
@@ -119,7 +176,7 @@ fn turn<'a>(
     offset_ms: u32,
 ) -> Option<Share> {
     if place.quarantined {
-        let from = u32::try_from(spread(monitor.monitor) % u64::from(SHADOW_EVERY)).unwrap_or(0);
+        let from = u32::try_from(monitor.spread() % u64::from(SHADOW_EVERY)).unwrap_or(0);
         return Some(Share { interval_ms: monitor.interval_ms, offset_ms, every: SHADOW_EVERY, from });
     }
     let fit: Vec<PlaceNo> = fit.map(|other| other.no).collect();
@@ -132,15 +189,12 @@ fn turn<'a>(
     })
 }
 
-/// Everything that one place is to run, by the monitor's dense number.
-pub fn plan_for(monitors: &BTreeMap<u32, Scheduled>, mesh: &Mesh, place: PlaceNo) -> BTreeMap<u32, Share> {
-    monitors.iter().filter_map(|(slot, monitor)| Some((*slot, share(monitor, mesh, place)?))).collect()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use super::*;
-    use crate::check::TcpCheck;
+    use crate::check::{DomainCheck, TcpCheck};
     use crate::place::NetworkNo;
 
     fn monitor(seed: u128) -> Scheduled {
@@ -148,7 +202,7 @@ mod tests {
             monitor: MonitorId::from_u128(seed),
             slot: 1,
             revision: 1,
-            check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+            check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),
             interval_ms: 60_000,
             pinned: None,
         }
@@ -195,6 +249,23 @@ mod tests {
         let mesh = mesh(&[(1, Region::Asia, true, true), (2, Region::Asia, true, false)]);
         assert_eq!(share(&monitor(7), &mesh, PlaceNo(1)).map(|share| share.every), Some(SHADOW_EVERY));
         assert_eq!(share(&monitor(7), &mesh, PlaceNo(2)).map(|share| share.every), Some(1));
+    }
+
+    #[test]
+    fn all_monitors_of_one_domain_are_due_in_one_place_at_one_moment() {
+        let mesh = mesh(&[(1, Region::Asia, true, false), (2, Region::Europe, true, false)]);
+        let due = |seed: u128, host: &str| {
+            let check = Check::Domain(DomainCheck { host: host.to_owned(), warn_days: 30 });
+            let monitor = Scheduled { check: check.into(), ..monitor(seed) };
+            [1, 2].map(|no| share(&monitor, &mesh, PlaceNo(no)))
+        };
+        let first = due(1, "example.co.uk");
+        for host in ["www.example.co.uk", "Shop.Example.CO.UK.", "example.co.uk"] {
+            assert_eq!(due(77, host), first, "{host}");
+        }
+        assert_ne!(due(1, "other.co.uk"), first);
+        assert_eq!(registrable("bucket.s3.eu-west-1.amazonaws.com"), "amazonaws.com");
+        assert_eq!((registrable("someone.github.io"), registrable("co.uk")), ("github.io", "co.uk"));
     }
 
     #[test]

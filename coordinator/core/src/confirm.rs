@@ -1,6 +1,7 @@
 //! The second-opinion rule: which place on another network is asked about a failure, how long, and what its word means.
 
 use crate::assign::spread;
+use crate::check::CheckKind;
 use crate::observation::{Outcome, Word};
 use crate::place::{Mesh, NetworkNo, Place, PlaceNo, Region};
 use crate::time::{SECOND, Timestamp};
@@ -65,7 +66,12 @@ pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer 
     } else {
         fit
     };
-    let turn = spread(watch.monitor).wrapping_add(suspect.started.as_millis().unsigned_abs() / 1000);
+    let seconds = suspect.started.as_millis().unsigned_abs() / 1000;
+    // Monitors of one domain fail together: the same place's one look-up confirms them all.
+    let turn = match watch.kind {
+        CheckKind::Domain => seconds / 60,
+        _ => spread(watch.monitor).wrapping_add(seconds),
+    };
     let index = usize::try_from(turn % choice.len().max(1) as u64).unwrap_or(0);
     choice.get(index).map_or(Confirmer::Nobody, |place| Confirmer::Other(place.no))
 }

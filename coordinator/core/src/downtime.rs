@@ -1,6 +1,6 @@
 //! Time down: what the uptime of a monitor without rounds of its own (heartbeat, component) is worked out from.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::time::{DAY, Timestamp};
 use crate::uptime::{Span, percent_of_time};
@@ -9,9 +9,12 @@ use crate::uptime::{Span, percent_of_time};
 const KEPT: usize = 96;
 
 /// When a monitor was down, and when it was not watched, over the last 24 hours. Small enough to be written with its
-/// machine's state.
+/// machine's state, and a pointer alone for the many monitors that have rounds.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Downtime {
+pub struct Downtime(Option<Box<Stretches>>);
+
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Stretches {
     /// The first moment that something was known of it; none before.
     known: Option<Timestamp>,
     /// Since when it is down.
@@ -25,46 +28,45 @@ pub struct Downtime {
 impl Downtime {
     /// From that moment on it is down, or it is not.
     pub(crate) fn note(&mut self, is_down: bool, at: Timestamp) {
-        self.known.get_or_insert(at);
+        let it = self.0.get_or_insert_default();
+        it.known.get_or_insert(at);
         if is_down {
-            self.down.get_or_insert(at);
-        } else if let Some(from) = self.down.take() {
-            keep(&mut self.outages, Span { from, to: at.max(from) });
+            it.down.get_or_insert(at);
+        } else if let Some(from) = it.down.take() {
+            keep(&mut it.outages, Span { from, to: at.max(from) });
         }
     }
 
     /// From that moment on it is not watched.
     pub(crate) fn pause(&mut self, at: Timestamp) {
-        if self.known.is_some() {
-            self.paused.get_or_insert(at);
+        if let Some(it) = &mut self.0 {
+            it.paused.get_or_insert(at);
         }
     }
 
     /// It is watched again.
     pub(crate) fn resume(&mut self, at: Timestamp) {
-        if let Some(from) = self.paused.take() {
-            keep(&mut self.pauses, Span { from, to: at.max(from) });
+        if let Some(it) = &mut self.0
+            && let Some(from) = it.paused.take()
+        {
+            keep(&mut it.pauses, Span { from, to: at.max(from) });
         }
-    }
-
-    /// Whether anything was ever known of it.
-    pub(crate) fn is_known(&self) -> bool {
-        self.known.is_some()
     }
 
     /// The share of the 24 hours before `now` in which it was not down, in percent with 3 decimals, rounded down. Left
     /// out is what was before the first that was known of it, while it was paused, and in `excluded`; none where that
     /// leaves nothing.
     pub fn uptime(&self, now: Timestamp, excluded: &[Span]) -> Option<f64> {
-        let known = self.known?;
+        let it = self.0.as_deref()?;
+        let known = it.known?;
         let mut excluded = excluded.to_vec();
-        excluded.extend(&self.pauses);
-        excluded.extend(self.paused.map(|from| Span { from, to: now }));
-        let mut outages = self.outages.clone();
-        outages.extend(self.down.map(|from| Span { from, to: now }));
+        excluded.extend(&it.pauses);
+        excluded.extend(it.paused.map(|from| Span { from, to: now }));
+        let mut outages = it.outages.clone();
+        outages.extend(it.down.map(|from| Span { from, to: now }));
         if known >= now {
             // Nothing has passed yet: what holds at this moment stands for it.
-            return self.paused.is_none().then_some(if self.down.is_some() { 0.0 } else { 100.0 });
+            return it.paused.is_none().then_some(if it.down.is_some() { 0.0 } else { 100.0 });
         }
         percent_of_time(Span { from: known.max(now - DAY), to: now }, &outages, &excluded)
     }
@@ -82,18 +84,9 @@ fn keep(stretches: &mut Vec<Span>, new: Span) {
     }
 }
 
-/// Reads it at the end of a record; a record of before it was kept has none.
-///
-/// # Errors
-/// Never.
-pub(crate) fn or_none<'de, D: Deserializer<'de>>(record: D) -> Result<Downtime, D::Error> {
-    Ok(Downtime::deserialize(record).unwrap_or_default())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::State;
     use crate::time::MINUTE;
 
     fn at(minute: i64) -> Timestamp {
@@ -140,21 +133,13 @@ mod tests {
     }
 
     #[test]
-    fn a_state_that_was_written_before_this_was_kept_still_reads() {
-        let mut bytes = postcard::to_allocvec(&State::default()).unwrap();
-        let none = postcard::to_allocvec(&Downtime::default()).unwrap();
-        bytes.truncate(bytes.len() - none.len());
-        assert_eq!(postcard::from_bytes::<State>(&bytes).unwrap(), State::default());
-    }
-
-    #[test]
     fn many_outages_are_bounded_and_keep_their_length() {
         let mut downtime = known();
         for turn in 0..300 {
             downtime.note(true, at(turn * 2));
             downtime.note(false, at(turn * 2 + 1));
         }
-        assert!(downtime.outages.len() <= KEPT);
+        assert!(downtime.0.as_ref().is_some_and(|it| it.outages.len() <= KEPT));
         assert_eq!(downtime.uptime(at(600), &[]), Some(50.0));
         let bytes = postcard::to_allocvec(&downtime).unwrap();
         assert!(bytes.len() < 2048, "{}", bytes.len());

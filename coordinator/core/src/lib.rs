@@ -29,6 +29,7 @@ pub mod quarantine;
 pub mod quota;
 pub mod refusal;
 pub mod rollup;
+mod seen;
 pub mod slowness;
 pub mod text;
 pub mod time;

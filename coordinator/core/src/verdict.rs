@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::event::Reason;
 use crate::observation::{Failure, Word};
 use crate::place::{Region, RegionSet};
+use crate::seen::Seen;
 use crate::slowness::Newest;
 use crate::time::{SECOND, Timestamp};
 
@@ -34,71 +35,32 @@ pub struct FirstFailed {
     pub waited: bool,
 }
 
-/// One region's memory of a monitor's rounds.
+/// One region's memory of a monitor's rounds. There are six of these for every monitor: what few of them have is boxed.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Lane {
     /// What it says.
     pub standing: Standing,
-    /// The first of a run of two.
-    pub first_failed: Option<FirstFailed>,
-    /// While down: the start of the first failed round of the two.
-    pub down_since: Option<Timestamp>,
     /// Start of the newest finished round.
     pub newest: Option<Timestamp>,
     /// When the newest round that was more than inconclusive was heard.
     pub fresh: Option<Timestamp>,
     /// Newest passed readings, for slowness.
     pub readings: Newest,
-    /// What its newest failed round failed of.
-    pub failure: Option<Failure>,
     /// Which scheduled rounds have finished.
     seen: Seen,
+    /// What is remembered of failures, where there is any.
+    trouble: Option<Box<Trouble>>,
 }
 
-/// Words of 64 rounds each in [`Seen`].
-const SEEN_WORDS: usize = 8;
-
-/// The highest scheduled round that has finished, and which of the 512 up to it have: over four hours of a round every
-/// thirty seconds, so that agents that were cut off for so long can still tell their history in any order.
+/// What a region remembers of failures.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Seen {
-    top: u64,
-    window: [u64; SEEN_WORDS],
-}
-
-impl Seen {
-    /// Whether the round has finished before, or is too old to tell.
-    fn contains(&self, number: u64) -> bool {
-        let Some(back) = self.top.checked_sub(number) else { return false };
-        if self.window.iter().all(|word| *word == 0) {
-            return false;
-        }
-        let word = usize::try_from(back / 64).ok().and_then(|at| self.window.get(at));
-        word.is_none_or(|word| word & (1 << (back % 64)) != 0)
-    }
-
-    fn insert(&mut self, number: u64) {
-        if number > self.top {
-            self.shift(number - self.top);
-            self.top = number;
-        }
-        let back = self.top - number;
-        if let Some(word) = usize::try_from(back / 64).ok().and_then(|at| self.window.get_mut(at)) {
-            *word |= 1 << (back % 64);
-        }
-    }
-
-    fn shift(&mut self, by: u64) {
-        let (words, bits) = (usize::try_from(by / 64).unwrap_or(usize::MAX), by % 64);
-        let old = self.window;
-        let word = |at: usize, less: usize| {
-            at.checked_sub(words)?.checked_sub(less).and_then(|from| old.get(from)).copied()
-        };
-        for (at, into) in self.window.iter_mut().enumerate() {
-            let low = if bits > 0 { word(at, 1).unwrap_or(0) >> (64 - bits) } else { 0 };
-            *into = word(at, 0).unwrap_or(0) << bits | low;
-        }
-    }
+struct Trouble {
+    /// The first of a run of two.
+    first_failed: Option<FirstFailed>,
+    /// While down: the start of the first failed round of the two.
+    down_since: Option<Timestamp>,
+    /// What the newest failed round failed of.
+    failure: Option<Failure>,
 }
 
 /// What a word did to a region.
@@ -115,6 +77,35 @@ pub enum Turn {
 }
 
 impl Lane {
+    /// The first failed round of a run of two.
+    pub fn first_failed(&self) -> Option<FirstFailed> {
+        self.trouble.as_ref()?.first_failed
+    }
+
+    /// While down: the start of the first failed round of the two.
+    pub fn down_since(&self) -> Option<Timestamp> {
+        self.trouble.as_ref()?.down_since
+    }
+
+    /// What its newest failed round failed of; none once it has passed.
+    pub fn failure(&self) -> Option<&Failure> {
+        self.trouble.as_ref()?.failure.as_ref()
+    }
+
+    /// Notes what a round failed of, or that nothing failed.
+    pub fn set_failure(&mut self, failure: Option<Failure>) {
+        if failure.is_some() || self.trouble.is_some() {
+            self.change_trouble(|trouble| trouble.failure = failure);
+        }
+    }
+
+    /// The run of two begins anew.
+    pub fn forget_first_failed(&mut self) {
+        if self.trouble.is_some() {
+            self.change_trouble(|trouble| trouble.first_failed = None);
+        }
+    }
+
     /// Notes that a scheduled round finished; false if it had before, or is too old to tell.
     pub fn note_round(&mut self, number: u64) -> bool {
         let is_news = !self.has_seen(number);
@@ -131,7 +122,7 @@ impl Lane {
 
     /// Forgets what it counted, because the target is another now. Its standing stays.
     pub fn drop_counters(&mut self) {
-        self.first_failed = None;
+        self.forget_first_failed();
         self.readings.clear();
         self.newest = None;
     }
@@ -164,16 +155,14 @@ impl Lane {
         }
         match word {
             Word::Passed => {
-                self.first_failed = None;
-                self.down_since = None;
-                self.failure = None;
+                self.trouble = None;
                 match std::mem::replace(&mut self.standing, Standing::Up) {
                     Standing::Down => Turn::CameBack,
                     Standing::Unknown | Standing::Up => Turn::Nothing,
                 }
             }
             Word::Disputed => {
-                self.first_failed = None;
+                self.forget_first_failed();
                 Turn::Nothing
             }
             Word::Unconfirmed | Word::Inconclusive => Turn::Nothing,
@@ -185,7 +174,7 @@ impl Lane {
     pub fn hear_of_the_past(&mut self, started: Timestamp, now: Timestamp) {
         self.newest = Some(started);
         self.fresh = Some(now);
-        self.first_failed = None;
+        self.forget_first_failed();
     }
 
     fn fail(&mut self, round: RoundFacts, now: Timestamp) -> Turn {
@@ -194,20 +183,29 @@ impl Lane {
         }
         let too_old = 3 * round.interval;
         let apart = if round.reason == Reason::Second { APART_SECOND } else { APART };
-        match self.first_failed.filter(|first| round.started.since(first.started) <= too_old) {
+        match self.first_failed().filter(|first| round.started.since(first.started) <= too_old) {
             Some(first) if round.started.since(first.started) >= apart => {
                 self.standing = Standing::Down;
-                self.down_since = Some(first.started);
-                self.first_failed = None;
+                self.change_trouble(|trouble| {
+                    trouble.down_since = Some(first.started);
+                    trouble.first_failed = None;
+                });
                 Turn::WentDown
             }
             Some(_) => Turn::Suspects,
             None if now.since(round.started) > too_old => Turn::Nothing,
             None => {
-                self.first_failed = Some(FirstFailed { started: round.started, waited: round.waited });
+                let first = FirstFailed { started: round.started, waited: round.waited };
+                self.change_trouble(|trouble| trouble.first_failed = Some(first));
                 Turn::Suspects
             }
         }
+    }
+
+    fn change_trouble(&mut self, change: impl FnOnce(&mut Trouble)) {
+        let mut trouble = self.trouble.take().unwrap_or_default();
+        change(&mut trouble);
+        self.trouble = Some(trouble).filter(|trouble| **trouble != Trouble::default());
     }
 }
 

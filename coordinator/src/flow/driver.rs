@@ -139,7 +139,7 @@ impl Driver {
 
     /// What agents are to run, before anybody asks.
     pub fn schedule(&self) -> Schedules {
-        Arc::new(self.machines.schedule())
+        self.machines.schedule().clone()
     }
 
     /// Runs until it is told to stop or the store is closed.
@@ -266,7 +266,7 @@ impl Driver {
         let (cursor, judging, shard) = (self.cursor, self.judging, self.shard);
         let edits = self.store.read(move |read| warmup::edits(read, cursor, &judging, shard)).await?;
         self.cursor = edits.cursor;
-        let nothing = edits.put.is_empty() && edits.gone.is_empty();
+        let before = self.machines.schedule().version();
         for (monitor, watch) in edits.put {
             self.history.enlist(monitor.slot, monitor.id);
             self.tokens.put(&monitor);
@@ -279,7 +279,7 @@ impl Driver {
                 self.forget_pings(slot);
             }
         }
-        if !nothing {
+        if self.machines.schedule().version() != before {
             self.publish(channels);
         }
         Ok(())

@@ -14,7 +14,7 @@ use parallax_core::place::{Mesh, RegionSet};
 use parallax_core::time::Timestamp;
 use parallax_core::watch::Watch;
 
-use super::{Ping, Question, ingest};
+use super::{Ping, Question, Schedules, ingest};
 use crate::storage::Op;
 
 /// Machines that have changed in one harvest, beyond which deadlines wait for the next.
@@ -28,6 +28,8 @@ struct Kept {
     check: Arc<Check>,
     /// A number for the host that is checked.
     host: u64,
+    /// What decides when it is due.
+    spread: u64,
     /// The deadline that stands in the timetable; never later than the machine's own.
     timer: Option<Timestamp>,
 }
@@ -53,6 +55,7 @@ pub struct Machines {
     kept: Vec<Option<Box<Kept>>>,
     numbers: BTreeMap<MonitorId, u32>,
     timetable: BTreeSet<(Timestamp, u32)>,
+    schedules: Schedules,
     outputs: Vec<Output>,
     /// How many machines have each status, by the status's place in its list.
     by_status: [u64; 4],
@@ -96,20 +99,9 @@ impl Machines {
         self.numbers.get(&monitor).and_then(|slot| self.get(*slot)).map_or(0, |kept| kept.host)
     }
 
-    /// What agents are to run, by dense number.
-    pub fn schedule(&self) -> BTreeMap<u32, Scheduled> {
-        let scheduled = |slot: u32, kept: &Kept| {
-            let watch = kept.machine.watch();
-            (!watch.paused && watch.interval_ms > 0).then(|| Scheduled {
-                monitor: watch.monitor,
-                slot,
-                revision: watch.revision,
-                check: Check::clone(&kept.check),
-                interval_ms: watch.interval_ms,
-                pinned: watch.pinned,
-            })
-        };
-        self.numbers.values().filter_map(|slot| Some((*slot, scheduled(*slot, self.get(*slot)?)?))).collect()
+    /// What agents are to run.
+    pub fn schedule(&self) -> &Schedules {
+        &self.schedules
     }
 
     /// Takes a machine out of storage in.
@@ -121,10 +113,11 @@ impl Machines {
         away_since: Timestamp,
         cx: &mut Cx<'_>,
     ) {
-        let machine = self.step(monitor.slot, monitor.page, &monitor.check, cx, |step| {
+        let check = Arc::new(monitor.check.clone());
+        let machine = self.step(monitor.slot, monitor.page, &check, cx, |step| {
             Machine::restore(watch, state, away_since, step)
         });
-        self.insert(monitor, machine, cx);
+        self.insert(monitor, check, machine, cx);
     }
 
     /// Notes a finished round out of the journal.
@@ -134,19 +127,26 @@ impl Machines {
         }
     }
 
-    /// A monitor is new, or it or what governs it changed.
+    /// A monitor is new, or it or what governs it may have changed: an edit of a page names all monitors of it, and most
+    /// are what they were.
     pub fn put(&mut self, monitor: &Monitor, watch: Watch, cx: &mut Cx<'_>) {
         if let Some(kept) = self.get_mut(monitor.slot) {
-            if kept.check.as_ref() != &monitor.check {
+            let is_other_check = kept.check.as_ref() != &monitor.check;
+            if !is_other_check && kept.machine.watch() == &watch {
+                return;
+            }
+            if is_other_check {
                 kept.check = Arc::new(monitor.check.clone());
                 kept.host = host_number(&monitor.check);
+                kept.spread = assign::spread_of(monitor.id, &monitor.check);
             }
             self.turn(monitor.slot, cx, |machine, step| machine.handle_edit(watch, step));
+            self.reschedule(monitor.slot);
             return;
         }
-        let machine =
-            self.step(monitor.slot, monitor.page, &monitor.check, cx, |step| Machine::new(watch, step));
-        self.insert(monitor, machine, cx);
+        let check = Arc::new(monitor.check.clone());
+        let machine = self.step(monitor.slot, monitor.page, &check, cx, |step| Machine::new(watch, step));
+        self.insert(monitor, check, machine, cx);
     }
 
     /// A monitor is gone. Gives its number.
@@ -155,6 +155,7 @@ impl Machines {
         let kept =
             usize::try_from(slot).ok().and_then(|index| self.kept.get_mut(index)).and_then(Option::take);
         self.recount(kept.as_ref().map(|kept| kept.machine.status()), None);
+        self.schedules.remove(slot);
         if let Some(at) = kept.and_then(|kept| kept.timer) {
             self.timetable.remove(&(at, slot));
         }
@@ -171,7 +172,7 @@ impl Machines {
         let observation = ingest::admit(observation, cx.now)?;
         let kept = self.get_mut(slot).ok_or(ingest::Dropped::UnknownMonitor)?;
         if let Some(finished) = kept.machine.note_steady(&observation, cx.now) {
-            cx.harvest.readings.push(reading(slot, &finished, kept.machine.watch(), cx.mesh));
+            cx.harvest.readings.push(reading(slot, &finished, kept.spread, kept.machine.watch(), cx.mesh));
             if kept.machine.take_changed() {
                 cx.harvest.changed.insert(slot);
             }
@@ -272,31 +273,41 @@ impl Machines {
         &mut self,
         slot: u32,
         page: PageId,
-        check: &Check,
+        check: &Arc<Check>,
         cx: &mut Cx<'_>,
         make: impl FnOnce(&mut Step<'_>) -> Machine,
     ) -> Machine {
         let mut outputs = std::mem::take(&mut self.outputs);
         let machine = make(&mut Step { now: cx.now, mesh: cx.mesh, out: &mut outputs });
-        drain(&mut outputs, slot, page, &Arc::new(check.clone()), machine.watch(), cx);
+        drain(&mut outputs, slot, page, check, machine.watch(), cx);
         self.outputs = outputs;
         machine
     }
 
-    fn insert(&mut self, monitor: &Monitor, machine: Machine, cx: &mut Cx<'_>) {
+    fn insert(&mut self, monitor: &Monitor, check: Arc<Check>, machine: Machine, cx: &mut Cx<'_>) {
         let Ok(index) = usize::try_from(monitor.slot) else { return };
         if self.kept.len() <= index {
             self.kept.resize_with(index + 1, || None);
         }
-        let check = Arc::new(monitor.check.clone());
         if let Some(place) = self.kept.get_mut(index) {
             let host = host_number(&monitor.check);
+            let spread = assign::spread_of(monitor.id, &monitor.check);
             let status = machine.status();
-            *place = Some(Box::new(Kept { machine, page: monitor.page, check, host, timer: None }));
+            *place = Some(Box::new(Kept { machine, page: monitor.page, check, host, spread, timer: None }));
             self.numbers.insert(monitor.id, monitor.slot);
             self.recount(None, Some(status));
+            self.reschedule(monitor.slot);
             self.after(monitor.slot, cx);
         }
+    }
+
+    /// The schedule follows what the monitor is now.
+    fn reschedule(&mut self, slot: u32) {
+        let kept = self.get(slot);
+        match kept.and_then(|kept| Scheduled::new(kept.machine.watch(), slot, &kept.check)) {
+            Some(scheduled) => self.schedules.put(scheduled),
+            None => self.schedules.remove(slot),
+        };
     }
 
     /// Notes that the machine changed, and its next deadline. A later one than the noted is left to be found out.
@@ -356,7 +367,10 @@ fn drain(
                 check: Arc::clone(check),
                 ask,
             }),
-            Output::Reading(finished) => cx.harvest.readings.push(reading(slot, &finished, watch, cx.mesh)),
+            Output::Reading(finished) => {
+                let spread = assign::spread_of(watch.monitor, check);
+                cx.harvest.readings.push(reading(slot, &finished, spread, watch, cx.mesh));
+            }
             Output::Happened(what) => {
                 let event = Event { at: cx.now, page: Some(page), monitor: Some(watch.monitor), what: *what };
                 cx.harvest.events.push(event);
@@ -365,13 +379,13 @@ fn drain(
     }
 }
 
-fn reading(slot: u32, finished: &Finished, watch: &Watch, mesh: &Mesh) -> Reading {
+fn reading(slot: u32, finished: &Finished, spread: u64, watch: &Watch, mesh: &Mesh) -> Reading {
     let regions = if watch.kind.is_regional() {
         assign::regions_in_use(watch.kind, watch.pinned, mesh)
     } else {
         RegionSet::NONE
     };
-    let offset = assign::offset_ms(watch.monitor, watch.interval_ms, regions, finished.region);
+    let offset = assign::offset_ms(spread, watch.interval_ms, regions, finished.region);
     Reading {
         slot,
         region: finished.region,

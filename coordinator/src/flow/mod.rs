@@ -16,6 +16,7 @@ pub mod ingest;
 pub mod machines;
 pub mod notices;
 mod places;
+mod schedule;
 pub mod shard;
 mod tokens;
 pub mod warmup;
@@ -23,10 +24,9 @@ pub mod warmup;
 #[cfg(test)]
 mod tests;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use parallax_core::assign::Scheduled;
 use parallax_core::check::Check;
 use parallax_core::event::{Answer, Ask};
 use parallax_core::heartbeat;
@@ -36,6 +36,7 @@ use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, PlaceNo};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use self::schedule::Schedules;
 pub use self::tokens::{Listed, PINGS_A_SECOND, Tokens};
 
 /// How many arrivals wait for the driver before their senders have to.
@@ -112,9 +113,6 @@ pub struct Question {
 
 /// The way from the driver to the mesh.
 pub type Questions = mpsc::Sender<Question>;
-
-/// What is to be run, by the monitor's dense number.
-pub type Schedules = Arc<BTreeMap<u32, Scheduled>>;
 
 /// Published by the driver, read by the mesh, which works out each agent's share with
 /// [`parallax_core::assign::share`].

@@ -12,16 +12,18 @@ use parallax_core::monitor::Monitor;
 use parallax_core::observation::{Facts, Failure, Observation, Outcome};
 use parallax_core::page::Page;
 use parallax_core::place::{Mesh, NetworkNo, Place, PlaceNo, Region};
-use parallax_core::plan::Plan;
+use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::time::Timestamp;
+use parallax_core::watch::{Confirmation, Watch};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::counters::Counters;
 use super::driver::{Channels, Driver};
+use super::machines::{Cx, Harvest, Machines};
 use super::shard::Shard;
 use super::warmup::Judging;
-use super::{Arrival, Batch, Query, Question, Schedule};
+use super::{Arrival, Batch, Query, Question, Schedule, Schedules};
 use crate::clock::Clock;
 use crate::history::History;
 use crate::storage::{self, Store};
@@ -56,7 +58,7 @@ impl Stream {
         let (inbox, arrivals) = mpsc::channel(16);
         let (queries, looked) = mpsc::channel(16);
         let (asked, questions) = mpsc::channel(64);
-        let (schedules, schedule) = watch::channel(Arc::default());
+        let (schedules, schedule) = watch::channel(Schedules::default());
         let (quarantined, _) = watch::channel(Arc::default());
         let (stop, shutdown) = watch::channel(false);
         let channels =
@@ -353,4 +355,21 @@ async fn a_driver_owns_the_monitors_of_its_shard_alone() {
         let driver = Driver::start(clock.clone(), store.clone(), history, Judging::default(), shard);
         assert_eq!(driver.await.unwrap().schedule().len(), owned, "shard {index}");
     }
+}
+
+#[tokio::test]
+async fn an_edit_of_a_page_touches_the_monitors_that_it_changes_alone() {
+    let store = store_with_a_monitor().await;
+    let monitor = store.reader().monitor(MONITOR).unwrap().unwrap().value;
+    let page = store.reader().page(PAGE).unwrap().unwrap().value;
+    let watch = Watch::new(&monitor, &page, Plan::Free, &PlanLimits::default(), Confirmation::default());
+    let (mesh, mut harvest, mut machines) = (mesh(), Harvest::default(), Machines::default());
+    let mut cx = Cx { now: START, mesh: &mesh, harvest: &mut harvest };
+    machines.put(&monitor, watch.clone(), &mut cx);
+    *cx.harvest = Harvest::default();
+    let version = machines.schedule().version();
+    machines.put(&monitor, watch.clone(), &mut cx);
+    assert_eq!((cx.harvest.changed.len(), machines.schedule().version()), (0, version));
+    machines.put(&monitor, Watch { interval_ms: 30_000, ..watch }, &mut cx);
+    assert_eq!((cx.harvest.changed.len(), machines.schedule().version()), (1, version + 1));
 }

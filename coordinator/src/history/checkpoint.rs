@@ -75,8 +75,7 @@ impl Upkeep {
     /// Writes parts from `next` on; gives the part to go on with, or none at the end.
     fn write_parts(&mut self, history: &History, mut next: u32, ops: &mut Vec<Op>) -> Option<u32> {
         for _ in 0..PARTS_A_SLICE {
-            let tails = history.tails();
-            let open = tails.next_open(next.checked_mul(PART_SLOTS)?).map(|slot| slot / PART_SLOTS);
+            let open = history.tails().next_open(next.checked_mul(PART_SLOTS)?).map(|slot| slot / PART_SLOTS);
             let stored = self.parts.range(next..).next().copied();
             let part = match (open, stored) {
                 (Some(open), Some(stored)) => open.min(stored),
@@ -84,9 +83,12 @@ impl Upkeep {
                 (None, None) => return None,
             };
             let first = part.saturating_mul(PART_SLOTS);
-            let packed: Part = tails.packed(first..=first.saturating_add(PART_SLOTS - 1));
-            let through = tails.applied;
-            drop(tails);
+            // Appending goes on between two monitors: what a tail then holds beyond `through` is found there again at
+            // the start, and a round counts once.
+            let through = history.tails().applied;
+            let packed: Part = (first..=first.saturating_add(PART_SLOTS - 1))
+                .flat_map(|slot| history.tails().packed(slot))
+                .collect();
             if packed.is_empty() {
                 self.parts.remove(&part);
                 ops.push(Op::DeleteCheckpoint(part));
@@ -145,4 +147,51 @@ pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> 
     }
     tails.applied = read.last_reading()?.max(seq);
     Ok((tails, upkeep))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    use tokio::sync::oneshot;
+
+    use super::*;
+    use crate::storage::{Batch, Store};
+
+    /// Longest wait for what happens at once.
+    const SOON: Duration = Duration::from_secs(10);
+
+    #[tokio::test]
+    async fn packing_a_checkpoint_keeps_nobody_else_waiting() {
+        let store = Store::in_memory().unwrap();
+        let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
+        let (held, is_held) = oneshot::channel();
+        let (landed, has_landed) = mpsc::channel();
+        // Packing needs the tails, and this holds them until a commit has landed meanwhile.
+        let holder = thread::spawn({
+            let history = Arc::clone(&history);
+            move || {
+                let tails = history.tails();
+                held.send(()).unwrap();
+                let landed = has_landed.recv_timeout(SOON);
+                drop(tails);
+                landed
+            }
+        });
+        is_held.await.unwrap();
+        let checkpoint = tokio::spawn({
+            let store = store.clone();
+            async move {
+                let mut upkeep = history.upkeep.lock().await;
+                history.checkpoint(&mut upkeep, &store, Timestamp::from_millis(0)).await
+            }
+        });
+        tokio::task::yield_now().await;
+        store.commit(Batch::new().write(Op::SetCursor("other".to_owned(), 1)).clone()).await.unwrap();
+        landed.send(()).unwrap();
+        assert_eq!(holder.join().unwrap(), Ok(()), "a commit lands while a checkpoint is packed");
+        assert_eq!(checkpoint.await.unwrap(), Ok(false));
+    }
 }

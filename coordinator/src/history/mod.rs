@@ -133,9 +133,20 @@ impl History {
         let seal = store.read(move |read| seal::slice(&history, read, now, &windows)).await?;
         commit(store, seal.ops).await?;
         self.tails().settle(&seal.sealings, now);
+        Ok(self.checkpoint(&mut upkeep, store, now).await? || seal.more)
+    }
 
-        let mut progress = upkeep.slice(self, now);
-        let more = seal.more || progress.more;
+    /// Does one slice of the checkpoint and the trim; true when more is due. Packing takes milliseconds, so it has a
+    /// thread that may block.
+    async fn checkpoint(
+        self: &Arc<Self>,
+        upkeep: &mut Upkeep,
+        store: &Store,
+        now: Timestamp,
+    ) -> Result<bool, HistoryError> {
+        let (history, before) = (Arc::clone(self), upkeep.clone());
+        let mut progress = store.read(move |_| Ok(before.slice(&history, now))).await?;
+        let more = progress.more;
         commit(store, std::mem::take(&mut progress.ops)).await?;
         upkeep.settle(progress);
         Ok(more)

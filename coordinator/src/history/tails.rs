@@ -176,14 +176,10 @@ impl Tails {
         self.monitors.range(slot..).find(|(_, monitor)| !monitor.strands.is_empty()).map(|(slot, _)| *slot)
     }
 
-    /// The open tails of some monitors, packed: slot, region, hour and bytes.
-    pub(super) fn packed(&self, slots: std::ops::RangeInclusive<u32>) -> Vec<(u32, Region, i64, Vec<u8>)> {
-        self.monitors
-            .range(slots)
-            .flat_map(|(slot, monitor)| {
-                monitor.strands.iter().map(|strand| (*slot, strand.region, strand.hour, strand.packed()))
-            })
-            .collect()
+    /// The open tails of a monitor, packed: slot, region, hour and bytes.
+    pub(super) fn packed(&self, slot: u32) -> Vec<(u32, Region, i64, Vec<u8>)> {
+        let strands = self.monitors.get(&slot).map(|monitor| monitor.strands.as_slice()).unwrap_or_default();
+        strands.iter().map(|strand| (slot, strand.region, strand.hour, strand.packed())).collect()
     }
 }
 
@@ -200,6 +196,7 @@ impl Strands {
                 }
             }
             let body = Body::Open(Box::new(Tail::new(hour)));
+            self.strands.reserve_exact(1);
             self.strands.push(Strand { region: reading.region, hour, body });
             self.strands.len() - 1
         });

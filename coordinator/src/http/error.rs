@@ -20,6 +20,8 @@ pub(super) enum Refused {
     Route,
     /// The route has other methods: these.
     Method(String),
+    /// The request does not say, or says twice, which host it is for.
+    Host,
 }
 
 impl From<Error> for Refused {
@@ -49,6 +51,10 @@ impl Refused {
                     .with_allowance(&allowance)
             }
             Self::Route => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address"),
+            Self::Host => {
+                let words = "a request names its host in one `Host` header";
+                envelope(StatusCode::BAD_REQUEST, "bad_request", words)
+            }
             Self::Method(allowed) => {
                 let words = format!("this route answers to {allowed}");
                 let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words);

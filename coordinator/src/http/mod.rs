@@ -8,6 +8,7 @@ mod api;
 mod auth;
 mod beat;
 mod context;
+mod crowd;
 mod error;
 mod fields;
 mod json;
@@ -15,6 +16,7 @@ mod legacy;
 mod limit;
 mod mcp;
 mod openapi;
+mod overdue;
 mod public;
 mod reply;
 mod route;
@@ -168,10 +170,11 @@ async fn dispatch(
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
     let Request { method, path, query, headers, body, peer } = request;
+    let (body, arrived) = overdue::watched(body, &method);
     let found = match table.find(&method, &path) {
         Ok((Route::Open(handler), params)) => {
             let call = Call { caller: (), method, path, query, peer, params, headers, body };
-            return handler(context, call).await;
+            return overdue::within(overdue::LIMIT, arrived, handler(context, call)).await;
         }
         Ok(found) => Ok(found),
         // Under the API nobody learns without a key what there is.
@@ -181,11 +184,12 @@ async fn dispatch(
     let caller = auth::caller(&context, &headers, peer, allowance)?;
     if let Ok((Route::Messages(handler), params)) = found {
         let call = Call { caller, method, path, query, peer, params, headers, body };
-        return handler(context, table, call).await;
+        return overdue::within(overdue::LIMIT, arrived, handler(context, table, call)).await;
     }
     context.keys.admit(caller.key.id, context.service.now(), allowance)?;
     found?;
-    run(&context, &table, Call { caller, method, path, query, peer, params: Vec::new(), headers, body }).await
+    let call = Call { caller, method, path, query, peer, params: Vec::new(), headers, body };
+    overdue::within(overdue::LIMIT, arrived, run(&context, &table, call)).await
 }
 
 /// Answers a request of a good key whose turn was counted.

@@ -4,7 +4,9 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
+use hyper::Version;
 use hyper::body::Incoming;
+use hyper::header::HOST;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,6 +15,8 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
+use super::crowd::Crowd;
+use super::error::Refused;
 use super::stall::Stalling;
 use super::{Context, Peer, filter};
 
@@ -30,6 +34,8 @@ const DRAIN: Duration = Duration::from_secs(10);
 pub(super) struct Limits {
     /// Connections at once; more wait in the host's queue.
     pub(super) connections: usize,
+    /// Of these, from one address; more are closed at once. This host's own addresses are free, for its proxy's sake.
+    pub(super) of_one_peer: usize,
     /// How long a request's head may take to arrive, from the connection's start or the last answer: so also how long
     /// a connection may be silent.
     pub(super) head: Duration,
@@ -39,7 +45,23 @@ pub(super) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { connections: 4096, head: Duration::from_secs(10), stall: Duration::from_secs(30) }
+        Self {
+            connections: 4096,
+            of_one_peer: 1024,
+            head: Duration::from_secs(10),
+            stall: Duration::from_secs(30),
+        }
+    }
+}
+
+impl Limits {
+    /// The same, but so that at least half of the process's descriptors stay for store, agents and checks.
+    const fn with_descriptors(mut self, descriptors: usize) -> Self {
+        let most = descriptors / 2;
+        if most < self.connections {
+            self.connections = if most == 0 { 1 } else { most };
+        }
+        self
     }
 }
 
@@ -48,7 +70,11 @@ impl Default for Limits {
 /// HTTP/2 is for a proxy in front: without it there is no version to sniff, so that the head's time-out covers a
 /// connection's first byte too.
 pub async fn serve(listener: TcpListener, context: Arc<Context>, shutdown: impl Future<Output = ()> + Send) {
-    serve_within(Limits::default(), listener, context, shutdown).await;
+    let limits = match descriptors() {
+        Some(descriptors) => Limits::default().with_descriptors(descriptors),
+        None => Limits::default(),
+    };
+    serve_within(limits, listener, context, shutdown).await;
 }
 
 pub(super) async fn serve_within(
@@ -57,7 +83,8 @@ pub(super) async fn serve_within(
     context: Arc<Context>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
-    let service = TowerToHyperService::new(warp::service(filter(context)));
+    let service = TowerToHyperService::new(warp::service(filter(Arc::clone(&context))));
+    let crowd = Crowd::new(limits.of_one_peer);
     let slots = Arc::new(Semaphore::new(limits.connections));
     let graceful = GracefulShutdown::new();
     tokio::pin!(shutdown);
@@ -79,13 +106,25 @@ pub(super) async fn serve_within(
                 continue;
             }
         };
+        let Some(place) = crowd.admit(peer.ip()) else {
+            tracing::debug!(%peer, "an address has too many connections");
+            continue;
+        };
         // Small answers must not wait; a socket that refuses this serves all the same.
         let _ = stream.set_nodelay(true);
         let service = service.clone();
-        let peer = Peer(peer.ip());
+        let (context, peer) = (Arc::clone(&context), Peer(peer.ip()));
         let served = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            service.call(request)
+            let (context, service) = (Arc::clone(&context), service.clone());
+            async move {
+                if names_its_host(&request) {
+                    return service.call(request).await;
+                }
+                let reply = Refused::Host.reply();
+                context.count(reply.status());
+                Ok(warp::Reply::into_response(reply.into_response()))
+            }
         });
         let connection = http1::Builder::new()
             .timer(TokioTimer::new())
@@ -98,11 +137,37 @@ pub(super) async fn serve_within(
             if let Err(error) = watched.await {
                 tracing::debug!(%error, "a connection ended early");
             }
-            drop(slot);
+            drop((slot, place));
         });
     }
     drop(listener);
     if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests were still under way when the server stopped");
+    }
+}
+
+/// Whether a request says which host it is for, once: HTTP/1.1 demands it (RFC 9112, section 3.2).
+fn names_its_host<B>(request: &hyper::Request<B>) -> bool {
+    let named = request.headers().get_all(HOST).iter().count();
+    named == 1 || (named == 0 && request.version() < Version::HTTP_11)
+}
+
+/// How many descriptors this process may have open; nothing where the host does not say or sets no limit.
+fn descriptors() -> Option<usize> {
+    let limits = std::fs::read_to_string("/proc/self/limits").ok()?;
+    let soft = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    soft.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn half_of_the_descriptors_stay_for_the_rest_of_the_process() {
+        assert_eq!(Limits::default().with_descriptors(256).connections, 128);
+        assert_eq!(Limits::default().with_descriptors(1_000_000).connections, 4096);
+        assert_eq!(Limits::default().with_descriptors(0).connections, 1);
+        assert!(descriptors().is_none_or(|found| found > 0));
     }
 }

@@ -55,39 +55,46 @@ pub(super) fn kind(named: wire::CheckKind) -> CheckKind {
     }
 }
 
-/// Everything that one place is to run, by the monitor's dense number.
-pub(super) fn plan(
-    monitors: &BTreeMap<u32, Scheduled>,
-    mesh: &Mesh,
-    able: &Able,
+/// Deals out one place's shares, monitor by monitor.
+pub(super) struct Dealer<'a> {
+    mesh: &'a Mesh,
+    able: &'a Able,
     place: PlaceNo,
-) -> BTreeMap<u32, Share> {
-    let mut meshes: BTreeMap<Group, Mesh> = BTreeMap::new();
-    let mut plan = BTreeMap::new();
-    for (slot, monitor) in monitors {
+    /// The mesh as each group met so far sees it.
+    meshes: BTreeMap<Group, Mesh>,
+}
+
+impl<'a> Dealer<'a> {
+    pub(super) fn new(mesh: &'a Mesh, able: &'a Able, place: PlaceNo) -> Self {
+        Self { mesh, able, place, meshes: BTreeMap::new() }
+    }
+
+    /// What the place is to run of a monitor, or nothing.
+    pub(super) fn share(&mut self, monitor: &Scheduled) -> Option<Share> {
         let kind = monitor.check.kind();
         let group = (kind, monitor.pinned.filter(|_| !kind.is_regional()));
-        let mesh = meshes.entry(group).or_insert_with(|| able.mesh_for(mesh, group));
-        plan.extend(share(monitor, mesh, place).map(|share| (*slot, share)));
+        let mesh = self.meshes.entry(group).or_insert_with(|| self.able.mesh_for(self.mesh, group));
+        share(monitor, mesh, self.place)
     }
-    plan
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
+
     use parallax_core::check::{Check, DomainCheck, TcpCheck};
     use parallax_core::id::MonitorId;
     use parallax_core::place::NetworkNo;
 
     use super::*;
 
-    fn monitor(slot: u32, check: Check) -> (u32, Scheduled) {
-        let monitor = MonitorId::from_u128(u128::from(slot));
-        (slot, Scheduled { monitor, slot, revision: 1, check, interval_ms: 60_000, pinned: None })
+    fn monitor(check: Check) -> Scheduled {
+        let (monitor, check) = (MonitorId::from_u128(1), Arc::new(check));
+        Scheduled { monitor, slot: 1, revision: 1, check, interval_ms: 60_000, pinned: None }
     }
 
-    fn tcp(slot: u32) -> (u32, Scheduled) {
-        monitor(slot, Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }))
+    fn tcp() -> Scheduled {
+        monitor(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }))
     }
 
     fn mesh(regions: &[Region]) -> Mesh {
@@ -104,36 +111,36 @@ mod tests {
         Able::new(kinds.iter().map(|(no, kind)| (PlaceNo(*no), BTreeSet::from([*kind]))))
     }
 
-    fn every(monitors: &BTreeMap<u32, Scheduled>, mesh: &Mesh, able: &Able, no: u16) -> Option<u32> {
-        plan(monitors, mesh, able, PlaceNo(no)).get(&1).map(|share| share.every)
+    fn every(monitor: &Scheduled, mesh: &Mesh, able: &Able, no: u16) -> Option<u32> {
+        Dealer::new(mesh, able, PlaceNo(no)).share(monitor).map(|share| share.every)
     }
 
     #[test]
     fn who_can_not_gets_no_rounds_where_others_of_the_region_can() {
-        let monitors = BTreeMap::from([tcp(1)]);
+        let monitor = tcp();
         let mesh = mesh(&[Region::Asia, Region::Asia, Region::Europe]);
         let able = only(&[(1, CheckKind::Http), (3, CheckKind::Http)]);
-        assert_eq!(every(&monitors, &mesh, &able, 1), None);
-        assert_eq!(every(&monitors, &mesh, &able, 2), Some(1));
+        assert_eq!(every(&monitor, &mesh, &able, 1), None);
+        assert_eq!(every(&monitor, &mesh, &able, 2), Some(1));
         // Nobody in Europe can: the one there says so itself, and the region is not silently left out.
-        assert_eq!(every(&monitors, &mesh, &able, 3), Some(1));
+        assert_eq!(every(&monitor, &mesh, &able, 3), Some(1));
     }
 
     #[test]
     fn who_names_nothing_can_do_everything() {
-        let monitors = BTreeMap::from([tcp(1)]);
+        let monitor = tcp();
         let mesh = mesh(&[Region::Asia, Region::Asia]);
         let able = Able::new([(PlaceNo(1), BTreeSet::new())]);
-        assert_eq!(every(&monitors, &mesh, &able, 1), Some(2));
+        assert_eq!(every(&monitor, &mesh, &able, 1), Some(2));
     }
 
     #[test]
     fn a_check_that_one_place_does_for_all_goes_to_one_that_can_anywhere() {
         let check = Check::Domain(DomainCheck { host: "example.com".to_owned(), warn_days: 14 });
-        let monitors = BTreeMap::from([monitor(1, check)]);
+        let monitor = monitor(check);
         let mesh = mesh(&[Region::Asia, Region::Europe]);
         let able = only(&[(1, CheckKind::Tcp)]);
-        assert_eq!(every(&monitors, &mesh, &able, 1), None);
-        assert_eq!(every(&monitors, &mesh, &able, 2), Some(1));
+        assert_eq!(every(&monitor, &mesh, &able, 1), None);
+        assert_eq!(every(&monitor, &mesh, &able, 2), Some(1));
     }
 }

@@ -1,33 +1,47 @@
 //! An agent's plan against what was sent to it: revisions and differences.
+//!
+//! What was sent is not kept as a list. It follows from the schedule, the mesh and the place that it was worked out of,
+//! so those are kept, and an edit costs each session what the edit touched, however many monitors there are.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use parallax_core::assign::{Scheduled, Share};
 use parallax_core::id::MonitorId;
+use parallax_core::place::{Mesh, PlaceNo};
+
+use super::able::{Able, Dealer};
+use crate::flow::Schedules;
+
+/// All that a place's plan follows from.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Basis {
+    /// The place; none stands for an empty plan.
+    pub(super) place: Option<PlaceNo>,
+    /// What is to be run.
+    pub(super) schedules: Schedules,
+    /// Who is there.
+    pub(super) mesh: Arc<Mesh>,
+    /// Who can do what.
+    pub(super) able: Arc<Able>,
+}
 
 /// What one agent was last sent, kept over its connections.
 #[derive(Debug)]
 pub(super) struct Sheet {
     revision: u64,
-    sent: BTreeMap<u32, Sent>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Sent {
-    monitor: MonitorId,
-    revision: u32,
-    share: Share,
+    sent: Basis,
 }
 
 /// What to send so that an agent holds its plan.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Difference<'a> {
+pub(super) struct Difference {
     /// The revision it changes; none for a snapshot, which replaces everything.
     pub(super) base: Option<u64>,
     /// The revision after it.
     pub(super) revision: u64,
     /// What is added or replaced.
-    pub(super) put: Vec<(&'a Scheduled, Share)>,
+    pub(super) put: Vec<(Arc<Scheduled>, Share)>,
     /// What is no longer the agent's.
     pub(super) drop: Vec<MonitorId>,
 }
@@ -36,7 +50,7 @@ impl Sheet {
     /// A sheet of which nothing was sent. Revisions count up from `start`, which must be greater than any that an
     /// earlier process gave out (its moment of start in ms serves): then no agent holds a revision of another content.
     pub(super) fn new(start: u64) -> Self {
-        Self { revision: start, sent: BTreeMap::new() }
+        Self { revision: start, sent: Basis::default() }
     }
 
     /// The revision last sent.
@@ -46,107 +60,163 @@ impl Sheet {
 
     /// What must be sent to an agent that holds this sheet; none where it holds its plan already. The sheet is then
     /// taken as sent.
-    pub(super) fn update<'a>(
-        &mut self,
-        monitors: &'a BTreeMap<u32, Scheduled>,
-        plan: &BTreeMap<u32, Share>,
-    ) -> Option<Difference<'a>> {
-        let next = wanted(monitors, plan);
-        let stays = |slot: &u32, sent: &Sent| next.get(slot).is_some_and(|new| new.monitor == sent.monitor);
-        let drop: Vec<MonitorId> = self
-            .sent
-            .iter()
-            .filter(|(slot, sent)| !stays(slot, sent))
-            .map(|(_, sent)| sent.monitor)
-            .collect();
-        let changed = next.iter().filter(|(slot, new)| self.sent.get(slot) != Some(new));
-        let put: Vec<_> = changed.filter_map(|(slot, new)| Some((monitors.get(slot)?, new.share))).collect();
+    pub(super) fn update(&mut self, next: Basis) -> Option<Difference> {
+        let (mut old, mut new) = (self.sent.dealer(), next.dealer());
+        let (mut put, mut drop) = (Vec::new(), Vec::new());
+        for slot in self.sent.may_differ(&next) {
+            let before = held(&self.sent.schedules, slot, old.as_mut());
+            let after = held(&next.schedules, slot, new.as_mut());
+            if let Some((monitor, _)) = before
+                && after.is_none_or(|(now, _)| now.monitor != monitor.monitor)
+            {
+                drop.push(monitor.monitor);
+            }
+            let content =
+                |(monitor, share): (&Arc<Scheduled>, Share)| (monitor.monitor, monitor.revision, share);
+            if let Some((monitor, share)) = after
+                && before.map(content) != after.map(content)
+            {
+                put.push((Arc::clone(monitor), share));
+            }
+        }
+        self.sent = next;
         if drop.is_empty() && put.is_empty() {
             return None;
         }
         let base = Some(self.revision);
         self.revision += 1;
-        self.sent = next;
         Some(Difference { base, revision: self.revision, put, drop })
     }
 
     /// The whole plan, for an agent that holds something else. It is then taken as sent.
-    pub(super) fn snapshot<'a>(
-        &mut self,
-        monitors: &'a BTreeMap<u32, Scheduled>,
-        plan: &BTreeMap<u32, Share>,
-    ) -> Difference<'a> {
-        self.sent = wanted(monitors, plan);
+    pub(super) fn snapshot(&mut self, next: Basis) -> Difference {
+        let mut dealer = next.dealer();
+        let put = next.schedules.iter().filter_map(|monitor| {
+            let share = dealer.as_mut()?.share(monitor)?;
+            Some((Arc::clone(monitor), share))
+        });
+        let put = put.collect();
+        self.sent = next;
         self.revision += 1;
-        let put = self.sent.iter().filter_map(|(slot, new)| Some((monitors.get(slot)?, new.share))).collect();
         Difference { base: None, revision: self.revision, put, drop: Vec::new() }
     }
 }
 
-fn wanted(monitors: &BTreeMap<u32, Scheduled>, plan: &BTreeMap<u32, Share>) -> BTreeMap<u32, Sent> {
-    let sent = |(slot, share): (&u32, &Share)| {
-        let monitor = monitors.get(slot)?;
-        Some((*slot, Sent { monitor: monitor.monitor, revision: monitor.revision, share: *share }))
-    };
-    plan.iter().filter_map(sent).collect()
+impl Basis {
+    fn dealer(&self) -> Option<Dealer<'_>> {
+        Some(Dealer::new(&self.mesh, &self.able, self.place?))
+    }
+
+    /// The dense numbers whose share may be another: what was edited, or all where who is there is another.
+    fn may_differ(&self, next: &Self) -> BTreeSet<u32> {
+        let is_same_mesh = self.place == next.place && self.mesh == next.mesh && self.able == next.able;
+        let edited = is_same_mesh.then(|| next.schedules.changed_since(self.schedules.version())).flatten();
+        edited.unwrap_or_else(|| {
+            self.schedules.iter().chain(next.schedules.iter()).map(|monitor| monitor.slot).collect()
+        })
+    }
+}
+
+fn held<'a>(
+    schedules: &'a Schedules,
+    slot: u32,
+    dealer: Option<&mut Dealer<'_>>,
+) -> Option<(&'a Arc<Scheduled>, Share)> {
+    let monitor = schedules.get(slot)?;
+    Some((monitor, dealer?.share(monitor)?))
 }
 
 #[cfg(test)]
 mod tests {
     use parallax_core::check::{Check, TcpCheck};
+    use parallax_core::place::{NetworkNo, Place, Region};
 
     use super::*;
 
-    const SHARE: Share = Share { interval_ms: 60_000, offset_ms: 0, every: 1, from: 0 };
-
-    fn monitor(slot: u32, id: u128, revision: u32) -> (u32, Scheduled) {
-        let check = Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 });
+    fn monitor(slot: u32, id: u128, revision: u32) -> Scheduled {
+        let check = Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }));
         let monitor = MonitorId::from_u128(id);
-        (slot, Scheduled { monitor, slot, revision, check, interval_ms: 60_000, pinned: None })
+        Scheduled { monitor, slot, revision, check, interval_ms: 60_000, pinned: None }
     }
 
-    fn plan(slots: &[u32]) -> BTreeMap<u32, Share> {
-        slots.iter().map(|slot| (*slot, SHARE)).collect()
+    /// A basis of one region with so many places; the plan is the first's.
+    fn basis(monitors: impl IntoIterator<Item = Scheduled>, places: u16) -> Basis {
+        let mut schedules = Schedules::default();
+        for monitor in monitors {
+            schedules.put(monitor);
+        }
+        let mesh = Mesh::new((1..=places).map(|no| Place {
+            no: PlaceNo(no),
+            region: Region::Asia,
+            network: NetworkNo(no),
+            connected: true,
+            quarantined: false,
+        }));
+        Basis { place: Some(PlaceNo(1)), schedules, mesh: Arc::new(mesh), able: Arc::default() }
+    }
+
+    /// The same basis after an edit of its schedule.
+    fn edited(basis: &Basis, edit: impl FnOnce(&mut Schedules)) -> Basis {
+        let mut basis = basis.clone();
+        edit(&mut basis.schedules);
+        basis
     }
 
     #[test]
     fn a_snapshot_holds_all_and_nothing_follows_it() {
-        let monitors = BTreeMap::from([monitor(1, 10, 1), monitor(2, 20, 1)]);
+        let basis = basis([monitor(1, 10, 1), monitor(2, 20, 1)], 1);
         let mut sheet = Sheet::new(100);
-        let snapshot = sheet.snapshot(&monitors, &plan(&[1, 2]));
+        let snapshot = sheet.snapshot(basis.clone());
         assert_eq!((snapshot.base, snapshot.revision, snapshot.put.len()), (None, 101, 2));
-        assert_eq!(sheet.update(&monitors, &plan(&[1, 2])), None);
+        assert_eq!(sheet.update(basis), None);
         assert_eq!(sheet.revision(), 101);
     }
 
     #[test]
     fn only_what_changed_is_sent() {
-        let before = BTreeMap::from([monitor(1, 10, 1), monitor(2, 20, 1), monitor(3, 30, 1)]);
+        let before = basis([monitor(1, 10, 1), monitor(2, 20, 1), monitor(3, 30, 1)], 1);
         let mut sheet = Sheet::new(0);
-        sheet.snapshot(&before, &plan(&[1, 2, 3]));
-        let after =
-            BTreeMap::from([monitor(1, 10, 1), monitor(2, 20, 2), monitor(3, 30, 1), monitor(4, 40, 1)]);
-        let change = sheet.update(&after, &plan(&[1, 2, 4])).unwrap();
+        sheet.snapshot(before.clone());
+        let after = edited(&before, |schedules| {
+            schedules.put(monitor(2, 20, 2));
+            schedules.put(monitor(4, 40, 1));
+            schedules.remove(3);
+        });
+        let change = sheet.update(after).unwrap();
         assert_eq!((change.base, change.revision), (Some(1), 2));
         assert_eq!(change.put.iter().map(|(one, _)| one.slot).collect::<Vec<_>>(), [2, 4]);
         assert_eq!(change.drop, [MonitorId::from_u128(30)]);
     }
 
     #[test]
+    fn an_edit_makes_a_session_look_at_what_was_edited_alone() {
+        let before = basis((0..100_000).map(|slot| monitor(slot, u128::from(slot), 1)), 2);
+        let after = edited(&before, |schedules| {
+            schedules.put(monitor(70_000, 70_000, 2));
+            schedules.put(monitor(70_000, 70_000, 3));
+            schedules.remove(9);
+        });
+        assert_eq!(before.may_differ(&after), BTreeSet::from([9, 70_000]));
+        assert_eq!(before.may_differ(&before), BTreeSet::new());
+    }
+
+    #[test]
     fn another_turn_is_a_change() {
-        let monitors = BTreeMap::from([monitor(1, 10, 1)]);
         let mut sheet = Sheet::new(0);
-        sheet.snapshot(&monitors, &plan(&[1]));
-        let half = BTreeMap::from([(1, Share { every: 2, ..SHARE })]);
-        assert_eq!(sheet.update(&monitors, &half).unwrap().put.len(), 1);
+        sheet.snapshot(basis([monitor(1, 10, 1)], 1));
+        let change = sheet.update(basis([monitor(1, 10, 1)], 2)).unwrap();
+        assert_eq!(change.put.iter().map(|(_, share)| share.every).collect::<Vec<_>>(), [2]);
     }
 
     #[test]
     fn a_slot_that_names_another_monitor_drops_the_first() {
+        let before = basis([monitor(1, 10, 1)], 1);
         let mut sheet = Sheet::new(0);
-        sheet.snapshot(&BTreeMap::from([monitor(1, 10, 1)]), &plan(&[1]));
-        let after = BTreeMap::from([monitor(1, 11, 1)]);
-        let change = sheet.update(&after, &plan(&[1])).unwrap();
+        sheet.snapshot(before.clone());
+        let after = edited(&before, |schedules| {
+            schedules.put(monitor(1, 11, 1));
+        });
+        let change = sheet.update(after).unwrap();
         assert_eq!(change.drop, [MonitorId::from_u128(10)]);
         assert_eq!(change.put.len(), 1);
     }

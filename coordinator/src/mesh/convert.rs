@@ -92,12 +92,12 @@ pub(super) fn assignment(scheduled: &Scheduled, share: Share) -> Option<Assignme
 }
 
 /// A difference of schedules as sent.
-pub(super) fn change(book: u64, difference: Difference<'_>) -> ScheduleChange {
+pub(super) fn change(book: u64, difference: Difference) -> ScheduleChange {
     ScheduleChange {
         book,
         base: difference.base,
         revision: difference.revision,
-        put: difference.put.into_iter().filter_map(|(one, share)| assignment(one, share)).collect(),
+        put: difference.put.into_iter().filter_map(|(one, share)| assignment(&one, share)).collect(),
         drop: difference.drop.into_iter().map(monitor).collect(),
         more: false,
     }

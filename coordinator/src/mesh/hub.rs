@@ -1,11 +1,10 @@
 //! What all connections share: the roster, the live sessions, what agents were sent, and the ways to the river.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use arc_swap::ArcSwap;
-use parallax_core::assign::{Scheduled, Share};
 use parallax_core::event::Answer;
 use parallax_core::id::{AgentId, MonitorId};
 use parallax_core::member::Agent;
@@ -14,14 +13,14 @@ use parallax_protocol::close::CloseReason;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::{error, info, warn};
 
-use super::able::{Able, plan};
-use super::assign::Sheet;
+use super::able::Able;
+use super::assign::{Basis, Sheet};
 use super::join::Attempts;
 use super::ledger::Ledger;
 use super::roster::{AgentView, Arrived, Figures, Roster};
 use super::{Counters, Members, Settings, Trust};
 use crate::clock::Clock;
-use crate::flow::{Arrival, Inbox, Question, Schedule};
+use crate::flow::{Arrival, Inbox, Question, Schedule, Schedules};
 
 /// Questions that wait for one agent; more than that are answered with nothing.
 const QUESTIONS_WAITING: usize = 600;
@@ -46,7 +45,7 @@ pub(super) struct Hub {
     reloading: tokio::sync::Mutex<()>,
     answers: mpsc::Sender<Arrival>,
     state: Mutex<State>,
-    index: Mutex<Arc<Index>>,
+    index: Mutex<Index>,
     able: Mutex<Arc<Able>>,
     sessions: AtomicU64,
     first_revision: u64,
@@ -93,11 +92,12 @@ pub(super) struct Seat {
     pub(super) memory: Arc<Memory>,
 }
 
-/// The scheduled monitors by slot and by id.
+/// The scheduled monitors by id.
 #[derive(Default)]
 pub(super) struct Index {
-    pub(super) monitors: Arc<BTreeMap<u32, Scheduled>>,
-    slots: HashMap<MonitorId, u32>,
+    /// What it is of.
+    schedules: Schedules,
+    slots: BTreeMap<MonitorId, u32>,
 }
 
 /// What the hub is made of.
@@ -261,24 +261,26 @@ impl Hub {
         self.state().roster.agent(id)
     }
 
-    /// The schedule of this moment, by slot and by id.
-    pub(super) fn index(&self) -> Arc<Index> {
-        let monitors = Arc::clone(&self.schedule.borrow());
-        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
-        if !Arc::ptr_eq(&index.monitors, &monitors) {
-            let slots = monitors.iter().map(|(slot, one)| (one.monitor, *slot)).collect();
-            *index = Arc::new(Index { monitors, slots });
-        }
-        Arc::clone(&index)
+    /// The schedule of this moment.
+    pub(super) fn schedules(&self) -> Schedules {
+        self.schedule.borrow().clone()
     }
 
-    /// What a place is to run, with the schedule that says so.
-    pub(super) fn plan(&self, place: PlaceNo) -> (Arc<BTreeMap<u32, Scheduled>>, BTreeMap<u32, Share>) {
-        let monitors = Arc::clone(&self.schedule.borrow());
+    /// The numbers of monitors by id, as of this moment or later. Held by one batch at a time, for as long as it takes
+    /// to read it.
+    pub(super) fn index(&self) -> MutexGuard<'_, Index> {
+        let mut index = self.index.lock().unwrap_or_else(PoisonError::into_inner);
+        // Read under the lock, so that an older schedule never follows a newer one.
+        index.follow(self.schedules());
+        index
+    }
+
+    /// What a place's plan follows from at this moment.
+    pub(super) fn basis(&self, place: PlaceNo) -> Basis {
+        let schedules = self.schedules();
         let mesh = Arc::clone(&self.mesh.borrow());
         let able = Arc::clone(&self.able.lock().unwrap_or_else(PoisonError::into_inner));
-        let plan = plan(&monitors, &mesh, &able, place);
-        (monitors, plan)
+        Basis { place: Some(place), schedules, mesh, able }
     }
 
     fn publish(&self, state: &State) {
@@ -315,8 +317,28 @@ impl Memory {
 }
 
 impl Index {
-    /// The monitor with that id.
-    pub(super) fn by_id(&self, id: MonitorId) -> Option<&Scheduled> {
-        self.monitors.get(self.slots.get(&id)?)
+    /// The number of the monitor with that id.
+    pub(super) fn slot(&self, id: MonitorId) -> Option<u32> {
+        self.slots.get(&id).copied()
+    }
+
+    /// The schedule that it is of.
+    pub(super) fn schedules(&self) -> &Schedules {
+        &self.schedules
+    }
+
+    /// Takes over what was edited since the schedule that it is of.
+    fn follow(&mut self, next: Schedules) {
+        match next.changed_since(self.schedules.version()) {
+            Some(changed) => {
+                for gone in changed.iter().filter_map(|slot| self.schedules.get(*slot)) {
+                    self.slots.remove(&gone.monitor);
+                }
+                let after = changed.iter().filter_map(|slot| next.get(*slot));
+                self.slots.extend(after.map(|monitor| (monitor.monitor, monitor.slot)));
+            }
+            None => self.slots = next.iter().map(|monitor| (monitor.monitor, monitor.slot)).collect(),
+        }
+        self.schedules = next;
     }
 }

@@ -43,9 +43,8 @@ pub(super) async fn receive(
     tokio::spawn(confirm(Arc::clone(&hub), Arc::clone(&agent), Arc::clone(&memory), confirmed));
     let mut frames = Frames::new(stream, MAX_FRAME);
     while let Some(ResultFrame::Batch(batch)) = frames.next().await? {
-        let index = hub.index();
-        let unpacked =
-            batch.unpack(|slot| index.monitors.get(&slot).map(|one| convert::monitor(one.monitor)))?;
+        let schedules = hub.schedules();
+        let unpacked = batch.unpack(|slot| schedules.get(slot).map(|one| convert::monitor(one.monitor)))?;
         let way = under_way.reserve().await.map_err(|_| Fault::Close(CloseReason::Internal))?;
         let inbox = hub.inbox.reserve().await.map_err(|_| Fault::Close(CloseReason::ShuttingDown))?;
         if closing.borrow().is_some() {
@@ -110,9 +109,10 @@ fn observe(
     let results = unpacked.results.into_iter().filter(|numbered| is_new(numbered.seq));
     results
         .filter_map(|numbered| {
-            let monitor = index.by_id(convert::monitor_id(numbered.result.monitor))?;
+            let slot = index.slot(convert::monitor_id(numbered.result.monitor))?;
+            let monitor = index.schedules().get(slot)?;
             let seen = convert::observation(numbered.result, monitor.check.kind(), agent, received);
-            Some((monitor.slot, seen))
+            Some((slot, seen))
         })
         .collect()
 }

@@ -289,11 +289,10 @@ impl Session {
 
     /// Sends what the agent lacks of its plan, or all of it.
     async fn plan(&mut self, whole: bool) -> Result<(), Fault> {
-        let (monitors, plan) = self.hub.plan(self.agent.place);
+        let basis = self.hub.basis(self.agent.place);
         let change = {
             let mut sheet = self.memory.sheet();
-            let difference =
-                if whole { Some(sheet.snapshot(&monitors, &plan)) } else { sheet.update(&monitors, &plan) };
+            let difference = if whole { Some(sheet.snapshot(basis)) } else { sheet.update(basis) };
             difference.map(|difference| convert::change(self.hub.settings.book, difference))
         };
         let parts = change.map(|change| change.split()).transpose()?.unwrap_or_default();

@@ -38,7 +38,7 @@ use quinn::{ClientConfig, Connection, ConnectionError, SendStream};
 
 use super::wire::{Frames, write};
 use super::*;
-use crate::flow::INBOX_DEPTH;
+use crate::flow::{INBOX_DEPTH, Schedules};
 
 const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
 const LIMIT: Duration = Duration::from_secs(10);
@@ -114,7 +114,7 @@ struct World {
     clock: Clock,
     inbox: mpsc::Receiver<Arrival>,
     questions: mpsc::Sender<Question>,
-    schedule: watch::Sender<Arc<BTreeMap<u32, Scheduled>>>,
+    schedule: watch::Sender<Schedules>,
     /// The same authority, for certificates that no test could get by joining.
     authority: Authority,
 }
@@ -133,7 +133,7 @@ impl World {
         let records = Arc::new(Records::default());
         let (inbox, arrivals) = mpsc::channel(INBOX_DEPTH);
         let (ask, questions) = mpsc::channel(64);
-        let (schedule, scheduled) = watch::channel(Arc::default());
+        let (schedule, scheduled) = watch::channel(Schedules::default());
         let clock = Clock::by_hand(NOW);
         let twin = Authority::from_pem(&authority.to_pem()).unwrap();
         let mesh = start(Parts {
@@ -269,7 +269,16 @@ impl World {
     }
 
     fn schedule(&self, monitors: impl IntoIterator<Item = Scheduled>) {
-        self.schedule.send_replace(Arc::new(monitors.into_iter().map(|one| (one.slot, one)).collect()));
+        self.schedule.send_modify(|held| {
+            let before: Vec<u32> = held.iter().map(|one| one.slot).collect();
+            let wanted: Vec<Scheduled> = monitors.into_iter().collect();
+            for slot in before.into_iter().filter(|slot| wanted.iter().all(|one| one.slot != *slot)) {
+                held.remove(slot);
+            }
+            for one in wanted {
+                held.put(one);
+            }
+        });
     }
 }
 
@@ -343,7 +352,7 @@ fn monitor(slot: u32, revision: u32) -> Scheduled {
         monitor: MonitorId::from_u128(u128::from(slot) + 1_000),
         slot,
         revision,
-        check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+        check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),
         interval_ms: 60_000,
         pinned: None,
     }

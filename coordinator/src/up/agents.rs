@@ -14,6 +14,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
+use url::Url;
 
 use super::UpError;
 use crate::app::Running;
@@ -45,6 +46,8 @@ pub(super) struct Local {
     pub(super) allow_private: bool,
     /// A root that it trusts in checks beside those that browsers trust.
     pub(super) trust: Option<CertificateDer<'static>>,
+    /// The registry that it asks about every domain, instead of the domains' own.
+    pub(super) rdap: Option<Url>,
 }
 
 /// Local agents that run.
@@ -118,6 +121,7 @@ async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Resul
     config.source = local.source;
     config.allow_private = local.allow_private;
     config.trust.extend(local.trust.clone());
+    config.rdap.clone_from(&local.rdap);
     config.spool_bytes = SPOOL;
     config.concurrency = CONCURRENCY;
     if Home::open(&config.data).map_err(fault)?.is_member() {

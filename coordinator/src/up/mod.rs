@@ -16,9 +16,10 @@ use parallax_core::time::SECOND;
 use parallax_core::watch::Confirmation;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
+use url::Url;
 
 use self::agents::{Agents, Local};
-use self::demo::{Certificate, Demo};
+use self::demo::{Certificate, Demo, Registry};
 use self::first::First;
 use self::ready::Ready;
 use crate::app::{self, AppError, Running};
@@ -97,7 +98,7 @@ impl Kind {
         config
     }
 
-    fn agents(&self, trust: Option<&CertificateDer<'static>>) -> Vec<Local> {
+    fn agents(&self, trust: Option<&CertificateDer<'static>>, rdap: Option<&Url>) -> Vec<Local> {
         match self {
             Self::Single { region, network } => vec![Local {
                 name: format!("local-{region}"),
@@ -106,6 +107,7 @@ impl Kind {
                 source: None,
                 allow_private: false,
                 trust: None,
+                rdap: None,
             }],
             Self::Demo => demo::PLACES
                 .iter()
@@ -116,6 +118,7 @@ impl Kind {
                     source: Some(IpAddr::V4(place.address())),
                     allow_private: true,
                     trust: trust.cloned(),
+                    rdap: rdap.cloned(),
                 })
                 .collect(),
         }
@@ -182,14 +185,20 @@ async fn settle(
     running: &Running,
 ) -> Result<World, UpError> {
     let first = First::find_or_make(&running.service, kind).await?;
-    let certificate = match kind {
-        Kind::Demo => Some(Certificate::make(running.service.now())?),
+    let outside = match kind {
+        Kind::Demo => {
+            let certificate = Certificate::make(running.service.now())?;
+            Some((certificate, Registry::bind().await.map_err(UpError::Target)?))
+        }
         Kind::Single { .. } => None,
     };
-    let locals = kind.agents(certificate.as_ref().map(|certificate| &certificate.root));
+    let (root, rdap) = outside.as_ref().map(|(certificate, it)| (&certificate.root, &it.url)).unzip();
+    let locals = kind.agents(root, rdap);
     let agents = Agents::start(&config.data, running, &locals).await?;
-    let demo = match &certificate {
-        Some(certificate) => Some(Demo::start(&config.data, &running.service, &first, certificate).await?),
+    let demo = match outside {
+        Some((certificate, registry)) => {
+            Some(Demo::start(&config.data, &running.service, &first, &certificate, registry).await?)
+        }
         None => None,
     };
     agents.wait_until_connected(&running.members).await;

@@ -103,7 +103,7 @@ impl Made {
                 let about = entry.metadata().expect("a file");
                 if about.is_dir() {
                     folders.push(entry.path());
-                } else if entry.file_name() != "ballast" {
+                } else if entry.file_name() != "BALLAST" {
                     bytes += about.len();
                 }
             }

@@ -40,7 +40,8 @@ pub(super) fn disk(monitors: u32, hours: u32, pace_ms: u32) {
         let mut due: Vec<(u32, u32, Region)> = Vec::new();
         for monitor in &made.monitors {
             for region in Region::ALL {
-                let offset = assign::offset_ms(monitor.id, INTERVAL_MS, RegionSet::ALL, region);
+                let offset =
+                    assign::offset_ms(assign::spread(monitor.id), INTERVAL_MS, RegionSet::ALL, region);
                 due.push((offset, monitor.slot, region));
             }
         }

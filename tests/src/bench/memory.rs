@@ -87,7 +87,7 @@ async fn leave_open(made: &Made, store: &Store, regions: usize) {
         let mut readings = Vec::new();
         for monitor in &made.monitors {
             for region in used.iter() {
-                let offset = assign::offset_ms(monitor.id, INTERVAL_MS, used, region);
+                let offset = assign::offset_ms(assign::spread(monitor.id), INTERVAL_MS, used, region);
                 let round = (now / MINUTE).unsigned_abs() - 1 - minute;
                 let due = Timestamp::from_millis(assign::due_ms(offset, INTERVAL_MS, round));
                 let latency_ms = Some(latencies.next(monitor.slot, region));

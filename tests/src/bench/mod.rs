@@ -17,7 +17,7 @@ use std::io::Write;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-const USAGE: &str = "usage: parallax-bench agent TYPE RATE SECONDS | agent-memory | wire | ingest [MONITORS] [ROUNDS] \
+const USAGE: &str = "usage: parallax-bench agent TYPE RATE SECONDS | agent-memory | late | wire | ingest [MONITORS] [ROUNDS] \
                      | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS] | api [SECONDS]";
 
 /// Runs the program of the command line. Exit codes: 0, 2 (usage).
@@ -31,6 +31,7 @@ pub fn main() -> ExitCode {
     match words.first().copied() {
         Some("agent") if words.len() == 4 => agent::checks(words[1], number(2, 0), number(3, 6)),
         Some("agent-memory") => agent::memory(),
+        Some("late") => agent::late(),
         Some("wire") => agent::wire(),
         Some("ingest") => ingest::ingest(number(1, 20_000), number(2, 3)),
         Some("disk") => disk::disk(number(1, 100), number(2, 26), number(3, 10)),

@@ -4,6 +4,7 @@
 //! Only a registry's plain word can fail a check. Whatever can't be read is inconclusive.
 
 mod answer;
+mod looks;
 mod registrable;
 mod registries;
 mod whois;
@@ -51,7 +52,7 @@ pub(super) async fn run(check: &DomainCheck, net: &Net) -> Report {
     Report { expires_ms, ..facts.report(outcome) }
 }
 
-/// What the registry says; `None` where it has no such domain.
+/// What the registry says, or has just said to another check of the domain; `None` where it has no such domain.
 async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option<Registration>, Trouble> {
     let deadline = net.deadline();
     let name = match Host::parse(&check.host) {
@@ -61,9 +62,19 @@ async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option
     };
     let domain = registrable::of(name.as_str())
         .ok_or_else(|| bad_target("nobody can register this name: it is one of a registry's own"))?;
+    net.registries().looks().share(&domain, deadline, look_up(&domain, net, deadline, facts)).await
+}
+
+/// Asks the registry of a domain.
+async fn look_up(
+    domain: &str,
+    net: &Net,
+    deadline: Instant,
+    facts: &mut Facts,
+) -> Result<Option<Registration>, Trouble> {
     let registries = net.registries();
-    let Some(base) = registries.of(&domain, net, deadline).await else {
-        return by_whois(&domain, net, deadline, facts).await;
+    let Some(base) = registries.of(domain, net, deadline).await else {
+        return by_whois(domain, net, deadline, facts).await;
     };
     registries.is_asked(&base).map_err(unreadable)?;
     let url = format!("{base}domain/{domain}");
@@ -75,7 +86,7 @@ async fn ask(check: &DomainCheck, net: &Net, facts: &mut Facts) -> Result<Option
     if page.status == 429 || page.status == 503 {
         registries.rest(&base, &page.headers);
     }
-    read(&page, &domain).map_err(unreadable)
+    read(&page, domain).map_err(unreadable)
 }
 
 /// The same of a registry without RDAP.

@@ -3,6 +3,7 @@
 use std::{
     collections::BTreeMap,
     net::SocketAddr,
+    path::PathBuf,
     sync::{Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
@@ -13,6 +14,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use super::{
+    looks::Looks,
     unreadable,
     whois::{self, Root},
 };
@@ -42,6 +44,10 @@ pub(in crate::probe) struct Registries {
     /// Answers for every domain, where the operator or a test says so.
     fixed: Option<String>,
     whois: Root,
+    /// Where the bootstrap registry is read, and kept for the next start.
+    bootstrap: String,
+    file: Option<PathBuf>,
+    looks: Looks,
     known: Mutex<Known>,
 }
 
@@ -62,7 +68,14 @@ impl Registries {
         let known =
             Known { services: shipped(), whois: BTreeMap::new(), next_read: None, resting: BTreeMap::new() };
         let fixed = fixed.map(|url| with_slash(url.as_str()));
-        Self { fixed, whois: Root::default(), known: Mutex::new(known) }
+        Self {
+            fixed,
+            whois: Root::default(),
+            bootstrap: BOOTSTRAP.to_owned(),
+            file: None,
+            looks: Looks::default(),
+            known: Mutex::new(known),
+        }
     }
 
     /// The shipped ones, and one WHOIS server that tells of the others; all listen on its port.
@@ -71,6 +84,27 @@ impl Registries {
         let registries = Self { whois, ..Self::new(None) };
         registries.known().next_read = Some(Instant::now() + FRESH);
         registries
+    }
+
+    /// The same with another address of the bootstrap registry, where given, and a file that keeps what it said; what
+    /// the file holds counts until it could be read anew.
+    pub(in crate::probe) fn keeping(mut self, address: Option<&Url>, file: PathBuf) -> Self {
+        if let Some(address) = address {
+            self.bootstrap = address.to_string();
+        }
+        let is_sane = std::fs::metadata(&file).is_ok_and(|about| about.len() <= MAX_BOOTSTRAP as u64);
+        if let Some(kept) =
+            is_sane.then(|| std::fs::read(&file).ok()).flatten().and_then(|body| services(&body))
+        {
+            self.known().services.extend(kept);
+        }
+        self.file = Some(file);
+        self
+    }
+
+    /// What registries have just said.
+    pub(super) fn looks(&self) -> &Looks {
+        &self.looks
     }
 
     /// The WHOIS server for `domain`; each top-level domain's is asked for once.
@@ -116,7 +150,7 @@ impl Registries {
             }
             is_due
         };
-        if is_due && let Some(services) = bootstrap(net, deadline.min(now + PATIENCE)).await {
+        if is_due && let Some(services) = self.read_anew(net, deadline.min(now + PATIENCE)).await {
             let mut known = self.known();
             known.services.extend(services);
             known.next_read = Some(now + FRESH);
@@ -139,6 +173,28 @@ impl Registries {
         let mut known = self.known();
         known.resting.retain(|_, until| *until > now);
         known.resting.insert(base.to_owned(), now + rest(headers));
+    }
+
+    /// What the bootstrap registry says now, kept for the next start.
+    async fn read_anew(&self, net: &Net, deadline: Instant) -> Option<BTreeMap<String, String>> {
+        let want = Want { url: &self.bootstrap, headers: Vec::new(), most: MAX_BOOTSTRAP };
+        let page =
+            fetch(want, net, deadline, &mut Facts::default()).await.ok().filter(|page| page.status == 200);
+        let read = page.and_then(|page| Some((services(&page.body)?, page.body)));
+        let Some((services, body)) = read else {
+            tracing::info!("the registry of RDAP services can't be read now; the copy at hand is used");
+            return None;
+        };
+        if let Some(file) = self.file.clone() {
+            let keeping = tokio::task::spawn_blocking(move || {
+                let beside = file.with_extension("new");
+                std::fs::write(&beside, &body).and_then(|()| std::fs::rename(&beside, &file))
+            });
+            if let Ok(Err(error)) = keeping.await {
+                tracing::warn!(%error, "the registry of RDAP services is not kept on disk");
+            }
+        }
+        Some(services)
     }
 
     fn known(&self) -> MutexGuard<'_, Known> {
@@ -170,16 +226,6 @@ struct Bootstrap {
     services: Vec<(Vec<String>, Vec<String>)>,
 }
 
-async fn bootstrap(net: &Net, deadline: Instant) -> Option<BTreeMap<String, String>> {
-    let want = Want { url: BOOTSTRAP, headers: Vec::new(), most: MAX_BOOTSTRAP };
-    let read = fetch(want, net, deadline, &mut Facts::default()).await;
-    let services = read.ok().filter(|page| page.status == 200).and_then(|page| services(&page.body));
-    if services.is_none() {
-        tracing::info!("the registry of RDAP services can't be read now; the copy at hand is used");
-    }
-    services
-}
-
 fn services(body: &[u8]) -> Option<BTreeMap<String, String>> {
     let bootstrap: Bootstrap = serde_json::from_slice(body).ok()?;
     let mut services = BTreeMap::new();
@@ -205,7 +251,7 @@ mod tests {
     #[test]
     fn the_shipped_copy_is_whole() {
         let services = shipped();
-        assert!(services.len() > 30);
+        assert!(services.len() > 1000);
         assert_eq!(services["com"], "https://rdap.verisign.com/com/v1/");
         for (domain, base) in services {
             assert!(Url::parse(&base).is_ok() && base.ends_with('/'), "{base}");

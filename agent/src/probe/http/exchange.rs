@@ -10,12 +10,19 @@ use hyper::{
     client::conn::{http1, http2},
 };
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use parallax_protocol::result::{Failure, Phase};
+use parallax_dial::Host;
+use parallax_protocol::{
+    check::HttpCheck,
+    result::{Failure, Phase},
+};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
     task::JoinHandle,
     time::{Instant, timeout, timeout_at},
 };
+
+use tokio_rustls::client::TlsStream;
 
 use super::{
     head::{self, Head},
@@ -62,21 +69,17 @@ pub(super) async fn exchange(
         connected.without_delay();
         return Ok(ask(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
     }
-    let started = Instant::now();
-    let stream = tls::handshake(connected.stream, net.web_tls(), &plan.host, deadline).await?;
-    facts.phases.tls_us = Some(micros(started.elapsed()));
-    let version = match stream.get_ref().1.alpn_protocol() {
-        Some(b"h2") => Version::HTTP_2,
-        Some(_) | None => Version::HTTP_11,
-    };
+    let stream = shake(connected.stream, &plan.host, net, deadline, facts).await?;
+    let version = version_of(&stream);
     Ok(ask(plan, stream, version, deadline, facts).await?)
 }
 
-/// Makes a request without a body over a new connection in the open, and reads no more than the head of the answer.
+/// Makes the first request of `check` over a new connection, and reads no more than the head of the answer.
 ///
 /// # Errors
 /// As [`exchange`].
 pub(super) async fn glance(
+    check: &HttpCheck,
     opening: &Opening,
     net: &Net,
     deadline: Instant,
@@ -84,14 +87,59 @@ pub(super) async fn glance(
 ) -> Result<Head, Trouble> {
     let admitted = net.admit(&opening.host, opening.port, deadline).await?;
     facts.admitted(&admitted);
-    let mut connected = admitted.connect(deadline).await?;
+    let connected = admitted.connect(deadline).await?;
     facts.connected(&connected);
+    if !opening.is_https {
+        return Ok(glance_at(opening, connected.stream, deadline, facts).await?);
+    }
+    // On the heap: a check in the open need not be as large as one with TLS.
+    let secret = async {
+        let stream = shake(connected.stream, &opening.host, net, deadline, facts).await?;
+        if version_of(&stream) == Version::HTTP_11 {
+            return glance_at(opening, stream, deadline, facts).await;
+        }
+        let answer = ask(&Plan::first(check)?, stream, Version::HTTP_2, deadline, facts).await?;
+        Ok(Head { status: answer.head.status, headers: answer.head.headers })
+    };
+    Ok(Box::pin(secret).await?)
+}
+
+async fn glance_at<S>(
+    opening: &Opening,
+    mut stream: S,
+    deadline: Instant,
+    facts: &mut Facts,
+) -> Result<Head, Failure>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
     let started = Instant::now();
-    let asking = head::ask(&mut connected.stream, &opening.request, opening.to_head);
+    let asking = head::ask(&mut stream, &opening.request, opening.to_head);
     let head =
         timeout_at(deadline, asking).await.map_err(|_| Failure::Timeout { phase: Phase::FirstByte })??;
     facts.phases.first_byte_us = Some(micros(started.elapsed()));
     Ok(head)
+}
+
+/// Shakes hands for the web, and notes how long that took.
+async fn shake(
+    stream: TcpStream,
+    host: &Host,
+    net: &Net,
+    deadline: Instant,
+    facts: &mut Facts,
+) -> Result<TlsStream<TcpStream>, Failure> {
+    let started = Instant::now();
+    let stream = tls::handshake(stream, net.web_tls(), host, deadline).await?;
+    facts.phases.tls_us = Some(micros(started.elapsed()));
+    Ok(stream)
+}
+
+fn version_of(stream: &TlsStream<TcpStream>) -> Version {
+    match stream.get_ref().1.alpn_protocol() {
+        Some(b"h2") => Version::HTTP_2,
+        Some(_) | None => Version::HTTP_11,
+    }
 }
 
 /// The word for what hyper met.

@@ -51,7 +51,7 @@ async fn visit(check: &HttpCheck, kept: &Kept, net: &Net, facts: &mut Facts) -> 
         let first = Plan::first(check)?;
         return Box::pin(follow(check, first, MAX_REDIRECTS, deadline, net, facts)).await;
     };
-    let head = exchange::glance(opening, net, deadline, facts).await?;
+    let head = exchange::glance(check, opening, net, deadline, facts).await?;
     let status = head.status.as_u16();
     facts.status = Some(status);
     if judge::follows_redirects(check)

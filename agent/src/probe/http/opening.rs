@@ -12,6 +12,7 @@ use super::{judge, plan::Plan};
 pub(super) struct Opening {
     pub(super) host: Host,
     pub(super) port: u16,
+    pub(super) is_https: bool,
     /// Whether the method is HEAD.
     pub(super) to_head: bool,
     /// Request line and header lines over HTTP/1.1 (RFC 9112, section 3).
@@ -23,7 +24,7 @@ pub(super) struct Opening {
 pub(in crate::probe) struct Kept(OnceLock<Box<Opening>>);
 
 impl Kept {
-    /// The opening of `check`; `None` where the check needs more than a head, sends a body, or speaks TLS.
+    /// The opening of `check`; `None` where the check needs more than a head, or sends a body.
     ///
     /// # Errors
     /// [`Failure::BadTarget`] naming the rule that the URL or a header breaks.
@@ -35,7 +36,7 @@ impl Kept {
             return Ok(None);
         }
         let plan = Plan::first(check)?;
-        if plan.is_https() || !plan.body.is_empty() {
+        if !plan.body.is_empty() {
             return Ok(None);
         }
         let opening = Opening::of(&plan)?;
@@ -60,6 +61,7 @@ impl Opening {
         Ok(Self {
             host: plan.host.clone(),
             port: plan.port,
+            is_https: plan.is_https(),
             to_head: plan.method == Method::HEAD,
             request: bytes.into_boxed_slice(),
         })
@@ -97,7 +99,7 @@ mod tests {
             assert_eq!(text.lines().filter(|own| own == &line).count(), 1, "{line} in {text}");
         }
         assert_eq!((opening.host.to_string().as_str(), opening.port), ("example.com", 8080));
-        assert!(!opening.to_head);
+        assert!(!opening.to_head && !opening.is_https);
     }
 
     #[test]
@@ -105,7 +107,7 @@ mod tests {
         let keyword = HttpCheck { keyword: Some("fine".to_owned()), ..check("http://example.com/") };
         let body = Some(Secret::new("body"));
         let post = HttpCheck { method: CheckMethod::Post, body, ..check("http://example.com/") };
-        for check in [keyword, post, check("https://example.com/")] {
+        for check in [keyword, post] {
             assert!(Kept::default().opening(&check).unwrap().is_none(), "{}", check.url);
         }
         assert!(Kept::default().opening(&check("http://a..b/")).is_err());

@@ -7,6 +7,10 @@ const RICE_ESCAPE: u32 = 24;
 /// Bits of a Rice-coded number that follows in full: any zigzag difference of two latencies.
 const RICE_FULL: u32 = 33;
 
+/// Bytes of a writer's first room, and of each that follows: what the allocator's pieces hold without waste.
+const FIRST_ROOM: usize = 24;
+const MORE_ROOM: usize = 16;
+
 /// Takes bits, lowest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BitWriter {
@@ -25,6 +29,10 @@ impl BitWriter {
     pub(super) fn put(&mut self, mut value: u64, mut count: u32) {
         while count > 0 {
             if self.used == 0 {
+                if self.bytes.len() == self.bytes.capacity() {
+                    // Several of these for every monitor: doubling would leave half of them empty.
+                    self.bytes.reserve_exact(if self.bytes.is_empty() { FIRST_ROOM } else { MORE_ROOM });
+                }
                 self.bytes.push(0);
             }
             let room = 8 - self.used;

@@ -34,7 +34,7 @@ impl Machine {
         let lane = self.state.lanes.get(self.watch.lane(observation.region));
         let was_down = lane.is_some_and(|lane| {
             lane.standing == Standing::Down
-                && lane.down_since.is_some_and(|since| observation.started >= since)
+                && lane.down_since().is_some_and(|since| observation.started >= since)
         });
         let (word, latency_ms) = match &observation.outcome {
             Outcome::Passed(facts) => (Word::Passed, facts.latency_ms),
@@ -109,7 +109,7 @@ impl Machine {
         }
         let turn = lane.hear(word, facts, step.now);
         if word == Word::Failed {
-            lane.failure = failure;
+            lane.set_failure(failure);
         }
         if let Some(latency_ms) = latency_ms {
             lane.readings.insert(Passed { place: round.place, started: round.started, latency_ms });

@@ -1,5 +1,6 @@
 //! A round from its beginning to its outcome: scheduled or asked for, pending, given up or asked of the next place.
 
+use crate::check::CheckKind;
 use crate::confirm::{self, PATIENCE};
 use crate::event::{Answer, Ask, Reason};
 use crate::observation::{Observation, Outcome, Word};
@@ -302,7 +303,12 @@ impl Machine {
             .fit()
             .filter(|place| (anywhere || place.region == wanted) && !tried.contains(&place.no))
             .collect();
-        let turn = crate::assign::spread(self.watch.monitor).wrapping_add(u64::from(self.state.next_number));
+        // Monitors of one domain, which are due together, ask the same place, whose one look-up serves them all.
+        let turn = if self.watch.kind == CheckKind::Domain {
+            step.now.as_millis().unsigned_abs() / MINUTE.unsigned_abs()
+        } else {
+            crate::assign::spread(self.watch.monitor).wrapping_add(u64::from(self.state.next_number))
+        };
         let index = usize::try_from(turn % fit.len().max(1) as u64).unwrap_or(0);
         fit.get(index).map(|place| (place.no, place.network, place.region))
     }

@@ -20,12 +20,12 @@ pub struct State {
     pub(super) status: Status,
     pub(super) since: Option<Timestamp>,
     pub(super) down_from: Option<RegionSet>,
-    pub(super) outage: Option<Outage>,
+    pub(super) outage: Option<Box<Outage>>,
     /// Since when it is slow as far as anyone was told.
     pub(super) slow: Option<Timestamp>,
     pub(super) lanes: [Lane; 6],
     pub(super) rounds: Vec<Round>,
-    pub(super) suspicion: Option<Suspicion>,
+    pub(super) suspicion: Option<Box<Suspicion>>,
     /// Going down waits for the other regions until then.
     pub(super) settle_by: Option<Timestamp>,
     pub(super) last_recovered: Option<Timestamp>,
@@ -42,8 +42,7 @@ pub struct State {
     pub(super) follow_not_before: Option<Timestamp>,
     /// The settings under which all this came about: an edit may be made while the coordinator is away.
     pub(super) settings: Settings,
-    /// Heartbeat and component: when it was down. The last field: records of before it end here.
-    #[serde(deserialize_with = "crate::downtime::or_none")]
+    /// Heartbeat and component: when it was down.
     pub(super) downtime: Downtime,
 }
 

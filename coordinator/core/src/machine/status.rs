@@ -91,7 +91,7 @@ impl Machine {
             self.changed = true;
             if let Some(lane) = self.state.lanes.get_mut(region.index()) {
                 lane.standing = Standing::Unknown;
-                lane.first_failed = None;
+                lane.forget_first_failed();
             }
             self.forget_suspect(region);
         }
@@ -104,7 +104,7 @@ impl Machine {
         let speaks = match lane.standing {
             Standing::Up => true,
             Standing::Down => self.watch.kind == CheckKind::Component,
-            Standing::Unknown => lane.first_failed.is_some(),
+            Standing::Unknown => lane.first_failed().is_some(),
         };
         speaks.then(|| lane.fresh.map_or(self.born, |fresh| fresh.max(self.born)) + self.watch.stale_after())
     }
@@ -136,19 +136,6 @@ impl Machine {
             downtime,
             ..State::default()
         };
-    }
-
-    /// A state that was written before time down was kept: what it still tells of it.
-    pub(super) fn recall_downtime(&mut self) {
-        let state = &mut self.state;
-        if !self.watch.kind.has_downtime() || state.downtime.is_known() {
-            return;
-        }
-        let is_down = state.status == Status::Down;
-        let outage = state.outage.as_ref().map(|outage| outage.since).filter(|_| is_down);
-        if let Some(since) = outage.or(state.since).filter(|_| state.status != Status::Unknown) {
-            state.downtime.note(is_down, since);
-        }
     }
 
     /// It is back, or it is up for the first time. The round that shows it clears all slow marks.
@@ -184,13 +171,13 @@ impl Machine {
     ) {
         self.state.settle_by = None;
         self.state.slow = None;
-        self.state.outage = Some(Outage {
+        self.state.outage = Some(Box::new(Outage {
             since,
             reason: reason.clone(),
             recovery_swept: false,
             hint_swept: false,
             passed: None,
-        });
+        }));
         let mut change = Change::to(Status::Down, since);
         change.alert = Some(AlertKind::WentDown);
         change.down_since = Some(since);
@@ -207,12 +194,12 @@ impl Machine {
         let failed = |region: Region| {
             let lane = self.state.lanes.get(region.index())?;
             let since = match lane.standing {
-                Standing::Down => lane.down_since,
+                Standing::Down => lane.down_since(),
                 Standing::Unknown | Standing::Up => {
-                    lane.first_failed.filter(|_| failing.contains(region)).map(|first| first.started)
+                    lane.first_failed().filter(|_| failing.contains(region)).map(|first| first.started)
                 }
             };
-            Some((since?, lane.failure.clone()))
+            Some((since?, lane.failure().cloned()))
         };
         let first = counted.iter().filter_map(failed).min_by_key(|(since, _)| *since);
         let (since, failure) = first.unwrap_or((step.now, None));

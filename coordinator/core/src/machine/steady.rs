@@ -35,7 +35,7 @@ impl Machine {
         let counted = self.counted.contains(self.lane_region(observation.region));
         let lane = self.state.lanes.get_mut(index)?;
         let is_news = lane.standing == Standing::Up
-            && lane.first_failed.is_none()
+            && lane.first_failed().is_none()
             && lane.newest.is_none_or(|newest| observation.started > newest)
             && (0..=LATE).contains(&now.since(observation.started));
         if !is_news || !lane.note_round(round) {
@@ -45,7 +45,7 @@ impl Machine {
         self.changed |= i64::from(self.watch.interval_ms) >= SELDOM;
         lane.newest = Some(observation.started);
         lane.fresh = Some(now);
-        lane.failure = None;
+        lane.set_failure(None);
         let (region, place, started) = (observation.region, observation.place, observation.started);
         if let Some(latency_ms) = latency_ms {
             lane.readings.insert(Passed { place, started, latency_ms });

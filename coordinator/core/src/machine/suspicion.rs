@@ -6,7 +6,7 @@ use crate::event::Reason;
 use crate::observation::Word;
 use crate::place::{Region, RegionSet};
 use crate::time::{HOUR, MINUTE, SECOND, Timestamp};
-use crate::verdict::{APART_SECOND, Standing, Turn};
+use crate::verdict::{APART_SECOND, Lane, Standing, Turn};
 
 use super::resume::RETRY_EVERY;
 use super::state::{Round, Suspicion};
@@ -29,14 +29,14 @@ impl Machine {
                 return;
             }
             let failing = RegionSet::NONE;
-            self.state.suspicion = Some(Suspicion {
+            self.state.suspicion = Some(Box::new(Suspicion {
                 began: round.started,
                 failing,
                 second_due: failing,
                 second_not_before: None,
-            });
+            }));
         }
-        let first = self.state.lanes.get(region.index()).and_then(|lane| lane.first_failed);
+        let first = self.state.lanes.get(region.index()).and_then(Lane::first_failed);
         let starts_run = first.is_some_and(|first| first.started == round.started);
         if let Some(suspicion) = &mut self.state.suspicion {
             suspicion.failing.insert(region);
@@ -186,7 +186,7 @@ impl Machine {
     pub(super) fn ask_second_rounds(&mut self, step: &mut Step<'_>) {
         let due: Vec<(Region, Timestamp)> = self.second_rounds().filter(|(_, at)| step.now >= *at).collect();
         for (region, _) in due {
-            let first = self.state.lanes.get(region.index()).and_then(|lane| lane.first_failed);
+            let first = self.state.lanes.get(region.index()).and_then(Lane::first_failed);
             let began = self.state.suspicion.as_ref().map_or(step.now, |suspicion| suspicion.began);
             let asked = self.is_looking(region) || self.ask_round(region, Reason::Second, step);
             let wanted_until = (began + self.second_after()).max(self.born) + PATIENCE;
@@ -253,7 +253,7 @@ impl Machine {
             suspicion.second_not_before.map_or(at, |not_before| at.max(not_before))
         });
         suspicion.into_iter().flat_map(|suspicion| suspicion.second_due.iter()).filter_map(move |region| {
-            let first = self.state.lanes.get(region.index())?.first_failed?;
+            let first = self.state.lanes.get(region.index())?.first_failed()?;
             // A region whose first round began later still keeps the distance that makes two rounds two.
             Some((region, together?.max(first.started + APART_SECOND)))
         })
@@ -272,7 +272,7 @@ impl Machine {
         };
         let lanes = if wrong == 0 { &[] } else { self.state.lanes.as_slice() };
         lanes.iter().zip(Region::ALL).filter_map(move |(lane, region)| {
-            let wait = match (lane.standing, lane.first_failed) {
+            let wait = match (lane.standing, lane.first_failed()) {
                 (Standing::Down, _) => down,
                 (Standing::Unknown | Standing::Up, Some(_)) => wrong,
                 (Standing::Unknown | Standing::Up, None) => return None,

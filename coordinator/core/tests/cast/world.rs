@@ -2,6 +2,7 @@
 //! what is told of it must come in time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use parallax_core::assign::{self, Scheduled, Share};
 use parallax_core::check::{Check, TcpCheck};
@@ -177,7 +178,7 @@ impl World {
             monitor: watch.monitor,
             slot: 1,
             revision: watch.revision,
-            check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+            check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),
             interval_ms: watch.interval_ms,
             pinned: watch.pinned,
         };

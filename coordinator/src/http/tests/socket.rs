@@ -177,3 +177,17 @@ async fn a_stopped_server_ends_idle_connections_and_takes_no_more() {
     idle.read_to_end(&mut rest).await.unwrap();
     assert!(TcpStream::connect(server.address).await.is_err());
 }
+
+#[tokio::test]
+async fn a_request_that_names_no_host_or_two_is_refused_in_the_usual_shape() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    for hosts in ["", "Host: a\r\nHost: b\r\n"] {
+        let request = format!("GET / HTTP/1.1\r\nConnection: close\r\n{hosts}\r\n");
+        let answer = exchange(&server, request.as_bytes()).await;
+        assert!(answer.starts_with("HTTP/1.1 400 Bad Request\r\n"), "{answer}");
+        assert!(answer.contains(r#""code":"bad_request""#), "{answer}");
+    }
+    let answer = exchange(&server, b"GET / HTTP/1.0\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.0 200 OK\r\n"), "{answer}");
+}

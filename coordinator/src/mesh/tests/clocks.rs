@@ -28,7 +28,7 @@ async fn works_on_a_host_that_is_ahead(ahead_ms: i64) {
     let target = tokio::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
     let check =
         Check::Tcp(TcpCheck { host: "127.0.0.1".to_owned(), port: target.local_addr().unwrap().port() });
-    world.schedule([Scheduled { check, interval_ms: 1_000, ..monitor(1, 1) }]);
+    world.schedule([Scheduled { check: Arc::new(check), interval_ms: 1_000, ..monitor(1, 1) }]);
 
     let token = world.invite(1);
     world.open_until(1, present() + HOUR);

@@ -137,6 +137,10 @@ impl Writer {
         self.broken = Some(StoreError::Io("a write was not finished".to_owned()));
         let written = self.write(pending);
         self.broken = written.as_ref().err().cloned();
+        if self.broken.is_some() {
+            // Closing the engine would write and fsync once more, and panic where that fails too: it is never closed.
+            std::mem::forget(self.shared.db.clone());
+        }
         written
     }
 

@@ -4,6 +4,7 @@
 mod certificate;
 mod memory;
 mod monitors;
+mod outside;
 mod places;
 mod targets;
 
@@ -20,6 +21,7 @@ use tokio::task::JoinSet;
 pub(super) use self::certificate::Certificate;
 use self::memory::Memory;
 use self::monitors::{SPECS, Spec, Watched};
+pub(super) use self::outside::Registry;
 pub(super) use self::places::PLACES;
 use super::UpError;
 use super::first::First;
@@ -41,17 +43,19 @@ impl Demo {
         service: &Service,
         first: &First,
         certificate: &Certificate,
+        registry: Registry,
     ) -> Result<Self, UpError> {
         let mut memory = Memory::read(data)?;
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
         let begun = Instant::now();
+        tasks.spawn(registry.serve(service.now(), stopping.clone()));
         let owner = Owner { service, caller: first.caller(service), first };
         owner.describe_page().await?;
         for spec in SPECS {
             let known = memory.of(spec.key);
             let port = match spec.watched {
-                Watched::Site(_) | Watched::Port | Watched::Certificate => {
+                Watched::Site(_) | Watched::Port | Watched::Certificate | Watched::Vendor => {
                     let (listener, port) =
                         targets::bind(known.and_then(|known| known.port)).await.map_err(UpError::Target)?;
                     let stopping = stopping.clone();
@@ -62,13 +66,14 @@ impl Demo {
                         Watched::Certificate => {
                             tasks.spawn(targets::serve_tls(listener, certificate.acceptor.clone(), stopping))
                         }
-                        Watched::Port | Watched::Name | Watched::Pings => {
+                        Watched::Vendor => tasks.spawn(outside::serve_vendor(listener, stopping)),
+                        Watched::Port | Watched::Name | Watched::Host | Watched::Domain | Watched::Pings => {
                             tasks.spawn(targets::serve_port(listener, stopping))
                         }
                     };
                     Some(port)
                 }
-                Watched::Name | Watched::Pings => None,
+                Watched::Name | Watched::Host | Watched::Domain | Watched::Pings => None,
             };
             let monitor = match known {
                 Some(known) if known.port == port => continue,

@@ -6,6 +6,7 @@ use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::place::Region;
 
 use super::certificate::HOST;
+use super::outside::{COMPONENT, DOMAIN};
 use super::targets::Behaviour;
 
 /// What a monitor watches.
@@ -17,6 +18,12 @@ pub(super) enum Watched {
     Port,
     /// A name's addresses.
     Name,
+    /// A host that replies to echoes.
+    Host,
+    /// A domain's registration.
+    Domain,
+    /// A vendor's component.
+    Vendor,
     /// A host's certificate.
     Certificate,
     /// Pings of a job.
@@ -52,6 +59,9 @@ pub(super) const SPECS: &[Spec] = &[
     spec("database", "Database port", "Infrastructure", Watched::Port),
     spec("dns", "Name service", "Infrastructure", Watched::Name),
     spec("certificate", "Certificate", "Infrastructure", Watched::Certificate),
+    spec("router", "Router (ping)", "Infrastructure", Watched::Host),
+    spec("domain", "Domain", "Infrastructure", Watched::Domain),
+    spec("payments", "Card payments", "Vendors", Watched::Vendor),
     spec("backup", "Nightly backup", "Jobs", Watched::Pings),
 ];
 
@@ -65,6 +75,9 @@ impl Spec {
             Watched::Site(_) => "http",
             Watched::Port => "tcp",
             Watched::Name => "dns",
+            Watched::Host => "ping",
+            Watched::Domain => "domain",
+            Watched::Vendor => "component",
             Watched::Certificate => "certificate",
             Watched::Pings => "heartbeat",
         };
@@ -105,12 +118,22 @@ impl Spec {
                 check.host = Given::Value(HOST.to_owned());
                 check.port = Given::Value(port.into());
             }
+            (Watched::Host, _) => {
+                check.host = Given::Value("127.0.0.1".to_owned());
+            }
+            (Watched::Domain, _) => {
+                check.host = Given::Value(DOMAIN.to_owned());
+            }
+            (Watched::Vendor, Some(port)) => {
+                check.vendor_url = Given::Value(format!("http://127.0.0.1:{port}/"));
+                check.vendor_component = Given::Value(COMPONENT.to_owned());
+            }
             (Watched::Pings, _) => {
                 check.period_minutes = Given::Value(24 * 60);
                 check.grace_minutes = Given::Value(60);
             }
             // What we serve has a port by then.
-            (Watched::Site(_) | Watched::Port | Watched::Certificate, None) => {}
+            (Watched::Site(_) | Watched::Port | Watched::Certificate | Watched::Vendor, None) => {}
         }
         check
     }

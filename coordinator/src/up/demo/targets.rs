@@ -25,7 +25,7 @@ use super::places::region_of;
 /// Connections of one target at once.
 const CONNECTIONS: usize = 256;
 /// How long a request's head may take, and an open port's connection may last.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 /// Pause after the host could not accept.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// How slow a slow answer is.
@@ -129,7 +129,8 @@ pub(super) async fn serve_tls(listener: TcpListener, acceptor: TlsAcceptor, stop
     accept(listener, stop, connection).await;
 }
 
-async fn accept<F>(
+/// Takes connections until told to stop, so many at once.
+pub(super) async fn accept<F>(
     listener: TcpListener,
     mut stop: watch::Receiver<bool>,
     connection: impl Fn(TcpStream, SocketAddr) -> F,

@@ -1,0 +1,159 @@
+//! Which scheduled rounds have finished: the newest 512, in the few bytes that an unbroken row of them takes.
+
+use serde::{Deserialize, Serialize};
+
+/// Bits of one word.
+const WORD: u64 = 64;
+/// Words behind the newest one.
+const OLDER_WORDS: usize = 7;
+/// Rounds behind the newest word.
+const OLDER: u64 = WORD * OLDER_WORDS as u64;
+
+/// The highest scheduled round that has finished, and which of the 512 up to it have: over four hours of a round every
+/// thirty seconds, so that agents that were cut off for so long can still tell their history in any order.
+///
+/// Rounds older than the newest 64 have almost always finished in a row: then their count is kept, and no bits.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Seen {
+    top: u64,
+    /// The newest 64, the highest in the lowest bit. Zero before the first.
+    recent: u64,
+    /// So many behind those have finished without a gap, and none before them; where there are gaps, see `broken`.
+    run: u16,
+    /// The rounds behind the newest 64, where they are not one row.
+    broken: Option<Box<[u64; OLDER_WORDS]>>,
+}
+
+impl Seen {
+    /// Whether the round has finished before, or is too old to tell.
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        let Some(back) = self.top.checked_sub(number).filter(|_| self.recent != 0) else { return false };
+        match back.checked_sub(WORD) {
+            None => self.recent & (1 << back) != 0,
+            Some(older) if older >= OLDER => true,
+            Some(older) => match &self.broken {
+                Some(words) => {
+                    let word = words.get(usize::try_from(older / WORD).unwrap_or(OLDER_WORDS));
+                    word.is_none_or(|word| word & (1 << (older % WORD)) != 0)
+                }
+                None => older < u64::from(self.run),
+            },
+        }
+    }
+
+    /// Notes a round as finished.
+    pub(crate) fn insert(&mut self, number: u64) {
+        if number > self.top {
+            self.shift(number - self.top);
+            self.top = number;
+        }
+        let back = self.top - number;
+        match back.checked_sub(WORD) {
+            None => self.recent |= 1 << back,
+            Some(older) if older >= OLDER => {}
+            Some(older) => {
+                let mut words = self.older();
+                if let Some(word) = words.get_mut(usize::try_from(older / WORD).unwrap_or(OLDER_WORDS)) {
+                    *word |= 1 << (older % WORD);
+                }
+                self.set_older(words);
+            }
+        }
+    }
+
+    fn shift(&mut self, by: u64) {
+        let leaves = self.recent >> (WORD - 1);
+        if by == 1 && self.broken.is_none() && (leaves == 1 || self.run == 0) {
+            self.recent <<= 1;
+            self.run = (self.run + u16::from(leaves == 1)).min(OLDER as u16);
+            return;
+        }
+        let mut old = [0; OLDER_WORDS + 1];
+        for (into, word) in old.iter_mut().zip(std::iter::once(self.recent).chain(self.older())) {
+            *into = word;
+        }
+        let (words, bits) = (usize::try_from(by / WORD).unwrap_or(usize::MAX), by % WORD);
+        let shifted = |at: usize| {
+            let word = |less: usize| at.checked_sub(words)?.checked_sub(less).and_then(|from| old.get(from));
+            let low = if bits > 0 { word(1).copied().unwrap_or(0) >> (WORD - bits) } else { 0 };
+            word(0).copied().unwrap_or(0) << bits | low
+        };
+        self.recent = shifted(0);
+        self.set_older(std::array::from_fn(|at| shifted(at + 1)));
+    }
+
+    /// The rounds behind the newest 64, as bits.
+    fn older(&self) -> [u64; OLDER_WORDS] {
+        if let Some(words) = &self.broken {
+            return **words;
+        }
+        let run = u64::from(self.run);
+        std::array::from_fn(|at| match run.saturating_sub(at as u64 * WORD) {
+            ones if ones >= WORD => u64::MAX,
+            ones => (1 << ones) - 1,
+        })
+    }
+
+    fn set_older(&mut self, words: [u64; OLDER_WORDS]) {
+        let full = words.iter().take_while(|word| **word == u64::MAX).count();
+        let next = words.get(full).copied().unwrap_or(0);
+        let rest = words.get(full + 1..).unwrap_or_default();
+        // Ones from the lowest bit on and nothing above them.
+        let is_row = next & next.wrapping_add(1) == 0 && rest.iter().all(|word| *word == 0);
+        if is_row {
+            self.broken = None;
+            self.run = u16::try_from(full as u64 * WORD + u64::from(next.count_ones())).unwrap_or(0);
+            return;
+        }
+        self.run = 0;
+        match &mut self.broken {
+            Some(held) => **held = words,
+            None => self.broken = Some(Box::new(words)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_row_of_rounds_takes_no_heap_and_a_gap_that_is_filled_gives_its_back() {
+        let mut seen = Seen::default();
+        (10_000..10_100).for_each(|number| seen.insert(number));
+        assert_eq!((seen.run, &seen.broken), (36, &None));
+        (10_103..10_400).for_each(|number| seen.insert(number));
+        assert!(seen.broken.is_some());
+        (10_100..10_103).for_each(|number| seen.insert(number));
+        assert_eq!((seen.run, &seen.broken), (336, &None));
+        (10_400..20_000).for_each(|number| seen.insert(number));
+        assert_eq!((seen.run, &seen.broken), (448, &None));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(32))]
+        #[test]
+        fn it_knows_what_a_set_of_all_rounds_would(
+            steps in prop::collection::vec(prop_oneof![
+                6 => Just(1_i64), 2 => -600_i64..600, 1 => 1_i64..5_000
+            ], 1..800),
+        ) {
+            let (mut seen, mut all, mut at) = (Seen::default(), BTreeSet::new(), 1_000_000_i64);
+            for step in steps {
+                at += step;
+                let (number, top) = (at.unsigned_abs(), all.last().copied());
+                let known = top.is_some_and(|top: u64| top >= number + 512) || all.contains(&number);
+                prop_assert_eq!(seen.contains(number), known, "{}", number);
+                if !known {
+                    seen.insert(number);
+                    all.insert(number);
+                }
+                at = i64::try_from(all.last().copied().unwrap_or(number)).unwrap();
+            }
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! What is to be run, as one value that is cheap to hand out: an edit copies a few pointers and shares all the rest.
+//!
+//! Monitors lie in leaves by their dense number. Who holds an older value keeps it as it was; the newest edits are noted
+//! in order, so that a reader compares only what changed since the value it holds.
+
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
+
+use parallax_core::assign::Scheduled;
+
+/// Monitors of one leaf. An edit copies one leaf, and one pointer for each of the others.
+const LEAF: usize = 256;
+/// Newest edits that are noted. A reader that is further behind compares everything.
+const NOTED: usize = 2048;
+
+type Leaf = Vec<Option<Arc<Scheduled>>>;
+
+/// What is to be run, by the monitor's dense number.
+#[derive(Debug, Clone, Default)]
+pub struct Schedules {
+    leaves: Arc<Vec<Arc<Leaf>>>,
+    len: usize,
+    /// Edits so far.
+    version: u64,
+    /// Dense numbers that the newest edits changed, the newest last.
+    noted: Arc<VecDeque<u32>>,
+}
+
+impl Schedules {
+    /// How many monitors are to be run.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is nothing to run.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// How many edits led to this value; only values of one driver may be compared by it.
+    pub fn version(&self) -> u64 {
+        self.version
+    }
+
+    /// The monitor with that dense number.
+    pub fn get(&self, slot: u32) -> Option<&Arc<Scheduled>> {
+        let (leaf, at) = place(slot);
+        self.leaves.get(leaf)?.get(at)?.as_ref()
+    }
+
+    /// All of them, by dense number.
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Scheduled>> {
+        self.leaves.iter().flat_map(|leaf| leaf.iter().flatten())
+    }
+
+    /// Takes a monitor in, in place of what its number had. False where that is the same.
+    pub fn put(&mut self, monitor: Scheduled) -> bool {
+        if self.get(monitor.slot).is_some_and(|held| **held == monitor) {
+            return false;
+        }
+        let slot = monitor.slot;
+        self.set(slot, Some(Arc::new(monitor)));
+        true
+    }
+
+    /// Takes a monitor out. False where its number had none.
+    pub fn remove(&mut self, slot: u32) -> bool {
+        let was_there = self.get(slot).is_some();
+        if was_there {
+            self.set(slot, None);
+        }
+        was_there
+    }
+
+    /// The dense numbers that changed since an older value; none where that is too old to tell.
+    pub fn changed_since(&self, version: u64) -> Option<BTreeSet<u32>> {
+        let missed = usize::try_from(self.version.checked_sub(version)?).ok()?;
+        (missed <= self.noted.len()).then(|| self.noted.iter().rev().take(missed).copied().collect())
+    }
+
+    fn set(&mut self, slot: u32, monitor: Option<Arc<Scheduled>>) {
+        let (leaf, at) = place(slot);
+        let leaves = Arc::make_mut(&mut self.leaves);
+        if leaves.len() <= leaf {
+            leaves.resize_with(leaf + 1, Arc::default);
+        }
+        let Some(leaf) = leaves.get_mut(leaf).map(Arc::make_mut) else { return };
+        if leaf.len() <= at {
+            leaf.resize_with(at + 1, || None);
+        }
+        let Some(held) = leaf.get_mut(at) else { return };
+        self.len += usize::from(monitor.is_some());
+        self.len -= usize::from(std::mem::replace(held, monitor).is_some());
+        self.version += 1;
+        let noted = Arc::make_mut(&mut self.noted);
+        if noted.len() == NOTED {
+            noted.pop_front();
+        }
+        noted.push_back(slot);
+    }
+}
+
+/// Which leaf has a number, and where in it.
+fn place(slot: u32) -> (usize, usize) {
+    let slot = slot as usize;
+    (slot / LEAF, slot % LEAF)
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::check::{Check, TcpCheck};
+    use parallax_core::id::MonitorId;
+
+    use super::*;
+
+    fn monitor(slot: u32, revision: u32) -> Scheduled {
+        Scheduled {
+            monitor: MonitorId::from_u128(u128::from(slot)),
+            slot,
+            revision,
+            check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),
+            interval_ms: 60_000,
+            pinned: None,
+        }
+    }
+
+    fn many(count: u32) -> Schedules {
+        let mut schedules = Schedules::default();
+        (0..count).for_each(|slot| assert!(schedules.put(monitor(slot, 1))));
+        schedules
+    }
+
+    #[test]
+    fn an_edit_copies_one_leaf_and_leaves_the_older_value_alone() {
+        let before = many(100_000);
+        let mut after = before.clone();
+        assert!(after.put(monitor(70_000, 2)));
+        let copied =
+            before.leaves.iter().zip(after.leaves.iter()).filter(|(one, other)| !Arc::ptr_eq(one, other));
+        assert_eq!(copied.count(), 1);
+        assert_eq!(after.changed_since(before.version()), Some(BTreeSet::from([70_000])));
+        assert_eq!(before.get(70_000).unwrap().revision, 1);
+        assert_eq!((after.get(70_000).unwrap().revision, after.len()), (2, 100_000));
+    }
+
+    #[test]
+    fn what_is_the_same_is_no_edit() {
+        let mut schedules = many(3);
+        let version = schedules.version();
+        assert!(!schedules.put(monitor(2, 1)));
+        assert!(!schedules.remove(9));
+        assert_eq!(schedules.version(), version);
+        assert!(schedules.remove(0));
+        assert_eq!(schedules.iter().map(|one| one.slot).collect::<Vec<_>>(), [1, 2]);
+        assert_eq!(schedules.changed_since(version), Some(BTreeSet::from([0])));
+    }
+
+    #[test]
+    fn who_is_too_far_behind_is_told_so() {
+        let mut schedules = many(1);
+        let version = schedules.version();
+        for revision in 2..2 + u32::try_from(NOTED).unwrap() {
+            schedules.put(monitor(0, revision));
+        }
+        assert!(schedules.changed_since(version).is_some());
+        schedules.put(monitor(0, 1));
+        assert_eq!(schedules.changed_since(version), None);
+        assert_eq!(schedules.changed_since(schedules.version() + 1), None);
+    }
+}

@@ -1,0 +1,96 @@
+//! How many connections each address holds, so that one stranger can't take every place.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Counts connections by address; as large as the connections that are open.
+#[derive(Debug, Clone)]
+pub(super) struct Crowd {
+    most: usize,
+    held: Arc<Mutex<BTreeMap<IpAddr, usize>>>,
+}
+
+/// One connection's place, given back when dropped.
+#[derive(Debug)]
+pub(super) struct Place {
+    crowd: Crowd,
+    peer: Option<IpAddr>,
+}
+
+impl Crowd {
+    /// A crowd in which one address has at most that many places.
+    pub(super) fn new(most: usize) -> Self {
+        Self { most, held: Arc::default() }
+    }
+
+    /// A place for a connection from there, or nothing where the address has its share already. Loopback is not
+    /// counted: a proxy on this host brings everybody's connections.
+    pub(super) fn admit(&self, peer: IpAddr) -> Option<Place> {
+        let peer = site(peer);
+        if peer.is_loopback() {
+            return Some(Place { crowd: self.clone(), peer: None });
+        }
+        let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let count = held.get(&peer).copied().unwrap_or(0);
+        if count >= self.most {
+            return None;
+        }
+        held.insert(peer, count + 1);
+        Some(Place { crowd: self.clone(), peer: Some(peer) })
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Some(peer) = self.peer else { return };
+        let mut held = self.crowd.held.lock().unwrap_or_else(PoisonError::into_inner);
+        match held.get(&peer).copied() {
+            Some(count) if count > 1 => held.insert(peer, count - 1),
+            _ => held.remove(&peer),
+        };
+    }
+}
+
+/// Who counts as one: an IPv4 address, or an IPv6 network of 64 bits, since a host has all of it.
+fn site(peer: IpAddr) -> IpAddr {
+    match peer.to_canonical() {
+        IpAddr::V6(address) if !address.is_loopback() => {
+            let [a, b, c, d, ..] = address.segments();
+            IpAddr::from([a, b, c, d, 0, 0, 0, 0])
+        }
+        address => address,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_has_its_share_and_gets_it_back() {
+        let crowd = Crowd::new(2);
+        let [one, other] = ["192.0.2.1", "192.0.2.2"].map(|address| address.parse().unwrap());
+        let first = crowd.admit(one);
+        let second = crowd.admit(one);
+        assert!(first.is_some() && second.is_some());
+        assert!(crowd.admit(one).is_none());
+        assert!(crowd.admit(other).is_some());
+        drop(first);
+        assert!(crowd.admit(one).is_some());
+        drop(second);
+        assert!(crowd.held.lock().unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_host_is_one_by_all_its_addresses_and_loopback_is_free() {
+        let crowd = Crowd::new(1);
+        let _held = crowd.admit("2001:db8::1".parse().unwrap());
+        assert!(crowd.admit("2001:db8::2".parse().unwrap()).is_none());
+        assert!(crowd.admit("2001:db8:0:1::1".parse().unwrap()).is_some());
+        let _held = crowd.admit("::ffff:192.0.2.1".parse().unwrap());
+        assert!(crowd.admit("192.0.2.1".parse().unwrap()).is_none());
+        let _free =
+            ["127.0.0.1", "127.0.0.1", "::1", "::1"].map(|it| crowd.admit(it.parse().unwrap()).unwrap());
+    }
+}

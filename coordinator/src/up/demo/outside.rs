@@ -1,0 +1,106 @@
+//! What the demo's monitors ask others about: a registry of domains, and a vendor's status page.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::{Request, Response, StatusCode};
+use http_body_util::Full;
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use parallax_core::time::{DAY, Timestamp};
+use serde_json::json;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use url::Url;
+
+use super::targets::{PATIENCE, accept, bind};
+
+/// The domain that the demo watches (RFC 2606).
+pub(super) const DOMAIN: &str = "shop.example";
+/// The vendor's component that the demo follows.
+pub(super) const COMPONENT: &str = "Card payments";
+/// Days until the domain's registration ends.
+const DAYS_LEFT: i64 = 200;
+
+/// The registry that the demo's agents ask about every domain; there before they are.
+#[derive(Debug)]
+pub(in crate::up) struct Registry {
+    /// Where it is asked.
+    pub(in crate::up) url: Url,
+    pub(super) listener: TcpListener,
+}
+
+impl Registry {
+    /// Binds it, on a free port of loopback.
+    pub(in crate::up) async fn bind() -> io::Result<Self> {
+        let (listener, port) = bind(None).await?;
+        let url = Url::parse(&format!("http://127.0.0.1:{port}/")).map_err(io::Error::other)?;
+        Ok(Self { url, listener })
+    }
+
+    /// Answers until told to stop.
+    pub(super) async fn serve(self, now: Timestamp, stop: watch::Receiver<bool>) {
+        let answer = move |path: &str| path.strip_prefix("/domain/").map(|domain| registration(domain, now));
+        serve(self.listener, answer, stop).await;
+    }
+}
+
+/// Serves the vendor's status page until told to stop.
+pub(super) async fn serve_vendor(listener: TcpListener, stop: watch::Receiver<bool>) {
+    serve(listener, |path| (path == "/api/v2/summary.json").then(summary), stop).await;
+}
+
+async fn serve(
+    listener: TcpListener,
+    answer: impl Fn(&str) -> Option<String> + Clone + Send + Sync + 'static,
+    stop: watch::Receiver<bool>,
+) {
+    let connection = move |stream: TcpStream, _: SocketAddr| {
+        let answer = answer.clone();
+        async move {
+            let service = service_fn(|request: Request<Incoming>| {
+                let answered = response(answer(request.uri().path()));
+                async move { Ok::<_, Infallible>(answered) }
+            });
+            let mut http = http1::Builder::new();
+            http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+            // How a connection ended is its peer's affair.
+            let _ = http.serve_connection(TokioIo::new(stream), service).await;
+        }
+    };
+    accept(listener, stop, connection).await;
+}
+
+fn response(body: Option<String>) -> Response<Full<Bytes>> {
+    let status = if body.is_some() { StatusCode::OK } else { StatusCode::NOT_FOUND };
+    let mut response = Response::new(Full::new(Bytes::from(body.unwrap_or_default())));
+    *response.status_mut() = status;
+    response
+}
+
+/// What a registry says of a domain (RFC 9083).
+fn registration(domain: &str, now: Timestamp) -> String {
+    json!({
+        "objectClassName": "domain",
+        "ldhName": domain,
+        "status": ["active"],
+        "events": [{ "eventAction": "expiration", "eventDate": (now + DAYS_LEFT * DAY).to_string() }],
+    })
+    .to_string()
+}
+
+/// A summary in the form of Atlassian Statuspage.
+fn summary() -> String {
+    json!({
+        "page": { "id": "demo", "name": "Payment vendor" },
+        "status": { "indicator": "none", "description": "All Systems Operational" },
+        "components": [{ "id": "cards", "name": COMPONENT, "status": "operational" }],
+        "incidents": [],
+        "scheduled_maintenances": [],
+    })
+    .to_string()
+}
