@@ -43,7 +43,8 @@ const API: &str = "/api/v1";
 
 /// Every route, readable at a glance.
 fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
-    use api::{me, monitors, pages};
+    use api::monitors::history;
+    use api::{me, monitors, pages, regions};
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
     const PATCH: Method = Method::PATCH;
@@ -54,12 +55,20 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ("/ping/{token}/{signal}", pings()),
         ("/p/{slug}", vec![(GET, open(|context, call| public::page(context, call).boxed()))]),
         ("/api/v1/me", vec![(GET, keyed(|context, call| me::show(context, call).boxed()))]),
-        ("/api/v1/pages", vec![(GET, keyed(|context, call| pages::list(context, call).boxed()))]),
+        ("/api/v1/regions", vec![(GET, keyed(|context, call| regions::list(context, call).boxed()))]),
+        (
+            "/api/v1/pages",
+            vec![
+                (GET, keyed(|context, call| pages::list(context, call).boxed())),
+                (POST, keyed(|context, call| pages::create(context, call).boxed())),
+            ],
+        ),
         (
             "/api/v1/pages/{page}",
             vec![
                 (GET, keyed(|context, call| pages::show(context, call).boxed())),
                 (PATCH, keyed(|context, call| pages::edit(context, call).boxed())),
+                (DELETE, keyed(|context, call| pages::delete(context, call).boxed())),
             ],
         ),
         (
@@ -76,6 +85,22 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         (
             "/api/v1/pages/{page}/monitors/{monitor}/pings",
             vec![(GET, keyed(|context, call| monitors::pings::list(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/check",
+            vec![(POST, keyed(|context, call| history::check_now(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/checks",
+            vec![(GET, keyed(|context, call| history::checks(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/events",
+            vec![(GET, keyed(|context, call| history::events(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/uptime",
+            vec![(GET, keyed(|context, call| history::uptime(context, call).boxed()))],
         ),
         (
             "/api/v1/pages/{page}/monitors/{monitor}",
@@ -175,7 +200,12 @@ async fn dispatch(
     if !method.is_safe() {
         caller.writes()?;
     }
-    handler(context, Call { caller, method, path, query, peer, params, headers, body }).await
+    if !method.is_safe() {
+        return handler(context, Call { caller, method, path, query, peer, params, headers, body }).await;
+    }
+    let known = headers.clone();
+    let reply = handler(context, Call { caller, method, path, query, peer, params, headers, body }).await?;
+    Ok(reply.tagged(&known))
 }
 
 fn is_api(path: &str) -> bool {

@@ -16,6 +16,7 @@ pub(super) fn read(body: &Object) -> MonitorEdit {
         slow_thresholds: patch::thresholds(body, "slowThresholds"),
         latency_regions: patch::regions(body, "latencyLocations"),
         pinned: patch::text(body, "pinnedRegion"),
+        paused: patch::flag(body, "paused"),
         check: CheckEdit {
             url: patch::text(body, "url"),
             host: patch::text(body, "host"),

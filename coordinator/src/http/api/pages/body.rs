@@ -1,9 +1,15 @@
-//! The body that changes a page.
+//! The bodies that make and change a page.
 
 use parallax_core::page::edit::PageEdit;
 
 use crate::http::json::Object;
 use crate::http::patch;
+use crate::service::pages::making::NewPage;
+
+/// A new page: what may be changed later, and the address label.
+pub(super) fn read_new(body: &Object) -> NewPage {
+    NewPage { slug: patch::text(body, "slug"), edit: read(body) }
+}
 
 /// The fields as they were sent; others are ignored.
 pub(super) fn read(body: &Object) -> PageEdit {
