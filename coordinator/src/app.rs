@@ -241,7 +241,13 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let driver = tokio::spawn(driver.run(channels));
 
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
-    let figures = figures::FromHistory::new(store.clone(), Arc::clone(&history), mesh.mesh(), judging);
+    let figures = figures::FromHistory::new(
+        store.clone(),
+        Arc::clone(&history),
+        mesh.mesh(),
+        judging,
+        Box::new(mesh.viewer()),
+    );
     let settings = service_settings(&config, base_url.clone());
     let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
 

@@ -195,6 +195,32 @@ pub enum Reason {
     Manual,
 }
 
+impl Reason {
+    /// Every reason, in its order.
+    pub const ALL: [Self; 7] = [
+        Self::Scheduled,
+        Self::First,
+        Self::Confirm,
+        Self::Second,
+        Self::Sweep,
+        Self::FollowUp,
+        Self::Manual,
+    ];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Scheduled => "scheduled",
+            Self::First => "first",
+            Self::Confirm => "confirmation",
+            Self::Second => "second-round",
+            Self::Sweep => "sweep",
+            Self::FollowUp => "follow-up",
+            Self::Manual => "manual",
+        }
+    }
+}
+
 /// A check that a place is asked to run now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ask {

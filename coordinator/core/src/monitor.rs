@@ -61,6 +61,8 @@ pub struct Settings {
     pub latency_regions: Option<RegionSet>,
     /// Checked from this region alone.
     pub pinned: Option<Region>,
+    /// Not checked while set.
+    pub paused: bool,
 }
 
 /// What a new monitor is given beside its settings.
@@ -94,7 +96,7 @@ impl Monitor {
             latency_regions: settings.latency_regions,
             pinned: settings.pinned,
             position: seat.position,
-            paused: false,
+            paused: settings.paused,
             created_at: seat.now,
         }
     }
@@ -109,6 +111,7 @@ impl Monitor {
             slow_thresholds: self.slow_thresholds.clone(),
             latency_regions: self.latency_regions,
             pinned: self.pinned,
+            paused: self.paused,
         }
     }
 
@@ -125,6 +128,7 @@ impl Monitor {
             slow_thresholds: settings.slow_thresholds,
             latency_regions: settings.latency_regions,
             pinned: settings.pinned,
+            paused: settings.paused,
             ..*self
         }
     }

@@ -235,6 +235,21 @@ pub enum Word {
 }
 
 impl Word {
+    /// Every word, in its order.
+    pub const ALL: [Self; 5] =
+        [Self::Passed, Self::Failed, Self::Disputed, Self::Unconfirmed, Self::Inconclusive];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Failed => "failed",
+            Self::Disputed => "disputed",
+            Self::Unconfirmed => "unconfirmed",
+            Self::Inconclusive => "inconclusive",
+        }
+    }
+
     /// Whether the round counts in uptime, and if so whether as passed.
     pub const fn counts(self) -> Option<bool> {
         match self {

@@ -50,6 +50,15 @@ impl Plan {
     }
 }
 
+/// Pages that an account of the plan may have.
+pub const fn pages(plan: Plan) -> usize {
+    match plan {
+        Plan::Free => 5,
+        Plan::Hobby => 25,
+        Plan::Pro => 100,
+    }
+}
+
 /// Why a plan does not allow something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRefusal {
@@ -60,6 +69,14 @@ pub enum PlanRefusal {
         plan: Plan,
         /// How many it allows.
         limit: u32,
+    },
+    /// The account has all the pages that its plan allows.
+    #[error("the {} plan allows {limit} pages, and the account has that many", plan.name())]
+    PagesFull {
+        /// The account's plan.
+        plan: Plan,
+        /// How many it allows.
+        limit: usize,
     },
     /// Following a vendor's page needs Pro.
     #[error("component monitors need the pro plan; this account is on the {} plan", plan.name())]

@@ -97,7 +97,7 @@ pub fn headers(headers: &[(String, String)]) -> Result<Vec<(String, String)>, Ru
     let mut characters = 0;
     let mut kept = Vec::with_capacity(headers.len());
     for (name, value) in headers {
-        let (name, value) = (name.trim(), value.trim());
+        let (name, value, sent) = (name.trim(), value.trim(), value);
         if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
             return Err("must have names of letters, digits and hyphens".to_owned());
         }
@@ -105,7 +105,8 @@ pub fn headers(headers: &[(String, String)]) -> Result<Vec<(String, String)>, Ru
         if is_hop_by_hop(&lower) {
             return Err(format!("must not set {name}, which belongs to the connection"));
         }
-        if value.chars().any(char::is_control) {
+        // Before trimming, which would take a line break at the end away.
+        if sent.chars().any(char::is_control) {
             return Err(format!("must not have line breaks or other control characters in {name}"));
         }
         if !seen.insert(lower) {

@@ -153,6 +153,9 @@ impl From<Error> for Fault {
             Error::Unauthenticated | Error::ReadOnly | Error::Internal(_) => "internal",
             Error::NotFound => return Self::new("not_found", "there is nothing by that id"),
             Error::Invalid(_) => "invalid",
+            Error::OnePage => "one_page",
+            Error::KeyReused => "idempotency_key_reused",
+            Error::CheckedJustNow { .. } => "rate_limited",
             Error::PlanLimit(_) => "plan_limit",
             Error::TooManyPings => "rate_limited",
         };

@@ -1,30 +1,49 @@
 //! The service's figures out of the history: a page's monitors in one look, off the runtime.
 
+use std::collections::BTreeMap;
+use std::fmt;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 
+use chrono::NaiveDate;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parallax_core::confirm;
+use parallax_core::id::MonitorId;
 use parallax_core::monitor::Monitor;
+use parallax_core::observation::Reading;
 use parallax_core::page::Page;
-use parallax_core::place::{Mesh, RegionSet};
+use parallax_core::place::{Mesh, Region, RegionSet};
 use parallax_core::plan::{Plan, PlanLimits};
-use parallax_core::time::Timestamp;
+use parallax_core::rollup::{Counts, Rules, end_of_day, start_of_day};
+use parallax_core::time::{DAY, HOUR, Timestamp};
 use parallax_core::watch::{Confirmation, Watch};
 use tokio::sync::watch;
 
 use crate::flow::warmup::Judging;
-use crate::history::{History, Question};
+use crate::history::{History, HistoryError, KEEP_BLOCKS, Question};
+use crate::mesh::AgentView;
 use crate::service::figures::{Figure, Figures};
-use crate::storage::Store;
+use crate::service::history::{Place, Stand};
+use crate::service::{Error, Result};
+use crate::storage::{Read, Store, StoreError};
+
+/// The agents as they are at each look.
+type Viewer = Box<dyn Fn() -> Vec<AgentView> + Send + Sync>;
 
 /// Figures out of the history.
-#[derive(Debug)]
 pub(super) struct FromHistory {
     store: Store,
     history: Arc<History>,
     mesh: watch::Receiver<Arc<Mesh>>,
     judging: Judging,
+    agents: Viewer,
+}
+
+impl fmt::Debug for FromHistory {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("FromHistory").field("judging", &self.judging).finish_non_exhaustive()
+    }
 }
 
 impl FromHistory {
@@ -34,8 +53,9 @@ impl FromHistory {
         history: Arc<History>,
         mesh: watch::Receiver<Arc<Mesh>>,
         judging: Judging,
+        agents: Viewer,
     ) -> Self {
-        Self { store, history, mesh, judging }
+        Self { store, history, mesh, judging, agents }
     }
 }
 
@@ -73,6 +93,49 @@ impl Figures for FromHistory {
             .boxed()
     }
 
+    fn readings<'a>(
+        &'a self,
+        monitor: &'a Monitor,
+        after: Place,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Reading>>> {
+        let (history, named, made) =
+            (Arc::clone(&self.history), (monitor.slot, monitor.id), monitor.created_at);
+        let look = self.store.read(move |read| {
+            newest(&history, read, named, made, after, limit).map_err(|error| broken(&error))
+        });
+        look.map(|looked| looked.map_err(Error::from)).boxed()
+    }
+
+    fn days<'a>(
+        &'a self,
+        page: &'a Page,
+        monitor: &'a Monitor,
+        days: RangeInclusive<NaiveDate>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<BTreeMap<NaiveDate, Counts>>> {
+        let mesh = Arc::clone(&self.mesh.borrow());
+        let (history, page, monitor) = (Arc::clone(&self.history), page.clone(), monitor.clone());
+        let look = self.store.read(move |read| {
+            let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+            let question = question(&monitor, &page, plan, &mesh, now);
+            by_day(&history, read, &monitor, &page, &question, days).map_err(|error| broken(&error))
+        });
+        look.map(|looked| looked.map_err(Error::from)).boxed()
+    }
+
+    fn stands(&self) -> Vec<Stand> {
+        let agents = (self.agents)();
+        let in_service = agents.iter().filter(|view| view.connected_since.is_some() && !view.is_quarantined);
+        in_service
+            .map(|view| Stand {
+                region: view.agent.region,
+                network: view.agent.network.clone(),
+                address: view.remote.map(|remote| remote.ip().to_canonical()),
+            })
+            .collect()
+    }
+
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool {
         let Judging { limits, confirmation } = &self.judging;
         let watch = Watch::new(monitor, page, plan, limits, *confirmation);
@@ -92,4 +155,84 @@ fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timest
         excluded: Vec::new(),
         now,
     }
+}
+
+/// A fault of the history as one of the store it reads.
+fn broken(error: &HistoryError) -> StoreError {
+    match error {
+        HistoryError::Store(error) => error.clone(),
+        HistoryError::Checkpoint(_) => StoreError::Damaged(error.to_string()),
+    }
+}
+
+/// The newest readings after `after`. Looks back one hour, then four times as far, until there are enough or no more.
+fn newest(
+    history: &History,
+    read: &dyn Read,
+    (slot, monitor): (u32, MonitorId),
+    made: Timestamp,
+    after: Place,
+    limit: usize,
+) -> std::result::Result<Vec<Reading>, HistoryError> {
+    let (until, last) = after;
+    let oldest = made.max(until - KEEP_BLOCKS * HOUR) - DAY;
+    let mut span = HOUR;
+    loop {
+        let from = oldest.max(until - span);
+        let mut found = Vec::new();
+        for region in Region::ALL {
+            let samples = history.readings(read, (slot, monitor), region, from, until + 1)?;
+            found.extend(samples.into_iter().map(|sample| sample.reading(slot, region)));
+        }
+        found.retain(|reading| reading.due < until || reading.region > last);
+        if found.len() >= limit || from == oldest {
+            found.sort_by_key(|reading| (std::cmp::Reverse(reading.due), reading.region));
+            found.truncate(limit);
+            return Ok(found);
+        }
+        span *= 4;
+    }
+}
+
+/// Days out of their roll-ups; the newest three, which may be sealed in part only, out of their readings.
+fn by_day(
+    history: &History,
+    read: &dyn Read,
+    monitor: &Monitor,
+    page: &Page,
+    question: &Question,
+    days: RangeInclusive<NaiveDate>,
+) -> std::result::Result<BTreeMap<NaiveDate, Counts>, HistoryError> {
+    let zone = page.timezone;
+    let number = |day: &NaiveDate| i64::from(day.to_epoch_days());
+    let (first, last) = (number(days.start()), number(days.end()));
+    let mut counts: BTreeMap<NaiveDate, Counts> = BTreeMap::new();
+    for (day, regions) in history.days(read, monitor.id, first..last.saturating_add(1))? {
+        let Some(date) = i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days) else { continue };
+        let of_day = counts.entry(date).or_default();
+        regions
+            .iter()
+            .filter(|(region, _)| question.counted.contains(**region))
+            .for_each(|(_, rollup)| of_day.merge(rollup.counts));
+    }
+    for date in days.start().iter_days().take_while(|date| date <= days.end()) {
+        let bounds = start_of_day(date, zone).zip(end_of_day(date, zone));
+        let Some((start, end)) = bounds.filter(|(_, end)| *end > question.now - 2 * DAY) else { continue };
+        if start > question.now {
+            break;
+        }
+        let mut of_day = Counts::default();
+        for region in question.counted.iter() {
+            let slow_threshold_ms = monitor
+                .slow_thresholds
+                .as_ref()
+                .and_then(|thresholds| thresholds.get(&region).copied())
+                .or(monitor.slow_threshold_ms);
+            for sample in history.readings(read, (monitor.slot, monitor.id), region, start, end)? {
+                of_day.add(&sample, Rules { slow_threshold_ms, excluded: false });
+            }
+        }
+        counts.insert(date, of_day);
+    }
+    Ok(counts)
 }

@@ -3,6 +3,7 @@
 //! While a commit is under way the next harvest gathers, so that a busy driver groups more and an idle one waits for
 //! nothing. When too much has gathered it stops reading its inbox, and the mesh holds the agents back.
 
+mod looks;
 mod pings;
 mod places;
 
@@ -11,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use parallax_core::event::Answer;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -73,6 +75,7 @@ pub struct Driver {
     /// Pings of monitors that are too new to be known here.
     early: Vec<Ping>,
     pace: pings::Pace,
+    looks: looks::Looks,
     tokens: Tokens,
     counters: Arc<Counters>,
     alive_noted: Timestamp,
@@ -116,6 +119,7 @@ impl Driver {
             extra: Vec::new(),
             early: Vec::new(),
             pace: pings::Pace::default(),
+            looks: looks::Looks::default(),
             tokens: Tokens::default(),
             counters,
             alive_noted: Timestamp::default(),
@@ -243,6 +247,8 @@ impl Driver {
                     }
                     self.durable.push(batch.durable);
                 }
+                Arrival::Answer { number, answer, .. } if self.looks.hear(number, &answer) => {}
+                Arrival::CheckNow(wanted) => self.look(wanted),
                 Arrival::Answer { slot, number, answer } => {
                     self.with(|machines, cx| machines.answer(slot, number, answer, cx));
                 }
@@ -312,6 +318,7 @@ impl Driver {
             let (slot, number) = (question.slot, question.ask.number);
             if channels.questions.try_send(question).is_err() {
                 // The machine's own deadline moves on to the next place.
+                self.looks.hear(number, &Answer::Nothing);
                 tracing::warn!(slot, number, "the mesh has too many questions to carry");
             }
         }

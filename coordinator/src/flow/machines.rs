@@ -1,5 +1,7 @@
 //! All machines of this shard, by dense number, with their deadlines and what they want done.
 
+mod target;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -33,7 +33,7 @@ use parallax_core::heartbeat;
 use parallax_core::id::MonitorId;
 use parallax_core::machine::View;
 use parallax_core::observation::Observation;
-use parallax_core::place::{Mesh, PlaceNo};
+use parallax_core::place::{Mesh, PlaceNo, Region};
 use tokio::sync::{mpsc, oneshot, watch};
 
 pub use self::schedule::Schedules;
@@ -60,6 +60,28 @@ pub enum Arrival {
     Mesh(Arc<Mesh>),
     /// A heartbeat's job reports.
     Ping(Box<Ping>),
+    /// Somebody wants a monitor checked at once.
+    CheckNow(CheckNow),
+}
+
+/// A look at a monitor on request.
+#[derive(Debug)]
+pub struct CheckNow {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// Told what was seen, by region; nothing where the monitor is not known (yet) or too many look at once.
+    pub answer: oneshot::Sender<Vec<Sighting>>,
+}
+
+/// What came of asking in one region.
+#[derive(Debug, Clone)]
+pub struct Sighting {
+    /// The region.
+    pub region: Region,
+    /// Who was asked; none where nobody there could be.
+    pub place: Option<PlaceNo>,
+    /// What it saw; none where it gave no answer in time.
+    pub seen: Option<Observation>,
 }
 
 /// Results of one frame.

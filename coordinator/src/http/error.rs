@@ -73,6 +73,7 @@ fn from_service(error: Error) -> Reply {
         Error::Unauthenticated => envelope(StatusCode::UNAUTHORIZED, "unauthenticated", &words)
             .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
         Error::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &words),
+        Error::OnePage => envelope(StatusCode::FORBIDDEN, "one_page", &words),
         Error::NotFound => envelope(StatusCode::NOT_FOUND, "not_found", &words),
         Error::Invalid(faults) => {
             let fields: Vec<Value> =
@@ -80,6 +81,9 @@ fn from_service(error: Error) -> Reply {
             let error = json!({ "code": "bad_request", "message": words, "fields": fields });
             Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
         }
+        Error::KeyReused => envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &words),
+        Error::CheckedJustNow { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+            .with(RETRY_AFTER, HeaderValue::from(seconds)),
         Error::TooManyPings => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
             .with(RETRY_AFTER, HeaderValue::from(1)),
         Error::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),

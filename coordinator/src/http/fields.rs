@@ -192,6 +192,18 @@ pub(super) trait Fields {
     }
 }
 
+impl<F: Fields> Fields for &mut F {
+    fn take<T>(
+        &mut self,
+        field: Field,
+        kind: Kind,
+        rule: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Given<T> {
+        (**self).take(field, kind, rule, read)
+    }
+}
+
 /// A body that was sent.
 impl Fields for &Object {
     fn take<T>(
@@ -229,7 +241,7 @@ impl Description {
     }
 }
 
-impl Fields for &mut Description {
+impl Fields for Description {
     fn take<T>(
         &mut self,
         field: Field,
@@ -299,7 +311,7 @@ mod tests {
     #[test]
     fn a_description_names_what_is_asked_for() {
         let mut description = Description::default();
-        let mut fields = &mut description;
+        let fields = &mut description;
         assert_eq!(fields.text(of("a").required().characters(1, 80)), Given::Absent);
         fields.text(field("b", "Which one").words(["x", "y"]).nullable().default("x"));
         fields.whole(of("c").from(1, 9).example(2));

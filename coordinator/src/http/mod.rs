@@ -48,7 +48,8 @@ const API: &str = "/api/v1";
 
 /// Every route, readable at a glance.
 fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
-    use api::{me, monitors, pages};
+    use api::monitors::history;
+    use api::{me, monitors, pages, regions};
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
     const PATCH: Method = Method::PATCH;
@@ -65,12 +66,20 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ),
         ("/api/v1/openapi.json", vec![(GET, open(|context, call| openapi::show(context, call).boxed()))]),
         ("/api/v1/me", vec![(GET, keyed(|context, call| me::show(context, call).boxed()))]),
-        ("/api/v1/pages", vec![(GET, keyed(|context, call| pages::list(context, call).boxed()))]),
+        ("/api/v1/regions", vec![(GET, keyed(|context, call| regions::list(context, call).boxed()))]),
+        (
+            "/api/v1/pages",
+            vec![
+                (GET, keyed(|context, call| pages::list(context, call).boxed())),
+                (POST, keyed(|context, call| pages::create(context, call).boxed())),
+            ],
+        ),
         (
             "/api/v1/pages/{page}",
             vec![
                 (GET, keyed(|context, call| pages::show(context, call).boxed())),
                 (PATCH, keyed(|context, call| pages::edit(context, call).boxed())),
+                (DELETE, keyed(|context, call| pages::delete(context, call).boxed())),
             ],
         ),
         (
@@ -87,6 +96,22 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         (
             "/api/v1/pages/{page}/monitors/{monitor}/pings",
             vec![(GET, keyed(|context, call| monitors::pings::list(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/check",
+            vec![(POST, keyed(|context, call| history::check_now(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/checks",
+            vec![(GET, keyed(|context, call| history::checks(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/events",
+            vec![(GET, keyed(|context, call| history::events(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/monitors/{monitor}/uptime",
+            vec![(GET, keyed(|context, call| history::uptime(context, call).boxed()))],
         ),
         (
             "/api/v1/pages/{page}/monitors/{monitor}",
@@ -184,12 +209,16 @@ async fn dispatch(
     let caller = auth::caller(&context, &headers, peer, allowance)?;
     if let Ok((Route::Messages(handler), params)) = found {
         let call = Call { caller, method, path, query, peer, params, headers, body };
-        return overdue::within(overdue::LIMIT, arrived, handler(context, table, call)).await;
+        return overdue::within(overdue::LOOK, arrived, handler(context, table, call)).await;
     }
     context.keys.admit(caller.key.id, context.service.now(), allowance)?;
     found?;
+    // A look on request takes as long as a check may.
+    let limit = if path.ends_with("/check") { overdue::LOOK } else { overdue::LIMIT };
+    let (is_read, known) = (method.is_safe(), headers.clone());
     let call = Call { caller, method, path, query, peer, params: Vec::new(), headers, body };
-    overdue::within(overdue::LIMIT, arrived, run(&context, &table, call)).await
+    let reply = overdue::within(limit, arrived, run(&context, &table, call)).await?;
+    Ok(if is_read { reply.tagged(&known) } else { reply })
 }
 
 /// Answers a request of a good key whose turn was counted.

@@ -19,6 +19,9 @@ use crate::service::Error;
 /// How long a request is worked on once all of it is there.
 pub(super) const LIMIT: Duration = Duration::from_secs(10);
 
+/// How long where agents are asked to look now: longer than they are waited for.
+pub(super) const LOOK: Duration = Duration::from_secs(15);
+
 /// Ends when a request's body was read, or is no longer wanted.
 pub(super) type Arrived = Option<oneshot::Receiver<()>>;
 

@@ -1,12 +1,14 @@
 //! An answer before it is on the wire.
 
 use ::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, LOCATION,
+    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
 };
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 use parallax_core::quota::Allowance;
 use serde::Serialize;
+use sha2::{Digest, Sha256};
 
 /// What a page for people may load and do: nothing.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -84,11 +86,75 @@ impl Reply {
             .with(HeaderName::from_static("ratelimit-reset"), HeaderValue::from(allowance.reset_seconds))
     }
 
+    /// The same, said to be the answer to an earlier sending of the request.
+    pub(super) fn replayed(self) -> Self {
+        self.with(HeaderName::from_static("idempotency-replayed"), HeaderValue::from_static("true"))
+    }
+
+    /// The same, with where the thing that was made is to be found.
+    pub(super) fn at(self, path: &str) -> Self {
+        match HeaderValue::try_from(path) {
+            Ok(path) => self.with(LOCATION, path),
+            Err(_) => self,
+        }
+    }
+
+    /// A read's answer with the tag of its body; only the tag where the reader has that body already (RFC 9110, 13.1.2).
+    /// The body may be kept, but not used unasked.
+    pub(super) fn tagged(mut self, headers: &HeaderMap) -> Self {
+        if self.status != StatusCode::OK {
+            return self;
+        }
+        let digest = Sha256::digest(&self.body);
+        let tag =
+            digest.iter().take(16).fold("W/\"".to_owned(), |tag, byte| tag + &format!("{byte:02x}")) + "\"";
+        let mut values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+        if values.any(|value| names(value, &tag)) {
+            self.status = StatusCode::NOT_MODIFIED;
+            self.body = Bytes::new();
+            self.headers.remove(CONTENT_TYPE);
+        }
+        let reply = self.with(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+        match HeaderValue::try_from(tag) {
+            Ok(tag) => reply.with(ETAG, tag),
+            Err(_) => reply,
+        }
+    }
+
     /// The answer as warp takes it.
     pub(super) fn into_response(self) -> Response<Bytes> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
         *response.headers_mut() = self.headers;
         response
+    }
+}
+
+/// Whether a list of tags names that one, weakly compared (RFC 9110, 8.8.3.2), or any.
+fn names(list: &str, tag: &str) -> bool {
+    let opaque = |tag: &str| tag.trim().trim_start_matches("W/").to_owned();
+    list.trim() == "*" || list.split(',').any(|one| opaque(one) == opaque(tag))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_who_has_the_body_gets_its_tag_alone() {
+        let read = |none_match: Option<&str>| {
+            let headers = none_match.map(|value| (IF_NONE_MATCH, value.parse().unwrap()));
+            Reply::json(StatusCode::OK, &1).tagged(&headers.into_iter().collect()).into_response()
+        };
+        let whole = read(None);
+        let tag = whole.headers()[ETAG].to_str().unwrap().to_owned();
+        assert_eq!((whole.status(), &whole.body()[..]), (StatusCode::OK, &b"1"[..]));
+        for known in [tag.as_str(), "*", &format!("\"other\", {tag}"), tag.trim_start_matches("W/")] {
+            let short = read(Some(known));
+            assert_eq!((short.status(), short.body().len()), (StatusCode::NOT_MODIFIED, 0), "{known}");
+            assert_eq!(short.headers()[ETAG].to_str().unwrap(), tag);
+        }
+        assert_eq!(read(Some("W/\"other\"")).status(), StatusCode::OK);
+        assert!(!Reply::json(StatusCode::NOT_FOUND, &1).tagged(&HeaderMap::new()).headers.contains_key(ETAG));
     }
 }

@@ -1,12 +1,20 @@
 //! What the service needs to know of the last 24 hours: a narrow door to whoever keeps the readings.
 
+use std::collections::BTreeMap;
 use std::fmt;
+use std::ops::RangeInclusive;
 
+use chrono::NaiveDate;
 use futures_util::future::BoxFuture;
 use parallax_core::monitor::Monitor;
+use parallax_core::observation::Reading;
 use parallax_core::page::Page;
 use parallax_core::plan::Plan;
+use parallax_core::rollup::Counts;
 use parallax_core::time::Timestamp;
+
+use super::Result;
+use super::history::{Place, Stand};
 
 /// The figures of one monitor over the last 24 hours.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -27,6 +35,26 @@ pub trait Figures: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> BoxFuture<'a, Vec<Figure>>;
 
+    /// Up to `limit` readings of the monitor that come after `after` in a list by due time, newest first, then by region.
+    fn readings<'a>(
+        &'a self,
+        monitor: &'a Monitor,
+        after: Place,
+        limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Reading>>>;
+
+    /// How the rounds of the regions that count ended on each of the days in the page's zone.
+    fn days<'a>(
+        &'a self,
+        page: &'a Page,
+        monitor: &'a Monitor,
+        days: RangeInclusive<NaiveDate>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<BTreeMap<NaiveDate, Counts>>>;
+
+    /// The places in service.
+    fn stands(&self) -> Vec<Stand>;
+
     /// Whether a second network could confirm a failure of the monitor, on a page whose account has that plan.
     fn can_confirm(&self, page: &Page, plan: Plan, monitor: &Monitor) -> bool;
 }
@@ -43,6 +71,29 @@ impl Figures for NoFigures {
         _now: Timestamp,
     ) -> BoxFuture<'a, Vec<Figure>> {
         Box::pin(std::future::ready(vec![Figure::default(); monitors.len()]))
+    }
+
+    fn readings<'a>(
+        &'a self,
+        _monitor: &'a Monitor,
+        _after: Place,
+        _limit: usize,
+    ) -> BoxFuture<'a, Result<Vec<Reading>>> {
+        Box::pin(std::future::ready(Ok(Vec::new())))
+    }
+
+    fn days<'a>(
+        &'a self,
+        _page: &'a Page,
+        _monitor: &'a Monitor,
+        _days: RangeInclusive<NaiveDate>,
+        _now: Timestamp,
+    ) -> BoxFuture<'a, Result<BTreeMap<NaiveDate, Counts>>> {
+        Box::pin(std::future::ready(Ok(BTreeMap::new())))
+    }
+
+    fn stands(&self) -> Vec<Stand> {
+        Vec::new()
     }
 
     fn can_confirm(&self, _page: &Page, _plan: Plan, _monitor: &Monitor) -> bool {

@@ -1,5 +1,8 @@
 //! API keys: shown once, kept as a hash, found by it.
 
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
 use parallax_core::id::{AccountId, KeyId, PageId};
 use parallax_core::key::{Access, Key};
 use parallax_core::refusal::Refusals;
@@ -37,7 +40,10 @@ impl Service {
     pub fn authenticate(&self, text: &str) -> Result<Caller> {
         let key = KeyText::parse(text).ok_or(Error::Unauthenticated)?;
         let hash = key.hash();
-        let found = self.store().reader().key(id_of(&hash))?;
+        let found = match self.key_named(&hash)? {
+            Some(id) => self.store().reader().key(id)?,
+            None => None,
+        };
         // A key that is not there is compared like one that is.
         let stored = found.as_ref().map_or([0; 32], |key| key.value.hash);
         let is_same = bool::from(stored.ct_eq(&hash));
@@ -65,7 +71,7 @@ impl Service {
         let secret = KeyText::new(rand::random());
         let hash = secret.hash();
         let key = Key {
-            id: id_of(&hash),
+            id: KeyId::new(self.now(), rand::random()),
             account: new.account,
             name,
             access: new.access,
@@ -76,6 +82,7 @@ impl Service {
         };
         batch.expect(Expect::Key(key.id, Is::Absent)).write(key.clone());
         self.store().commit(batch).await?;
+        self.with_names(|names| names.insert(key.hash, key.id))?;
         Ok((key, secret))
     }
 
@@ -101,6 +108,28 @@ impl Service {
         batch.write(Op::DeleteKey(id));
         self.store().commit(batch).await?;
         Ok(())
+    }
+
+    /// Which key has that hash. A hash of 256 random bits tells nothing by how long it is looked for.
+    fn key_named(&self, hash: &[u8; 32]) -> Result<Option<KeyId>> {
+        self.with_names(|names| names.get(hash).copied())
+    }
+
+    /// Every key's id by its hash: read from the store once, then kept up by whoever makes a key. What was revoked since
+    /// is not found under its id.
+    fn with_names<T>(&self, act: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> Result<T> {
+        let mut names = self.0.names.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(names) = names.as_mut() {
+            return Ok(act(names));
+        }
+        let reader = self.store().reader();
+        let mut read = BTreeMap::new();
+        for account in reader.accounts()? {
+            read.extend(
+                reader.keys_of(account.value.id)?.into_iter().map(|key| (key.value.hash, key.value.id)),
+            );
+        }
+        Ok(act(names.insert(read)))
     }
 
     /// Notes beside the request that the key was used, at most once a minute.
@@ -133,9 +162,4 @@ impl Service {
             }
         });
     }
-}
-
-/// A key's id is part of its hash, so that one look-up finds it.
-fn id_of(hash: &[u8; 32]) -> KeyId {
-    KeyId::from_u128(hash.iter().take(16).fold(0, |id, byte| (id << 8) | u128::from(*byte)))
 }

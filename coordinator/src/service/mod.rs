@@ -8,8 +8,10 @@ pub mod accounts;
 pub mod beats;
 pub mod care;
 pub mod figures;
+pub mod history;
 pub mod keys;
 mod live;
+pub mod look;
 pub mod monitors;
 pub mod once;
 pub mod pages;
@@ -19,7 +21,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use parallax_core::id::KeyId;
+use parallax_core::id::{KeyId, MonitorId};
 use parallax_core::key::Key;
 use parallax_core::plan::{PlanLimits, PlanRefusal};
 use parallax_core::refusal::Refusals;
@@ -66,6 +68,10 @@ struct Parts {
     making: tokio::sync::Mutex<()>,
     /// Changes of one thing take turns, so that a crowd of them does not end in conflicts; things share these by id.
     turns: [tokio::sync::Mutex<()>; TURNS],
+    /// When monitors were last checked on request.
+    looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
+    /// Every key's id by its hash, once it was read.
+    names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
     /// When the use of a key was last noted.
     used: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
@@ -92,6 +98,18 @@ pub enum Error {
     /// What was sent breaks rules.
     #[error("{0}")]
     Invalid(#[from] Refusals),
+    /// The key reaches one page, and what is asked for is not of a page.
+    #[error("this key reaches one page only")]
+    OnePage,
+    /// The same idempotency key came with another request before.
+    #[error("this Idempotency-Key was used for another request")]
+    KeyReused,
+    /// The monitor was checked on request a moment ago.
+    #[error("this monitor was checked on request just now; again in {seconds} seconds")]
+    CheckedJustNow {
+        /// Seconds until it may be again.
+        seconds: u32,
+    },
     /// A ping's token has brought its pings of this second.
     #[error("more than {PINGS_A_SECOND} pings in a second")]
     TooManyPings,
@@ -133,6 +151,8 @@ impl Service {
             settings,
             making: tokio::sync::Mutex::new(()),
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
+            looked: Mutex::new(BTreeMap::new()),
+            names: Mutex::new(None),
             used: Mutex::new(BTreeMap::new()),
         }))
     }

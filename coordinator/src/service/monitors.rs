@@ -218,7 +218,7 @@ impl Service {
         Ok(shown.collect())
     }
 
-    fn monitor_on(&self, page: &Page, id: MonitorId) -> Result<Versioned<Monitor>> {
+    pub(super) fn monitor_on(&self, page: &Page, id: MonitorId) -> Result<Versioned<Monitor>> {
         let monitor = self.store().reader().monitor(id)?;
         monitor.filter(|monitor| monitor.value.page == page.id).ok_or(Error::NotFound)
     }

@@ -1,11 +1,10 @@
 //! Requests that may be sent twice: the first answer is kept with the change that it tells of, and given again.
 
 use parallax_core::id::KeyId;
-use parallax_core::refusal::Refusals;
 use parallax_core::time::DAY;
 use sha2::{Digest, Sha256};
 
-use super::{Result, Service};
+use super::{Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Remembered};
 
 /// The name of the header, as refusals say it.
@@ -68,7 +67,7 @@ impl Service {
         match found.filter(|found| found.value.expires_at > self.now()) {
             None => Ok(None),
             Some(found) if found.value.fingerprint == ticket.fingerprint => Ok(Some(found.value.answer)),
-            Some(_) => Err(Refusals::one(HEADER, "was used for another request").into()),
+            Some(_) => Err(Error::KeyReused),
         }
     }
 

@@ -1,5 +1,7 @@
 //! Pages: who reaches them, their address, their edits, and how they are as a whole.
 
+pub mod making;
+
 use parallax_core::event::{Edited, Event, What};
 use parallax_core::headline::Indicator;
 use parallax_core::id::{AccountId, PageId};
@@ -10,7 +12,7 @@ use parallax_core::refusal::Refusals;
 use super::monitors::Shown;
 use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
-use crate::storage::{Batch, Expect, Is, Op, Versioned};
+use crate::storage::{Batch, Expect, Is, Versioned};
 
 /// How a page is as a whole, for its visitors.
 #[derive(Debug, Clone)]
@@ -117,25 +119,7 @@ impl Service {
         let name = faults.take("name", read_name(name));
         let slug = faults.take("slug", read_slug(slug));
         let (Some(name), Some(slug)) = (name, slug) else { return Err(faults.into()) };
-        let now = self.now();
-        let page = Page {
-            id: PageId::new(now, rand::random()),
-            account,
-            name,
-            slug,
-            custom_domain: None,
-            description: None,
-            support_url: None,
-            timezone: chrono_tz::UTC,
-            uptime_target: None,
-            password: None,
-            private: false,
-            show_deploys: false,
-            show_locations: false,
-            latency_regions: None,
-            uptime_regions: None,
-            created_at: now,
-        };
+        let page = making::blank(account, name, slug, self.now());
         let page = &page;
         self.change(page.id.to_u128(), || async move {
             self.store().reader().account(account)?.ok_or(Error::NotFound)?;
@@ -146,27 +130,6 @@ impl Service {
             batch.expect(Expect::Account(account, Is::Present)).expect(Expect::Page(page.id, Is::Absent));
             batch.write(page.clone()).event(self.page_event(page.id, Edited::Created));
             Ok((page.clone(), Some(batch)))
-        })
-        .await
-    }
-
-    /// The operator takes a page out, with its monitors and their history.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] for a page that is not there.
-    pub async fn delete_page(&self, id: PageId) -> Result<()> {
-        let _making = self.0.making.lock().await;
-        self.change(id.to_u128(), || async move {
-            let page = self.store().reader().page(id)?.ok_or(Error::NotFound)?;
-            let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
-            let mut batch = Batch::new();
-            batch.expect(Expect::Page(id, Is::At(page.revision)));
-            for monitor in monitors {
-                batch.write(Op::DeleteMonitor(monitor.value.id));
-                batch.event(self.monitor_event(id, monitor.value.id, Edited::Deleted));
-            }
-            batch.write(Op::DeletePage(id)).event(self.page_event(id, Edited::Deleted));
-            Ok(((), Some(batch)))
         })
         .await
     }

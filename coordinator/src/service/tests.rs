@@ -102,6 +102,13 @@ impl World {
         self.service.create_key(new).await.unwrap().1
     }
 
+    /// Puts an event into the journal.
+    pub(crate) async fn happened(&self, event: parallax_core::event::Event) {
+        let mut batch = Batch::new();
+        batch.event(event);
+        self.service.store().commit(batch).await.unwrap();
+    }
+
     /// A write key of another account.
     pub(crate) async fn stranger_key(&self) -> KeyText {
         let account = self.foreign.account;
@@ -315,7 +322,7 @@ async fn a_request_sent_twice_is_done_once_within_a_day() {
     let Done::Before(again) = send("k", "a").await.unwrap() else { panic!() };
     assert_eq!(again, answer(&first));
     let other = send("k", "b").await.unwrap_err();
-    assert_eq!(other.to_string(), "Idempotency-Key was used for another request");
+    assert_eq!(other.to_string(), "this Idempotency-Key was used for another request");
     assert!(matches!(send("l", "a").await, Ok(Done::Now(_))));
     let (one, two) = tokio::join!(send("m", "a"), send("m", "a"));
     let done: Vec<bool> = [one, two].into_iter().map(|it| matches!(it.unwrap(), Done::Now(_))).collect();

@@ -35,6 +35,8 @@ pub struct MonitorEdit {
     pub latency_regions: Given<Vec<String>>,
     /// The one region to check from, by name; empty means every region.
     pub pinned: Given<String>,
+    /// Whether it is not to be checked.
+    pub paused: Given<bool>,
     /// What to check.
     pub check: CheckEdit,
 }
@@ -74,8 +76,10 @@ impl MonitorEdit {
         if can_be_pinned(kind) {
             pinned = self.pinned.optional("pinnedRegion", pinned, &mut faults, |name| read_pinned(name));
         }
-        match (name, settled) {
-            (Some(name), Some(settled)) if faults.is_empty() => Ok(Settings {
+        let paused_before = before.map(|settings| settings.paused);
+        let paused = self.paused.defaulted("paused", paused_before, false, &mut faults, |paused| Ok(*paused));
+        match (name, settled, paused) {
+            (Some(name), Some(settled), Some(paused)) if faults.is_empty() => Ok(Settings {
                 name,
                 group,
                 check: settled.check,
@@ -83,8 +87,9 @@ impl MonitorEdit {
                 slow_thresholds: speed.thresholds,
                 latency_regions: speed.regions,
                 pinned,
+                paused,
             }),
-            (_, _) => Err(faults),
+            (_, _, _) => Err(faults),
         }
     }
 

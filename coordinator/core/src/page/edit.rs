@@ -8,6 +8,8 @@ use crate::text;
 
 /// Characters that a page's name may have.
 pub const MAX_NAME: usize = 80;
+/// Characters that a page's address label may have.
+pub const MAX_SLUG: usize = 63;
 /// Characters that a page's line under the headline may have.
 pub const MAX_DESCRIPTION: usize = 200;
 /// Characters that a page's link may have.
@@ -150,7 +152,7 @@ pub fn read_name(name: &str) -> Result<String, Rule> {
 /// The rule that the text breaks.
 pub fn read_slug(slug: &str) -> Result<String, Rule> {
     let slug = slug.trim();
-    let is_label = (1..=63).contains(&slug.len())
+    let is_label = (1..=MAX_SLUG).contains(&slug.len())
         && slug.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
         && !slug.starts_with('-')
         && !slug.ends_with('-');

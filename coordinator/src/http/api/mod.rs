@@ -3,6 +3,8 @@
 pub(super) mod me;
 pub(super) mod monitors;
 pub(super) mod pages;
+pub(super) mod query;
+pub(super) mod regions;
 
 use ::http::StatusCode;
 use serde::Serialize;
@@ -37,10 +39,28 @@ fn with_old_names(document: &impl Serialize) -> Value {
     value
 }
 
+/// What came of a write that makes something in the list at `path`: done, with where it is to be found.
+fn made<T>(path: &str, name: &str, made: Done<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> Reply {
+    let (document, is_replay) = match made {
+        Done::Now(value) => (answer(&value), false),
+        Done::Before(answer) => (answer, true),
+    };
+    // The first answer is read for the id, so that a repetition has the same address.
+    let id = serde_json::from_slice::<Value>(&document)
+        .ok()
+        .and_then(|whole| whole.get(name)?.get("id")?.as_str().map(str::to_owned));
+    let reply = Reply::written(StatusCode::CREATED, document);
+    let reply = if is_replay { reply.replayed() } else { reply };
+    match id {
+        Some(id) => reply.at(&format!("{path}/{id}")),
+        None => reply,
+    }
+}
+
 /// What came of a write: the answer of now, or of its first sending.
 fn done<T>(status: StatusCode, done: Done<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> Reply {
     match done {
         Done::Now(value) => Reply::written(status, answer(&value)),
-        Done::Before(answer) => Reply::written(status, answer),
+        Done::Before(answer) => Reply::written(status, answer).replayed(),
     }
 }

@@ -20,9 +20,9 @@ use super::reply::Reply;
 use super::route::{Answer, Call};
 
 /// `GET /api/v1/openapi.json`: needs no key, and may be read from any site.
-pub(super) async fn show(context: Arc<Context>, _call: Call<()>) -> Answer {
+pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     let reply = Reply::written(StatusCode::OK, context.description().to_vec());
-    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
+    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).tagged(&call.headers))
 }
 
 /// The description, written, for a service at that address.
@@ -45,6 +45,7 @@ pub(in crate::http) fn part_about(name: &str) -> &'static str {
 fn tags() -> Value {
     json!([
         { "name": "Keys", "description": "The key that asks." },
+        { "name": "Regions", "description": "Where checks come from." },
         { "name": "Pages", "description": "Status pages and what they show." },
         { "name": "Monitors", "description": "Checks, their state and their figures." },
     ])

@@ -4,6 +4,7 @@ use ::http::Method;
 use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
+use crate::http::api::query;
 use crate::http::fields::Description;
 
 /// One operation.
@@ -29,6 +30,11 @@ pub(in crate::http) struct Operation {
     pub(in crate::http) answer: Answer,
     /// People may be told of it by mail.
     pub(in crate::http) tells: bool,
+}
+
+/// How many things a part of a list is asked for.
+pub(in crate::http) fn limit() -> Value {
+    json!({ "type": "integer", "minimum": 1, "maximum": query::MAX, "default": query::STANDARD })
 }
 
 /// A parameter of a query.

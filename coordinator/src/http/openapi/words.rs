@@ -3,9 +3,10 @@
 use std::borrow::Cow;
 
 use parallax_core::check::{CheckKind, KeywordMode, Method as CheckMethod, RecordType};
-use parallax_core::event::Status;
+use parallax_core::event::{Reason, Status};
 use parallax_core::headline::Indicator as CoreIndicator;
 use parallax_core::key::Access as KeyAccess;
+use parallax_core::observation::Word;
 use parallax_core::place::Region as CoreRegion;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 
@@ -54,6 +55,9 @@ words! {
     Method: "Method of an http check.", CheckMethod::ALL.map(CheckMethod::name);
     DnsType: "Type of a DNS record.", RecordType::ALL.map(RecordType::name);
     Presence: "Whether a keyword must be there.", KeywordMode::ALL.map(KeywordMode::name);
+    RoundResult: "How a round ended: disputed means that a second network passed.", Word::ALL.map(Word::name);
+    RoundReason: "Why a round was run.", Reason::ALL.map(Reason::name);
+    EventKind: "What kind of event it is.", ["status-changed", "regions-changed"];
     Access: "What a key may do; write includes reading.", KeyAccess::ALL.map(KeyAccess::name);
     Indicator: "The state of a page as a whole.", CoreIndicator::ALL.map(CoreIndicator::name);
 }

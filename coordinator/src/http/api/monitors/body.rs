@@ -58,6 +58,11 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
             .words(Region::ALL.iter().map(|region| region.name()).chain([""]))
             .nullable(),
         ),
+        paused: body.flag(
+            field("paused", "Not checked while true: its status is unknown, and nobody is told of it.")
+                .default(false)
+                .nullable(),
+        ),
         check: CheckEdit {
             url: body.text(
                 field("url", "http: the URL to request; without a scheme, https:// is added.")

@@ -1,14 +1,16 @@
 //! Monitors of a page: list, create, show, edit, delete.
 
 pub(in crate::http) mod body;
+pub(in crate::http) mod history;
 pub(in crate::http) mod pings;
+pub(in crate::http) mod seen;
 pub(in crate::http) mod view;
 
 use std::sync::Arc;
 
 use ::http::StatusCode;
 
-use super::{done, warned, wrapped};
+use super::{done, made, warned, wrapped};
 use crate::http::Context;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -36,8 +38,8 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let edit = body::read(&object);
     let caller = &call.caller;
     let answer = |shown: &Shown| saved(service, caller, shown);
-    let made = service.create_monitor(caller, page, &edit, &Once::new(ticket, &answer)).await?;
-    Ok(done(StatusCode::CREATED, made, answer))
+    let new = service.create_monitor(caller, page, &edit, &Once::new(ticket, &answer)).await?;
+    Ok(made(&format!("/api/v1/pages/{page}/monitors"), "monitor", new, answer))
 }
 
 /// `GET /api/v1/pages/{page}/monitors/{monitor}`

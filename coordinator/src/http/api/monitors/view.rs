@@ -86,6 +86,8 @@ pub(in crate::http) struct MonitorDocument {
     /// A second network can confirm its failures; else it is never called down.
     confirmable: bool,
     /// Share of checks passed in the last 24 hours, in percent.
+    /// Not checked while true.
+    paused: bool,
     uptime24h: Option<f64>,
     /// Median response time over 24 hours, in milliseconds.
     latency_ms24h: Option<u32>,
@@ -154,6 +156,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
         down_from: view.down_from.map(names),
         last_check: view.last_check.as_ref().map(last_check),
         confirmable: !view.unconfirmable,
+        paused: monitor.paused,
         uptime24h: figure.uptime,
         latency_ms24h: figure.latency_ms.filter(|_| kind.has_latency()),
         created_at: monitor.created_at.to_string(),

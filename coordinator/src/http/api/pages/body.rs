@@ -1,8 +1,20 @@
-//! The body that changes a page.
+//! The bodies that make and change a page.
 
-use parallax_core::page::edit::{MAX_DESCRIPTION, MAX_NAME, MAX_SUPPORT_URL, PageEdit, UPTIME_TARGET};
+use parallax_core::page::edit::{
+    MAX_DESCRIPTION, MAX_NAME, MAX_SLUG, MAX_SUPPORT_URL, PageEdit, UPTIME_TARGET,
+};
 
 use crate::http::fields::{Fields, field};
+use crate::service::pages::making::NewPage;
+
+/// A new page: what may be changed later, and the address label.
+pub(in crate::http) fn read_new(mut body: impl Fields) -> NewPage {
+    let slug = field("slug", "Address label: small letters, digits and inner hyphens; unique.")
+        .required()
+        .characters(1, MAX_SLUG)
+        .example("shop");
+    NewPage { slug: body.text(slug), edit: read(&mut body) }
+}
 
 /// The fields as they were sent; others are ignored.
 pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {

@@ -1,4 +1,4 @@
-//! Pages: list, show, edit.
+//! Pages: list, make, show, edit, delete.
 
 pub(in crate::http) mod body;
 pub(in crate::http) mod status;
@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::http::StatusCode;
 use parallax_core::page::Page;
 
-use super::{done, wrapped};
+use super::{done, made, wrapped};
 use crate::http::Context;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -22,6 +22,16 @@ pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> 
     let pages = service.pages(&call.caller).await?;
     let pages: Vec<_> = pages.iter().map(|page| view::document(service, page)).collect();
     Ok(Reply::written(StatusCode::OK, wrapped("pages", &pages)))
+}
+
+/// `POST /api/v1/pages`
+pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
+    let service = &context.service;
+    service.makes_pages(&call.caller)?;
+    let (object, ticket) = call.object().await?;
+    let answer = |page: &Page| wrapped("page", &view::document(service, page));
+    let new = service.add_page(&call.caller, &body::read_new(&object), &Once::new(ticket, &answer)).await?;
+    Ok(made("/api/v1/pages", "page", new, answer))
 }
 
 /// `GET /api/v1/pages/{page}`
@@ -40,4 +50,13 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let answer = |page: &Page| wrapped("page", &view::document(service, page));
     let changed = service.edit_page(&call.caller, page, &edit, &Once::new(ticket, &answer)).await?;
     Ok(done(StatusCode::OK, changed, answer))
+}
+
+/// `DELETE /api/v1/pages/{page}`
+pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let page = call.page()?;
+    let answer = |(): &()| Vec::new();
+    let once = Once::new(call.ticket(&[])?, &answer);
+    let deleted = context.service.delete_page(&call.caller, page, &once).await?;
+    Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }

@@ -1,10 +1,11 @@
 //! Monitors, as the description tells of them.
 
 use ::http::Method;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use crate::http::api::monitors::seen::{CheckList, DayDocument, EventList, SightingDocument};
 use crate::http::api::monitors::{body, pings::PingDocument, view::MonitorDocument};
-use crate::http::openapi::operation::Operation;
+use crate::http::openapi::operation::{Operation, limit};
 
 const TAG: &str = "Monitors";
 const ALL: &str = "/pages/{pageId}/monitors";
@@ -46,9 +47,40 @@ pub(super) fn operations() -> Vec<Operation> {
             .does(TAG, "Delete a monitor")
             .about("Removes the monitor and its history. It can't be undone.")
             .gives_nothing("It is gone."),
+        Operation::new("checkMonitor", Method::POST, "/pages/{pageId}/monitors/{monitorId}/check")
+            .does(TAG, "Check a monitor now")
+            .about(
+                "Asks a place in each region that the monitor is checked from to look now, and answers with what each \
+                 saw, within 15 seconds. It counts for no figure.",
+            )
+            .gives::<Vec<SightingDocument>>(200, "CheckNowResponse", "regions", "What each region saw."),
+        Operation::new("listChecks", Method::GET, "/pages/{pageId}/monitors/{monitorId}/checks")
+            .does(TAG, "List a monitor's finished checks")
+            .about(
+                "Newest first. What each place saw in words is kept for rounds that were no plain pass.",
+            )
+            .query("cursor", "The `nextCursor` of the part before, for older ones.", json!({ "type": "string" }))
+            .query("limit", "How many at most.", limit())
+            .gives_bare::<CheckList>("CheckListResponse", "The checks."),
+        Operation::new("listEvents", Method::GET, "/pages/{pageId}/monitors/{monitorId}/events")
+            .does(TAG, "List a monitor's changes, each with what explains it")
+            .about("Newest first: which rounds led to it, and what which places saw on which networks.")
+            .query("cursor", "The `nextCursor` of the part before, for older ones.", json!({ "type": "string" }))
+            .query("limit", "How many at most.", limit())
+            .gives_bare::<EventList>("EventListResponse", "The events."),
+        Operation::new("getUptime", Method::GET, "/pages/{pageId}/monitors/{monitorId}/uptime")
+            .does(TAG, "Show a monitor's uptime by days")
+            .about("Days are those of the page's time zone.")
+            .query("from", "The first day.", date())
+            .query("to", "The last day.", date())
+            .gives::<Vec<DayDocument>>(200, "UptimeResponse", "days", "The days."),
         Operation::new("listPings", Method::GET, "/pages/{pageId}/monitors/{monitorId}/pings")
             .does(TAG, "List a heartbeat's newest pings")
             .about("The newest ten, newest first.")
             .gives::<Vec<PingDocument>>(200, "PingListResponse", "pings", "The pings."),
     ]
+}
+
+fn date() -> Value {
+    json!({ "type": "string", "format": "date", "examples": ["2026-11-28"] })
 }

@@ -4,6 +4,7 @@ use ::http::Method;
 
 use crate::http::api::me::KeyDocument;
 use crate::http::api::pages::{body, status::StatusDocument, view::PageDocument};
+use crate::http::api::regions::RegionDocument;
 use crate::http::openapi::operation::Operation;
 
 const TAG: &str = "Pages";
@@ -14,10 +15,26 @@ pub(super) fn operations() -> Vec<Operation> {
             .does("Keys", "Show the key that asks")
             .about("What it may do, and which pages it reaches.")
             .gives::<KeyDocument>(200, "KeyResponse", "key", "The key."),
+        Operation::new("listRegions", Method::GET, "/regions")
+            .does("Regions", "List the regions that checks come from")
+            .about("With the public addresses of their places: what a firewall must let in.")
+            .gives::<Vec<RegionDocument>>(200, "RegionListResponse", "regions", "The regions."),
         Operation::new("listPages", Method::GET, "/pages")
             .does(TAG, "List the pages that the key reaches")
             .about("Oldest first.")
             .gives::<Vec<PageDocument>>(200, "PageListResponse", "pages", "The pages."),
+        Operation::new("createPage", Method::POST, "/pages")
+            .does(TAG, "Make a page")
+            .about("For a key that reaches every page.")
+            .takes("PageCreate", |description| body::read_new(description))
+            .gives::<PageDocument>(201, "PageResponse", "page", "The page that was made."),
+        Operation::new("deletePage", Method::DELETE, "/pages/{pageId}")
+            .does(TAG, "Delete a page")
+            .about(
+                "For a key that reaches every page. Removes the page, its monitors and their history. It can't be \
+                 undone.",
+            )
+            .gives_nothing("It is gone."),
         Operation::new("getPage", Method::GET, "/pages/{pageId}")
             .does(TAG, "Show a page")
             .about("Its settings; how it is doing is told by its status document.")

@@ -1,0 +1,121 @@
+//! Looks at a monitor on request: a question for one place in each region, beside the machines and unknown to them.
+
+use std::collections::BTreeMap;
+
+use parallax_core::confirm::PATIENCE;
+use parallax_core::event::{Answer, Ask, Reason};
+use parallax_core::observation::Outcome;
+use parallax_core::time::Timestamp;
+use tokio::sync::oneshot;
+
+use super::Driver;
+use crate::flow::{CheckNow, Question, Sighting};
+
+/// Numbers from here on are of such questions; a machine counts its own from 0.
+const FIRST_NUMBER: u32 = 1 << 31;
+/// Looks under way at most.
+const AT_ONCE: usize = 256;
+
+/// Looks under way.
+#[derive(Debug, Default)]
+pub(super) struct Looks {
+    next: u32,
+    open: BTreeMap<u32, Look>,
+    /// The look that a question is of, and the sighting that it is to fill in, by the question's number.
+    asked: BTreeMap<u32, (u32, usize)>,
+}
+
+#[derive(Debug)]
+struct Look {
+    sightings: Vec<Sighting>,
+    left: usize,
+    until: Timestamp,
+    answer: oneshot::Sender<Vec<Sighting>>,
+}
+
+impl Looks {
+    fn number(&mut self) -> u32 {
+        self.next = self.next.wrapping_add(1) % FIRST_NUMBER;
+        FIRST_NUMBER | self.next
+    }
+
+    /// Takes an answer; false where it is none to a question of these.
+    pub(super) fn hear(&mut self, number: u32, answer: &Answer) -> bool {
+        if number < FIRST_NUMBER {
+            return false;
+        }
+        let seen = match answer {
+            Answer::Seen(seen) if seen.outcome == Outcome::Pending => return true,
+            Answer::Seen(seen) => Some(seen.clone()),
+            Answer::Nothing => None,
+        };
+        let Some((look, index)) = self.asked.remove(&number) else { return true };
+        let Some(open) = self.open.get_mut(&look) else { return true };
+        if let Some(sighting) = open.sightings.get_mut(index) {
+            sighting.seen = seen;
+        }
+        open.left = open.left.saturating_sub(1);
+        if open.left == 0
+            && let Some(done) = self.open.remove(&look)
+        {
+            // Who asked may have gone away.
+            let _ = done.answer.send(done.sightings);
+        }
+        true
+    }
+
+    /// Lets go of looks whose time is up, with what came of them.
+    pub(super) fn expire(&mut self, now: Timestamp) {
+        let over: Vec<u32> =
+            self.open.iter().filter(|(_, look)| look.until <= now).map(|(number, _)| *number).collect();
+        for number in over {
+            if let Some(look) = self.open.remove(&number) {
+                let _ = look.answer.send(look.sightings);
+            }
+        }
+        let open = &self.open;
+        self.asked.retain(|_, (look, _)| open.contains_key(look));
+    }
+}
+
+impl Driver {
+    /// Asks one place in each of the monitor's regions. Of several fit ones they take turns.
+    pub(super) fn look(&mut self, wanted: CheckNow) {
+        let now = self.clock.now();
+        self.looks.expire(now);
+        let mesh = self.places.mesh();
+        let target = self.machines.target(wanted.monitor, mesh);
+        let Some(target) = target.filter(|_| self.looks.open.len() < AT_ONCE) else {
+            let _ = wanted.answer.send(Vec::new());
+            return;
+        };
+        let (look, until) = (self.looks.number(), now + PATIENCE);
+        let mut sightings = Vec::new();
+        let mut questions = Vec::new();
+        for region in target.regions.iter() {
+            let fit: Vec<_> = mesh.fit().filter(|place| place.region == region).collect();
+            let turn = usize::try_from(look).unwrap_or(0).checked_rem(fit.len()).unwrap_or(0);
+            let place = fit.get(turn).map(|place| place.no);
+            if let Some(place) = place {
+                let number = self.looks.number();
+                self.looks.asked.insert(number, (look, sightings.len()));
+                let ask = Ask { number, place, reason: Reason::Manual, deadline: until };
+                questions.push(Question {
+                    slot: target.slot,
+                    monitor: wanted.monitor,
+                    revision: target.revision,
+                    check: std::sync::Arc::clone(&target.check),
+                    ask,
+                });
+            }
+            sightings.push(Sighting { region, place, seen: None });
+        }
+        if questions.is_empty() {
+            let _ = wanted.answer.send(sightings);
+            return;
+        }
+        let left = questions.len();
+        self.looks.open.insert(look, Look { sightings, left, until, answer: wanted.answer });
+        self.harvest.questions.append(&mut questions);
+    }
+}

@@ -1,0 +1,47 @@
+//! What follows a path's question mark: names with plain values.
+
+use std::str::FromStr;
+
+use parallax_core::refusal::Refusals;
+
+/// Things in one part of a list, where nothing else is asked for.
+pub(in crate::http) const STANDARD: usize = 50;
+/// Things in one part of a list at most.
+pub(in crate::http) const MAX: usize = 200;
+
+/// The value of that name, read; none where it is left out or empty. The last of several counts.
+pub(super) fn value<T>(
+    query: &str,
+    name: &str,
+    rule: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<Option<T>, Refusals> {
+    let found = query.split('&').filter_map(|pair| pair.split_once('=')).rfind(|(key, _)| *key == name);
+    match found.map(|(_, value)| value).filter(|value| !value.is_empty()) {
+        None => Ok(None),
+        Some(value) => read(value).map(Some).ok_or_else(|| Refusals::one(name, rule)),
+    }
+}
+
+/// How many things are wanted: 1 to 200, else 50.
+pub(super) fn limit(query: &str) -> Result<usize, Refusals> {
+    let read = |text: &str| usize::from_str(text).ok().filter(|limit| (1..=MAX).contains(limit));
+    Ok(value(query, "limit", "must be a whole number from 1 to 200", read)?.unwrap_or(STANDARD))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_limit_is_one_to_two_hundred() {
+        for (query, expected) in
+            [("", Some(50)), ("limit=1", Some(1)), ("a=b&limit=200", Some(200)), ("limit=", Some(50))]
+        {
+            assert_eq!(limit(query).ok(), expected, "{query}");
+        }
+        for query in ["limit=0", "limit=201", "limit=-1", "limit=1.5", "limit=x", "limit=1&limit=0"] {
+            assert!(limit(query).is_err(), "{query}");
+        }
+    }
+}

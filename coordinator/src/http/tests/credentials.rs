@@ -1,0 +1,148 @@
+//! Every route by every credential: status, code, and what is left of the minute.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+#[tokio::test]
+async fn every_route_answers_each_credential_as_it_must() {
+    let client = Client::new().await;
+    let monitor = client.make(json!({ "url": "example.com" })).await;
+    let id = monitor["id"].as_str().unwrap();
+    let nobody = "mon_0000000000000000000000000a";
+    let foreign = client.world.foreign.id;
+    let edit = json!({ "name": "New" });
+    let of = |rest: &str| client.shop(&format!("/monitors/{id}/{rest}"));
+    let none = |rest: &str| client.shop(&format!("/monitors/{nobody}/{rest}"));
+    // Method, path, body, then the status for: no good key, a read key, a write key, one bound to another page, and one
+    // of another account.
+    let table = [
+        ("GET", "/api/v1/me".to_owned(), Value::Null, [401, 200, 200, 200, 200]),
+        ("GET", "/api/v1/pages".to_owned(), Value::Null, [401, 200, 200, 200, 200]),
+        ("POST", "/api/v1/pages".to_owned(), json!({ "name": "New" }), [401, 403, 201, 403, 201]),
+        ("POST", "/api/v1/mcp".to_owned(), json!({}), [401, 400, 400, 400, 400]),
+        ("GET", "/api/v1/mcp".to_owned(), Value::Null, [401, 405, 405, 405, 405]),
+        ("DELETE", "/api/v1/mcp".to_owned(), Value::Null, [401, 405, 405, 405, 405]),
+        ("POST", "/p/shop/mcp".to_owned(), json!({}), [400, 400, 400, 400, 400]),
+        ("POST", "/p/nothing/mcp".to_owned(), json!({}), [404, 404, 404, 404, 404]),
+        ("GET", "/api/v1/openapi.json".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("GET", "/api/v1/regions".to_owned(), Value::Null, [401, 200, 200, 200, 200]),
+        ("GET", client.shop(""), Value::Null, [401, 200, 200, 404, 404]),
+        ("HEAD", client.shop(""), Value::Null, [401, 200, 200, 404, 404]),
+        ("PATCH", client.shop(""), edit.clone(), [401, 403, 200, 404, 404]),
+        ("GET", client.shop("/status"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop("/monitors"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop("/checkpoints"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop("/monitors"), json!({ "url": "a.example" }), [401, 403, 201, 404, 404]),
+        ("GET", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop(&format!("/checkpoints/{id}")), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", client.shop(&format!("/monitors/{nobody}")), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", client.shop("/monitors/%2e%2e"), Value::Null, [401, 404, 404, 404, 404]),
+        ("PATCH", client.shop(&format!("/monitors/{id}")), edit.clone(), [401, 403, 200, 404, 404]),
+        ("PATCH", client.shop(&format!("/monitors/{nobody}")), edit.clone(), [401, 403, 404, 404, 404]),
+        ("POST", of("check"), Value::Null, [401, 403, 200, 404, 404]),
+        ("POST", none("check"), Value::Null, [401, 403, 404, 404, 404]),
+        ("GET", of("check"), Value::Null, [401, 405, 405, 405, 405]),
+        ("GET", of("checks"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", none("checks?limit=0"), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", of("events"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", none("events"), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", of("uptime"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", none("uptime"), Value::Null, [401, 404, 404, 404, 404]),
+        ("DELETE", client.shop(&format!("/monitors/{nobody}")), Value::Null, [401, 403, 404, 404, 404]),
+        ("DELETE", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404, 404]),
+        ("GET", client.shop(&format!("/monitors/{nobody}/pings")), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("POST", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("GET", "/ping/none/start".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("POST", "/ping/none/7".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("GET", format!("/api/v1/pages/{foreign}"), Value::Null, [401, 404, 404, 404, 404]),
+        ("PATCH", format!("/api/v1/pages/{foreign}"), json!({ "name": 5 }), [401, 403, 404, 404, 404]),
+        ("DELETE", format!("/api/v1/pages/{foreign}"), Value::Null, [401, 403, 404, 403, 404]),
+        ("GET", format!("/api/v1/pages/{foreign}/monitors"), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", format!("/api/v1/pages/{foreign}/monitors/{id}"), Value::Null, [401, 404, 404, 404, 404]),
+        (
+            "GET",
+            format!("/api/v1/pages/{}/monitors/{id}", client.world.blog.id),
+            Value::Null,
+            [401, 404, 404, 404, 404],
+        ),
+        ("GET", "/api/v1/nothing".to_owned(), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", "/api/v1".to_owned(), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", "/api/v1/me/".to_owned(), Value::Null, [401, 404, 404, 404, 404]),
+        ("POST", "/api/v1/me".to_owned(), Value::Null, [401, 405, 405, 405, 405]),
+        ("PUT", client.shop("/checkpoints"), Value::Null, [401, 405, 405, 405, 405]),
+        ("GET", "/nothing".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("GET", "/".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("GET", "/p/shop".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("DELETE", client.shop(""), Value::Null, [401, 403, 204, 403, 404]),
+    ];
+    let mut unseen: Vec<(&str, Method)> = rows()
+        .into_iter()
+        .flat_map(|(path, it)| it.into_iter().map(move |(method, _)| (path, method)))
+        .collect();
+    let count = table.len();
+    for (row, (method, path, body, expected)) in table.into_iter().enumerate() {
+        unseen.retain(|(pattern, its)| its.as_str() != method || !is_of(pattern, &path));
+        let keys = [
+            Some("plx_wrong"),
+            Some(""),
+            None,
+            Some(client.revoked.as_str()),
+            Some(client.read.as_str()),
+            Some(client.bound.as_str()),
+            Some(client.alien.as_str()),
+            Some(client.write.as_str()),
+        ];
+        for (index, (key, at)) in keys.into_iter().zip([0, 0, 0, 0, 1, 3, 4, 2]).enumerate() {
+            // The stranger's own page is not foreign to the stranger.
+            if key == Some(&client.alien) && path.contains(&foreign.to_string()) {
+                continue;
+            }
+            let mut body = body.clone();
+            if path == "/api/v1/pages" && method == "POST" {
+                body["slug"] = json!(format!("new-{index}"));
+            }
+            let answered = match key {
+                Some(key) => client.call(key, method, &path, body).await,
+                None => client.send(method, &path, &[], "").await,
+            };
+            assert_eq!(answered.status, expected[at], "{method} {path} {at}: {answered:?}");
+            let expected = match answered.status {
+                401 => "unauthenticated",
+                403 if key == Some(&client.bound) => "one_page",
+                403 => "read_only",
+                404 => "not_found",
+                405 => "method_not_allowed",
+                _ => "",
+            };
+            assert_eq!(code(&answered), expected, "{method} {path}");
+            if path.starts_with("/api/") && path != "/api/v1/openapi.json" {
+                for name in ["ratelimit-limit", "ratelimit-remaining", "ratelimit-reset"] {
+                    assert!(answered.headers.contains_key(name), "{name}: {method} {path}");
+                }
+            }
+        }
+        // Many rows, one minute: the next row has a new one.
+        let later = client.world.service.now() + 1000 * i64::try_from(row + count).unwrap_or(0);
+        client.world.clock.set(later);
+    }
+    assert_eq!(unseen, [], "every route has a row in this table");
+}
+
+/// Whether a path is one of the pattern's.
+fn is_of(pattern: &str, path: &str) -> bool {
+    let path = path.split('?').next().unwrap_or_default();
+    let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
+    pattern.len() == path.len()
+        && pattern.iter().zip(path).all(|(wanted, part)| wanted.starts_with('{') || *wanted == part)
+}
+
+#[tokio::test]
+async fn a_page_without_monitors_has_an_empty_list() {
+    let client = Client::new().await;
+    assert_eq!(client.get(&client.shop("/monitors")).await.body["monitors"], json!([]));
+    let status = client.get(&client.shop("/status")).await.body;
+    assert_eq!((&status["monitors"], &status["incidents"]), (&json!([]), &json!([])));
+}

@@ -1,0 +1,209 @@
+//! What was seen of a monitor: its checks, its events, its days, and where checks come from.
+
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+use chrono::NaiveDate;
+use parallax_core::event::{RoundReport, What};
+use parallax_core::id::{MonitorId, PageId};
+use parallax_core::member::Agent;
+use parallax_core::observation::Reading;
+use parallax_core::place::{PlaceNo, Region};
+use parallax_core::rollup::{Counts, day_of};
+use parallax_core::time::{MINUTE, Timestamp};
+
+use super::{Caller, Error, Result, Service};
+pub use crate::flow::Sighting;
+pub use crate::storage::Recorded;
+
+/// Events that one look goes through at most.
+const SCANNED: usize = 8192;
+/// Events read at once.
+const READ_AT_ONCE: usize = 512;
+/// Days that one question may span.
+pub const MAX_DAYS: i64 = 400;
+/// How long before a round's event its round can have been due, in milliseconds.
+const ROUND_TAKES: i64 = 5 * MINUTE;
+
+/// Where a list of checks goes on: after this due time and region.
+pub type Place = (Timestamp, Region);
+
+/// Agents by their number, revoked ones too.
+pub type Places = BTreeMap<PlaceNo, Agent>;
+
+/// One finished scheduled round, and what is kept of it beside the reading.
+#[derive(Debug, Clone)]
+pub struct Check {
+    /// The reading.
+    pub reading: Reading,
+    /// Both places' words: of rounds that were no plain pass, as long as their events are kept.
+    pub report: Option<RoundReport>,
+}
+
+/// A part of a list, and where it goes on.
+#[derive(Debug, Clone)]
+pub struct Part<T, C> {
+    /// The things, newest first.
+    pub items: Vec<T>,
+    /// Where the next part begins; none at the end.
+    pub next: Option<C>,
+    /// Who the places are.
+    pub places: Places,
+}
+
+/// One day of a monitor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Day {
+    /// Its date in the page's zone.
+    pub date: NaiveDate,
+    /// How the rounds of the counted regions ended.
+    pub counts: Counts,
+}
+
+/// A region that checks come from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stand {
+    /// The region.
+    pub region: Region,
+    /// The network's label.
+    pub network: String,
+    /// Where the coordinator sees the place connect from; none while it is away.
+    pub address: Option<IpAddr>,
+}
+
+impl Service {
+    /// Scheduled rounds of a monitor, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a monitor that the key does not reach.
+    pub async fn checks(
+        &self,
+        caller: &Caller,
+        (page, id): (PageId, MonitorId),
+        after: Option<Place>,
+        limit: usize,
+    ) -> Result<Part<Check, Place>> {
+        let page = self.page(caller, page)?;
+        let monitor = self.monitor_on(&page, id)?.value;
+        let from = after.unwrap_or((self.now() + 1, Region::Europe));
+        let mut readings = self.0.figures.readings(&monitor, from, limit.saturating_add(1)).await?;
+        let more = readings.len() > limit;
+        readings.truncate(limit);
+        let next = readings.last().filter(|_| more).map(|last| (last.due, last.region));
+        let mut reports = self.reports(id, &readings).await?;
+        let items = readings
+            .into_iter()
+            .map(|reading| Check { report: reports.remove(&(reading.region, reading.round)), reading });
+        Ok(Part { items: items.collect(), next, places: self.places().await? })
+    }
+
+    /// Changes of a monitor's status and of the regions that see it down, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a monitor that the key does not reach.
+    pub async fn events(
+        &self,
+        caller: &Caller,
+        (page, id): (PageId, MonitorId),
+        before: Option<u64>,
+        limit: usize,
+    ) -> Result<Part<Recorded, u64>> {
+        let page = self.page(caller, page)?;
+        self.monitor_on(&page, id)?;
+        let (mut items, mut before, mut scanned) = (Vec::new(), before, 0);
+        let next = loop {
+            let read = self.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
+            let Some(oldest) = read.last().map(|event| event.seq) else { break None };
+            scanned += read.len();
+            let told =
+                |event: &Recorded| matches!(event.event.what, What::Changed(_) | What::ScopeChanged(_));
+            items.extend(read.into_iter().filter(told));
+            if items.len() > limit {
+                items.truncate(limit);
+                break items.last().map(|last| last.seq);
+            }
+            // A long calm: who asks goes on from there.
+            if scanned >= SCANNED {
+                break Some(oldest);
+            }
+            before = Some(oldest);
+        };
+        Ok(Part { items, next, places: self.places().await? })
+    }
+
+    /// How a monitor's rounds ended, day by day in the page's zone, oldest first. Without a range: the ninety days up
+    /// to today.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a monitor that the key does not reach, [`Error::Invalid`] for a bad range.
+    pub async fn days(
+        &self,
+        caller: &Caller,
+        (page, id): (PageId, MonitorId),
+        from: Option<NaiveDate>,
+        to: Option<NaiveDate>,
+    ) -> Result<Vec<Day>> {
+        let page = self.page(caller, page)?;
+        let monitor = self.monitor_on(&page, id)?.value;
+        let today = || day_of(self.now(), page.timezone);
+        let fault = |field: &str, rule: &str| Error::from(parallax_core::refusal::Refusals::one(field, rule));
+        let to = to.or_else(today).ok_or(Error::NotFound)?;
+        let standard = to.checked_sub_days(chrono::Days::new(89));
+        let from = from.or(standard).ok_or_else(|| fault("from", "must be a date after the year 0"))?;
+        if from > to {
+            return Err(fault("from", "must not be after to"));
+        }
+        if to.signed_duration_since(from).num_days() >= MAX_DAYS {
+            return Err(fault("from", "must be at most 399 days before to"));
+        }
+        let mut counts = self.0.figures.days(&page, &monitor, from..=to, self.now()).await?;
+        let days = from.iter_days().take_while(|date| *date <= to);
+        Ok(days.map(|date| Day { date, counts: counts.remove(&date).unwrap_or_default() }).collect())
+    }
+
+    /// The places in service, by region.
+    pub fn stands(&self) -> Vec<Stand> {
+        self.0.figures.stands()
+    }
+
+    /// Agents by their number.
+    pub(super) async fn places(&self) -> Result<Places> {
+        let agents = self.store().read(|store| store.agents()).await?;
+        Ok(agents.into_iter().map(|agent| (agent.value.place, agent.value)).collect())
+    }
+
+    /// What the journal keeps of those of the rounds that were no plain pass.
+    async fn reports(
+        &self,
+        id: MonitorId,
+        readings: &[Reading],
+    ) -> Result<BTreeMap<(Region, u64), RoundReport>> {
+        let odd = |reading: &&Reading| reading.word != parallax_core::observation::Word::Passed;
+        let Some(oldest) = readings.iter().filter(odd).map(|reading| reading.due).min() else {
+            return Ok(BTreeMap::new());
+        };
+        let (mut reports, mut before, mut scanned) = (BTreeMap::new(), None, 0);
+        loop {
+            let read = self.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
+            let Some(last) = read.last() else { return Ok(reports) };
+            let is_past = last.event.at < oldest - ROUND_TAKES;
+            before = Some(last.seq);
+            scanned += read.len();
+            for event in read {
+                let found = match event.event.what {
+                    What::Round(report) => vec![report],
+                    What::Changed(change) => change.evidence,
+                    _ => Vec::new(),
+                };
+                for report in found {
+                    if let Some(round) = report.round {
+                        reports.entry((report.region, round)).or_insert(report);
+                    }
+                }
+            }
+            if is_past || scanned >= SCANNED {
+                return Ok(reports);
+            }
+        }
+    }
+}

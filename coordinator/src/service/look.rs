@@ -1,0 +1,106 @@
+//! A look at a monitor on request: one place in each region is asked, and what they saw is kept as events.
+
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use parallax_core::event::{Event, Reason, RoundReport, What};
+use parallax_core::id::{MonitorId, PageId};
+use parallax_core::observation::{Outcome, Word};
+use parallax_core::refusal::Refusals;
+use parallax_core::time::SECOND;
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::history::Places;
+use super::{Caller, Error, Result, Service};
+use crate::flow::{Arrival, CheckNow, Sighting};
+use crate::storage::Batch;
+
+/// Time between two looks at one monitor, in milliseconds.
+const APART: i64 = 10 * SECOND;
+/// How many monitors' last looks are remembered.
+const MAX_LOOKED: usize = 10_000;
+/// How long the places may take: the check's ten seconds, two on the way, and one for the driver.
+const PATIENCE: Duration = Duration::from_secs(13);
+
+/// What came of a look.
+#[derive(Debug, Clone)]
+pub struct Looked {
+    /// One for each region that was asked, or has nobody to ask, in the order of regions.
+    pub sightings: Vec<Sighting>,
+    /// Who the places are.
+    pub places: Places,
+}
+
+impl Service {
+    /// Has a monitor checked at once, once in each of its regions. What is seen changes no status and counts in no
+    /// figure.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a heartbeat, which nobody checks, and
+    /// [`Error::CheckedJustNow`].
+    pub async fn check_now(&self, caller: &Caller, page: PageId, id: MonitorId) -> Result<Looked> {
+        caller.writes()?;
+        let page = self.page(caller, page)?;
+        let monitor = self.monitor_on(&page, id)?.value;
+        if monitor.check.kind() == parallax_core::check::CheckKind::Heartbeat {
+            return Err(Refusals::one("$", "a heartbeat reports itself and can't be checked").into());
+        }
+        self.admit_look(id)?;
+        let (answer, answered) = oneshot::channel();
+        let asked = Arrival::CheckNow(CheckNow { monitor: id, answer });
+        let looking = async {
+            self.0.beats.inbox.send(asked).await.ok()?;
+            answered.await.ok()
+        };
+        let sightings = timeout(PATIENCE, looking).await.ok().flatten().unwrap_or_default();
+        let mut batch = Batch::new();
+        for report in sightings.iter().filter_map(report) {
+            let at = self.now();
+            batch.event(Event { at, page: Some(page.id), monitor: Some(id), what: What::Round(report) });
+        }
+        if !batch.is_empty() {
+            self.store().commit(batch).await?;
+        }
+        Ok(Looked { sightings, places: self.places().await? })
+    }
+
+    fn admit_look(&self, id: MonitorId) -> Result<()> {
+        let now = self.now();
+        let mut looked = self.0.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let age = looked.get(&id).map_or(APART, |at| now.since(*at));
+        if (0..APART).contains(&age) {
+            let seconds = u32::try_from((APART - age + SECOND - 1) / SECOND).unwrap_or(1);
+            return Err(Error::CheckedJustNow { seconds });
+        }
+        if looked.len() >= MAX_LOOKED {
+            looked.retain(|_, at| (0..APART).contains(&now.since(*at)));
+        }
+        if looked.len() >= MAX_LOOKED {
+            looked.pop_first();
+        }
+        looked.insert(id, now);
+        Ok(())
+    }
+}
+
+/// The event of a place's word: a failure that nobody was asked to confirm.
+fn report(sighting: &Sighting) -> Option<RoundReport> {
+    let observation = sighting.seen.as_ref()?;
+    let word = match observation.outcome {
+        Outcome::Passed(_) => Word::Passed,
+        Outcome::Failed(..) => Word::Unconfirmed,
+        Outcome::Inconclusive(_) => Word::Inconclusive,
+        Outcome::Pending => return None,
+    };
+    Some(RoundReport {
+        region: observation.region,
+        reason: Reason::Manual,
+        round: None,
+        started: observation.started,
+        word,
+        first: observation.place,
+        outcome: observation.outcome.clone(),
+        second: None,
+    })
+}

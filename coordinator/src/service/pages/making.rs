@@ -1,0 +1,168 @@
+//! Pages made and deleted by those whose key reaches all of an account.
+
+use parallax_core::event::Edited;
+use parallax_core::given::Given;
+use parallax_core::id::{AccountId, PageId};
+use parallax_core::page::Page;
+use parallax_core::page::edit::{PageEdit, read_slug};
+use parallax_core::plan::{self, PlanRefusal};
+use parallax_core::refusal::Refusals;
+use parallax_core::time::Timestamp;
+
+use crate::service::once::{Done, Once};
+use crate::service::{Caller, Error, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op};
+
+/// Monitors that one batch takes out: a page with more of them goes in several.
+const MONITORS_AT_ONCE: usize = 4096;
+
+/// What a new page is to be: its address label, and the fields that its owner may change later.
+#[derive(Debug, Clone, Default)]
+pub struct NewPage {
+    /// The address label. It can't be changed later.
+    pub slug: Given<String>,
+    /// The other fields; the name is required.
+    pub edit: PageEdit,
+}
+
+impl NewPage {
+    fn settle(&self, account: AccountId, now: Timestamp) -> Result<Page> {
+        let mut faults = Refusals::none();
+        let slug = self.slug.required("slug", None, &mut faults, |slug| read_slug(slug));
+        if self.edit.name == Given::Absent {
+            faults.add("name", "is required");
+        }
+        let slug = slug.unwrap_or_default();
+        let settled = self.edit.settle(&blank(account, String::new(), slug, now));
+        if let Err(more) = &settled {
+            more.iter().for_each(|fault| faults.add(fault.field.clone(), fault.rule.clone()));
+        }
+        if faults.is_empty() { Ok(settled?) } else { Err(faults.into()) }
+    }
+}
+
+impl Service {
+    /// Makes a page on the key's account.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::OnePage`] for a key that is bound to a page, [`Error::Invalid`], and
+    /// [`Error::PlanLimit`] where the account has all the pages of its plan.
+    pub async fn add_page(
+        &self,
+        caller: &Caller,
+        new: &NewPage,
+        once: &Once<'_, Page>,
+    ) -> Result<Done<Page>> {
+        self.makes_pages(caller)?;
+        if let Some(answer) = self.answered(once)? {
+            return Ok(Done::Before(answer));
+        }
+        let id = caller.key.account;
+        let page = new.settle(id, self.now())?;
+        // One at a time, so that the last page of a plan is made once.
+        let _making = self.0.making.lock().await;
+        let page = &page;
+        self.change(page.id.to_u128(), || async move {
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let account = self.store().reader().account(id)?.ok_or(Error::NotFound)?;
+            if self.store().reader().page_by_slug(&page.slug)?.is_some() {
+                return Err(Refusals::one("slug", "is taken").into());
+            }
+            let (plan, pages) =
+                (account.value.plan, self.store().read(move |store| store.pages_of(id)).await?);
+            let limit = plan::pages(plan);
+            if pages.len() >= limit {
+                return Err(PlanRefusal::PagesFull { plan, limit }.into());
+            }
+            let mut batch = Batch::new();
+            batch
+                .expect(Expect::Account(id, Is::At(account.revision)))
+                .expect(Expect::Page(page.id, Is::Absent));
+            batch.write(page.clone()).event(self.page_event(page.id, Edited::Created));
+            self.remember(once, page, &mut batch)?;
+            Ok((Done::Now(page.clone()), Some(batch)))
+        })
+        .await
+    }
+
+    /// Deletes a page with its monitors and the keys that are bound to it, in one batch; the monitors' history follows
+    /// in the store's slices, which a crash does not stop. A page of very many monitors loses some of them first.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::OnePage`] for a key that is bound to a page, [`Error::NotFound`].
+    pub async fn delete_page(&self, caller: &Caller, id: PageId, once: &Once<'_, ()>) -> Result<Done<()>> {
+        self.makes_pages(caller)?;
+        if let Some(answer) = self.answered(once)? {
+            return Ok(Done::Before(answer));
+        }
+        let _making = self.0.making.lock().await;
+        loop {
+            let done = self.change(id.to_u128(), || async move { self.part_of_page(caller, id, once).await });
+            if let Some(done) = done.await? {
+                return Ok(done);
+            }
+        }
+    }
+
+    /// One batch of a page's deletion; none while there are more monitors than it takes.
+    async fn part_of_page(
+        &self,
+        caller: &Caller,
+        id: PageId,
+        once: &Once<'_, ()>,
+    ) -> Result<(Option<Done<()>>, Option<Batch>)> {
+        let page = self.reached(caller, id)?;
+        let mut batch = Batch::new();
+        batch.expect(Expect::Page(id, Is::At(page.revision)));
+        let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
+        for monitor in monitors.iter().take(MONITORS_AT_ONCE) {
+            batch.write(Op::DeleteMonitor(monitor.value.id));
+            batch.event(self.monitor_event(id, monitor.value.id, Edited::Deleted));
+        }
+        if monitors.len() > MONITORS_AT_ONCE {
+            return Ok((None, Some(batch)));
+        }
+        let account = page.value.account;
+        for key in self.store().read(move |store| store.keys_of(account)).await? {
+            if key.value.page == Some(id) {
+                batch.write(Op::DeleteKey(key.value.id));
+            }
+        }
+        batch.write(Op::DeletePage(id)).event(self.page_event(id, Edited::Deleted));
+        self.remember(once, &(), &mut batch)?;
+        Ok((Some(Done::Now(())), Some(batch)))
+    }
+
+    /// Whether the key may make and delete pages.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`] and [`Error::OnePage`].
+    pub fn makes_pages(&self, caller: &Caller) -> Result<()> {
+        caller.writes()?;
+        if caller.key.page.is_none() { Ok(()) } else { Err(Error::OnePage) }
+    }
+}
+
+/// A page with nothing set but its name and address.
+pub(super) fn blank(account: AccountId, name: String, slug: String, now: Timestamp) -> Page {
+    Page {
+        id: PageId::new(now, rand::random()),
+        account,
+        name,
+        slug,
+        custom_domain: None,
+        description: None,
+        support_url: None,
+        timezone: chrono_tz::UTC,
+        uptime_target: None,
+        password: None,
+        private: false,
+        show_deploys: false,
+        show_locations: false,
+        latency_regions: None,
+        uptime_regions: None,
+        created_at: now,
+    }
+}
