@@ -161,7 +161,7 @@ fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timest
 fn broken(error: &HistoryError) -> StoreError {
     match error {
         HistoryError::Store(error) => error.clone(),
-        HistoryError::Checkpoint(_) => StoreError::Damaged(error.to_string()),
+        damage => StoreError::Damaged(damage.to_string()),
     }
 }
 

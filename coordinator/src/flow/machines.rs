@@ -1,6 +1,9 @@
 //! All machines of this shard, by dense number, with their deadlines and what they want done.
 
+mod harvest;
 mod target;
+
+pub use harvest::Harvest;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -34,21 +37,6 @@ struct Kept {
     spread: u64,
     /// The deadline that stands in the timetable; never later than the machine's own.
     timer: Option<Timestamp>,
-}
-
-/// What one turn of the driver brought forth and what must be committed together.
-#[derive(Debug, Default)]
-pub struct Harvest {
-    /// Finished rounds.
-    pub readings: Vec<Reading>,
-    /// What happened, in order.
-    pub events: Vec<Event>,
-    /// Numbers of machines whose state must be written.
-    pub changed: BTreeSet<u32>,
-    /// Questions for the mesh.
-    pub questions: Vec<Question>,
-    /// How many of the events have been looked at for what they tell of places.
-    pub judged: usize,
 }
 
 /// Machines by dense number. Memory is one slot a number that was ever given.

@@ -8,6 +8,20 @@ use serde_json::{Map, Value};
 const NAMES: [(&str, &str); 3] =
     [("monitor", "checkpoint"), ("monitors", "checkpoints"), ("monitorIds", "checkpointIds")];
 
+/// Tools for agents by their old names, which still answer, each with the new one.
+pub(super) const TOOLS: [(&str, &str); 2] =
+    [("list_checkpoints", "list_monitors"), ("create_checkpoint", "create_monitor")];
+
+/// What a tool is called now.
+pub(super) fn new_tool(name: &str) -> &str {
+    TOOLS.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+}
+
+/// What an argument that names something was called before; none where its name is as it was.
+pub(super) fn old_argument(name: &str) -> Option<&'static str> {
+    (name == "monitorId").then_some("checkpointId")
+}
+
 /// A path with `/checkpoints` read as `/monitors`, so that both are the same handler.
 pub(super) fn new_path(path: &str) -> Cow<'_, str> {
     let is_old = |segment: &str| segment == "checkpoints";
@@ -62,6 +76,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn old_names_of_tools_and_arguments_have_new_ones() {
+        assert_eq!((new_tool("list_checkpoints"), new_tool("get_page")), ("list_monitors", "get_page"));
+        assert_eq!((old_argument("monitorId"), old_argument("pageId")), (Some("checkpointId"), None));
+    }
 
     #[test]
     fn only_a_whole_segment_is_an_old_name() {

@@ -29,6 +29,7 @@ const LICENCES: &[&str] = &[
     "CDLA-Permissive-2.0",
     "ISC",
     "MIT",
+    "MIT-0",
     "Unicode-3.0",
     "Unlicense",
     "Zlib",

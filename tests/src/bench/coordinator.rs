@@ -157,6 +157,7 @@ fn monitor(slot: u32, page: &Page) -> Monitor {
         slow_thresholds: None,
         latency_regions: None,
         pinned: None,
+        paused: false,
     };
     let id = MonitorId::new(now + i64::from(slot), random);
     Monitor::new(Seat { id, page: page.id, slot, position: slot, now }, settings)

@@ -119,9 +119,10 @@ async fn a_key_has_the_tools_of_its_access() {
     let refused = asked(&client, &client.read, tool(2, "create_monitor", made.clone())).await;
     assert_eq!(refused["result"]["isError"], true);
     assert!(refused["result"]["content"][0]["text"].as_str().unwrap().contains("only read"));
-    let done = asked(&client, &client.write, tool(3, "create_checkpoint", made)).await;
+    let [(old_list, _), (old_create, _)] = crate::http::legacy::TOOLS;
+    let done = asked(&client, &client.write, tool(3, old_create, made)).await;
     assert_eq!(done["result"]["structuredContent"]["monitor"]["url"], "https://a.example");
-    let listed = asked(&client, &client.read, tool(4, "list_checkpoints", json!({ "pageId": page }))).await;
+    let listed = asked(&client, &client.read, tool(4, old_list, json!({ "pageId": page }))).await;
     assert_eq!(listed["result"]["structuredContent"]["monitors"].as_array().unwrap().len(), 1);
     // Another page's key finds nothing there, by tool as by request.
     let foreign = asked(&client, &client.bound, tool(5, "list_monitors", json!({ "pageId": page }))).await;

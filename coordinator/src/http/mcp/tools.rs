@@ -6,15 +6,12 @@ use ::http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use crate::http::legacy;
 use crate::http::openapi::operation::Operation;
 use crate::http::openapi::{part_about, standalone};
 
 /// What may stand in a part of a path or query as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
-
-/// Old names of tools, which still answer, each with the new one.
-const OLD_NAMES: [(&str, &str); 2] =
-    [("list_checkpoints", "list_monitors"), ("create_checkpoint", "create_monitor")];
 
 /// Every tool, by name.
 #[derive(Debug)]
@@ -106,8 +103,7 @@ impl Tools {
     }
 
     fn find(&self, name: &str) -> Option<&Tool> {
-        let new = OLD_NAMES.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new);
-        self.tools.get(new)
+        self.tools.get(legacy::new_tool(name))
     }
 }
 
@@ -170,8 +166,7 @@ const TELLS: &str = "Subscribers are told by mail and webhook unless notify is f
 
 /// An argument by its name, or by the name that monitors had.
 fn take(arguments: &mut Map<String, Value>, name: &str) -> Option<Value> {
-    let old = (name == "monitorId").then_some("checkpointId");
-    arguments.shift_remove(name).or_else(|| arguments.shift_remove(old?))
+    arguments.shift_remove(name).or_else(|| arguments.shift_remove(legacy::old_argument(name)?))
 }
 
 /// `listMonitors` as `list_monitors`.
@@ -223,21 +218,23 @@ mod tests {
         let asked = tools().asked("create_monitor", sent).unwrap();
         assert_eq!((asked.method, asked.path.as_str()), (Method::POST, "/api/v1/pages/pag_1%2F../monitors"));
         assert_eq!(asked.body.as_deref(), Some(&br#"{"name":"Shop","url":"a.example"}"#[..]));
-        let asked =
-            tools().asked("get_monitor", object(json!({ "pageId": "p", "checkpointId": "m" }))).unwrap();
+        let asked = tools()
+            .asked(
+                "get_monitor",
+                object(
+                    json!({ "pageId": "p", (legacy::old_argument("monitorId").unwrap_or_default()): "m" }),
+                ),
+            )
+            .unwrap();
         assert_eq!((asked.path.as_str(), asked.body), ("/api/v1/pages/p/monitors/m", None));
     }
 
     #[test]
     fn old_names_answer_and_are_not_listed() {
         let tools = tools();
-        assert_eq!(tools.writes("list_checkpoints"), Some(false));
-        assert_eq!(tools.writes("create_checkpoint"), Some(true));
+        assert_eq!(legacy::TOOLS.map(|(old, _)| tools.writes(old)), [Some(false), Some(true)]);
         assert!(
-            tools
-                .listed(true)
-                .iter()
-                .all(|tool| !tool["name"].as_str().unwrap_or_default().contains("checkpoint"))
+            tools.listed(true).iter().all(|tool| legacy::TOOLS.iter().all(|(old, _)| tool["name"] != *old))
         );
     }
 
