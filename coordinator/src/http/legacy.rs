@@ -8,6 +8,10 @@ use serde_json::{Map, Value};
 const NAMES: [(&str, &str); 3] =
     [("monitor", "checkpoint"), ("monitors", "checkpoints"), ("monitorIds", "checkpointIds")];
 
+/// What the API's description says of them.
+pub(super) const ABOUT: &str = "Monitors were called checkpoints: old paths (`…/checkpoints`), old names in bodies \
+    (`checkpoint`, `checkpoints`, `checkpointIds`) and old names in answers still work beside the new ones.";
+
 /// Tools for agents by their old names, which still answer, each with the new one.
 pub(super) const TOOLS: [(&str, &str); 2] =
     [("list_checkpoints", "list_monitors"), ("create_checkpoint", "create_monitor")];

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::operation::{Document, Operation};
 use super::{errors, part_about, tags};
+use crate::http::legacy;
 
 /// The version of the description, not of the paths.
 const VERSION: &str = "1.0.0";
@@ -17,8 +18,7 @@ unless stated otherwise.\n\nEvery request carries a key (`Authorization: Bearer 
 minute; every answer says what is left in `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.\n\nA write may \
 carry an `Idempotency-Key`: the same key and body within 24 hours give the first answer again.\n\nIn a PATCH, a field that \
 is left out keeps its value and null clears it. Unknown fields are ignored. New fields may appear in answers, and new words \
-in a list of words.\n\nMonitors were called checkpoints: old paths (`…/checkpoints`), old names in bodies (`checkpoint`, \
-`checkpoints`, `checkpointIds`) and old names in answers still work beside the new ones.";
+in a list of words.";
 
 /// The document, for a service at that address.
 pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
@@ -37,7 +37,7 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
         "info": {
             "title": "Parallax API",
             "version": VERSION,
-            "description": ABOUT,
+            "description": format!("{ABOUT}\n\n{}", legacy::ABOUT),
             "contact": { "name": "The operator of this service", "url": base_url },
             "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
         },
