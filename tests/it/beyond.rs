@@ -60,6 +60,14 @@ async fn a_page_lives_from_its_making_to_its_end() {
     let days = client.get(&format!("{path}/uptime")).await.is(200)["days"].take();
     assert_eq!(days.as_array().map(Vec::len), Some(90));
     client.get(&format!("{path}/events")).await.is(200);
+    for edge in ["checks?cursor=0-0", "uptime?from=1969-12-01&to=1970-02-01", "events?cursor=0"] {
+        client.get(&format!("{path}/{edge}")).await.is(200);
+    }
+    let whole = client.get(&format!("{path}/checks?limit=1")).await.is(200);
+    if let Some(cursor) = whole["nextCursor"].as_str() {
+        let next = client.get(&format!("{path}/checks?limit=1&cursor={cursor}")).await.is(200);
+        assert_ne!(next["checks"][0]["round"], whole["checks"][0]["round"]);
+    }
 
     client.patch(&path, &json!({ "paused": true })).await.is(200);
     let paused = eventually_every(API_PERIOD, "a paused monitor is unknown", A_ROUND, async || {

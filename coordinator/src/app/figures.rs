@@ -176,6 +176,9 @@ fn newest(
 ) -> std::result::Result<Vec<Reading>, HistoryError> {
     let (until, last) = after;
     let oldest = made.max(until - KEEP_BLOCKS * HOUR) - DAY;
+    if until < oldest {
+        return Ok(Vec::new());
+    }
     let mut span = HOUR;
     loop {
         let from = oldest.max(until - span);
@@ -205,7 +208,9 @@ fn by_day(
 ) -> std::result::Result<BTreeMap<NaiveDate, Counts>, HistoryError> {
     let zone = page.timezone;
     let number = |day: &NaiveDate| i64::from(day.to_epoch_days());
-    let (first, last) = (number(days.start()), number(days.end()));
+    // Nothing was before the epoch.
+    let first = number(days.start()).max(0);
+    let last = number(days.end()).max(first);
     let mut counts: BTreeMap<NaiveDate, Counts> = BTreeMap::new();
     for (day, regions) in history.days(read, monitor.id, first..last.saturating_add(1))? {
         let Some(date) = i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days) else { continue };
