@@ -101,9 +101,9 @@ impl Figures for FromHistory {
     ) -> BoxFuture<'a, Result<Vec<Reading>>> {
         let (history, named, made) =
             (Arc::clone(&self.history), (monitor.slot, monitor.id), monitor.created_at);
-        let look = self.store.read(move |read| {
-            newest(&history, read, named, made, after, limit).map_err(|error| broken(&error))
-        });
+        let look = self
+            .store
+            .read(move |read| newest(&history, read, named, made, after, limit).map_err(StoreError::from));
         look.map(|looked| looked.map_err(Error::from)).boxed()
     }
 
@@ -119,7 +119,7 @@ impl Figures for FromHistory {
         let look = self.store.read(move |read| {
             let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
             let question = question(&monitor, &page, plan, &mesh, now);
-            by_day(&history, read, &monitor, &page, &question, days).map_err(|error| broken(&error))
+            by_day(&history, read, &monitor, &page, &question, days).map_err(StoreError::from)
         });
         look.map(|looked| looked.map_err(Error::from)).boxed()
     }
@@ -154,14 +154,6 @@ fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timest
         latency: watch.latency(mesh),
         excluded: Vec::new(),
         now,
-    }
-}
-
-/// A fault of the history as one of the store it reads.
-fn broken(error: &HistoryError) -> StoreError {
-    match error {
-        HistoryError::Store(error) => error.clone(),
-        damage => StoreError::Damaged(damage.to_string()),
     }
 }
 

@@ -72,6 +72,15 @@ impl HistoryError {
     }
 }
 
+impl From<HistoryError> for StoreError {
+    fn from(error: HistoryError) -> Self {
+        match error {
+            HistoryError::Store(error) => error,
+            HistoryError::Checkpoint(_) => Self::Damaged(error.to_string()),
+        }
+    }
+}
+
 /// The history of every monitor. One writer appends and forgets; anybody may read.
 #[derive(Debug)]
 pub struct History {
