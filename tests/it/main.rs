@@ -14,6 +14,7 @@ macro_rules! in_a_world {
     };
 }
 mod api;
+mod calendar;
 mod damage;
 mod demo;
 mod doors;

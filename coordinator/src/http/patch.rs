@@ -46,6 +46,27 @@ pub(super) fn thresholds(body: &Object, field: &str) -> Given<BTreeMap<String, i
     })
 }
 
+/// A list of texts.
+pub(super) fn texts(body: &Object, field: &str) -> Given<Vec<String>> {
+    given(body, field, "must be a list of strings", |value| {
+        value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+    })
+}
+
+/// Affected monitors: objects with an id, and maybe an impact.
+pub(super) fn affected(body: &Object, field: &str) -> Given<Vec<(String, Option<String>)>> {
+    given(body, field, "must be a list of objects, each with the id of a monitor", |value| {
+        let one = |item: &Value| {
+            let impact = match item.get("impact") {
+                None | Some(Value::Null) => None,
+                Some(impact) => Some(impact.as_str()?.to_owned()),
+            };
+            Some((item.get("id")?.as_str()?.to_owned(), impact))
+        };
+        value.as_array()?.iter().map(one).collect()
+    })
+}
+
 /// Names with texts.
 pub(super) fn pairs(body: &Object, field: &str) -> Given<Vec<(String, String)>> {
     given(body, field, "must be an object of names and strings", |value| {

@@ -7,7 +7,9 @@
 pub mod accounts;
 pub mod beats;
 pub mod care;
+pub mod deploys;
 pub mod figures;
+pub mod incidents;
 pub mod keys;
 mod live;
 pub mod monitors;

@@ -11,6 +11,7 @@ use crate::time::Timestamp;
 use crate::verdict::Lane;
 use crate::watch::Watch;
 
+use super::cover::LastTold;
 use super::view::LastCheck;
 
 /// Everything a machine must remember over a restart.
@@ -41,6 +42,9 @@ pub struct State {
     pub(super) follow_not_before: Option<Timestamp>,
     /// The settings under which all this came about: an edit may be made while the coordinator is away.
     pub(super) settings: Settings,
+    /// What was last told, while a maintenance window covers the monitor.
+    #[serde(deserialize_with = "super::cover::or_none")]
+    pub(super) window: Option<LastTold>,
 }
 
 /// What of the monitor's settings the memory depends on.

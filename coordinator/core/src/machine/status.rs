@@ -8,6 +8,7 @@ use crate::place::{Region, RegionSet};
 use crate::time::{SECOND, Timestamp};
 use crate::verdict::{Standing, Verdict, judge};
 
+use super::cover::LastTold;
 use super::state::{Outage, State};
 use super::view::LastCheck;
 use super::{Machine, Output, Step};
@@ -131,6 +132,8 @@ impl Machine {
             },
             untried: true,
             settings: self.state.settings,
+            // What was on when it was paused is over without a word, also for the end of a window.
+            window: self.state.window.as_ref().map(|_| LastTold::default()),
             ..State::default()
         };
     }
@@ -273,6 +276,11 @@ impl Machine {
         })
     }
 
+    /// Response time and threshold of the reading that makes it slow, where one of them has a number.
+    pub(super) fn slow_figures(&self, step: &Step<'_>) -> (Option<u32>, Option<u32>) {
+        self.slow_reading(step).map_or((None, None), |reading| (reading.latency_ms, reading.threshold_ms))
+    }
+
     /// While it is slow: when the next reading grows too old to speak.
     pub(super) fn reading_expires_at(&self) -> Option<Timestamp> {
         let lanes = self.state.lanes.iter().filter(|_| self.state.status == Status::Slow);
@@ -304,6 +312,9 @@ impl Machine {
     fn change(&mut self, mut change: Change, step: &mut Step<'_>) {
         self.changed = true;
         change.from = std::mem::replace(&mut self.state.status, change.to);
+        if self.state.window.is_some() {
+            change.alert = None;
+        }
         self.state.since = Some(change.since);
         self.state.down_from = change.down_from;
         step.out.push(Output::happened(What::Changed(change)));
@@ -318,6 +329,6 @@ struct SlowReading {
 }
 
 /// Milliseconds from `start` to `end`, none where they lie the other way round.
-fn between(start: Timestamp, end: Timestamp) -> u64 {
+pub(super) fn between(start: Timestamp, end: Timestamp) -> u64 {
     u64::try_from(end.since(start)).unwrap_or(0)
 }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use crate::http::Context;
 use crate::http::api::bare;
+use crate::http::api::incidents::view::public;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::service::monitors::Shown;
@@ -30,10 +31,10 @@ fn document(service: &Service, overview: &Overview) -> Value {
             "supportUrl": page.support_url,
             "timezone": page.timezone.name(),
         },
-        "status": { "indicator": overview.indicator.name(), "headline": overview.indicator.headline() },
+        "status": { "indicator": overview.indicator.name(), "headline": overview.headline },
         "monitors": overview.monitors.iter().map(monitor).collect::<Vec<_>>(),
-        "incidents": [],
-        "maintenance": [],
+        "incidents": overview.incidents.iter().map(public).collect::<Vec<_>>(),
+        "maintenance": overview.maintenance.iter().map(public).collect::<Vec<_>>(),
         "generatedAt": service.now().as_millis(),
     })
 }
