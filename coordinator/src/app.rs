@@ -21,6 +21,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::admin;
+use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::drain::Drain;
@@ -273,7 +274,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         doors.push(tokio::spawn(serving));
     }
 
+    let calendar = Calendar::start(store.clone()).await?;
     let helpers = vec![
+        tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
         tokio::spawn(keep_history(history, store.clone(), clock.clone())),
@@ -368,7 +371,7 @@ async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
 
 /// Seals, rolls up and trims, in slices beside other work.
 async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
-    let windows = history::no_windows();
+    let windows = history::stored_windows();
     let mut trimmed: Option<Instant> = None;
     loop {
         if trimmed.is_none_or(|at| at.elapsed() >= TRIM) {

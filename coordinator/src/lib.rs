@@ -7,6 +7,7 @@
 
 pub mod admin;
 pub mod app;
+pub mod calendar;
 pub mod cli;
 pub mod clock;
 pub mod config;

@@ -15,6 +15,7 @@ macro_rules! in_a_world {
 }
 mod api;
 mod beyond;
+mod calendar;
 mod clients;
 mod damage;
 mod demo;

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, MonitorId, PageId};
+use crate::incident::Told;
 use crate::observation::{Failure, Outcome, Word};
 use crate::place::{PlaceNo, Region, RegionSet};
 use crate::time::Timestamp;
@@ -68,6 +69,8 @@ pub enum What {
     Quarantine(PlaceNo, bool),
     /// While a monitor is down, the regions that see it down changed.
     ScopeChanged(Option<RegionSet>),
+    /// News of an incident or a maintenance window.
+    Incident(Told),
 }
 
 /// How a thing was changed.

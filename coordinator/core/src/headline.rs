@@ -1,6 +1,7 @@
 //! The page's headline: one word for how all of its monitors are.
 
 use crate::event::Status;
+use crate::incident::Impact;
 
 /// How a page is as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,14 +16,29 @@ pub enum Indicator {
     Partial,
     /// Every monitor is down.
     Major,
+    /// Nothing else is wrong, and a maintenance window is under way.
+    Maintenance,
 }
 
 impl Indicator {
     /// Every indicator, in its order.
-    pub const ALL: [Self; 5] = [Self::Unknown, Self::Operational, Self::Degraded, Self::Partial, Self::Major];
+    pub const ALL: [Self; 6] =
+        [Self::Unknown, Self::Operational, Self::Degraded, Self::Partial, Self::Major, Self::Maintenance];
 
-    /// What comes of the monitors' statuses: all down, else some down, else some slow, else all unknown.
-    pub fn of(statuses: impl IntoIterator<Item = Status>) -> Self {
+    /// What comes of the worst impact of an open incident (one of none counts as none at all); else of the monitors that
+    /// are in no window: all down, else some down, else some slow; else of a window that is under way; else of whether
+    /// anything is known.
+    pub fn of(
+        incident: Option<Impact>,
+        statuses: impl IntoIterator<Item = Status>,
+        maintained: bool,
+    ) -> Self {
+        match incident {
+            Some(Impact::Degraded) => return Self::Degraded,
+            Some(Impact::Partial) => return Self::Partial,
+            Some(Impact::Major) => return Self::Major,
+            Some(Impact::None) | None => {}
+        }
         let (mut all, mut unknown, mut slow, mut down) = (0_usize, 0_usize, 0_usize, 0_usize);
         for status in statuses {
             all += 1;
@@ -33,14 +49,16 @@ impl Indicator {
                 Status::Down => down += 1,
             }
         }
-        if unknown == all {
-            Self::Unknown
-        } else if down == all {
+        if down > 0 && down == all {
             Self::Major
         } else if down > 0 {
             Self::Partial
         } else if slow > 0 {
             Self::Degraded
+        } else if maintained {
+            Self::Maintenance
+        } else if unknown == all {
+            Self::Unknown
         } else {
             Self::Operational
         }
@@ -54,6 +72,7 @@ impl Indicator {
             Self::Degraded => "degraded",
             Self::Partial => "partial",
             Self::Major => "major",
+            Self::Maintenance => "maintenance",
         }
     }
 
@@ -65,6 +84,7 @@ impl Indicator {
             Self::Degraded => "Some systems are slow",
             Self::Partial => "Some systems are down",
             Self::Major => "All systems are down",
+            Self::Maintenance => "Maintenance is under way",
         }
     }
 }
@@ -85,7 +105,23 @@ mod tests {
             (vec![Unknown, Down], Indicator::Partial),
             (vec![Down, Down], Indicator::Major),
         ] {
-            assert_eq!(Indicator::of(statuses.clone()), indicator, "{statuses:?}");
+            assert_eq!(Indicator::of(None, statuses.clone(), false), indicator, "{statuses:?}");
         }
+    }
+
+    #[test]
+    fn an_incident_speaks_first_and_a_window_last() {
+        use Status::{Down, Slow, Up};
+        let of = |incident, statuses: &[Status], maintained| {
+            Indicator::of(incident, statuses.iter().copied(), maintained)
+        };
+        assert_eq!(of(Some(Impact::Degraded), &[Down], false), Indicator::Degraded);
+        assert_eq!(of(Some(Impact::Major), &[Up], true), Indicator::Major);
+        assert_eq!(of(Some(Impact::None), &[Down, Up], true), Indicator::Partial);
+        assert_eq!(of(None, &[Slow], true), Indicator::Degraded);
+        assert_eq!(
+            (of(None, &[Up], true), of(None, &[], true)),
+            (Indicator::Maintenance, Indicator::Maintenance)
+        );
     }
 }

@@ -78,6 +78,8 @@ ids! {
     UpdateId = "upd_";
     /// A deploy marker.
     DeployId = "dep_";
+    /// A repeating maintenance window.
+    SeriesId = "ser_";
     /// An API key.
     KeyId = "key_";
     /// An agent of the mesh.

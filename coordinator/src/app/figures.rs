@@ -10,6 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parallax_core::confirm;
 use parallax_core::id::MonitorId;
+use parallax_core::incident::MAX_WINDOW;
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
@@ -21,7 +22,7 @@ use parallax_core::watch::{Confirmation, Watch};
 use tokio::sync::watch;
 
 use crate::flow::warmup::Judging;
-use crate::history::{History, HistoryError, KEEP_BLOCKS, Question};
+use crate::history::{self, History, HistoryError, KEEP_BLOCKS, Question};
 use crate::mesh::AgentView;
 use crate::service::figures::{Figure, Figures};
 use crate::service::history::{Place, Stand};
@@ -72,16 +73,19 @@ impl Figures for FromHistory {
         let looked = self.store.read(move |read| {
             let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
             let figure = |monitor: &Monitor| {
-                let question = question(monitor, &page, plan, &mesh, now);
-                match history.figures(read, &question) {
+                // No window is longer than that, so none that reaches into the last day began before.
+                let starts = now - (DAY + MAX_WINDOW)..now;
+                let excluded = history::covering(read, monitor, starts)?;
+                let question = Question { excluded, ..question(monitor, &page, plan, &mesh, now) };
+                Ok(match history.figures(read, &question) {
                     Ok(figures) => Figure { uptime: figures.uptime_24h, latency_ms: figures.latency_ms_24h },
                     Err(error) => {
                         tracing::error!(monitor = %monitor.id, %error, "figures can't be worked out");
                         Figure::default()
                     }
-                }
+                })
             };
-            Ok(monitors.iter().map(figure).collect())
+            monitors.iter().map(figure).collect()
         });
         looked
             .map(move |looked| {

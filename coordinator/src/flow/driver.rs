@@ -278,6 +278,9 @@ impl Driver {
             self.tokens.put(&monitor);
             self.with(|machines, cx| machines.put(&monitor, watch, cx));
         }
+        for (monitor, covered) in edits.covered {
+            self.with(|machines, cx| machines.cover(monitor, covered, cx));
+        }
         for monitor in edits.gone {
             self.tokens.remove(monitor);
             if let Some(slot) = self.machines.remove(monitor) {

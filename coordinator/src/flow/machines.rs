@@ -139,6 +139,14 @@ impl Machines {
         self.insert(monitor, check, machine, cx);
     }
 
+    /// Whether a maintenance window covers the monitor, as it is now.
+    pub fn cover(&mut self, monitor: MonitorId, covered: bool, cx: &mut Cx<'_>) {
+        let Some(slot) = self.numbers.get(&monitor).copied() else { return };
+        if self.get(slot).is_some_and(|kept| kept.machine.is_covered() != covered) {
+            self.turn(slot, cx, |machine, step| machine.handle_window(covered, step));
+        }
+    }
+
     /// A monitor is gone. Gives its number.
     pub fn remove(&mut self, monitor: MonitorId) -> Option<u32> {
         let slot = self.numbers.remove(&monitor)?;

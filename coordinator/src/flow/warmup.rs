@@ -1,5 +1,6 @@
 //! Machines back from storage at start; then the journal of edits, followed as it grows.
 
+use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
 use parallax_core::account::Account;
@@ -11,6 +12,7 @@ use parallax_core::page::Page;
 use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::time::Timestamp;
 use parallax_core::watch::{Confirmation, Watch};
+use parallax_core::window::Window;
 
 use crate::storage::{Read, StoreError};
 
@@ -39,6 +41,8 @@ pub struct Stored {
     /// When the coordinator last noted that it ran.
     pub alive: Timestamp,
     monitors: Vec<(Monitor, Watch, State)>,
+    /// Monitors that a maintenance window covers.
+    covered: BTreeSet<MonitorId>,
 }
 
 /// Reads every monitor of the shard with its state. Call off the runtime: the lists may be long.
@@ -52,17 +56,26 @@ pub fn read(store: &dyn Read, judging: &Judging, shard: Shard) -> Result<Stored,
     // Both lists are by id. A map of the states would be as large as they are, and its pieces stay with the allocator.
     let mut states = store.machines()?.into_iter().peekable();
     let found = store.monitors()?;
+    let mut running: BTreeMap<PageId, Vec<Window>> = BTreeMap::new();
+    for incident in store.open_incidents()? {
+        let window = Window::of(&incident.value).filter(|window| window.running);
+        running.entry(incident.value.page).or_default().extend(window);
+    }
+    let mut covered = BTreeSet::new();
     let mut monitors = Vec::with_capacity(found.len());
     for monitor in found.into_iter().filter(|monitor| shard.holds(monitor.value.slot)) {
         let monitor = monitor.value;
         let Some(page) = pages.get(&monitor.page) else { continue };
+        if running.get(&page.id).is_some_and(|windows| windows.iter().any(|it| it.covers(monitor.id))) {
+            covered.insert(monitor.id);
+        }
         let plan = accounts.get(&page.account).map_or(Plan::Free, |account| account.plan);
         let watch = Watch::new(&monitor, page, plan, &judging.limits, judging.confirmation);
         while states.next_if(|(id, _)| *id < monitor.id).is_some() {}
         let state = states.next_if(|(id, _)| *id == monitor.id).map(|(_, state)| state).unwrap_or_default();
         monitors.push((monitor, watch, state));
     }
-    Ok(Stored { cursor, alive, monitors })
+    Ok(Stored { cursor, alive, monitors, covered })
 }
 
 impl Stored {
@@ -79,6 +92,7 @@ impl Stored {
             } else {
                 machines.restore(&monitor, watch, state, self.alive, cx);
             }
+            machines.cover(monitor.id, self.covered.contains(&monitor.id), cx);
         }
     }
 }
@@ -92,12 +106,15 @@ pub struct Edits {
     pub put: Vec<(Monitor, Watch)>,
     /// Monitors that are gone.
     pub gone: Vec<MonitorId>,
+    /// Whether a maintenance window covers a monitor: of those that were put, and of pages where a window changed.
+    pub covered: BTreeMap<MonitorId, bool>,
 }
 
 /// Reads the shard's edits after `cursor`. Call off the runtime.
 pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> Result<Edits, StoreError> {
     let mut found = Edits { cursor, ..Edits::default() };
     let mut monitors: BTreeSet<MonitorId> = BTreeSet::new();
+    let mut pages: BTreeSet<PageId> = BTreeSet::new();
     loop {
         let entries = store.events_after(found.cursor, AT_ONCE)?;
         let Some(last) = entries.last() else { break };
@@ -106,6 +123,9 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
             match (&entry.event.what, entry.event.monitor, entry.event.page) {
                 (What::MonitorEdited(_), Some(monitor), _) => {
                     monitors.insert(monitor);
+                }
+                (What::Incident(_), _, Some(page)) => {
+                    pages.insert(page);
                 }
                 (What::PageEdited(Edited::Changed), _, Some(page)) => {
                     monitors.extend(store.monitors_of(page)?.into_iter().map(|monitor| monitor.value.id));
@@ -118,20 +138,44 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
                     | What::AgentJoined(_)
                     | What::AgentRevoked(_)
                     | What::Quarantine(..)
-                    | What::ScopeChanged(_),
+                    | What::ScopeChanged(_)
+                    | What::Incident(_),
                     ..,
                 ) => {}
             }
         }
     }
+    let mut running: BTreeMap<PageId, Vec<Window>> = BTreeMap::new();
     for id in monitors {
         match watched(store, id, judging)? {
-            Some(put) if shard.holds(put.0.slot) => found.put.push(put),
+            Some(put) if shard.holds(put.0.slot) => {
+                let windows = running.entry(put.0.page);
+                let windows = match windows {
+                    Entry::Occupied(known) => known.into_mut(),
+                    Entry::Vacant(unknown) => unknown.insert(running_on(store, put.0.page)?),
+                };
+                found.covered.insert(id, windows.iter().any(|window| window.covers(id)));
+                found.put.push(put);
+            }
             Some(_) => {}
             None => found.gone.push(id),
         }
     }
+    for page in pages {
+        let windows = running_on(store, page)?;
+        for monitor in store.monitors_of(page)?.into_iter().filter(|it| shard.holds(it.value.slot)) {
+            let id = monitor.value.id;
+            found.covered.insert(id, windows.iter().any(|window| window.covers(id)));
+        }
+    }
     Ok(found)
+}
+
+/// The page's windows that have begun and are not over.
+fn running_on(store: &dyn Read, page: PageId) -> Result<Vec<Window>, StoreError> {
+    let open = store.incidents_of(page, true, None, usize::MAX)?;
+    let windows = open.iter().filter_map(|incident| Window::of(&incident.value));
+    Ok(windows.filter(|window| window.running).collect())
 }
 
 fn watched(

@@ -235,6 +235,30 @@ pub fn no_windows() -> Windows {
     Arc::new(|_, _| Vec::new())
 }
 
+/// The windows that the store keeps.
+pub fn stored_windows() -> Windows {
+    Arc::new(|read, monitor| {
+        let always = Timestamp::from_millis(i64::MIN)..Timestamp::from_millis(i64::MAX);
+        covering(read, monitor, always).unwrap_or_else(|error| {
+            tracing::error!(monitor = %monitor.id, %error, "maintenance windows can't be read");
+            Vec::new()
+        })
+    })
+}
+
+/// The windows with a start in that time that cover the monitor, oldest first.
+///
+/// # Errors
+/// When the store can't be read.
+pub fn covering(
+    read: &dyn Read,
+    monitor: &Monitor,
+    starts: Range<Timestamp>,
+) -> Result<Vec<Span>, StoreError> {
+    let windows = read.windows_of(monitor.page, starts)?.into_iter();
+    Ok(windows.filter(|window| window.covers(monitor.id)).map(|window| window.span).collect())
+}
+
 async fn commit(store: &Store, ops: Vec<Op>) -> Result<(), HistoryError> {
     if !ops.is_empty() {
         store.commit(Batch { ops, ..Batch::new() }).await?;

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use parallax_core::given::Given;
+use parallax_core::incident::Impact;
 use parallax_core::place::Region;
 use serde_json::{Map, Value, json};
 
@@ -55,6 +56,16 @@ impl Field {
     /// A number from one to the other.
     pub(super) fn from(self, least: impl Into<Value>, most: impl Into<Value>) -> Self {
         self.bound("minimum", least).bound("maximum", most)
+    }
+
+    /// A list of at most so many.
+    pub(super) fn most(self, most: usize) -> Self {
+        self.bound("maxItems", most)
+    }
+
+    /// A moment in ISO 8601.
+    pub(super) fn moment(self) -> Self {
+        self.bound("format", "date-time")
     }
 
     /// One of these words.
@@ -176,6 +187,39 @@ pub(super) trait Fields {
         self.take(field, Kind::Map(values), "must be an object of regions and whole numbers", |value| {
             let items = value.as_object().filter(|items| items.len() <= MAX_REGIONS)?;
             items.iter().map(|(region, ms)| as_whole(ms).map(|ms| (region.clone(), ms))).collect()
+        })
+    }
+
+    /// A list of texts.
+    fn texts(&mut self, field: Field) -> Given<Vec<String>> {
+        self.take(field, Kind::List(json!({ "type": "string" })), "must be a list of strings", |value| {
+            value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+        })
+    }
+
+    /// Affected monitors: objects with an id, and maybe an impact.
+    fn affected(&mut self, field: Field) -> Given<Vec<(String, Option<String>)>> {
+        let items = json!({
+            "type": "object",
+            "required": ["id"],
+            "properties": {
+                "id": { "type": "string", "description": "The monitor's id." },
+                "impact": {
+                    "type": ["string", "null"], "enum": Impact::ALL.map(|it| Some(it.name())).into_iter().chain([None]).collect::<Vec<_>>(),
+                    "description": "How much this one is affected.",
+                },
+            },
+        });
+        let rule = "must be a list of objects, each with the id of a monitor";
+        self.take(field, Kind::List(items), rule, |value| {
+            let one = |item: &Value| {
+                let impact = match item.get("impact") {
+                    None | Some(Value::Null) => None,
+                    Some(impact) => Some(impact.as_str()?.to_owned()),
+                };
+                Some((item.get("id")?.as_str()?.to_owned(), impact))
+            };
+            value.as_array()?.iter().map(one).collect()
         })
     }
 

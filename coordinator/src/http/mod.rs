@@ -49,7 +49,7 @@ const API: &str = "/api/v1";
 /// Every route, readable at a glance.
 fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     use api::monitors::history;
-    use api::{me, monitors, pages, regions};
+    use api::{deploys, incidents, me, monitors, pages, regions};
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
     const PATCH: Method = Method::PATCH;
@@ -120,6 +120,36 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
                 (PATCH, keyed(|context, call| monitors::edit(context, call).boxed())),
                 (DELETE, keyed(|context, call| monitors::delete(context, call).boxed())),
             ],
+        ),
+        (
+            "/api/v1/pages/{page}/incidents",
+            vec![
+                (GET, keyed(|context, call| incidents::list(context, call).boxed())),
+                (POST, keyed(|context, call| incidents::create(context, call).boxed())),
+            ],
+        ),
+        (
+            "/api/v1/pages/{page}/incidents/{incident}",
+            vec![
+                (GET, keyed(|context, call| incidents::show(context, call).boxed())),
+                (PATCH, keyed(|context, call| incidents::edit(context, call).boxed())),
+                (DELETE, keyed(|context, call| incidents::delete(context, call).boxed())),
+            ],
+        ),
+        (
+            "/api/v1/pages/{page}/incidents/{incident}/updates",
+            vec![(POST, keyed(|context, call| incidents::update(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/deploys",
+            vec![
+                (GET, keyed(|context, call| deploys::list(context, call).boxed())),
+                (POST, keyed(|context, call| deploys::create(context, call).boxed())),
+            ],
+        ),
+        (
+            "/api/v1/pages/{page}/deploys/{deploy}",
+            vec![(DELETE, keyed(|context, call| deploys::delete(context, call).boxed()))],
         ),
     ]
 }

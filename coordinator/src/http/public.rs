@@ -22,7 +22,7 @@ pub(super) async fn page(context: Arc<Context>, call: Call<()>) -> Answer {
             Error::NotFound => Refused::Route,
             other => other.into(),
         })?;
-    let mut body = format!("<p>{}</p><ul>", overview.indicator.headline());
+    let mut body = format!("<p>{}</p><ul>", escaped(&overview.headline));
     for shown in &overview.monitors {
         // Writing to a string does not fail.
         let _ = write!(body, "<li>{}: {}</li>", escaped(&shown.monitor.name), shown.view.status.name());

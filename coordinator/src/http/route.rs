@@ -77,7 +77,8 @@ impl<C> Call<C> {
         self.id("monitor")
     }
 
-    fn id<T: FromStr>(&self, name: &str) -> Result<T, Refused> {
+    /// An id that the path names.
+    pub(super) fn id<T: FromStr>(&self, name: &str) -> Result<T, Refused> {
         self.param(name)?.parse().map_err(|_| Refused::Service(Error::NotFound))
     }
 }

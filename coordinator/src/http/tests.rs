@@ -4,6 +4,7 @@ mod beats;
 mod beyond;
 mod bounds;
 mod credentials;
+mod incidents;
 mod monitors;
 mod socket;
 

@@ -7,8 +7,10 @@
 pub mod accounts;
 pub mod beats;
 pub mod care;
+pub mod deploys;
 pub mod figures;
 pub mod history;
+pub mod incidents;
 pub mod keys;
 mod live;
 pub mod look;

@@ -5,24 +5,37 @@ pub mod making;
 use parallax_core::event::{Edited, Event, What};
 use parallax_core::headline::Indicator;
 use parallax_core::id::{AccountId, PageId};
+use parallax_core::incident::{Impact, Kind};
 use parallax_core::page::Page;
 use parallax_core::page::edit::{PageEdit, read_name, read_slug};
 use parallax_core::refusal::Refusals;
+use parallax_core::time::DAY;
+use parallax_core::window::Window;
 
+use super::incidents;
 use super::monitors::Shown;
 use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Versioned};
+
+/// Open incidents and windows that an overview looks at.
+const OPEN_SHOWN: usize = 500;
 
 /// How a page is as a whole, for its visitors.
 #[derive(Debug, Clone)]
 pub struct Overview {
     /// The page.
     pub page: Page,
-    /// Its headline.
+    /// How it is in one word.
     pub indicator: Indicator,
+    /// The same for people.
+    pub headline: String,
     /// Its monitors in page order.
     pub monitors: Vec<Shown>,
+    /// Its open incidents, newest first.
+    pub incidents: Vec<incidents::Shown>,
+    /// Maintenance in progress, or planned within the next week, soonest first.
+    pub maintenance: Vec<incidents::Shown>,
 }
 
 impl Service {
@@ -152,8 +165,31 @@ impl Service {
 
     async fn overview_of(&self, page: Page) -> Result<Overview> {
         let monitors = self.shown_on(&page).await?;
-        let indicator = Indicator::of(monitors.iter().map(|shown| shown.view.status));
-        Ok(Overview { page, indicator, monitors })
+        let now = self.now();
+        let open = self.open_on(page.id, OPEN_SHOWN).await?;
+        let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
+            open.into_iter().partition(|shown| shown.incident.kind == Kind::Incident);
+        maintenance.retain(|shown| shown.incident.started_at <= now + 7 * DAY);
+        maintenance.reverse();
+        let running: Vec<Window> = maintenance
+            .iter()
+            .filter_map(|shown| Window::of(&shown.incident))
+            .filter(|window| window.span.contains(now))
+            .collect();
+        let is_covered = |id| running.iter().any(|window| window.covers(id));
+        let statuses = monitors.iter().filter(|shown| !is_covered(shown.monitor.id));
+        let worst = incidents.iter().max_by_key(|shown| shown.incident.impact);
+        let worst = worst.filter(|shown| shown.incident.impact > Impact::None);
+        let indicator = Indicator::of(
+            worst.map(|shown| shown.incident.impact),
+            statuses.map(|shown| shown.view.status),
+            !running.is_empty(),
+        );
+        let headline = match worst {
+            Some(shown) => shown.incident.title.clone(),
+            None => indicator.headline().to_owned(),
+        };
+        Ok(Overview { page, indicator, headline, monitors, incidents, maintenance })
     }
 
     fn page_event(&self, id: PageId, edited: Edited) -> Event {

@@ -1,5 +1,7 @@
 //! The service over a store in memory: a fixed cast, and the rules that no door may get around.
 
+mod incidents;
+
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 

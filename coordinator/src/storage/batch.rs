@@ -3,9 +3,14 @@
 use std::fmt;
 
 use parallax_core::account::Account;
+use parallax_core::deploy::Deploy;
 use parallax_core::event::Event;
 use parallax_core::heartbeat::Ping;
-use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::id::{
+    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+};
+use parallax_core::incident::Incident;
+use parallax_core::incident::series::Series;
 use parallax_core::key::Key;
 use parallax_core::machine::State;
 use parallax_core::member::{Agent, Invitation};
@@ -135,6 +140,12 @@ pub enum Expect {
     Agent(AgentId, Is),
     /// The invitation is so.
     Invitation(InvitationId, Is),
+    /// The incident or window is so.
+    Incident(IncidentId, Is),
+    /// The repeating entry is so.
+    Series(SeriesId, Is),
+    /// The deploy marker is so.
+    Deploy(DeployId, Is),
     /// What is remembered under the idempotency name is so.
     Remembered(String, Is),
     /// No page but this one has the slug. Every put of a page expects this without being told.
@@ -171,6 +182,9 @@ impl Expect {
             | Self::Key(..)
             | Self::Agent(..)
             | Self::Invitation(..)
+            | Self::Incident(..)
+            | Self::Series(..)
+            | Self::Deploy(..)
             | Self::InvitationUnused(_)
             | Self::MonitorsBelow(..)
             | Self::NoMonitors(_)
@@ -193,7 +207,8 @@ pub enum Op {
     DeleteAccount(AccountId),
     /// Keeps a page, and its slug with it.
     PutPage(Box<Page>),
-    /// Takes a page out, and its slug; its monitors stay (see [`Expect::NoMonitors`]).
+    /// Takes a page out, with its slug, incidents, windows, repeating entries and deploy markers; its monitors stay
+    /// (see [`Expect::NoMonitors`]).
     DeletePage(PageId),
     /// Keeps a monitor.
     PutMonitor(Box<Monitor>),
@@ -211,6 +226,17 @@ pub enum Op {
     PutInvitation(Box<Invitation>),
     /// Takes an invitation out.
     DeleteInvitation(InvitationId),
+    /// Keeps an incident or a window. Incidents, repeating entries and deploy markers belong to their page: where it is
+    /// not in the store they are let go without a word.
+    PutIncident(Box<Incident>),
+    /// Takes an incident or a window out, with its updates.
+    DeleteIncident(IncidentId),
+    /// Keeps a repeating entry.
+    PutSeries(Box<Series>),
+    /// Keeps a deploy marker.
+    PutDeploy(Box<Deploy>),
+    /// Takes a deploy marker out.
+    DeleteDeploy(DeployId),
     /// Keeps what a monitor's machine must remember.
     PutMachine(MonitorId, Box<State>),
     /// Keeps a heartbeat's ping, in place of the one that came [`PINGS_KEPT`](parallax_core::heartbeat::PINGS_KEPT)
@@ -274,6 +300,11 @@ impl Op {
             | Self::DeleteAgent(_)
             | Self::PutInvitation(_)
             | Self::DeleteInvitation(_)
+            | Self::PutIncident(_)
+            | Self::DeleteIncident(_)
+            | Self::PutSeries(_)
+            | Self::PutDeploy(_)
+            | Self::DeleteDeploy(_)
             | Self::PutMachine(..)
             | Self::DeleteBlock(..)
             | Self::DeleteHour(..)
@@ -300,7 +331,7 @@ macro_rules! puts {
 
 puts! {
     Account => PutAccount, Page => PutPage, Monitor => PutMonitor, Key => PutKey, Agent => PutAgent,
-    Invitation => PutInvitation
+    Invitation => PutInvitation, Incident => PutIncident, Series => PutSeries, Deploy => PutDeploy
 }
 
 /// The sealed readings of one monitor, region and hour, packed.

@@ -1,5 +1,6 @@
 //! The rules that every engine keeps, run on each.
 
+mod calendar;
 mod pings;
 mod property;
 pub(crate) mod samples;
@@ -11,6 +12,10 @@ use parallax_core::id::{AgentId, InvitationId, KeyId};
 use parallax_core::machine::State;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 
+use self::calendar::{
+    a_page_takes_its_incidents_series_and_deploys_with_it, deploys_are_listed_newest_first,
+    incidents_are_listed_newest_first_and_open_ones_alone, windows_and_series_are_found,
+};
 use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
 use self::samples::*;
 use self::trim::events_are_dropped_in_slices_and_never_before_a_reader_saw_them;
@@ -52,6 +57,10 @@ rules! {
     long_values_read_back_and_shrink
     the_newest_pings_of_a_heartbeat_are_kept
     answers_are_remembered_until_they_expire
+    incidents_are_listed_newest_first_and_open_ones_alone
+    windows_and_series_are_found
+    deploys_are_listed_newest_first
+    a_page_takes_its_incidents_series_and_deploys_with_it
     what_is_too_large_is_refused
     a_question_never_sees_half_a_batch
     a_record_made_anew_is_not_taken_for_the_old_one

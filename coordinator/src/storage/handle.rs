@@ -94,7 +94,7 @@ impl Store {
         self.events.clone()
     }
 
-    /// The same, told only of commits that hold an edit of a monitor or a page: who follows edits alone is not woken by
+    /// The same, told only of commits that hold an edit of a monitor or a page, or news of an incident: who follows edits alone is not woken by
     /// everything that happens.
     pub fn edits_seen(&self) -> watch::Receiver<u64> {
         self.edits.clone()
@@ -177,7 +177,9 @@ impl Writer {
         let newest = results.iter().flatten().map(|committed| committed.last_event).max();
         if let Some(newest) = newest {
             self.seen.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
-            let is_edit = |event: &Event| matches!(event.what, What::MonitorEdited(_) | What::PageEdited(_));
+            let is_edit = |event: &Event| {
+                matches!(event.what, What::MonitorEdited(_) | What::PageEdited(_) | What::Incident(_))
+            };
             if group.iter().flat_map(|batch| &batch.events).any(is_edit) {
                 self.edited.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);
             }

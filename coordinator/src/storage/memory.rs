@@ -1,27 +1,32 @@
 //! The engine for tests: ordered maps of the domain's things behind one lock.
 
+mod read;
+
 use std::collections::{BTreeMap, BTreeSet};
-use std::ops::Range;
-use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use parallax_core::account::Account;
 use parallax_core::check::CheckKind;
+use parallax_core::deploy::Deploy;
 use parallax_core::event::Event;
 use parallax_core::heartbeat::{PINGS_KEPT, Ping};
-use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::id::{
+    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+};
+use parallax_core::incident::Incident;
+use parallax_core::incident::series::Series;
 use parallax_core::key::Key;
 use parallax_core::machine::State;
 use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
-use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::place::{NetworkNo, Region};
 
 use super::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
 use super::{
-    Batch, Block, Checkpoint, Committed, Entry, Expect, Exported, Footprint, Is, Op, Read, Recorded,
-    Remembered, Result, Rollup, StoreError, Versioned, Whole, Write,
+    Batch, Block, Checkpoint, Committed, Expect, Is, Op, Remembered, Result, Rollup, StoreError, Versioned,
+    Write,
 };
 
 /// A store that is gone with its last clone.
@@ -40,6 +45,9 @@ struct Kept {
     keys: Records<KeyId, Key>,
     agents: Records<AgentId, Agent>,
     invitations: Records<InvitationId, Invitation>,
+    incidents: Records<IncidentId, Incident>,
+    series: Records<SeriesId, Series>,
+    deploys: Records<DeployId, Deploy>,
     remembered: Records<String, Remembered>,
     machines: BTreeMap<MonitorId, State>,
     pings: BTreeMap<(MonitorId, u64), Ping>,
@@ -123,6 +131,9 @@ impl Kept {
             Expect::Key(id, so) => is(&self.keys, id, *so),
             Expect::Agent(id, so) => is(&self.agents, id, *so),
             Expect::Invitation(id, so) => is(&self.invitations, id, *so),
+            Expect::Incident(id, so) => is(&self.incidents, id, *so),
+            Expect::Series(id, so) => is(&self.series, id, *so),
+            Expect::Deploy(id, so) => is(&self.deploys, id, *so),
             Expect::Remembered(name, so) => is(&self.remembered, name, *so),
             Expect::SlugFree(slug, page) => self.slugs.get(slug).is_none_or(|owner| owner == page),
             Expect::InvitationUnused(id) => {
@@ -159,6 +170,9 @@ impl Kept {
             Op::DeletePage(id) => {
                 self.free_slug(*id);
                 self.pages.remove(id);
+                self.incidents.retain(|_, incident| incident.value.page != *id);
+                self.series.retain(|_, series| series.value.page != *id);
+                self.deploys.retain(|_, deploy| deploy.value.page != *id);
             }
             Op::PutMonitor(monitor) => put(&mut self.monitors, revision, monitor.id, monitor),
             Op::DeleteMonitor(id) => self.delete_monitor(*id),
@@ -179,6 +193,18 @@ impl Kept {
                     names.into_iter().take(FORGET_AT_ONCE).map(|(name, _)| name.clone()).collect();
                 self.remembered.retain(|name, _| !names.contains(name));
             }
+            Op::PutIncident(incident) if self.pages.contains_key(&incident.page) => {
+                put(&mut self.incidents, revision, incident.id, incident);
+            }
+            Op::PutSeries(series) if self.pages.contains_key(&series.page) => {
+                put(&mut self.series, revision, series.id, series);
+            }
+            Op::PutDeploy(deploy) if self.pages.contains_key(&deploy.page) => {
+                put(&mut self.deploys, revision, deploy.id, deploy);
+            }
+            Op::PutIncident(_) | Op::PutSeries(_) | Op::PutDeploy(_) => {}
+            Op::DeleteIncident(id) => drop(self.incidents.remove(id)),
+            Op::DeleteDeploy(id) => drop(self.deploys.remove(id)),
             Op::PutMachine(id, state) if self.monitors.contains_key(id) => {
                 self.machines.insert(*id, (**state).clone());
             }
@@ -240,161 +266,5 @@ impl Kept {
         self.blocks.retain(|(monitor, _, _), _| *monitor != id);
         self.hours.retain(|(monitor, _), _| *monitor != id);
         self.days.retain(|(monitor, _), _| *monitor != id);
-    }
-}
-
-impl Read for Memory {
-    fn account(&self, id: AccountId) -> Result<Option<Versioned<Account>>> {
-        Ok(self.read().accounts.get(&id).cloned())
-    }
-
-    fn accounts(&self) -> Result<Vec<Versioned<Account>>> {
-        Ok(self.read().accounts.values().cloned().collect())
-    }
-
-    fn page(&self, id: PageId) -> Result<Option<Versioned<Page>>> {
-        Ok(self.read().pages.get(&id).cloned())
-    }
-
-    fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>> {
-        let kept = self.read();
-        Ok(kept.slugs.get(slug).and_then(|id| kept.pages.get(id)).cloned())
-    }
-
-    fn pages(&self) -> Result<Vec<Versioned<Page>>> {
-        Ok(self.read().pages.values().cloned().collect())
-    }
-
-    fn pages_of(&self, account: AccountId) -> Result<Vec<Versioned<Page>>> {
-        Ok(self.read().pages.values().filter(|page| page.value.account == account).cloned().collect())
-    }
-
-    fn monitor(&self, id: MonitorId) -> Result<Option<Versioned<Monitor>>> {
-        Ok(self.read().monitors.get(&id).cloned())
-    }
-
-    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
-        Ok(self.read().monitors.values().cloned().collect())
-    }
-
-    fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>> {
-        let kept = self.read();
-        let mut found: Vec<_> = kept.monitors.values().filter(|it| it.value.page == page).cloned().collect();
-        found.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
-        Ok(found)
-    }
-
-    fn key(&self, id: KeyId) -> Result<Option<Versioned<Key>>> {
-        Ok(self.read().keys.get(&id).cloned())
-    }
-
-    fn keys_of(&self, account: AccountId) -> Result<Vec<Versioned<Key>>> {
-        Ok(self.read().keys.values().filter(|key| key.value.account == account).cloned().collect())
-    }
-
-    fn agent(&self, id: AgentId) -> Result<Option<Versioned<Agent>>> {
-        Ok(self.read().agents.get(&id).cloned())
-    }
-
-    fn agents(&self) -> Result<Vec<Versioned<Agent>>> {
-        Ok(self.read().agents.values().cloned().collect())
-    }
-
-    fn invitation(&self, id: InvitationId) -> Result<Option<Versioned<Invitation>>> {
-        Ok(self.read().invitations.get(&id).cloned())
-    }
-
-    fn invitations(&self) -> Result<Vec<Versioned<Invitation>>> {
-        Ok(self.read().invitations.values().cloned().collect())
-    }
-
-    fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
-        Ok(self.read().machines.iter().map(|(id, state)| (*id, state.clone())).collect())
-    }
-
-    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
-        let kept = self.read();
-        let mut found: Vec<_> = kept.pings.range((monitor, 0)..(monitor, PINGS_KEPT)).collect();
-        found.sort_by_key(|(_, ping)| std::cmp::Reverse(ping.number));
-        Ok(found.into_iter().map(|(_, ping)| ping.clone()).collect())
-    }
-
-    fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {
-        let kept = self.read();
-        let events = kept.events.range(seq.saturating_add(1)..).take(limit);
-        Ok(events.map(|(seq, event)| Recorded { seq: *seq, event: event.clone() }).collect())
-    }
-
-    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<Recorded>> {
-        let kept = self.read();
-        let Some(seqs) = kept.events_of.get(&monitor) else { return Ok(Vec::new()) };
-        let newest = seqs.range(..before.unwrap_or(u64::MAX)).rev().take(limit);
-        let event = |seq| kept.events.get(seq).map(|event| Recorded { seq: *seq, event: event.clone() });
-        Ok(newest.filter_map(event).collect())
-    }
-
-    fn last_event(&self) -> Result<u64> {
-        Ok(self.read().last_event)
-    }
-
-    fn cursor(&self, reader: &str) -> Result<u64> {
-        Ok(self.read().cursors.get(reader).copied().unwrap_or(0))
-    }
-
-    fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<Entry>> {
-        let kept = self.read();
-        let entries = kept.readings.range(seq.saturating_add(1)..).take(limit);
-        Ok(entries.map(|(seq, readings)| Entry { seq: *seq, readings: readings.clone() }).collect())
-    }
-
-    fn last_reading(&self) -> Result<u64> {
-        Ok(self.read().last_reading)
-    }
-
-    fn blocks(&self, monitor: MonitorId, region: Region, hours: Range<i64>) -> Result<Vec<Block>> {
-        let within = (monitor, region, hours.start)..(monitor, region, hours.end.max(hours.start));
-        Ok(self.read().blocks.range(within).map(|(_, block)| block.clone()).collect())
-    }
-
-    fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>> {
-        let within = (monitor, hours.start)..(monitor, hours.end.max(hours.start));
-        Ok(self.read().hours.range(within).map(|(_, rollup)| rollup.clone()).collect())
-    }
-
-    fn days(&self, monitor: MonitorId, days: Range<i64>) -> Result<Vec<Rollup>> {
-        let within = (monitor, days.start)..(monitor, days.end.max(days.start));
-        Ok(self.read().days.range(within).map(|(_, rollup)| rollup.clone()).collect())
-    }
-
-    fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
-        Ok(self.read().checkpoints.values().cloned().collect())
-    }
-
-    fn next_slot(&self) -> Result<u32> {
-        Ok(self.read().next_slot)
-    }
-
-    fn next_place(&self) -> Result<PlaceNo> {
-        Ok(PlaceNo(self.read().next_place))
-    }
-
-    fn networks(&self) -> Result<BTreeMap<String, NetworkNo>> {
-        Ok(self.read().networks.clone())
-    }
-
-    fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>> {
-        Ok(self.read().remembered.get(name).cloned())
-    }
-
-    fn export(&self, _: &Path) -> Result<Exported> {
-        Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
-    }
-
-    fn verify(&self) -> Result<Whole> {
-        Ok(Whole::default())
-    }
-
-    fn footprint(&self) -> Result<Footprint> {
-        Ok(Footprint::default())
     }
 }

@@ -6,7 +6,7 @@
 
 pub mod batch;
 #[cfg(test)]
-mod contract;
+pub(crate) mod contract;
 
 pub mod disk;
 pub mod handle;
@@ -22,9 +22,14 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use parallax_core::account::Account;
+use parallax_core::deploy::Deploy;
 use parallax_core::event::Event;
 use parallax_core::heartbeat::Ping;
-use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::id::{
+    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+};
+use parallax_core::incident::Incident;
+use parallax_core::incident::series::Series;
 use parallax_core::key::Key;
 use parallax_core::machine::State;
 use parallax_core::member::{Agent, Invitation};
@@ -32,6 +37,8 @@ use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::time::Timestamp;
+use parallax_core::window::Window;
 
 /// What a question or a commit gives.
 pub type Result<T> = std::result::Result<T, StoreError>;
@@ -200,6 +207,30 @@ pub trait Read: Send + Sync + fmt::Debug {
     fn invitation(&self, id: InvitationId) -> Result<Option<Versioned<Invitation>>>;
     /// Every invitation, used and expired ones too, by id.
     fn invitations(&self) -> Result<Vec<Versioned<Invitation>>>;
+
+    /// The incident or maintenance window.
+    fn incident(&self, id: IncidentId) -> Result<Option<Versioned<Incident>>>;
+    /// Up to `limit` of the page's incidents and windows, or of its open ones alone, newest first: by `startedAt`, then
+    /// by id. Only those that come after `before` in that order, where it is given.
+    fn incidents_of(
+        &self,
+        page: PageId,
+        open: bool,
+        before: Option<(Timestamp, IncidentId)>,
+        limit: usize,
+    ) -> Result<Vec<Versioned<Incident>>>;
+    /// Every open incident and unfinished window of all pages.
+    fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>>;
+    /// The page's maintenance windows with a start in `starts.start <= start < starts.end`, oldest first.
+    fn windows_of(&self, page: PageId, starts: Range<Timestamp>) -> Result<Vec<Window>>;
+    /// The repeating entry.
+    fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>>;
+    /// Every repeating entry that is not stopped.
+    fn running_series(&self) -> Result<Vec<Versioned<Series>>>;
+    /// The deploy marker.
+    fn deploy(&self, id: DeployId) -> Result<Option<Versioned<Deploy>>>;
+    /// Up to `limit` of the page's deploy markers, newest first: by their moment, then by id.
+    fn deploys_of(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Deploy>>>;
 
     /// The machine state of every monitor that has one, by id.
     fn machines(&self) -> Result<Vec<(MonitorId, State)>>;

@@ -63,6 +63,11 @@ pub(super) const ROOMS: &[Room] = &[
         "a delivery sends what was stored for it, and decides nothing",
     ),
     Room(
+        "calendar",
+        &[All("storage"), All("clock")],
+        "what time alone brings about is committed like anything else, and told by the journal",
+    ),
+    Room(
         "service",
         &[All("storage"), All("clock"), Types("flow")],
         "three doors call the service; it knows none of them",

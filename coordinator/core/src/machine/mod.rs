@@ -3,7 +3,7 @@
 //! A machine is a plain value in quinn's manner: the `handle_*` methods take what arrived, [`Machine::poll_timeout`]
 //! says when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always arguments. What comes out is
 //! pushed to the [`Step`]'s list. Rounds live in `round`, their second words in `second` and their ends in `conclude`;
-//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart.
+//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance.
 //!
 //! The law is the design's page on what the service means. Where it leaves something open, this is decided:
 //! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
@@ -28,6 +28,7 @@
 
 mod beat;
 mod conclude;
+mod cover;
 mod resume;
 mod round;
 mod second;

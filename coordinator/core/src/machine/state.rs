@@ -12,6 +12,7 @@ use crate::time::Timestamp;
 use crate::verdict::Lane;
 use crate::watch::Watch;
 
+use super::cover::LastTold;
 use super::view::LastCheck;
 
 /// Everything a machine must remember over a restart.
@@ -44,6 +45,8 @@ pub struct State {
     pub(super) settings: Settings,
     /// Heartbeat and component: when it was down.
     pub(super) downtime: Downtime,
+    /// What was last told, while a maintenance window covers the monitor.
+    pub(super) window: Option<Box<LastTold>>,
 }
 
 /// What of the monitor's settings the memory depends on.

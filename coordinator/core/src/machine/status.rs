@@ -134,6 +134,8 @@ impl Machine {
             untried: true,
             settings: self.state.settings,
             downtime,
+            // What was on when it was paused is over without a word, also for the end of a window.
+            window: self.state.window.as_ref().map(|_| Box::default()),
             ..State::default()
         };
     }
@@ -276,6 +278,11 @@ impl Machine {
         })
     }
 
+    /// Response time and threshold of the reading that makes it slow, where one of them has a number.
+    pub(super) fn slow_figures(&self, step: &Step<'_>) -> (Option<u32>, Option<u32>) {
+        self.slow_reading(step).map_or((None, None), |reading| (reading.latency_ms, reading.threshold_ms))
+    }
+
     /// While it is slow: when the next reading grows too old to speak.
     pub(super) fn reading_expires_at(&self) -> Option<Timestamp> {
         let lanes = self.state.lanes.iter().filter(|_| self.state.status == Status::Slow);
@@ -307,6 +314,9 @@ impl Machine {
     fn change(&mut self, mut change: Change, step: &mut Step<'_>) {
         self.changed = true;
         change.from = std::mem::replace(&mut self.state.status, change.to);
+        if self.state.window.is_some() {
+            change.alert = None;
+        }
         self.state.since = Some(change.since);
         self.state.down_from = change.down_from;
         if self.watch.kind.has_downtime() {
@@ -324,6 +334,6 @@ struct SlowReading {
 }
 
 /// Milliseconds from `start` to `end`, none where they lie the other way round.
-fn between(start: Timestamp, end: Timestamp) -> u64 {
+pub(super) fn between(start: Timestamp, end: Timestamp) -> u64 {
     u64::try_from(end.since(start)).unwrap_or(0)
 }

@@ -119,6 +119,12 @@ impl Script {
             }
             ["the", "monitor", "is", "paused"] => Ok(self.stage.edit(now, |watch| watch.paused = true)),
             ["the", "monitor", "is", "resumed"] => Ok(self.stage.edit(now, |watch| watch.paused = false)),
+            ["a", "window", "begins"] => {
+                Ok(self.stage.step(now, |machine, step| machine.handle_window(true, step)))
+            }
+            ["the", "window", "ends"] => {
+                Ok(self.stage.step(now, |machine, step| machine.handle_window(false, step)))
+            }
             ["the", "target", "is", "changed"] => Ok(self.stage.edit(now, |watch| watch.revision += 1)),
             ["set", setting, value] => {
                 let mut told = Ok(());

@@ -1,5 +1,7 @@
 //! The API under `/api/v1`, by resource.
 
+pub(super) mod deploys;
+pub(super) mod incidents;
 pub(super) mod me;
 pub(super) mod monitors;
 pub(super) mod pages;

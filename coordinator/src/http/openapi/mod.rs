@@ -48,6 +48,8 @@ fn tags() -> Value {
         { "name": "Regions", "description": "Where checks come from." },
         { "name": "Pages", "description": "Status pages and what they show." },
         { "name": "Monitors", "description": "Checks, their state and their figures." },
+        { "name": "Incidents", "description": "Incidents and maintenance, with their updates." },
+        { "name": "Deploys", "description": "What was released when." },
     ])
 }
 

@@ -5,10 +5,14 @@ use std::borrow::Cow;
 use parallax_core::check::{CheckKind, KeywordMode, Method as CheckMethod, RecordType};
 use parallax_core::event::{Reason, Status};
 use parallax_core::headline::Indicator as CoreIndicator;
+use parallax_core::incident::{Impact as CoreImpact, Kind, Progress};
 use parallax_core::key::Access as KeyAccess;
 use parallax_core::observation::Word;
 use parallax_core::place::Region as CoreRegion;
+use parallax_core::recurrence::Every as CoreEvery;
+use parallax_core::time::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
 
 /// A moment as answers write it.
 #[derive(Debug)]
@@ -25,6 +29,62 @@ impl JsonSchema for Moment {
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({ "type": "string", "format": "date-time", "examples": ["2026-03-01T09:30:00.000Z"] })
+    }
+}
+
+/// A way of writing moments.
+pub(in crate::http) trait Time {
+    /// The moment, written.
+    fn of(at: Timestamp) -> Self;
+}
+
+/// A moment in ISO 8601.
+#[derive(Debug, Serialize)]
+pub(in crate::http) struct Iso(String);
+
+/// A moment in milliseconds since the epoch.
+#[derive(Debug, Serialize)]
+pub(in crate::http) struct Millis(i64);
+
+impl Time for Iso {
+    fn of(at: Timestamp) -> Self {
+        Self(at.to_string())
+    }
+}
+
+impl Time for Millis {
+    fn of(at: Timestamp) -> Self {
+        Self(at.as_millis())
+    }
+}
+
+/// Its name stands for nothing in the names of what is made of it.
+impl JsonSchema for Iso {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("")
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        Moment::json_schema(generator)
+    }
+}
+
+/// Its name tells what is made of it for visitors.
+impl JsonSchema for Millis {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("Public")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "integer", "examples": [1_772_357_400_000_i64] })
     }
 }
 
@@ -58,6 +118,10 @@ words! {
     RoundResult: "How a round ended: disputed means that a second network passed.", Word::ALL.map(Word::name);
     RoundReason: "Why a round was run.", Reason::ALL.map(Reason::name);
     EventKind: "What kind of event it is.", ["status-changed", "regions-changed"];
+    IncidentKind: "Whether it is an incident or maintenance.", Kind::ALL.map(Kind::name);
+    IncidentStatus: "Where an incident or maintenance stands.", Progress::ALL.map(Progress::name);
+    Impact: "How much is affected.", CoreImpact::ALL.map(CoreImpact::name);
+    Every: "How often a window repeats.", CoreEvery::ALL.map(CoreEvery::name);
     Access: "What a key may do; write includes reading.", KeyAccess::ALL.map(KeyAccess::name);
     Indicator: "The state of a page as a whole.", CoreIndicator::ALL.map(CoreIndicator::name);
 }

@@ -14,6 +14,13 @@ async fn every_route_answers_each_credential_as_it_must() {
     let edit = json!({ "name": "New" });
     let of = |rest: &str| client.shop(&format!("/monitors/{id}/{rest}"));
     let none = |rest: &str| client.shop(&format!("/monitors/{nobody}/{rest}"));
+    let made = async |kind: &str, body: Value| {
+        let path = client.shop(&format!("/{kind}s"));
+        let made = client.call(&client.write, "POST", &path, body).await.body;
+        format!("{path}/{}", made[kind]["id"].as_str().unwrap())
+    };
+    let incident = made("incident", json!({ "title": "x" })).await;
+    let deploy = made("deploy", json!({ "version": "x" })).await;
     // Method, path, body, then the status for: no good key, a read key, a write key, one bound to another page, and one
     // of another account.
     let table = [
@@ -52,6 +59,15 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("DELETE", client.shop(&format!("/monitors/{nobody}")), Value::Null, [401, 403, 404, 404, 404]),
         ("DELETE", client.shop(&format!("/monitors/{id}")), Value::Null, [401, 403, 204, 404, 404]),
         ("GET", client.shop(&format!("/monitors/{nobody}/pings")), Value::Null, [401, 404, 404, 404, 404]),
+        ("GET", client.shop("/incidents"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop("/incidents"), json!({ "title": "x" }), [401, 403, 201, 404, 404]),
+        ("GET", incident.clone(), Value::Null, [401, 200, 200, 404, 404]),
+        ("PATCH", incident.clone(), json!({ "title": "y" }), [401, 403, 200, 404, 404]),
+        ("POST", format!("{incident}/updates"), json!({ "message": "x" }), [401, 403, 201, 404, 404]),
+        ("DELETE", incident, Value::Null, [401, 403, 204, 404, 404]),
+        ("GET", client.shop("/deploys"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop("/deploys"), json!({ "version": "x" }), [401, 403, 201, 404, 404]),
+        ("DELETE", deploy, Value::Null, [401, 403, 204, 404, 404]),
         ("GET", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("POST", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("GET", "/ping/none/start".to_owned(), Value::Null, [404, 404, 404, 404, 404]),

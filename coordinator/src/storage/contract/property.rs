@@ -1,6 +1,6 @@
 //! Whatever is written, in whatever groups, both engines give the same answers.
 
-use parallax_core::id::{AgentId, InvitationId, KeyId};
+use parallax_core::id::{AgentId, DeployId, IncidentId, InvitationId, KeyId};
 use parallax_core::machine::State;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use proptest::collection::vec;
@@ -47,6 +47,12 @@ fn op() -> impl Strategy<Value = Op> {
         n().prop_map(|n| invitation(n, None).into()),
         n().prop_map(|n| Op::DeleteInvitation(InvitationId::from_u128(n))),
         n().prop_map(|n| Op::PutMachine(monitor_id(n), Box::<State>::default())),
+        (n(), n(), 0..9i64, any::<bool>()).prop_map(|(n, page, at, open)| incident(n, page, at, open).into()),
+        (n(), n(), 0..9i64, any::<bool>()).prop_map(|(n, page, at, open)| window(n, page, at, open).into()),
+        n().prop_map(|n| Op::DeleteIncident(IncidentId::from_u128(n))),
+        (n(), n(), proptest::option::of(0..9i64)).prop_map(|(n, page, at)| series(n, page, at).into()),
+        (n(), n(), 0..9i64).prop_map(|(n, page, at)| deploy(n, page, at).into()),
+        n().prop_map(|n| Op::DeleteDeploy(DeployId::from_u128(n))),
         (n(), 0..30u64).prop_map(|(n, number)| Op::PutPing(monitor_id(n), Box::new(ping(number, b"it")))),
     ];
     let history = prop_oneof![
@@ -94,6 +100,7 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
         format!("{:?} {:?}", reader.checkpoints(), reader.cursor("c")),
         format!("{:?} {:?} {:?}", reader.next_slot(), reader.next_place(), reader.networks()),
     ];
+    told.push(format!("{:?} {:?}", reader.open_incidents(), reader.running_series()));
     for n in 0..4 {
         told.push(format!("{:?} {:?}", reader.account(account_id(n)), reader.page(page_id(n))));
         told.push(format!("{:?} {:?}", reader.pages_of(account_id(n)), reader.keys_of(account_id(n))));
@@ -105,6 +112,10 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
         ));
         told.push(format!("{:?}", reader.events_of(monitor_id(n), Some(20), 5)));
         told.push(format!("{:?}", reader.pings(monitor_id(n))));
+        told.push(format!("{:?}", reader.incidents_of(page_id(n), false, None, 9)));
+        told.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
+        told.push(format!("{:?}", reader.windows_of(page_id(n), at(2)..at(7))));
+        told.push(format!("{:?}", reader.deploys_of(page_id(n), 2)));
         let hours = -9..9;
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Europe, hours.clone())));
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Oceania, -1..2)));

@@ -5,9 +5,14 @@ use std::sync::Arc;
 
 use parallax_core::account::Account;
 use parallax_core::check::{Check, ComponentCheck, TcpCheck};
+use parallax_core::deploy::Deploy;
 use parallax_core::event::{Edited, Event, What};
 use parallax_core::heartbeat::{Beat, Ping};
-use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::id::{
+    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+};
+use parallax_core::incident::series::Series;
+use parallax_core::incident::{Affected, Impact, Incident, Kind, Progress};
 use parallax_core::key::{Access, Key};
 use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
@@ -15,6 +20,7 @@ use parallax_core::observation::{Reading, Word};
 use parallax_core::page::Page;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::plan::Plan;
+use parallax_core::recurrence::{Every, Recurrence};
 use parallax_core::time::Timestamp;
 
 use crate::storage::memory::Memory;
@@ -170,6 +176,66 @@ pub(crate) fn invitation(n: u128, used_by: Option<AgentId>) -> Invitation {
         expires_at: at(11),
         wrong_tries: 0,
         used_by,
+    }
+}
+
+pub(crate) fn incident(n: u128, page: u128, started: i64, open: bool) -> Incident {
+    Incident {
+        id: IncidentId::from_u128(n),
+        page: page_id(page),
+        kind: Kind::Incident,
+        title: format!("Incident {n}"),
+        status: if open { Progress::Investigating } else { Progress::Resolved },
+        impact: Impact::Partial,
+        started_at: at(started),
+        ends_at: None,
+        resolved_at: (!open).then(|| at(started + 5)),
+        automatic: false,
+        notify: true,
+        remind: Vec::new(),
+        series: None,
+        postmortem: None,
+        affected: vec![Affected { monitor: monitor_id(1), impact: None }],
+        updates: Vec::new(),
+        begun: true,
+        reminded_until: at(0),
+        created_at: at(13),
+    }
+}
+
+pub(crate) fn window(n: u128, page: u128, started: i64, open: bool) -> Incident {
+    let status = if open { Progress::Scheduled } else { Progress::Completed };
+    let ends_at = Some(at(started + 10));
+    Incident { kind: Kind::Maintenance, status, ends_at, ..incident(n, page, started, open) }
+}
+
+pub(crate) fn series(n: u128, page: u128, stopped_at: Option<i64>) -> Series {
+    let recurrence = Recurrence { every: Every::Monthly, zone: chrono_tz::Europe::Vienna, first: at(14) };
+    Series {
+        id: SeriesId::from_u128(n),
+        page: page_id(page),
+        recurrence,
+        length: 10,
+        next: 1,
+        stopped_at: stopped_at.map(at),
+        title: format!("Series {n}"),
+        message: String::new(),
+        affected: Vec::new(),
+        remind: Vec::new(),
+        notify: true,
+    }
+}
+
+pub(crate) fn deploy(n: u128, page: u128, when: i64) -> Deploy {
+    Deploy {
+        id: DeployId::from_u128(n),
+        page: page_id(page),
+        version: format!("v{n}"),
+        url: None,
+        note: None,
+        monitors: None,
+        at: at(when),
+        created_at: at(15),
     }
 }
 

@@ -5,11 +5,16 @@
 //! | `!s` | | schema, `u32` |
 //! | `!m` | | [`Meta`](super::meta::Meta) |
 //! | `da` `dp` `dm` `dk` `dg` `di` | id of account, page, monitor, key, agent, invitation | revision and record |
+//! | `dn` `ds` `dd` | id of incident, repeating entry, deploy | revision and record |
 //! | `dr` | idempotency name | revision and remembered answer |
 //! | `xs` | slug | page id |
 //! | `xp` | account, page | |
 //! | `xm` | page, monitor | whether it counts for the plan's limit |
 //! | `xk` | account, key | |
+//! | `xn` `xo` | page, start, incident (open ones in `xo`) | |
+//! | `xw` | page, start, incident that is a window | [`Window`](parallax_core::window::Window) |
+//! | `xr` | page, repeating entry | whether it runs |
+//! | `xd` | page, moment, deploy | |
 //! | `xe` | expiry, idempotency name | |
 //! | `xv` | monitor, event sequence | |
 //! | `ms` | monitor | machine state |
@@ -30,7 +35,9 @@
 use std::ops::Range;
 
 use parallax_core::heartbeat::PINGS_KEPT;
-use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::id::{
+    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+};
 use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
 
@@ -51,6 +58,12 @@ pub(super) const PAGES: &[u8] = b"dp";
 pub(super) const MONITORS: &[u8] = b"dm";
 pub(super) const AGENTS: &[u8] = b"dg";
 pub(super) const INVITATIONS: &[u8] = b"di";
+/// Prefixes of what lies on a page in time: all incidents, open ones, windows, deploys; and its repeating entries.
+pub(super) const INCIDENTS_OF: &[u8] = b"xn";
+pub(super) const OPEN_OF: &[u8] = b"xo";
+pub(super) const WINDOWS_OF: &[u8] = b"xw";
+pub(super) const DEPLOYS_OF: &[u8] = b"xd";
+pub(super) const SERIES: &[u8] = b"ds";
 pub(super) const MACHINES: &[u8] = b"ms";
 pub(super) const EVENTS: &[u8] = b"ev";
 pub(super) const READINGS: &[u8] = b"or";
@@ -83,6 +96,41 @@ pub(super) fn agent(id: AgentId) -> Key {
 
 pub(super) fn invitation(id: InvitationId) -> Key {
     join(INVITATIONS, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn incident(id: IncidentId) -> Key {
+    join(b"dn", &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn series(id: SeriesId) -> Key {
+    join(SERIES, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn deploy(id: DeployId) -> Key {
+    join(b"dd", &[&id.to_u128().to_be_bytes()])
+}
+
+/// Everything of a page under one of the prefixes in time.
+pub(super) fn on_page(prefix: &[u8], page: PageId) -> Key {
+    join(prefix, &[&page.to_u128().to_be_bytes()])
+}
+
+/// Where something of a page begins at a moment, before any id.
+pub(super) fn on_page_from(prefix: &[u8], page: PageId, at: Timestamp) -> Key {
+    join(&on_page(prefix, page), &[&time(at.as_millis())])
+}
+
+/// Something of a page, by moment and id.
+pub(super) fn on_page_at(prefix: &[u8], page: PageId, at: Timestamp, id: u128) -> Key {
+    join(&on_page_from(prefix, page, at), &[&id.to_be_bytes()])
+}
+
+pub(super) fn series_of(page: PageId) -> Key {
+    join(b"xr", &[&page.to_u128().to_be_bytes()])
+}
+
+pub(super) fn series_on(page: PageId, series: SeriesId) -> Key {
+    join(&series_of(page), &[&series.to_u128().to_be_bytes()])
 }
 
 pub(super) fn remembered(name: &str) -> Key {

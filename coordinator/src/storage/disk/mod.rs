@@ -5,6 +5,7 @@
 //! cut), then the watermark. Every value bears a checksum, and none is so long that sled would move it to a file of
 //! its own.
 
+mod calendar;
 mod files;
 mod fresh;
 mod layout;

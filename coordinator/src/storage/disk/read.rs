@@ -7,9 +7,14 @@ use std::path::Path;
 use std::sync::Arc;
 
 use parallax_core::account::Account;
+use parallax_core::deploy::Deploy;
 use parallax_core::event::Event;
 use parallax_core::heartbeat::Ping;
-use parallax_core::id::{AccountId, AgentId, InvitationId, KeyId, MonitorId, PageId};
+use parallax_core::id::{
+    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+};
+use parallax_core::incident::Incident;
+use parallax_core::incident::series::Series;
 use parallax_core::key::Key as ApiKey;
 use parallax_core::machine::State;
 use parallax_core::member::{Agent, Invitation};
@@ -17,6 +22,8 @@ use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::time::Timestamp;
+use parallax_core::window::Window;
 use serde::de::DeserializeOwned;
 use sled::{IVec, Tree};
 
@@ -24,7 +31,7 @@ use super::layout::{self, Key, SCHEMA};
 use super::meta::Meta;
 use super::stage::Answer;
 use super::tally::Tally;
-use super::{Shared, failed, files, moment, record, snapshot};
+use super::{Shared, calendar, failed, files, moment, record, snapshot};
 use crate::storage::{
     Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError,
     Versioned, Whole,
@@ -177,6 +184,54 @@ impl Read for Reader {
         self.documents(layout::INVITATIONS)
     }
 
+    fn incident(&self, id: IncidentId) -> Result<Option<Versioned<Incident>>> {
+        self.document(&layout::incident(id))
+    }
+
+    fn incidents_of(
+        &self,
+        page: PageId,
+        open: bool,
+        before: Option<(Timestamp, IncidentId)>,
+        limit: usize,
+    ) -> Result<Vec<Versioned<Incident>>> {
+        let prefix = if open { layout::OPEN_OF } else { layout::INCIDENTS_OF };
+        let Range { start, mut end } = layout::beginning(&layout::on_page(prefix, page));
+        if let Some((at, id)) = before {
+            end = layout::on_page_at(prefix, page, at, id.to_u128());
+        }
+        let key = |id| layout::incident(IncidentId::from_u128(id));
+        self.ask(|tree| calendar::newest(tree, start..end, limit, key))
+    }
+
+    fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>> {
+        self.indexed(layout::OPEN_OF, |id| layout::incident(IncidentId::from_u128(id)))
+    }
+
+    fn windows_of(&self, page: PageId, starts: Range<Timestamp>) -> Result<Vec<Window>> {
+        self.ask(|tree| calendar::windows(tree, page, &starts))
+    }
+
+    fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>> {
+        self.document(&layout::series(id))
+    }
+
+    fn running_series(&self) -> Result<Vec<Versioned<Series>>> {
+        let mut all: Vec<Versioned<Series>> = self.documents(layout::SERIES)?;
+        all.retain(|series| series.value.stopped_at.is_none());
+        Ok(all)
+    }
+
+    fn deploy(&self, id: DeployId) -> Result<Option<Versioned<Deploy>>> {
+        self.document(&layout::deploy(id))
+    }
+
+    fn deploys_of(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Deploy>>> {
+        let range = layout::beginning(&layout::on_page(layout::DEPLOYS_OF, page));
+        let key = |id| layout::deploy(DeployId::from_u128(id));
+        self.ask(|tree| calendar::newest(tree, range, limit, key))
+    }
+
     fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
         let id = |key: &[u8]| MonitorId::from_u128(layout::last_id(key).unwrap_or_default());
         Ok(self.all(layout::MACHINES)?.into_iter().map(|(key, state)| (id(&key), state)).collect())
@@ -286,12 +341,12 @@ impl Read for Reader {
     }
 }
 
-fn load<T: DeserializeOwned>(tree: &Tree, key: &[u8]) -> Result<Option<T>> {
+pub(super) fn load<T: DeserializeOwned>(tree: &Tree, key: &[u8]) -> Result<Option<T>> {
     let head = tree.get(key).map_err(failed)?;
     head.map(|head| record::decode(key, &head, |part| tree.get(part).map_err(failed))).transpose()
 }
 
-fn list<T: DeserializeOwned>(
+pub(super) fn list<T: DeserializeOwned>(
     tree: &Tree,
     items: impl Iterator<Item = sled::Result<(IVec, IVec)>>,
 ) -> Result<Vec<(IVec, T)>> {
@@ -304,7 +359,7 @@ fn list<T: DeserializeOwned>(
         .collect()
 }
 
-fn versioned<T>((revision, value): (u64, T)) -> Versioned<T> {
+pub(super) fn versioned<T>((revision, value): (u64, T)) -> Versioned<T> {
     Versioned { revision, value }
 }
 

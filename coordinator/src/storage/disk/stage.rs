@@ -1,8 +1,11 @@
 //! One batch over a pending group: are its expectations true, and which keys does it change.
 
 use parallax_core::check::CheckKind;
+use parallax_core::deploy::Deploy;
 use parallax_core::event::Event;
 use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::incident::Incident;
+use parallax_core::incident::series::Series;
 use parallax_core::key::Key as ApiKey;
 use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
@@ -12,6 +15,7 @@ use parallax_core::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use super::calendar;
 use super::layout::{self, Key};
 use super::pending::Pending;
 use crate::storage::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
@@ -82,6 +86,9 @@ fn holds(pending: &Pending<'_>, expect: &Expect) -> Result<bool> {
         Expect::Key(id, so) => is::<ApiKey>(pending, &layout::key(*id), *so)?,
         Expect::Agent(id, so) => is::<Agent>(pending, &layout::agent(*id), *so)?,
         Expect::Invitation(id, so) => is::<Invitation>(pending, &layout::invitation(*id), *so)?,
+        Expect::Incident(id, so) => is::<Incident>(pending, &layout::incident(*id), *so)?,
+        Expect::Series(id, so) => is::<Series>(pending, &layout::series(*id), *so)?,
+        Expect::Deploy(id, so) => is::<Deploy>(pending, &layout::deploy(*id), *so)?,
         Expect::Remembered(name, so) => is::<Answer>(pending, &layout::remembered(name), *so)?,
         Expect::SlugFree(slug, page) => {
             pending.get::<PageId>(&layout::slug(slug))?.is_none_or(|owner| owner == *page)
@@ -117,11 +124,11 @@ fn counted_monitors(pending: &Pending<'_>, account: AccountId) -> Result<usize> 
 /// A remembered answer as it is kept.
 pub(super) type Answer = ([u8; 32], Vec<u8>, Timestamp);
 
-fn document<T: DeserializeOwned>(pending: &Pending<'_>, key: &[u8]) -> Result<Option<(u64, T)>> {
+pub(super) fn document<T: DeserializeOwned>(pending: &Pending<'_>, key: &[u8]) -> Result<Option<(u64, T)>> {
     pending.get(key)
 }
 
-fn put_document<T: Serialize>(pending: &mut Pending<'_>, key: Key, value: &T) -> Result<()> {
+pub(super) fn put_document<T: Serialize>(pending: &mut Pending<'_>, key: Key, value: &T) -> Result<()> {
     let revision = pending.meta.revision;
     pending.put(key, &(revision, value))
 }
@@ -132,6 +139,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::DeleteAccount(id) => pending.delete(layout::account(*id)),
         Op::PutPage(page) => put_page(pending, page),
         Op::DeletePage(id) => {
+            calendar::clear(pending, *id)?;
             unlist_page(pending, *id)?;
             pending.delete(layout::page(*id))
         }
@@ -150,6 +158,11 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::DeleteAgent(id) => pending.delete(layout::agent(*id)),
         Op::PutInvitation(invitation) => put_document(pending, layout::invitation(invitation.id), invitation),
         Op::DeleteInvitation(id) => pending.delete(layout::invitation(*id)),
+        Op::PutIncident(incident) => calendar::put_incident(pending, incident),
+        Op::DeleteIncident(id) => calendar::delete_incident(pending, *id),
+        Op::PutSeries(series) => calendar::put_series(pending, series),
+        Op::PutDeploy(deploy) => calendar::put_deploy(pending, deploy),
+        Op::DeleteDeploy(id) => calendar::delete_deploy(pending, *id),
         Op::PutMachine(id, state) => put_of(pending, *id, layout::machine(*id), state),
         Op::PutPing(id, ping) => put_of(pending, *id, layout::ping(*id, ping.number), ping),
         Op::SetCursor(reader, seq) => pending.put(layout::cursor(reader), seq),

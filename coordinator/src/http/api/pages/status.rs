@@ -9,6 +9,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::http::Context;
+use crate::http::api::incidents::view::{self, PublicIncident};
 use crate::http::api::{bare, with_old_names};
 use crate::http::openapi::words;
 use crate::http::reply::Reply;
@@ -31,9 +32,9 @@ pub(in crate::http) struct StatusDocument {
     /// In the order of the page.
     monitors: Vec<PublicMonitor>,
     /// Open incidents.
-    incidents: Vec<Value>,
+    incidents: Vec<PublicIncident>,
     /// Maintenance in progress, or planned within the next week.
-    maintenance: Vec<Value>,
+    maintenance: Vec<PublicIncident>,
     /// When this was written, in milliseconds since the epoch.
     generated_at: i64,
 }
@@ -62,7 +63,7 @@ struct PageStatus {
     #[schemars(with = "words::Indicator")]
     indicator: &'static str,
     /// The same in words.
-    headline: &'static str,
+    headline: String,
 }
 
 /// A monitor, as visitors may know it: never what is checked.
@@ -109,10 +110,10 @@ fn document(service: &Service, overview: &Overview) -> StatusDocument {
             support_url: page.support_url.clone(),
             timezone: page.timezone.name(),
         },
-        status: PageStatus { indicator: overview.indicator.name(), headline: overview.indicator.headline() },
+        status: PageStatus { indicator: overview.indicator.name(), headline: overview.headline.clone() },
         monitors: overview.monitors.iter().map(monitor).collect(),
-        incidents: Vec::new(),
-        maintenance: Vec::new(),
+        incidents: overview.incidents.iter().map(view::public).collect(),
+        maintenance: overview.maintenance.iter().map(view::public).collect(),
         generated_at: service.now().as_millis(),
     }
 }

@@ -1,5 +1,6 @@
 //! Every operation of the API, resource by resource.
 
+mod incidents;
 mod monitors;
 mod pages;
 
@@ -7,5 +8,5 @@ use super::operation::Operation;
 
 /// Every operation.
 pub(in crate::http) fn operations() -> Vec<Operation> {
-    [pages::operations(), monitors::operations()].into_iter().flatten().collect()
+    [pages::operations(), monitors::operations(), incidents::operations()].into_iter().flatten().collect()
 }

@@ -1,0 +1,221 @@
+//! Incidents and maintenance windows: what is kept of them, their updates, and what becomes of them in time.
+
+mod course;
+pub mod edit;
+mod post;
+pub mod series;
+
+pub use course::{News, Told};
+pub use post::UpdatePost;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
+use crate::remind::Remind;
+use crate::time::{DAY, Timestamp};
+
+/// The longest maintenance window, in milliseconds.
+pub const MAX_WINDOW: i64 = 7 * DAY;
+/// Updates of one incident: at most so many.
+pub const MAX_UPDATES: usize = 200;
+/// Affected monitors of one incident: at most so many.
+pub const MAX_AFFECTED: usize = 1000;
+
+/// Which of the two it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Kind {
+    /// Something is wrong, or was.
+    #[default]
+    Incident,
+    /// Something is planned.
+    Maintenance,
+}
+
+impl Kind {
+    /// Both.
+    pub const ALL: [Self; 2] = [Self::Incident, Self::Maintenance];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Incident => "incident",
+            Self::Maintenance => "maintenance",
+        }
+    }
+}
+
+/// Where it stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Progress {
+    /// An incident that is looked into.
+    Investigating,
+    /// Its cause is known.
+    Identified,
+    /// A remedy is watched.
+    Monitoring,
+    /// It is over.
+    Resolved,
+    /// Maintenance that is planned, or under way.
+    Scheduled,
+    /// Maintenance that is over.
+    Completed,
+}
+
+impl Progress {
+    /// Each of them.
+    pub const ALL: [Self; 6] = [
+        Self::Investigating,
+        Self::Identified,
+        Self::Monitoring,
+        Self::Resolved,
+        Self::Scheduled,
+        Self::Completed,
+    ];
+    /// What an incident's update may say.
+    pub const OF_INCIDENT: [Self; 4] =
+        [Self::Investigating, Self::Identified, Self::Monitoring, Self::Resolved];
+    /// What a new incident may be.
+    pub const OF_NEW: [Self; 3] = [Self::Investigating, Self::Identified, Self::Monitoring];
+    /// What an update of maintenance may say.
+    pub const OF_MAINTENANCE: [Self; 1] = [Self::Completed];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Investigating => "investigating",
+            Self::Identified => "identified",
+            Self::Monitoring => "monitoring",
+            Self::Resolved => "resolved",
+            Self::Scheduled => "scheduled",
+            Self::Completed => "completed",
+        }
+    }
+
+    /// Whether nothing more comes of it.
+    pub const fn is_closed(self) -> bool {
+        matches!(self, Self::Resolved | Self::Completed)
+    }
+
+    /// What is said where nothing was written.
+    const fn standard_line(self) -> &'static str {
+        match self {
+            Self::Investigating => "We are investigating this incident.",
+            Self::Identified => "The cause has been identified, and we are working on a fix.",
+            Self::Monitoring => "A fix is in place, and we are watching the results.",
+            Self::Resolved => "This incident is resolved.",
+            Self::Scheduled => "Maintenance is planned.",
+            Self::Completed => "The maintenance is completed.",
+        }
+    }
+}
+
+/// How much is affected, least first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Impact {
+    /// Nothing: the headline is left alone.
+    None,
+    /// It is slower or poorer than it should be.
+    Degraded,
+    /// Some of it does not work.
+    Partial,
+    /// Nothing works.
+    Major,
+}
+
+impl Impact {
+    /// Each of them.
+    pub const ALL: [Self; 4] = [Self::None, Self::Degraded, Self::Partial, Self::Major];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Degraded => "degraded",
+            Self::Partial => "partial",
+            Self::Major => "major",
+        }
+    }
+}
+
+/// A monitor that is affected.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Affected {
+    /// Which.
+    pub monitor: MonitorId,
+    /// How much, where that was said of it alone.
+    pub impact: Option<Impact>,
+}
+
+/// A word on an incident or a window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Update {
+    /// Its id.
+    pub id: UpdateId,
+    /// Status when it was posted, by name: imported history may carry another service's words.
+    pub status: String,
+    /// Markdown, as it was sent.
+    pub body: String,
+    /// When.
+    pub created_at: Timestamp,
+}
+
+/// An incident, or a maintenance window.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Incident {
+    /// Its id.
+    pub id: IncidentId,
+    /// The page it is on.
+    pub page: PageId,
+    /// Which of the two it is.
+    pub kind: Kind,
+    /// Its title.
+    pub title: String,
+    /// Where it stands.
+    pub status: Progress,
+    /// How much is affected.
+    pub impact: Impact,
+    /// When it began; of a window, when it is planned to.
+    pub started_at: Timestamp,
+    /// Of a window: when it is planned to end.
+    pub ends_at: Option<Timestamp>,
+    /// When it was over.
+    pub resolved_at: Option<Timestamp>,
+    /// Opened by a monitor going down, and not yet taken over by a person.
+    pub automatic: bool,
+    /// Whether subscribers are told; of an incident, of its opening.
+    pub notify: bool,
+    /// Reminders: before a window's start, to subscribers; after an incident's last update, to the owner.
+    pub remind: Vec<Remind>,
+    /// The repeating entry that the window was planned from.
+    pub series: Option<SeriesId>,
+    /// Post-mortem, Markdown as it was sent.
+    pub postmortem: Option<String>,
+    /// Affected monitors. A window that names none covers the page.
+    pub affected: Vec<Affected>,
+    /// Updates, oldest first.
+    pub updates: Vec<Update>,
+    /// Of a window: its start has come and was told of.
+    pub begun: bool,
+    /// Reminders that fell due up to then are dealt with.
+    pub reminded_until: Timestamp,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+impl Incident {
+    /// Whether it is still going on, or still to come.
+    pub const fn is_open(&self) -> bool {
+        !self.status.is_closed()
+    }
+
+    /// Whether it is a window that is under way, as far as that was noted.
+    pub const fn is_running(&self) -> bool {
+        self.begun && self.is_open()
+    }
+
+    /// Adds an update, not dated before the last one.
+    fn say(&mut self, id: UpdateId, body: String, now: Timestamp) {
+        let created_at = self.updates.last().map_or(now, |last| last.created_at.max(now));
+        self.updates.push(Update { id, status: self.status.name().to_owned(), body, created_at });
+    }
+}

@@ -1,0 +1,330 @@
+//! What people send to open or change an incident or a window, settled into one that keeps every bound.
+
+mod opening;
+
+use std::collections::BTreeSet;
+
+use chrono::Months;
+
+use super::series::{Names, Series};
+use super::{Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_WINDOW, News, SeriesId, Timestamp};
+use crate::given::Given;
+use crate::id::{MonitorId, PageId};
+use crate::recurrence::Every;
+use crate::refusal::{Refusals, Rule};
+use crate::remind::Remind;
+use crate::text;
+use crate::time::MINUTE;
+
+/// Characters of a title.
+pub const MAX_TITLE: usize = 120;
+/// Characters of an update.
+pub const MAX_MESSAGE: usize = 4000;
+/// Characters of a post-mortem.
+pub const MAX_POSTMORTEM: usize = 20_000;
+/// Milliseconds that a moment of the past may lie ahead of our clock.
+pub const AHEAD: i64 = 5 * MINUTE;
+
+/// The fields of an incident or a window, as they were sent.
+#[derive(Debug, Clone, Default)]
+pub struct IncidentEdit {
+    /// Incident or maintenance.
+    pub kind: Given<String>,
+    /// The title.
+    pub title: Given<String>,
+    /// Incident: its status at first.
+    pub status: Given<String>,
+    /// Incident: how much is affected.
+    pub impact: Given<String>,
+    /// The first update.
+    pub message: Given<String>,
+    /// Maintenance: when it starts.
+    pub starts_at: Given<String>,
+    /// Maintenance: when it ends.
+    pub ends_at: Given<String>,
+    /// Affected monitors, by id.
+    pub monitor_ids: Given<Vec<String>>,
+    /// Affected monitors, each by id and maybe with an impact of its own.
+    pub monitors: Given<Vec<(String, Option<String>)>>,
+    /// Incident: when it began.
+    pub started_at: Given<String>,
+    /// Incident: when it was over.
+    pub resolved_at: Given<String>,
+    /// Whether subscribers are told.
+    pub notify: Given<bool>,
+    /// Reminders.
+    pub remind: Given<Vec<String>>,
+    /// Maintenance: how it repeats.
+    pub repeat: Given<String>,
+    /// Maintenance that repeats: the zone whose local time it keeps.
+    pub timezone: Given<String>,
+    /// The post-mortem.
+    pub postmortem: Given<String>,
+}
+
+/// What a new incident or window is given beside its fields.
+#[derive(Debug, Clone, Copy)]
+pub struct Seat<'a> {
+    /// The page it is on.
+    pub page: PageId,
+    /// The page's monitors.
+    pub monitors: &'a BTreeSet<MonitorId>,
+    /// Its id and that of its first update.
+    pub names: Names,
+    /// Id of the repeating entry, where it becomes one.
+    pub series: SeriesId,
+    /// The present moment.
+    pub now: Timestamp,
+}
+
+/// A new incident or window, and what comes with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Opened {
+    /// It.
+    pub incident: Incident,
+    /// The repeating entry that it is the first window of.
+    pub series: Option<Series>,
+    /// What is told of it.
+    pub news: News,
+    /// Whether subscribers hear of it now.
+    pub notify: bool,
+}
+
+/// A changed incident or window.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Amended {
+    /// It.
+    pub incident: Incident,
+    /// The repeating entry is stopped.
+    pub stops_series: bool,
+}
+
+impl IncidentEdit {
+    /// The new incident or window. Fields of the other kind are ignored.
+    ///
+    /// # Errors
+    /// Every field that breaks a rule.
+    pub fn open(&self, seat: Seat<'_>) -> Result<Opened, Refusals> {
+        let mut faults = Refusals::none();
+        let kind = self.kind.defaulted("kind", None, Kind::Incident, &mut faults, |name| {
+            text::one_of(name, &Kind::ALL, Kind::name)
+        });
+        let title = self.title.required("title", None, &mut faults, |title| text::line(title, 1..=MAX_TITLE));
+        let message = self.message.optional("message", None, &mut faults, |text| markdown(text, MAX_MESSAGE));
+        let affected = self.affected(&[], seat.monitors, &mut faults);
+        let notify = self.notify.defaulted("notify", None, true, &mut faults, |notify| Ok(*notify));
+        let remind = self.reminders(&[], &mut faults);
+        let common = Common { message, affected, remind, notify: notify.unwrap_or(true) };
+        let opened = match kind.unwrap_or_default() {
+            Kind::Incident => self.incident(seat, common, &mut faults),
+            Kind::Maintenance => self.window(seat, common, &mut faults),
+        };
+        let (Some(mut opened), Some(title), true) = (opened, title, faults.is_empty()) else {
+            return Err(faults);
+        };
+        if let Some(series) = &mut opened.series {
+            series.title.clone_from(&title);
+        }
+        opened.incident.title = title;
+        Ok(opened)
+    }
+
+    /// The incident or window with what was sent. Fields of the other kind are ignored.
+    ///
+    /// # Errors
+    /// Every field that breaks a rule.
+    pub fn amend(
+        &self,
+        incident: &Incident,
+        repeats: Option<Every>,
+        monitors: &BTreeSet<MonitorId>,
+        now: Timestamp,
+    ) -> Result<Amended, Refusals> {
+        let mut faults = Refusals::none();
+        let title = self.title.required("title", Some(incident.title.clone()), &mut faults, |title| {
+            text::line(title, 1..=MAX_TITLE)
+        });
+        let affected = self.affected(&incident.affected, monitors, &mut faults);
+        let remind = self.reminders(&incident.remind, &mut faults);
+        let postmortem =
+            self.postmortem.optional("postmortem", incident.postmortem.clone(), &mut faults, |text| {
+                markdown(text, MAX_POSTMORTEM)
+            });
+        let mut after = Incident { affected, remind, postmortem, ..incident.clone() };
+        let mut stops_series = false;
+        match incident.kind {
+            Kind::Incident => {
+                after.impact = self.read_impact(incident.impact, &mut faults).unwrap_or(incident.impact);
+            }
+            Kind::Maintenance => {
+                self.replan(&mut after, now, &mut faults);
+                stops_series = self.stops(repeats, &mut faults);
+            }
+        }
+        let (Some(title), true) = (title, faults.is_empty()) else { return Err(faults) };
+        after.title = title;
+        let reminds_otherwise = after.remind != incident.remind || after.started_at != incident.started_at;
+        if reminds_otherwise {
+            // What would have been due by now is not made up for.
+            after.reminded_until = now;
+        }
+        Ok(Amended { incident: after, stops_series })
+    }
+
+    /// Another start or end of a window.
+    fn replan(&self, window: &mut Incident, now: Timestamp, faults: &mut Refusals) {
+        let before = (window.started_at, window.ends_at);
+        let starts_at =
+            self.starts_at.required("startsAt", Some(window.started_at), faults, |text| read_time(text));
+        let ends_at = self.ends_at.required("endsAt", window.ends_at, faults, |text| read_end(text, None));
+        let (Some(starts_at), Some(ends_at)) = (starts_at, ends_at) else { return };
+        if before == (starts_at, Some(ends_at)) {
+            return;
+        }
+        if !window.is_open() {
+            let field = if starts_at == before.0 { "endsAt" } else { "startsAt" };
+            faults.add(field, format!("can't be changed: it is {}", window.status.name()));
+            return;
+        }
+        if let Err(rule) = check_length(starts_at, ends_at) {
+            faults.add("endsAt", rule);
+        }
+        window.started_at = starts_at;
+        window.ends_at = Some(ends_at);
+        window.begun = window.begun && starts_at <= now;
+    }
+
+    /// Whether the repeating entry is to be stopped: null says so.
+    fn stops(&self, repeats: Option<Every>, faults: &mut Refusals) -> bool {
+        match &self.repeat {
+            Given::Absent => false,
+            Given::Null => repeats.is_some(),
+            Given::Value(name) => {
+                if repeats.is_none_or(|every| every.name() != name) {
+                    faults.add("repeat", "can only be set to null, which stops it");
+                }
+                false
+            }
+            Given::Wrong(rule) => {
+                faults.add("repeat", rule.clone());
+                false
+            }
+        }
+    }
+
+    fn read_impact(&self, default: Impact, faults: &mut Refusals) -> Option<Impact> {
+        self.impact
+            .defaulted("impact", None, default, faults, |name| text::one_of(name, &Impact::ALL, Impact::name))
+    }
+
+    fn reminders(&self, before: &[Remind], faults: &mut Refusals) -> Vec<Remind> {
+        self.remind
+            .defaulted("remind", Some(before.to_vec()), Vec::new(), faults, |list| Remind::read_all(list))
+            .unwrap_or_default()
+    }
+
+    /// The affected monitors: both fields together, or, where neither was sent, those of before.
+    fn affected(
+        &self,
+        before: &[Affected],
+        known: &BTreeSet<MonitorId>,
+        faults: &mut Refusals,
+    ) -> Vec<Affected> {
+        if self.monitor_ids == Given::Absent && self.monitors == Given::Absent {
+            return before.to_vec();
+        }
+        let one = |id: &str, impact: Option<&String>| {
+            let monitor = id.trim().parse().ok().filter(|id| known.contains(id));
+            let monitor = monitor.ok_or_else(|| "must be monitors of this page".to_owned())?;
+            let impact = impact.map(|name| text::one_of(name, &Impact::ALL, Impact::name)).transpose();
+            let impact = impact.map_err(|rule| format!("has an impact that {rule}"))?;
+            Ok::<_, Rule>(Affected { monitor, impact })
+        };
+        let named = self.monitors.optional("monitors", None, faults, |list| {
+            list.iter().map(|(id, impact)| one(id, impact.as_ref())).collect::<Result<Vec<_>, _>>().map(Some)
+        });
+        let plain = self.monitor_ids.optional("monitorIds", None, faults, |list| {
+            list.iter().map(|id| one(id, None)).collect::<Result<Vec<_>, _>>().map(Some)
+        });
+        let mut all: Vec<Affected> = Vec::new();
+        let mut seen = BTreeSet::new();
+        for affected in named.into_iter().chain(plain).flatten() {
+            if seen.insert(affected.monitor) {
+                all.push(affected);
+            }
+        }
+        if all.len() > MAX_AFFECTED {
+            faults.add("monitorIds", format!("must be at most {MAX_AFFECTED} monitors"));
+        }
+        all
+    }
+}
+
+struct Common {
+    message: Option<String>,
+    affected: Vec<Affected>,
+    remind: Vec<Remind>,
+    notify: bool,
+}
+
+/// Text of several lines, kept as it was sent; none where nothing stands in it. Its length counts in Unicode characters
+/// after trimming, and what lies around it is kept only as far as that leaves room.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn markdown(text: &str, most: usize) -> Result<Option<String>, Rule> {
+    let trimmed = text.trim();
+    if trimmed.is_empty() {
+        return Ok(None);
+    }
+    if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {
+        return Err("must not contain control characters other than line breaks and tabs".to_owned());
+    }
+    if trimmed.chars().count() > most {
+        return Err(format!("must be at most {most} characters"));
+    }
+    let whole = text.chars().count() <= most;
+    Ok(Some(if whole { text } else { trimmed }.to_owned()))
+}
+
+/// A moment in ISO 8601.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn read_time(text: &str) -> Result<Timestamp, Rule> {
+    Timestamp::parse_iso(text)
+        .ok_or_else(|| "must be an ISO 8601 time with an offset, like 2026-01-31T12:00:00Z".to_owned())
+}
+
+/// A moment of the last year, or a little ahead of our clock.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn read_past(text: &str, now: Timestamp) -> Result<Timestamp, Rule> {
+    let at = read_time(text)?;
+    if at > now + AHEAD {
+        return Err("must be at most five minutes ahead".to_owned());
+    }
+    let year_ago = now.to_utc().and_then(|now| now.checked_sub_months(Months::new(12)));
+    let year_ago = year_ago.map_or(i64::MIN, |ago| ago.timestamp_millis());
+    if at.as_millis() < year_ago { Err("must be at most a year back".to_owned()) } else { Ok(at) }
+}
+
+fn read_end(text: &str, starts_at: Option<Timestamp>) -> Result<Timestamp, Rule> {
+    let ends_at = read_time(text)?;
+    match starts_at {
+        Some(starts_at) => check_length(starts_at, ends_at).map(|()| ends_at),
+        None => Ok(ends_at),
+    }
+}
+
+fn check_length(starts_at: Timestamp, ends_at: Timestamp) -> Result<(), Rule> {
+    match ends_at.since(starts_at) {
+        ..=0 => Err("must be after startsAt".to_owned()),
+        1..=MAX_WINDOW => Ok(()),
+        _ => Err("must be within 7 days of startsAt".to_owned()),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,279 @@
+//! Every bound of an incident's fields: the last good value and the first bad one.
+
+use super::*;
+use crate::id::{IncidentId, UpdateId};
+use crate::incident::Progress;
+use crate::time::{DAY, HOUR};
+
+const NOW: i64 = 20_600 * DAY;
+
+pub(crate) fn at(millis: i64) -> Timestamp {
+    Timestamp::from_millis(NOW + millis)
+}
+
+pub(crate) fn value(text: &str) -> Given<String> {
+    Given::Value(text.to_owned())
+}
+
+fn monitors() -> BTreeSet<MonitorId> {
+    (1..=3).map(MonitorId::from_u128).collect()
+}
+
+fn open_all(edit: &IncidentEdit) -> Result<Opened, String> {
+    let names = Names { incident: IncidentId::from_u128(1), update: UpdateId::from_u128(2) };
+    let monitors = monitors();
+    let seat = Seat {
+        page: PageId::from_u128(3),
+        monitors: &monitors,
+        names,
+        series: SeriesId::from_u128(4),
+        now: at(0),
+    };
+    edit.open(seat).map_err(|faults| faults.to_string())
+}
+
+fn open(edit: &IncidentEdit) -> Result<Incident, String> {
+    open_all(edit).map(|opened| opened.incident)
+}
+
+fn titled() -> IncidentEdit {
+    IncidentEdit { title: value("Broken"), ..IncidentEdit::default() }
+}
+
+fn planned(starts: i64, ends: i64) -> IncidentEdit {
+    IncidentEdit {
+        kind: value("maintenance"),
+        starts_at: value(&at(starts).to_string()),
+        ends_at: value(&at(ends).to_string()),
+        ..titled()
+    }
+}
+
+pub(crate) fn incident() -> Incident {
+    open(&titled()).unwrap()
+}
+
+pub(crate) fn window(starts: i64, ends: i64) -> Incident {
+    open(&planned(starts, ends)).unwrap()
+}
+
+fn amend(edit: &IncidentEdit, incident: &Incident) -> Result<Incident, String> {
+    let amended = edit.amend(incident, None, &monitors(), at(5));
+    amended.map(|amended| amended.incident).map_err(|faults| faults.to_string())
+}
+
+#[test]
+fn a_title_is_all_that_an_incident_needs() {
+    let opened = open_all(&titled()).unwrap();
+    let incident = opened.incident;
+    assert_eq!((incident.status, incident.impact), (Progress::Investigating, Impact::Partial));
+    assert_eq!((incident.started_at, incident.resolved_at, incident.automatic), (at(0), None, false));
+    assert_eq!((opened.news, opened.notify, incident.affected.len()), (News::Opened, true, 0));
+    let update = &incident.updates[0];
+    assert_eq!((update.status.as_str(), update.created_at), ("investigating", at(0)));
+    assert_eq!(update.body, "We are investigating this incident.");
+}
+
+#[test]
+fn text_is_bounded_in_characters_after_trimming() {
+    let title = |text: &str| open(&IncidentEdit { title: value(text), ..IncidentEdit::default() });
+    assert_eq!(title(&format!("  {} ", "ü".repeat(120))).unwrap().title, "ü".repeat(120));
+    assert_eq!(title(&"ü".repeat(121)).unwrap_err(), "title must be 1 to 120 characters");
+    assert_eq!(title("  ").unwrap_err(), "title must be 1 to 120 characters");
+    assert_eq!(open(&IncidentEdit::default()).unwrap_err(), "title is required");
+    let message = |text: &str| open(&IncidentEdit { message: value(text), ..titled() });
+    assert_eq!(message("\n# A\n\n* b\n").unwrap().updates[0].body, "\n# A\n\n* b\n", "as it was sent");
+    assert!(message(&"€".repeat(4000)).is_ok());
+    assert_eq!(message(&format!("{}\n", "€".repeat(4000))).unwrap().updates[0].body, "€".repeat(4000));
+    assert_eq!(message(&"€".repeat(4001)).unwrap_err(), "message must be at most 4000 characters");
+    assert!(message("a\u{0}b").is_err());
+    assert_eq!(message(" ").unwrap().updates[0].body, "We are investigating this incident.");
+    let postmortem = |text: Given<String>| {
+        amend(&IncidentEdit { postmortem: text, ..IncidentEdit::default() }, &incident())
+    };
+    assert!(postmortem(value(&"x".repeat(20_000))).unwrap().postmortem.is_some());
+    assert!(postmortem(value(&"x".repeat(20_001))).is_err());
+    assert_eq!(postmortem(Given::Null).unwrap().postmortem, None);
+}
+
+#[test]
+fn an_incident_may_lie_up_to_a_year_back() {
+    let started = |at: Timestamp| {
+        open(&IncidentEdit { started_at: value(&at.to_string()), ..titled() }).map(|it| it.started_at)
+    };
+    let now = at(0).to_utc().unwrap();
+    let year = Timestamp::from_millis(now.checked_sub_months(Months::new(12)).unwrap().timestamp_millis());
+    assert_eq!(started(year), Ok(year));
+    assert_eq!(started(year - 1), Err("startedAt must be at most a year back".to_owned()));
+    assert_eq!(started(at(AHEAD)), Ok(at(AHEAD)));
+    assert!(started(at(AHEAD + 1)).is_err());
+    assert!(open(&IncidentEdit { started_at: value("yesterday"), ..titled() }).is_err());
+}
+
+#[test]
+fn one_entered_after_it_was_over_is_resolved_and_nobody_is_told() {
+    let past = |started: i64, resolved: i64| IncidentEdit {
+        started_at: value(&at(started).to_string()),
+        resolved_at: value(&at(resolved).to_string()),
+        ..titled()
+    };
+    let opened = open_all(&past(-HOUR, -5)).unwrap();
+    assert_eq!((opened.news, opened.notify), (News::Resolved, false));
+    let incident = opened.incident;
+    assert_eq!((incident.status, incident.resolved_at), (Progress::Resolved, Some(at(-5))));
+    assert_eq!((incident.updates[0].created_at, incident.updates[0].status.as_str()), (at(-5), "resolved"));
+    assert!(open(&past(-5, -5)).is_ok());
+    assert_eq!(open(&past(-5, -6)).unwrap_err(), "resolvedAt must not lie before startedAt");
+    assert_eq!(open(&past(-5, AHEAD + 1)).unwrap_err(), "resolvedAt must not lie ahead");
+}
+
+#[test]
+fn a_window_ends_after_its_start_and_within_seven_days() {
+    assert!(open(&planned(HOUR, HOUR + 1)).is_ok() && open(&planned(HOUR, HOUR + 7 * DAY)).is_ok());
+    assert_eq!(open(&planned(HOUR, HOUR)).unwrap_err(), "endsAt must be after startsAt");
+    assert_eq!(
+        open(&planned(HOUR, HOUR + 7 * DAY + 1)).unwrap_err(),
+        "endsAt must be within 7 days of startsAt"
+    );
+    let bare = IncidentEdit { kind: value("maintenance"), ..titled() };
+    assert_eq!(open(&bare).unwrap_err(), "startsAt is required; endsAt is required");
+    let opened = open_all(&planned(HOUR, 2 * HOUR)).unwrap();
+    assert_eq!((opened.news, opened.notify, opened.series), (News::Scheduled, true, None));
+    let window = opened.incident;
+    assert_eq!((window.status, window.impact), (Progress::Scheduled, Impact::None));
+    assert_eq!((window.started_at, window.ends_at), (at(HOUR), Some(at(2 * HOUR))));
+}
+
+#[test]
+fn a_window_wholly_in_the_past_is_completed_and_nobody_is_told() {
+    let opened = open_all(&planned(-2 * HOUR, 0)).unwrap();
+    assert_eq!((opened.news, opened.notify), (News::Completed, false));
+    assert_eq!((opened.incident.status, opened.incident.resolved_at), (Progress::Completed, Some(at(0))));
+    let running = open_all(&planned(-2 * HOUR, 1)).unwrap();
+    assert_eq!((running.news, running.incident.next_due()), (News::Scheduled, Some(at(-2 * HOUR))));
+}
+
+#[test]
+fn a_repeating_window_begins_a_series_in_its_zone() {
+    let repeat = |repeat: &str, zone: Given<String>| IncidentEdit {
+        repeat: value(repeat),
+        timezone: zone,
+        ..planned(HOUR, 2 * HOUR)
+    };
+    let opened = open_all(&repeat("monthly-weekday", value("Europe/Berlin"))).unwrap();
+    let series = opened.series.unwrap();
+    assert_eq!(opened.incident.series, Some(series.id));
+    assert_eq!((series.recurrence.zone, series.next), (chrono_tz::Europe::Berlin, 1));
+    assert_eq!((series.length, series.title.as_str()), (HOUR, "Broken"));
+    let utc = open_all(&repeat("weekly", Given::Absent)).unwrap().series.unwrap();
+    assert_eq!(utc.recurrence.zone, chrono_tz::UTC);
+    let wrong = open(&repeat("daily", value("Mars/Base"))).unwrap_err();
+    assert_eq!(wrong, "repeat must be one of weekly, monthly, monthly-weekday");
+    assert!(open(&repeat("weekly", value("Mars/Base"))).unwrap_err().starts_with("timezone"));
+}
+
+#[test]
+fn monitors_are_merged_and_must_be_the_pages() {
+    let id = |n: u128| MonitorId::from_u128(n).to_string();
+    let with = |ids: Given<Vec<String>>, named: Given<Vec<(String, Option<String>)>>| {
+        open(&IncidentEdit { monitor_ids: ids, monitors: named, ..titled() })
+            .map(|it| it.affected.iter().map(|it| (it.monitor.to_u128(), it.impact)).collect::<Vec<_>>())
+    };
+    let merged = with(
+        Given::Value(vec![id(2), id(1), id(1)]),
+        Given::Value(vec![(id(3), None), (id(2), Some("major".to_owned()))]),
+    );
+    assert_eq!(merged, Ok(vec![(3, None), (2, Some(Impact::Major)), (1, None)]));
+    assert_eq!(with(Given::Value(vec![]), Given::Null), Ok(vec![]));
+    let foreign = with(Given::Value(vec![id(4)]), Given::Value(vec![("x".to_owned(), None)]));
+    assert_eq!(
+        foreign.unwrap_err(),
+        "monitors must be monitors of this page; monitorIds must be monitors of this page"
+    );
+    assert!(with(Given::Absent, Given::Value(vec![(id(1), Some("huge".to_owned()))])).is_err());
+}
+
+#[test]
+fn all_faults_are_told_at_once() {
+    let wrong = || Given::Wrong("must be a string".to_owned());
+    let edit = IncidentEdit {
+        kind: value("accident"),
+        title: wrong(),
+        status: value("resolved"),
+        impact: value("huge"),
+        message: wrong(),
+        remind: Given::Value(vec!["soon".to_owned()]),
+        notify: Given::Wrong("must be true or false".to_owned()),
+        started_at: value("x"),
+        ..IncidentEdit::default()
+    };
+    let told = open(&edit).unwrap_err();
+    for field in ["kind", "title", "status", "impact", "message", "remind", "notify", "startedAt"] {
+        assert!(told.split("; ").any(|fault| fault.starts_with(field)), "{field}: {told}");
+    }
+    // Fields of the other kind are ignored.
+    let window = IncidentEdit { status: value("nonsense"), started_at: value("x"), ..planned(1, 2) };
+    assert!(open(&window).is_ok());
+    let plain = IncidentEdit { starts_at: value("x"), repeat: value("x"), ..titled() };
+    assert!(open(&plain).is_ok());
+}
+
+#[test]
+fn an_amendment_keeps_what_was_left_out() {
+    let before = Incident {
+        affected: vec![Affected { monitor: MonitorId::from_u128(1), impact: None }],
+        ..incident()
+    };
+    assert_eq!(amend(&IncidentEdit::default(), &before), Ok(before.clone()));
+    let edit = IncidentEdit {
+        title: value("New"),
+        impact: value("none"),
+        monitor_ids: Given::Value(vec![]),
+        remind: Given::Value(vec!["1h".to_owned()]),
+        starts_at: value("ignored"),
+        status: value("ignored"),
+        ..IncidentEdit::default()
+    };
+    let after = amend(&edit, &before).unwrap();
+    assert_eq!((after.title.as_str(), after.impact, after.affected.len()), ("New", Impact::None, 0));
+    assert_eq!((after.remind.len(), after.reminded_until, after.updates), (1, at(5), before.updates));
+    for (edit, told) in [
+        (IncidentEdit { title: Given::Null, ..IncidentEdit::default() }, "title must not be null"),
+        (IncidentEdit { impact: value("x"), ..IncidentEdit::default() }, "impact must be one of"),
+    ] {
+        assert!(amend(&edit, &incident()).unwrap_err().starts_with(told));
+    }
+}
+
+#[test]
+fn a_windows_times_can_be_moved_until_it_is_over() {
+    let moved = |starts: Given<String>, ends: Given<String>, window: &Incident| {
+        amend(&IncidentEdit { starts_at: starts, ends_at: ends, ..IncidentEdit::default() }, window)
+    };
+    let time = |millis: i64| value(&at(millis).to_string());
+    let begun = Incident { begun: true, ..window(0, HOUR) };
+    let later = moved(time(HOUR), time(2 * HOUR), &begun).unwrap();
+    assert_eq!((later.started_at, later.begun, later.next_due()), (at(HOUR), false, Some(at(HOUR))));
+    assert!(moved(Given::Absent, time(7 * DAY), &begun).unwrap().begun);
+    assert!(moved(Given::Absent, time(7 * DAY + 1), &begun).is_err());
+    assert_eq!(moved(time(HOUR), Given::Absent, &begun).unwrap_err(), "endsAt must be after startsAt");
+    assert_eq!(moved(Given::Null, Given::Absent, &begun).unwrap_err(), "startsAt must not be null");
+    let over = Incident { status: Progress::Completed, resolved_at: Some(at(1)), ..begun };
+    assert_eq!(
+        moved(Given::Absent, time(9 * HOUR), &over).unwrap_err(),
+        "endsAt can't be changed: it is completed"
+    );
+    assert!(moved(time(0), time(HOUR), &over).is_ok(), "the same is no change");
+}
+
+#[test]
+fn null_stops_a_repeating_entry_and_nothing_else_can_be_set() {
+    let amend = |repeat: Given<String>, repeats: Option<Every>| {
+        let edit = IncidentEdit { repeat, ..IncidentEdit::default() };
+        edit.amend(&window(1, 2), repeats, &monitors(), at(5)).map(|amended| amended.stops_series)
+    };
+    assert_eq!(amend(Given::Null, Some(Every::Weekly)), Ok(true));
+    assert_eq!(amend(Given::Null, None), Ok(false));
+    assert_eq!(amend(value("weekly"), Some(Every::Weekly)), Ok(false));
+    assert!(amend(value("monthly"), Some(Every::Weekly)).is_err() && amend(value("weekly"), None).is_err());
+}

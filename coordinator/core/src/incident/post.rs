@@ -1,0 +1,144 @@
+//! An update that a person posts: what it says, and what becomes of the incident by it.
+
+use super::edit::{MAX_MESSAGE, markdown};
+use super::{Incident, Kind, MAX_UPDATES, News, Progress};
+use crate::given::Given;
+use crate::id::UpdateId;
+use crate::refusal::{Refusals, Rule};
+use crate::text;
+use crate::time::Timestamp;
+
+/// An update's fields, as they were sent.
+#[derive(Debug, Clone, Default)]
+pub struct UpdatePost {
+    /// The status after it; left out: as it stands.
+    pub status: Given<String>,
+    /// What it says, in Markdown.
+    pub message: Given<String>,
+    /// Whether subscribers are told; they are unless this says no.
+    pub notify: Given<bool>,
+}
+
+impl UpdatePost {
+    /// The incident with the update, what is told, and whether subscribers hear of it. An automatic incident becomes a
+    /// person's by it.
+    ///
+    /// # Errors
+    /// Every field that breaks a rule; `status` where it is closed already.
+    pub fn settle(
+        &self,
+        incident: &Incident,
+        id: UpdateId,
+        now: Timestamp,
+    ) -> Result<(Incident, News, bool), Refusals> {
+        let mut faults = Refusals::none();
+        let status =
+            self.status.defaulted("status", Some(incident.status), incident.status, &mut faults, |name| {
+                read_status(incident.kind, name)
+            });
+        let optional = status == Some(Progress::Completed);
+        let message = self.message.optional("message", None, &mut faults, |text| markdown(text, MAX_MESSAGE));
+        let is_good =
+            !matches!(self.message, Given::Wrong(_)) && faults.iter().all(|it| it.field != "message");
+        if message.is_none() && !optional && status.is_some() && is_good {
+            faults.add("message", "is required");
+        }
+        let notify = self.notify.defaulted("notify", None, true, &mut faults, |notify| Ok(*notify));
+        if !incident.is_open() {
+            faults.add("status", format!("can't be changed: it is {}", incident.status.name()));
+        } else if incident.updates.len() >= MAX_UPDATES {
+            faults.add(
+                "message",
+                format!("can't be added: there are {MAX_UPDATES} updates, which is the most"),
+            );
+        }
+        let (Some(status), Some(notify), true) = (status, notify, faults.is_empty()) else {
+            return Err(faults);
+        };
+        let mut incident = incident.clone();
+        incident.automatic = false;
+        incident.status = status;
+        incident.say(id, message.unwrap_or_else(|| status.standard_line().to_owned()), now);
+        let news = match status {
+            Progress::Resolved => News::Resolved,
+            Progress::Completed => News::Completed,
+            Progress::Investigating | Progress::Identified | Progress::Monitoring | Progress::Scheduled => {
+                News::Updated
+            }
+        };
+        if status.is_closed() {
+            incident.resolved_at = Some(now);
+        }
+        Ok((incident, news, notify))
+    }
+}
+
+fn read_status(kind: Kind, name: &str) -> Result<Progress, Rule> {
+    match kind {
+        Kind::Incident => text::one_of(name, &Progress::OF_INCIDENT, Progress::name),
+        Kind::Maintenance => text::one_of(name, &Progress::OF_MAINTENANCE, Progress::name),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::{at, incident, value, window};
+    use super::*;
+
+    fn post(status: &str, message: &str) -> UpdatePost {
+        UpdatePost { status: value(status), message: value(message), notify: Given::Absent }
+    }
+
+    fn settle(post: &UpdatePost, incident: &Incident) -> Result<(Incident, News, bool), String> {
+        post.settle(incident, UpdateId::from_u128(7), at(5)).map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn an_update_sets_the_status_and_takes_an_automatic_incident_over() {
+        let automatic = Incident { automatic: true, ..incident() };
+        let (after, news, notify) = settle(&post("identified", "A *cable*\n"), &automatic).unwrap();
+        assert_eq!((after.status, news, notify), (Progress::Identified, News::Updated, true));
+        assert!(!after.automatic && after.resolved_at.is_none());
+        let last = after.updates.last().unwrap();
+        assert_eq!((last.body.as_str(), last.status.as_str()), ("A *cable*\n", "identified"));
+        assert_eq!(last.created_at, at(5));
+    }
+
+    #[test]
+    fn resolved_closes_and_nothing_follows() {
+        let (closed, news, _) = settle(&post("resolved", "Done"), &incident()).unwrap();
+        assert_eq!((closed.resolved_at, news, closed.is_open()), (Some(at(5)), News::Resolved, false));
+        let refused = settle(&post("monitoring", "Once more"), &closed).unwrap_err();
+        assert_eq!(refused, "status can't be changed: it is resolved");
+    }
+
+    #[test]
+    fn completed_ends_a_window_now_and_needs_no_words() {
+        let post =
+            UpdatePost { status: value("completed"), notify: Given::Value(false), ..UpdatePost::default() };
+        let (after, news, notify) = settle(&post, &window(-5, 1000)).unwrap();
+        assert_eq!((after.resolved_at, after.ends_at), (Some(at(5)), Some(at(1000))));
+        assert_eq!((news, notify), (News::Completed, false));
+        assert_eq!(after.updates.last().unwrap().body, "The maintenance is completed.");
+    }
+
+    #[test]
+    fn all_faults_are_told_at_once() {
+        let wrong = UpdatePost {
+            status: value("completed"),
+            message: value(&"x".repeat(4001)),
+            notify: Given::Wrong("must be true or false".to_owned()),
+        };
+        assert_eq!(
+            settle(&wrong, &incident()).unwrap_err(),
+            "status must be one of investigating, identified, monitoring, resolved; message must be at most 4000 \
+             characters; notify must be true or false"
+        );
+        assert_eq!(settle(&post("resolved", " \n"), &incident()).unwrap_err(), "message is required");
+        let silent = UpdatePost { message: value("Still on it"), ..UpdatePost::default() };
+        assert_eq!(settle(&silent, &incident()).unwrap().0.status, Progress::Investigating);
+        assert!(settle(&post("scheduled", "x"), &window(0, 9)).is_err());
+        let full = Incident { updates: vec![incident().updates[0].clone(); MAX_UPDATES], ..incident() };
+        assert!(settle(&post("monitoring", "x"), &full).unwrap_err().starts_with("message can't be added"));
+    }
+}

@@ -1,0 +1,163 @@
+//! A repeating entry: the windows that are planned from it, one after another, a week before each starts.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Affected, Impact, Incident, Kind, Progress};
+use crate::id::{IncidentId, PageId, SeriesId, UpdateId};
+use crate::recurrence::Recurrence;
+use crate::remind::Remind;
+use crate::time::{DAY, Timestamp};
+
+/// Milliseconds before its start that a window is planned.
+pub const PLANNED_BEFORE: i64 = 7 * DAY;
+/// Windows that were missed, looked at in one go: those of some eighty years of weeks.
+const MISSED_AT_ONCE: u32 = 4096;
+
+/// A repeating entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Series {
+    /// Its id.
+    pub id: SeriesId,
+    /// The page it is on.
+    pub page: PageId,
+    /// When its windows start.
+    pub recurrence: Recurrence,
+    /// How long each lasts, in milliseconds.
+    pub length: i64,
+    /// Number of the window that is planned next.
+    pub next: u32,
+    /// When it was stopped: windows planned by then stay.
+    pub stopped_at: Option<Timestamp>,
+    /// Each window's title.
+    pub title: String,
+    /// Each window's first update.
+    pub message: String,
+    /// Each window's monitors.
+    pub affected: Vec<Affected>,
+    /// Each window's reminders.
+    pub remind: Vec<Remind>,
+    /// Whether subscribers are told of each window.
+    pub notify: bool,
+}
+
+/// Names for a window and its first update.
+#[derive(Debug, Clone, Copy)]
+pub struct Names {
+    /// The window's.
+    pub incident: IncidentId,
+    /// Its first update's.
+    pub update: UpdateId,
+}
+
+impl Series {
+    /// When the next window is planned; none once it is stopped.
+    pub fn next_due(&self) -> Option<Timestamp> {
+        if self.stopped_at.is_some() {
+            return None;
+        }
+        Some(self.recurrence.nth(self.next)? - PLANNED_BEFORE)
+    }
+
+    /// Plans the next window, where that was due by `now`. Windows that would lie wholly in the past are skipped; then
+    /// the answer may be none though the series moved on.
+    pub fn plan(&mut self, now: Timestamp, names: Names) -> Option<Incident> {
+        for _ in 0..MISSED_AT_ONCE {
+            if self.next_due().is_none_or(|due| due > now) {
+                return None;
+            }
+            let starts_at = self.recurrence.nth(self.next)?;
+            self.next = self.next.checked_add(1)?;
+            if starts_at + self.length > now {
+                return Some(self.window(starts_at, now, names));
+            }
+        }
+        None
+    }
+
+    /// A window of this series.
+    pub(super) fn window(&self, starts_at: Timestamp, now: Timestamp, names: Names) -> Incident {
+        let mut window = Incident {
+            id: names.incident,
+            page: self.page,
+            kind: Kind::Maintenance,
+            title: self.title.clone(),
+            status: Progress::Scheduled,
+            impact: Impact::None,
+            started_at: starts_at,
+            ends_at: Some(starts_at + self.length),
+            resolved_at: None,
+            automatic: false,
+            notify: self.notify,
+            remind: self.remind.clone(),
+            series: Some(self.id),
+            postmortem: None,
+            affected: self.affected.clone(),
+            updates: Vec::new(),
+            begun: false,
+            reminded_until: now,
+            created_at: now,
+        };
+        window.say(names.update, self.message.clone(), now);
+        window
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::recurrence::Every;
+    use crate::time::HOUR;
+
+    const FIRST: i64 = 20_000 * DAY;
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::from_millis(FIRST + millis)
+    }
+
+    fn series() -> Series {
+        Series {
+            id: SeriesId::from_u128(1),
+            page: PageId::from_u128(1),
+            recurrence: Recurrence { every: Every::Weekly, zone: chrono_tz::UTC, first: at(0) },
+            length: HOUR,
+            next: 1,
+            stopped_at: None,
+            title: "Patches".to_owned(),
+            message: "Planned".to_owned(),
+            affected: Vec::new(),
+            remind: Vec::new(),
+            notify: true,
+        }
+    }
+
+    fn names() -> Names {
+        Names { incident: IncidentId::from_u128(5), update: UpdateId::from_u128(6) }
+    }
+
+    #[test]
+    fn each_window_is_planned_a_week_before_it_starts() {
+        let mut series = series();
+        assert_eq!(series.next_due(), Some(at(0)));
+        assert_eq!(series.plan(at(-1), names()), None);
+        let window = series.plan(at(0), names()).unwrap();
+        assert_eq!((window.started_at, window.ends_at), (at(7 * DAY), Some(at(7 * DAY + HOUR))));
+        assert_eq!((window.status, window.updates.len()), (Progress::Scheduled, 1));
+        assert_eq!(series.next_due(), Some(at(7 * DAY)));
+    }
+
+    #[test]
+    fn windows_wholly_in_the_past_are_skipped_and_one_that_still_runs_is_not() {
+        let mut late = series();
+        let window = late.plan(at(21 * DAY + HOUR - 1), names()).unwrap();
+        assert_eq!(window.started_at, at(21 * DAY));
+        let mut later = series();
+        let window = later.plan(at(21 * DAY + HOUR), names()).unwrap();
+        assert_eq!((window.started_at, later.next), (at(28 * DAY), 5));
+    }
+
+    #[test]
+    fn a_stopped_series_plans_nothing() {
+        let mut series = Series { stopped_at: Some(at(0)), ..series() };
+        assert_eq!((series.next_due(), series.plan(at(99 * DAY), names())), (None, None));
+    }
+}

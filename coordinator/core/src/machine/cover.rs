@@ -1,0 +1,90 @@
+//! Maintenance: while a window covers the monitor nothing is told, and when the last one ends, what is different then.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::{AlertKind, Change, Status, What};
+use crate::observation::Failure;
+use crate::time::Timestamp;
+
+use super::status::between;
+use super::{Machine, Output, Step};
+
+/// What was last told before a window began to cover the monitor.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct LastTold {
+    /// An outage: since when, and why.
+    outage: Option<(Timestamp, Failure)>,
+    /// Since when it is slow.
+    slow: Option<Timestamp>,
+}
+
+impl Machine {
+    /// Whether a window covers it, as far as it was told.
+    pub fn is_covered(&self) -> bool {
+        self.state.window.is_some()
+    }
+
+    /// A window begins to cover the monitor, or the last one that did is over. Its status goes on being judged; what was
+    /// told before and what is so after are compared at the end, and only the difference is told.
+    pub fn handle_window(&mut self, covered: bool, step: &mut Step<'_>) {
+        match (covered, &self.state.window) {
+            (true, None) => {
+                let outage = self.state.outage.as_ref().map(|outage| (outage.since, outage.reason.clone()));
+                self.state.window = Some(Box::new(LastTold { outage, slow: self.state.slow }));
+                self.changed = true;
+            }
+            (false, Some(_)) => {
+                let told = self.state.window.take().unwrap_or_default();
+                self.changed = true;
+                self.tell_difference(&told, step);
+            }
+            (true, Some(_)) | (false, None) => {}
+        }
+    }
+
+    fn tell_difference(&mut self, told: &LastTold, step: &mut Step<'_>) {
+        let since = self.state.since.unwrap_or(step.now);
+        if let Some(outage) = &self.state.outage {
+            if told.outage.is_none() {
+                let mut change = Change::to(Status::Down, outage.since);
+                change.from = if told.slow.is_some() { Status::Slow } else { Status::Up };
+                change.alert = Some(AlertKind::WentDown);
+                change.down_since = Some(outage.since);
+                change.reason = Some(outage.reason.clone());
+                change.down_from = self.state.down_from;
+                step.out.push(Output::happened(What::Changed(change)));
+            }
+            return;
+        }
+        if !matches!(self.state.status, Status::Up | Status::Slow) {
+            return;
+        }
+        if let Some((down_since, reason)) = &told.outage {
+            let mut change = Change::to(Status::Up, since);
+            change.from = Status::Down;
+            change.alert = Some(AlertKind::Recovered);
+            change.down_since = Some(*down_since);
+            change.reason = Some(reason.clone());
+            change.duration_ms = Some(between(*down_since, since));
+            step.out.push(Output::happened(What::Changed(change)));
+        }
+        let was_slow = told.slow.filter(|_| told.outage.is_none());
+        match (self.state.status, was_slow) {
+            (Status::Slow, None) => {
+                let mut change = Change::to(Status::Slow, since);
+                change.from = Status::Up;
+                change.alert = Some(AlertKind::WentSlow);
+                (change.latency_ms, change.threshold_ms) = self.slow_figures(step);
+                step.out.push(Output::happened(What::Changed(change)));
+            }
+            (Status::Up, Some(slow)) => {
+                let mut change = Change::to(Status::Up, since);
+                change.from = Status::Slow;
+                change.alert = Some(AlertKind::BackToNormal);
+                change.duration_ms = Some(between(slow, since));
+                step.out.push(Output::happened(What::Changed(change)));
+            }
+            (Status::Unknown | Status::Up | Status::Slow | Status::Down, _) => {}
+        }
+    }
+}

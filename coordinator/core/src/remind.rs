@@ -1,0 +1,133 @@
+//! How long before a start, or after the last word, somebody is reminded: `15m`, `1h`, `2d`.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::refusal::Rule;
+use crate::time::{DAY, HOUR, MINUTE};
+
+/// Reminders of one thing: at most so many.
+pub const MAX_REMINDERS: usize = 5;
+/// The longest, in milliseconds.
+const LONGEST: i64 = 30 * DAY;
+
+/// A unit of time that a reminder counts in.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+enum Unit {
+    Minutes,
+    Hours,
+    Days,
+}
+
+/// A length of time from one minute to thirty days, kept as it was written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Remind {
+    count: u16,
+    unit: Unit,
+}
+
+impl Remind {
+    /// Its length in milliseconds.
+    pub const fn as_millis(self) -> i64 {
+        let unit = match self.unit {
+            Unit::Minutes => MINUTE,
+            Unit::Hours => HOUR,
+            Unit::Days => DAY,
+        };
+        self.count as i64 * unit
+    }
+
+    /// Reads one entry.
+    ///
+    /// # Errors
+    /// The rule that the text breaks.
+    pub fn read(text: &str) -> Result<Self, Rule> {
+        let rule = || "must be entries like 15m, 1h or 2d, from 1m to 30d".to_owned();
+        let text = text.trim();
+        let (digits, unit) = text.split_at_checked(text.len().saturating_sub(1)).ok_or_else(rule)?;
+        let unit = match unit {
+            "m" => Unit::Minutes,
+            "h" => Unit::Hours,
+            "d" => Unit::Days,
+            _ => return Err(rule()),
+        };
+        if digits.is_empty() || !digits.bytes().all(|digit| digit.is_ascii_digit()) {
+            return Err(rule());
+        }
+        let remind = Self { count: digits.parse().map_err(|_| rule())?, unit };
+        if (MINUTE..=LONGEST).contains(&remind.as_millis()) { Ok(remind) } else { Err(rule()) }
+    }
+
+    /// Reads a list of entries; of equal lengths the first counts.
+    ///
+    /// # Errors
+    /// The rule that the list breaks.
+    pub fn read_all(entries: &[String]) -> Result<Vec<Self>, Rule> {
+        let mut all: Vec<Self> = Vec::new();
+        for entry in entries {
+            let remind = Self::read(entry)?;
+            if !all.iter().any(|known| known.as_millis() == remind.as_millis()) {
+                all.push(remind);
+            }
+        }
+        if all.len() > MAX_REMINDERS {
+            return Err(format!("must be at most {MAX_REMINDERS} entries"));
+        }
+        Ok(all)
+    }
+}
+
+impl fmt::Display for Remind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let unit = match self.unit {
+            Unit::Minutes => 'm',
+            Unit::Hours => 'h',
+            Unit::Days => 'd',
+        };
+        write!(f, "{}{unit}", self.count)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lengths_from_a_minute_to_thirty_days_read_and_show_as_written() {
+        for (text, millis) in [
+            ("1m", MINUTE),
+            ("15m", 15 * MINUTE),
+            ("60m", HOUR),
+            ("1h", HOUR),
+            ("2d", 2 * DAY),
+            ("30d", 30 * DAY),
+            ("720h", 30 * DAY),
+            ("43200m", 30 * DAY),
+        ] {
+            let remind = Remind::read(text).unwrap();
+            assert_eq!((remind.as_millis(), remind.to_string().as_str()), (millis, text));
+        }
+    }
+
+    #[test]
+    fn everything_else_is_refused() {
+        for text in [
+            "", "m", "0m", "31d", "721h", "43201m", "-1h", "+1h", "1", "1s", "1w", "1.5h", "1 h", "1H",
+            "99999h", "é",
+        ] {
+            assert!(Remind::read(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_list_holds_five_different_ones() {
+        let list = |texts: &[&str]| {
+            Remind::read_all(&texts.iter().map(|text| (*text).to_owned()).collect::<Vec<_>>())
+        };
+        assert_eq!(list(&["1h", "60m", "1m", "2m", "3m", "4m"]).unwrap().len(), 5);
+        assert!(list(&["5m", "1m", "2m", "3m", "4m", "6m"]).is_err());
+        assert!(list(&["1h", "soon"]).is_err());
+        assert_eq!(list(&[]), Ok(Vec::new()));
+    }
+}

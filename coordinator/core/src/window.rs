@@ -1,0 +1,69 @@
+//! Maintenance windows as spans of time: which monitors they cover, and when.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::MonitorId;
+use crate::incident::{Incident, Kind};
+use crate::uptime::Span;
+
+/// A window as far as monitors are concerned.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Window {
+    /// From its start to its planned end, or to when it was completed before that.
+    pub span: Span,
+    /// It has begun and is not over, as far as that was noted: its monitors' alerts are silent.
+    pub running: bool,
+    /// The monitors it covers; none named means every one of the page.
+    pub monitors: Vec<MonitorId>,
+}
+
+impl Window {
+    /// The window of an incident; none of one that is no maintenance, or was called off before it began.
+    pub fn of(incident: &Incident) -> Option<Self> {
+        let (Kind::Maintenance, Some(ends_at)) = (incident.kind, incident.ends_at) else { return None };
+        let to = incident.resolved_at.map_or(ends_at, |resolved_at| resolved_at.min(ends_at));
+        let span = Span { from: incident.started_at, to };
+        (span.from < span.to).then(|| Self {
+            span,
+            running: incident.is_running(),
+            monitors: incident.affected.iter().map(|affected| affected.monitor).collect(),
+        })
+    }
+
+    /// Whether it covers a monitor of its page.
+    pub fn covers(&self, monitor: MonitorId) -> bool {
+        self.monitors.is_empty() || self.monitors.contains(&monitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::incident::edit::tests::{at, incident, window};
+    use crate::incident::{Affected, Progress};
+
+    #[test]
+    fn a_window_covers_what_it_names_or_the_page() {
+        let whole = window(1, 10);
+        let one = Affected { monitor: MonitorId::from_u128(1), impact: None };
+        let named = Incident { affected: vec![one], ..whole.clone() };
+        let covers = |incident: &Incident, monitor| {
+            Window::of(incident).is_some_and(|window| window.covers(MonitorId::from_u128(monitor)))
+        };
+        assert!(covers(&whole, 1) && covers(&whole, 2));
+        assert!(covers(&named, 1) && !covers(&named, 2));
+        assert!(!covers(&incident(), 1));
+    }
+
+    #[test]
+    fn it_lasts_until_its_end_or_until_it_was_completed() {
+        let planned = window(1, 10);
+        let ended = |at| Incident { status: Progress::Completed, resolved_at: Some(at), ..planned.clone() };
+        let span = |incident: &Incident| Window::of(incident).map(|window| window.span);
+        assert_eq!(span(&planned), Some(Span { from: at(1), to: at(10) }));
+        assert_eq!(span(&ended(at(4))), Some(Span { from: at(1), to: at(4) }));
+        assert_eq!(span(&ended(at(0))), None, "it never began");
+        let begun = Incident { begun: true, ..planned.clone() };
+        assert!(Window::of(&begun).unwrap().running && !Window::of(&planned).unwrap().running);
+    }
+}

@@ -1,0 +1,17 @@
+# What went down in the window, and is down at its end, is told then, dated from its true start; its recovery too.
+monitor http every 60s
+place fra1 europe A
+place fra2 europe B
+
+00:00 everybody is up
+00:30 a window begins
+01:00 fra1 fails refused
+01:00.1 the asked fail refused
+01:05 time passes
+01:05.1 the asked fail refused
+01:05.2 the asked fail refused
+  -> DOWN since 01:00, was up
+02:30 the window ends
+  -> DOWN went-down since 01:00, was up, because connection refused, down since 01:00
+03:00 fra2 passes 80ms
+  -> UP recovered since 03:00, was down, down since 01:00

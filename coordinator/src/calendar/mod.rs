@@ -1,0 +1,246 @@
+//! The calendar: what falls due by the passing of time alone, in incidents, maintenance windows and repeating entries.
+//!
+//! Each open thing stands in one ordered set under its next due moment. The set lives in memory, is rebuilt at a start
+//! from what is open, and follows the event journal. What falls due becomes one batch: the changed record, what must
+//! still be true of it, and the event that tells of it. Whatever fell due while the coordinator was away is due at once.
+
+#[cfg(test)]
+mod tests;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use parallax_core::event::{Edited, Event, What};
+use parallax_core::id::{IncidentId, PageId, SeriesId, UpdateId};
+use parallax_core::incident::series::Names;
+use parallax_core::incident::{News, Told};
+use parallax_core::time::Timestamp;
+use tokio::sync::watch;
+
+use crate::clock::Clock;
+use crate::storage::{Batch, Expect, Is, Store, StoreError, Versioned};
+
+/// How often the clock is looked at, whatever is due next: it may jump.
+const UPKEEP: Duration = Duration::from_secs(5);
+/// Pause after a failure.
+const RETRY: Duration = Duration::from_secs(1);
+/// Journal entries read at once.
+const AT_ONCE: usize = 512;
+
+/// What has a due moment.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Entry {
+    Incident(IncidentId),
+    Series(SeriesId),
+}
+
+/// The due moments of everything that is open.
+#[derive(Debug)]
+pub struct Calendar {
+    store: Store,
+    /// Where the journal was read to.
+    cursor: u64,
+    due: BTreeSet<(Timestamp, Entry)>,
+    moments: BTreeMap<Entry, (PageId, Timestamp)>,
+}
+
+impl Calendar {
+    /// The calendar of everything that is open in the store.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn start(store: Store) -> Result<Self, StoreError> {
+        let cursor = store.reader().last_event()?;
+        let incidents = store.read(|read| read.open_incidents()).await?;
+        let series = store.read(|read| read.running_series()).await?;
+        let mut calendar = Self { store, cursor, due: BTreeSet::new(), moments: BTreeMap::new() };
+        for Versioned { value, .. } in incidents {
+            calendar.note(Entry::Incident(value.id), value.page, value.next_due());
+        }
+        for Versioned { value, .. } in series {
+            calendar.note(Entry::Series(value.id), value.page, value.next_due());
+        }
+        Ok(calendar)
+    }
+
+    /// Runs as long as the coordinator does.
+    pub async fn run(mut self, clock: Clock) {
+        let mut edits = self.store.edits_seen();
+        loop {
+            if let Err(error) = self.turn(clock.now()).await {
+                match error {
+                    StoreError::Closed => return,
+                    error => tracing::error!(%error, "the calendar can't be kept; trying again"),
+                }
+                tokio::time::sleep(RETRY).await;
+                continue;
+            }
+            if self.wait(clock.now(), &mut edits).await.is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Reads what was changed, then does everything that is due by `now`.
+    ///
+    /// # Errors
+    /// When the store can't be read or written; the same is tried by the next call.
+    pub async fn turn(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        self.follow().await?;
+        while let Some((_, entry)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
+            let done = match entry {
+                Entry::Incident(id) => self.pass(id, now).await,
+                Entry::Series(id) => self.plan(id, now).await,
+            };
+            match done {
+                Ok(()) => {}
+                // Somebody was faster: it is looked at again as it is now.
+                Err(StoreError::Conflict(_)) => self.look(entry)?,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    async fn wait(
+        &self,
+        now: Timestamp,
+        edits: &mut watch::Receiver<u64>,
+    ) -> Result<(), watch::error::RecvError> {
+        let next = self
+            .due
+            .first()
+            .map_or(UPKEEP, |(at, _)| Duration::from_millis(at.since(now).max(0).unsigned_abs()).min(UPKEEP));
+        tokio::select! {
+            changed = edits.changed() => changed,
+            () = tokio::time::sleep(next) => Ok(()),
+        }
+    }
+
+    /// An incident's or a window's time has come.
+    async fn pass(&mut self, id: IncidentId, now: Timestamp) -> Result<(), StoreError> {
+        let entry = Entry::Incident(id);
+        let Some(Versioned { revision, value: mut incident }) = self.store.reader().incident(id)? else {
+            self.forget(entry);
+            return Ok(());
+        };
+        if let Some(news) = incident.pass(now) {
+            let notify = incident.notify || matches!(news, News::OwnerReminder(_));
+            let told = Told { incident: id, news, update: None, notify };
+            let mut batch = Batch::new();
+            batch.expect(Expect::Incident(id, Is::At(revision))).write(incident.clone());
+            batch.event(event(now, incident.page, told));
+            self.store.commit(batch).await?;
+            tracing::info!(incident = %id, ?news, "the calendar moved on");
+        }
+        self.note(entry, incident.page, incident.next_due());
+        Ok(())
+    }
+
+    /// A repeating entry's next window is to be planned.
+    async fn plan(&mut self, id: SeriesId, now: Timestamp) -> Result<(), StoreError> {
+        let entry = Entry::Series(id);
+        let Some(Versioned { revision, value: mut series }) = self.store.reader().series(id)? else {
+            self.forget(entry);
+            return Ok(());
+        };
+        let names = Names {
+            incident: IncidentId::new(now, rand::random()),
+            update: UpdateId::new(now, rand::random()),
+        };
+        let before = series.next;
+        let window = series.plan(now, names);
+        if series.next != before {
+            let mut batch = Batch::new();
+            batch.expect(Expect::Series(id, Is::At(revision))).write(series.clone());
+            if let Some(window) = &window {
+                let told = Told {
+                    incident: window.id,
+                    news: News::Scheduled,
+                    update: Some(names.update),
+                    notify: window.notify,
+                };
+                batch.write(window.clone()).event(event(now, series.page, told));
+            }
+            self.store.commit(batch).await?;
+        }
+        if let Some(window) = window {
+            self.note(Entry::Incident(window.id), window.page, window.next_due());
+        }
+        self.note(entry, series.page, series.next_due());
+        Ok(())
+    }
+
+    /// Follows the journal: each incident that it names is looked at as it is now.
+    async fn follow(&mut self) -> Result<(), StoreError> {
+        loop {
+            let cursor = self.cursor;
+            let events = self.store.read(move |read| read.events_after(cursor, AT_ONCE)).await?;
+            let Some(last) = events.last() else { return Ok(()) };
+            let last = last.seq;
+            for recorded in events {
+                match (recorded.event.what, recorded.event.page) {
+                    (What::Incident(told), _) => self.look(Entry::Incident(told.incident))?,
+                    (What::PageEdited(Edited::Deleted), Some(page)) => self.drop_page(page),
+                    (
+                        What::Changed(_)
+                        | What::Round(_)
+                        | What::MonitorEdited(_)
+                        | What::PageEdited(_)
+                        | What::AgentJoined(_)
+                        | What::AgentRevoked(_)
+                        | What::Quarantine(..)
+                        | What::ScopeChanged(_),
+                        _,
+                    ) => {}
+                }
+            }
+            self.cursor = last;
+        }
+    }
+
+    /// Notes when the thing is due, as it is now; with an incident also its repeating entry.
+    fn look(&mut self, entry: Entry) -> Result<(), StoreError> {
+        let reader = self.store.reader();
+        match entry {
+            Entry::Incident(id) => match reader.incident(id)? {
+                Some(Versioned { value, .. }) => {
+                    self.note(entry, value.page, value.next_due());
+                    if let Some(series) = value.series {
+                        self.look(Entry::Series(series))?;
+                    }
+                }
+                None => self.forget(entry),
+            },
+            Entry::Series(id) => match reader.series(id)? {
+                Some(Versioned { value, .. }) => self.note(entry, value.page, value.next_due()),
+                None => self.forget(entry),
+            },
+        }
+        Ok(())
+    }
+
+    fn note(&mut self, entry: Entry, page: PageId, due: Option<Timestamp>) {
+        self.forget(entry);
+        if let Some(due) = due {
+            self.moments.insert(entry, (page, due));
+            self.due.insert((due, entry));
+        }
+    }
+
+    fn forget(&mut self, entry: Entry) {
+        if let Some((_, due)) = self.moments.remove(&entry) {
+            self.due.remove(&(due, entry));
+        }
+    }
+
+    fn drop_page(&mut self, page: PageId) {
+        let on_page: Vec<Entry> =
+            self.moments.iter().filter(|(_, (its, _))| *its == page).map(|(entry, _)| *entry).collect();
+        on_page.into_iter().for_each(|entry| self.forget(entry));
+    }
+}
+
+fn event(now: Timestamp, page: PageId, told: Told) -> Event {
+    Event { at: now, page: Some(page), monitor: None, what: What::Incident(told) }
+}

@@ -1,0 +1,178 @@
+//! The calendar over a store in memory: what comes at which moment, also late, and what the journal tells it.
+
+use parallax_core::event::What;
+use parallax_core::incident::series::Series;
+use parallax_core::incident::{Incident, Progress};
+use parallax_core::remind::Remind;
+use parallax_core::time::{DAY, HOUR, MINUTE};
+
+use super::*;
+use crate::storage::Op;
+use crate::storage::contract::samples::{at, incident, page, page_id, series, window};
+
+async fn store() -> Store {
+    let store = Store::in_memory().unwrap();
+    put(&store, page(1, 1, "one")).await;
+    store
+}
+
+async fn put(store: &Store, op: impl Into<Op>) {
+    let mut batch = Batch::new();
+    batch.write(op);
+    store.commit(batch).await.unwrap();
+}
+
+/// What was told so far: when, of which, what.
+fn told(store: &Store) -> Vec<(Timestamp, News, bool)> {
+    let events = store.reader().events_after(0, 999).unwrap();
+    let told = |event: &Event| match event.what {
+        What::Incident(told) if told.news != News::Changed => Some((event.at, told.news, told.notify)),
+        _ => None,
+    };
+    events.iter().filter_map(|recorded| told(&recorded.event)).collect()
+}
+
+fn planned() -> Incident {
+    let remind = vec![Remind::read("1h").unwrap()];
+    Incident { begun: false, remind, ends_at: Some(at(3 * HOUR)), ..window(1, 1, 2 * HOUR, true) }
+}
+
+#[tokio::test]
+async fn a_window_reminds_starts_and_ends_each_at_its_moment() {
+    let store = store().await;
+    put(&store, planned()).await;
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    for now in [HOUR - 1, HOUR, 2 * HOUR - 1, 2 * HOUR, 3 * HOUR - 1, 3 * HOUR, 9 * HOUR] {
+        calendar.turn(at(now)).await.unwrap();
+    }
+    assert_eq!(
+        told(&store),
+        [
+            (at(HOUR), News::Reminder(HOUR), true),
+            (at(2 * HOUR), News::Started, true),
+            (at(3 * HOUR), News::Completed, true)
+        ]
+    );
+    let ended = store.reader().incident(planned().id).unwrap().unwrap().value;
+    assert_eq!((ended.status, ended.resolved_at), (Progress::Completed, Some(at(3 * HOUR))));
+    assert!(calendar.due.is_empty());
+}
+
+#[tokio::test]
+async fn what_fell_due_while_nobody_was_there_is_done_at_the_next_start_and_told_once() {
+    let store = store().await;
+    put(&store, planned()).await;
+    put(&store, Incident { notify: false, ..Incident { id: IncidentId::from_u128(2), ..planned() } }).await;
+    for _ in 0..2 {
+        Calendar::start(store.clone()).await.unwrap().turn(at(90 * HOUR)).await.unwrap();
+    }
+    assert_eq!(
+        told(&store),
+        [(at(90 * HOUR), News::Completed, true), (at(90 * HOUR), News::Completed, false)]
+    );
+    let ended = store.reader().incident(planned().id).unwrap().unwrap().value;
+    assert_eq!(ended.resolved_at, Some(at(3 * HOUR)), "it ended when it was to");
+}
+
+#[tokio::test]
+async fn the_journal_tells_what_is_new_moved_or_gone() {
+    let store = store().await;
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    let write = async |op: Op| {
+        let mut batch = Batch::new();
+        let told = Told { incident: planned().id, news: News::Changed, update: None, notify: false };
+        batch.write(op).event(event(at(0), page_id(1), told));
+        store.commit(batch).await.unwrap();
+    };
+    write(planned().into()).await;
+    calendar.turn(at(0)).await.unwrap();
+    assert_eq!(calendar.due.first().map(|(due, _)| *due), Some(at(HOUR)));
+    write(
+        Incident { remind: vec![], started_at: at(5 * HOUR), ends_at: Some(at(6 * HOUR)), ..planned() }
+            .into(),
+    )
+    .await;
+    calendar.turn(at(2 * HOUR)).await.unwrap();
+    assert_eq!(calendar.due.first().map(|(due, _)| *due), Some(at(5 * HOUR)));
+    write(Op::DeleteIncident(planned().id)).await;
+    calendar.turn(at(9 * HOUR)).await.unwrap();
+    assert_eq!((calendar.due.len(), told(&store).len()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_change_that_the_journal_has_not_told_of_yet_is_not_written_over() {
+    let store = store().await;
+    put(&store, planned()).await;
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    put(
+        &store,
+        Incident {
+            title: "Moved".to_owned(),
+            started_at: at(5 * HOUR),
+            ends_at: Some(at(6 * HOUR)),
+            ..planned()
+        },
+    )
+    .await;
+    calendar.turn(at(5 * HOUR)).await.unwrap();
+    let window = store.reader().incident(planned().id).unwrap().unwrap().value;
+    assert_eq!((window.title.as_str(), window.begun), ("Moved", true));
+}
+
+#[tokio::test]
+async fn the_owner_is_reminded_of_a_silent_incident() {
+    let store = store().await;
+    let remind = vec![Remind::read("15m").unwrap()];
+    put(&store, Incident { remind, created_at: at(0), notify: false, ..incident(1, 1, 0, true) }).await;
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    calendar.turn(at(HOUR)).await.unwrap();
+    calendar.turn(at(2 * HOUR)).await.unwrap();
+    assert_eq!(told(&store), [(at(HOUR), News::OwnerReminder(15 * MINUTE), true)]);
+}
+
+#[tokio::test]
+async fn a_series_plans_its_next_window_a_week_before_and_skips_what_is_past() {
+    let store = store().await;
+    let monthly = Series { length: HOUR, ..series(1, 1, None) };
+    put(&store, monthly.clone()).await;
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    let second = monthly.recurrence.nth(1).unwrap();
+    calendar.turn(second - 7 * DAY - 1).await.unwrap();
+    assert_eq!(told(&store), []);
+    calendar.turn(second - 7 * DAY).await.unwrap();
+    assert_eq!(told(&store), [(second - 7 * DAY, News::Scheduled, true)]);
+    let planned = store.reader().incidents_of(page_id(1), true, None, 9).unwrap();
+    assert_eq!((planned.len(), planned[0].value.started_at), (1, second));
+    // Long away: what would lie wholly in the past is never planned.
+    let fifth = monthly.recurrence.nth(4).unwrap();
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    calendar.turn(fifth - DAY).await.unwrap();
+    let starts: Vec<Timestamp> = store
+        .reader()
+        .incidents_of(page_id(1), false, None, 9)
+        .unwrap()
+        .iter()
+        .map(|window| window.value.started_at)
+        .collect();
+    assert_eq!(starts, [fifth, second]);
+}
+
+#[tokio::test]
+async fn a_deleted_page_leaves_nothing_due() {
+    let store = store().await;
+    put(&store, planned()).await;
+    put(&store, series(1, 1, None)).await;
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    assert_eq!(calendar.due.len(), 2);
+    let mut batch = Batch::new();
+    let what = What::PageEdited(Edited::Deleted);
+    batch.write(Op::DeletePage(page_id(1))).event(Event {
+        at: at(0),
+        page: Some(page_id(1)),
+        monitor: None,
+        what,
+    });
+    store.commit(batch).await.unwrap();
+    calendar.turn(at(0)).await.unwrap();
+    assert!(calendar.due.is_empty() && calendar.moments.is_empty());
+}

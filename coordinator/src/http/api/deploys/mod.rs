@@ -1,0 +1,103 @@
+//! Deploy markers of a page: list, create, delete.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::deploy::{Deploy, DeployEdit, MAX_NOTE, MAX_URL, MAX_VERSION};
+use parallax_core::incident::MAX_AFFECTED;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{done, made, wrapped};
+use crate::http::Context;
+use crate::http::fields::{Fields, field};
+use crate::http::openapi::words;
+use crate::http::reply::Reply;
+use crate::http::route::{Answer, Call};
+use crate::service::Caller;
+use crate::service::once::Once;
+
+/// `GET /api/v1/pages/{page}/deploys`
+pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let deploys = context.service.deploys(&call.caller, call.page()?).await?;
+    let deploys: Vec<_> = deploys.iter().map(document).collect();
+    Ok(Reply::written(StatusCode::OK, wrapped("deploys", &deploys)))
+}
+
+/// `POST /api/v1/pages/{page}/deploys`
+pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
+    let page = call.page()?;
+    context.service.page(&call.caller, page)?;
+    let (object, ticket) = call.object().await?;
+    let edit = read(&object);
+    let answer = |deploy: &Deploy| wrapped("deploy", &document(deploy));
+    let once = Once::new(ticket, &answer);
+    let marked = context.service.create_deploy(&call.caller, page, &edit, &once).await?;
+    Ok(made(&call.path, "deploy", marked, answer))
+}
+
+/// `DELETE /api/v1/pages/{page}/deploys/{deploy}`
+pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let (page, deploy) = (call.page()?, call.id("deploy")?);
+    let answer = |(): &()| Vec::new();
+    let once = Once::new(call.ticket(&[])?, &answer);
+    let deleted = context.service.delete_deploy(&call.caller, page, deploy, &once).await?;
+    Ok(done(StatusCode::NO_CONTENT, deleted, answer))
+}
+
+/// The fields as they were sent; others are ignored.
+pub(in crate::http) fn read(mut body: impl Fields) -> DeployEdit {
+    DeployEdit {
+        version: body.text(
+            field("version", "What was deployed: a version, a tag or a commit.")
+                .required()
+                .characters(1, MAX_VERSION)
+                .example("v2.4.1"),
+        ),
+        url: body.text(field("url", "Where the release lives.").characters(0, MAX_URL).nullable()),
+        note: body.text(field("note", "A line about it.").characters(0, MAX_NOTE).nullable()),
+        at: body.text(field("at", "When; now unless given.").moment().nullable()),
+        monitor_ids: body.texts(
+            field("monitorIds", "Monitors concerned, by id. Null: all.").most(MAX_AFFECTED).nullable(),
+        ),
+    }
+}
+
+/// A deploy marker as the API shows it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Deploy")]
+pub(in crate::http) struct DeployDocument {
+    /// Deploy id.
+    id: String,
+    /// The page it is on.
+    page_id: String,
+    /// What was deployed.
+    version: String,
+    /// Where the release lives.
+    url: Option<String>,
+    /// A line about it.
+    note: Option<String>,
+    /// Monitors concerned; null means all.
+    monitor_ids: Option<Vec<String>>,
+    /// When.
+    #[schemars(with = "words::Moment")]
+    at: String,
+    /// When the marker was made.
+    #[schemars(with = "words::Moment")]
+    created_at: String,
+}
+
+fn document(deploy: &Deploy) -> DeployDocument {
+    let monitors = deploy.monitors.as_ref();
+    DeployDocument {
+        id: deploy.id.to_string(),
+        page_id: deploy.page.to_string(),
+        version: deploy.version.clone(),
+        url: deploy.url.clone(),
+        note: deploy.note.clone(),
+        monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
+        at: deploy.at.to_string(),
+        created_at: deploy.created_at.to_string(),
+    }
+}

@@ -1,0 +1,157 @@
+//! An incident or a window as the API shows it, and as the status document does.
+
+use parallax_core::incident::Update;
+use parallax_core::time::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::http::openapi::words::{self, Iso, Millis, Time};
+use crate::service::incidents::Shown;
+
+/// An incident, or a maintenance window, as its owner sees it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Incident")]
+pub(in crate::http) struct IncidentDocument {
+    #[serde(flatten)]
+    shown: Entry<Iso>,
+    /// Opened by a monitor that went down; it resolves itself.
+    automatic: bool,
+    /// When subscribers (maintenance) or the owner (incident) are reminded.
+    remind: Option<Vec<String>>,
+}
+
+/// An incident, or a maintenance window, as visitors see it: times in milliseconds since the epoch.
+pub(in crate::http) type PublicIncident = Entry<Millis>;
+
+/// What everybody sees of an incident or a maintenance window.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Entry")]
+pub(in crate::http) struct Entry<T> {
+    /// Incident id.
+    id: String,
+    #[schemars(with = "words::IncidentKind")]
+    kind: &'static str,
+    /// Title.
+    title: String,
+    #[schemars(with = "words::IncidentStatus")]
+    status: &'static str,
+    #[schemars(with = "words::Impact")]
+    impact: &'static str,
+    /// When it began, or begins.
+    started_at: T,
+    /// Maintenance: when it ends.
+    ends_at: Option<T>,
+    /// When it was over.
+    resolved_at: Option<T>,
+    /// Maintenance: how it repeats.
+    repeat: Option<Repeat<T>>,
+    /// The post-mortem, in Markdown, once it is written.
+    postmortem: Option<String>,
+    /// Affected monitors.
+    monitors: Vec<AffectedDocument>,
+    /// Newest first.
+    updates: Vec<UpdateDocument<T>>,
+}
+
+/// How a maintenance window repeats.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Repeat")]
+struct Repeat<T> {
+    #[schemars(with = "words::Every")]
+    every: &'static str,
+    /// The zone whose local time it keeps.
+    timezone: &'static str,
+    /// Shared by every window of the same entry.
+    series_id: String,
+    /// When it was stopped.
+    stopped_at: Option<T>,
+}
+
+/// A monitor that is affected.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "AffectedMonitor")]
+struct AffectedDocument {
+    /// Monitor id.
+    id: String,
+    /// Shown on the page.
+    name: String,
+    /// How much this one is affected, where that was said.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "words::Impact")]
+    impact: Option<&'static str>,
+}
+
+/// An update of an incident.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "{T}Update")]
+struct UpdateDocument<T> {
+    /// Update id.
+    id: String,
+    /// The incident's status when it was posted; imported history may carry other words.
+    status: String,
+    /// The text, in Markdown.
+    body: String,
+    /// When it was posted.
+    created_at: T,
+}
+
+/// For its owner, with times in ISO 8601.
+pub(super) fn document(shown: &Shown) -> IncidentDocument {
+    let incident = &shown.incident;
+    let remind: Vec<String> = incident.remind.iter().map(ToString::to_string).collect();
+    IncidentDocument {
+        shown: entry(shown),
+        automatic: incident.automatic,
+        remind: (!remind.is_empty()).then_some(remind),
+    }
+}
+
+/// For visitors, with times in milliseconds since the epoch.
+pub(in crate::http::api) fn public(shown: &Shown) -> PublicIncident {
+    entry(shown)
+}
+
+fn entry<T: Time>(shown: &Shown) -> Entry<T> {
+    let incident = &shown.incident;
+    let time = |at: Timestamp| T::of(at);
+    Entry {
+        id: incident.id.to_string(),
+        kind: incident.kind.name(),
+        title: incident.title.clone(),
+        status: incident.status.name(),
+        impact: incident.impact.name(),
+        started_at: time(incident.started_at),
+        ends_at: incident.ends_at.map(time),
+        resolved_at: incident.resolved_at.map(time),
+        repeat: shown.series.as_ref().map(|series| Repeat {
+            every: series.recurrence.every.name(),
+            timezone: series.recurrence.zone.name(),
+            series_id: series.id.to_string(),
+            stopped_at: series.stopped_at.map(time),
+        }),
+        postmortem: incident.postmortem.clone(),
+        monitors: shown
+            .monitors
+            .iter()
+            .map(|(id, name, impact)| AffectedDocument {
+                id: id.to_string(),
+                name: name.clone(),
+                impact: impact.map(|impact| impact.name()),
+            })
+            .collect(),
+        updates: incident.updates.iter().rev().map(update).collect(),
+    }
+}
+
+fn update<T: Time>(update: &Update) -> UpdateDocument<T> {
+    UpdateDocument {
+        id: update.id.to_string(),
+        status: update.status.clone(),
+        body: update.body.clone(),
+        created_at: T::of(update.created_at),
+    }
+}

@@ -1,0 +1,77 @@
+//! Deploy markers of a page.
+
+use parallax_core::deploy::{Deploy, DeployEdit};
+use parallax_core::id::{DeployId, PageId};
+
+use super::once::{Done, Once};
+use super::{Caller, Error, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op};
+
+/// How many markers a list holds.
+const LISTED: usize = 50;
+
+impl Service {
+    /// The page's last fifty markers, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a page that the key does not reach.
+    pub async fn deploys(&self, caller: &Caller, page: PageId) -> Result<Vec<Deploy>> {
+        let page = self.page(caller, page)?.id;
+        let deploys = self.store().read(move |store| store.deploys_of(page, LISTED)).await?;
+        Ok(deploys.into_iter().map(|deploy| deploy.value).collect())
+    }
+
+    /// Makes a marker.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    pub async fn create_deploy(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        edit: &DeployEdit,
+        once: &Once<'_, Deploy>,
+    ) -> Result<Done<Deploy>> {
+        caller.writes()?;
+        let id = DeployId::new(self.now(), rand::random());
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let deploy = edit.settle(id, page.id, &self.ids_on(&page).await?, self.now())?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Page(page.id, Is::Present)).write(deploy.clone());
+            self.remember(once, &deploy, &mut batch)?;
+            Ok((Done::Now(deploy), Some(batch)))
+        })
+        .await
+    }
+
+    /// Takes a marker out.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`].
+    pub async fn delete_deploy(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: DeployId,
+        once: &Once<'_, ()>,
+    ) -> Result<Done<()>> {
+        caller.writes()?;
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let deploy = self.store().reader().deploy(id)?;
+            deploy.filter(|deploy| deploy.value.page == page.id).ok_or(Error::NotFound)?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Deploy(id, Is::Present)).write(Op::DeleteDeploy(id));
+            self.remember(once, &(), &mut batch)?;
+            Ok((Done::Now(()), Some(batch)))
+        })
+        .await
+    }
+}

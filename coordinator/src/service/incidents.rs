@@ -1,0 +1,292 @@
+//! Incidents and maintenance windows: opened, changed, updated, deleted, and shown with their monitors.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use parallax_core::event::{Event, What};
+use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
+use parallax_core::incident::edit::{IncidentEdit, Seat};
+use parallax_core::incident::series::{Names, Series};
+use parallax_core::incident::{Impact, Incident, News, Told, UpdatePost};
+use parallax_core::page::Page;
+use parallax_core::refusal::Refusals;
+
+use super::once::{Done, Once};
+use super::{Caller, Error, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op, Read, Versioned};
+
+/// An incident or a window with what is looked up beside it.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// It.
+    pub incident: Incident,
+    /// The repeating entry that it was planned from, where it is still there.
+    pub series: Option<Series>,
+    /// Its monitors that are still there: id, name, and impact where one of its own was given.
+    pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
+}
+
+/// Which part of a page's list is wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Open incidents and unfinished maintenance alone.
+    pub open: bool,
+    /// Those that come after this one in the list.
+    pub before: Option<IncidentId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+impl Service {
+    /// A page's incidents and windows, newest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a page that the key does not reach, [`Error::Invalid`] where `before` is not on it.
+    pub async fn incidents(&self, caller: &Caller, page: PageId, wanted: Wanted) -> Result<Vec<Shown>> {
+        let page = self.page(caller, page)?;
+        let before = match wanted.before {
+            None => None,
+            Some(id) => {
+                let unknown = || Refusals::one("before", "must be the id of an incident of this page");
+                let incident = self.incident_on(&page, id).map_err(|error| match error {
+                    Error::NotFound => unknown().into(),
+                    other => other,
+                })?;
+                Some((incident.value.started_at, id))
+            }
+        };
+        let id = page.id;
+        let shown = self.store().read(move |store| {
+            let found = store.incidents_of(id, wanted.open, before, wanted.limit)?;
+            let names = names(store, id)?;
+            found.into_iter().map(|incident| shown(store, incident.value, &names)).collect()
+        });
+        Ok(shown.await?)
+    }
+
+    /// One incident or window of a page.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for one that the key does not reach, or that is on another page.
+    pub async fn incident(&self, caller: &Caller, page: PageId, id: IncidentId) -> Result<Shown> {
+        let page = self.page(caller, page)?;
+        let incident = self.incident_on(&page, id)?;
+        self.shown_incident(incident.value).await
+    }
+
+    /// Whether the key reaches that incident on that page.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where not.
+    pub fn reaches_incident(&self, caller: &Caller, page: PageId, id: IncidentId) -> Result<()> {
+        let page = self.page(caller, page)?;
+        self.incident_on(&page, id).map(|_| ())
+    }
+
+    /// Opens an incident, or plans a window.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    pub async fn open_incident(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        edit: &IncidentEdit,
+        once: &Once<'_, Shown>,
+    ) -> Result<Done<Shown>> {
+        caller.writes()?;
+        let names = Names {
+            incident: IncidentId::new(self.now(), rand::random()),
+            update: UpdateId::new(self.now(), rand::random()),
+        };
+        let series = SeriesId::new(self.now(), rand::random());
+        self.change(names.incident.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let monitors = self.ids_on(&page).await?;
+            let seat = Seat { page: page.id, monitors: &monitors, names, series, now: self.now() };
+            let opened = edit.open(seat)?;
+            let shown =
+                Shown { series: opened.series.clone(), ..self.shown_incident(opened.incident).await? };
+            let mut batch = Batch::new();
+            batch.expect(Expect::Page(page.id, Is::Present));
+            batch.write(shown.incident.clone());
+            if let Some(series) = opened.series {
+                batch.write(series);
+            }
+            let told = Told {
+                incident: names.incident,
+                news: opened.news,
+                update: Some(names.update),
+                notify: opened.notify,
+            };
+            batch.event(self.incident_event(page.id, told));
+            self.remember(once, &shown, &mut batch)?;
+            Ok((Done::Now(shown), Some(batch)))
+        })
+        .await
+    }
+
+    /// Changes an incident or a window, without a word to anybody.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    pub async fn edit_incident(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: IncidentId,
+        edit: &IncidentEdit,
+        once: &Once<'_, Shown>,
+    ) -> Result<Done<Shown>> {
+        caller.writes()?;
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            let before = self.incident_on(&page, id)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let monitors = self.ids_on(&page).await?;
+            let series = match before.value.series {
+                Some(series) => self.store().reader().series(series)?,
+                None => None,
+            };
+            let repeats = series.as_ref().map(|series| series.value.recurrence.every);
+            let amended = edit.amend(&before.value, repeats, &monitors, self.now())?;
+            let mut shown = self.shown_incident(amended.incident).await?;
+            let mut batch = Batch::new();
+            if shown.incident != before.value {
+                batch.expect(Expect::Incident(id, Is::At(before.revision))).write(shown.incident.clone());
+            }
+            if let Some(series) =
+                series.filter(|series| amended.stops_series && series.value.stopped_at.is_none())
+            {
+                let stopped = Series { stopped_at: Some(self.now()), ..series.value };
+                batch.expect(Expect::Series(stopped.id, Is::At(series.revision))).write(stopped.clone());
+                shown.series = Some(stopped);
+            }
+            if !batch.is_empty() {
+                let told = Told { incident: id, news: News::Changed, update: None, notify: false };
+                batch.event(self.incident_event(page.id, told));
+            }
+            self.remember(once, &shown, &mut batch)?;
+            Ok((Done::Now(shown), (!batch.is_empty()).then_some(batch)))
+        })
+        .await
+    }
+
+    /// Posts an update.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    pub async fn post_update(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: IncidentId,
+        post: &UpdatePost,
+        once: &Once<'_, Shown>,
+    ) -> Result<Done<Shown>> {
+        caller.writes()?;
+        let update = UpdateId::new(self.now(), rand::random());
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            let before = self.incident_on(&page, id)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let (after, news, notify) = post.settle(&before.value, update, self.now())?;
+            let shown = self.shown_incident(after).await?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Incident(id, Is::At(before.revision))).write(shown.incident.clone());
+            let told = Told { incident: id, news, update: Some(update), notify };
+            batch.event(self.incident_event(page.id, told));
+            self.remember(once, &shown, &mut batch)?;
+            Ok((Done::Now(shown), Some(batch)))
+        })
+        .await
+    }
+
+    /// Takes an incident or a window out, with its updates.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`].
+    pub async fn delete_incident(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: IncidentId,
+        once: &Once<'_, ()>,
+    ) -> Result<Done<()>> {
+        caller.writes()?;
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            self.incident_on(&page, id)?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Incident(id, Is::Present)).write(Op::DeleteIncident(id));
+            let told = Told { incident: id, news: News::Deleted, update: None, notify: false };
+            batch.event(self.incident_event(page.id, told));
+            self.remember(once, &(), &mut batch)?;
+            Ok((Done::Now(()), Some(batch)))
+        })
+        .await
+    }
+
+    /// Every open incident and unfinished window of a page, newest first, with their monitors.
+    pub(super) async fn open_on(&self, page: PageId, limit: usize) -> Result<Vec<Shown>> {
+        let shown = self.store().read(move |store| {
+            let found = store.incidents_of(page, true, None, limit)?;
+            let names = names(store, page)?;
+            found.into_iter().map(|incident| shown(store, incident.value, &names)).collect()
+        });
+        Ok(shown.await?)
+    }
+
+    /// The ids of a page's monitors.
+    pub(super) async fn ids_on(&self, page: &Page) -> Result<BTreeSet<MonitorId>> {
+        let id = page.id;
+        let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
+        Ok(monitors.into_iter().map(|monitor| monitor.value.id).collect())
+    }
+
+    async fn shown_incident(&self, incident: Incident) -> Result<Shown> {
+        let shown = self.store().read(move |store| {
+            let names = names(store, incident.page)?;
+            shown(store, incident, &names)
+        });
+        Ok(shown.await?)
+    }
+
+    fn incident_on(&self, page: &Page, id: IncidentId) -> Result<Versioned<Incident>> {
+        let incident = self.store().reader().incident(id)?;
+        incident.filter(|incident| incident.value.page == page.id).ok_or(Error::NotFound)
+    }
+
+    fn incident_event(&self, page: PageId, told: Told) -> Event {
+        Event { at: self.now(), page: Some(page), monitor: None, what: What::Incident(told) }
+    }
+}
+
+fn names(store: &dyn Read, page: PageId) -> crate::storage::Result<BTreeMap<MonitorId, String>> {
+    let monitors = store.monitors_of(page)?.into_iter();
+    Ok(monitors.map(|monitor| (monitor.value.id, monitor.value.name)).collect())
+}
+
+fn shown(
+    store: &dyn Read,
+    incident: Incident,
+    names: &BTreeMap<MonitorId, String>,
+) -> crate::storage::Result<Shown> {
+    let series = match incident.series {
+        Some(id) => store.series(id)?.map(|series| series.value),
+        None => None,
+    };
+    let named = incident.affected.iter().filter_map(|affected| {
+        Some((affected.monitor, names.get(&affected.monitor)?.clone(), affected.impact))
+    });
+    Ok(Shown { monitors: named.collect(), series, incident })
+}

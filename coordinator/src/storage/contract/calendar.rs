@@ -1,0 +1,109 @@
+//! Incidents, windows, repeating entries and deploys: their order, their pages, and what is left of them.
+
+use parallax_core::id::{DeployId, IncidentId, SeriesId};
+use parallax_core::incident::Incident;
+use parallax_core::uptime::Span;
+
+use super::samples::*;
+use crate::storage::{Op, Read, Versioned};
+
+fn numbers(found: crate::storage::Result<Vec<Versioned<Incident>>>) -> Vec<u128> {
+    found.unwrap().iter().map(|incident| incident.value.id.to_u128()).collect()
+}
+
+fn listed(reader: &dyn Read, open: bool, before: Option<(i64, u128)>, limit: usize) -> Vec<u128> {
+    let before = before.map(|(started, n)| (at(started), IncidentId::from_u128(n)));
+    numbers(reader.incidents_of(page_id(1), open, before, limit))
+}
+
+pub(super) fn incidents_are_listed_newest_first_and_open_ones_alone(bench: &mut Bench) {
+    bench.write(incident(9, 1, 10, true));
+    assert_eq!(bench.reader.incident(IncidentId::from_u128(9)), Ok(None), "it belongs to no page");
+    bench.write(page(1, 1, "one"));
+    bench.write(page(2, 1, "two"));
+    for (n, started, open) in [(1, 30, true), (2, 10, false), (3, 20, true), (4, 20, false), (5, -5, true)] {
+        bench.write(incident(n, 1, started, open));
+    }
+    bench.write(window(6, 2, 25, true));
+    let reader = bench.reader.as_ref();
+    assert_eq!(listed(reader, false, None, 9), [1, 4, 3, 2, 5]);
+    assert_eq!(listed(reader, true, None, 9), [1, 3, 5]);
+    assert_eq!(listed(reader, false, None, 2), [1, 4]);
+    assert_eq!(listed(reader, false, Some((20, 4)), 2), [3, 2]);
+    assert_eq!(listed(reader, true, Some((20, 4)), 9), [3, 5]);
+    assert_eq!(numbers(reader.open_incidents()), [5, 3, 1, 6]);
+    // One that is moved or closed leaves its old places.
+    bench.write(incident(3, 1, 40, false));
+    assert_eq!(listed(bench.reader.as_ref(), false, None, 9), [3, 1, 4, 2, 5]);
+    assert_eq!(listed(bench.reader.as_ref(), true, None, 9), [1, 5]);
+    bench.write(Op::DeleteIncident(IncidentId::from_u128(1)));
+    assert_eq!(listed(bench.reader.as_ref(), true, None, 9), [5]);
+    let read = bench.reader.incident(IncidentId::from_u128(3)).unwrap().unwrap();
+    assert_eq!(read.value, incident(3, 1, 40, false));
+}
+
+pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
+    bench.write(page(1, 1, "one"));
+    for (n, started, open) in [(1, 10, true), (2, 20, false), (3, 30, true)] {
+        bench.write(window(n, 1, started, open));
+    }
+    bench.write(incident(4, 1, 15, true));
+    let spans = |bench: &Bench, from, to| -> Vec<Span> {
+        let found = bench.reader.windows_of(page_id(1), at(from)..at(to)).unwrap();
+        found.iter().map(|window| window.span).collect()
+    };
+    let span = |from, to| Span { from: at(from), to: at(to) };
+    assert_eq!(spans(bench, 0, 99), [span(10, 20), span(20, 25), span(30, 40)]);
+    assert_eq!(spans(bench, 20, 30), [span(20, 25)]);
+    assert_eq!(spans(bench, 20, 20), []);
+    bench.write(Op::DeleteIncident(IncidentId::from_u128(2)));
+    assert_eq!(spans(bench, 20, 30), []);
+    bench.write(series(1, 1, None));
+    bench.write(series(2, 1, Some(3)));
+    bench.write(series(3, 7, None));
+    let running: Vec<_> =
+        bench.reader.running_series().unwrap().into_iter().map(|series| series.value).collect();
+    assert_eq!(running, [series(1, 1, None)]);
+    assert_eq!(bench.reader.series(SeriesId::from_u128(2)).unwrap().unwrap().value, series(2, 1, Some(3)));
+}
+
+pub(super) fn deploys_are_listed_newest_first(bench: &mut Bench) {
+    bench.write(page(1, 1, "one"));
+    for (n, when) in [(1, 30), (2, 10), (3, 20), (4, 20)] {
+        bench.write(deploy(n, 1, when));
+    }
+    bench.write(deploy(5, 2, 99));
+    let versions = |bench: &Bench, limit| -> Vec<u128> {
+        let found = bench.reader.deploys_of(page_id(1), limit).unwrap();
+        found.iter().map(|deploy| deploy.value.id.to_u128()).collect()
+    };
+    assert_eq!((versions(bench, 9), versions(bench, 2)), (vec![1, 4, 3, 2], vec![1, 4]));
+    bench.write(Op::DeleteDeploy(DeployId::from_u128(4)));
+    assert_eq!(versions(bench, 9), [1, 3, 2]);
+    assert_eq!(bench.reader.deploy(DeployId::from_u128(4)), Ok(None));
+}
+
+pub(super) fn a_page_takes_its_incidents_series_and_deploys_with_it(bench: &mut Bench) {
+    bench.write(page(1, 1, "one"));
+    bench.write(page(2, 1, "two"));
+    for page in [1, 2] {
+        bench.write(incident(page, page, 1, true));
+        bench.write(window(page + 10, page, 1, false));
+        bench.write(series(page, page, None));
+        bench.write(deploy(page, page, 1));
+    }
+    bench.write(Op::DeletePage(page_id(1)));
+    let reader = bench.reader.as_ref();
+    assert_eq!(numbers(reader.open_incidents()), [2]);
+    assert_eq!(reader.incident(IncidentId::from_u128(11)), Ok(None));
+    assert_eq!(
+        (reader.running_series().unwrap().len(), reader.series(SeriesId::from_u128(1))),
+        (1, Ok(None))
+    );
+    assert_eq!(reader.deploy(DeployId::from_u128(1)), Ok(None));
+    bench.write(page(1, 1, "one"));
+    let reader = bench.reader.as_ref();
+    assert_eq!(listed(reader, false, None, 9), []);
+    assert_eq!(reader.windows_of(page_id(1), at(0)..at(9)), Ok(vec![]));
+    assert_eq!(reader.deploys_of(page_id(1), 9), Ok(vec![]));
+}

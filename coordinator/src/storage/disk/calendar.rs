@@ -1,0 +1,133 @@
+//! Incidents, windows, repeating entries and deploy markers: their records, and the lists of each page in time.
+
+use std::ops::Range;
+
+use parallax_core::deploy::Deploy;
+use parallax_core::id::{DeployId, IncidentId, PageId, SeriesId};
+use parallax_core::incident::Incident;
+use parallax_core::incident::series::Series;
+use parallax_core::time::Timestamp;
+use parallax_core::window::Window;
+use serde::de::DeserializeOwned;
+use sled::Tree;
+
+use super::failed;
+use super::layout::{self, Key};
+use super::pending::Pending;
+use super::read::{list, load, versioned};
+use super::stage::{document, put_document};
+use crate::storage::{Result, Versioned};
+
+/// Keeps an incident and its places in the lists, where its page is there.
+pub(super) fn put_incident(pending: &mut Pending<'_>, incident: &Incident) -> Result<()> {
+    if !pending.contains(&layout::page(incident.page))? {
+        return Ok(());
+    }
+    unlist(pending, incident.id)?;
+    pending.put(listed(layout::INCIDENTS_OF, incident), &())?;
+    if incident.is_open() {
+        pending.put(listed(layout::OPEN_OF, incident), &())?;
+    }
+    if let Some(window) = Window::of(incident) {
+        pending.put(listed(layout::WINDOWS_OF, incident), &window)?;
+    }
+    put_document(pending, layout::incident(incident.id), incident)
+}
+
+/// Takes an incident out.
+pub(super) fn delete_incident(pending: &mut Pending<'_>, id: IncidentId) -> Result<()> {
+    unlist(pending, id)?;
+    pending.delete(layout::incident(id))
+}
+
+/// Keeps a repeating entry, where its page is there.
+pub(super) fn put_series(pending: &mut Pending<'_>, series: &Series) -> Result<()> {
+    if !pending.contains(&layout::page(series.page))? {
+        return Ok(());
+    }
+    if let Some((_, old)) = document::<Series>(pending, &layout::series(series.id))? {
+        pending.delete(layout::series_on(old.page, old.id))?;
+    }
+    pending.put(layout::series_on(series.page, series.id), &series.stopped_at.is_none())?;
+    put_document(pending, layout::series(series.id), series)
+}
+
+/// Keeps a deploy marker, where its page is there.
+pub(super) fn put_deploy(pending: &mut Pending<'_>, deploy: &Deploy) -> Result<()> {
+    if !pending.contains(&layout::page(deploy.page))? {
+        return Ok(());
+    }
+    delete_deploy(pending, deploy.id)?;
+    let key = layout::on_page_at(layout::DEPLOYS_OF, deploy.page, deploy.at, deploy.id.to_u128());
+    pending.put(key, &())?;
+    put_document(pending, layout::deploy(deploy.id), deploy)
+}
+
+/// Takes a deploy marker out.
+pub(super) fn delete_deploy(pending: &mut Pending<'_>, id: DeployId) -> Result<()> {
+    let key = layout::deploy(id);
+    let Some((_, old)) = document::<Deploy>(pending, &key)? else { return Ok(()) };
+    pending.delete(layout::on_page_at(layout::DEPLOYS_OF, old.page, old.at, id.to_u128()))?;
+    pending.delete(key)
+}
+
+/// Takes out all that lies on a page.
+pub(super) fn clear(pending: &mut Pending<'_>, page: PageId) -> Result<()> {
+    for id in ids(pending, &layout::on_page(layout::INCIDENTS_OF, page))? {
+        delete_incident(pending, IncidentId::from_u128(id))?;
+    }
+    for id in ids(pending, &layout::on_page(layout::DEPLOYS_OF, page))? {
+        delete_deploy(pending, DeployId::from_u128(id))?;
+    }
+    for id in ids(pending, &layout::series_of(page))? {
+        let id = SeriesId::from_u128(id);
+        pending.delete(layout::series_on(page, id))?;
+        pending.delete(layout::series(id))?;
+    }
+    Ok(())
+}
+
+/// The newest of a page under a prefix, before a moment and id where one is given.
+pub(super) fn newest<T: DeserializeOwned>(
+    tree: &Tree,
+    range: Range<Key>,
+    limit: usize,
+    key: impl Fn(u128) -> Key,
+) -> Result<Vec<Versioned<T>>> {
+    let mut found = Vec::new();
+    if range.start >= range.end {
+        return Ok(found);
+    }
+    for item in tree.range(range).keys().rev().take(limit) {
+        let id = layout::last_id(&item.map_err(failed)?).unwrap_or_default();
+        found.extend(load(tree, &key(id))?.map(versioned));
+    }
+    Ok(found)
+}
+
+/// The windows of a page that start within a time, oldest first.
+pub(super) fn windows(tree: &Tree, page: PageId, starts: &Range<Timestamp>) -> Result<Vec<Window>> {
+    let key = |at| layout::on_page_from(layout::WINDOWS_OF, page, at);
+    let range = key(starts.start)..key(starts.end);
+    if range.start >= range.end {
+        return Ok(Vec::new());
+    }
+    Ok(list(tree, tree.range(range))?.into_iter().map(|(_, window)| window).collect())
+}
+
+fn unlist(pending: &mut Pending<'_>, id: IncidentId) -> Result<()> {
+    let Some((_, old)) = document::<Incident>(pending, &layout::incident(id))? else { return Ok(()) };
+    for prefix in [layout::INCIDENTS_OF, layout::OPEN_OF, layout::WINDOWS_OF] {
+        pending.delete(listed(prefix, &old))?;
+    }
+    Ok(())
+}
+
+fn listed(prefix: &[u8], incident: &Incident) -> Key {
+    layout::on_page_at(prefix, incident.page, incident.started_at, incident.id.to_u128())
+}
+
+fn ids(pending: &Pending<'_>, prefix: &[u8]) -> Result<Vec<u128>> {
+    let found = pending.scan(layout::beginning(prefix), usize::MAX)?;
+    Ok(found.iter().filter_map(|(key, _)| layout::last_id(key)).collect())
+}

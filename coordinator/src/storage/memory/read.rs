@@ -1,0 +1,244 @@
+//! The questions, answered from the maps.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+
+use parallax_core::account::Account;
+use parallax_core::deploy::Deploy;
+use parallax_core::heartbeat::{PINGS_KEPT, Ping};
+use parallax_core::id::{
+    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+};
+use parallax_core::incident::Incident;
+use parallax_core::incident::series::Series;
+use parallax_core::key::Key;
+use parallax_core::machine::State;
+use parallax_core::member::{Agent, Invitation};
+use parallax_core::monitor::Monitor;
+use parallax_core::page::Page;
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::time::Timestamp;
+use parallax_core::window::Window;
+
+use super::Memory;
+use crate::storage::{
+    Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError,
+    Versioned, Whole,
+};
+
+impl Read for Memory {
+    fn account(&self, id: AccountId) -> Result<Option<Versioned<Account>>> {
+        Ok(self.read().accounts.get(&id).cloned())
+    }
+
+    fn accounts(&self) -> Result<Vec<Versioned<Account>>> {
+        Ok(self.read().accounts.values().cloned().collect())
+    }
+
+    fn page(&self, id: PageId) -> Result<Option<Versioned<Page>>> {
+        Ok(self.read().pages.get(&id).cloned())
+    }
+
+    fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>> {
+        let kept = self.read();
+        Ok(kept.slugs.get(slug).and_then(|id| kept.pages.get(id)).cloned())
+    }
+
+    fn pages(&self) -> Result<Vec<Versioned<Page>>> {
+        Ok(self.read().pages.values().cloned().collect())
+    }
+
+    fn pages_of(&self, account: AccountId) -> Result<Vec<Versioned<Page>>> {
+        Ok(self.read().pages.values().filter(|page| page.value.account == account).cloned().collect())
+    }
+
+    fn monitor(&self, id: MonitorId) -> Result<Option<Versioned<Monitor>>> {
+        Ok(self.read().monitors.get(&id).cloned())
+    }
+
+    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
+        Ok(self.read().monitors.values().cloned().collect())
+    }
+
+    fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>> {
+        let kept = self.read();
+        let mut found: Vec<_> = kept.monitors.values().filter(|it| it.value.page == page).cloned().collect();
+        found.sort_by_key(|monitor| (monitor.value.position, monitor.value.id));
+        Ok(found)
+    }
+
+    fn key(&self, id: KeyId) -> Result<Option<Versioned<Key>>> {
+        Ok(self.read().keys.get(&id).cloned())
+    }
+
+    fn keys_of(&self, account: AccountId) -> Result<Vec<Versioned<Key>>> {
+        Ok(self.read().keys.values().filter(|key| key.value.account == account).cloned().collect())
+    }
+
+    fn agent(&self, id: AgentId) -> Result<Option<Versioned<Agent>>> {
+        Ok(self.read().agents.get(&id).cloned())
+    }
+
+    fn agents(&self) -> Result<Vec<Versioned<Agent>>> {
+        Ok(self.read().agents.values().cloned().collect())
+    }
+
+    fn invitation(&self, id: InvitationId) -> Result<Option<Versioned<Invitation>>> {
+        Ok(self.read().invitations.get(&id).cloned())
+    }
+
+    fn invitations(&self) -> Result<Vec<Versioned<Invitation>>> {
+        Ok(self.read().invitations.values().cloned().collect())
+    }
+
+    fn incident(&self, id: IncidentId) -> Result<Option<Versioned<Incident>>> {
+        Ok(self.read().incidents.get(&id).cloned())
+    }
+
+    fn incidents_of(
+        &self,
+        page: PageId,
+        open: bool,
+        before: Option<(Timestamp, IncidentId)>,
+        limit: usize,
+    ) -> Result<Vec<Versioned<Incident>>> {
+        let kept = self.read();
+        let place = |it: &Versioned<Incident>| (it.value.started_at, it.value.id);
+        let is_asked = |it: &&Versioned<Incident>| {
+            it.value.page == page
+                && (it.value.is_open() || !open)
+                && before.is_none_or(|before| place(it) < before)
+        };
+        let mut found: Vec<_> = kept.incidents.values().filter(is_asked).cloned().collect();
+        found.sort_by_key(|it| std::cmp::Reverse(place(it)));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>> {
+        let mut found: Vec<_> =
+            self.read().incidents.values().filter(|it| it.value.is_open()).cloned().collect();
+        found.sort_by_key(|it| (it.value.page, it.value.started_at, it.value.id));
+        Ok(found)
+    }
+
+    fn windows_of(&self, page: PageId, starts: Range<Timestamp>) -> Result<Vec<Window>> {
+        let kept = self.read();
+        let mut found: Vec<&Incident> = kept.incidents.values().map(|it| &it.value).collect();
+        found.retain(|it| it.page == page && starts.contains(&it.started_at));
+        found.sort_by_key(|it| (it.started_at, it.id));
+        Ok(found.into_iter().filter_map(Window::of).collect())
+    }
+
+    fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>> {
+        Ok(self.read().series.get(&id).cloned())
+    }
+
+    fn running_series(&self) -> Result<Vec<Versioned<Series>>> {
+        let kept = self.read();
+        Ok(kept.series.values().filter(|it| it.value.stopped_at.is_none()).cloned().collect())
+    }
+
+    fn deploy(&self, id: DeployId) -> Result<Option<Versioned<Deploy>>> {
+        Ok(self.read().deploys.get(&id).cloned())
+    }
+
+    fn deploys_of(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Deploy>>> {
+        let kept = self.read();
+        let mut found: Vec<_> = kept.deploys.values().filter(|it| it.value.page == page).cloned().collect();
+        found.sort_by_key(|it| std::cmp::Reverse((it.value.at, it.value.id)));
+        found.truncate(limit);
+        Ok(found)
+    }
+
+    fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
+        Ok(self.read().machines.iter().map(|(id, state)| (*id, state.clone())).collect())
+    }
+
+    fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
+        let kept = self.read();
+        let mut found: Vec<_> = kept.pings.range((monitor, 0)..(monitor, PINGS_KEPT)).collect();
+        found.sort_by_key(|(_, ping)| std::cmp::Reverse(ping.number));
+        Ok(found.into_iter().map(|(_, ping)| ping.clone()).collect())
+    }
+
+    fn events_after(&self, seq: u64, limit: usize) -> Result<Vec<Recorded>> {
+        let kept = self.read();
+        let events = kept.events.range(seq.saturating_add(1)..).take(limit);
+        Ok(events.map(|(seq, event)| Recorded { seq: *seq, event: event.clone() }).collect())
+    }
+
+    fn events_of(&self, monitor: MonitorId, before: Option<u64>, limit: usize) -> Result<Vec<Recorded>> {
+        let kept = self.read();
+        let Some(seqs) = kept.events_of.get(&monitor) else { return Ok(Vec::new()) };
+        let newest = seqs.range(..before.unwrap_or(u64::MAX)).rev().take(limit);
+        let event = |seq| kept.events.get(seq).map(|event| Recorded { seq: *seq, event: event.clone() });
+        Ok(newest.filter_map(event).collect())
+    }
+
+    fn last_event(&self) -> Result<u64> {
+        Ok(self.read().last_event)
+    }
+
+    fn cursor(&self, reader: &str) -> Result<u64> {
+        Ok(self.read().cursors.get(reader).copied().unwrap_or(0))
+    }
+
+    fn readings_after(&self, seq: u64, limit: usize) -> Result<Vec<Entry>> {
+        let kept = self.read();
+        let entries = kept.readings.range(seq.saturating_add(1)..).take(limit);
+        Ok(entries.map(|(seq, readings)| Entry { seq: *seq, readings: readings.clone() }).collect())
+    }
+
+    fn last_reading(&self) -> Result<u64> {
+        Ok(self.read().last_reading)
+    }
+
+    fn blocks(&self, monitor: MonitorId, region: Region, hours: Range<i64>) -> Result<Vec<Block>> {
+        let within = (monitor, region, hours.start)..(monitor, region, hours.end.max(hours.start));
+        Ok(self.read().blocks.range(within).map(|(_, block)| block.clone()).collect())
+    }
+
+    fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>> {
+        let within = (monitor, hours.start)..(monitor, hours.end.max(hours.start));
+        Ok(self.read().hours.range(within).map(|(_, rollup)| rollup.clone()).collect())
+    }
+
+    fn days(&self, monitor: MonitorId, days: Range<i64>) -> Result<Vec<Rollup>> {
+        let within = (monitor, days.start)..(monitor, days.end.max(days.start));
+        Ok(self.read().days.range(within).map(|(_, rollup)| rollup.clone()).collect())
+    }
+
+    fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
+        Ok(self.read().checkpoints.values().cloned().collect())
+    }
+
+    fn next_slot(&self) -> Result<u32> {
+        Ok(self.read().next_slot)
+    }
+
+    fn next_place(&self) -> Result<PlaceNo> {
+        Ok(PlaceNo(self.read().next_place))
+    }
+
+    fn networks(&self) -> Result<BTreeMap<String, NetworkNo>> {
+        Ok(self.read().networks.clone())
+    }
+
+    fn remembered(&self, name: &str) -> Result<Option<Versioned<Remembered>>> {
+        Ok(self.read().remembered.get(name).cloned())
+    }
+
+    fn export(&self, _: &Path) -> Result<Exported> {
+        Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
+    }
+
+    fn verify(&self) -> Result<Whole> {
+        Ok(Whole::default())
+    }
+
+    fn footprint(&self) -> Result<Footprint> {
+        Ok(Footprint::default())
+    }
+}

@@ -1,0 +1,83 @@
+//! Maintenance over a running coordinator: its start and end by themselves, silence meanwhile, and what comes after.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use parallax_core::time::Timestamp;
+use parallax_tests::eventually::{API_PERIOD, eventually_every, wall_clock};
+use parallax_tests::installation::Coordinator;
+use parallax_tests::targets::{Mode, Target};
+use serde_json::{Value, json};
+
+/// Rounds every ten seconds, so that a test sees several.
+const CONFIG: &str = "[plans.pro]\ninterval_seconds = 10\n";
+
+fn moment(at: Timestamp) -> Value {
+    Value::from(at.to_string())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_window_runs_by_itself_also_while_the_coordinator_is_away() {
+    let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
+    let _agents = [
+        coordinator.agent("fra1", "europe", "AS64500", None),
+        coordinator.agent("fra2", "europe", "AS64501", None),
+    ];
+    coordinator.connected(2).await;
+    let account = coordinator.account("pro");
+    let page = format!("/pages/{}", account.page);
+    let mut target = Target::start().await;
+    let monitor = json!({"name": "shop", "url": target.url()});
+    let monitor = account.client.create_monitor(&account.page, &monitor).await;
+    let is = async |status: &str| {
+        let what = format!("the monitor is {status}");
+        eventually_every(API_PERIOD, &what, Duration::from_secs(60), async || {
+            let now = account.client.monitor(&account.page, &monitor).await;
+            (now["status"] == status).then_some(())
+        })
+        .await;
+    };
+    let indicator = async |wanted: &str| {
+        let what = format!("the page's headline is {wanted}");
+        eventually_every(API_PERIOD, &what, Duration::from_secs(30), async || {
+            let document = account.client.get(&format!("{page}/status")).await.is(200);
+            (document["status"]["indicator"] == wanted).then_some(())
+        })
+        .await;
+    };
+    is("up").await;
+    indicator("operational").await;
+
+    let now = wall_clock();
+    let window = json!({"kind": "maintenance", "title": "Patches", "startsAt": moment(now + 1000),
+        "endsAt": moment(now + 3_600_000), "checkpointIds": [monitor["id"]], "repeat": "weekly"});
+    let window = account.client.post(&format!("{page}/incidents"), &window).await.is(201)["incident"].take();
+    let path = format!("{page}/incidents/{}", window["id"].as_str().unwrap());
+    indicator("maintenance").await;
+
+    // It goes down under maintenance: judged, and no headline's matter.
+    target.set(Mode::Status(500)).await;
+    is("down").await;
+    indicator("maintenance").await;
+
+    // Its end comes while the coordinator is away; the next window is planned a week before its start, that is now.
+    let end = wall_clock() + 1500;
+    account.client.patch(&path, &json!({"endsAt": moment(end)})).await.is(200);
+    coordinator.process.kill();
+    eventually_every(API_PERIOD, "the window's end has come", Duration::from_secs(10), async || {
+        (wall_clock() > end).then_some(())
+    })
+    .await;
+    coordinator.restart().await;
+    let over = eventually_every(API_PERIOD, "the window is completed", Duration::from_secs(20), async || {
+        let window = account.client.get(&path).await.is(200)["incident"].take();
+        (window["status"] == "completed").then_some(window)
+    })
+    .await;
+    assert_eq!(over["resolvedAt"], moment(end), "it ended when it was to");
+    indicator("major").await;
+    let open = account.client.get(&format!("{page}/incidents?open=true")).await.is(200);
+    let next = &open["incidents"][0];
+    assert_eq!((&next["status"], &next["repeat"]), (&json!("scheduled"), &window["repeat"]), "{open}");
+    assert_eq!(next["startedAt"], moment(now + (1000 + 7 * 86_400_000)));
+}
