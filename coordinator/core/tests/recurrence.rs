@@ -1,5 +1,5 @@
 //! Repeating windows against an independent reference: Python's zoneinfo over the host's own zone files.
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on says so by panicking")]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test that cannot go on says so by panicking")]
 
 use std::fmt::Write as _;
 use std::io::Write as _;

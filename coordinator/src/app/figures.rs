@@ -76,9 +76,10 @@ impl Figures for FromHistory {
                 // No window is longer than that, so none that reaches into the last day began before.
                 let starts = now - (DAY + MAX_WINDOW)..now;
                 let excluded = history::covering(read, monitor, starts)?;
-                let question = Question { excluded, ..question(monitor, &page, plan, &mesh, now) };
+                let question =
+                    Question { excluded: excluded.clone(), ..question(monitor, &page, plan, &mesh, now) };
                 Ok(match history.figures(read, &question) {
-                    Ok(figures) => Figure { uptime: figures.uptime_24h, latency_ms: figures.latency_ms_24h },
+                    Ok(it) => Figure { uptime: it.uptime_24h, latency_ms: it.latency_ms_24h, excluded },
                     Err(error) => {
                         tracing::error!(monitor = %monitor.id, %error, "figures can't be worked out");
                         Figure::default()
@@ -216,6 +217,8 @@ fn by_day(
             .filter(|(region, _)| question.counted.contains(**region))
             .for_each(|(_, rollup)| of_day.merge(rollup.counts));
     }
+    // Sealed days know their windows; those that are not sealed yet are counted anew.
+    let windows = history::covering(read, monitor, question.now - (3 * DAY + MAX_WINDOW)..question.now)?;
     for date in days.start().iter_days().take_while(|date| date <= days.end()) {
         let bounds = start_of_day(date, zone).zip(end_of_day(date, zone));
         let Some((start, end)) = bounds.filter(|(_, end)| *end > question.now - 2 * DAY) else { continue };
@@ -230,7 +233,8 @@ fn by_day(
                 .and_then(|thresholds| thresholds.get(&region).copied())
                 .or(monitor.slow_threshold_ms);
             for sample in history.readings(read, (monitor.slot, monitor.id), region, start, end)? {
-                of_day.add(&sample, Rules { slow_threshold_ms, excluded: false });
+                let excluded = windows.iter().any(|window| window.contains(sample.due));
+                of_day.add(&sample, Rules { slow_threshold_ms, excluded });
             }
         }
         counts.insert(date, of_day);

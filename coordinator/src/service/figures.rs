@@ -12,17 +12,20 @@ use parallax_core::page::Page;
 use parallax_core::plan::Plan;
 use parallax_core::rollup::Counts;
 use parallax_core::time::Timestamp;
+use parallax_core::uptime::Span;
 
 use super::Result;
 use super::history::{Place, Stand};
 
 /// The figures of one monitor over the last 24 hours.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Figure {
     /// Share of checks passed, in percent.
     pub uptime: Option<f64>,
     /// Median response time as the page shows it, in milliseconds.
     pub latency_ms: Option<u32>,
+    /// Maintenance that covered the monitor meanwhile: it counts for nothing.
+    pub excluded: Vec<Span>,
 }
 
 /// Whoever can work out figures, and says what the mesh as it stands can do.

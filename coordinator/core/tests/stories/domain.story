@@ -15,13 +15,13 @@ place sin1 asia B
   -> round asia failed
   -> asks nobody
 11:00 time passes
-  -> asks fra1 for a second round
-11:01 fra1 fails expiring 20
-  -> asks sin1 to confirm
-11:02 sin1 fails expiring 20
-  -> second round europe failed
+  -> asks sin1 for a second round
+11:01 sin1 fails expiring 20
+  -> asks fra1 to confirm
+11:02 fra1 fails expiring 20
+  -> second round asia failed
   -> DOWN went-down since 10:00, because domain expires in 20 days
 71:00 time passes
-  -> asks fra1 to follow up
-71:01 fra1 passes
+  -> asks sin1 to follow up
+71:01 sin1 passes
   -> UP recovered since 71:00
