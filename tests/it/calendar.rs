@@ -50,7 +50,7 @@ async fn a_window_runs_by_itself_also_while_the_coordinator_is_away() {
 
     let now = wall_clock();
     let window = json!({"kind": "maintenance", "title": "Patches", "startsAt": moment(now + 1000),
-        "endsAt": moment(now + 3_600_000), "checkpointIds": [monitor["id"]], "repeat": "weekly"});
+        "endsAt": moment(now + 3_600_000), "monitorIds": [monitor["id"]], "repeat": "weekly"});
     let window = account.client.post(&format!("{page}/incidents"), &window).await.is(201)["incident"].take();
     let path = format!("{page}/incidents/{}", window["id"].as_str().unwrap());
     indicator("maintenance").await;
