@@ -279,3 +279,29 @@ async fn fifty_clients_change_one_monitor_and_nothing_acknowledged_is_lost() {
     let state = |monitor: &Value| (monitor["name"].clone(), monitor["slowThresholdMs"].clone());
     assert!(acknowledged.iter().any(|monitor| state(monitor) == state(&last)), "{last}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fifty_clients_post_to_one_incident_and_every_update_is_there_in_order() {
+    let service = service().await;
+    let incidents = format!("/pages/{}/incidents", service.page);
+    let opened = service.client.post(&incidents, &json!({ "title": "Slow" })).await.is(201);
+    let path = format!("{incidents}/{}", opened["incident"]["id"].as_str().expect("an id"));
+    let posts = (0..50).map(|number| {
+        let (client, path) = (service.client.clone(), format!("{path}/updates"));
+        tokio::spawn(async move {
+            client.post(&path, &json!({ "message": format!("word {number}") })).await.is(201);
+        })
+    });
+    for post in posts.collect::<Vec<_>>() {
+        post.await.expect("it is answered");
+    }
+    let incident = service.client.get(&path).await.is(200)["incident"].take();
+    let updates = incident["updates"].as_array().expect("updates");
+    let said = |update: &Value| update["body"].as_str().unwrap_or_default().to_owned();
+    let mut words: Vec<String> = updates.iter().map(said).filter(|body| body.starts_with("word ")).collect();
+    words.sort_unstable();
+    words.dedup();
+    assert_eq!((updates.len(), words.len()), (51, 50), "{incident}");
+    let moments: Vec<&str> = updates.iter().filter_map(|update| update["createdAt"].as_str()).collect();
+    assert!(moments.is_sorted_by(|newer, older| newer >= older), "newest first: {moments:?}");
+}

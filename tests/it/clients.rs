@@ -42,6 +42,15 @@ impl Service {
         run(name, command, self.folder.path(), limit).await
     }
 
+    /// A key of the same account that may only read.
+    fn read_key(&self) -> String {
+        let accounts =
+            self.coordinator.command(&["account", "list"]).unwrap_or_else(|fault| panic!("{fault}"));
+        let account = accounts.pointer("/0/id").or_else(|| accounts.pointer("/accounts/0/id"));
+        let account = account.and_then(Value::as_str).unwrap_or_else(|| panic!("{accounts}"));
+        self.coordinator.key(account, "read")
+    }
+
     fn at(&self, path: &str) -> String {
         format!("{}{path}", self.coordinator.ready.base_url)
     }
@@ -74,20 +83,35 @@ async fn a_prober_finds_no_answer_that_is_not_described() {
     let service = service().await;
     // Examples an operation: few here, as many as wanted by command.
     let examples = std::env::var("PARALLAX_EXAMPLES").unwrap_or_else(|_| "12".to_owned());
-    let mut prober = tools.python("schemathesis");
-    prober.arg("--config-file").arg(Tools::file("schemathesis.toml"));
-    prober.args([
-        "run",
-        &service.description,
-        "--url",
-        &service.at("/api/v1"),
-        "-n",
-        &examples,
-        "--no-color",
-    ]);
-    prober.args(["-H", &format!("Authorization: Bearer {}", service.key)]);
-    prober.current_dir(service.folder.path());
-    well(service.run("prober", prober, LONG).await);
+    for (name, key) in [("writer", service.key.clone()), ("reader", service.read_key())] {
+        let mut prober = tools.python("schemathesis");
+        prober.arg("--config-file").arg(Tools::file("schemathesis.toml"));
+        prober.args(["run", &service.description, "--url", &service.at("/api/v1"), "--no-color"]);
+        prober.args(["-n", &examples, "-H", &format!("Authorization: Bearer {key}")]);
+        prober.current_dir(service.folder.path());
+        well(service.run(name, prober, LONG).await);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_generated_client_makes_a_monitor_and_an_incident() {
+    let Some(tools) = Tools::find("a_generated_client_makes_a_monitor_and_an_incident") else { return };
+    let service = service().await;
+    let folder = service.folder.path().join("generated");
+    let mut generator = tools.python("openapi-generator-cli");
+    generator.args(["generate", "-q", "-g", "python", "--package-name", "parallax_client"]);
+    generator.args(["-i", &service.description, "-o", &folder.to_string_lossy()]);
+    well(service.run("generator", generator, LONG).await);
+    let mut client = tools.python("python");
+    client.arg(Tools::file("generated_client.py")).arg(&folder);
+    client.args([&service.at("/api/v1"), &service.key, &service.page]);
+    let said = well(service.run("generated", client, SHORT).await);
+    let line = said.lines().rfind(|line| line.starts_with('{')).unwrap_or_else(|| panic!("{said}"));
+    let seen: Value = serde_json::from_str(line).unwrap();
+    assert!(seen["listed"].as_array().unwrap().contains(&seen["made"]), "{seen}");
+    assert_eq!((&seen["slowThresholdMs"], &seen["missing"]), (&900.into(), &404.into()), "{seen}");
+    assert_eq!(seen["affected"][0], seen["made"], "{seen}");
+    assert_eq!(seen["open"][0], seen["opened"], "{seen}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
