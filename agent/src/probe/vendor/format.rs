@@ -5,7 +5,8 @@ use std::cmp::Reverse;
 use url::Url;
 
 use super::{
-    Page, betterstack, google, heroku, instatus, kuma, slack, statusio, statuspage, statuspal, uptimerobot,
+    Page, aws, azure, betterstack, cachet, google, heroku, instatus, kuma, parallax, slack, statusio,
+    statuspage, statuspal, uptimerobot,
 };
 
 /// Bytes of a document that are read; the usual ones have a tenth of that.
@@ -129,6 +130,33 @@ pub(super) const FORMATS: &[Format] = &[
         hosts: &["openstatus.dev"],
     },
     Format {
+        name: "Parallax",
+        documents: &[Document::new(&["/status.json"], parallax::read)],
+        ids: &[],
+        hosts: &[],
+    },
+    Format {
+        name: "Cachet 3",
+        documents: &[
+            Document::new(&["/api/components?include=group&per_page=100&page={n}"], cachet::components3),
+            Document::new(&["/api/status"], cachet::status3),
+            Document::new(&["/api/incidents?sort=-id&per_page=20"], cachet::incidents3),
+        ],
+        ids: &[],
+        hosts: &[],
+    },
+    Format {
+        name: "Cachet 2",
+        documents: &[
+            Document::new(&["/api/v1/components?per_page=100&page={n}"], cachet::components2),
+            Document::new(&["/api/v1/status"], cachet::status2),
+            Document::new(&["/api/v1/components/groups?per_page=100&page={n}"], cachet::groups2),
+            Document::new(&["/api/v1/incidents?sort=id&order=desc&per_page=20"], cachet::incidents2),
+        ],
+        ids: &[],
+        hosts: &[],
+    },
+    Format {
         name: "Uptime Kuma",
         documents: &[
             Document::new(&["{origin}/api/status-page/{id}"], kuma::page),
@@ -173,6 +201,27 @@ pub(super) const HOUSES: &[Format] = &[
         ],
         ids: &[],
         hosts: &["status.cloud.google.com", "www.google.com"],
+    },
+    Format {
+        name: "AWS",
+        documents: &[
+            Document::list(&["https://health.aws.amazon.com/public/currentevents"], aws::events),
+            Document::list(
+                &["https://servicedata-us-west-2-prod.s3.amazonaws.com/services.json"],
+                aws::services,
+            ),
+        ],
+        ids: &[],
+        hosts: &["health.aws.amazon.com", "status.aws.amazon.com"],
+    },
+    Format {
+        name: "Azure",
+        documents: &[Document::new(
+            &["https://rssfeed.azure.status.microsoft/en-us/status/feed/"],
+            azure::read,
+        )],
+        ids: &[],
+        hosts: &["azure.status.microsoft", "status.azure.com"],
     },
     // The same name below both hosts may be two customers.
     Format {

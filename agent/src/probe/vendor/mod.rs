@@ -1,11 +1,15 @@
 //! Vendors' status pages: their documents to one form, and one reading out of that.
 
+mod aws;
+mod azure;
 mod betterstack;
+mod cachet;
 mod format;
 mod google;
 mod heroku;
 mod instatus;
 mod kuma;
+mod parallax;
 mod slack;
 mod statusio;
 mod statuspage;

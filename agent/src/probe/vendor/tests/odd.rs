@@ -92,6 +92,16 @@ fn an_unknown_word_is_not_read_as_well_where_silence_is() {
     assert_eq!(page.reading(Some("Cloud SQL")), unknown);
     assert_eq!(page.reading(Some("Pub/Sub")).unwrap().state, VendorState::Operational);
 
+    let events = json!([{
+        "service": "ec2", "service_name": "EC2", "status": "1",
+        "impacted_services": {"rds": {"service_name": "RDS", "current": "9"}, "sqs": {"service_name": "SQS"}},
+    }]);
+    let mut page = aws::events(events.to_string().as_bytes()).unwrap();
+    let services = br#"[{"service":"rds","service_name":"RDS"},{"service":"sqs","service_name":"SQS"}]"#;
+    page.merge(&aws::services(services).unwrap());
+    assert_eq!(page.reading(Some("rds")), Err(NoReading::Unknown("status 9".to_owned())));
+    assert_eq!(page.reading(Some("SQS")), Err(NoReading::Unknown("status ".to_owned())));
+
     // Types that a page has made up are there.
     let summary = json!({
         "status_page": {"current_incident_type": "splendid"},
@@ -107,6 +117,11 @@ fn an_unknown_word_is_not_read_as_well_where_silence_is() {
         let page = slack::read(current.to_string().as_bytes()).unwrap();
         assert_eq!(page.reading(None), Err(NoReading::Unknown(unknown.to_owned())));
     }
+
+    let feed = b"<rss><channel><item><title>Splendid</title></item></channel></rss>";
+    let page = azure::read(feed).unwrap();
+    assert_eq!(page.reading(None).unwrap().state, VendorState::Degraded);
+    assert_eq!(page.reading(Some("Key Vault")), Err(NoReading::Unknown("Splendid".to_owned())));
 }
 
 /// JSON made of the names and words that the readers look for, and of others.
