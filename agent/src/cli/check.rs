@@ -74,9 +74,13 @@ enum Kind {
 pub(super) async fn check(config: &Config, args: CheckArgs) -> Result<ExitCode, Error> {
     let json = args.json;
     let spec = spec(args)?;
-    let net = crate::net(config)?;
+    let net = crate::net(config)?.with_pages_tried_at_once();
     let done = attempt(&spec, &Kept::default(), &net, &Clock::new(0), DEADLINE, std::future::ready(())).await;
-    say(&if json { as_json(&spec, &done.report) } else { as_text(&done.report) });
+    let product = match &spec {
+        CheckSpec::Component(check) => net.vendor_product(&check.vendor_url),
+        _ => None,
+    };
+    say(&if json { as_json(&spec, &done.report, product) } else { as_text(&done.report, product) });
     Ok(match done.report.outcome {
         Outcome::Passed => ExitCode::SUCCESS,
         // As for any other argument that can't be read.
@@ -179,7 +183,7 @@ fn phases(phases: &Phases) -> [(&'static str, Option<u32>); 5] {
     ]
 }
 
-fn as_text(report: &Report) -> String {
+fn as_text(report: &Report, product: Option<&str>) -> String {
     let (word, reason) = words(&report.outcome);
     let mut text = reason.map_or_else(|| word.to_owned(), |reason| format!("{word}: {reason}"));
     text.push('\n');
@@ -196,6 +200,7 @@ fn as_text(report: &Report) -> String {
     line("status", report.status_code.map(|code| code.to_string()));
     line("address", report.address.map(|address| address.to_string()));
     line("expires", report.expires_ms.map(iso));
+    line("page", product.map(str::to_owned));
     if let Some(vendor) = &report.vendor {
         line("vendor", Some(format!("{:?} ({})", vendor.state, vendor.word)));
         line("incident", vendor.incident.as_ref().map(ToString::to_string));
@@ -203,7 +208,7 @@ fn as_text(report: &Report) -> String {
     text
 }
 
-fn as_json(spec: &CheckSpec, report: &Report) -> String {
+fn as_json(spec: &CheckSpec, report: &Report, product: Option<&str>) -> String {
     let (word, reason) = words(&report.outcome);
     let phases: serde_json::Map<String, serde_json::Value> = phases(&report.phases)
         .into_iter()
@@ -225,6 +230,7 @@ fn as_json(spec: &CheckSpec, report: &Report) -> String {
         "statusCode": report.status_code,
         "address": report.address,
         "expiresAt": report.expires_ms.map(iso),
+        "page": product,
         "vendor": vendor,
     });
     format!("{value:#}")
@@ -254,20 +260,20 @@ mod tests {
         report.latency_ms = Some(12);
         report.phases.dns_us = Some(1_250);
         report.status_code = Some(503);
-        let text = as_text(&report);
+        let text = as_text(&report, None);
         assert_eq!(
             text,
             "failed: unexpected status 503\n  latency    12 ms\n  dns        1.250 ms\n  status     503\n"
         );
         let spec = CheckSpec::Ping(PingCheck { host: "h".into() });
-        let json: serde_json::Value = serde_json::from_str(&as_json(&spec, &report)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&as_json(&spec, &report, None)).unwrap();
         assert_eq!((&json["outcome"], &json["phases"]["dnsUs"]), (&"failed".into(), &1_250.into()));
     }
 
     #[test]
     fn a_refused_address_is_told_with_its_kind_and_the_way_round() {
         let refused = Failure::AddressNotAllowed { class: AddressClass::Loopback };
-        let text = as_text(&Report::bare(Outcome::Failed(refused)));
+        let text = as_text(&Report::bare(Outcome::Failed(refused)), None);
         assert_eq!(
             text,
             "failed: address not allowed: loopback (--allow-private checks such addresses too)\n"

@@ -3,13 +3,14 @@
 //! Whoever follows a page shares one reading of it: a page is fetched at most once in 20 s, with conditional
 //! requests, however many monitors ask. A page that can't be read says nothing about the vendor.
 
+mod slot;
+
 use std::{
     collections::BTreeMap,
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
-use http::{HeaderMap, HeaderName, HeaderValue, header};
 use parallax_protocol::{
     check::ComponentCheck,
     result::{Failure, Outcome, OwnFault, Report, VendorReading, VendorState},
@@ -20,19 +21,18 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
+use slot::Slot;
+
 use super::{
     facts::{Facts, Trouble, bad_target},
-    http::fetch::{Want, fetch},
     net::Net,
-    vendor::{self, Document, Format, NoReading, Page},
+    vendor::{self, NoReading, Page},
 };
 
 /// Pages that are remembered; the one that was asked for longest ago is forgotten for another.
 const MAX_PAGES: usize = 512;
-/// Bytes of a document that are read; the longest known, with years of incidents, has half as many.
-const MAX_DOCUMENT: usize = 8 * 1024 * 1024;
-/// After so many failed readings in a row a page is looked at as if for the first time.
-const FAILURES: u32 = 3;
+/// Requests a check makes at most to find out what kind of page it is; the next one goes on from there.
+const MAX_TRIES: usize = 4;
 
 /// Reads the page, or what another check has just read of it.
 pub(super) async fn run(check: &ComponentCheck, net: &Net) -> Report {
@@ -53,6 +53,7 @@ pub(super) async fn run(check: &ComponentCheck, net: &Net) -> Report {
 pub(super) struct Pages {
     /// How long a reading serves others.
     fresh: Duration,
+    tries: usize,
     known: Mutex<BTreeMap<String, Known>>,
 }
 
@@ -63,30 +64,25 @@ struct Known {
     slot: Arc<Turn<Slot>>,
 }
 
-/// What is known of a page.
-#[derive(Debug, Default)]
-struct Slot {
-    format: Option<&'static Format>,
-    /// By address.
-    documents: BTreeMap<String, Kept>,
-    last: Option<(Instant, Result<Arc<Page>, String>)>,
-    failures: u32,
-}
-
-/// A document that was read, and what to ask with whether it has changed.
-#[derive(Debug)]
-struct Kept {
-    validators: Vec<(HeaderName, HeaderValue)>,
-    page: Arc<Page>,
-}
-
 impl Pages {
     /// How long a reading serves others unless told otherwise.
     pub(super) const FRESH: Duration = Duration::from_secs(20);
 
     /// None is read yet.
     pub(super) fn new(fresh: Duration) -> Self {
-        Self { fresh, known: Mutex::default() }
+        Self { fresh, tries: MAX_TRIES, known: Mutex::default() }
+    }
+
+    /// None is read yet, and a page is recognised in one check, however many requests that takes.
+    pub(super) fn tried_at_once() -> Self {
+        Self { tries: usize::MAX, ..Self::new(Self::FRESH) }
+    }
+
+    /// The product that a page was recognised as; `None` before, and while it is being read.
+    pub(super) fn product(&self, address: &str) -> Option<&'static str> {
+        let slot = self.slot(&vendor::base(address)?);
+        let slot = slot.try_lock().ok()?;
+        slot.product()
     }
 
     fn slot(&self, base: &str) -> Arc<Turn<Slot>> {
@@ -111,161 +107,12 @@ async fn look(check: &ComponentCheck, net: &Net, facts: &mut Facts) -> Result<Ar
     let Ok(mut slot) = timeout_at(deadline, slot.lock()).await else {
         return Err(unreadable("another check still waits for it"));
     };
-    if let Some((at, last)) = &slot.last
-        && at.elapsed() < net.pages().fresh
-    {
-        return last.clone().map_err(unreadable);
+    if let Some(last) = slot.last(net.pages().fresh) {
+        return last.map_err(unreadable);
     }
     let read = slot.read(&base, net, deadline, facts).await;
-    match &read {
-        Ok(page) => {
-            slot.failures = 0;
-            slot.last = Some((Instant::now(), Ok(Arc::clone(page))));
-        }
-        Err(Trouble::Own(OwnFault::VendorUnreadable { detail })) => {
-            slot.last = Some((Instant::now(), Err(detail.to_string())));
-            slot.failures += 1;
-            if slot.failures >= FAILURES {
-                (slot.format, slot.failures) = (None, 0);
-                slot.documents.clear();
-            }
-        }
-        // A trouble of this host's is no news of the page.
-        Err(_) => slot.last = None,
-    }
+    slot.note(&read);
     read
-}
-
-impl Slot {
-    async fn read(
-        &mut self,
-        base: &str,
-        net: &Net,
-        deadline: Instant,
-        facts: &mut Facts,
-    ) -> Result<Arc<Page>, Trouble> {
-        let formats = self.format.map_or_else(|| vendor::candidates(base), |format| vec![format]);
-        let mut trouble = unreadable("no known kind of status page");
-        for format in formats {
-            match self.read_as(format, base, net, deadline, facts).await {
-                Ok(page) => {
-                    self.format = Some(format);
-                    return Ok(page);
-                }
-                // Nobody there: nothing lies at the other places either.
-                Err(Miss::Trouble(away)) => return Err(away),
-                Err(Miss::Document(why)) => {
-                    if self.format.is_some() {
-                        trouble = unreadable(why);
-                    }
-                }
-            }
-        }
-        Err(trouble)
-    }
-
-    async fn read_as(
-        &mut self,
-        format: &Format,
-        base: &str,
-        net: &Net,
-        deadline: Instant,
-        facts: &mut Facts,
-    ) -> Result<Arc<Page>, Miss> {
-        let mut documents = Vec::new();
-        for (place, document) in format.documents.iter().enumerate() {
-            match self.document(document, base, net, deadline, facts).await {
-                Ok(page) => documents.push(page),
-                Err(Miss::Document(_)) if place > 0 => {}
-                Err(miss) => return Err(miss),
-            }
-        }
-        let mut documents = documents.into_iter();
-        let first = documents.next().unwrap_or_default();
-        Ok(documents.fold(first, |mut page, other| {
-            Arc::make_mut(&mut page).merge(&other);
-            page
-        }))
-    }
-
-    /// The document, from where it lay before or else from the first of its places that has it.
-    async fn document(
-        &mut self,
-        document: &Document,
-        base: &str,
-        net: &Net,
-        deadline: Instant,
-        facts: &mut Facts,
-    ) -> Result<Arc<Page>, Miss> {
-        let mut places: Vec<String> = document.paths.iter().map(|path| format!("{base}{path}")).collect();
-        places.sort_by_key(|place| !self.documents.contains_key(place));
-        let mut miss = Miss::Document("not there".to_owned());
-        for url in places {
-            match self.get(document, &url, net, deadline, facts).await {
-                Err(Miss::Document(why)) => miss = Miss::Document(why),
-                done => return done,
-            }
-        }
-        Err(miss)
-    }
-
-    async fn get(
-        &mut self,
-        document: &Document,
-        url: &str,
-        net: &Net,
-        deadline: Instant,
-        facts: &mut Facts,
-    ) -> Result<Arc<Page>, Miss> {
-        let kept = self.documents.get(url);
-        let mut headers = vec![(header::ACCEPT, HeaderValue::from_static("application/json"))];
-        headers.extend(kept.iter().flat_map(|kept| kept.validators.iter().cloned()));
-        let want = Want { url, headers, most: MAX_DOCUMENT };
-        let answer = match fetch(want, net, deadline, facts).await {
-            Ok(answer) => answer,
-            // What lies at this place is no document; another place may have one.
-            Err(Trouble::Target(
-                failure @ (Failure::BodyTooLarge
-                | Failure::BodyUndecodable
-                | Failure::HeadTooLarge
-                | Failure::TooManyRedirects
-                | Failure::BadRedirect),
-            )) => return Err(Miss::Document(failure.to_string())),
-            Err(Trouble::Target(failure)) => return Err(Miss::Trouble(unreadable(failure.to_string()))),
-            Err(own @ Trouble::Own(_)) => return Err(Miss::Trouble(own)),
-        };
-        match (answer.status, kept) {
-            (304, Some(kept)) => return Ok(Arc::clone(&kept.page)),
-            (200, _) => {}
-            // The server's own trouble, or ours with it, tells nothing of what lies where.
-            (status @ (429 | 500..), _) => return Err(Miss::Trouble(unreadable(format!("status {status}")))),
-            (status, _) => return Err(Miss::Document(format!("status {status}"))),
-        }
-        let Some(page) = (document.read)(&answer.body).map(Arc::new) else {
-            self.documents.remove(url);
-            return Err(Miss::Document("its document can't be read".to_owned()));
-        };
-        let kept = Kept { validators: validators(&answer.headers), page: Arc::clone(&page) };
-        self.documents.insert(url.to_owned(), kept);
-        Ok(page)
-    }
-}
-
-/// Why there is no document.
-#[derive(Debug)]
-enum Miss {
-    /// It isn't there, or is another one.
-    Document(String),
-    /// The page as a whole can't be reached.
-    Trouble(Trouble),
-}
-
-/// What an answer gives for asking again (RFC 9110, section 13).
-fn validators(headers: &HeaderMap) -> Vec<(HeaderName, HeaderValue)> {
-    [(header::ETAG, header::IF_NONE_MATCH), (header::LAST_MODIFIED, header::IF_MODIFIED_SINCE)]
-        .into_iter()
-        .filter_map(|(given, asked)| Some((asked, headers.get(given)?.clone())))
-        .collect()
 }
 
 fn unreadable(why: impl AsRef<str>) -> Trouble {

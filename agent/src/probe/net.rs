@@ -112,6 +112,19 @@ impl Net {
         self
     }
 
+    /// The same for a single check: what kind a vendor's page is is found out at once, not over several checks.
+    #[must_use]
+    pub fn with_pages_tried_at_once(mut self) -> Self {
+        self.pages = Arc::new(Pages::tried_at_once());
+        self
+    }
+
+    /// The product that a vendor's page was recognised as by a component check.
+    #[must_use]
+    pub fn vendor_product(&self, vendor_url: &str) -> Option<&'static str> {
+        self.pages.product(vendor_url)
+    }
+
     /// The guard that probes dial through.
     #[must_use]
     pub fn guard(&self) -> &Guard {

@@ -61,7 +61,8 @@ async fn each_product_is_recognised_by_its_shape() {
     assert_eq!(report.outcome, Outcome::Failed(Failure::VendorOutage));
 
     let server = page(&[("/acme/api/status/summary.json", OPENSTATUS)]).await;
-    let report = look(&net, &server.url("/acme"), Some("api")).await;
+    let at_once = net.with_pages_tried_at_once();
+    let report = look(&at_once, &server.url("/acme"), Some("api")).await;
     assert_eq!(report.outcome, Outcome::Passed);
     assert_eq!(report.vendor.unwrap().state, VendorState::Maintenance);
 }
@@ -148,4 +149,112 @@ async fn the_guard_holds_for_pages_and_where_they_send_us() {
     let outcome = look(&net_with(&no_resolver(), policy, &[]), &outer.url("/"), None).await.outcome;
     assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
     assert!(inner.requests().is_empty());
+}
+
+const KUMA: &str = include_str!("../fixtures/vendor/kuma/groups.page.json");
+const BEATS: &str = include_str!("../fixtures/vendor/kuma/some.beats.json");
+const ENTRY: &str = r#"{"type":"statusPageMatchedDomain","statusPageSlug":"acme"}"#;
+const ROBOT: &str = include_str!("../fixtures/vendor/uptimerobot/some.json");
+const KUMA_PAGE: &[(&str, &str)] = &[
+    ("/api/entry-page", ENTRY),
+    ("/api/status-page/acme", KUMA),
+    ("/api/status-page/heartbeat/acme", BEATS),
+];
+
+#[tokio::test]
+async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has_changed() {
+    let server = Server::start(|request| {
+        let path = request.split(' ').nth(1).unwrap();
+        let Some((_, document)) = KUMA_PAGE.iter().find(|(at, _)| *at == path) else {
+            return Reply::status(404);
+        };
+        let tag = format!("\"{}\"", document.len());
+        if request.contains(&format!("if-none-match: {tag}")) {
+            return Reply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
+        }
+        let length = document.len();
+        Reply::text(&format!("HTTP/1.1 200 OK\r\netag: {tag}\r\ncontent-length: {length}\r\n\r\n{document}"))
+    })
+    .await;
+    let url = server.url("/status/acme");
+    let shared = net();
+    for (component, outcome) in [
+        (Some("Core / API"), Outcome::Failed(Failure::VendorOutage)),
+        (Some("Web"), Outcome::Passed),
+        (None, Outcome::Passed),
+        (Some("Nowhere"), Outcome::Inconclusive(OwnFault::VendorComponentMissing)),
+    ] {
+        assert_eq!(look(&shared, &url, component).await.outcome, outcome, "{component:?}");
+    }
+    assert_eq!(server.requests().len(), 2, "its address tells what it is");
+    assert_eq!(shared.vendor_product(&url), Some("Uptime Kuma"));
+
+    let eager = net().with_pages_fresh_for(Duration::ZERO);
+    for _ in 0..2 {
+        let outcome = look(&eager, &url, Some("Core / API")).await.outcome;
+        assert_eq!(outcome, Outcome::Failed(Failure::VendorOutage));
+    }
+    let requests = server.requests();
+    assert_eq!(requests.len(), 6);
+    assert!(requests[4..].iter().all(|request| request.contains("if-none-match")));
+}
+
+#[tokio::test]
+async fn an_unknown_page_is_tried_a_few_requests_at_a_time_and_then_remembered() {
+    let server = page(KUMA_PAGE).await;
+    let net = net().with_pages_fresh_for(Duration::ZERO);
+    let mut asked = 0;
+    let mut rounds = 0;
+    while net.vendor_product(&server.url("/")).is_none() {
+        let outcome = look(&net, &server.url("/"), Some("Core / API")).await.outcome;
+        let now = server.requests().len();
+        rounds += 1;
+        assert!(rounds <= 4, "{outcome:?}");
+        if net.vendor_product(&server.url("/")).is_none() {
+            assert!(
+                matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })),
+                "{outcome:?}"
+            );
+            assert!(now - asked <= 4, "{} requests in one round", now - asked);
+        } else {
+            assert_eq!(outcome, Outcome::Failed(Failure::VendorOutage));
+        }
+        asked = now;
+    }
+    look(&net, &server.url("/"), None).await;
+    assert_eq!(server.requests().len() - asked, 2, "the two documents and nothing else");
+
+    let robot = page(&[("/api/getMonitorList/x?page=1", ROBOT)]).await;
+    let once = self::net().with_pages_tried_at_once();
+    let outcome = look(&once, &robot.url("/"), Some("API")).await.outcome;
+    assert_eq!(outcome, Outcome::Failed(Failure::VendorOutage));
+    assert_eq!(once.vendor_product(&robot.url("/")), Some("UptimeRobot"));
+}
+
+#[tokio::test]
+async fn the_second_document_is_sent_nowhere_that_the_guard_refuses() {
+    let inner = page(KUMA_PAGE).await;
+    let to = inner.url("/api/status-page/heartbeat/acme").replace("127.0.0.1", "127.0.0.2");
+    let outer = Server::start(move |request| match request.split(' ').nth(1).unwrap() {
+        "/api/status-page/acme" => Reply::ok(KUMA),
+        _ => Reply::redirect(302, &to),
+    })
+    .await;
+    let policy =
+        Policy { allow_private: true, deny: vec!["127.0.0.2".parse().unwrap()], ..Policy::default() };
+    let guarded = net_with(&no_resolver(), policy, &[]);
+    let outcome = look(&guarded, &outer.url("/status/acme"), None).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert!(inner.requests().is_empty());
+}
+
+#[tokio::test]
+async fn a_document_beyond_its_bound_is_not_read() {
+    let server = Server::start(|_| {
+        let padding = " ".repeat(1024 * 1024);
+        Reply::ok(&format!("{padding}{STATUSPAGE}"))
+    })
+    .await;
+    let outcome = look(&net(), &server.url("/"), None).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
 }

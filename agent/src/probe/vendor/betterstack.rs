@@ -73,6 +73,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
         name: resource.public_name.clone(),
         group: sections.get(&key(&resource.status_page_section_id)).cloned(),
         word: Word::new(&resource.status, state(&resource.status)),
+        ..Component::default()
     });
     let reports: Vec<Report> = of_kind("status_report")
         .filter_map(|(_, report)| serde_json::from_value(report.clone()).ok())
@@ -92,7 +93,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
         overall: Some(Word::new(word, state(word))),
         components: components.collect(),
         incidents: incidents.collect(),
-        in_maintenance: false,
+        ..Page::default()
     })
 }
 

@@ -39,8 +39,8 @@ pub(super) fn incidents(body: &[u8]) -> Option<Page> {
     let components = open.iter().flat_map(|event| {
         event.affected_products.iter().map(|product| Component {
             name: product.title.clone(),
-            group: None,
             word: Word::new(&event.status_impact, state(&event.status_impact)),
+            ..Component::default()
         })
     });
     let components = components.collect();
@@ -51,14 +51,17 @@ pub(super) fn incidents(body: &[u8]) -> Option<Page> {
             touches: Some(event.affected_products.into_iter().map(|product| product.title).collect()),
         })
         .collect();
-    Some(Page { overall: Some(overall), components, incidents, in_maintenance: false })
+    Some(Page { overall: Some(overall), components, incidents, ..Page::default() })
 }
 
 /// Reads the products: each is well unless an open incident names it. `None` for another shape.
 pub(super) fn products(body: &[u8]) -> Option<Page> {
     let list: Products = serde_json::from_slice(body).ok()?;
-    let components =
-        list.products.into_iter().map(|product| Component { name: product.title, group: None, word: well() });
+    let components = list.products.into_iter().map(|product| Component {
+        name: product.title,
+        word: well(),
+        ..Component::default()
+    });
     Some(Page { components: components.collect(), ..Page::default() })
 }
 

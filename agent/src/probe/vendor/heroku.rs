@@ -29,7 +29,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     let components = current.status.into_iter().map(|system| Component {
         word: Word::new(&system.status, state(&system.status)),
         name: system.system,
-        group: None,
+        ..Component::default()
     });
     let incidents = current.incidents.into_iter().map(|event| Incident { title: event.title, touches: None });
     Some(Page { components: components.collect(), incidents: incidents.collect(), ..Page::default() })

@@ -72,6 +72,7 @@ pub(super) fn summary(body: &[u8]) -> Option<Page> {
             .maintenances
             .iter()
             .any(|event| matches!(event.status.as_str(), "INPROGRESS" | "VERIFYING")),
+        ..Page::default()
     })
 }
 
@@ -84,6 +85,7 @@ pub(super) fn components(body: &[u8]) -> Option<Page> {
         }),
         word: Word::new(&part.status, state(&part.status)),
         name: part.name,
+        ..Component::default()
     });
     Some(Page { components: components.collect(), ..Page::default() })
 }

@@ -1,19 +1,30 @@
 //! Vendors' status pages: their documents to one form, and one reading out of that.
 
+mod aws;
+mod azure;
 mod betterstack;
+mod cachet;
+mod format;
 mod google;
 mod heroku;
 mod instatus;
+mod kuma;
+mod parallax;
 mod slack;
+mod statusio;
 mod statuspage;
+mod statuspal;
+mod uptimerobot;
 
-use std::cmp::Reverse;
+use std::{cmp::Reverse, collections::BTreeMap};
 
 use parallax_protocol::{
     result::{VendorReading, VendorState},
     text::Detail,
 };
-use url::Url;
+use serde_json::Value;
+
+pub(super) use format::{Document, Format, Id, base, candidates, place, tries};
 
 /// What a page says, in one form for all products. A page may be made of several documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -25,19 +36,27 @@ pub(super) struct Page {
     incidents: Vec<Incident>,
     /// Whether planned work is going on.
     in_maintenance: bool,
+    /// Words and groups of components that another document of the page names, by their ids there.
+    words: BTreeMap<String, Word>,
+    groups: BTreeMap<String, String>,
+    /// Whether the document is one sheet of a list that goes on.
+    pub(super) goes_on: bool,
 }
 
 /// A vendor's word and what it means; an unknown one means nothing, least of all that all is well.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Word {
     state: Option<VendorState>,
     word: String,
 }
 
 /// One part of what a vendor runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 struct Component {
+    /// Empty where no other document refers to it.
+    id: String,
     name: String,
+    /// Of nested groups all, from the outermost: `A / B`.
     group: Option<String>,
     word: Word,
 }
@@ -58,110 +77,6 @@ pub(super) enum NoReading {
     Unknown(String),
 }
 
-/// A product's documents.
-#[derive(Debug)]
-pub(super) struct Format {
-    /// Each of the page's documents: where it may lie below the page's address, and its reader. The first must be
-    /// there; it is also how the product is recognised.
-    pub(super) documents: &'static [Document],
-    /// Hosts of the product itself.
-    hosts: &'static [&'static str],
-}
-
-/// A document: the places it may lie at, best first, and its reader.
-#[derive(Debug)]
-pub(super) struct Document {
-    pub(super) paths: &'static [&'static str],
-    pub(super) read: fn(&[u8]) -> Option<Page>,
-}
-
-/// The formats, in the order in which an unknown page is tried: a shape that others could be taken for comes first.
-pub(super) const FORMATS: &[Format] = &[
-    Format {
-        documents: &[Document { paths: &["/api/v2/summary.json"], read: statuspage::read }],
-        hosts: &["statuspage.io", "status.atlassian.com", "incident.io", "incidentio.com"],
-    },
-    Format {
-        documents: &[
-            Document { paths: &["/v3/summary.json", "/summary.json"], read: instatus::summary },
-            Document {
-                paths: &["/v3/components.json", "/v2/components.json", "/components.json"],
-                read: instatus::components,
-            },
-        ],
-        hosts: &["instatus.com"],
-    },
-    Format {
-        documents: &[Document { paths: &["/index.json"], read: betterstack::read }],
-        hosts: &["betteruptime.com", "betterstack.com"],
-    },
-    Format {
-        documents: &[Document { paths: &["/api/status/summary.json"], read: statuspage::read }],
-        hosts: &["openstatus.dev"],
-    },
-];
-
-/// Pages of one vendor each, which are recognised by their address alone.
-const HOUSES: &[Format] = &[
-    Format {
-        documents: &[Document { paths: &["/api/v2.0.0/current"], read: slack::read }],
-        hosts: &["slack-status.com", "status.slack.com"],
-    },
-    Format {
-        documents: &[Document { paths: &["/api/v4/current-status"], read: heroku::read }],
-        hosts: &["status.heroku.com"],
-    },
-    Format {
-        documents: &[
-            Document { paths: &["/incidents.json", "/dashboard/incidents.json"], read: google::incidents },
-            Document { paths: &["/products.json", "/dashboard/products.json"], read: google::products },
-        ],
-        hosts: &["status.cloud.google.com", "www.google.com"],
-    },
-];
-
-/// A page's address without what people copy along with it: `https` added, no query, no path to an incident or feed.
-/// `None` for what is no http or https address.
-pub(super) fn base(address: &str) -> Option<String> {
-    let address = address.trim();
-    let with_scheme = if address.contains("://") { address.to_owned() } else { format!("https://{address}") };
-    let mut url = Url::parse(&with_scheme).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
-    url.host_str()?;
-    if !url.username().is_empty() || url.password().is_some() {
-        return None;
-    }
-    url.set_query(None);
-    url.set_fragment(None);
-    let mut path = url.path().trim_end_matches('/');
-    for tail in ["/history", "/feed"] {
-        path = path.strip_suffix(tail).unwrap_or(path);
-    }
-    for middle in ["/incidents/", "/api/v2/", "/feed.", "/history."] {
-        path = path.find(middle).and_then(|at| path.get(..at)).unwrap_or(path);
-    }
-    let path = path.trim_end_matches('/').to_owned();
-    url.set_path(&path);
-    Some(url.as_str().trim_end_matches('/').to_owned())
-}
-
-/// The formats to try for a page, the product's own first where its host tells.
-pub(super) fn candidates(base: &str) -> Vec<&'static Format> {
-    let host =
-        Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)).unwrap_or_default();
-    let is_own = |format: &Format| {
-        format
-            .hosts
-            .iter()
-            .any(|own| host.strip_suffix(own).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
-    };
-    if let Some(house) = HOUSES.iter().find(|format| is_own(format)) {
-        return vec![house];
-    }
-    let mut formats: Vec<_> = FORMATS.iter().collect();
-    formats.sort_by_key(|format| Reverse(is_own(format)));
-    formats
-}
-
 impl Page {
     /// Adds what another document of the same page says.
     pub(super) fn merge(&mut self, other: &Self) {
@@ -171,6 +86,14 @@ impl Page {
         self.components.extend(other.components.iter().cloned());
         self.incidents.extend(other.incidents.iter().cloned());
         self.in_maintenance |= other.in_maintenance;
+        for component in &mut self.components {
+            if let Some(word) = other.words.get(&component.id) {
+                component.word.clone_from(word);
+            }
+            if let Some(group) = other.groups.get(&component.id) {
+                component.group = Some(group.clone());
+            }
+        }
     }
 
     /// What the page says of a component (its name, `Group / Name`, or a whole group), or of everything.
@@ -201,11 +124,16 @@ impl Page {
         Some(word)
     }
 
+    /// One that names a component comes before one that may touch any.
     fn incident_of(&self, components: &[&Component]) -> Option<&Incident> {
-        self.incidents.iter().find(|incident| match &incident.touches {
-            None => true,
-            Some(names) => components.iter().any(|one| names.contains(&one.name)),
-        })
+        let names_one = |incident: &&Incident| {
+            let named = incident.touches.iter().flatten();
+            named.into_iter().any(|name| components.iter().any(|one| one.name == *name))
+        };
+        self.incidents
+            .iter()
+            .find(names_one)
+            .or_else(|| self.incidents.iter().find(|incident| incident.touches.is_none()))
     }
 }
 
@@ -216,8 +144,10 @@ impl Component {
             return true;
         }
         let Some(group) = &self.group else { return false };
-        folded(group) == name
-            || [" / ", " > "].iter().any(|joint| folded(&format!("{group}{joint}{}", self.name)) == name)
+        let group = folded(group);
+        group == name
+            || group.strip_prefix(name).is_some_and(|inner| inner.starts_with(" / "))
+            || [" / ", " > "].iter().any(|joint| format!("{group}{joint}{}", folded(&self.name)) == name)
     }
 }
 
@@ -240,6 +170,15 @@ fn goodness(state: Option<VendorState>) -> u8 {
         Some(VendorState::Degraded) => 2,
         Some(VendorState::PartialOutage) => 1,
         Some(VendorState::MajorOutage) => 0,
+    }
+}
+
+/// An id or a number, which products write as either.
+fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
     }
 }
 

@@ -38,25 +38,23 @@ struct Event {
 /// Reads the document; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let current: Current = serde_json::from_slice(body).ok()?;
-    let worst_of = |events: &mut dyn Iterator<Item = &Event>| {
-        let words = events.map(|event| Word::new(&event.kind, state(&event.kind)));
-        words
-            .min_by_key(|word| goodness(word.state))
-            .unwrap_or_else(|| Word::new("ok", Some(VendorState::Operational)))
-    };
-    let overall = match current.status.as_str() {
-        "ok" => Word::new("ok", Some(VendorState::Operational)),
-        "active" => worst_of(&mut current.active_incidents.iter()),
-        other => Word::new(other, None),
+    let well = || Word::new("ok", Some(VendorState::Operational));
+    let odd = || Word::new(&current.status, None);
+    // What no incident names is well, unless the document's own word is one that says nothing.
+    let (overall, other) = match current.status.as_str() {
+        "ok" => (well(), well()),
+        "active" => (worst_of(current.active_incidents.iter()).unwrap_or_else(odd), well()),
+        _ => (odd(), odd()),
     };
     let others = current.active_incidents.iter().flat_map(|event| &event.services).map(String::as_str);
     let mut names: Vec<&str> = SERVICES.into_iter().chain(others).collect();
     names.sort_unstable();
     names.dedup();
     let components = names.into_iter().map(|name| {
-        let mut touching =
+        let touching =
             current.active_incidents.iter().filter(|event| event.services.iter().any(|own| own == name));
-        Component { name: name.to_owned(), group: None, word: worst_of(&mut touching) }
+        let word = worst_of(touching).unwrap_or_else(|| other.clone());
+        Component { name: name.to_owned(), word, ..Component::default() }
     });
     let components = components.collect();
     let incidents = current
@@ -64,7 +62,11 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
         .into_iter()
         .map(|event| Incident { title: event.title, touches: Some(event.services) })
         .collect();
-    Some(Page { overall: Some(overall), components, incidents, in_maintenance: false })
+    Some(Page { overall: Some(overall), components, incidents, ..Page::default() })
+}
+
+fn worst_of<'a>(events: impl Iterator<Item = &'a Event>) -> Option<Word> {
+    events.map(|event| Word::new(&event.kind, state(&event.kind))).min_by_key(|word| goodness(word.state))
 }
 
 fn state(kind: &str) -> Option<VendorState> {

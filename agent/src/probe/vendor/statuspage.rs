@@ -70,6 +70,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
             name: part.name.clone(),
             group: part.group_id.as_deref().and_then(|id| groups.get(id)).map(|name| (*name).to_owned()),
             word: Word::new(&part.status, state(&part.status)),
+            ..Component::default()
         });
     let incidents =
         summary.incidents.into_iter().filter(|event| is_open(&event.status)).map(|event| Incident {
@@ -92,6 +93,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
         in_maintenance: summary.scheduled_maintenances.iter().any(|event| {
             matches!(event.status.as_str(), "in_progress" | "verifying" | "maintenance_in_progress")
         }),
+        ..Page::default()
     })
 }
 

@@ -1,0 +1,112 @@
+//! The documents of the AWS health dashboard: what is going on now, in UTF-16, and which services there are.
+
+use std::collections::BTreeMap;
+
+use parallax_protocol::result::VendorState;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Component, Incident, Page, Word, goodness, plain};
+
+#[derive(Deserialize)]
+struct Event {
+    service: String,
+    service_name: String,
+    status: Value,
+    #[serde(default)]
+    summary: String,
+    #[serde(default)]
+    impacted_services: BTreeMap<String, Impacted>,
+}
+
+#[derive(Deserialize)]
+struct Impacted {
+    #[serde(default)]
+    service_name: String,
+    #[serde(default)]
+    current: Value,
+}
+
+#[derive(Deserialize)]
+struct Service {
+    service: String,
+    service_name: String,
+    #[serde(default)]
+    region_name: Option<String>,
+}
+
+/// Reads what is going on; an empty list says that nothing is. `None` for another shape.
+pub(super) fn events(body: &[u8]) -> Option<Page> {
+    let events: Vec<Event> = serde_json::from_str(&text(body)).ok()?;
+    let overall = events.iter().map(|event| word(&event.status)).min_by_key(|word| goodness(word.state));
+    let components = events.iter().flat_map(|event| {
+        let impacted = event.impacted_services.iter().map(|(id, service)| Component {
+            name: service.service_name.clone(),
+            group: Some(id.clone()),
+            word: word(&service.current),
+            ..Component::default()
+        });
+        // Both its id and its name are names of a service: the id stands where others have a group.
+        let own = Component {
+            name: event.service_name.clone(),
+            group: Some(event.service.clone()),
+            word: word(&event.status),
+            ..Component::default()
+        };
+        std::iter::once(own).chain(impacted)
+    });
+    let components = components.collect();
+    let incidents = events.into_iter().filter(|event| word(&event.status).word != "resolved");
+    let incidents = incidents.map(|event| {
+        let impacted = event.impacted_services.into_values().map(|service| service.service_name);
+        Incident {
+            title: event.summary,
+            touches: Some(std::iter::once(event.service_name).chain(impacted).collect()),
+        }
+    });
+    Some(Page {
+        overall: Some(overall.unwrap_or_else(well)),
+        components,
+        incidents: incidents.collect(),
+        ..Page::default()
+    })
+}
+
+/// Reads the services: each is well unless an event names it. `None` for another shape.
+pub(super) fn services(body: &[u8]) -> Option<Page> {
+    let services: Vec<Service> = serde_json::from_str(&text(body)).ok()?;
+    if services.is_empty() {
+        return None;
+    }
+    let components = services.into_iter().map(|service| Component {
+        name: match service.region_name.filter(|region| !service.service_name.contains(region.as_str())) {
+            Some(region) => format!("{} ({region})", service.service_name),
+            None => service.service_name,
+        },
+        group: Some(service.service),
+        word: well(),
+        ..Component::default()
+    });
+    Some(Page { components: components.collect(), ..Page::default() })
+}
+
+/// The mark at its start tells UTF-16 of either order; without one it is UTF-8.
+fn text(body: &[u8]) -> std::borrow::Cow<'_, str> {
+    encoding_rs::UTF_8.decode(body).0
+}
+
+fn well() -> Word {
+    Word::new("no event", Some(VendorState::Operational))
+}
+
+fn word(status: &Value) -> Word {
+    let number = plain(status).unwrap_or_default();
+    let (word, state) = match number.as_str() {
+        "0" => ("resolved", VendorState::Operational),
+        "1" => ("informational", VendorState::Operational),
+        "2" => ("degradation", VendorState::Degraded),
+        "3" => ("disruption", VendorState::MajorOutage),
+        other => return Word::new(&format!("status {other}"), None),
+    };
+    Word::new(word, Some(state))
+}

@@ -1,0 +1,191 @@
+//! The RSS feed of Azure's status: broad incidents only, and none most of the time.
+
+use parallax_protocol::result::VendorState;
+use quick_xml::{Reader, events::Event};
+
+use super::{Component, Incident, Page, Word, folded, goodness};
+
+/// Names of services that can be followed; the feed names only those in trouble.
+const SERVICES: [&str; 24] = [
+    "API Management",
+    "App Service",
+    "Application Gateway",
+    "Azure Cosmos DB",
+    "Azure Database for MySQL",
+    "Azure Database for PostgreSQL",
+    "Azure DevOps",
+    "Azure DNS",
+    "Azure Front Door",
+    "Azure Functions",
+    "Azure Kubernetes Service (AKS)",
+    "Azure Monitor",
+    "Azure OpenAI Service",
+    "Azure SQL Database",
+    "Event Hubs",
+    "ExpressRoute",
+    "Key Vault",
+    "Load Balancer",
+    "Microsoft Azure portal",
+    "Microsoft Entra ID",
+    "Service Bus",
+    "Storage Accounts",
+    "Virtual Machines",
+    "Virtual Network",
+];
+/// Elements within each other; a feed has four.
+const MAX_DEPTH: usize = 16;
+/// Items that are read.
+const MAX_ITEMS: usize = 200;
+
+#[derive(Default)]
+struct Item {
+    title: String,
+    description: String,
+    categories: Vec<String>,
+}
+
+/// Reads the feed; `None` for another shape.
+pub(super) fn read(body: &[u8]) -> Option<Page> {
+    let open: Vec<Item> = items(body)?.into_iter().filter(|item| !item.is_over()).collect();
+    let components = SERVICES.into_iter().map(|name| Component {
+        name: name.to_owned(),
+        word: worst_of(open.iter().filter_map(|item| item.word_for(name))),
+        ..Component::default()
+    });
+    let components = components.collect();
+    let overall = worst_of(open.iter().map(Item::word));
+    let incidents = open.into_iter().map(|item| {
+        let named = SERVICES.into_iter().filter(|service| item.names(service)).map(str::to_owned);
+        let touches = Some(named.collect()).filter(|names: &Vec<_>| !names.is_empty());
+        Incident { touches, title: item.title }
+    });
+    let incidents = incidents.collect();
+    Some(Page { overall: Some(overall), components, incidents, ..Page::default() })
+}
+
+fn worst_of(words: impl Iterator<Item = Word>) -> Word {
+    words
+        .min_by_key(|word| goodness(word.state))
+        .unwrap_or_else(|| Word::new("nothing published", Some(VendorState::Operational)))
+}
+
+/// The items of a whole, well-formed RSS channel. Entities and types that a document defines itself are not read.
+fn items(body: &[u8]) -> Option<Vec<Item>> {
+    let text = std::str::from_utf8(body).ok()?;
+    let mut reader = Reader::from_str(text);
+    let mut path: Vec<Vec<u8>> = Vec::new();
+    let mut items: Vec<Item> = Vec::new();
+    let mut is_feed = false;
+    loop {
+        match reader.read_event().ok()? {
+            Event::Start(start) => {
+                path.push(start.name().as_ref().to_vec());
+                if path.len() > MAX_DEPTH {
+                    return None;
+                }
+                is_feed |= is_at(&path, &[b"rss", b"channel"]);
+                if is_at(&path, &[b"rss", b"channel", b"item"]) {
+                    items.push(Item::default());
+                    if items.len() > MAX_ITEMS {
+                        return None;
+                    }
+                } else if is_at(&path, &[b"rss", b"channel", b"item", b"category"]) {
+                    items.last_mut()?.categories.push(String::new());
+                }
+            }
+            Event::End(_) => {
+                path.pop()?;
+            }
+            Event::Text(text) => add(&path, &mut items, &text.decode().ok()?),
+            Event::CData(text) => add(&path, &mut items, &text.decode().ok()?),
+            Event::GeneralRef(name) => {
+                let name = name.decode().ok()?;
+                let known = quick_xml::escape::unescape(&format!("&{name};")).ok()?.into_owned();
+                add(&path, &mut items, &known);
+            }
+            Event::DocType(_) => return None,
+            Event::Eof => break,
+            _ => {}
+        }
+    }
+    (is_feed && path.is_empty()).then_some(items)
+}
+
+fn is_at(path: &[Vec<u8>], at: &[&[u8]]) -> bool {
+    path.iter().map(Vec::as_slice).eq(at.iter().copied())
+}
+
+/// Adds text to what it is the text of.
+fn add(path: &[Vec<u8>], items: &mut [Item], text: &str) {
+    let [rss, channel, item, field] = path else { return };
+    if !is_at(&[rss.clone(), channel.clone(), item.clone()], &[b"rss", b"channel", b"item"]) {
+        return;
+    }
+    let Some(item) = items.last_mut() else { return };
+    match field.as_slice() {
+        b"title" => item.title.push_str(text),
+        b"description" => item.description.push_str(text),
+        b"category" => {
+            if let Some(category) = item.categories.last_mut() {
+                category.push_str(text);
+            }
+        }
+        _ => {}
+    }
+}
+
+impl Item {
+    fn has(&self, words: &[&str]) -> bool {
+        let all = format!("{} {}", self.title, self.description).to_lowercase();
+        words.iter().any(|word| all.split(|c: char| !c.is_alphanumeric()).any(|own| own == *word))
+    }
+
+    /// The title tells, by its first word or its last, unless another of its words says that it is not all over. What
+    /// stays open too long by this is seen; what is taken for over too soon would be an outage that nobody sees.
+    fn is_over(&self) -> bool {
+        const NOT_ALL: [&str; 9] =
+            ["not", "no", "partially", "partly", "being", "still", "ongoing", "except", "until"];
+        let title = self.title.to_lowercase();
+        let words: Vec<_> =
+            title.split(|c: char| !c.is_alphanumeric()).filter(|word| !word.is_empty()).collect();
+        let ends = [words.first(), words.last()];
+        ends.into_iter().flatten().any(|word| matches!(*word, "resolved" | "mitigated"))
+            && !words.iter().any(|word| NOT_ALL.contains(word) || word.starts_with("continu"))
+    }
+
+    fn state(&self) -> VendorState {
+        if self.has(&["outage", "down", "unavailable"]) {
+            VendorState::MajorOutage
+        } else {
+            VendorState::Degraded
+        }
+    }
+
+    fn word(&self) -> Word {
+        Word::new(&self.title, Some(self.state()))
+    }
+
+    /// What it says of a service. One that names none of the services by a name known here may touch any, as "Network
+    /// Infrastructure" does, so that it leaves all of them unknown.
+    fn word_for(&self, service: &str) -> Option<Word> {
+        if self.names(service) {
+            return Some(self.word());
+        }
+        (!SERVICES.into_iter().any(|known| self.names(known))).then(|| Word::new(&self.title, None))
+    }
+
+    /// Names come with and without the maker's, and with additions such as "(Linux)".
+    fn names(&self, service: &str) -> bool {
+        let service = bare(service);
+        self.categories.iter().map(|category| bare(category)).any(|category| {
+            !category.is_empty() && (category.starts_with(&service) || service.starts_with(&category))
+        })
+    }
+}
+
+/// A service's name, folded, without its maker's.
+fn bare(name: &str) -> String {
+    let name = folded(name);
+    let name = name.strip_prefix("microsoft").unwrap_or(&name).trim_start();
+    name.strip_prefix("azure").unwrap_or(name).trim_start().to_owned()
+}

@@ -1,0 +1,301 @@
+//! Which products are known, where their documents lie, and how a page's address tells which one it is.
+
+use std::cmp::Reverse;
+
+use url::Url;
+
+use super::{
+    Page, aws, azure, betterstack, cachet, google, heroku, instatus, kuma, parallax, slack, statusio,
+    statuspage, statuspal, uptimerobot,
+};
+
+/// Bytes of a document that are read; the usual ones have a tenth of that.
+const MOST: usize = 1024 * 1024;
+/// Bytes of those that list years of incidents or all products of a large vendor.
+const MOST_OF_LISTS: usize = 8 * MOST;
+
+/// A product's documents.
+#[derive(Debug)]
+pub(in crate::probe) struct Format {
+    /// The product.
+    pub(in crate::probe) name: &'static str,
+    /// Each of the page's documents: where it may lie, and its reader. The first must be there; it is also how the
+    /// product is recognised.
+    pub(in crate::probe) documents: &'static [Document],
+    /// Where the page's id may be found, best first; empty where the places need none.
+    pub(in crate::probe) ids: &'static [Id],
+    /// Hosts of the product itself.
+    hosts: &'static [&'static str],
+}
+
+/// A document: the places it may lie at, best first, and its reader.
+///
+/// A place that begins with `/` lies below the page's address. Of another, `{origin}` is the address without its path,
+/// `{id}` the page's id, and `{n}` the sheet's number.
+#[derive(Debug)]
+pub(in crate::probe) struct Document {
+    pub(in crate::probe) paths: &'static [&'static str],
+    pub(in crate::probe) read: fn(&[u8]) -> Option<Page>,
+    /// Bytes that are read at most.
+    pub(in crate::probe) most: usize,
+}
+
+/// Where a page's id is found.
+#[derive(Debug)]
+pub(in crate::probe) enum Id {
+    /// In the address: the path's only segment after this.
+    After(&'static str),
+    /// In the address: the host's name below the product's own.
+    Host,
+    /// In a document at this place.
+    In(&'static str, fn(&[u8]) -> Option<String>),
+}
+
+impl Document {
+    const fn new(paths: &'static [&'static str], read: fn(&[u8]) -> Option<Page>) -> Self {
+        Self { paths, read, most: MOST }
+    }
+
+    const fn list(paths: &'static [&'static str], read: fn(&[u8]) -> Option<Page>) -> Self {
+        Self { paths, read, most: MOST_OF_LISTS }
+    }
+
+    /// The addresses of sheet `n`, best first; none where they need an id and there is none.
+    pub(in crate::probe) fn places(&self, base: &str, id: Option<&str>, n: usize) -> Vec<String> {
+        self.paths.iter().filter_map(|path| place(path, base, id, n)).collect()
+    }
+}
+
+impl Id {
+    /// The id, if the address itself tells it.
+    pub(in crate::probe) fn of(&self, base: &str) -> Option<String> {
+        let url = Url::parse(base).ok()?;
+        let id = match self {
+            Self::After(before) => url.path().strip_prefix(before)?,
+            Self::Host => url.host_str()?.split_once('.').filter(|(_, rest)| rest.contains('.'))?.0,
+            Self::In(..) => return None,
+        };
+        is_id(id).then(|| id.to_owned())
+    }
+}
+
+/// Whether it can stand in an address as it is.
+pub(in crate::probe) fn is_id(id: &str) -> bool {
+    (1..=100).contains(&id.len()) && id.bytes().all(|b| b.is_ascii_alphanumeric() || matches!(b, b'-' | b'_'))
+}
+
+/// A place as an address.
+pub(in crate::probe) fn place(path: &str, base: &str, id: Option<&str>, n: usize) -> Option<String> {
+    let mut place = if path.starts_with('/') { format!("{base}{path}") } else { path.to_owned() };
+    if place.contains("{origin}") {
+        let origin = Url::parse(base).ok()?.origin().ascii_serialization();
+        place = place.replace("{origin}", &origin);
+    }
+    if place.contains("{id}") {
+        place = place.replace("{id}", id?);
+    }
+    Some(place.replace("{n}", &n.to_string()))
+}
+
+/// The formats, in the order in which an unknown page is tried: a shape that others could be taken for comes first.
+pub(super) const FORMATS: &[Format] = &[
+    Format {
+        name: "Statuspage",
+        documents: &[Document::new(&["/api/v2/summary.json"], statuspage::read)],
+        ids: &[],
+        hosts: &["statuspage.io", "status.atlassian.com", "incident.io", "incidentio.com"],
+    },
+    Format {
+        name: "Instatus",
+        documents: &[
+            Document::new(&["/v3/summary.json", "/summary.json"], instatus::summary),
+            Document::new(
+                &["/v3/components.json", "/v2/components.json", "/components.json"],
+                instatus::components,
+            ),
+        ],
+        ids: &[],
+        hosts: &["instatus.com"],
+    },
+    Format {
+        name: "Better Stack",
+        documents: &[Document::new(&["/index.json"], betterstack::read)],
+        ids: &[],
+        hosts: &["betteruptime.com", "betterstack.com"],
+    },
+    Format {
+        name: "OpenStatus",
+        documents: &[Document::new(&["/api/status/summary.json"], statuspage::read)],
+        ids: &[],
+        hosts: &["openstatus.dev"],
+    },
+    Format {
+        name: "Parallax",
+        documents: &[Document::new(&["/status.json"], parallax::read)],
+        ids: &[],
+        hosts: &[],
+    },
+    Format {
+        name: "Cachet 3",
+        documents: &[
+            Document::new(&["/api/components?include=group&per_page=100&page={n}"], cachet::components3),
+            Document::new(&["/api/status"], cachet::status3),
+            Document::new(&["/api/incidents?sort=-id&per_page=20"], cachet::incidents3),
+        ],
+        ids: &[],
+        hosts: &[],
+    },
+    Format {
+        name: "Cachet 2",
+        documents: &[
+            Document::new(&["/api/v1/components?per_page=100&page={n}"], cachet::components2),
+            Document::new(&["/api/v1/status"], cachet::status2),
+            Document::new(&["/api/v1/components/groups?per_page=100&page={n}"], cachet::groups2),
+            Document::new(&["/api/v1/incidents?sort=id&order=desc&per_page=20"], cachet::incidents2),
+        ],
+        ids: &[],
+        hosts: &[],
+    },
+    Format {
+        name: "Uptime Kuma",
+        documents: &[
+            Document::new(&["{origin}/api/status-page/{id}"], kuma::page),
+            Document::new(&["{origin}/api/status-page/heartbeat/{id}"], kuma::beats),
+        ],
+        ids: &[Id::After("/status/"), Id::In("{origin}/api/entry-page", kuma::slug)],
+        hosts: &[],
+    },
+    Format {
+        name: "Status.io",
+        documents: &[Document::new(&["https://api.status.io/1.0/status/{id}"], statusio::read)],
+        ids: &[Id::In("/", statusio::page_id)],
+        hosts: &["status.io", "hostedstatus.com"],
+    },
+    Format {
+        name: "UptimeRobot",
+        documents: &[Document::new(&["{origin}/api/getMonitorList/x?page={n}"], uptimerobot::read)],
+        ids: &[],
+        hosts: &[],
+    },
+];
+
+/// Pages of one vendor each, or of a product that has them all on its own hosts: recognised by their address alone.
+pub(super) const HOUSES: &[Format] = &[
+    Format {
+        name: "Slack",
+        documents: &[Document::new(&["/api/v2.0.0/current"], slack::read)],
+        ids: &[],
+        hosts: &["slack-status.com", "status.slack.com"],
+    },
+    Format {
+        name: "Heroku",
+        documents: &[Document::new(&["/api/v4/current-status"], heroku::read)],
+        ids: &[],
+        hosts: &["status.heroku.com"],
+    },
+    Format {
+        name: "Google",
+        documents: &[
+            Document::list(&["/incidents.json", "/dashboard/incidents.json"], google::incidents),
+            Document::list(&["/products.json", "/dashboard/products.json"], google::products),
+        ],
+        ids: &[],
+        hosts: &["status.cloud.google.com", "www.google.com"],
+    },
+    Format {
+        name: "AWS",
+        documents: &[
+            Document::list(&["https://health.aws.amazon.com/public/currentevents"], aws::events),
+            Document::list(
+                &["https://servicedata-us-west-2-prod.s3.amazonaws.com/services.json"],
+                aws::services,
+            ),
+        ],
+        ids: &[],
+        hosts: &["health.aws.amazon.com", "status.aws.amazon.com"],
+    },
+    Format {
+        name: "Azure",
+        documents: &[Document::new(
+            &["https://rssfeed.azure.status.microsoft/en-us/status/feed/"],
+            azure::read,
+        )],
+        ids: &[],
+        hosts: &["azure.status.microsoft", "status.azure.com"],
+    },
+    // The same name below both hosts may be two customers.
+    Format {
+        name: "Statuspal",
+        documents: &[Document::new(
+            &["https://statuspal.io/api/v2/status_pages/{id}/summary"],
+            statuspal::read,
+        )],
+        ids: &[Id::Host],
+        hosts: &["statuspal.io"],
+    },
+    Format {
+        name: "Statuspal",
+        documents: &[Document::new(
+            &["https://statuspal.eu/api/v2/status_pages/{id}/summary"],
+            statuspal::read,
+        )],
+        ids: &[Id::Host],
+        hosts: &["statuspal.eu"],
+    },
+    Format {
+        name: "UptimeRobot",
+        documents: &[Document::new(&["{origin}/api/getMonitorList/{id}?page={n}"], uptimerobot::read)],
+        ids: &[Id::After("/")],
+        hosts: &["stats.uptimerobot.com"],
+    },
+];
+
+/// A page's address without what people copy along with it: `https` added, no query, no path to an incident or feed.
+/// `None` for what is no http or https address.
+pub(in crate::probe) fn base(address: &str) -> Option<String> {
+    let address = address.trim();
+    let with_scheme = if address.contains("://") { address.to_owned() } else { format!("https://{address}") };
+    let mut url = Url::parse(&with_scheme).ok().filter(|url| matches!(url.scheme(), "http" | "https"))?;
+    url.host_str()?;
+    if !url.username().is_empty() || url.password().is_some() {
+        return None;
+    }
+    url.set_query(None);
+    url.set_fragment(None);
+    let mut path = url.path().trim_end_matches('/');
+    for tail in ["/history", "/feed", "/status.json"] {
+        path = path.strip_suffix(tail).unwrap_or(path);
+    }
+    for middle in ["/incidents/", "/api/v2/", "/feed.", "/history."] {
+        path = path.find(middle).and_then(|at| path.get(..at)).unwrap_or(path);
+    }
+    let path = path.trim_end_matches('/').to_owned();
+    url.set_path(&path);
+    Some(url.as_str().trim_end_matches('/').to_owned())
+}
+
+/// The formats to try for a page, the product's own first where its address tells.
+pub(in crate::probe) fn candidates(base: &str) -> Vec<&'static Format> {
+    let host =
+        Url::parse(base).ok().and_then(|url| url.host_str().map(str::to_ascii_lowercase)).unwrap_or_default();
+    let is_own = |format: &Format| {
+        format
+            .hosts
+            .iter()
+            .any(|own| host.strip_suffix(own).is_some_and(|rest| rest.is_empty() || rest.ends_with('.')))
+    };
+    if let Some(house) = HOUSES.iter().find(|format| is_own(format)) {
+        return vec![house];
+    }
+    let mut formats: Vec<_> = FORMATS.iter().collect();
+    formats
+        .sort_by_key(|format| Reverse(is_own(format) || format.ids.iter().any(|id| id.of(base).is_some())));
+    formats
+}
+
+/// Requests at most until a page is known to be of this format or not.
+pub(in crate::probe) fn tries(format: &Format, base: &str) -> usize {
+    let is_told = format.ids.iter().any(|id| id.of(base).is_some());
+    let asked = format.ids.iter().filter(|id| matches!(id, Id::In(..))).count();
+    format.documents.first().map_or(0, |document| document.paths.len()) + if is_told { 0 } else { asked }
+}

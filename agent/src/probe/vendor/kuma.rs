@@ -1,0 +1,138 @@
+//! The two documents of an Uptime Kuma page: its monitors by group, and each monitor's latest beats.
+
+use std::collections::BTreeMap;
+
+use parallax_protocol::result::VendorState;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Component, Incident, Page, Word, format::is_id, plain};
+
+#[derive(Deserialize)]
+struct Document {
+    #[serde(rename = "publicGroupList")]
+    groups: Vec<Group>,
+    #[serde(default)]
+    incidents: Vec<Event>,
+    /// Before version 2 there was one.
+    #[serde(default)]
+    incident: Option<Event>,
+    #[serde(default, rename = "maintenanceList")]
+    maintenance: Vec<Planned>,
+}
+
+#[derive(Deserialize)]
+struct Group {
+    name: String,
+    #[serde(default, rename = "monitorList")]
+    monitors: Vec<Monitor>,
+}
+
+#[derive(Deserialize)]
+struct Monitor {
+    id: Value,
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    title: String,
+}
+
+#[derive(Deserialize)]
+struct Planned {
+    #[serde(default)]
+    status: String,
+}
+
+#[derive(Deserialize)]
+struct Beats {
+    #[serde(rename = "heartbeatList")]
+    monitors: BTreeMap<String, Vec<Beat>>,
+}
+
+#[derive(Deserialize)]
+struct Beat {
+    status: Value,
+}
+
+#[derive(Deserialize)]
+struct Entry {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default, rename = "statusPageSlug")]
+    slug: Option<String>,
+    #[serde(default, rename = "entryPage")]
+    page: Option<String>,
+}
+
+/// Reads the page: its monitors have no word until the beats are read too. `None` for another shape.
+pub(super) fn page(body: &[u8]) -> Option<Page> {
+    let document: Document = serde_json::from_slice(body).ok()?;
+    let components = document.groups.into_iter().flat_map(|group| {
+        let Group { name, monitors } = group;
+        monitors.into_iter().map(move |monitor| Component {
+            id: plain(&monitor.id).unwrap_or_default(),
+            name: monitor.name,
+            group: Some(name.clone()),
+            word: Word::new("no heartbeat", None),
+        })
+    });
+    let events = document.incidents.into_iter().chain(document.incident);
+    Some(Page {
+        components: components.collect(),
+        incidents: events.map(|event| Incident { title: event.title, touches: None }).collect(),
+        in_maintenance: document.maintenance.iter().any(|planned| planned.status == "under-maintenance"),
+        ..Page::default()
+    })
+}
+
+/// Reads the beats, of which each monitor's last counts; `None` for another shape.
+pub(super) fn beats(body: &[u8]) -> Option<Page> {
+    let beats: Beats = serde_json::from_slice(body).ok()?;
+    let latest = beats.monitors.into_iter().filter_map(|(id, beats)| Some((id, word(&beats.last()?.status))));
+    let words: BTreeMap<String, Word> = latest.collect();
+    Some(Page { overall: overall(&words), words, ..Page::default() })
+}
+
+/// The name of the page that a host shows at its root.
+pub(super) fn slug(body: &[u8]) -> Option<String> {
+    let entry: Entry = serde_json::from_slice(body).ok()?;
+    let slug = match entry.kind.as_str() {
+        "statusPageMatchedDomain" => entry.slug?,
+        "entryPage" => entry.page?.strip_prefix("statusPage-")?.to_owned(),
+        _ => return None,
+    };
+    is_id(&slug).then_some(slug)
+}
+
+fn word(status: &Value) -> Word {
+    let number = plain(status).unwrap_or_default();
+    let (word, state) = match number.as_str() {
+        "0" => ("down", VendorState::MajorOutage),
+        "1" => ("up", VendorState::Operational),
+        "2" => ("pending", VendorState::Degraded),
+        "3" => ("maintenance", VendorState::Maintenance),
+        other => return Word::new(&format!("status {other}"), None),
+    };
+    Word::new(word, Some(state))
+}
+
+/// What the page itself makes of the beats, except that maintenance hides no outage.
+fn overall(words: &BTreeMap<String, Word>) -> Option<Word> {
+    let count = |state| words.values().filter(|word| word.state == state).count();
+    let up = count(Some(VendorState::Operational));
+    let planned = count(Some(VendorState::Maintenance));
+    let ill = count(Some(VendorState::MajorOutage)) + count(Some(VendorState::Degraded));
+    Some(match (ill, words.values().find(|word| word.state.is_none())) {
+        (0, Some(odd)) => odd.clone(),
+        (0, None) if planned > 0 => Word::new("maintenance", Some(VendorState::Maintenance)),
+        (0, None) if up > 0 => Word::new("up", Some(VendorState::Operational)),
+        (0, None) => return None,
+        _ if up + planned > 0 || count(None) > 0 => {
+            Word::new("partially degraded", Some(VendorState::Degraded))
+        }
+        _ if count(Some(VendorState::MajorOutage)) == 0 => Word::new("pending", Some(VendorState::Degraded)),
+        _ => Word::new("down", Some(VendorState::MajorOutage)),
+    })
+}

@@ -1,0 +1,124 @@
+//! The public document of Status.io, and the page's id, which its HTML alone tells.
+
+use parallax_protocol::result::VendorState;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{Component, Incident, Page, Word, plain};
+
+#[derive(Deserialize)]
+struct Document {
+    result: Whole,
+}
+
+#[derive(Deserialize)]
+struct Whole {
+    status_overall: Part,
+    #[serde(default)]
+    status: Vec<Part>,
+    #[serde(default)]
+    incidents: Vec<Event>,
+    #[serde(default)]
+    maintenance: Planned,
+}
+
+#[derive(Deserialize)]
+struct Part {
+    #[serde(default)]
+    name: String,
+    status: String,
+    #[serde(default)]
+    status_code: Value,
+    #[serde(default)]
+    containers: Vec<Self>,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    name: String,
+    #[serde(default)]
+    components_affected: Vec<Named>,
+    #[serde(default)]
+    containers_affected: Vec<Named>,
+}
+
+#[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Deserialize, Default)]
+struct Planned {
+    #[serde(default)]
+    active: Vec<Value>,
+}
+
+/// Reads the document; `None` for another shape.
+pub(super) fn read(body: &[u8]) -> Option<Page> {
+    let whole = serde_json::from_slice::<Document>(body).ok()?.result;
+    let components = whole.status.iter().flat_map(|part| {
+        let inner = part.containers.iter().map(|container| Component {
+            name: container.name.clone(),
+            group: Some(part.name.clone()),
+            word: word(container),
+            ..Component::default()
+        });
+        let own = Component { name: part.name.clone(), word: word(part), ..Component::default() };
+        std::iter::once(own).chain(inner)
+    });
+    let incidents = whole.incidents.iter().map(|event| {
+        let names = event.components_affected.iter().chain(&event.containers_affected);
+        let names: Vec<_> = names.map(|named| named.name.clone()).collect();
+        Incident { title: event.name.clone(), touches: Some(names).filter(|names| !names.is_empty()) }
+    });
+    Some(Page {
+        overall: Some(word(&whole.status_overall)),
+        components: components.collect(),
+        incidents: incidents.collect(),
+        in_maintenance: !whole.maintenance.active.is_empty(),
+        ..Page::default()
+    })
+}
+
+/// The 24 hexadecimal digits that a page's script is given as `pageId`.
+pub(super) fn page_id(body: &[u8]) -> Option<String> {
+    let html = String::from_utf8_lossy(body);
+    html.split("pageId").skip(1).find_map(|rest| {
+        let given =
+            rest.trim_start_matches(|c: char| c.is_whitespace() || matches!(c, '=' | ':' | '"' | '\''));
+        let id = given.get(..24)?;
+        let ends = given.get(24..).is_some_and(|rest| rest.starts_with(['"', '\'']));
+        (ends && id.bytes().all(|b| b.is_ascii_hexdigit())).then(|| id.to_owned())
+    })
+}
+
+/// The code counts; the text, which a page may choose, only where there is none.
+fn word(part: &Part) -> Word {
+    let state = match plain(&part.status_code) {
+        Some(code) => coded(&code),
+        None => named(&part.status),
+    };
+    Word::new(&part.status, state)
+}
+
+fn coded(code: &str) -> Option<VendorState> {
+    Some(match code {
+        "100" => VendorState::Operational,
+        "200" => VendorState::Maintenance,
+        "300" | "600" => VendorState::Degraded,
+        "400" => VendorState::PartialOutage,
+        "500" => VendorState::MajorOutage,
+        _ => return None,
+    })
+}
+
+fn named(word: &str) -> Option<VendorState> {
+    Some(match word {
+        "Operational" => VendorState::Operational,
+        "Planned Maintenance" => VendorState::Maintenance,
+        "Degraded Performance" | "Security Event" => VendorState::Degraded,
+        "Partial Service Disruption" => VendorState::PartialOutage,
+        "Service Disruption" => VendorState::MajorOutage,
+        _ => return None,
+    })
+}
