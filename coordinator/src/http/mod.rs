@@ -10,6 +10,7 @@ mod beat;
 mod context;
 mod crowd;
 mod error;
+mod idle;
 mod json;
 mod legacy;
 mod limit;
