@@ -14,6 +14,7 @@ macro_rules! in_a_world {
     };
 }
 mod api;
+mod clocks;
 mod damage;
 mod demo;
 mod doors;

@@ -6,7 +6,7 @@
 mod agent;
 mod coordinator;
 mod disk;
-mod gauge;
+pub(crate) mod gauge;
 mod ingest;
 mod memory;
 mod pings;
