@@ -19,6 +19,7 @@ mod damage;
 mod demo;
 mod doors;
 mod flaps;
+mod floods;
 mod full;
 mod guard;
 mod heartbeat;

@@ -2,21 +2,27 @@
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio::sync::Notify;
+use tokio::time::{Instant, sleep_until};
 
 /// The idle connections, in the order in which they became so; as large as the connections that are open.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub(super) struct Idle {
+    /// For so long a connection is left alone: what it has sent may not have been read yet.
+    fresh: Duration,
     all: Arc<Mutex<All>>,
     /// Told of each connection that becomes idle.
     more: Arc<Notify>,
+    /// Told of each connection that was to leave and stays.
+    stayed: Arc<Notify>,
 }
 
 #[derive(Debug, Default)]
 struct All {
     next: u64,
-    idle: BTreeMap<u64, Arc<Notify>>,
+    idle: BTreeMap<u64, (Instant, Arc<Notify>)>,
 }
 
 /// What one connection is about. It begins idle, and counts no more once dropped.
@@ -41,6 +47,11 @@ struct State {
 }
 
 impl Idle {
+    /// None so far; each is left alone for as long as it is `fresh`.
+    pub(super) fn new(fresh: Duration) -> Self {
+        Self { fresh, all: Arc::default(), more: Arc::default(), stayed: Arc::default() }
+    }
+
     /// A new connection's seat.
     pub(super) fn seat(&self) -> Seat {
         let seat =
@@ -53,20 +64,41 @@ impl Idle {
     pub(super) async fn make_room(&self) {
         loop {
             let more = self.more.notified();
-            let oldest = locked(&self.all).idle.pop_first();
-            if let Some((_, leave)) = oldest {
-                leave.notify_one();
-                return;
+            let ripe = {
+                let mut all = locked(&self.all);
+                match all.idle.first_entry() {
+                    Some(oldest) if oldest.get().0.elapsed() >= self.fresh => {
+                        oldest.remove().1.notify_one();
+                        return;
+                    }
+                    oldest => oldest.map(|oldest| oldest.get().0 + self.fresh),
+                }
+            };
+            match ripe {
+                Some(ripe) => sleep_until(ripe).await,
+                None => more.await,
             }
-            more.await;
         }
     }
 }
 
+impl Idle {
+    /// Waits until one that was told to leave has stayed.
+    pub(super) async fn stayed(&self) {
+        self.stayed.notified().await;
+    }
+}
+
 impl Seat {
-    /// Waits until this connection is to make room.
+    /// Waits until this connection is to make room. One that has a request by then stays, and another is found.
     pub(super) async fn told_to_leave(&self) {
-        self.0.leave.notified().await;
+        loop {
+            self.0.leave.notified().await;
+            if locked(&self.0.state).number.is_some() {
+                return;
+            }
+            self.0.idle.stayed.notify_one();
+        }
     }
 
     /// A request's head has been read.
@@ -98,7 +130,7 @@ impl Seat {
                 let mut all = locked(&self.0.idle.all);
                 let number = all.next;
                 all.next += 1;
-                all.idle.insert(number, Arc::clone(&self.0.leave));
+                all.idle.insert(number, (Instant::now(), Arc::clone(&self.0.leave)));
                 state.number = Some(number);
                 drop(all);
                 self.0.idle.more.notify_one();
@@ -133,7 +165,7 @@ mod tests {
 
     #[test]
     fn the_one_idle_for_longest_leaves_and_those_with_a_request_stay() {
-        let idle = Idle::default();
+        let idle = Idle::new(Duration::ZERO);
         let [busy, sending, used, fresh] = std::array::from_fn(|_| idle.seat());
         busy.asked();
         sending.asked();
@@ -157,7 +189,7 @@ mod tests {
 
     #[tokio::test]
     async fn whoever_waits_for_room_has_it_once_a_connection_is_idle() {
-        let idle = Idle::default();
+        let idle = Idle::new(Duration::ZERO);
         let seat = idle.seat();
         seat.asked();
         let answered = async {
@@ -168,9 +200,21 @@ mod tests {
         seat.told_to_leave().await;
     }
 
+    #[tokio::test]
+    async fn a_fresh_connection_is_left_alone_and_one_with_a_request_by_then_stays() {
+        const FRESH: Duration = Duration::from_millis(50);
+        let idle = Idle::new(FRESH);
+        let (begun, seat) = (Instant::now(), idle.seat());
+        idle.make_room().await;
+        assert!(begun.elapsed() >= FRESH);
+        seat.asked();
+        assert!(seat.told_to_leave().now_or_never().is_none());
+        assert!(idle.stayed().now_or_never().is_some());
+    }
+
     #[test]
     fn one_that_has_gone_is_not_told() {
-        let idle = Idle::default();
+        let idle = Idle::new(Duration::ZERO);
         drop(idle.seat());
         assert!(locked(&idle.all).idle.is_empty());
         assert!(idle.make_room().now_or_never().is_none());

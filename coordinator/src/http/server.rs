@@ -28,6 +28,8 @@ const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_LINES: usize = 64;
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
+/// How long a new or just answered connection is safe from having to make room.
+const FRESH: Duration = Duration::from_millis(50);
 /// How long requests under way may take once the server is to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -88,7 +90,7 @@ pub(super) async fn serve_within(
     let service = TowerToHyperService::new(warp::service(filter(Arc::clone(&context))));
     let crowd = Crowd::new(limits.of_one_peer);
     let slots = Arc::new(Semaphore::new(limits.connections));
-    let idle = Idle::default();
+    let idle = Idle::new(FRESH);
     let graceful = GracefulShutdown::new();
     tokio::pin!(shutdown);
     loop {
@@ -129,6 +131,7 @@ pub(super) async fn serve_within(
         let watched = graceful.watch(connection);
         tokio::spawn(async move {
             tokio::select! {
+                biased;
                 ended = watched => if let Err(error) = ended {
                     tracing::debug!(%error, "a connection ended early");
                 },
@@ -163,8 +166,14 @@ async fn next(
         return None;
     };
     let made = async {
-        idle.make_room().await;
-        Arc::clone(slots).acquire_owned().await
+        loop {
+            idle.make_room().await;
+            tokio::select! {
+                biased;
+                slot = Arc::clone(slots).acquire_owned() => break slot,
+                () = idle.stayed() => {}
+            }
+        }
     };
     let slot = tokio::select! {
         biased;

@@ -91,7 +91,7 @@ mod tests {
     #[tokio::test]
     async fn a_reader_who_takes_nothing_ends_the_connection() {
         let (near, far) = duplex(16);
-        let mut stalling = Stalling::new(near, Duration::from_millis(20), Idle::default().seat());
+        let mut stalling = Stalling::new(near, Duration::from_millis(20), Idle::new(Duration::ZERO).seat());
         let error = stalling.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(far);
@@ -100,7 +100,7 @@ mod tests {
     #[tokio::test]
     async fn a_reader_who_takes_something_is_served() {
         let (near, mut far) = duplex(16);
-        let mut stalling = Stalling::new(near, Duration::from_secs(60), Idle::default().seat());
+        let mut stalling = Stalling::new(near, Duration::from_secs(60), Idle::new(Duration::ZERO).seat());
         let mut taken = vec![0; 64];
         let (written, read) = tokio::join!(stalling.write_all(&[7; 64]), far.read_exact(&mut taken));
         written.unwrap();
