@@ -125,13 +125,6 @@ impl Authority {
         Sha256::digest(self.key.subject_public_key_info()).into()
     }
 
-    /// A secret of its own for each purpose, the same for as long as the authority lives.
-    pub fn secret_for(&self, purpose: &str) -> [u8; 32] {
-        let hash =
-            Sha256::new().chain_update(purpose).chain_update([0]).chain_update(self.key.serialized_der());
-        hash.finalize().into()
-    }
-
     /// Trust in this authority alone.
     ///
     /// # Errors

@@ -15,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use parallax_certs::files;
 use parallax_certs::rotation::Authorities;
+use parallax_certs::secret::MeshSecret;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
 use tokio::net::TcpListener;
@@ -155,7 +156,7 @@ impl Opened {
 /// coordinator runs.
 pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let clock = Clock::system();
-    let (store, authorities) = match open_store(config, &clock).await {
+    let (store, authorities, _) = match open_store(config, &clock).await {
         Ok(opened) => opened,
         Err(error) => return Err(explained(config.data.clone(), error).await),
     };
@@ -184,7 +185,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
 
 async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
-    let (store, authorities) = open_store(&config, &clock).await?;
+    let (store, authorities, secret) = open_store(&config, &clock).await?;
     let trust = Trust::from(&authorities);
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
@@ -209,6 +210,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let mesh = mesh::start(mesh::Parts {
         socket,
         trust,
+        secret,
         members: Arc::new(members.clone()),
         clock: clock.clone(),
         inbox,
@@ -287,7 +289,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
-async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities), AppError> {
+async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities, MeshSecret), AppError> {
     let (data, options) = (config.data.clone(), store_options(config));
     let now = clock.now().as_millis().div_euclid(SECOND);
     let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
@@ -295,7 +297,8 @@ async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authoritie
         // The store first: who holds its lock is alone in the directory.
         let store = Store::on_disk(&data.join(STORE), options)?;
         let authorities = Authorities::open(&data, now)?;
-        Ok((store, authorities))
+        let secret = MeshSecret::open(&data).map_err(|error| AppError::Data(error.to_string()))?;
+        Ok((store, authorities, secret))
     });
     opened.await.map_err(|error| AppError::Data(error.to_string()))?
 }

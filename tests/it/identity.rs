@@ -146,6 +146,26 @@ async fn the_authority_is_exchanged_with_an_agent_away_in_each_phase_and_taken_b
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_coordinator_killed_right_after_a_switch_has_its_agent_back_before_the_old_connection_times_out() {
+    const LIMIT: Duration = Duration::from_secs(9);
+    let mut coordinator = coordinator("").await;
+    let _agent = coordinator.agent("fra1", "europe", "AS64500", None);
+    coordinator.connected(1).await;
+    let secret = std::fs::read(coordinator.data().join("mesh-secret")).unwrap();
+    rotate(&coordinator, &["start"]).unwrap();
+    all_ready(&coordinator).await;
+    rotate(&coordinator, &["switch"]).unwrap();
+    all_ready(&coordinator).await;
+    coordinator.process.kill();
+    coordinator.restart().await;
+    let begun = std::time::Instant::now();
+    coordinator.connected(1).await;
+    figure("back after a switch and a kill", begun.elapsed(), LIMIT);
+    assert!(begun.elapsed() <= LIMIT);
+    assert_eq!(std::fs::read(coordinator.data().join("mesh-secret")).unwrap(), secret, "made once");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_copied_agent_is_found_set_aside_and_told_of() {
     let mut coordinator = coordinator("").await;
     let agent = coordinator.agent("fra1", "europe", "AS64500", None);

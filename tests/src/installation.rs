@@ -12,6 +12,7 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::client::Client;
+use crate::clocks::Faked;
 use crate::eventually::eventually;
 use crate::process::{Process, binary, command, output};
 
@@ -47,6 +48,7 @@ pub struct Coordinator {
     pub ready: Ready,
     binary: PathBuf,
     user: Option<u32>,
+    descriptors: Option<u32>,
     arguments: Vec<String>,
     starts: u32,
     folder: TempDir,
@@ -76,6 +78,12 @@ impl Coordinator {
         Self::start(folder, &["serve", "--config", &file, "--mesh-listen", &mesh]).await
     }
 
+    /// As [`Coordinator::serve`] on loopback, with at most so many open descriptors.
+    pub async fn serve_with_descriptors(most: u32) -> Self {
+        let folder = TempDir::new().expect("temporary folder");
+        Self::start_with(folder, &["serve", "--mesh-listen", "127.0.0.1:0"], Some(most)).await
+    }
+
     /// `parallax up` with further arguments, such as `--demo`.
     pub async fn up(arguments: &[&str]) -> Self {
         let folder = TempDir::new().expect("temporary folder");
@@ -84,15 +92,19 @@ impl Coordinator {
     }
 
     async fn start(folder: TempDir, arguments: &[&str]) -> Self {
+        Self::start_with(folder, arguments, None).await
+    }
+
+    async fn start_with(folder: TempDir, arguments: &[&str], descriptors: Option<u32>) -> Self {
         let data = folder.path().join("data").to_string_lossy().into_owned();
         let mut arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
         arguments.extend(["--data".to_owned(), data, "--listen".to_owned(), "127.0.0.1:0".to_owned()]);
         let binary = binary("parallax");
-        let launched =
-            launch(Launch { folder: folder.path(), binary: &binary, user: None, start: 0 }, &arguments);
-        let (process, ready) =
-            launched.await.unwrap_or_else(|refusal| panic!("it does not start: {refusal:?}"));
-        Self { process, ready, binary, user: None, arguments, starts: 1, folder }
+        let launching = Launch { folder: folder.path(), binary: &binary, user: None, descriptors, start: 0 };
+        let (process, ready) = launch(launching, &arguments)
+            .await
+            .unwrap_or_else(|refusal| panic!("it does not start: {refusal:?}"));
+        Self { process, ready, binary, user: None, descriptors, arguments, starts: 1, folder }
     }
 
     /// Starts it again on the same data and the same ports, after it was killed or stopped.
@@ -108,9 +120,9 @@ impl Coordinator {
             let at = self.arguments.iter().position(|argument| argument == option).expect("option was given");
             self.arguments[at + 1] = value;
         }
-        let (start, user) = (self.starts, self.user);
+        let (start, user, descriptors) = (self.starts, self.user, self.descriptors);
         self.starts += 1;
-        let launching = Launch { folder: self.folder.path(), binary: &self.binary, user, start };
+        let launching = Launch { folder: self.folder.path(), binary: &self.binary, user, descriptors, start };
         (self.process, self.ready) = launch(launching, &self.arguments).await?;
         Ok(())
     }
@@ -241,6 +253,7 @@ pub struct Agent {
     name: String,
     folder: PathBuf,
     netns: Option<String>,
+    clock: Option<Faked>,
     process: Option<Process>,
 }
 
@@ -251,8 +264,14 @@ impl Agent {
             name: name.to_owned(),
             folder: folder.to_path_buf(),
             netns: netns.map(str::to_owned),
+            clock: None,
             process: None,
         }
+    }
+
+    /// Has its wall clock be wrong from the next command on.
+    pub fn set_clock(&mut self, clock: Faked) {
+        self.clock = Some(clock);
     }
 
     /// Its data directory.
@@ -292,7 +311,11 @@ impl Agent {
     }
 
     fn binary(&self) -> Command {
-        command(self.netns.as_deref(), &binary("parallax-agent"))
+        let mut command = command(self.netns.as_deref(), &binary("parallax-agent"));
+        if let Some(clock) = &self.clock {
+            clock.set(&mut command);
+        }
+        command
     }
 }
 
@@ -301,6 +324,7 @@ struct Launch<'a> {
     folder: &'a Path,
     binary: &'a Path,
     user: Option<u32>,
+    descriptors: Option<u32>,
     start: u32,
 }
 
@@ -308,7 +332,15 @@ struct Launch<'a> {
 async fn launch(launch: Launch<'_>, arguments: &[String]) -> Result<(Process, Ready), Refusal> {
     // A file of its own for every start: one of an earlier start is never taken for this one's.
     let file = launch.folder.join(format!("ready-{}.json", launch.start));
-    let mut command = Command::new(launch.binary);
+    let mut command = match launch.descriptors {
+        None => Command::new(launch.binary),
+        // It becomes the program: the process stays the same.
+        Some(most) => {
+            let mut command = Command::new("prlimit");
+            command.arg(format!("--nofile={most}:{most}")).arg(launch.binary);
+            command
+        }
+    };
     command.args(arguments).arg("--ready-file").arg(&file);
     if let Some(user) = launch.user {
         command.uid(user);

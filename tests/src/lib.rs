@@ -6,6 +6,7 @@
 
 pub mod bench;
 pub mod client;
+pub mod clocks;
 pub mod dns;
 pub mod eventually;
 pub mod installation;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
+use crate::bench::gauge;
 use crate::eventually::{blocks_until, eventually};
 
 /// How many lines of a process's log are shown when its test fails.
@@ -97,6 +98,16 @@ impl Process {
     /// Process id.
     pub fn id(&self) -> u32 {
         self.child.id()
+    }
+
+    /// CPU seconds that it has used.
+    pub fn cpu_seconds(&self) -> f64 {
+        gauge::cpu_seconds(self.id())
+    }
+
+    /// Its resident memory in bytes.
+    pub fn resident(&self) -> u64 {
+        gauge::resident(self.id())
     }
 
     /// All it has printed.

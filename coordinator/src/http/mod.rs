@@ -11,6 +11,7 @@ mod context;
 mod crowd;
 mod error;
 mod fields;
+mod idle;
 mod json;
 mod legacy;
 mod limit;

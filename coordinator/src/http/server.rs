@@ -1,6 +1,7 @@
 //! Accepts connections and serves them, within limits of number and time, until told to stop.
 
 use std::future::Future;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,11 +13,12 @@ use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::crowd::Crowd;
 use super::error::Refused;
+use super::idle::Idle;
 use super::stall::Stalling;
 use super::{Context, Peer, filter};
 
@@ -26,13 +28,15 @@ const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_LINES: usize = 64;
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
+/// How long a new or just answered connection is safe from having to make room.
+const FRESH: Duration = Duration::from_millis(50);
 /// How long requests under way may take once the server is to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
 /// What a server allows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Limits {
-    /// Connections at once; more wait in the host's queue.
+    /// Connections at once. For one more, the one that has been idle for longest makes room; where none is, it waits.
     pub(super) connections: usize,
     /// Of these, from one address; more are closed at once. This host's own addresses are free, for its proxy's sake.
     pub(super) of_one_peer: usize,
@@ -86,44 +90,36 @@ pub(super) async fn serve_within(
     let service = TowerToHyperService::new(warp::service(filter(Arc::clone(&context))));
     let crowd = Crowd::new(limits.of_one_peer);
     let slots = Arc::new(Semaphore::new(limits.connections));
+    let idle = Idle::new(FRESH);
     let graceful = GracefulShutdown::new();
     tokio::pin!(shutdown);
     loop {
-        let accepting = async {
-            let slot = Arc::clone(&slots).acquire_owned().await;
-            (slot, listener.accept().await)
-        };
-        let (slot, accepted) = tokio::select! {
+        let accepted = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            accepted = accepting => accepted,
+            accepted = next(&listener, &crowd, &slots, &idle) => accepted,
         };
-        let (stream, peer) = match accepted {
-            Ok(accepted) => accepted,
-            Err(error) => {
-                tracing::warn!(%error, "a connection was not accepted");
-                tokio::time::sleep(BACK_OFF).await;
-                continue;
-            }
-        };
-        let Some(place) = crowd.admit(peer.ip()) else {
-            tracing::debug!(%peer, "an address has too many connections");
-            continue;
-        };
+        let Some((stream, peer, place)) = accepted else { continue };
         // Small answers must not wait; a socket that refuses this serves all the same.
         let _ = stream.set_nodelay(true);
         let service = service.clone();
-        let (context, peer) = (Arc::clone(&context), Peer(peer.ip()));
+        let (context, peer) = (Arc::clone(&context), Peer(peer));
+        let seat = idle.seat();
+        let asked = seat.clone();
         let served = service_fn(move |mut request: hyper::Request<Incoming>| {
             request.extensions_mut().insert(peer);
-            let (context, service) = (Arc::clone(&context), service.clone());
+            let (context, service, seat) = (Arc::clone(&context), service.clone(), asked.clone());
             async move {
-                if names_its_host(&request) {
-                    return service.call(request).await;
-                }
-                let reply = Refused::Host.reply();
-                context.count(reply.status());
-                Ok(warp::Reply::into_response(reply.into_response()))
+                seat.asked();
+                let answer = if names_its_host(&request) {
+                    service.call(request).await
+                } else {
+                    let reply = Refused::Host.reply();
+                    context.count(reply.status());
+                    Ok(warp::Reply::into_response(reply.into_response()))
+                };
+                seat.answered();
+                answer
             }
         });
         let connection = http1::Builder::new()
@@ -131,19 +127,60 @@ pub(super) async fn serve_within(
             .header_read_timeout(limits.head)
             .max_buf_size(HEAD_BYTES)
             .max_headers(HEAD_LINES)
-            .serve_connection(TokioIo::new(Stalling::new(stream, limits.stall)), served);
+            .serve_connection(TokioIo::new(Stalling::new(stream, limits.stall, seat.clone())), served);
         let watched = graceful.watch(connection);
         tokio::spawn(async move {
-            if let Err(error) = watched.await {
-                tracing::debug!(%error, "a connection ended early");
+            tokio::select! {
+                biased;
+                ended = watched => if let Err(error) = ended {
+                    tracing::debug!(%error, "a connection ended early");
+                },
+                () = seat.told_to_leave() => tracing::debug!("an idle connection made room"),
             }
-            drop((slot, place));
+            drop(place);
         });
     }
     drop(listener);
     if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests were still under way when the server stopped");
     }
+}
+
+/// The next connection that has a place; nothing where one was not taken.
+async fn next(
+    listener: &TcpListener,
+    crowd: &Crowd,
+    slots: &Arc<Semaphore>,
+    idle: &Idle,
+) -> Option<(TcpStream, IpAddr, impl Send + 'static)> {
+    let (stream, peer) = match listener.accept().await {
+        Ok((stream, peer)) => (stream, peer.ip()),
+        Err(error) => {
+            tracing::warn!(%error, "a connection was not accepted");
+            tokio::time::sleep(BACK_OFF).await;
+            return None;
+        }
+    };
+    let Some(place) = crowd.admit(peer) else {
+        tracing::debug!(%peer, "an address has too many connections");
+        return None;
+    };
+    let made = async {
+        loop {
+            idle.make_room().await;
+            tokio::select! {
+                biased;
+                slot = Arc::clone(slots).acquire_owned() => break slot,
+                () = idle.stayed() => {}
+            }
+        }
+    };
+    let slot = tokio::select! {
+        biased;
+        slot = Arc::clone(slots).acquire_owned() => slot,
+        slot = made => slot,
+    };
+    Some((stream, peer, (place, slot.ok()?)))
 }
 
 /// Whether a request says which host it is for, once: HTTP/1.1 demands it (RFC 9112, section 3.2).

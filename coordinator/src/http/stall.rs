@@ -8,17 +8,20 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
-/// A stream whose writes fail once nothing of them was taken for `limit`.
+use super::idle::Seat;
+
+/// A stream whose writes fail once nothing of them was taken for `limit`, and whose seat knows of what is on its way.
 #[derive(Debug)]
 pub(super) struct Stalling<S> {
     stream: S,
     limit: Duration,
+    seat: Seat,
     waiting: Option<Pin<Box<Sleep>>>,
 }
 
 impl<S> Stalling<S> {
-    pub(super) const fn new(stream: S, limit: Duration) -> Self {
-        Self { stream, limit, waiting: None }
+    pub(super) const fn new(stream: S, limit: Duration, seat: Seat) -> Self {
+        Self { stream, limit, seat, waiting: None }
     }
 
     /// What a write gave, or that it has waited for too long.
@@ -45,6 +48,7 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
 
 impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
     fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        self.seat.sending();
         let gave = Pin::new(&mut self.stream).poll_write(cx, bytes);
         self.bounded(gave, cx)
     }
@@ -54,6 +58,7 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
         cx: &mut Context<'_>,
         parts: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        self.seat.sending();
         let gave = Pin::new(&mut self.stream).poll_write_vectored(cx, parts);
         self.bounded(gave, cx)
     }
@@ -64,6 +69,9 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
 
     fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let gave = Pin::new(&mut self.stream).poll_flush(cx);
+        if gave.is_ready() {
+            self.seat.sent();
+        }
         self.bounded(gave, cx)
     }
 
@@ -77,12 +85,13 @@ impl<S: AsyncWrite + Unpin> AsyncWrite for Stalling<S> {
 mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
+    use super::super::idle::Idle;
     use super::*;
 
     #[tokio::test]
     async fn a_reader_who_takes_nothing_ends_the_connection() {
         let (near, far) = duplex(16);
-        let mut stalling = Stalling::new(near, Duration::from_millis(20));
+        let mut stalling = Stalling::new(near, Duration::from_millis(20), Idle::new(Duration::ZERO).seat());
         let error = stalling.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(far);
@@ -91,7 +100,7 @@ mod tests {
     #[tokio::test]
     async fn a_reader_who_takes_something_is_served() {
         let (near, mut far) = duplex(16);
-        let mut stalling = Stalling::new(near, Duration::from_secs(60));
+        let mut stalling = Stalling::new(near, Duration::from_secs(60), Idle::new(Duration::ZERO).seat());
         let mut taken = vec![0; 64];
         let (written, read) = tokio::join!(stalling.write_all(&[7; 64]), far.read_exact(&mut taken));
         written.unwrap();

@@ -4,8 +4,8 @@ use std::net::UdpSocket;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use parallax_certs::authority::Authority;
 use parallax_certs::identity::Identity;
+use parallax_certs::secret::MeshSecret;
 use parallax_certs::tls;
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
@@ -73,16 +73,16 @@ pub(super) fn server_config(trust: &Trust, clock: &Clock) -> Result<ServerConfig
 
 /// An endpoint on a bound socket.
 ///
-/// Its reset tokens and connection ids come of the authority's key, so that a coordinator that was killed can tell
+/// Its reset tokens and connection ids come of the installation's secret, so that a coordinator that was killed can tell
 /// its agents' old connections that they are over (RFC 9000, section 10.3), and they are back within seconds instead
 /// of an idle time-out.
 pub(super) fn endpoint(
     socket: UdpSocket,
     server: ServerConfig,
-    authority: &Authority,
+    secret: &MeshSecret,
 ) -> Result<Endpoint, MeshError> {
-    let reset = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &authority.secret_for("quic stateless reset"));
-    let [a, b, c, d, e, f, g, h, ..] = authority.secret_for("quic connection ids");
+    let reset = ring::hmac::Key::new(ring::hmac::HMAC_SHA256, &secret.secret_for("quic stateless reset"));
+    let [a, b, c, d, e, f, g, h, ..] = secret.secret_for("quic connection ids");
     let ids = u64::from_be_bytes([a, b, c, d, e, f, g, h]);
     let mut config = EndpointConfig::new(Arc::new(reset));
     config.cid_generator(move || Box::new(HashedConnectionIdGenerator::from_key(ids)));

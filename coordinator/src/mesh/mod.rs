@@ -31,6 +31,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
+use parallax_certs::secret::MeshSecret;
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Invitation};
 use parallax_core::place::{Mesh, PlaceNo};
@@ -133,6 +134,8 @@ pub struct Parts {
     pub socket: UdpSocket,
     /// Whom to trust.
     pub trust: Trust,
+    /// What a connection's reset tokens and ids are made of, the same at each start.
+    pub secret: MeshSecret,
     /// The members' records.
     pub members: Arc<dyn Members>,
     /// The present moment.
@@ -206,7 +209,7 @@ pub struct MeshHandle {
 /// [`MeshError`] where the socket or the certificates are of no use.
 pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
     let server = listener::server_config(&parts.trust, &parts.clock)?;
-    let endpoint = listener::endpoint(parts.socket, server, &parts.trust.signing)?;
+    let endpoint = listener::endpoint(parts.socket, server, &parts.secret)?;
     let address = endpoint.local_addr()?;
     let (answers, waiting) = mpsc::channel(ANSWERS_WAITING);
     let hub = Arc::new(Hub::new(HubParts {

@@ -139,6 +139,7 @@ impl World {
         let mesh = start(Parts {
             socket: UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).unwrap(),
             trust: Trust::in_one(authority),
+            secret: MeshSecret::random().unwrap(),
             members: Arc::clone(&records) as Arc<dyn Members>,
             clock: clock.clone(),
             inbox,

@@ -6,7 +6,7 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 
 /// CPU seconds of a live process, user and system. The sum over its threads is exact to the nanosecond but lacks those
 /// that have ended; the process's own has them, to 10 ms.
-pub(super) fn cpu_seconds(pid: u32) -> f64 {
+pub(crate) fn cpu_seconds(pid: u32) -> f64 {
     let threads: u64 = tasks(pid)
         .filter_map(|task| fs::read_to_string(format!("/proc/{pid}/task/{task}/schedstat")).ok())
         .filter_map(|text| text.split_whitespace().next()?.parse::<u64>().ok())
@@ -21,7 +21,7 @@ pub(super) fn cpu_seconds(pid: u32) -> f64 {
 }
 
 /// Resident memory of a process in bytes, now.
-pub(super) fn resident(pid: u32) -> u64 {
+pub(crate) fn resident(pid: u32) -> u64 {
     let text = fs::read_to_string(format!("/proc/{pid}/status")).expect("the process lives");
     let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:")).expect("it has memory");
     let kib: u64 = line.split_whitespace().next().and_then(|n| n.parse().ok()).expect("a number of KiB");

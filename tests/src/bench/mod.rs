@@ -7,7 +7,7 @@ mod agent;
 mod api;
 mod coordinator;
 mod disk;
-mod gauge;
+pub(crate) mod gauge;
 mod ingest;
 mod memory;
 mod pings;

@@ -149,17 +149,51 @@ async fn whoever_does_not_finish_a_head_is_let_go() {
 async fn connections_above_the_limit_wait_for_a_place() {
     let client = Client::new().await;
     let server = server_within(Limits { connections: 1, ..Limits::default() }, &client).await;
+    // Its body is still to come.
+    let more = "Content-Type: application/json\r\nContent-Length: 2\r\nExpect: 100-continue\r\n";
     let mut first = TcpStream::connect(server.address).await.unwrap();
-    first.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
-    let mut line = [0; 12];
+    first.write_all(&head(&format!("POST {}", client.shop("/monitors")), &client.write, more)).await.unwrap();
+    let mut line = [0; 25];
     first.read_exact(&mut line).await.unwrap();
+    assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n");
     let second = exchange(&server, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
     tokio::pin!(second);
     // The place is free only once the first is gone.
     assert!(tokio::time::timeout(Duration::from_millis(100), &mut second).await.is_err());
-    drop(first);
+    first.write_all(b"{}").await.unwrap();
+    let mut refused = [0; 12];
+    first.read_exact(&mut refused).await.unwrap();
+    assert_eq!(&refused, b"HTTP/1.1 400");
     let answer = tokio::time::timeout(Duration::from_secs(5), second).await.unwrap();
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+}
+
+#[tokio::test]
+async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_request() {
+    let client = Client::new().await;
+    let server = server_within(Limits { connections: 4, ..Limits::default() }, &client).await;
+    let mut idle = Vec::new();
+    for number in 0..20 {
+        let mut stream = TcpStream::connect(server.address).await.unwrap();
+        // Some say nothing, some begin a head.
+        if number % 2 == 0 {
+            stream.write_all(b"GET / HT").await.unwrap();
+        }
+        idle.push(stream);
+    }
+    let answer = exchange(&server, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    // All but the newest three have been closed, oldest first; with bytes unread that is a reset.
+    let newest = idle.split_off(17);
+    for mut stream in idle {
+        let mut rest = Vec::new();
+        let read = tokio::time::timeout(Duration::from_secs(5), stream.read_to_end(&mut rest)).await;
+        assert!(read.is_ok() && rest.is_empty());
+    }
+    for stream in newest {
+        let gave = stream.try_read(&mut [0; 1]);
+        assert!(gave.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock));
+    }
 }
 
 #[tokio::test]

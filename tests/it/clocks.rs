@@ -1,0 +1,78 @@
+//! Hosts whose wall clock is wrong: their agents join, connect and count, and the operator sees how wrong it is.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::time::Duration;
+
+use parallax_tests::clocks::Faked;
+use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, holds, wall_clock};
+use parallax_tests::installation::{Agent, Coordinator};
+use parallax_tests::targets::Target;
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::stage::moment;
+
+const MINUTE: i64 = 60_000;
+const DAY: i64 = 1440 * MINUTE;
+
+#[tokio::test(flavor = "multi_thread")]
+async fn agents_with_any_clock_join_and_their_results_are_of_now() {
+    const TEST: &str = "clocks::agents_with_any_clock_join_and_their_results_are_of_now";
+    // How far each is off, in ms; none where that is by the day of the test: the clock's beginning, and the year 2100.
+    let clocks = [
+        ("behind", "europe", "-600", Some(-10 * MINUTE)),
+        ("ahead", "asia", "+600", Some(10 * MINUTE)),
+        ("yesterday", "africa", "-86400", Some(-DAY)),
+        ("tomorrow", "oceania", "+86400", Some(DAY)),
+        ("unset", "north-america", "@1970-01-01 00:00:00", None),
+        ("late", "south-america", "@2100-01-01 00:00:00", None),
+    ];
+    let config = "[plans.pro]\ninterval_seconds = 10\n";
+    let coordinator = Coordinator::serve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), config).await;
+    let folder = TempDir::new().unwrap();
+    let mut agents = Vec::new();
+    for (number, (name, region, words, _)) in clocks.iter().enumerate() {
+        let Some(clock) = Faked::new(TEST, words) else { return };
+        let token = coordinator.invite(name, region, &format!("AS{}", 64_500 + number), &[]).unwrap();
+        let mut agent = Agent::new(name, folder.path(), None);
+        agent.set_clock(clock);
+        agent.join(coordinator.ready.mesh, &token).unwrap_or_else(|fault| panic!("{name}: {fault}"));
+        agent.run();
+        agents.push(agent);
+    }
+    coordinator.connected(clocks.len()).await;
+    let account = coordinator.account("pro");
+    let target = Target::start().await;
+    let body = json!({"name": "site", "url": target.url()});
+    let monitor = account.client.create_monitor(&account.page, &body).await;
+    eventually_every(API_PERIOD, "the monitor is up", Duration::from_secs(40), async || {
+        (account.client.monitor(&account.page, &monitor).await["status"] == "up").then_some(())
+    })
+    .await;
+    let now = async || account.client.monitor(&account.page, &monitor).await;
+    holds(API_PERIOD * 2, Duration::from_secs(24), async || {
+        let monitor = now().await;
+        let age = wall_clock().since(moment(&monitor["lastCheck"]["at"]));
+        match monitor["status"] == "up" && (-2_000..25_000).contains(&age) {
+            true => Ok(()),
+            false => Err(format!("{age} ms old: {monitor}")),
+        }
+    })
+    .await;
+    for ((name, _, _, off), agent) in clocks.iter().zip(&mut agents) {
+        let member = eventually(&format!("{name} is known to be off"), Duration::from_secs(20), async || {
+            let members = coordinator.members();
+            members.into_iter().find(|it| it["name"] == *name && it["clockOff"] == true)
+        })
+        .await;
+        let skew = member["clockSkewMs"].as_i64().unwrap();
+        match off {
+            Some(off) => assert!((skew - off).abs() < 3_000, "{name}: {member}"),
+            None => assert!(skew.abs() > 365 * DAY, "{name}: {member}"),
+        }
+        assert!(member["results"].as_u64() > Some(0) && member["quarantined"] == false, "{member}");
+        assert!(member["note"].as_str().is_some_and(|note| note.contains("clock")), "{member}");
+        // Connected once, and never anew.
+        assert_eq!(agent.process().log().matches("connected to the mesh").count(), 1, "{name}");
+    }
+}
