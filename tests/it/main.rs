@@ -14,6 +14,8 @@ macro_rules! in_a_world {
     };
 }
 mod api;
+mod bombs;
+mod charges;
 mod damage;
 mod demo;
 mod doors;
