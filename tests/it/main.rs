@@ -15,7 +15,9 @@ macro_rules! in_a_world {
 }
 mod api;
 mod beyond;
+mod bombs;
 mod calendar;
+mod charges;
 mod clients;
 mod clocks;
 mod damage;

@@ -41,11 +41,13 @@ fn answer(query: &[u8], names: &BTreeMap<String, Ipv4Addr>) -> Option<Vec<u8>> {
     }
     let question = query.get(12..at + 4)?;
     let known = names.get(&labels.join("."));
+    // The root always exists: agents tell by it whether their name server is one.
+    let exists = known.is_some() || labels.is_empty();
     let found = known.filter(|_| question.ends_with(&[A[0], A[1], 0, 1]));
 
     let mut out = query.get(..2)?.to_vec();
     // Answer, authoritative, recursion as asked and available; 3 is "no such name".
-    out.extend([0x84 | (query.get(2)? & 1), if known.is_some() { 0x80 } else { 0x83 }]);
+    out.extend([0x84 | (query.get(2)? & 1), if exists { 0x80 } else { 0x83 }]);
     out.extend([0, 1, 0, u8::from(found.is_some()), 0, 0, 0, 0]);
     out.extend_from_slice(question);
     if let Some(address) = found {

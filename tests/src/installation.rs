@@ -297,8 +297,13 @@ impl Agent {
 
     /// Starts it. Outside of a world of namespaces all targets are on loopback, and it is told to allow them.
     pub fn run(&mut self) {
+        self.run_with(&[]);
+    }
+
+    /// As [`Agent::run`], with further arguments.
+    pub fn run_with(&mut self, more: &[&str]) {
         let mut command = self.binary();
-        command.arg("run").arg("--data").arg(self.data());
+        command.arg("run").arg("--data").arg(self.data()).args(more);
         if self.netns.is_none() {
             command.arg("--allow-private");
         }

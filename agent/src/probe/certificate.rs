@@ -175,7 +175,8 @@ fn fault(error: &TlsError, leaf: &CertificateDer<'_>) -> Failure {
     }
 }
 
-fn signs_itself(leaf: &CertificateDer<'_>) -> bool {
+/// Whether a certificate names itself as its issuer.
+pub(super) fn signs_itself(leaf: &CertificateDer<'_>) -> bool {
     parse_x509_certificate(leaf).is_ok_and(|(_, leaf)| leaf.issuer() == leaf.subject())
 }
 

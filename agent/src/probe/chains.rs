@@ -8,6 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use super::certificate::signs_itself;
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, SignatureScheme,
     client::{
@@ -80,7 +81,14 @@ impl ServerCertVerifier for Chains {
         if is_sound && let Some(life) = life(end_entity, intermediates) {
             self.remember(hash, life);
         }
-        verdict
+        // The library has a word of its own for an authority that stands as a site: openssl makes such certificates
+        // unless told otherwise. To a customer they are self-signed, as any other.
+        match verdict {
+            Err(Error::InvalidCertificate(CertificateError::Other(_))) if signs_itself(end_entity) => {
+                Err(CertificateError::UnknownIssuer.into())
+            }
+            verdict => verdict,
+        }
     }
 
     fn verify_tls12_signature(
@@ -198,6 +206,15 @@ mod tests {
         assert_eq!(remembered(&fresh), 1);
         assert_eq!(judged(&fresh, &leaf, "b.example", NOW), first);
         assert_eq!(judged(&fresh, &leaf, "a.example", NOW), Ok(()));
+    }
+
+    #[test]
+    fn an_authority_that_stands_as_a_site_is_an_unknown_issuer() {
+        let mut params = CertificateParams::new(vec!["a.example".to_owned()]).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let alone = params.self_signed(&KeyPair::generate().unwrap()).unwrap();
+        let word = judged(&chains(&authority()), alone.der(), "a.example", NOW).unwrap_err();
+        assert_eq!(word, "InvalidCertificate(UnknownIssuer)");
     }
 
     #[test]

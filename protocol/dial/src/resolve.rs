@@ -107,7 +107,8 @@ impl Resolver {
     ///
     /// # Errors
     /// [`DialError::NotFound`], [`DialError::NoAddress`], [`DialError::ServFail`] or [`DialError::DnsTimeout`] when the
-    /// name is at fault; [`DialError::ResolverDead`] when the resolver can't answer for the root either.
+    /// name is at fault; [`DialError::ResolverDead`] when the resolver can't answer for the root either,
+    /// or says of the root too that it does not exist.
     pub async fn addresses(&self, name: &Name, deadline: Instant) -> Result<Addresses, DialError> {
         if name.is_localhost() {
             return Ok(Addresses { v6: vec![Ipv6Addr::LOCALHOST], v4: vec![Ipv4Addr::LOCALHOST] });
@@ -125,7 +126,7 @@ impl Resolver {
     ) -> Result<T, DialError> {
         match answer {
             // Without time left to ask, nobody else is accused.
-            Err(DialError::ServFail { .. } | DialError::DnsTimeout)
+            Err(DialError::NotFound | DialError::ServFail { .. } | DialError::DnsTimeout)
                 if Instant::now() < deadline && !self.is_alive(deadline).await =>
             {
                 Err(DialError::ResolverDead)
@@ -140,8 +141,8 @@ impl Resolver {
         let question = self.inner.lookup(DnsName::root(), RecordType::NS);
         match timeout_at(deadline.min(Instant::now() + ALIVE_WITHIN), question).await {
             Ok(Ok(_)) => true,
-            // An empty answer is an answer.
-            Ok(Err(error)) => error.is_no_records_found(),
+            // An empty answer is an answer. One that denies the root denies every name.
+            Ok(Err(error)) => error.is_no_records_found() && !error.is_nx_domain(),
             Err(_) => false,
         }
     }

@@ -251,6 +251,46 @@ async fn a_resolver_that_answers_nothing_is_our_own_fault() {
     assert_eq!(failed, DialError::ResolverDead);
 }
 
+/// Answers every question with NXDOMAIN, the one for the root too, after a while.
+async fn liar(after: Duration) -> std::net::SocketAddr {
+    let socket = tokio::net::UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = socket.local_addr().unwrap();
+    let socket = std::sync::Arc::new(socket);
+    tokio::spawn(async move {
+        let mut packet = [0; 512];
+        while let Ok((len, from)) = socket.recv_from(&mut packet).await {
+            let (mut reply, socket) = (packet[..len].to_vec(), std::sync::Arc::clone(&socket));
+            tokio::spawn(async move {
+                tokio::time::sleep(after).await;
+                // The question's end: what stands behind it (EDNS) is left off.
+                let name = reply[12..].iter().position(|&byte| byte == 0).unwrap();
+                reply.truncate(12 + name + 5);
+                (reply[2], reply[3]) = (0x81, 0x83);
+                reply[6..12].fill(0);
+                let _ = socket.send_to(&reply, from).await;
+            });
+        }
+    });
+    address
+}
+
+#[tokio::test]
+async fn a_resolver_that_denies_every_name_is_our_own_fault() {
+    let resolver = Resolver::with_servers(&[liar(Duration::ZERO).await]).unwrap();
+    let guard = Guard::new(resolver, Policy::default());
+    let failed = guard.admit(&host("any.example"), 80, Mode::DropBlocked, soon()).await.unwrap_err();
+    assert_eq!(failed, DialError::ResolverDead);
+}
+
+#[tokio::test]
+async fn a_resolver_that_takes_eight_seconds_is_our_own_fault() {
+    let resolver = Resolver::with_servers(&[liar(Duration::from_secs(8)).await]).unwrap();
+    let guard = Guard::new(resolver, Policy::default());
+    let by = Instant::now() + Duration::from_secs(10);
+    let failed = guard.admit(&host("any.example"), 80, Mode::DropBlocked, by).await.unwrap_err();
+    assert_eq!(failed, DialError::ResolverDead);
+}
+
 #[tokio::test]
 async fn a_family_that_is_never_answered_does_not_hide_the_other() {
     let zone = StubServer::start(|_, count| {

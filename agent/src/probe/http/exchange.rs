@@ -1,6 +1,14 @@
 //! One hop: judge, dial, shake hands, send, and read the head of the answer.
 
-use std::{error::Error, io, time::Duration};
+use std::{
+    error::Error,
+    io,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
 use bytes::Bytes;
 use http::{Version, response::Parts};
@@ -18,6 +26,7 @@ use parallax_protocol::{
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
+    sync::Notify,
     task::JoinHandle,
     time::{Instant, timeout, timeout_at},
 };
@@ -37,6 +46,8 @@ use crate::probe::{
 
 /// The longest head of an answer: 64 KiB.
 pub(super) const MAX_HEAD: usize = 64 * 1024;
+/// The most interim answers (1xx) before the answer.
+const MAX_INTERIM: usize = 100;
 /// The most header lines of an answer.
 pub(super) const MAX_HEADERS: usize = 256;
 /// How long a connection that gave up may take to say why.
@@ -189,18 +200,31 @@ where
 
 type Sent = Result<(http::Response<Incoming>, Driver), Failure>;
 
-async fn ask_http1<S>(io: TokioIo<S>, request: http::Request<Full<Bytes>>) -> Sent
+async fn ask_http1<S>(io: TokioIo<S>, mut request: http::Request<Full<Bytes>>) -> Sent
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let (mut sender, connection) = http1::Builder::new()
         .max_header_size(MAX_HEAD)
         .max_headers(MAX_HEADERS)
+        // Of what is read at once too: a task takes up to 128 times this before others have their turn.
+        .max_buf_size(MAX_HEAD)
         .handshake(io)
         .await
         .map_err(|error| failure(&error))?;
     let driver = Driver(tokio::spawn(connection));
-    match sender.send_request(request).await {
+    let (interim, enough) = (AtomicUsize::new(0), Arc::new(Notify::new()));
+    let told = Arc::clone(&enough);
+    hyper::ext::on_informational(&mut request, move |_| {
+        if interim.fetch_add(1, Ordering::Relaxed) >= MAX_INTERIM {
+            told.notify_one();
+        }
+    });
+    let answer = tokio::select! {
+        answer = sender.send_request(request) => answer,
+        () = enough.notified() => return Err(Failure::HeadTooLarge),
+    };
+    match answer {
         Ok(response) => Ok((response, driver)),
         Err(error) => Err(driver.reason(error).await),
     }
