@@ -173,7 +173,7 @@ impl Default for Config {
             admin: Admin::default(),
             plans: PlanLimits::default(),
             store: Store {
-                cache_bytes: 64 << 20,
+                cache_bytes: 16 << 20,
                 snapshot_seconds: 3_600,
                 snapshots_hourly: 24,
                 snapshots_daily: 7,
