@@ -39,10 +39,11 @@ proptest! {
         let mut out = Vec::new();
         let mut machine = Machine::new(heartbeat(), &mut Step { now, mesh: &mesh, out: &mut out });
         let mut down_as_told = false;
-        for (kind, wait) in acts {
+        // Each act after the deadlines that came before it: what they tell is told before a window begins.
+        let deadline = 6;
+        for (kind, wait) in acts.into_iter().flat_map(|(kind, wait)| [(deadline, wait), (kind, 0)]) {
             now = now + wait;
             let mut step = Step { now, mesh: &mesh, out: &mut out };
-            machine.handle_timeout(&mut step);
             match kind {
                 0 | 1 => machine.handle_window(kind == 0, &mut step),
                 2 => drop(machine.handle_beat(Beat::Failed(None), None, &mut step)),
@@ -51,6 +52,7 @@ proptest! {
                     let state = postcard::from_bytes(&written).unwrap_or_default();
                     machine = Machine::restore(heartbeat(), state, now, &mut step);
                 }
+                6 => machine.handle_timeout(&mut step),
                 _ => drop(machine.handle_beat(Beat::Ran, None, &mut step)),
             }
             for output in out.drain(..) {

@@ -14,7 +14,7 @@ use parallax_core::event::{Edited, Event, What};
 use parallax_core::id::{IncidentId, PageId, SeriesId, UpdateId};
 use parallax_core::incident::series::Names;
 use parallax_core::incident::{News, Told};
-use parallax_core::time::Timestamp;
+use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
@@ -24,6 +24,8 @@ use crate::storage::{Batch, Expect, Is, Store, StoreError, Versioned};
 const UPKEEP: Duration = Duration::from_secs(5);
 /// Pause after a failure.
 const RETRY: Duration = Duration::from_secs(1);
+/// Milliseconds until an entry that could not be kept is tried again.
+const LATER: i64 = 60 * SECOND;
 /// Journal entries read at once.
 const AT_ONCE: usize = 512;
 
@@ -96,6 +98,11 @@ impl Calendar {
                 Ok(()) => {}
                 // Somebody was faster: it is looked at again as it is now.
                 Err(StoreError::Conflict(_)) => self.look(entry)?,
+                // One record that can't be kept holds up nobody else's.
+                Err(error @ (StoreError::Damaged(_) | StoreError::TooLarge(_))) => {
+                    tracing::error!(?entry, %error, "an entry of the calendar is left for later");
+                    self.postpone(entry, now);
+                }
                 Err(error) => return Err(error),
             }
         }
@@ -225,6 +232,12 @@ impl Calendar {
         if let Some(due) = due {
             self.moments.insert(entry, (page, due));
             self.due.insert((due, entry));
+        }
+    }
+
+    fn postpone(&mut self, entry: Entry, now: Timestamp) {
+        if let Some((page, _)) = self.moments.get(&entry).copied() {
+            self.note(entry, page, Some(now + LATER));
         }
     }
 

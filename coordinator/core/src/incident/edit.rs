@@ -7,7 +7,9 @@ use std::collections::BTreeSet;
 use chrono::Months;
 
 use super::series::{Names, Series};
-use super::{Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_WINDOW, News, SeriesId, Timestamp};
+use super::{
+    Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_WINDOW, News, Progress, SeriesId, Timestamp,
+};
 use crate::given::Given;
 use crate::id::{MonitorId, PageId};
 use crate::recurrence::Every;
@@ -192,6 +194,13 @@ impl IncidentEdit {
         window.started_at = starts_at;
         window.ends_at = Some(ends_at);
         window.begun = window.begun && starts_at <= now;
+        if !window.begun && ends_at <= now {
+            // As if it had been entered like that: it is over, and nobody is told.
+            window.status = Progress::Completed;
+            window.resolved_at = Some(ends_at);
+            window.begun = true;
+            window.notify = false;
+        }
     }
 
     /// Whether the repeating entry is to be stopped: null says so.

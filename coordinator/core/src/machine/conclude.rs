@@ -74,11 +74,10 @@ impl Machine {
             step.out.push(Output::Reading(Finished { region, place, round: number, word, latency_ms }));
         }
         self.show_last_check(&round, word, ended, &outcome, step);
+        let mut evidence = None;
         if word != Word::Passed || round.reason != Reason::Scheduled {
             let report = round.report(word, outcome);
-            if word == Word::Failed {
-                self.keep_evidence(report.clone(), step);
-            }
+            evidence = (word == Word::Failed).then(|| report.clone());
             step.out.push(Output::happened(What::Round(report)));
         }
         if word != Word::Inconclusive {
@@ -107,6 +106,11 @@ impl Machine {
             }
             return self.decide(None, step);
         }
+        // Only what counts now explains what comes of it.
+        if let Some(report) = evidence {
+            self.keep_evidence(report, step);
+        }
+        let Some(lane) = self.state.lanes.get_mut(region.index()) else { return };
         let turn = lane.hear(word, facts, step.now);
         if word == Word::Failed {
             lane.set_failure(failure);

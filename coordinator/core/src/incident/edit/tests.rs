@@ -264,6 +264,10 @@ fn a_windows_times_can_be_moved_until_it_is_over() {
         "endsAt can't be changed: it is completed"
     );
     assert!(moved(time(0), time(HOUR), &over).is_ok(), "the same is no change");
+    let planned = window(HOUR, 2 * HOUR);
+    let past = moved(time(-2 * HOUR), time(-HOUR), &planned).unwrap();
+    assert_eq!((past.status, past.resolved_at, past.notify), (Progress::Completed, Some(at(-HOUR)), false));
+    assert_eq!(past.next_due(), None, "nothing more is told of it");
 }
 
 #[test]
