@@ -8,18 +8,17 @@ place nyc2 north-america D
 00:00 everybody is up
 01:00 fra1 fails refused
 01:00.1 fra2 fails refused
-01:00.2 the asked fail refused
-01:00.3 the asked fail refused
+01:00.2 the asked pass 60ms
 01:05 time passes
-01:05.1 fra2 fails refused
-01:05.2 fra1 fails refused
-  -> DOWN went-down since 01:00
+01:05.1 the asked fail refused
+01:05.2 the asked fail refused
+  -> DOWN went-down since 01:00 from europe
 01:08 nyc1 waits
 01:10 fra1 passes 50ms
   -> UP recovered since 01:10, down since 01:00
 01:15 nyc1 fails timeout
 01:18 nyc2 fails timeout
-  -> second round north-america failed
+  -> round north-america failed
   -> asks nyc2 to sweep
 01:18.1 nyc2 passes 60ms
 05:00 fra1 fails refused
