@@ -18,7 +18,7 @@ use parallax_certs::rotation::Authorities;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::{mpsc, watch};
 
 use crate::admin;
@@ -193,7 +193,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let driver =
         Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging, Shard::WHOLE).await?;
 
-    let http = bind_http("HTTP", config.http.listen).await?;
+    let http = bind_http("HTTP", config.http.listen)?;
     let http_addr = http.local_addr().map_err(|source| listen("HTTP", config.http.listen, source))?;
     let socket = UdpSocket::bind(config.mesh.listen)
         .map_err(|source| listen("the mesh", config.mesh.listen, source))?;
@@ -263,7 +263,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let mut admin_addr = None;
     let (ready, is_ready) = watch::channel(false);
     if let Some(address) = config.admin.listen {
-        let listener = bind_http("the admin address", address).await?;
+        let listener = bind_http("the admin address", address)?;
         admin_addr = listener.local_addr().ok();
         let metrics = metrics::Sources {
             flow,
@@ -339,8 +339,18 @@ fn service_settings(config: &Config, base_url: String) -> service::Settings {
     service::Settings { base_url, root_domain: config.http.root_domain.clone(), limits: config.plans }
 }
 
-async fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
-    TcpListener::bind(address).await.map_err(|source| listen(what, address, source))
+/// A listener with room for a crowd: of a connection that finds the queue full, the host tells neither side, and the
+/// caller believes itself connected.
+fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    const WAITING: u32 = 4096;
+    let bound = || {
+        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
+        // So that a coordinator started anew need not wait for the connections of the one before to be forgotten.
+        socket.set_reuseaddr(true)?;
+        socket.bind(address)?;
+        socket.listen(WAITING)
+    };
+    bound().map_err(|source| listen(what, address, source))
 }
 
 fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {

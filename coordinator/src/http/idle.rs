@@ -80,9 +80,7 @@ impl Idle {
             }
         }
     }
-}
 
-impl Idle {
     /// Waits until one that was told to leave has stayed.
     pub(super) async fn stayed(&self) {
         self.stayed.notified().await;

@@ -227,39 +227,37 @@ async fn dispatch(
 ) -> Result<Reply, Refused> {
     let Request { method, path, query, headers, body, peer } = request;
     let (body, arrived) = overdue::watched(body, &method);
-    let found = match table.find(&method, &path) {
+    let (route, params) = match table.find(&method, &path) {
         Ok((Route::Open(handler), params)) => {
             let call = Call { caller: (), method, path, query, peer, params, headers, body };
             return overdue::within(overdue::LIMIT, arrived, handler(context, call)).await;
         }
-        Ok(found) => Ok(found),
+        Ok((route, params)) => (Ok(route), params),
         // Under the API nobody learns without a key what there is.
-        Err(refused) if is_api(&path) => Err(refused),
+        Err(refused) if is_api(&path) => (Err(refused), Vec::new()),
         Err(refused) => return Err(refused),
     };
     let caller = auth::caller(&context, &headers, peer, allowance)?;
-    if let Ok((Route::Messages(handler), params)) = found {
+    if let Ok(Route::Messages(handler)) = route {
         let call = Call { caller, method, path, query, peer, params, headers, body };
         return overdue::within(overdue::LOOK, arrived, handler(context, table, call)).await;
     }
     context.keys.admit(caller.key.id, context.service.now(), allowance)?;
-    found?;
+    let route = route?;
     // A look on request takes as long as a check may.
     let limit = if path.ends_with("/check") { overdue::LOOK } else { overdue::LIMIT };
     let (is_read, known) = (method.is_safe(), headers.clone());
-    let call = Call { caller, method, path, query, peer, params: Vec::new(), headers, body };
-    let reply = overdue::within(limit, arrived, run(&context, &table, call)).await?;
+    let call = Call { caller, method, path, query, peer, params, headers, body };
+    let reply = overdue::within(limit, arrived, run(&context, route, call)).await?;
     Ok(if is_read { reply.tagged(&known) } else { reply })
 }
 
 /// Answers a request of a good key whose turn was counted.
-async fn run(context: &Arc<Context>, table: &Table, mut call: Call<Caller>) -> Answer {
-    let (route, params) = table.find(&call.method, &call.path)?;
+async fn run(context: &Arc<Context>, route: Route, call: Call<Caller>) -> Answer {
     let Route::Keyed(handler) = route else { return Err(Refused::Route) };
     if !call.method.is_safe() {
         call.caller.writes()?;
     }
-    call.params = params;
     handler(Arc::clone(context), call).await
 }
 

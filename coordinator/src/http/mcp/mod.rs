@@ -245,17 +245,15 @@ impl House for Keyed {
             headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
             let tools::Asked { method, path, query, body } = asked;
             let body = json::whole(body.unwrap_or_default());
-            let call = Call {
-                caller: self.caller.clone(),
-                method,
-                path,
-                query,
-                peer: None,
-                params: Vec::new(),
-                headers,
-                body,
+            let caller = self.caller.clone();
+            let answered = match self.table.find(&method, &path) {
+                Ok((route, params)) => {
+                    let call = Call { caller, method, path, query, peer: None, params, headers, body };
+                    run(&self.context, route, call).await
+                }
+                Err(refused) => Err(refused),
             };
-            let reply = run(&self.context, &self.table, call).await.unwrap_or_else(Refused::reply);
+            let reply = answered.unwrap_or_else(Refused::reply);
             let document =
                 serde_json::from_slice::<Value>(reply.body()).unwrap_or_else(|_| json!({ "done": true }));
             Some(if reply.status().is_success() {
