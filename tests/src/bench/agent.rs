@@ -8,7 +8,9 @@ use std::time::Duration;
 use parallax_agent::config::Config;
 use parallax_agent::home::Home;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
-use parallax_protocol::check::{CheckSpec, HttpCheck, KeywordMode, Method, TcpCheck};
+use parallax_protocol::check::{
+    CertificateCheck, CheckSpec, DnsCheck, HttpCheck, KeywordMode, Method, PingCheck, RecordType, TcpCheck,
+};
 use parallax_protocol::id::MonitorId;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -21,6 +23,8 @@ use crate::process::{Process, binary};
 const TARGET: &str = "PARALLAX_BENCH_TARGET_PORT";
 /// Names a port on 127.0.0.1 where one listens for https, by a certificate that `PARALLAX_AGENT_TRUST` makes good.
 const TLS_TARGET: &str = "PARALLAX_BENCH_TLS_PORT";
+/// Names a port on 127.0.0.1 where a name server knows the address of probe.test.
+const DNS_TARGET: &str = "PARALLAX_BENCH_DNS_PORT";
 /// Addresses that checks are spread over.
 const SPREAD: u32 = 16;
 /// Longest time until the first result has come.
@@ -56,7 +60,7 @@ struct Load<'a> {
     seconds: u64,
 }
 
-/// `TYPE RATE SECONDS`: http, tcp or https; checks a second with 10,000 monitors, or 0 for as many as go. The last line is
+/// `TYPE RATE SECONDS`: http, tcp, https, cert, dns or icmp; checks a second with 10,000 monitors, or 0 for as many as go. The last line is
 /// JSON for a runner of peers.
 pub(super) fn checks(kind: &str, rate: u32, seconds: u32) {
     let seconds = u64::from(seconds.clamp(1, 120));
@@ -143,10 +147,15 @@ fn run(load: Load<'_>) -> Shown {
     let core = gauge::step_aside();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
     runtime.block_on(async {
-        let port = match std::env::var(if load.kind == "https" { TLS_TARGET } else { TARGET }) {
+        let name = match load.kind {
+            "https" | "cert" => TLS_TARGET,
+            "dns" => DNS_TARGET,
+            _ => TARGET,
+        };
+        let port = match std::env::var(name) {
             Ok(port) => port.parse().expect("a port"),
-            Err(_) if load.kind == "https" => panic!("https: {TLS_TARGET} is not set"),
-            Err(_) => serve().await,
+            Err(_) if name == TARGET => serve().await,
+            Err(_) => panic!("{}: {name} is not set", load.kind),
         };
         let folder = tempfile::tempdir().expect("a folder");
         let assignments: Vec<Assignment> =
@@ -158,7 +167,8 @@ fn run(load: Load<'_>) -> Shown {
             .await
             .expect("the stub lets it join");
         keep(&data, assignments);
-        watch(load, &data, folder.path(), &stub, core).await
+        let resolver = (load.kind == "dns").then_some(port);
+        watch(load, &data, folder.path(), &stub, core, resolver).await
     })
 }
 
@@ -169,7 +179,14 @@ fn keep(data: &Path, assignments: Vec<Assignment>) {
     home.keep_schedule(&change).expect("a schedule can be kept");
 }
 
-async fn watch(load: Load<'_>, data: &Path, folder: &Path, stub: &Stub, core: Option<usize>) -> Shown {
+async fn watch(
+    load: Load<'_>,
+    data: &Path,
+    folder: &Path,
+    stub: &Stub,
+    core: Option<usize>,
+    resolver: Option<u16>,
+) -> Shown {
     let agent = binary("parallax-agent");
     let mut command = match core {
         Some(core) => {
@@ -182,6 +199,9 @@ async fn watch(load: Load<'_>, data: &Path, folder: &Path, stub: &Stub, core: Op
     command.args(["run", "--allow-private", "--data"]).arg(data).stdin(Stdio::null());
     if let Some(in_flight) = load.in_flight {
         command.env("PARALLAX_AGENT_CONCURRENCY", in_flight);
+    }
+    if let Some(port) = resolver {
+        command.env("PARALLAX_AGENT_RESOLVERS", format!("127.0.0.1:{port}"));
     }
     let agent = Process::start("agent", command, folder);
     let seen = stub.seen();
@@ -233,7 +253,10 @@ fn assignment(load: Load<'_>, slot: u32, port: u16) -> Assignment {
         "http" => get(format!("http://127.0.0.{address}:{port}/m{slot}")),
         "https" => get(format!("https://127.0.0.1:{port}/m{slot}")),
         "tcp" => CheckSpec::Tcp(TcpCheck { host: format!("127.0.0.{address}"), port }),
-        other => panic!("no type `{other}`: http, tcp or https"),
+        "cert" => CheckSpec::Certificate(CertificateCheck { host: "127.0.0.1".into(), port, warn_days: 14 }),
+        "dns" => CheckSpec::Dns(DnsCheck { host: "probe.test".into(), record: RecordType::A, expect: None }),
+        "icmp" => CheckSpec::Ping(PingCheck { host: "127.0.0.1".into() }),
+        other => panic!("no type `{other}`: http, tcp, https, cert, dns or icmp"),
     };
     Assignment {
         monitor: MonitorId(u128::from(slot) + 1),
