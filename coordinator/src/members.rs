@@ -11,7 +11,7 @@ use parallax_certs::rotation::Authorities;
 use parallax_certs::token::{Token, TokenId};
 use parallax_core::event::{Event, What};
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::member::{Agent, Certified, Invitation, Standing};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
@@ -261,6 +261,8 @@ impl Roll {
             joined_at: newcomer.joined_at,
             revoked_at: None,
             serial: newcomer.serial.clone(),
+            held: None,
+            shared_since: None,
         };
         invitation.used_by = Some(agent.id);
         let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of places"))?;
@@ -337,6 +339,34 @@ impl Members for Roll {
             let mut batch = Batch::new();
             batch.expect(Expect::Agent(id, Is::At(found.revision)));
             batch.write(Agent { serial: serial.clone(), ..found.value });
+            Ok(Some(batch))
+        })
+        .boxed()
+    }
+
+    fn holds(&self, id: AgentId, certificate: Certified) -> BoxFuture<'_, Result<(), RecordsFault>> {
+        self.change(move |store| {
+            let Some(found) = store.reader().agent(id)? else { return Ok(None) };
+            if found.value.standing(&certificate) != Standing::Newer {
+                return Ok(None);
+            }
+            let mut batch = Batch::new();
+            batch.expect(Expect::Agent(id, Is::At(found.revision)));
+            batch.write(Agent { held: Some(certificate.clone()), ..found.value });
+            Ok(Some(batch))
+        })
+        .boxed()
+    }
+
+    fn shared(&self, id: AgentId, since: Option<Timestamp>) -> BoxFuture<'_, Result<(), RecordsFault>> {
+        self.change(move |store| {
+            let Some(found) = store.reader().agent(id)?.filter(|found| found.value.shared_since != since)
+            else {
+                return Ok(None);
+            };
+            let mut batch = Batch::new();
+            batch.expect(Expect::Agent(id, Is::At(found.revision)));
+            batch.write(Agent { shared_since: since, ..found.value });
             Ok(Some(batch))
         })
         .boxed()

@@ -51,6 +51,23 @@ async fn an_invitation_makes_one_agent_and_a_place_has_one_number() {
 }
 
 #[tokio::test]
+async fn what_an_agent_holds_and_whether_it_is_shared_is_kept() {
+    let roll = roll();
+    let id = enrol(&roll, "AS1").await.id;
+    let certified = |serial: u8, from: i64| Certified { serial: vec![serial], from };
+    Members::renewed(&roll, id, vec![2]).await.unwrap();
+    for (certificate, held) in [(certified(1, 10), 1), (certified(2, 20), 2), (certified(1, 10), 2)] {
+        Members::holds(&roll, id, certificate).await.unwrap();
+        let agent = Members::agent(&roll, id).await.unwrap().unwrap();
+        assert_eq!(agent.held.map(|held| held.serial), Some(vec![held]));
+    }
+    for since in [Some(roll.clock.now()), None] {
+        Members::shared(&roll, id, since).await.unwrap();
+        assert_eq!(Members::agent(&roll, id).await.unwrap().unwrap().shared_since, since);
+    }
+}
+
+#[tokio::test]
 async fn a_name_that_several_bear_must_be_an_id() {
     let roll = roll();
     let agent = enrol(&roll, "AS1").await;
