@@ -279,6 +279,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let calendar = Calendar::start(store.clone()).await?;
     let helpers = vec![
         tokio::spawn(calendar.run(clock.clone())),
+        tokio::spawn(service.clone().keep_clearing()),
         tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
         tokio::spawn(keep_history(history, store.clone(), clock.clone())),

@@ -256,28 +256,50 @@ async fn fifty_clients_change_one_monitor_and_nothing_acknowledged_is_lost() {
     let service = service().await;
     let made = service.client.create_monitor(&service.page, &json!({ "url": "https://a.example" })).await;
     let path = service.one(&made);
-    // Each client has a field value of its own in turn; two fields never undo each other.
-    let writes = (0..50).map(|number| {
-        let (client, path) = (service.client.clone(), path.clone());
+    // Eight clients have a field of their own and write it again and again; the others crowd on two more fields. What a
+    // client read last of its own field can only be another value if somebody else's change undid it.
+    let own: [fn(u32) -> (&'static str, Value); 8] = [
+        |turn| ("slowThresholdMs", json!(100 + turn)),
+        |turn| ("expectStatus", json!(200 + turn)),
+        |turn| ("keyword", json!(format!("word {turn}"))),
+        |turn| ("groupName", json!(format!("Group {turn}"))),
+        |turn| ("url", json!(format!("https://a.example/{turn}"))),
+        |turn| ("slowThresholds", json!({ "asia": 1000 + turn })),
+        |turn| ("latencyLocations", json!([["asia", "europe"][turn as usize % 2]])),
+        |turn| ("pinnedRegion", json!([null, "europe", "asia"][turn as usize % 3])),
+    ];
+    let shown = |name: &str| if name == "groupName" { "group".to_owned() } else { name.to_owned() };
+    let clients = (0..50_usize).map(|number| {
+        let (client, path, own) = (service.client.clone(), path.clone(), own.get(number).copied());
         tokio::spawn(async move {
-            let body = match number % 2 {
-                0 => json!({ "name": format!("Shop {number}") }),
-                _ => json!({ "slowThresholdMs": 100 + number }),
-            };
-            client.patch(&path, &body).await.is(200)["monitor"].take()
+            let mut last = None;
+            for turn in 0..10_u32 {
+                let (name, value) = match own {
+                    Some(own) => own(turn),
+                    None if number % 2 == 0 => ("name", json!(format!("Shop {number}-{turn}"))),
+                    None => ("method", json!(["GET", "HEAD", "POST"][(number + turn as usize) % 3])),
+                };
+                let answer =
+                    client.patch(&path, &json!({ name: value.clone() })).await.is(200)["monitor"].take();
+                assert_eq!(answer[shown(name)], value, "each answer shows its own change");
+                last = Some((name, value));
+            }
+            last
         })
     });
     let mut acknowledged = Vec::new();
-    for write in writes.collect::<Vec<_>>() {
-        acknowledged.push(write.await.expect("it is answered"));
+    for client in clients.collect::<Vec<_>>() {
+        acknowledged.push(client.await.expect("it is answered").expect("it has written"));
     }
-    let last = service.client.monitor(&service.page, &made).await;
-    let name = last["name"].as_str().expect("a name");
-    assert!(name.starts_with("Shop "), "one of the names is there: {last}");
-    assert!(last["slowThresholdMs"].as_u64().is_some_and(|ms| ms > 100), "and one of the thresholds: {last}");
-    // Every answer shows its own change, and the last state is one that was answered.
-    let state = |monitor: &Value| (monitor["name"].clone(), monitor["slowThresholdMs"].clone());
-    assert!(acknowledged.iter().any(|monitor| state(monitor) == state(&last)), "{last}");
+    let end = service.client.monitor(&service.page, &made).await;
+    for (name, value) in &acknowledged[..own.len()] {
+        assert_eq!(&end[shown(name)], value, "{name}: {end}");
+    }
+    for crowded in ["name", "method"] {
+        let last: Vec<&Value> =
+            acknowledged.iter().filter(|(name, _)| *name == crowded).map(|(_, value)| value).collect();
+        assert!(last.contains(&&end[crowded]), "{crowded} is one client's last: {end}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

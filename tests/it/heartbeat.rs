@@ -103,6 +103,23 @@ async fn the_share_of_time_not_down_is_kept_over_a_kill() {
     assert_eq!(scene.ping(Method::GET, &path, None).await, 200);
     // The time down is some seconds of some more: it is far from forgotten, however long the look takes.
     let after = scene.look(&job).await["uptime24h"].as_f64();
+    // Its days say the same: yesterday and today hold all that is known of it.
+    let days = async |monitor: &Value| {
+        let id = monitor["id"].as_str().expect("it has an id");
+        let path = format!("/pages/{}/monitors/{id}/uptime", scene.account.page);
+        scene.account.client.get(&path).await.is(200)["days"].take()
+    };
+    let told: Vec<f64> =
+        days(&job).await.as_array().expect("days").iter().filter_map(|day| day["uptime"].as_f64()).collect();
+    assert!(
+        matches!(told.len(), 1 | 2) && told.iter().any(|share| *share > 0.0 && *share < 100.0),
+        "{told:?}"
+    );
+    let unknown = days(&silent).await;
+    assert!(
+        unknown.as_array().is_some_and(|days| days.iter().all(|day| day["uptime"].is_null())),
+        "{unknown}"
+    );
     assert!(after.is_some_and(|after| after > 0.0 && after < 90.0), "{share} {after:?}");
     assert_eq!(scene.look(&silent).await["uptime24h"], Value::Null, "nothing is known of it");
 }

@@ -19,6 +19,9 @@ pub const MAX_URL: usize = 500;
 /// Characters that a marker's note may have.
 pub const MAX_NOTE: usize = 500;
 
+/// Markers that a page keeps: with one more, the oldest goes.
+pub const KEPT: usize = 1000;
+
 /// A deploy marker.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Deploy {

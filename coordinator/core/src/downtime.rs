@@ -5,17 +5,23 @@ use serde::{Deserialize, Serialize};
 use crate::time::{DAY, Timestamp};
 use crate::uptime::{Span, percent_of_time};
 
-/// Stretches of a kind that are kept; the oldest two become one for one more, and keep their length together.
+/// Stretches of a kind that are kept. For one more the oldest is forgotten once it is over for a day; within the day the
+/// oldest two become one, and keep their length together.
 const KEPT: usize = 96;
+/// How long a stretch is kept after it was over, in milliseconds: as many days back as anybody may ask for.
+const MEMORY: i64 = 400 * DAY;
 
-/// When a monitor was down, and when it was not watched, over the last 24 hours. Small enough to be written with its
-/// machine's state, and a pointer alone for the many monitors that have rounds.
+/// When a monitor was down, and when it was not watched. Small enough to be written with its machine's state, and a
+/// pointer alone for the many monitors that have rounds.
+///
+/// What is told of it is exact, but for a monitor that goes down more than 96 times within 24 hours: of that day's first
+/// outages the sum is kept, and one may count as if it had come right before the next.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Downtime(Option<Box<Stretches>>);
 
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Stretches {
-    /// The first moment that something was known of it; none before.
+    /// The moment from which on all is known of it; nothing is told of before.
     known: Option<Timestamp>,
     /// Since when it is down.
     down: Option<Timestamp>,
@@ -33,7 +39,8 @@ impl Downtime {
         if is_down {
             it.down.get_or_insert(at);
         } else if let Some(from) = it.down.take() {
-            keep(&mut it.outages, Span { from, to: at.max(from) });
+            let forgotten = keep(&mut it.outages, Span { from, to: at.max(from) });
+            it.known = it.known.max(forgotten);
         }
     }
 
@@ -49,7 +56,8 @@ impl Downtime {
         if let Some(it) = &mut self.0
             && let Some(from) = it.paused.take()
         {
-            keep(&mut it.pauses, Span { from, to: at.max(from) });
+            let forgotten = keep(&mut it.pauses, Span { from, to: at.max(from) });
+            it.known = it.known.max(forgotten);
         }
     }
 
@@ -58,23 +66,41 @@ impl Downtime {
     /// leaves nothing.
     pub fn uptime(&self, now: Timestamp, excluded: &[Span]) -> Option<f64> {
         let it = self.0.as_deref()?;
-        let known = it.known?;
-        let mut excluded = excluded.to_vec();
-        excluded.extend(&it.pauses);
-        excluded.extend(it.paused.map(|from| Span { from, to: now }));
-        let mut outages = it.outages.clone();
-        outages.extend(it.down.map(|from| Span { from, to: now }));
-        if known >= now {
+        if it.known? >= now {
             // Nothing has passed yet: what holds at this moment stands for it.
             return it.paused.is_none().then_some(if it.down.is_some() { 0.0 } else { 100.0 });
         }
-        percent_of_time(Span { from: known.max(now - DAY), to: now }, &outages, &excluded)
+        self.uptime_over(Span { from: now - DAY, to: now }, now, excluded)
+    }
+
+    /// The same of any stretch of time, as far as it has passed by `now`.
+    pub fn uptime_over(&self, window: Span, now: Timestamp, excluded: &[Span]) -> Option<f64> {
+        let it = self.0.as_deref()?;
+        let window = Span { from: window.from.max(it.known?), to: window.to.min(now) };
+        if window.from >= window.to {
+            return None;
+        }
+        let touches = |span: &Span| span.from < window.to && window.from < span.to;
+        let within = |spans: &[Span], open: Option<Timestamp>| -> Vec<Span> {
+            let open = open.map(|from| Span { from, to: now });
+            spans.iter().copied().chain(open).filter(touches).collect()
+        };
+        let mut left_out = within(&it.pauses, it.paused);
+        left_out.extend(excluded.iter().filter(|span| touches(span)));
+        percent_of_time(window, &within(&it.outages, it.down), &left_out)
     }
 }
 
-/// Keeps a stretch that is over; those that are over for a day are forgotten.
-fn keep(stretches: &mut Vec<Span>, new: Span) {
-    stretches.retain(|span| new.to.since(span.to) < DAY);
+/// Keeps a stretch that is over. Gives the moment up to which anything was forgotten for it.
+fn keep(stretches: &mut Vec<Span>, new: Span) -> Option<Timestamp> {
+    let is_old = |span: &Span, age: i64| new.to.since(span.to) >= age;
+    let mut forgotten = None;
+    while let Some(oldest) = stretches.first().copied()
+        && (is_old(&oldest, MEMORY) || (stretches.len() >= KEPT && is_old(&oldest, DAY)))
+    {
+        forgotten = Some(oldest.to);
+        stretches.remove(0);
+    }
     stretches.push(new);
     if stretches.len() > KEPT {
         let oldest = stretches.remove(0);
@@ -82,6 +108,7 @@ fn keep(stretches: &mut Vec<Span>, new: Span) {
             next.from = (next.from - oldest.to.since(oldest.from)).max(oldest.from);
         }
     }
+    forgotten
 }
 
 #[cfg(test)]
@@ -130,6 +157,43 @@ mod tests {
         assert_eq!(downtime.uptime(at(240 + 120), &[Span { from: at(60), to: at(90) }]), Some(100.0));
         downtime.pause(at(400));
         assert_eq!(downtime.uptime(at(400 + 25 * 60), &[]), None, "a day of nothing but pause");
+    }
+
+    #[test]
+    fn days_of_long_ago_are_told_of_as_far_as_all_is_known() {
+        let day = |n: i64| Span { from: at(n * 1440), to: at((n + 1) * 1440) };
+        let now = at(200 * 1440);
+        let mut downtime = Downtime::default();
+        downtime.note(false, at(720));
+        for n in 0..90 {
+            // 144 minutes a day are a tenth of it.
+            downtime.note(true, at(n * 1440 + 800));
+            downtime.note(false, at(n * 1440 + 944));
+        }
+        assert_eq!(downtime.uptime_over(day(0), now, &[]), Some(80.0), "of the half that was known of");
+        assert_eq!(downtime.uptime_over(day(-1), now, &[]), None);
+        assert_eq!(downtime.uptime_over(day(45), now, &[]), Some(90.0));
+        let window = Span { from: at(45 * 1440 + 700), to: at(45 * 1440 + 1000) };
+        assert_eq!(downtime.uptime_over(day(45), now, &[window]), Some(100.0));
+        assert_eq!(downtime.uptime_over(day(120), now, &[]), Some(100.0));
+        assert_eq!(downtime.uptime_over(day(201), now, &[]), None, "it has not come yet");
+        downtime.note(true, at(199 * 1440 + 720));
+        assert_eq!(downtime.uptime_over(day(199), now, &[]), Some(50.0), "it is down still");
+        assert_eq!(downtime.uptime(now, &[]), downtime.uptime_over(day(199), now, &[]));
+        downtime.note(false, now);
+        for n in 0..10 {
+            downtime.note(true, at((210 + n) * 1440));
+            downtime.note(false, at((210 + n) * 1440 + 144));
+        }
+        let later = at(230 * 1440);
+        assert_eq!(downtime.uptime_over(day(2), later, &[]), None, "forgotten, and that is what is said");
+        assert_eq!(downtime.uptime_over(day(30), later, &[]), Some(90.0));
+        let mut calm = known();
+        calm.note(true, at(60));
+        calm.note(false, at(70));
+        calm.note(true, at(401 * 1440));
+        calm.note(false, at(401 * 1440 + 1));
+        assert_eq!(calm.uptime_over(Span { from: at(0), to: at(65) }, at(402 * 1440), &[]), None);
     }
 
     #[test]

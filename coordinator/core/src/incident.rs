@@ -18,6 +18,10 @@ use crate::time::{DAY, Timestamp};
 pub const MAX_WINDOW: i64 = 7 * DAY;
 /// Updates of one incident: at most so many.
 pub const MAX_UPDATES: usize = 200;
+/// Open incidents and unfinished windows that a page may have before its owner can open no further one.
+pub const MAX_OPEN: usize = 200;
+/// The most that a page ever has of them, with those that repeating entries plan by themselves: none of these plans more.
+pub const MAX_UNFINISHED: usize = MAX_OPEN + 3 * series::MAX_REPEATING;
 /// Affected monitors of one incident: at most so many.
 pub const MAX_AFFECTED: usize = 1000;
 

@@ -44,3 +44,17 @@ pub struct Page {
     /// When it was made.
     pub created_at: Timestamp,
 }
+
+/// The account of pages that are being deleted: nobody's, since ids are made of a moment.
+pub const NOBODY: AccountId = AccountId::from_u128(0);
+
+impl Page {
+    /// The page as it is kept while what lies on it is deleted bit by bit: nobody has it, no key reaches it, it counts
+    /// for no plan, its address is free for others, and no visitor is shown it.
+    #[must_use]
+    pub fn let_go(&self) -> Self {
+        // No address label has that sign, so nobody asks for it.
+        let slug = format!("!{}", self.id);
+        Self { account: NOBODY, slug, custom_domain: None, private: true, ..self.clone() }
+    }
+}

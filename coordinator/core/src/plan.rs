@@ -59,7 +59,7 @@ pub const fn pages(plan: Plan) -> usize {
     }
 }
 
-/// Why a plan does not allow something.
+/// Why a plan, or any page of whatever plan, has no room for something.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum PlanRefusal {
     /// The account has all the monitors that its plan allows.
@@ -84,6 +84,24 @@ pub enum PlanRefusal {
         /// The account's plan.
         plan: Plan,
     },
+    /// The page has all that it may have open.
+    #[error(
+        "a page may have {} open incidents and unfinished maintenance windows, and this one has them",
+        crate::incident::MAX_OPEN
+    )]
+    OpenFull,
+    /// The page has all the repeating maintenance that it may have.
+    #[error(
+        "a page may have {} maintenance entries that repeat, and this one has them",
+        crate::incident::series::MAX_REPEATING
+    )]
+    RepeatingFull,
+    /// The page keeps its newest markers, and this one would be older than all of them.
+    #[error(
+        "a page keeps its newest {} deploy markers, and this one is older than all of them",
+        crate::deploy::KEPT
+    )]
+    DeployTooOld,
 }
 
 /// Numbers of each plan. The defaults are the product's; an operator may set others.

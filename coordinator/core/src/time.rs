@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::{Add, Sub};
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
 use serde::{Deserialize, Serialize};
 
 /// One second in milliseconds.
@@ -71,10 +71,31 @@ impl Sub<i64> for Timestamp {
 impl fmt::Display for Timestamp {
     /// ISO 8601 in UTC with milliseconds, as the API gives every time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.to_utc() {
-            Some(moment) => f.write_str(&moment.to_rfc3339_opts(SecondsFormat::Millis, true)),
-            None => write!(f, "{}", self.0),
+        let Some(moment) = self.to_utc() else { return write!(f, "{}", self.0) };
+        let mut text = *b"0000-00-00T00:00:00.000Z";
+        let year = u32::try_from(moment.year()).ok().filter(|year| *year < 10_000);
+        let Some(year) = year else {
+            return f.write_str(&moment.to_rfc3339_opts(SecondsFormat::Millis, true));
+        };
+        // By hand: a list of monitors holds hundreds of them.
+        let parts = [
+            (3, 4, year),
+            (6, 2, moment.month()),
+            (9, 2, moment.day()),
+            (12, 2, moment.hour()),
+            (15, 2, moment.minute()),
+            (18, 2, moment.second()),
+            (22, 3, moment.timestamp_subsec_millis()),
+        ];
+        for (last, digits, mut value) in parts {
+            for at in 0..digits {
+                if let Some(place) = text.get_mut(last - at) {
+                    *place = b'0' + (value % 10) as u8;
+                }
+                value /= 10;
+            }
         }
+        f.write_str(std::str::from_utf8(&text).unwrap_or_default())
     }
 }
 
@@ -101,6 +122,15 @@ mod tests {
     fn text_without_an_offset_or_out_of_range_is_refused() {
         for text in ["2026-11-27T12:46:00", "2026-11-27", "1969-12-31T23:59:59Z", "tomorrow", ""] {
             assert_eq!(Timestamp::parse_iso(text), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_moment_is_written_as_the_calendar_writes_it(millis in -100_000_000_000_000_i64..300_000_000_000_000) {
+            let moment = Timestamp::from_millis(millis);
+            let expected = moment.to_utc().unwrap().to_rfc3339_opts(SecondsFormat::Millis, true);
+            proptest::prop_assert_eq!(moment.to_string(), expected);
         }
     }
 

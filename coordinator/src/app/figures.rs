@@ -18,6 +18,7 @@ use parallax_core::place::{Mesh, Region, RegionSet};
 use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::rollup::{Counts, Rules, end_of_day, start_of_day};
 use parallax_core::time::{DAY, HOUR, Timestamp};
+use parallax_core::uptime::Span;
 use parallax_core::watch::{Confirmation, Watch};
 use tokio::sync::watch;
 
@@ -72,10 +73,11 @@ impl Figures for FromHistory {
         let count = monitors.len();
         let looked = self.store.read(move |read| {
             let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+            // No window is longer than that, so none that reaches into the last day began before.
+            let windows = read.windows_of(page.id, now - (DAY + MAX_WINDOW)..now)?;
             let figure = |monitor: &Monitor| {
-                // No window is longer than that, so none that reaches into the last day began before.
-                let starts = now - (DAY + MAX_WINDOW)..now;
-                let excluded = history::covering(read, monitor, starts)?;
+                let covering = windows.iter().filter(|window| window.covers(monitor.id));
+                let excluded: Vec<Span> = covering.map(|window| window.span).collect();
                 let question =
                     Question { excluded: excluded.clone(), ..question(monitor, &page, plan, &mesh, now) };
                 Ok(match history.figures(read, &question) {

@@ -13,7 +13,7 @@ use std::time::Duration;
 use parallax_core::event::{Edited, Event, What};
 use parallax_core::id::{IncidentId, PageId, SeriesId, UpdateId};
 use parallax_core::incident::series::Names;
-use parallax_core::incident::{News, Told};
+use parallax_core::incident::{MAX_UNFINISHED, News, Told};
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
 
@@ -151,6 +151,11 @@ impl Calendar {
             self.forget(entry);
             return Ok(());
         };
+        if self.store.reader().standing(series.page)?.open >= MAX_UNFINISHED {
+            tracing::warn!(series = %id, "its page has all the unfinished windows that it may have: none is planned");
+            self.postpone(entry, now);
+            return Ok(());
+        }
         let names = Names {
             incident: IncidentId::new(now, rand::random()),
             update: UpdateId::new(now, rand::random()),

@@ -253,6 +253,7 @@ impl Driver {
                     self.with(|machines, cx| machines.answer(slot, number, answer, cx));
                 }
                 Arrival::Ping(ping) => self.hear_ping(*ping),
+                Arrival::Able(able) => self.looks.able = able,
                 Arrival::Mesh(mesh) => {
                     if self.places.set_roster(mesh) {
                         self.with(Machines::mesh_changed);

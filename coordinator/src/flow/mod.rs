@@ -9,6 +9,7 @@
 //! The inbox is bounded. When it is full the mesh stops reading, QUIC holds the agent back, and the agent's spool
 //! takes it up. Nothing is acknowledged before the commit that holds it is durable.
 
+mod able;
 pub mod commit;
 pub mod counters;
 pub mod driver;
@@ -36,6 +37,7 @@ use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, PlaceNo, Region};
 use tokio::sync::{mpsc, oneshot, watch};
 
+pub use self::able::Able;
 pub use self::schedule::Schedules;
 pub use self::tokens::{Listed, PINGS_A_SECOND, Tokens};
 
@@ -58,6 +60,8 @@ pub enum Arrival {
     },
     /// Who is there has changed.
     Mesh(Arc<Mesh>),
+    /// What those who are there can check has changed.
+    Able(Arc<Able>),
     /// A heartbeat's job reports.
     Ping(Box<Ping>),
     /// Somebody wants a monitor checked at once.
@@ -80,6 +84,8 @@ pub struct Sighting {
     pub region: Region,
     /// Who was asked; none where nobody there could be.
     pub place: Option<PlaceNo>,
+    /// Whether places are in service there, and none of them can run checks of the type.
+    pub unable: bool,
     /// What it saw; none where it gave no answer in time.
     pub seen: Option<Observation>,
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use parallax_core::account::Account;
 use parallax_core::event::{Edited, What};
 use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::incident::MAX_UNFINISHED;
 use parallax_core::machine::State;
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
@@ -173,7 +174,7 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
 
 /// The page's windows that have begun and are not over.
 fn running_on(store: &dyn Read, page: PageId) -> Result<Vec<Window>, StoreError> {
-    let open = store.incidents_of(page, true, None, usize::MAX)?;
+    let open = store.incidents_of(page, true, None, MAX_UNFINISHED)?;
     let windows = open.iter().filter_map(|incident| Window::of(&incident.value));
     Ok(windows.filter(|window| window.running).collect())
 }

@@ -1,7 +1,11 @@
 //! Monitors were called checkpoints: the old names in paths, bodies and answers.
 
 use std::borrow::Cow;
+use std::cell::RefCell;
+use std::io::{self, Write};
 
+use serde::Serialize;
+use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
 use serde_json::{Map, Value};
 
 /// New names, each with the old one.
@@ -54,16 +58,88 @@ pub(super) fn read_old_names(object: &mut Map<String, Value>) {
     }
 }
 
-/// Sets the old names beside the new ones, at every depth.
-pub(super) fn add_old_names(value: &mut Value) {
-    each_object(value, &mut |object| {
-        object.values_mut().for_each(add_old_names);
-        for (new, old) in NAMES {
-            if let Some(value) = object.get(new).cloned() {
-                object.insert(old.to_owned(), value);
-            }
+/// A document as bytes, with the old names beside the new ones at every depth. What stands under a new name is written
+/// once and copied as it is.
+pub(super) fn written(document: &impl Serialize) -> Vec<u8> {
+    let bytes = RefCell::new(Vec::with_capacity(1024));
+    let names = BothNames { bytes: &bytes, pieces: None, old: None, values: Vec::new() };
+    let mut writer = Serializer::with_formatter(Shared(&bytes), names);
+    // A document that is none, which the types do not allow, would be an empty answer.
+    if document.serialize(&mut writer).is_err() {
+        return Vec::new();
+    }
+    bytes.into_inner()
+}
+
+/// Where the writer of JSON and [`BothNames`] both write to.
+struct Shared<'a>(&'a RefCell<Vec<u8>>);
+
+impl Write for Shared<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.borrow_mut().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Writes compact JSON, and each value under a new name once more under its old one.
+struct BothNames<'a> {
+    bytes: &'a RefCell<Vec<u8>>,
+    /// Pieces of the name under way; none outside of one.
+    pieces: Option<usize>,
+    /// What the name that was last written was called before.
+    old: Option<&'static str>,
+    /// Of each value under way: where it begins and under what else it is to stand, where under anything.
+    values: Vec<Option<(usize, &'static str)>>,
+}
+
+impl Formatter for BothNames<'_> {
+    fn begin_object_key<W: Write + ?Sized>(&mut self, writer: &mut W, first: bool) -> io::Result<()> {
+        (self.pieces, self.old) = (Some(0), None);
+        CompactFormatter.begin_object_key(writer, first)
+    }
+
+    fn end_object_key<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        self.pieces = None;
+        Ok(())
+    }
+
+    fn write_string_fragment<W: Write + ?Sized>(&mut self, writer: &mut W, text: &str) -> io::Result<()> {
+        if let Some(pieces) = &mut self.pieces {
+            let is_whole = *pieces == 0;
+            *pieces += 1;
+            self.old = NAMES.iter().find(|(new, _)| is_whole && *new == text).map(|(_, old)| *old);
         }
-    });
+        writer.write_all(text.as_bytes())
+    }
+
+    fn write_char_escape<W: Write + ?Sized>(&mut self, writer: &mut W, escape: CharEscape) -> io::Result<()> {
+        if let Some(pieces) = &mut self.pieces {
+            *pieces += 1;
+            self.old = None;
+        }
+        CompactFormatter.write_char_escape(writer, escape)
+    }
+
+    fn begin_object_value<W: Write + ?Sized>(&mut self, writer: &mut W) -> io::Result<()> {
+        writer.write_all(b":")?;
+        let start = self.bytes.borrow().len();
+        self.values.push(self.old.take().map(|old| (start, old)));
+        Ok(())
+    }
+
+    fn end_object_value<W: Write + ?Sized>(&mut self, _: &mut W) -> io::Result<()> {
+        if let Some((start, old)) = self.values.pop().flatten() {
+            let mut bytes = self.bytes.borrow_mut();
+            let end = bytes.len();
+            write!(bytes, ",\"{old}\":")?;
+            bytes.extend_from_within(start..end);
+        }
+        Ok(())
+    }
 }
 
 /// Calls for the object, or for each object of the list.
@@ -109,16 +185,68 @@ mod tests {
         assert_eq!(Value::Object(body), expected);
     }
 
+    fn both(answer: &impl Serialize) -> Value {
+        serde_json::from_slice(&written(answer)).unwrap()
+    }
+
     #[test]
     fn answers_carry_both_names_at_every_depth() {
-        let mut answer =
+        let answer =
             json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "monitor": { "monitorIds": null } });
-        add_old_names(&mut answer);
         let expected = json!({
             "incidents": [{ "monitors": [{ "id": 1 }], "checkpoints": [{ "id": 1 }] }],
             "monitor": { "monitorIds": null, "checkpointIds": null },
             "checkpoint": { "monitorIds": null, "checkpointIds": null },
         });
-        assert_eq!(answer, expected);
+        assert_eq!(both(&answer), expected);
+        assert_eq!(
+            both(&json!([{ "monitor": [] }, "monitor"])),
+            json!([{ "monitor": [], "checkpoint": [] }, "monitor"])
+        );
+    }
+
+    #[test]
+    fn only_a_whole_name_is_a_name_and_no_value_is() {
+        let same = json!({
+            "monitor\n": 1, "\nmonitor": 2, "mon\"itor": 3, "\"monitor": 4, "monitors ": 5, "Monitor": 6, "": 7,
+            "name": "monitor", "list": ["monitors", "monitorIds"], "text": "\"monitor\":1,",
+        });
+        assert_eq!(both(&same), same);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn what_is_written_is_what_a_slow_and_plain_way_would_write(seed in proptest::collection::vec(0_u8..8, 1..60)) {
+            let answer = grown(&mut seed.into_iter(), 0);
+            let mut expected = answer.clone();
+            plainly(&mut expected);
+            proptest::prop_assert_eq!(both(&answer), expected);
+        }
+    }
+
+    /// Some document of names, old names' namesakes, and text that looks like both.
+    fn grown(seed: &mut impl Iterator<Item = u8>, depth: usize) -> Value {
+        const KEYS: [&str; 5] = ["monitor", "monitors", "monitorIds", "other", "mon\u{1}itor"];
+        match seed.next() {
+            Some(count @ 0..=3) if depth < 6 => {
+                let of = |at: u8| KEYS[usize::from(at + count) % KEYS.len()].to_owned();
+                Value::Object((0..=count).map(|at| (of(at), grown(seed, depth + 1))).collect())
+            }
+            Some(count @ 4..=5) if depth < 6 => (3..count).map(|_| grown(seed, depth + 1)).collect(),
+            Some(6) => json!("\"monitors\":[{"),
+            Some(number) => json!(number),
+            None => Value::Null,
+        }
+    }
+
+    fn plainly(value: &mut Value) {
+        each_object(value, &mut |object| {
+            object.values_mut().for_each(plainly);
+            for (new, old) in NAMES {
+                if let Some(value) = object.get(new).cloned() {
+                    object.insert(old.to_owned(), value);
+                }
+            }
+        });
     }
 }

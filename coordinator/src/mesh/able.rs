@@ -1,45 +1,32 @@
 //! Which places can do which checks: rounds go to those that can, as long as there are any.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use parallax_core::assign::{Scheduled, Share, share};
 use parallax_core::check::CheckKind;
 use parallax_core::place::{Mesh, Place, PlaceNo, Region};
 use parallax_protocol::check as wire;
 
-/// What the connected places can check. A place that names nothing is taken to be able to do everything.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Able(BTreeMap<PlaceNo, BTreeSet<CheckKind>>);
+use crate::flow::Able;
 
 /// Among whom the rounds of a monitor are dealt out: its kind, and where one region does it alone, that region.
 type Group = (CheckKind, Option<Region>);
 
-impl Able {
-    /// What each place named.
-    pub(super) fn new(places: impl IntoIterator<Item = (PlaceNo, BTreeSet<CheckKind>)>) -> Self {
-        Self(places.into_iter().filter(|(_, kinds)| !kinds.is_empty()).collect())
-    }
-
-    fn can(&self, place: PlaceNo, kind: CheckKind) -> bool {
-        self.0.get(&place).is_none_or(|kinds| kinds.contains(&kind))
-    }
-
-    /// The mesh as a group sees it: who can't is as good as away, where another of the group can.
-    fn mesh_for(&self, mesh: &Mesh, (kind, pinned): Group) -> Mesh {
-        let is_one_group = |one: &Place, other: &Place| {
-            if kind.is_regional() {
-                one.region == other.region
-            } else {
-                pinned.is_none_or(|it| it == other.region)
-            }
-        };
-        let places = mesh.places();
-        Mesh::new(places.iter().map(|place| {
-            let other_can = || mesh.fit().any(|other| is_one_group(place, other) && self.can(other.no, kind));
-            let is_spared = !self.can(place.no, kind) && other_can();
-            Place { connected: place.connected && !is_spared, ..*place }
-        }))
-    }
+/// The mesh as a group sees it: who can't is as good as away, where another of the group can.
+fn mesh_for(able: &Able, mesh: &Mesh, (kind, pinned): Group) -> Mesh {
+    let is_one_group = |one: &Place, other: &Place| {
+        if kind.is_regional() {
+            one.region == other.region
+        } else {
+            pinned.is_none_or(|it| it == other.region)
+        }
+    };
+    let places = mesh.places();
+    Mesh::new(places.iter().map(|place| {
+        let other_can = || mesh.fit().any(|other| is_one_group(place, other) && able.can(other.no, kind));
+        let is_spared = !able.can(place.no, kind) && other_can();
+        Place { connected: place.connected && !is_spared, ..*place }
+    }))
 }
 
 /// The kind that an agent names.
@@ -73,13 +60,14 @@ impl<'a> Dealer<'a> {
     pub(super) fn share(&mut self, monitor: &Scheduled) -> Option<Share> {
         let kind = monitor.check.kind();
         let group = (kind, monitor.pinned.filter(|_| !kind.is_regional()));
-        let mesh = self.meshes.entry(group).or_insert_with(|| self.able.mesh_for(self.mesh, group));
+        let mesh = self.meshes.entry(group).or_insert_with(|| mesh_for(self.able, self.mesh, group));
         share(monitor, mesh, self.place)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
     use std::sync::Arc;
 
     use parallax_core::check::{Check, DomainCheck, TcpCheck};

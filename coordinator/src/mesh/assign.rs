@@ -10,8 +10,8 @@ use parallax_core::assign::{Scheduled, Share};
 use parallax_core::id::MonitorId;
 use parallax_core::place::{Mesh, PlaceNo};
 
-use super::able::{Able, Dealer};
-use crate::flow::Schedules;
+use super::able::Dealer;
+use crate::flow::{Able, Schedules};
 
 /// All that a place's plan follows from.
 #[derive(Debug, Clone, Default)]

@@ -14,14 +14,13 @@ use parallax_protocol::close::CloseReason;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::{error, info, warn};
 
-use super::able::Able;
 use super::assign::{Basis, Sheet};
 use super::join::Attempts;
 use super::ledger::Ledger;
 use super::roster::{AgentView, Arrived, Figures, Roster};
 use super::{Counters, Members, Settings, Trust};
 use crate::clock::Clock;
-use crate::flow::{Arrival, Inbox, Question, Schedule, Schedules};
+use crate::flow::{Able, Arrival, Inbox, Question, Schedule, Schedules};
 
 /// Questions that wait for one agent; more than that are answered with nothing.
 const QUESTIONS_WAITING: usize = 600;
@@ -304,8 +303,12 @@ impl Hub {
     pub(super) fn basis(&self, place: PlaceNo) -> Basis {
         let schedules = self.schedules();
         let mesh = Arc::clone(&self.mesh.borrow());
-        let able = Arc::clone(&self.able.lock().unwrap_or_else(PoisonError::into_inner));
-        Basis { place: Some(place), schedules, mesh, able }
+        Basis { place: Some(place), schedules, mesh, able: self.able() }
+    }
+
+    /// What the connected places can check; every change is told with the mesh.
+    pub(super) fn able(&self) -> Arc<Able> {
+        Arc::clone(&self.able.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn publish(&self, state: &State) {

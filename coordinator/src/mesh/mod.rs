@@ -229,7 +229,7 @@ pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
     }));
     hub.reload().await;
     let mut tasks = JoinSet::new();
-    tasks.spawn(tell_mesh(hub.mesh.subscribe(), parts.inbox.clone()));
+    tasks.spawn(tell_mesh(Arc::clone(&hub), hub.mesh.subscribe(), parts.inbox.clone()));
     tasks.spawn(tell_answers(waiting, parts.inbox));
     tasks.spawn(second::carry(Arc::clone(&hub), parts.questions));
     tasks.spawn(keep(Arc::clone(&hub)));
@@ -313,10 +313,18 @@ impl fmt::Debug for Parts {
 }
 
 /// Tells the driver who is there, whenever that has changed.
-async fn tell_mesh(mut mesh: watch::Receiver<Arc<Mesh>>, inbox: Inbox) {
+async fn tell_mesh(hub: Arc<Hub>, mut mesh: watch::Receiver<Arc<Mesh>>, inbox: Inbox) {
     mesh.mark_changed();
+    let mut told = Arc::default();
     while mesh.changed().await.is_ok() {
         let now = Arc::clone(&mesh.borrow_and_update());
+        let able = hub.able();
+        if told != able {
+            told = Arc::clone(&able);
+            if inbox.send(Arrival::Able(able)).await.is_err() {
+                return;
+            }
+        }
         if inbox.send(Arrival::Mesh(now)).await.is_err() {
             return;
         }

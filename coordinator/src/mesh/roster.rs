@@ -11,7 +11,7 @@ use parallax_core::place::{Mesh, Place, PlaceNo};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_protocol::id::BootId;
 
-use super::able::Able;
+use crate::flow::Able;
 
 /// Take-overs of one identity within [`TAKEOVER_SPAN_MS`] from which two hosts seem to share it, where one of them has
 /// come back after the other: an agent that is started again and again is another boot each time.

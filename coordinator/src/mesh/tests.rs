@@ -268,7 +268,7 @@ impl World {
     async fn arrival(&mut self) -> Arrival {
         loop {
             let arrival = timeout(LIMIT, self.inbox.recv()).await.expect("in time").unwrap();
-            if !matches!(arrival, Arrival::Mesh(_)) {
+            if !matches!(arrival, Arrival::Mesh(_) | Arrival::Able(_)) {
                 return arrival;
             }
         }

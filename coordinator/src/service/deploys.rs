@@ -1,7 +1,8 @@
 //! Deploy markers of a page.
 
-use parallax_core::deploy::{Deploy, DeployEdit};
+use parallax_core::deploy::{Deploy, DeployEdit, KEPT};
 use parallax_core::id::{DeployId, PageId};
+use parallax_core::plan::PlanRefusal;
 
 use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
@@ -21,10 +22,11 @@ impl Service {
         Ok(deploys.into_iter().map(|deploy| deploy.value).collect())
     }
 
-    /// Makes a marker.
+    /// Makes a marker. Where the page has all that it keeps, the oldest goes.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] for one that is older than
+    /// all that a full page keeps.
     pub async fn create_deploy(
         &self,
         caller: &Caller,
@@ -34,7 +36,8 @@ impl Service {
     ) -> Result<Done<Deploy>> {
         caller.writes()?;
         let id = DeployId::new(self.now(), rand::random());
-        self.change(id.to_u128(), || async move {
+        // In the page's turn, so that of two at once each makes room for itself.
+        self.change(page.to_u128(), || async move {
             let page = self.page(caller, page)?;
             if let Some(answer) = self.answered(once)? {
                 return Ok((Done::Before(answer), None));
@@ -42,6 +45,13 @@ impl Service {
             let deploy = edit.settle(id, page.id, &self.ids_on(&page).await?, self.now())?;
             let mut batch = Batch::new();
             batch.expect(Expect::Page(page.id, Is::Present)).write(deploy.clone());
+            let kept = self.store().read(move |store| store.deploys_of(page.id, KEPT)).await?;
+            if let Some(oldest) = kept.last().filter(|_| kept.len() >= KEPT).map(|oldest| &oldest.value) {
+                if (deploy.at, deploy.id) < (oldest.at, oldest.id) {
+                    return Err(PlanRefusal::DeployTooOld.into());
+                }
+                batch.expect(Expect::Deploy(oldest.id, Is::Present)).write(Op::DeleteDeploy(oldest.id));
+            }
             self.remember(once, &deploy, &mut batch)?;
             Ok((Done::Now(deploy), Some(batch)))
         })

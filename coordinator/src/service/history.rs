@@ -4,13 +4,18 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 use chrono::NaiveDate;
+use parallax_core::downtime::Downtime;
 use parallax_core::event::{RoundReport, What};
 use parallax_core::id::{MonitorId, PageId};
+use parallax_core::incident::MAX_WINDOW;
 use parallax_core::member::Agent;
+use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
+use parallax_core::page::Page;
 use parallax_core::place::{PlaceNo, Region};
-use parallax_core::rollup::{Counts, day_of};
+use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
 use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::uptime::Span;
 
 use super::{Caller, Error, Result, Service};
 pub use crate::flow::Sighting;
@@ -52,12 +57,15 @@ pub struct Part<T, C> {
 }
 
 /// One day of a monitor.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Day {
     /// Its date in the page's zone.
     pub date: NaiveDate,
     /// How the rounds of the counted regions ended.
     pub counts: Counts,
+    /// Uptime in percent: the share of rounds that passed; of a heartbeat and a component, which have none of their
+    /// own, the share of time not down. None where nothing is known.
+    pub uptime: Option<f64>,
 }
 
 /// A region that checks come from.
@@ -69,6 +77,21 @@ pub struct Stand {
     pub network: String,
     /// Where the coordinator sees the place connect from; none while it is away.
     pub address: Option<IpAddr>,
+}
+
+/// Time down, and what of it does not count.
+struct Timed {
+    zone: chrono_tz::Tz,
+    now: Timestamp,
+    downtime: Downtime,
+    excluded: Vec<Span>,
+}
+
+impl Timed {
+    fn uptime(&self, date: NaiveDate) -> Option<f64> {
+        let window = Span { from: start_of_day(date, self.zone)?, to: end_of_day(date, self.zone)? };
+        self.downtime.uptime_over(window, self.now, &self.excluded)
+    }
 }
 
 impl Service {
@@ -157,8 +180,33 @@ impl Service {
             return Err(fault("from", "must be at most 399 days before to"));
         }
         let mut counts = self.0.figures.days(&page, &monitor, from..=to, self.now()).await?;
+        let timed = if monitor.check.kind().has_downtime() {
+            Some(self.timed(&page, &monitor, from).await?)
+        } else {
+            None
+        };
         let days = from.iter_days().take_while(|date| *date <= to);
-        Ok(days.map(|date| Day { date, counts: counts.remove(&date).unwrap_or_default() }).collect())
+        let day = |date| {
+            let counts = counts.remove(&date).unwrap_or_default();
+            let uptime = match &timed {
+                Some(timed) => timed.uptime(date),
+                None => counts.tally().percent(),
+            };
+            Day { date, counts, uptime }
+        };
+        Ok(days.map(day).collect())
+    }
+
+    /// What the days from `from` on of a monitor without rounds of its own are worked out from.
+    async fn timed(&self, page: &Page, monitor: &Monitor, from: NaiveDate) -> Result<Timed> {
+        let (zone, now, id) = (page.timezone, self.now(), page.id);
+        let first = start_of_day(from, zone).unwrap_or(now);
+        let starts = first - MAX_WINDOW..now;
+        let mut windows = self.store().read(move |store| store.windows_of(id, starts)).await?;
+        windows.retain(|window| window.covers(monitor.id));
+        let view = self.views(vec![monitor.id]).await.pop();
+        let downtime = view.and_then(|view| view.downtime).unwrap_or_default();
+        Ok(Timed { zone, now, downtime, excluded: windows.into_iter().map(|window| window.span).collect() })
     }
 
     /// The places in service, by region.

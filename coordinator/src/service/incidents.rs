@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use parallax_core::event::{Event, What};
 use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
-use parallax_core::incident::edit::{IncidentEdit, Seat};
-use parallax_core::incident::series::{Names, Series};
-use parallax_core::incident::{Impact, Incident, News, Told, UpdatePost};
+use parallax_core::incident::edit::{IncidentEdit, Opened, Seat};
+use parallax_core::incident::series::{MAX_REPEATING, Names, Series};
+use parallax_core::incident::{Impact, Incident, MAX_OPEN, News, Told, UpdatePost};
 use parallax_core::page::Page;
+use parallax_core::plan::PlanRefusal;
 use parallax_core::refusal::Refusals;
 
 use super::once::{Done, Once};
@@ -85,7 +86,8 @@ impl Service {
     /// Opens an incident, or plans a window.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] where the page has all
+    /// that it may have open or repeating.
     pub async fn open_incident(
         &self,
         caller: &Caller,
@@ -99,7 +101,8 @@ impl Service {
             update: UpdateId::new(self.now(), rand::random()),
         };
         let series = SeriesId::new(self.now(), rand::random());
-        self.change(names.incident.to_u128(), || async move {
+        // In the page's turn, so that its last room is taken once.
+        self.change(page.to_u128(), || async move {
             let page = self.page(caller, page)?;
             if let Some(answer) = self.answered(once)? {
                 return Ok((Done::Before(answer), None));
@@ -107,6 +110,7 @@ impl Service {
             let monitors = self.ids_on(&page).await?;
             let seat = Seat { page: page.id, monitors: &monitors, names, series, now: self.now() };
             let opened = edit.open(seat)?;
+            self.has_room(&opened)?;
             let shown =
                 Shown { series: opened.series.clone(), ..self.shown_incident(opened.incident).await? };
             let mut batch = Batch::new();
@@ -234,6 +238,18 @@ impl Service {
             Ok((Done::Now(()), Some(batch)))
         })
         .await
+    }
+
+    /// Whether the page may have that one too.
+    fn has_room(&self, opened: &Opened) -> Result<()> {
+        let standing = self.store().reader().standing(opened.incident.page)?;
+        if opened.incident.is_open() && standing.open >= MAX_OPEN {
+            return Err(PlanRefusal::OpenFull.into());
+        }
+        if opened.series.is_some() && standing.repeating >= MAX_REPEATING {
+            return Err(PlanRefusal::RepeatingFull.into());
+        }
+        Ok(())
     }
 
     /// Every open incident and unfinished window of a page, newest first, with their monitors.

@@ -103,11 +103,20 @@ impl Service {
     /// # Errors
     /// [`Error::NotFound`] for a key that is not there.
     pub async fn revoke_key(&self, id: KeyId) -> Result<()> {
-        self.store().reader().key(id)?.ok_or(Error::NotFound)?;
+        let key = self.store().reader().key(id)?.ok_or(Error::NotFound)?.value;
         let mut batch = Batch::new();
         batch.write(Op::DeleteKey(id));
         self.store().commit(batch).await?;
+        self.forget_key(&key);
         Ok(())
+    }
+
+    /// Lets go of what is held of a key that is no longer in the store.
+    pub(super) fn forget_key(&self, key: &Key) {
+        if let Some(names) = self.0.names.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            names.remove(&key.hash);
+        }
+        self.0.used.lock().unwrap_or_else(PoisonError::into_inner).remove(&key.id);
     }
 
     /// Which key has that hash. A hash of 256 random bits tells nothing by how long it is looked for.
@@ -115,8 +124,7 @@ impl Service {
         self.with_names(|names| names.get(hash).copied())
     }
 
-    /// Every key's id by its hash: read from the store once, then kept up by whoever makes a key. What was revoked since
-    /// is not found under its id.
+    /// Every key's id by its hash: read from the store once, then kept up by whoever makes a key or takes one out.
     fn with_names<T>(&self, act: impl FnOnce(&mut BTreeMap<[u8; 32], KeyId>) -> T) -> Result<T> {
         let mut names = self.0.names.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(names) = names.as_mut() {

@@ -74,6 +74,8 @@ struct Parts {
     looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
     /// Every key's id by its hash, once it was read.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    /// Told when a page was let go, and may have to be cleared.
+    let_go: tokio::sync::Notify,
     /// When the use of a key was last noted.
     used: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
@@ -155,6 +157,7 @@ impl Service {
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
+            let_go: tokio::sync::Notify::new(),
             used: Mutex::new(BTreeMap::new()),
         }))
     }

@@ -1,11 +1,12 @@
 //! Pages: who reaches them, their address, their edits, and how they are as a whole.
 
+pub mod clearing;
 pub mod making;
 
 use parallax_core::event::{Edited, Event, What};
 use parallax_core::headline::Indicator;
 use parallax_core::id::{AccountId, PageId};
-use parallax_core::incident::{Impact, Kind};
+use parallax_core::incident::{Impact, Kind, MAX_UNFINISHED};
 use parallax_core::page::Page;
 use parallax_core::page::edit::{PageEdit, read_name, read_slug};
 use parallax_core::refusal::Refusals;
@@ -17,9 +18,6 @@ use super::monitors::Shown;
 use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Versioned};
-
-/// Open incidents and windows that an overview looks at.
-const OPEN_SHOWN: usize = 500;
 
 /// How a page is as a whole, for its visitors.
 #[derive(Debug, Clone)]
@@ -166,7 +164,7 @@ impl Service {
     async fn overview_of(&self, page: Page) -> Result<Overview> {
         let monitors = self.shown_on(&page).await?;
         let now = self.now();
-        let open = self.open_on(page.id, OPEN_SHOWN).await?;
+        let open = self.open_on(page.id, MAX_UNFINISHED).await?;
         let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
             open.into_iter().partition(|shown| shown.incident.kind == Kind::Incident);
         maintenance.retain(|shown| shown.incident.started_at <= now + 7 * DAY);

@@ -1,6 +1,8 @@
 //! The service over a store in memory: a fixed cast, and the rules that no door may get around.
 
+mod clearing;
 mod incidents;
+mod room;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -45,6 +47,10 @@ pub(crate) struct World {
 pub(crate) const START: Timestamp = Timestamp::from_millis(1_795_783_560_000);
 
 pub(crate) async fn world() -> World {
+    world_over(Store::in_memory().unwrap()).await
+}
+
+async fn world_over(store: Store) -> World {
     let clock = Clock::by_hand(START);
     let views = Views::default();
     let (queries, mut asked) = mpsc::channel::<Query>(16);
@@ -63,7 +69,6 @@ pub(crate) async fn world() -> World {
         root_domain: None,
         limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
     };
-    let store = Store::in_memory().unwrap();
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoFigures), settings);
     let owner = service.create_account("owner@example.com", None).await.unwrap();

@@ -116,6 +116,15 @@ pub struct Entry {
     pub readings: Vec<Reading>,
 }
 
+/// How much there is on a page of what an owner may have only so many of.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Standing {
+    /// Open incidents and unfinished windows.
+    pub open: usize,
+    /// Repeating entries that are not stopped.
+    pub repeating: usize,
+}
+
 /// How the store stands, for metrics.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Footprint {
@@ -219,6 +228,8 @@ pub trait Read: Send + Sync + fmt::Debug {
         before: Option<(Timestamp, IncidentId)>,
         limit: usize,
     ) -> Result<Vec<Versioned<Incident>>>;
+    /// How much there is on the page. Takes microseconds for what a page may have, and may be asked from async code.
+    fn standing(&self, page: PageId) -> Result<Standing>;
     /// Every open incident and unfinished window of all pages.
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>>;
     /// The page's maintenance windows with a start in `starts.start <= start < starts.end`, oldest first.

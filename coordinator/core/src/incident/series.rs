@@ -10,6 +10,8 @@ use crate::time::{DAY, Timestamp};
 
 /// Milliseconds before its start that a window is planned.
 pub const PLANNED_BEFORE: i64 = 7 * DAY;
+/// Repeating entries that a page may have, stopped ones not counted, before its owner can make no further one.
+pub const MAX_REPEATING: usize = 50;
 /// Windows that were missed, looked at in one go: those of some eighty years of weeks.
 const MISSED_AT_ONCE: u32 = 4096;
 

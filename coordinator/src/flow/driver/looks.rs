@@ -1,6 +1,7 @@
 //! Looks at a monitor on request: a question for one place in each region, beside the machines and unknown to them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use parallax_core::confirm::PATIENCE;
 use parallax_core::event::{Answer, Ask, Reason};
@@ -9,7 +10,7 @@ use parallax_core::time::Timestamp;
 use tokio::sync::oneshot;
 
 use super::Driver;
-use crate::flow::{CheckNow, Question, Sighting};
+use crate::flow::{Able, CheckNow, Question, Sighting};
 
 /// Numbers from here on are of such questions; a machine counts its own from 0.
 const FIRST_NUMBER: u32 = 1 << 31;
@@ -19,6 +20,8 @@ const AT_ONCE: usize = 256;
 /// Looks under way.
 #[derive(Debug, Default)]
 pub(super) struct Looks {
+    /// Who can look at what.
+    pub(super) able: Arc<Able>,
     next: u32,
     open: BTreeMap<u32, Look>,
     /// The look that a question is of, and the sighting that it is to fill in, by the question's number.
@@ -79,7 +82,8 @@ impl Looks {
 }
 
 impl Driver {
-    /// Asks one place in each of the monitor's regions. Of several fit ones they take turns.
+    /// Asks one place in each of the monitor's regions, of those that can run its type. Of several fit ones they take
+    /// turns.
     pub(super) fn look(&mut self, wanted: CheckNow) {
         let now = self.clock.now();
         self.looks.expire(now);
@@ -93,7 +97,9 @@ impl Driver {
         let mut sightings = Vec::new();
         let mut questions = Vec::new();
         for region in target.regions.iter() {
-            let fit: Vec<_> = mesh.fit().filter(|place| place.region == region).collect();
+            let mut fit: Vec<_> = mesh.fit().filter(|place| place.region == region).collect();
+            let is_staffed = !fit.is_empty();
+            fit.retain(|place| self.looks.able.can(place.no, target.check.kind()));
             let turn = usize::try_from(look).unwrap_or(0).checked_rem(fit.len()).unwrap_or(0);
             let place = fit.get(turn).map(|place| place.no);
             if let Some(place) = place {
@@ -104,11 +110,12 @@ impl Driver {
                     slot: target.slot,
                     monitor: wanted.monitor,
                     revision: target.revision,
-                    check: std::sync::Arc::clone(&target.check),
+                    check: Arc::clone(&target.check),
                     ask,
                 });
             }
-            sightings.push(Sighting { region, place, seen: None });
+            let unable = is_staffed && fit.is_empty();
+            sightings.push(Sighting { region, place, unable, seen: None });
         }
         if questions.is_empty() {
             let _ = wanted.answer.send(sightings);

@@ -9,7 +9,8 @@ pub(super) mod query;
 pub(super) mod regions;
 
 use ::http::StatusCode;
-use serde::Serialize;
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use super::legacy;
@@ -17,28 +18,35 @@ use super::reply::Reply;
 use crate::service::once::Done;
 
 /// A document under its name, with the old names beside the new ones, as bytes.
-fn wrapped(name: &str, document: &impl Serialize) -> Vec<u8> {
-    bare(&serde_json::json!({ name: document }))
+fn wrapped(name: &'static str, document: &impl Serialize) -> Vec<u8> {
+    bare(&Wrapped { name, document, warnings: &[] })
 }
 
 /// The same, with warnings beside it where there are any.
-fn warned(name: &str, document: &impl Serialize, warnings: &[String]) -> Vec<u8> {
-    if warnings.is_empty() {
-        return wrapped(name, document);
-    }
-    bare(&serde_json::json!({ name: document, "warnings": warnings }))
+fn warned(name: &'static str, document: &impl Serialize, warnings: &[String]) -> Vec<u8> {
+    bare(&Wrapped { name, document, warnings })
 }
 
 /// A document with the old names beside the new ones, as bytes.
 fn bare(document: &impl Serialize) -> Vec<u8> {
-    serde_json::to_vec(&with_old_names(document)).unwrap_or_default()
+    legacy::written(document)
 }
 
-/// A document with the old names beside the new ones.
-fn with_old_names(document: &impl Serialize) -> Value {
-    let mut value = serde_json::to_value(document).unwrap_or(Value::Null);
-    legacy::add_old_names(&mut value);
-    value
+struct Wrapped<'a, T> {
+    name: &'static str,
+    document: &'a T,
+    warnings: &'a [String],
+}
+
+impl<T: Serialize> Serialize for Wrapped<'_, T> {
+    fn serialize<S: Serializer>(&self, writer: S) -> Result<S::Ok, S::Error> {
+        let mut object = writer.serialize_map(None)?;
+        object.serialize_entry(self.name, self.document)?;
+        if !self.warnings.is_empty() {
+            object.serialize_entry("warnings", self.warnings)?;
+        }
+        object.end()
+    }
 }
 
 /// What came of a write that makes something in the list at `path`: done, with where it is to be found.

@@ -1,4 +1,4 @@
-//! Pages made and deleted by those whose key reaches all of an account.
+//! Pages made by those whose key reaches all of an account.
 
 use parallax_core::event::Edited;
 use parallax_core::given::Given;
@@ -11,10 +11,7 @@ use parallax_core::time::Timestamp;
 
 use crate::service::once::{Done, Once};
 use crate::service::{Caller, Error, Result, Service};
-use crate::storage::{Batch, Expect, Is, Op};
-
-/// Monitors that one batch takes out: a page with more of them goes in several.
-const MONITORS_AT_ONCE: usize = 4096;
+use crate::storage::{Batch, Expect, Is};
 
 /// What a new page is to be: its address label, and the fields that its owner may change later.
 #[derive(Debug, Clone, Default)]
@@ -85,54 +82,6 @@ impl Service {
             Ok((Done::Now(page.clone()), Some(batch)))
         })
         .await
-    }
-
-    /// Deletes a page with its monitors and the keys that are bound to it, in one batch; the monitors' history follows
-    /// in the store's slices, which a crash does not stop. A page of very many monitors loses some of them first.
-    ///
-    /// # Errors
-    /// [`Error::ReadOnly`], [`Error::OnePage`] for a key that is bound to a page, [`Error::NotFound`].
-    pub async fn delete_page(&self, caller: &Caller, id: PageId, once: &Once<'_, ()>) -> Result<Done<()>> {
-        self.makes_pages(caller)?;
-        if let Some(answer) = self.answered(once)? {
-            return Ok(Done::Before(answer));
-        }
-        let _making = self.0.making.lock().await;
-        loop {
-            let done = self.change(id.to_u128(), || async move { self.part_of_page(caller, id, once).await });
-            if let Some(done) = done.await? {
-                return Ok(done);
-            }
-        }
-    }
-
-    /// One batch of a page's deletion; none while there are more monitors than it takes.
-    async fn part_of_page(
-        &self,
-        caller: &Caller,
-        id: PageId,
-        once: &Once<'_, ()>,
-    ) -> Result<(Option<Done<()>>, Option<Batch>)> {
-        let page = self.reached(caller, id)?;
-        let mut batch = Batch::new();
-        batch.expect(Expect::Page(id, Is::At(page.revision)));
-        let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
-        for monitor in monitors.iter().take(MONITORS_AT_ONCE) {
-            batch.write(Op::DeleteMonitor(monitor.value.id));
-            batch.event(self.monitor_event(id, monitor.value.id, Edited::Deleted));
-        }
-        if monitors.len() > MONITORS_AT_ONCE {
-            return Ok((None, Some(batch)));
-        }
-        let account = page.value.account;
-        for key in self.store().read(move |store| store.keys_of(account)).await? {
-            if key.value.page == Some(id) {
-                batch.write(Op::DeleteKey(key.value.id));
-            }
-        }
-        batch.write(Op::DeletePage(id)).event(self.page_event(id, Edited::Deleted));
-        self.remember(once, &(), &mut batch)?;
-        Ok((Some(Done::Now(())), Some(batch)))
     }
 
     /// Whether the key may make and delete pages.

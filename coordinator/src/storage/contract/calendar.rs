@@ -5,7 +5,7 @@ use parallax_core::incident::Incident;
 use parallax_core::uptime::Span;
 
 use super::samples::*;
-use crate::storage::{Op, Read, Versioned};
+use crate::storage::{Op, Read, Standing, Versioned};
 
 fn numbers(found: crate::storage::Result<Vec<Versioned<Incident>>>) -> Vec<u128> {
     found.unwrap().iter().map(|incident| incident.value.id.to_u128()).collect()
@@ -61,6 +61,8 @@ pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
     bench.write(series(1, 1, None));
     bench.write(series(2, 1, Some(3)));
     bench.write(series(3, 7, None));
+    assert_eq!(bench.reader.standing(page_id(1)), Ok(Standing { open: 3, repeating: 1 }));
+    assert_eq!(bench.reader.standing(page_id(2)), Ok(Standing::default()));
     let running: Vec<_> =
         bench.reader.running_series().unwrap().into_iter().map(|series| series.value).collect();
     assert_eq!(running, [series(1, 1, None)]);

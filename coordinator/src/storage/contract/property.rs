@@ -115,7 +115,7 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
         told.push(format!("{:?}", reader.incidents_of(page_id(n), false, None, 9)));
         told.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
         told.push(format!("{:?}", reader.windows_of(page_id(n), at(2)..at(7))));
-        told.push(format!("{:?}", reader.deploys_of(page_id(n), 2)));
+        told.push(format!("{:?} {:?}", reader.deploys_of(page_id(n), 2), reader.standing(page_id(n))));
         let hours = -9..9;
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Europe, hours.clone())));
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Oceania, -1..2)));

@@ -16,7 +16,7 @@ use super::layout::{self, Key};
 use super::pending::Pending;
 use super::read::{list, load, versioned};
 use super::stage::{document, put_document};
-use crate::storage::{Result, Versioned};
+use crate::storage::{Result, Standing, Versioned};
 
 /// Keeps an incident and its places in the lists, where its page is there.
 pub(super) fn put_incident(pending: &mut Pending<'_>, incident: &Incident) -> Result<()> {
@@ -113,6 +113,18 @@ pub(super) fn windows(tree: &Tree, page: PageId, starts: &Range<Timestamp>) -> R
         return Ok(Vec::new());
     }
     Ok(list(tree, tree.range(range))?.into_iter().map(|(_, window)| window).collect())
+}
+
+/// How much there is on a page, counted in its lists.
+pub(super) fn standing(tree: &Tree, page: PageId) -> Result<Standing> {
+    let mut standing = Standing::default();
+    for key in tree.scan_prefix(layout::on_page(layout::OPEN_OF, page)).keys() {
+        key.map_err(failed)?;
+        standing.open += 1;
+    }
+    let repeating = list::<bool>(tree, tree.scan_prefix(layout::series_of(page)))?;
+    standing.repeating = repeating.into_iter().filter(|(_, runs)| *runs).count();
+    Ok(standing)
 }
 
 fn unlist(pending: &mut Pending<'_>, id: IncidentId) -> Result<()> {

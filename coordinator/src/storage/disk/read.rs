@@ -33,8 +33,8 @@ use super::stage::Answer;
 use super::tally::Tally;
 use super::{Shared, calendar, failed, files, moment, record, snapshot};
 use crate::storage::{
-    Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError,
-    Versioned, Whole,
+    Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,
+    StoreError, Versioned, Whole,
 };
 
 /// How many records of an unbounded list are read in one go, before a commit may come between.
@@ -202,6 +202,10 @@ impl Read for Reader {
         }
         let key = |id| layout::incident(IncidentId::from_u128(id));
         self.ask(|tree| calendar::newest(tree, start..end, limit, key))
+    }
+
+    fn standing(&self, page: PageId) -> Result<Standing> {
+        self.ask(|tree| calendar::standing(tree, page))
     }
 
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>> {

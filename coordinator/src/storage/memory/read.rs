@@ -23,8 +23,8 @@ use parallax_core::window::Window;
 
 use super::Memory;
 use crate::storage::{
-    Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, StoreError,
-    Versioned, Whole,
+    Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,
+    StoreError, Versioned, Whole,
 };
 
 impl Read for Memory {
@@ -114,6 +114,13 @@ impl Read for Memory {
         found.sort_by_key(|it| std::cmp::Reverse(place(it)));
         found.truncate(limit);
         Ok(found)
+    }
+
+    fn standing(&self, page: PageId) -> Result<Standing> {
+        let kept = self.read();
+        let open = kept.incidents.values().filter(|it| it.value.page == page && it.value.is_open()).count();
+        let runs = |it: &&Versioned<Series>| it.value.page == page && it.value.stopped_at.is_none();
+        Ok(Standing { open, repeating: kept.series.values().filter(runs).count() })
     }
 
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>> {

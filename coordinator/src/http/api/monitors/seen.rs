@@ -152,14 +152,14 @@ struct RoundDocument {
     second: Option<WordDocument>,
 }
 
-/// One day. `uptime` is in percent, null where no round counted.
+/// One day. Of heartbeats and components `uptime` is the share of time not down.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "UptimeDay")]
 pub(in crate::http) struct DayDocument {
     /// The day in the zone of the page.
     date: String,
-    /// Share of rounds that passed, in percent.
+    /// Share of rounds that passed, or of time not down, in percent; null where nothing counted or is known.
     uptime: Option<f64>,
     passed: u32,
     failed: u32,
@@ -243,7 +243,7 @@ pub(super) fn day(day: &Day) -> DayDocument {
     let counts = day.counts;
     DayDocument {
         date: day.date.to_string(),
-        uptime: counts.tally().percent(),
+        uptime: day.uptime,
         passed: counts.passed,
         failed: counts.failed,
         disputed: counts.disputed,
@@ -259,6 +259,7 @@ pub(super) fn sighting(sighting: &Sighting, places: &Places) -> SightingDocument
         region: sighting.region.name(),
         at: seen.map(|seen| seen.started.to_string()),
         error: match (sighting.place, seen) {
+            (None, _) if sighting.unable => Some("no place in this region can run checks of this type"),
             (None, _) => Some("no place in this region is in service"),
             (Some(_), None) => Some("the place gave no answer in time"),
             (Some(_), Some(_)) => None,

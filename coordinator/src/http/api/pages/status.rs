@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::http::Context;
+use crate::http::api::bare;
 use crate::http::api::incidents::view::{self, PublicIncident};
-use crate::http::api::{bare, with_old_names};
 use crate::http::openapi::words;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -96,7 +96,7 @@ struct PublicMonitor {
 
 /// The document with the old names beside the new ones.
 pub(in crate::http) fn written(service: &Service, overview: &Overview) -> Value {
-    with_old_names(&document(service, overview))
+    serde_json::from_slice(&bare(&document(service, overview))).unwrap_or(Value::Null)
 }
 
 fn document(service: &Service, overview: &Overview) -> StatusDocument {

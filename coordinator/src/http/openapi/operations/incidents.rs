@@ -25,7 +25,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .does(TAG, "Open an incident, or plan maintenance")
             .about(
                 "An incident of the past (with `resolvedAt`), and a window wholly in the past, are entered without a \
-                 word to anybody.",
+                 word to anybody. A page may have 200 open incidents and unfinished windows, and 50 entries that \
+                 repeat: 422 with `plan_limit` for the next.",
             )
             .tells()
             .takes("IncidentCreate", |description| body::read(description))
@@ -55,7 +56,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<Vec<DeployDocument>>(200, "DeployListResponse", "deploys", "The markers."),
         Operation::new("createDeploy", Method::POST, "/pages/{pageId}/deploys")
             .does(DEPLOYS, "Mark a deploy")
-            .about("Drawn on the response-time chart, and on the public page where it shows deploys.")
+            .about(
+                "Drawn on the response-time chart, and on the public page where it shows deploys. A page keeps its \
+                 newest 1,000: the oldest goes, and one that is older than all of them is refused with 422.",
+            )
             .takes("DeployCreate", |description| deploys::read(description))
             .gives::<DeployDocument>(201, "DeployResponse", "deploy", "The marker that was made."),
         Operation::new("deleteDeploy", Method::DELETE, "/pages/{pageId}/deploys/{deployId}")

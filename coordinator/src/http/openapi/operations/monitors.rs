@@ -50,8 +50,8 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("checkMonitor", Method::POST, "/pages/{pageId}/monitors/{monitorId}/check")
             .does(TAG, "Check a monitor now")
             .about(
-                "Asks a place in each region that the monitor is checked from to look now, and answers with what each \
-                 saw, within 15 seconds. It counts for no figure.",
+                "Asks a place in each region that the monitor is checked from, of those that can run its type, to look \
+                 now, and answers with what each saw, within 15 seconds. It counts for no figure.",
             )
             .gives::<Vec<SightingDocument>>(200, "CheckNowResponse", "regions", "What each region saw."),
         Operation::new("listChecks", Method::GET, "/pages/{pageId}/monitors/{monitorId}/checks")
@@ -70,7 +70,12 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives_bare::<EventList>("EventListResponse", "The events."),
         Operation::new("getUptime", Method::GET, "/pages/{pageId}/monitors/{monitorId}/uptime")
             .does(TAG, "Show a monitor's uptime by days")
-            .about("Days are those of the page's time zone.")
+            .about(
+                "Days are those of the page's time zone. Of a heartbeat and a component uptime is the share of time not \
+                 down; pauses and maintenance are left out. Their outages are known for 400 days, but no more than the \
+                 newest 96 of them: days before are null. Of more than 96 outages within a day the first are kept as a \
+                 sum.",
+            )
             .query("from", "The first day.", date())
             .query("to", "The last day.", date())
             .gives::<Vec<DayDocument>>(200, "UptimeResponse", "days", "The days."),

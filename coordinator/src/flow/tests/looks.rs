@@ -1,0 +1,62 @@
+//! Looks on request: who is asked, and what is said of a region where nobody can be.
+
+use std::collections::BTreeSet;
+
+use parallax_core::check::CheckKind;
+
+use super::*;
+use crate::flow::{Able, CheckNow, Sighting};
+
+async fn look(stream: &Stream) -> oneshot::Receiver<Vec<Sighting>> {
+    let (answer, told) = oneshot::channel();
+    stream.inbox.send(Arrival::CheckNow(CheckNow { monitor: MONITOR, answer })).await.unwrap();
+    told
+}
+
+async fn able(stream: &Stream, kinds: &[(u16, CheckKind)]) {
+    let places = kinds.iter().map(|(no, kind)| (PlaceNo(*no), BTreeSet::from([*kind])));
+    stream.inbox.send(Arrival::Able(Arc::new(Able::new(places)))).await.unwrap();
+}
+
+#[tokio::test]
+async fn only_a_place_that_can_run_the_type_is_asked() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    let regions: BTreeSet<Region> = mesh().places().iter().map(|place| place.region).collect();
+    for region in regions {
+        let here: Vec<PlaceNo> =
+            mesh().places().iter().filter(|place| place.region == region).map(|place| place.no).collect();
+        let Some((able_one, others)) = here.split_first() else { continue };
+        let others: Vec<_> = others.iter().map(|place| (place.0, CheckKind::Http)).collect();
+        able(&stream, &others).await;
+        // Places take turns; whoever's turn it is, it is the one that can.
+        for _ in 0..3 {
+            let told = look(&stream).await;
+            let mut asked = Vec::new();
+            while asked.len() < mesh().fit_regions().iter().count() {
+                let question = stream.questions.recv().await.unwrap();
+                asked.push(question.ask.place);
+                stream.answer(&question, passed()).await;
+            }
+            let sightings = told.await.unwrap();
+            let seen = sightings.iter().find(|sighting| sighting.region == region).unwrap();
+            assert_eq!((seen.place, seen.unable, seen.seen.is_some()), (Some(*able_one), false, true));
+        }
+    }
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn a_region_where_none_can_says_so_and_nobody_there_is_asked() {
+    let (store, clock) = (store_with_a_monitor().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    come_up(&mut stream).await;
+    let all: Vec<_> = mesh().places().iter().map(|place| (place.no.0, CheckKind::Ping)).collect();
+    able(&stream, &all).await;
+    let sightings = look(&stream).await.await.unwrap();
+    assert!(!sightings.is_empty());
+    assert!(sightings.iter().all(|it| it.unable && it.place.is_none() && it.seen.is_none()), "{sightings:?}");
+    assert!(stream.questions.try_recv().is_err());
+    stream.stop().await;
+}

@@ -1,0 +1,132 @@
+//! Large pages deleted: gone at once for everybody, and cleared to the last record whatever comes between.
+
+use parallax_core::id::PageId;
+use parallax_core::page::NOBODY;
+
+use super::*;
+use crate::storage::contract::samples;
+use crate::storage::{Op, disk};
+
+/// More than one slice takes.
+const MONITORS: u128 = 4096 + 1500;
+
+/// A page with very many monitors, made behind the service's back, and some of all else.
+async fn crowded(world: &World) -> PageId {
+    let page = samples::page(77, 0, "crowded");
+    let page = Page { account: world.owner.id, ..page };
+    let mut batch = Batch::new();
+    batch.write(page.clone());
+    for n in 0..MONITORS {
+        batch.write(samples::monitor(n, 77, u32::try_from(n).unwrap()));
+    }
+    for n in 0..600 {
+        batch.write(samples::incident(n, 77, 1, n % 2 == 0)).write(samples::deploy(n, 77, 1));
+    }
+    batch.write(samples::series(1, 77, None));
+    batch.write(Op::PutHour(samples::rollup(5, 1, vec![1; 10])));
+    world.service.store().commit(batch).await.unwrap();
+    page.id
+}
+
+async fn is_gone(service: &Service, caller: &Caller, page: PageId) {
+    assert_eq!(service.page(caller, page).unwrap_err(), Error::NotFound);
+    assert_eq!(service.monitors(caller, page).await.unwrap_err(), Error::NotFound);
+    assert_eq!(service.monitor(caller, page, samples::monitor_id(5)).await.unwrap_err(), Error::NotFound);
+    assert_eq!(service.public_page("crowded").unwrap_err(), Error::NotFound);
+    assert_eq!(service.public_page(&format!("!{page}")).unwrap_err(), Error::NotFound);
+    assert!(service.pages(caller).await.unwrap().iter().all(|other| other.id != page));
+}
+
+#[tokio::test]
+async fn a_crowded_page_is_gone_at_once_and_cleared_after_a_crash_in_between() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = world_over(Store::on_disk(folder.path(), samples::small()).unwrap()).await;
+    let page = crowded(&world).await;
+    let before = world.service.store().reader().monitors().unwrap().len();
+    let caller = world.caller(Access::Write).await;
+    world.service.delete_page(&caller, page, &each_time()).await.unwrap();
+    is_gone(&world.service, &caller, page).await;
+    assert!(world.service.clear_some().await.unwrap(), "a first slice");
+    let left = world.service.store().reader().monitors_of(page).unwrap().len();
+    assert!(0 < left && left < before, "{left} of {before}");
+
+    // The process ends here; nothing of it is left but the store.
+    world.service.store().close().await;
+    drop(std::mem::replace(&mut world, super::world().await));
+    let store = reopened(|| Store::on_disk(folder.path(), samples::small())).await;
+    let again = world_on_top(store.clone()).await;
+    is_gone(&again, &caller, page).await;
+    let free = Page { account: caller.key.account, ..samples::page(78, 0, "crowded") };
+    let taken = store.commit(Batch::new().write(free).clone()).await;
+    assert!(taken.is_ok(), "its address is free before it is cleared: {taken:?}");
+    again.clear_pages().await.unwrap();
+    let reader = store.reader();
+    assert_eq!((reader.monitors().unwrap().len(), reader.page(page).unwrap()), (0, None));
+    assert_eq!(reader.incidents_of(page, false, None, 9).unwrap(), []);
+    assert_eq!(reader.deploys_of(page, 9).unwrap(), []);
+    assert_eq!(reader.running_series().unwrap(), []);
+    assert_eq!(reader.pages_of(NOBODY).unwrap(), []);
+    // Whoever follows the journal hears of each monitor once, and of the page.
+    let deleted = |what: &What| matches!(what, What::MonitorEdited(Edited::Deleted));
+    let heard = reader.events_after(0, usize::MAX).unwrap();
+    let monitors: Vec<_> =
+        heard.iter().filter(|it| deleted(&it.event.what)).filter_map(|it| it.event.monitor).collect();
+    assert_eq!(monitors.len(), usize::try_from(MONITORS).unwrap());
+    assert!(heard.iter().any(|it| it.event.what == What::PageEdited(Edited::Deleted)));
+    store.close().await;
+    drop((again, store));
+    // The store's own slices follow, and what is left is whole.
+    let (reader, mut writer) = reopened(|| disk::open(folder.path(), samples::small())).await;
+    while writer.tidy().unwrap() {}
+    assert!(reader.verify().is_ok());
+}
+
+/// Opens the store anew: the tasks around a service let go of it once they are run.
+async fn reopened<T>(open: impl Fn() -> crate::storage::Result<T>) -> T {
+    loop {
+        match open() {
+            Ok(store) => return store,
+            Err(error) => assert_eq!(error, crate::storage::StoreError::Locked),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A service over a store that is there already, with nobody behind it.
+async fn world_on_top(store: Store) -> Service {
+    let (queries, _) = mpsc::channel(1);
+    let settings = Settings {
+        base_url: "https://status.example".to_owned(),
+        root_domain: None,
+        limits: PlanLimits::default(),
+    };
+    let clock = Clock::by_hand(START + DAY);
+    Service::new(store.clone(), clock, queries, beats(store), Arc::new(NoFigures), settings)
+}
+
+#[tokio::test]
+async fn a_page_of_ordinary_size_is_cleared_by_its_own_deletion() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    world.make(&caller, "one").await.unwrap();
+    world.service.delete_page(&caller, world.shop.id, &each_time()).await.unwrap();
+    assert_eq!(world.service.store().reader().monitors().unwrap(), []);
+    assert!(!world.service.clear_some().await.unwrap());
+}
+
+#[tokio::test]
+async fn what_is_held_of_a_key_goes_with_the_key() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let held = || world.service.0.names.lock().unwrap().as_ref().unwrap().len();
+    let before = held();
+    for _ in 0..3 {
+        world.revoked_key().await;
+    }
+    assert_eq!(held(), before);
+    world.key(Access::Read, Some(&world.blog)).await;
+    assert_eq!(held(), before + 1);
+    world.service.delete_page(&caller, world.blog.id, &each_time()).await.unwrap();
+    assert_eq!(held(), before);
+    assert_eq!(world.service.0.used.lock().unwrap().len(), 1, "the caller's own");
+}
