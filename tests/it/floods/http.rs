@@ -25,7 +25,8 @@ const GIVEN_UP: Duration = Duration::from_secs(50);
 /// Memory of a coordinator under a flood, in bytes.
 const MEMORY: u64 = 300 << 20;
 
-fn address(coordinator: &Coordinator) -> SocketAddr {
+/// Where HTTP is served.
+pub(super) fn address(coordinator: &Coordinator) -> SocketAddr {
     coordinator.ready.base_url.trim_start_matches("http://").parse().expect("an address and a port")
 }
 
