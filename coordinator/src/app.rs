@@ -344,10 +344,15 @@ fn service_settings(config: &Config, base_url: String) -> service::Settings {
 /// caller believes itself connected.
 fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
     const WAITING: u32 = 4096;
+    // Bytes that the host keeps of answers for a reader who takes nothing (twice that, by socket(7)). Left to itself it
+    // would take up to 4 MiB for each of the thousands.
+    const UNSENT: u32 = 128 << 10;
     let bound = || {
         let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
         // So that a coordinator started anew need not wait for the connections of the one before to be forgotten.
         socket.set_reuseaddr(true)?;
+        // Every connection that is accepted has it too.
+        socket.set_send_buffer_size(UNSENT)?;
         socket.bind(address)?;
         socket.listen(WAITING)
     };

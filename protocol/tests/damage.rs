@@ -72,7 +72,8 @@ fn a_list_that_claims_to_be_long_is_refused_by_its_end() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(2000))]
+    // PROPTEST_CASES has more of them.
+    #![proptest_config(ProptestConfig { cases: ProptestConfig::default().cases.max(2000), ..ProptestConfig::default() })]
 
     #[test]
     fn random_bytes_never_panic(body in prop::collection::vec(any::<u8>(), 0..300)) {

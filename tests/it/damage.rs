@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use parallax_tests::eventually::{eventually, leave_out};
+use parallax_tests::eventually::{eventually, leave_out, note};
 use parallax_tests::installation::{Account, Coordinator, Refusal};
+use parallax_tests::mount::Tmpfs;
 use parallax_tests::process::{binary, output};
 use serde_json::{Value, json};
 
@@ -108,12 +109,16 @@ impl Ward {
                 usize::from(self.treat(&format!("cut {number} at {end}"), |bytes| bytes.truncate(end)).await);
         }
         let at = self.place(used) / 4096 * 4096;
-        self.treat("a page of zeros", |bytes| {
-            bytes.iter_mut().skip(at).take(4096).for_each(|byte| *byte = 0)
-        })
-        .await;
+        let zeros = |bytes: &mut Vec<u8>| bytes.iter_mut().skip(at).take(4096).for_each(|byte| *byte = 0);
+        let zeroed = self.treat("a page of zeros", zeros).await;
         assert!(self.treat("an empty file", Vec::clear).await, "an empty file is no store");
         assert!(found > 0, "no damage reached the data");
+        let of = flips + cuts;
+        note(&format!(
+            "{found} of {of} flips and cuts were found and put right, {} healthy; a page of zeros: {}",
+            of - found,
+            if zeroed { "found" } else { "healthy" }
+        ));
     }
 }
 
@@ -179,6 +184,37 @@ async fn files_of_another_user_are_told_with_the_command_that_gives_them_back() 
         let there = ward.account.client.monitors(&ward.account.page).await;
         assert_eq!(names(&there), names(&ward.monitors));
         ward.coordinator.process.kill();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_disk_that_lets_nothing_be_written_is_told_and_loses_nothing() {
+    let folder = tempfile::TempDir::new().unwrap();
+    let test = "a_disk_that_lets_nothing_be_written_is_told_and_loses_nothing";
+    let Some(disk) = Tmpfs::mount(test, &folder.path().join("data"), 320) else { return };
+    let mut coordinator = Coordinator::serve_in(folder, SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
+    let account = coordinator.account("pro");
+    account.client.create_monitor(&account.page, &json!({"name": "kept", "url": "http://site.test/"})).await;
+    let monitors = account.client.monitors(&account.page).await;
+    for kill in [true, false] {
+        if kill {
+            coordinator.process.kill();
+        } else {
+            coordinator.process.terminate();
+            coordinator.process.ended(Duration::from_secs(20)).await;
+        }
+        disk.protect(true);
+        let refusal = coordinator.try_restart().await.unwrap_err();
+        assert!(refusal.code.is_some_and(|code| code != 0), "{refusal:?}");
+        let data = coordinator.data().display().to_string();
+        assert!(
+            refusal.said.contains("Read-only file system") && refusal.said.contains(&data),
+            "{}",
+            refusal.said
+        );
+        disk.protect(false);
+        coordinator.restart().await;
+        assert_eq!(names(&account.client.monitors(&account.page).await), names(&monitors));
     }
 }
 

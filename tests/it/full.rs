@@ -1,10 +1,13 @@
 //! A full disk: no answer that something was written is false, reads go on, and everything recovers by itself.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use parallax_tests::eventually::{API_PERIOD, eventually_every, holds};
+use parallax_core::time::Timestamp;
+use parallax_tests::client::Client;
+use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, figure, holds, note, wall_clock};
 use parallax_tests::installation::{Account, Coordinator};
+use parallax_tests::journal::Journal;
 use parallax_tests::mount::Tmpfs;
 use parallax_tests::targets::Target;
 use reqwest::Method;
@@ -15,10 +18,15 @@ const CONFIG: &str = "[plans.pro]\ninterval_seconds = 10\n";
 /// Longest time until everything is well again once there is space.
 const RECOVERY: Duration = Duration::from_secs(30);
 
-/// Writes to the API, and remembers what was answered well.
+/// Writes to the API and pings, and remembers what was answered well.
 struct Writer {
     account: Account,
     made: Vec<Value>,
+    /// A heartbeat, and the path of its pings.
+    job: Value,
+    ping: String,
+    /// When the last ping that was answered well was sent.
+    pinged: Option<Timestamp>,
     sent: usize,
 }
 
@@ -35,18 +43,56 @@ impl Writer {
         answer.status
     }
 
-    /// Reads the page's monitors, and finds all that were answered well.
+    /// Pings; gives the status.
+    async fn ping(&mut self) -> u16 {
+        let now = wall_clock();
+        let status = self.account.client.send(Method::GET, &self.ping, None).await.status;
+        if status == 200 {
+            self.pinged = Some(now);
+        }
+        status
+    }
+
+    /// Reads the page's monitors and the page, and finds all that was answered well.
     async fn check(&self) -> Result<(), String> {
         let there = self.account.client.monitors(&self.account.page).await;
         let lost = self.made.iter().find(|id| !there.iter().any(|monitor| monitor["id"] == **id));
-        lost.map_or(Ok(()), |id| Err(format!("{id} was answered with 201 and is gone")))
+        if let Some(id) = lost {
+            return Err(format!("{id} was answered with 201 and is gone"));
+        }
+        let page = self.account.client.send(Method::GET, &format!("/p/{}", self.account.slug), None).await;
+        let job = there.iter().find(|monitor| monitor["id"] == self.job["id"]).expect("it was found");
+        let last = job["heartbeat"]["lastPingAt"].as_str().and_then(Timestamp::parse_iso);
+        if self.pinged.is_some() && last < self.pinged {
+            return Err(format!(
+                "a ping at {:?} was answered with 200, and the last is of {last:?}",
+                self.pinged
+            ));
+        }
+        (page.status == 200).then_some(()).ok_or_else(|| format!("the page is answered with {}", page.status))
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_full_disk_loses_nothing_that_was_answered_and_recovers_by_itself() {
+/// How many rounds of a monitor there are, once none is missing between the first and the last: what agents kept comes
+/// after what they see now.
+async fn rounds_in_a_row(account: &Account, monitor: &Value) -> usize {
+    let id = monitor["id"].as_str().expect("a monitor has an id");
+    let path = format!("/pages/{}/monitors/{id}/checks?limit=100", account.page);
+    eventually_every(API_PERIOD, "no round is missing", RECOVERY, async || {
+        let checks = account.client.get(&path).await.is(200)["checks"].take();
+        let checks = checks.as_array().expect("a list").iter();
+        let mut rounds: Vec<u64> = checks.map(|check| check["round"].as_u64().expect("a number")).collect();
+        rounds.sort_unstable();
+        rounds.windows(2).all(|two| two[1] == two[0] + 1).then_some(rounds.len())
+    })
+    .await
+}
+
+/// Fills the disk for so long.
+async fn fill(test: &str, span: Duration) {
     let folder = tempfile::TempDir::new().unwrap();
-    let test = "a_full_disk_loses_nothing_that_was_answered_and_recovers_by_itself";
+    // The coordinator leaves 64 MiB of a disk alone, and takes writes again once 128 are free: on a smaller one it never
+    // would.
     let Some(disk) = Tmpfs::mount(test, &folder.path().join("data"), 320) else { return };
     let mut coordinator = Coordinator::serve_in(folder, SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
     let _agents = [
@@ -56,11 +102,16 @@ async fn a_full_disk_loses_nothing_that_was_answered_and_recovers_by_itself() {
     coordinator.connected(2).await;
     let account = coordinator.account("pro");
     let site = Target::start().await;
-    let watched =
-        account.client.create_monitor(&account.page, &json!({"name": "site", "url": site.url()})).await;
-    let mut writer = Writer { account, made: vec![watched["id"].clone()], sent: 0 };
+    let client = &account.client;
+    let watched = client.create_monitor(&account.page, &json!({"name": "site", "url": site.url()})).await;
+    let job = json!({"name": "job", "type": "heartbeat", "periodMinutes": 60});
+    let job = client.create_monitor(&account.page, &job).await;
+    let ping = job["heartbeat"]["pingUrl"].as_str().expect("a write key sees it");
+    let ping = ping.strip_prefix(&coordinator.ready.base_url).expect("it is here").to_owned();
+    let made = vec![watched["id"].clone(), job["id"].clone()];
+    let mut writer = Writer { account, made, job, ping, pinged: None, sent: 0 };
     for _ in 0..5 {
-        assert_eq!(writer.write().await, 201);
+        assert_eq!((writer.write().await, writer.ping().await), (201, 200));
     }
     let until_checked_after = async |writer: &Writer, last: Value, limit| {
         eventually_every(API_PERIOD, "a new round is there", limit, async || {
@@ -73,14 +124,27 @@ async fn a_full_disk_loses_nothing_that_was_answered_and_recovers_by_itself() {
     until_checked_after(&writer, Value::Null, Duration::from_secs(40)).await;
 
     disk.fill();
-    let mut refused = 0;
-    holds(API_PERIOD, Duration::from_secs(12), async || {
+    let (mut refused, mut rounds, mut pings) = (0, 0, 0);
+    let (pinger, path) = (Client::patient(&coordinator.ready.base_url, None, RECOVERY), writer.ping.clone());
+    let pinging = holds(API_PERIOD, span, async || {
+        pings += 1;
+        let status = pinger.send(Method::GET, &path, None).await.status;
+        (status == 500)
+            .then_some(())
+            .ok_or_else(|| format!("a ping that can't be kept was answered with {status}"))
+    });
+    let writing = holds(API_PERIOD * 2, span, async || {
         refused += usize::from(writer.write().await == 500);
+        rounds += 1;
         writer.check().await
-    })
-    .await;
-    assert!(refused >= 5, "a full disk takes no writes: {refused} were refused");
+    });
+    tokio::join!(pinging, writing);
+    assert!(refused * 2 >= rounds, "a full disk takes no writes: {refused} of {rounds} were refused");
     coordinator.process.says("nearly full", Duration::from_secs(10)).await;
+    assert!(coordinator.process.running());
+    note(&format!(
+        "{span:?} full: {refused} of {rounds} writes and all of {pings} pings refused, every read answered"
+    ));
 
     // Started again while full, by a kill and by a stop: it reads, and takes no writes.
     for kill in [true, false] {
@@ -90,20 +154,44 @@ async fn a_full_disk_loses_nothing_that_was_answered_and_recovers_by_itself() {
             coordinator.process.terminate();
             coordinator.process.ended(Duration::from_secs(40)).await;
         }
+        let said = coordinator.process.log().len();
         coordinator.restart().await;
+        eventually("it says so", Duration::from_secs(10), async || {
+            coordinator.process.log().get(said..)?.contains("nearly full").then_some(())
+        })
+        .await;
         writer.check().await.unwrap();
         assert_eq!(writer.write().await, 500);
     }
 
     let last = writer.account.client.monitor(&writer.account.page, &watched).await["lastCheck"]["at"].take();
+    let begun = Instant::now();
     disk.empty();
     eventually_every(API_PERIOD, "writes are taken again", RECOVERY, async || {
-        (writer.write().await == 201).then_some(())
+        (writer.write().await == 201 && writer.ping().await == 200).then_some(())
     })
     .await;
+    figure("writes after a full disk", begun.elapsed(), RECOVERY);
     until_checked_after(&writer, last, RECOVERY).await;
+    figure("a new round after a full disk", begun.elapsed(), RECOVERY);
     assert!(coordinator.data().join("store/BALLAST").exists(), "the ballast is back for the next time");
     coordinator.process.kill();
     coordinator.restart().await;
     writer.check().await.unwrap();
+    note(&format!("{} rounds in a row, none lost", rounds_in_a_row(&writer.account, &watched).await));
+    coordinator.process.kill();
+    Journal::read(&coordinator.data()).await.check().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_loses_nothing_that_was_answered_and_recovers_by_itself() {
+    let test = "a_full_disk_loses_nothing_that_was_answered_and_recovers_by_itself";
+    fill(test, Duration::from_secs(12)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: `cargo test -p parallax-tests --test it five_minutes -- --ignored`"]
+async fn a_disk_full_for_five_minutes_loses_nothing_that_was_answered_and_recovers_by_itself() {
+    let test = "a_disk_full_for_five_minutes_loses_nothing_that_was_answered_and_recovers_by_itself";
+    fill(test, Duration::from_secs(300)).await;
 }

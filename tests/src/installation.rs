@@ -71,17 +71,17 @@ impl Coordinator {
 
     /// As [`Coordinator::serve`], in a folder of which `data` may be there already.
     pub async fn serve_in(folder: TempDir, mesh: SocketAddr, config: &str) -> Self {
-        let file = folder.path().join("coordinator.toml");
-        std::fs::write(&file, config).expect("config can be written");
-        let file = file.to_string_lossy().into_owned();
+        let file = configured(&folder, config);
         let mesh = mesh.to_string();
         Self::start(folder, &["serve", "--config", &file, "--mesh-listen", &mesh]).await
     }
 
     /// As [`Coordinator::serve`] on loopback, with at most so many open descriptors.
-    pub async fn serve_with_descriptors(most: u32) -> Self {
+    pub async fn serve_with_descriptors(most: u32, config: &str) -> Self {
         let folder = TempDir::new().expect("temporary folder");
-        Self::start_with(folder, &["serve", "--mesh-listen", "127.0.0.1:0"], Some(most)).await
+        let file = configured(&folder, config);
+        let arguments = ["serve", "--config", &file, "--mesh-listen", "127.0.0.1:0"];
+        Self::start_with(folder, &arguments, Some(most)).await
     }
 
     /// `parallax up` with further arguments, such as `--demo`.
@@ -369,6 +369,13 @@ async fn launch(launch: Launch<'_>, arguments: &[String]) -> Result<(Process, Re
             Err(Refusal { code, said: log.get(before..).unwrap_or(&log).to_owned() })
         }
     }
+}
+
+/// A file with these settings in the folder; gives its path.
+fn configured(folder: &TempDir, config: &str) -> String {
+    let file = folder.path().join("coordinator.toml");
+    std::fs::write(&file, config).expect("config can be written");
+    file.to_string_lossy().into_owned()
 }
 
 /// A text field of what a command printed.

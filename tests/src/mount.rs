@@ -51,6 +51,14 @@ impl Tmpfs {
         std::fs::remove_file(self.filler()).expect("it was filled");
     }
 
+    /// Lets nothing be written to it, or all as before. No process may hold a file of it open for writing.
+    pub fn protect(&self, is_read_only: bool) {
+        let options = if is_read_only { "remount,ro" } else { "remount,rw" };
+        let mut mount = Command::new("mount");
+        mount.args(["-o", options]).arg(&self.0);
+        output(mount).unwrap_or_else(|fault| panic!("{fault}"));
+    }
+
     fn filler(&self) -> PathBuf {
         self.0.join("filler")
     }

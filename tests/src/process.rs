@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 
 use crate::bench::gauge;
 use crate::eventually::{blocks_until, eventually};
@@ -180,6 +180,18 @@ impl Drop for Process {
             let _ = writeln!(std::io::stderr(), "--- {} (end of its log)\n{shown}\n---", self.name);
         }
     }
+}
+
+/// Has this process, and what it starts from now on, open that many descriptors; the error says why it may not.
+pub fn allow_descriptors(wanted: u64) -> Result<(), String> {
+    let found = getrlimit(Resource::Nofile);
+    if found.current.is_none_or(|current| current >= wanted) {
+        return Ok(());
+    }
+    // More than was ever meant to be had is root's to allow.
+    let maximum = found.maximum.map(|maximum| maximum.max(wanted));
+    setrlimit(Resource::Nofile, Rlimit { current: Some(wanted), maximum })
+        .map_err(|error| format!("{wanted} descriptors: {error}"))
 }
 
 /// Runs `command` to its end and gives what it printed; an error with both outputs where it failed.

@@ -4,11 +4,12 @@ use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ::http::StatusCode;
+use bytes::Bytes;
 use parallax_core::id::{KeyId, PageId};
 
 use super::limit::Limiter;
 use super::mcp::Tools;
-use super::openapi;
+use super::{openapi, reply};
 use crate::service::Service;
 
 /// Messages that a public page answers to agents in a minute.
@@ -31,7 +32,7 @@ pub struct Context {
     /// The operations as tools, made once they are asked for.
     tools: OnceLock<Tools>,
     /// The API's description, written once it is asked for.
-    description: OnceLock<Vec<u8>>,
+    description: OnceLock<(Bytes, String)>,
 }
 
 impl Context {
@@ -59,9 +60,13 @@ impl Context {
         &self.service
     }
 
-    /// The API's description, as it is served.
-    pub(super) fn description(&self) -> &[u8] {
-        self.description.get_or_init(|| openapi::written(self.service.base_url()))
+    /// The API's description and its tag, as they are served: one copy for however many take it.
+    pub(super) fn description(&self) -> &(Bytes, String) {
+        self.description.get_or_init(|| {
+            let written = openapi::written(self.service.base_url());
+            let tag = reply::tag(&written);
+            (written.into(), tag)
+        })
     }
 
     /// The API's operations as tools for agents.

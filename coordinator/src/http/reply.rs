@@ -30,7 +30,7 @@ impl Reply {
     }
 
     /// A JSON document that is written already; without one where the status has none.
-    pub(super) fn written(status: StatusCode, document: Vec<u8>) -> Self {
+    pub(super) fn written(status: StatusCode, document: impl Into<Bytes>) -> Self {
         let reply = Self { status, headers: HeaderMap::new(), body: document.into() }
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
@@ -103,15 +103,24 @@ impl Reply {
 
     /// A read's answer with the tag of its body; only the tag where the reader has that body already (RFC 9110, 13.1.2).
     /// The body may be kept, but not used unasked.
-    pub(super) fn tagged(mut self, headers: &HeaderMap) -> Self {
+    pub(super) fn tagged(self, headers: &HeaderMap) -> Self {
         if self.status != StatusCode::OK {
             return self;
         }
+<<<<<<< HEAD
         // Whoever has another document under the same 64 bits has made it so for himself.
         let tag =
             format!("W/\"{:016x}-{:x}\"", FixedState::default().hash_one(&self.body[..]), self.body.len());
+=======
+        let tag = tag(&self.body);
+        self.tagged_as(&tag, headers)
+    }
+
+    /// The same, with the body's tag as it was made before.
+    pub(super) fn tagged_as(mut self, tag: &str, headers: &HeaderMap) -> Self {
+>>>>>>> longf
         let mut values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-        if values.any(|value| names(value, &tag)) {
+        if values.any(|value| names(value, tag)) {
             self.status = StatusCode::NOT_MODIFIED;
             self.body = Bytes::new();
             self.headers.remove(CONTENT_TYPE);
@@ -130,6 +139,12 @@ impl Reply {
         *response.headers_mut() = self.headers;
         response
     }
+}
+
+/// The tag of a body.
+pub(super) fn tag(body: &[u8]) -> String {
+    let digest = Sha256::digest(body);
+    digest.iter().take(16).fold("W/\"".to_owned(), |tag, byte| tag + &format!("{byte:02x}")) + "\""
 }
 
 /// Whether a list of tags names that one, weakly compared (RFC 9110, 8.8.3.2), or any.

@@ -28,8 +28,9 @@ const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_LINES: usize = 64;
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
-/// How long a new or just answered connection is safe from having to make room.
-const FRESH: Duration = Duration::from_millis(50);
+/// How long a new or just answered connection is safe from having to make room: an honest caller on a busy host may need
+/// a while to come to its request, and 4096 places in that time still take in 20,000 strangers a second.
+const FRESH: Duration = Duration::from_millis(200);
 /// How long requests under way may take once the server is to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -53,7 +54,7 @@ impl Default for Limits {
             connections: 4096,
             of_one_peer: 1024,
             head: Duration::from_secs(10),
-            stall: Duration::from_secs(30),
+            stall: Duration::from_secs(20),
         }
     }
 }

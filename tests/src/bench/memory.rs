@@ -28,8 +28,12 @@ pub(super) fn memory(monitors: u32, regions: u32, days: u32) {
         let regions = usize::try_from(regions.clamp(1, 6)).expect("six at most");
         let made = coordinator::make(monitors, regions, Plan::Hobby).await;
         fill(&made, regions, i64::from(days)).await;
+        let results = u64::from(monitors) * regions as u64 * u64::from(days) * 24 * 60;
+        #[allow(clippy::cast_precision_loss, reason = "a count")]
+        figure("results", results as f64, "results", "-");
         let bound = if monitors > 10_000 { "<=5" } else { "<=1" };
-        for start in ["first", "second"] {
+        // The last one comes after a kill.
+        for (start, bound) in [("first", bound), ("second", bound), ("killed", "<=3")] {
             let running = made.serve(core).await;
             figure(&format!("start_{start}_{monitors}"), running.took.as_secs_f64(), "s", bound);
             figure(&format!("start_{start}_{monitors}_cpu"), running.cpu, "s", "-");
@@ -38,9 +42,13 @@ pub(super) fn memory(monitors: u32, regions: u32, days: u32) {
             #[allow(clippy::cast_precision_loss, reason = "bytes")]
             let each = resident as f64 / f64::from(monitors);
             figure(&format!("coordinator_resident_{monitors}"), each, "B/monitor", "<=4096");
-            running.process.terminate();
             let mut running = running;
-            running.process.ended(Duration::from_secs(60)).await;
+            if start == "second" {
+                running.process.kill();
+            } else {
+                running.process.terminate();
+                running.process.ended(Duration::from_secs(60)).await;
+            }
         }
         #[allow(clippy::cast_precision_loss, reason = "bytes")]
         let bytes = made.bytes() as f64;

@@ -21,8 +21,9 @@ use super::route::{Answer, Call};
 
 /// `GET /api/v1/openapi.json`: needs no key, and may be read from any site.
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
-    let reply = Reply::written(StatusCode::OK, context.description().to_vec());
-    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).tagged(&call.headers))
+    let (written, tag) = context.description();
+    let reply = Reply::written(StatusCode::OK, written.clone());
+    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).tagged_as(tag, &call.headers))
 }
 
 /// The description, written, for a service at that address.
