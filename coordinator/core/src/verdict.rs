@@ -140,6 +140,21 @@ impl Lane {
         self.renumber();
     }
 
+    /// The clock went back: failures that would begin after `now` began by then. False where there are none.
+    pub fn end_failures_by(&mut self, now: Timestamp) -> bool {
+        let (first, since) = (self.first_failed().map(|first| first.started), self.down_since());
+        let ahead = first.max(since).is_some_and(|newest| newest > now);
+        if ahead {
+            self.change_trouble(|trouble| {
+                trouble.down_since = since.map(|since| since.min(now));
+                if let Some(first) = &mut trouble.first_failed {
+                    first.started = first.started.min(now);
+                }
+            });
+        }
+        ahead
+    }
+
     /// The region is not looked from any more: it says nothing. Rounds that finished are not taken in again. False if
     /// it had nothing to say before.
     pub fn leave(&mut self) -> bool {

@@ -12,7 +12,7 @@ use super::state::{Round, Second};
 use super::{LATE, Machine, Output, Step};
 
 /// Milliseconds that a scheduled round may stay pending before its result is given up.
-const LOST_AFTER: i64 = 30 * SECOND;
+pub(super) const LOST_AFTER: i64 = 30 * SECOND;
 /// Milliseconds, beside four intervals, that a round may begin off its place in the schedule.
 const OFF_SCHEDULE: i64 = 2 * MINUTE;
 /// Rounds under way at once. What is begun beyond that is history only; honest agents never come near.
