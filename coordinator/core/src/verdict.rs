@@ -132,6 +132,16 @@ impl Lane {
         self.seen = Seen::default();
     }
 
+    /// Rounds are numbered anew where the highest that finished is above `highest`, which none can be yet: else every
+    /// round to come would be too old to tell. False where it is not.
+    pub fn renumber_above(&mut self, highest: u64) -> bool {
+        let is_above = self.seen.top() > highest;
+        if is_above {
+            self.renumber();
+        }
+        is_above
+    }
+
     /// The clock went back: what the lane noted of moments that are still to come is forgotten.
     pub fn wind_back(&mut self, now: Timestamp) {
         self.newest = None;

@@ -157,3 +157,15 @@ fn a_deadline_of_the_future_comes_back_with_the_clock() {
     stage.step(START, Machine::handle_timeout);
     assert_eq!(stage.next_timeout(), Some(START + HOUR));
 }
+
+#[test]
+fn rounds_count_again_after_a_clock_that_was_ahead_when_the_monitor_was_paused() {
+    let mut tale = Tale::new();
+    tale.round(START + 24 * HOUR, &passed());
+    tale.stage.edit(START + 24 * HOUR, |watch| watch.paused = true);
+    let out = tale.stage.edit(START + MINUTE, |watch| watch.paused = false);
+    tale.hear(out, START + MINUTE, &passed());
+    let at = START + 10 * MINUTE;
+    tale.round(at, &passed());
+    assert_eq!(tale.stage.machine.view(&tale.stage.mesh()).last_check.unwrap().at, at);
+}

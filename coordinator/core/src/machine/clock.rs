@@ -23,7 +23,9 @@ impl Machine {
     /// present late ones or ones of a past outage, keep a region from going stale, nor let anything be waited for
     /// longer than it ever is.
     pub(super) fn mend_clock(&mut self, now: Timestamp) {
+        let highest = self.highest_round(now);
         for lane in &mut self.state.lanes {
+            self.changed |= lane.renumber_above(highest);
             if lane.newest.max(lane.fresh).is_some_and(|newest| newest.since(now) > LATE) {
                 lane.wind_back(now);
                 self.changed = true;

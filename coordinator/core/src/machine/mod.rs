@@ -218,6 +218,11 @@ impl Machine {
         let new = Settings::of(&self.watch);
         let old = std::mem::replace(&mut self.state.settings, new);
         self.changed = true;
+        if old.interval_ms != new.interval_ms {
+            self.state.lanes.iter_mut().for_each(Lane::renumber);
+            // The numbers of rounds under way have no place in the new schedule's history.
+            self.state.rounds.iter_mut().for_each(|round| round.number = None);
+        }
         if new.paused {
             self.pause(step);
             return;
@@ -225,11 +230,6 @@ impl Machine {
         self.state.downtime.resume(step.now);
         if let (Some((period, grace)), Some((new_period, new_grace))) = (old.beat, new.beat) {
             self.state.pulse.retime(period + grace, new_period + new_grace);
-        }
-        if old.interval_ms != new.interval_ms {
-            self.state.lanes.iter_mut().for_each(Lane::renumber);
-            // The numbers of rounds under way have no place in the new schedule's history.
-            self.state.rounds.iter_mut().for_each(|round| round.number = None);
         }
         if old.revision != new.revision || old.paused {
             self.state.rounds.clear();

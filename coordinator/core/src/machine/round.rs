@@ -65,6 +65,13 @@ impl Machine {
         at.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
     }
 
+    /// The highest number that a round may have now.
+    pub(super) fn highest_round(&self, now: Timestamp) -> u64 {
+        let interval = i64::from(self.watch.interval_ms);
+        let latest = now.as_millis().saturating_add(4 * interval + OFF_SCHEDULE);
+        latest.checked_div(interval).map_or(0, i64::unsigned_abs)
+    }
+
     /// What came back for a question: a round that was asked for, or a second word.
     pub(super) fn answered(&mut self, number: u32, answer: Answer, step: &mut Step<'_>) {
         let answer = match answer {
