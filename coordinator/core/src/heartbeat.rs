@@ -119,11 +119,10 @@ impl Pulse {
         }
     }
 
-    /// The settings changed: the deadline follows them.
-    pub fn retime(&mut self, period: i64, grace: i64) {
-        if let Some(last) = self.last {
-            self.deadline = Some(last + period + grace);
-        }
+    /// The settings changed: the deadline, where one is waited for, follows them. Both are milliseconds from the ping
+    /// (or from our return) to the deadline.
+    pub fn retime(&mut self, before: i64, after: i64) {
+        self.deadline = self.deadline.map(|deadline| deadline - before + after);
     }
 
     /// Whether the ping is missing by now.

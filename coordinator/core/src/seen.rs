@@ -41,6 +41,11 @@ impl Seen {
         }
     }
 
+    /// The highest round that has finished.
+    pub(crate) const fn top(&self) -> u64 {
+        self.top
+    }
+
     /// Notes a round as finished.
     pub(crate) fn insert(&mut self, number: u64) {
         if number > self.top {

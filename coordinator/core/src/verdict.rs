@@ -132,12 +132,37 @@ impl Lane {
         self.seen = Seen::default();
     }
 
+    /// Rounds are numbered anew where the highest that finished is above `highest`, which none can be yet: else every
+    /// round to come would be too old to tell. False where it is not.
+    pub fn renumber_above(&mut self, highest: u64) -> bool {
+        let is_above = self.seen.top() > highest;
+        if is_above {
+            self.renumber();
+        }
+        is_above
+    }
+
     /// The clock went back: what the lane noted of moments that are still to come is forgotten.
     pub fn wind_back(&mut self, now: Timestamp) {
         self.newest = None;
         self.fresh = Some(now);
         self.readings.clear();
         self.renumber();
+    }
+
+    /// The clock went back: failures that would begin after `now` began by then. False where there are none.
+    pub fn end_failures_by(&mut self, now: Timestamp) -> bool {
+        let (first, since) = (self.first_failed().map(|first| first.started), self.down_since());
+        let ahead = first.max(since).is_some_and(|newest| newest > now);
+        if ahead {
+            self.change_trouble(|trouble| {
+                trouble.down_since = since.map(|since| since.min(now));
+                if let Some(first) = &mut trouble.first_failed {
+                    first.started = first.started.min(now);
+                }
+            });
+        }
+        ahead
     }
 
     /// The region is not looked from any more: it says nothing. Rounds that finished are not taken in again. False if

@@ -18,7 +18,7 @@ use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
 
 use crate::clock::Clock;
-use crate::storage::{Batch, Expect, Is, Store, StoreError, Versioned};
+use crate::storage::{Batch, Expect, Is, Read, Store, StoreError, Versioned};
 
 /// How often the clock is looked at, whatever is due next: it may jump.
 const UPKEEP: Duration = Duration::from_secs(5);
@@ -52,16 +52,8 @@ impl Calendar {
     /// # Errors
     /// When the store can't be read.
     pub async fn start(store: Store) -> Result<Self, StoreError> {
-        let cursor = store.reader().last_event()?;
-        let incidents = store.read(|read| read.open_incidents()).await?;
-        let series = store.read(|read| read.running_series()).await?;
-        let mut calendar = Self { store, cursor, due: BTreeSet::new(), moments: BTreeMap::new() };
-        for Versioned { value, .. } in incidents {
-            calendar.note(Entry::Incident(value.id), value.page, value.next_due());
-        }
-        for Versioned { value, .. } in series {
-            calendar.note(Entry::Series(value.id), value.page, value.next_due());
-        }
+        let mut calendar = Self { store, cursor: 0, due: BTreeSet::new(), moments: BTreeMap::new() };
+        calendar.rebuild().await?;
         Ok(calendar)
     }
 
@@ -89,24 +81,49 @@ impl Calendar {
     /// When the store can't be read or written; the same is tried by the next call.
     pub async fn turn(&mut self, now: Timestamp) -> Result<(), StoreError> {
         self.follow().await?;
+        self.begin_windows(now).await?;
         while let Some((_, entry)) = self.due.first().copied().filter(|(at, _)| *at <= now) {
-            let done = match entry {
-                Entry::Incident(id) => self.pass(id, now).await,
-                Entry::Series(id) => self.plan(id, now).await,
-            };
-            match done {
-                Ok(()) => {}
-                // Somebody was faster: it is looked at again as it is now.
-                Err(StoreError::Conflict(_)) => self.look(entry)?,
-                // One record that can't be kept holds up nobody else's.
-                Err(error @ (StoreError::Damaged(_) | StoreError::TooLarge(_))) => {
-                    tracing::error!(?entry, %error, "an entry of the calendar is left for later");
-                    self.postpone(entry, now);
-                }
-                Err(error) => return Err(error),
+            self.come(entry, now).await?;
+        }
+        Ok(())
+    }
+
+    /// Windows that are due to begin do so before any ends: between one that ends and one that begins by then nobody
+    /// must take its monitors for uncovered.
+    async fn begin_windows(&mut self, now: Timestamp) -> Result<(), StoreError> {
+        let due: Vec<Entry> =
+            self.due.iter().take_while(|(at, _)| *at <= now).map(|(_, entry)| *entry).collect();
+        if due.len() < 2 {
+            return Ok(());
+        }
+        for entry in due {
+            let Entry::Incident(id) = entry else { continue };
+            let window = self.store.reader().incident(id);
+            if matches!(window, Ok(Some(window)) if window.value.begins_by(now)) {
+                self.come(entry, now).await?;
             }
         }
         Ok(())
+    }
+
+    /// Does what is due of one entry.
+    async fn come(&mut self, entry: Entry, now: Timestamp) -> Result<(), StoreError> {
+        let done = match entry {
+            Entry::Incident(id) => self.pass(id, now).await,
+            Entry::Series(id) => self.plan(id, now).await,
+        };
+        match done {
+            Ok(()) => Ok(()),
+            // Somebody was faster: it is looked at again as it is now.
+            Err(StoreError::Conflict(_)) => self.look(entry),
+            // One record that can't be kept holds up nobody else's.
+            Err(error @ (StoreError::Damaged(_) | StoreError::TooLarge(_))) => {
+                tracing::error!(?entry, %error, "an entry of the calendar is left for later");
+                self.postpone(entry, now);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     async fn wait(
@@ -183,11 +200,34 @@ impl Calendar {
         Ok(())
     }
 
-    /// Follows the journal: each incident that it names is looked at as it is now.
+    /// Everything that is open, as the store has it now.
+    async fn rebuild(&mut self) -> Result<(), StoreError> {
+        let open = |read: &dyn Read| Ok((read.last_event()?, read.open_incidents()?, read.running_series()?));
+        let (cursor, incidents, series) = self.store.read(open).await?;
+        self.due.clear();
+        self.moments.clear();
+        for Versioned { value, .. } in incidents {
+            self.note(Entry::Incident(value.id), value.page, value.next_due());
+        }
+        for Versioned { value, .. } in series {
+            self.note(Entry::Series(value.id), value.page, value.next_due());
+        }
+        self.cursor = cursor;
+        Ok(())
+    }
+
+    /// Follows the journal: each incident that it names is looked at as it is now. Where the journal was trimmed beyond
+    /// the cursor, everything is.
     async fn follow(&mut self) -> Result<(), StoreError> {
         loop {
             let cursor = self.cursor;
-            let events = self.store.read(move |read| read.events_after(cursor, AT_ONCE)).await?;
+            let read = move |read: &dyn Read| Ok((read.last_event()?, read.events_after(cursor, AT_ONCE)?));
+            let (newest, events) = self.store.read(read).await?;
+            let next = events.first().map_or(newest.saturating_add(1), |event| event.seq);
+            if next > cursor.saturating_add(1) {
+                tracing::warn!("the journal was trimmed before the calendar read it: it is built anew");
+                return self.rebuild().await;
+            }
             let Some(last) = events.last() else { return Ok(()) };
             let last = last.seq;
             for recorded in events {

@@ -176,3 +176,54 @@ async fn a_deleted_page_leaves_nothing_due() {
     calendar.turn(at(0)).await.unwrap();
     assert!(calendar.due.is_empty() && calendar.moments.is_empty());
 }
+
+#[tokio::test]
+async fn a_journal_that_was_trimmed_before_it_was_read_makes_the_calendar_look_at_everything() {
+    let store = store().await;
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    let mut batch = Batch::new();
+    let told = Told { incident: planned().id, news: News::Changed, update: None, notify: false };
+    batch.write(planned()).event(event(at(0), page_id(1), told));
+    store.commit(batch).await.unwrap();
+    put(&store, Op::TrimEvents(u64::MAX)).await;
+    calendar.turn(at(0)).await.unwrap();
+    assert_eq!(calendar.due.first().map(|(due, _)| *due), Some(at(HOUR)), "nothing is left of the journal");
+
+    let mut batch = Batch::new();
+    batch.write(Op::DeleteIncident(planned().id)).event(event(at(0), page_id(1), told));
+    store.commit(batch).await.unwrap();
+    put(&store, Op::TrimEvents(u64::MAX)).await;
+    let other = Told { incident: IncidentId::from_u128(99), ..told };
+    let mut batch = Batch::new();
+    batch.event(event(at(0), page_id(1), other));
+    store.commit(batch).await.unwrap();
+    calendar.turn(at(9 * HOUR)).await.unwrap();
+    assert_eq!((calendar.due.len(), told_of(&store, planned().id)), (0, 0), "and some of it is");
+}
+
+#[tokio::test]
+async fn of_windows_that_follow_on_each_other_the_next_begins_before_the_last_ends() {
+    let store = store().await;
+    let first = Incident { remind: vec![], ..planned() };
+    let next = Incident {
+        id: IncidentId::from_u128(2),
+        started_at: at(3 * HOUR),
+        ends_at: Some(at(4 * HOUR)),
+        ..first.clone()
+    };
+    put(&store, first).await;
+    put(&store, next).await;
+    let mut calendar = Calendar::start(store.clone()).await.unwrap();
+    for now in [2 * HOUR, 3 * HOUR] {
+        calendar.turn(at(now)).await.unwrap();
+    }
+    let news: Vec<News> = told(&store).into_iter().map(|(_, news, _)| news).collect();
+    assert_eq!(news, [News::Started, News::Started, News::Completed]);
+}
+
+/// How much was told of one incident.
+fn told_of(store: &Store, incident: IncidentId) -> usize {
+    let events = store.reader().events_after(0, 999).unwrap();
+    let of_it = |event: &Event| matches!(event.what, What::Incident(told) if told.incident == incident);
+    events.iter().filter(|recorded| of_it(&recorded.event)).count()
+}

@@ -3,9 +3,11 @@
 //! While a commit is under way the next harvest gathers, so that a busy driver groups more and an idle one waits for
 //! nothing. When too much has gathered it stops reading its inbox, and the mesh holds the agents back.
 
+mod edits;
 mod looks;
 mod pings;
 mod places;
+mod presence;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use parallax_core::event::Answer;
 use parallax_core::place::PlaceNo;
-use parallax_core::time::{SECOND, Timestamp};
+use parallax_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
 use crate::clock::Clock;
@@ -27,7 +29,7 @@ use super::machines::{Cx, Harvest, Machines};
 use super::places::Places;
 use super::shard::Shard;
 use super::tokens::Tokens;
-use super::warmup::{self, ALIVE, Judging};
+use super::warmup::{self, Judging};
 use super::{Arrival, Ping, Query, Question, Schedules};
 
 /// Readings, events and pings of one harvest at most, before the inbox waits for the commit that is under way.
@@ -36,9 +38,6 @@ const HARVEST: usize = 8192;
 const AT_ONCE: usize = 64;
 /// How often the driver notes that it runs, and looks at the clock whatever the timetable says.
 const UPKEEP: Duration = Duration::from_secs(5);
-
-/// Milliseconds that the wall clock may go another way than time itself between two looks.
-const JUMP: i64 = 2 * SECOND;
 
 /// What the driver is joined to.
 #[derive(Debug)]
@@ -78,9 +77,11 @@ pub struct Driver {
     looks: looks::Looks,
     tokens: Tokens,
     counters: Arc<Counters>,
+    /// Edits are to be read, at that moment.
+    behind: Option<Instant>,
     alive_noted: Timestamp,
     /// When the clocks were last looked at: the wall's, and the one that only goes forth.
-    looked: (Timestamp, Instant),
+    looked: (Timestamp, i64),
 }
 
 enum Beat {
@@ -103,7 +104,7 @@ impl Driver {
     ) -> Result<Self, StoreError> {
         let stored = store.read(move |read| warmup::read(read, &judging, shard)).await?;
         let counters = Arc::<Counters>::default();
-        let looked = (clock.now(), Instant::now());
+        let looked = (clock.now(), clock.steady());
         let mut driver = Self {
             clock,
             store,
@@ -122,6 +123,7 @@ impl Driver {
             looks: looks::Looks::default(),
             tokens: Tokens::default(),
             counters,
+            behind: None,
             alive_noted: Timestamp::default(),
             looked,
         };
@@ -153,6 +155,8 @@ impl Driver {
         self.publish(&channels);
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
+            // Before anything else: a ping that comes after an absence of ours must not find its deadline passed.
+            self.mind_the_clock();
             match beat {
                 Beat::Arrived(0) | Beat::Stop => break,
                 Beat::Landed(Err(error)) => {
@@ -167,14 +171,10 @@ impl Driver {
                 }
                 Beat::Asked(query) => self.answer(query),
                 Beat::Landed(Ok(landed)) => self.land(landed),
-                Beat::Edited => {
-                    if let Err(error) = self.follow_edits(&channels).await {
-                        tracing::error!(%error, "edits can't be read; trying again");
-                    }
-                }
+                Beat::Edited => self.behind = Some(Instant::now()),
                 Beat::Time => {}
             }
-            self.mind_the_clock();
+            self.catch_up(&channels).await;
             self.with(Machines::fire);
             self.judge_places(&channels);
             self.ask(&channels);
@@ -218,6 +218,8 @@ impl Driver {
         let until_next = next.map_or(UPKEEP, |at| {
             Duration::from_millis(at.since(self.clock.now()).max(0).unsigned_abs()).min(UPKEEP)
         });
+        let again = self.behind.map(|at| at.saturating_duration_since(Instant::now()));
+        let until_next = again.map_or(until_next, |again| again.min(until_next));
         let until_next = self.pace.next(Instant::now()).map_or(until_next, |held| held.min(until_next));
         tokio::select! {
             biased;
@@ -267,54 +269,6 @@ impl Driver {
         let views = query.monitors.iter().map(|id| self.machines.view(*id, self.places.mesh())).collect();
         // Who asked may have gone away.
         let _ = query.answer.send(views);
-    }
-
-    async fn follow_edits(&mut self, channels: &Channels) -> Result<(), StoreError> {
-        let (cursor, judging, shard) = (self.cursor, self.judging, self.shard);
-        let edits = self.store.read(move |read| warmup::edits(read, cursor, &judging, shard)).await?;
-        self.cursor = edits.cursor;
-        let before = self.machines.schedule().version();
-        for (monitor, watch) in edits.put {
-            self.history.enlist(monitor.slot, monitor.id);
-            self.tokens.put(&monitor);
-            self.with(|machines, cx| machines.put(&monitor, watch, cx));
-        }
-        for (monitor, covered) in edits.covered {
-            self.with(|machines, cx| machines.cover(monitor, covered, cx));
-        }
-        for monitor in edits.gone {
-            self.tokens.remove(monitor);
-            if let Some(slot) = self.machines.remove(monitor) {
-                self.history.forget(slot);
-                self.forget_pings(slot);
-            }
-        }
-        if self.machines.schedule().version() != before {
-            self.publish(channels);
-        }
-        Ok(())
-    }
-
-    fn publish(&self, channels: &Channels) {
-        channels.schedules.send_replace(self.schedule());
-    }
-
-    /// Notes that the coordinator runs, so that the next start knows how long it was away, and whether the wall clock
-    /// has gone another way than time itself.
-    fn mind_the_clock(&mut self) {
-        let (now, tick) = (self.clock.now(), Instant::now());
-        let (then, before) = std::mem::replace(&mut self.looked, (now, tick));
-        let passed = i64::try_from(tick.duration_since(before).as_millis()).unwrap_or(i64::MAX);
-        let jump = now.since(then).saturating_sub(passed);
-        if jump.abs() > JUMP {
-            tracing::warn!(milliseconds = jump, "the wall clock jumped: deadlines are judged anew");
-            self.with(Machines::clock_jumped);
-        }
-        if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
-        {
-            self.alive_noted = now;
-            self.extra.push(Op::SetCursor(self.shard.cursor(ALIVE), now.as_millis().unsigned_abs()));
-        }
     }
 
     fn ask(&mut self, channels: &Channels) {

@@ -1,9 +1,11 @@
 //! All machines of this shard, by dense number, with their deadlines and what they want done.
 
 mod harvest;
+mod reading;
 mod target;
 
 pub use harvest::Harvest;
+use reading::reading;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -12,10 +14,10 @@ use parallax_core::assign::{self, Scheduled};
 use parallax_core::check::Check;
 use parallax_core::event::{Answer, Event, Status};
 use parallax_core::id::{MonitorId, PageId};
-use parallax_core::machine::{Finished, Machine, Output, State, Step, View};
+use parallax_core::machine::{Machine, Output, State, Step, View};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::{Observation, Outcome, Reading};
-use parallax_core::place::{Mesh, RegionSet};
+use parallax_core::place::Mesh;
 use parallax_core::time::Timestamp;
 use parallax_core::watch::Watch;
 
@@ -160,6 +162,11 @@ impl Machines {
         Some(slot)
     }
 
+    /// All monitors but these.
+    pub fn others(&self, but: &BTreeSet<MonitorId>) -> Vec<MonitorId> {
+        self.numbers.keys().filter(|monitor| !but.contains(monitor)).copied().collect()
+    }
+
     /// A place's observation of a scheduled round.
     pub fn observe(
         &mut self,
@@ -227,6 +234,14 @@ impl Machines {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
         for slot in slots {
             self.turn(slot, cx, Machine::handle_timeout);
+        }
+    }
+
+    /// The coordinator was not there from `since` until now: every machine looks at the moment as after a start.
+    pub fn was_away(&mut self, since: Timestamp, cx: &mut Cx<'_>) {
+        let slots: Vec<u32> = self.numbers.values().copied().collect();
+        for slot in slots {
+            self.turn(slot, cx, |machine, step| machine.handle_absence(since, step));
         }
     }
 
@@ -374,24 +389,6 @@ fn drain(
                 cx.harvest.events.push(event);
             }
         }
-    }
-}
-
-fn reading(slot: u32, finished: &Finished, spread: u64, watch: &Watch, mesh: &Mesh) -> Reading {
-    let regions = if watch.kind.is_regional() {
-        assign::regions_in_use(watch.kind, watch.pinned, mesh)
-    } else {
-        RegionSet::NONE
-    };
-    let offset = assign::offset_ms(spread, watch.interval_ms, regions, finished.region);
-    Reading {
-        slot,
-        region: finished.region,
-        place: finished.place,
-        round: finished.round,
-        due: Timestamp::from_millis(assign::due_ms(offset, watch.interval_ms, finished.round)),
-        word: finished.word,
-        latency_ms: finished.latency_ms,
     }
 }
 

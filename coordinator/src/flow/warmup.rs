@@ -109,6 +109,8 @@ pub struct Edits {
     pub gone: Vec<MonitorId>,
     /// Whether a maintenance window covers a monitor: of those that were put, and of pages where a window changed.
     pub covered: BTreeMap<MonitorId, bool>,
+    /// The journal was trimmed before it was read: every monitor was put, and any other is gone.
+    pub whole: bool,
 }
 
 /// Reads the shard's edits after `cursor`. Call off the runtime.
@@ -117,7 +119,16 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
     let mut monitors: BTreeSet<MonitorId> = BTreeSet::new();
     let mut pages: BTreeSet<PageId> = BTreeSet::new();
     loop {
+        let newest = store.last_event()?;
         let entries = store.events_after(found.cursor, AT_ONCE)?;
+        let next = entries.first().map_or(newest.saturating_add(1), |entry| entry.seq);
+        if next > found.cursor.saturating_add(1) {
+            tracing::warn!("the journal was trimmed before the driver read it: every monitor is looked at");
+            found.cursor = newest;
+            found.whole = true;
+            monitors.extend(store.monitors()?.into_iter().map(|monitor| monitor.value.id));
+            continue;
+        }
         let Some(last) = entries.last() else { break };
         found.cursor = last.seq;
         for entry in &entries {

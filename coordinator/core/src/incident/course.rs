@@ -61,6 +61,12 @@ impl Incident {
         }
     }
 
+    /// Whether it is a window whose start is due by `now`, and whose end is not.
+    pub fn begins_by(&self, now: Timestamp) -> bool {
+        let lasts = self.ends_at.is_some_and(|end| now < end);
+        self.kind == Kind::Maintenance && self.is_open() && !self.begun && self.started_at <= now && lasts
+    }
+
     /// Does what was due by `now` and gives what is told of it. Of what was missed together only the last is told: the
     /// end, else the start, else the nearest reminder.
     pub fn pass(&mut self, now: Timestamp) -> Option<News> {

@@ -43,8 +43,8 @@ impl Machine {
             Outcome::Inconclusive(_) | Outcome::Pending => (Word::Inconclusive, None),
         };
         let latency_ms = latency_ms.filter(|_| self.watch.kind.has_latency());
-        let (region, place) = (observation.region, observation.place);
-        step.out.push(Output::Reading(Finished { region, place, round, word, latency_ms }));
+        let (region, place, started) = (observation.region, observation.place, observation.started);
+        step.out.push(Output::Reading(Finished { region, place, round, started, word, latency_ms }));
     }
 
     /// Tells of a round that counts for nothing.
@@ -70,8 +70,15 @@ impl Machine {
             self.state.expires_at = Some(expires_at);
         }
         if let Some(number) = round.number {
-            let (region, place) = (round.region, round.place);
-            step.out.push(Output::Reading(Finished { region, place, round: number, word, latency_ms }));
+            let (region, place, started) = (round.region, round.place, round.started);
+            step.out.push(Output::Reading(Finished {
+                region,
+                place,
+                round: number,
+                started,
+                word,
+                latency_ms,
+            }));
         }
         self.show_last_check(&round, word, ended, &outcome, step);
         let mut evidence = None;

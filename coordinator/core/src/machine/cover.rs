@@ -6,6 +6,7 @@ use crate::event::{AlertKind, Change, Status, What};
 use crate::observation::Failure;
 use crate::time::Timestamp;
 
+use super::state::Outage;
 use super::status::between;
 use super::{Machine, Output, Step};
 
@@ -36,14 +37,18 @@ impl Machine {
             (false, Some(_)) => {
                 let told = self.state.window.take().unwrap_or_default();
                 self.changed = true;
-                self.tell_difference(&told, step);
+                self.tell_difference(*told, step);
             }
             (true, Some(_)) | (false, None) => {}
         }
     }
 
-    fn tell_difference(&mut self, told: &LastTold, step: &mut Step<'_>) {
+    fn tell_difference(&mut self, told: LastTold, step: &mut Step<'_>) {
         let since = self.state.since.unwrap_or(step.now);
+        if self.state.status == Status::Unknown {
+            self.hold_to(told);
+            return;
+        }
         if let Some(outage) = &self.state.outage {
             if told.outage.is_none() {
                 let mut change = Change::to(Status::Down, outage.since);
@@ -56,16 +61,13 @@ impl Machine {
             }
             return;
         }
-        if !matches!(self.state.status, Status::Up | Status::Slow) {
-            return;
-        }
-        if let Some((down_since, reason)) = &told.outage {
+        if let Some((down_since, reason)) = told.outage.clone() {
             let mut change = Change::to(Status::Up, since);
             change.from = Status::Down;
             change.alert = Some(AlertKind::Recovered);
-            change.down_since = Some(*down_since);
-            change.reason = Some(reason.clone());
-            change.duration_ms = Some(between(*down_since, since));
+            change.down_since = Some(down_since);
+            change.reason = Some(reason);
+            change.duration_ms = Some(between(down_since, since));
             step.out.push(Output::happened(What::Changed(change)));
         }
         let was_slow = told.slow.filter(|_| told.outage.is_none());
@@ -81,10 +83,21 @@ impl Machine {
                 let mut change = Change::to(Status::Up, since);
                 change.from = Status::Slow;
                 change.alert = Some(AlertKind::BackToNormal);
+                (change.latency_ms, change.threshold_ms) = self.newest_figures(step);
                 change.duration_ms = Some(between(slow, since));
                 step.out.push(Output::happened(What::Changed(change)));
             }
             (Status::Unknown | Status::Up | Status::Slow | Status::Down, _) => {}
         }
+    }
+
+    /// Nothing is known when the window ends, so nothing is told: what was told before goes on as far as anyone knows,
+    /// and ends with the next pass; what only we knew of is over.
+    fn hold_to(&mut self, told: LastTold) {
+        self.state.slow = told.slow;
+        self.state.outage = told.outage.map(|(since, reason)| {
+            let present = self.state.outage.take();
+            present.unwrap_or_else(|| Box::new(Outage::new(since, reason)))
+        });
     }
 }

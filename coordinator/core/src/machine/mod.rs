@@ -3,7 +3,7 @@
 //! A machine is a plain value in quinn's manner: the `handle_*` methods take what arrived, [`Machine::poll_timeout`]
 //! says when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always arguments. What comes out is
 //! pushed to the [`Step`]'s list. Rounds live in `round`, their second words in `second` and their ends in `conclude`;
-//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance.
+//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `clock` what else befalls time.
 //!
 //! The law is the design's page on what the service means. Where it leaves something open, this is decided:
 //! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
@@ -27,6 +27,7 @@
 //! - What an edit or the passing of time decides holds since that moment; what a round decides, since its start.
 
 mod beat;
+mod clock;
 mod conclude;
 mod cover;
 mod resume;
@@ -91,6 +92,8 @@ pub struct Finished {
     pub place: PlaceNo,
     /// Number of the round.
     pub round: u64,
+    /// When it began.
+    pub started: Timestamp,
     /// How it ended.
     pub word: Word,
     /// Response time in milliseconds, of a passed round that has one.
@@ -215,20 +218,18 @@ impl Machine {
         let new = Settings::of(&self.watch);
         let old = std::mem::replace(&mut self.state.settings, new);
         self.changed = true;
+        if old.interval_ms != new.interval_ms {
+            self.state.lanes.iter_mut().for_each(Lane::renumber);
+            // The numbers of rounds under way have no place in the new schedule's history.
+            self.state.rounds.iter_mut().for_each(|round| round.number = None);
+        }
         if new.paused {
             self.pause(step);
             return;
         }
         self.state.downtime.resume(step.now);
-        if let Some((period, grace)) = new.beat
-            && old.beat != new.beat
-        {
-            self.state.pulse.retime(period, grace);
-        }
-        if old.interval_ms != new.interval_ms {
-            self.state.lanes.iter_mut().for_each(Lane::renumber);
-            // The numbers of rounds under way have no place in the new schedule's history.
-            self.state.rounds.iter_mut().for_each(|round| round.number = None);
+        if let (Some((period, grace)), Some((new_period, new_grace))) = (old.beat, new.beat) {
+            self.state.pulse.retime(period + grace, new_period + new_grace);
         }
         if old.revision != new.revision || old.paused {
             self.state.rounds.clear();

@@ -12,7 +12,7 @@ use super::state::{Round, Second};
 use super::{LATE, Machine, Output, Step};
 
 /// Milliseconds that a scheduled round may stay pending before its result is given up.
-const LOST_AFTER: i64 = 30 * SECOND;
+pub(super) const LOST_AFTER: i64 = 30 * SECOND;
 /// Milliseconds, beside four intervals, that a round may begin off its place in the schedule.
 const OFF_SCHEDULE: i64 = 2 * MINUTE;
 /// Rounds under way at once. What is begun beyond that is history only; honest agents never come near.
@@ -63,6 +63,13 @@ impl Machine {
         let Ok(number) = i64::try_from(number) else { return false };
         let due = Timestamp::from_millis(number.saturating_mul(interval));
         at.since(due).saturating_abs() <= 4 * interval + OFF_SCHEDULE
+    }
+
+    /// The highest number that a round may have now.
+    pub(super) fn highest_round(&self, now: Timestamp) -> u64 {
+        let interval = i64::from(self.watch.interval_ms);
+        let latest = now.as_millis().saturating_add(4 * interval + OFF_SCHEDULE);
+        latest.checked_div(interval).map_or(0, i64::unsigned_abs)
     }
 
     /// What came back for a question: a round that was asked for, or a second word.

@@ -140,6 +140,13 @@ pub(super) struct Second {
     pub(super) spent: bool,
 }
 
+impl Outage {
+    /// An outage that nobody has recovered from yet.
+    pub(super) const fn new(since: Timestamp, reason: Failure) -> Self {
+        Self { since, reason, recovery_swept: false, hint_swept: false, passed: None }
+    }
+}
+
 impl Round {
     /// Whether it took three seconds and more, so far as is known.
     pub(super) fn waited(&self) -> bool {

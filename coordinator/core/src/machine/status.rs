@@ -13,7 +13,7 @@ use super::view::LastCheck;
 use super::{Machine, Output, Step};
 
 /// Milliseconds that going down waits for the other regions' second rounds and confirmations.
-const SETTLE: i64 = 3 * SECOND;
+pub(super) const SETTLE: i64 = 3 * SECOND;
 /// Milliseconds after a start within which who is missing from the mesh is taken for not back yet.
 const BLIND: i64 = 15 * SECOND;
 
@@ -173,13 +173,7 @@ impl Machine {
     ) {
         self.state.settle_by = None;
         self.state.slow = None;
-        self.state.outage = Some(Box::new(Outage {
-            since,
-            reason: reason.clone(),
-            recovery_swept: false,
-            hint_swept: false,
-            passed: None,
-        }));
+        self.state.outage = Some(Box::new(Outage::new(since, reason.clone())));
         let mut change = Change::to(Status::Down, since);
         change.alert = Some(AlertKind::WentDown);
         change.down_since = Some(since);
@@ -240,11 +234,7 @@ impl Machine {
             (Status::Slow, None) => {
                 let judged = self.watch.latency(step.mesh);
                 let round = cause.filter(|(region, ..)| judged.contains(*region) || judged.is_empty());
-                let newest = judged.iter().filter_map(|region| {
-                    let reading = self.state.lanes.get(region.index())?.readings.newest()?;
-                    Some((region, reading.started, Some(reading.latency_ms)))
-                });
-                let reading = round.or_else(|| newest.max_by_key(|(_, started, _)| *started));
+                let reading = round.or_else(|| self.newest_reading(step));
                 let since = round.map_or(step.now, |(_, started, _)| started);
                 let mut change = Change::to(Status::Up, since);
                 change.alert = Some(AlertKind::BackToNormal);
@@ -281,6 +271,20 @@ impl Machine {
     /// Response time and threshold of the reading that makes it slow, where one of them has a number.
     pub(super) fn slow_figures(&self, step: &Step<'_>) -> (Option<u32>, Option<u32>) {
         self.slow_reading(step).map_or((None, None), |reading| (reading.latency_ms, reading.threshold_ms))
+    }
+
+    /// Response time and threshold of the newest reading that counts, where there is one.
+    pub(super) fn newest_figures(&self, step: &Step<'_>) -> (Option<u32>, Option<u32>) {
+        let Some((region, _, latency_ms)) = self.newest_reading(step) else { return (None, None) };
+        (latency_ms, self.watch.threshold(region))
+    }
+
+    fn newest_reading(&self, step: &Step<'_>) -> Option<Cause> {
+        let readings = self.watch.latency(step.mesh).iter().filter_map(|region| {
+            let reading = self.state.lanes.get(region.index())?.readings.newest()?;
+            Some((region, reading.started, Some(reading.latency_ms)))
+        });
+        readings.max_by_key(|(_, started, _)| *started)
     }
 
     /// While it is slow: when the next reading grows too old to speak.

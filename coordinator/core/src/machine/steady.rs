@@ -53,7 +53,7 @@ impl Machine {
         if counted && self.state.last_check.as_ref().is_none_or(|last| last.at <= observation.ended) {
             self.state.last_check = Some(LastCheck::passed(observation.ended, facts));
         }
-        Some(Finished { region, place, round, word: Word::Passed, latency_ms })
+        Some(Finished { region, place, round, started, word: Word::Passed, latency_ms })
     }
 
     /// A finished round out of the journal, written after the state was: noted as it was then, without consequence.
@@ -77,17 +77,6 @@ impl Machine {
         if counted && is_newest && reading.word == Word::Passed {
             let facts = Facts { latency_ms: reading.latency_ms, ..Facts::default() };
             self.state.last_check = Some(LastCheck::passed(ended, &facts));
-        }
-    }
-
-    /// A clock that went forth and came back left moments that are still to come: they must not make all rounds of the
-    /// present late ones, nor keep a region from going stale.
-    pub(super) fn mend_clock(&mut self, now: Timestamp) {
-        for lane in &mut self.state.lanes {
-            if lane.newest.max(lane.fresh).is_some_and(|newest| newest.since(now) > LATE) {
-                lane.wind_back(now);
-                self.changed = true;
-            }
         }
     }
 

@@ -22,4 +22,4 @@ place fra2 europe B
 04:00 fra1 passes 90ms
   -> UP since 04:00, was slow
 04:30 the window ends
-  -> UP back-to-normal since 04:00, was slow, after 60.000s
+  -> UP back-to-normal since 04:00, was slow, latency 90ms, threshold 500ms, after 60.000s

@@ -48,10 +48,13 @@ impl Stream {
         told
     }
 
-    /// The moment is so long after the start, and the driver has seen it.
+    /// The moment is so long after the start, and the driver has seen it, and was there all the time until then.
     async fn moment(&self, since_start: i64) {
-        self.clock.set(START + since_start);
-        self.send(PlaceNo(0), Vec::new()).await;
+        let until = START + since_start;
+        while self.clock.now() < until {
+            self.clock.set(until.min(self.clock.now() + 9 * SECOND));
+            self.send(PlaceNo(0), Vec::new()).await;
+        }
     }
 }
 
@@ -92,6 +95,22 @@ async fn our_own_absence_gives_a_job_its_period_anew() {
     assert_eq!(stream.view().await.unwrap().status, Status::Up);
     stream.moment(3 * DUE).await;
     assert_eq!(stream.becomes(Status::Down).await.since, Some(START + 3 * DUE));
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn a_coordinator_that_stood_still_tells_of_no_job_that_it_could_not_hear() {
+    let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
+    let stream = Stream::start(&store, &clock).await;
+    stream.ping(Beat::Ran).await.await.unwrap();
+    // Its host slept over the deadline, and the job's next ping is the first that it hears of.
+    clock.set(START + 2 * DUE);
+    stream.ping(Beat::Ran).await.await.unwrap();
+    clock.set(START + 4 * DUE);
+    stream.send(PlaceNo(0), Vec::new()).await;
+    assert_eq!(stream.changes(), [(Status::Up, None)]);
+    stream.moment(5 * DUE).await;
+    assert_eq!(stream.becomes(Status::Down).await.since, Some(START + 5 * DUE));
     stream.stop().await;
 }
 

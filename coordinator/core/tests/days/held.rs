@@ -1,0 +1,130 @@
+//! What must hold of everything that a machine tells, in the order in which it became durable.
+
+use std::collections::BTreeMap;
+
+use parallax_core::event::{AlertKind, Change, RoundReport, Status, What};
+use parallax_core::machine::{Finished, Output};
+use parallax_core::observation::{Outcome, Word};
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::time::{MINUTE, SECOND, Timestamp};
+
+/// Milliseconds that the readings journal goes back at least.
+pub(crate) const JOURNAL: i64 = 20 * MINUTE;
+
+/// What has been told so far.
+pub(crate) struct Held {
+    /// Judged by regions; else all rounds are of one lane.
+    pub(crate) regional: bool,
+    pub(crate) networks: BTreeMap<PlaceNo, NetworkNo>,
+    /// The status, by the changes.
+    pub(crate) status: Status,
+    pub(crate) since: Option<Timestamp>,
+    /// The status that people were told of.
+    pub(crate) told: Status,
+    /// Rounds that are in history, by the life of the coordinator that kept them, and when.
+    pub(crate) kept: BTreeMap<(Region, u64), (u64, i64)>,
+    /// Starts of rounds that failed at two networks since the region's last pass.
+    failed: BTreeMap<Region, Vec<Timestamp>>,
+    pub(crate) alerts: BTreeMap<AlertKind, usize>,
+    /// Whether rounds keep their numbers all day, so that each is kept once.
+    pub(crate) unique: bool,
+    /// A number for all of it.
+    pub(crate) digest: u64,
+}
+
+impl Held {
+    pub(crate) fn new(regional: bool, networks: BTreeMap<PlaceNo, NetworkNo>) -> Self {
+        Self {
+            regional,
+            networks,
+            status: Status::Unknown,
+            since: None,
+            told: Status::Up,
+            kept: BTreeMap::new(),
+            failed: BTreeMap::new(),
+            alerts: BTreeMap::new(),
+            unique: true,
+            digest: 0xcbf2_9ce4_8422_2325,
+        }
+    }
+
+    pub(crate) fn take(&mut self, output: &Output, life: u64, now: i64) {
+        for byte in format!("{output:?}").bytes() {
+            self.digest = (self.digest ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+        match output {
+            Output::Ask(_) => {}
+            Output::Reading(finished) => self.reading(finished, life, now),
+            Output::Happened(what) => match &**what {
+                What::Changed(change) => self.changed(change),
+                What::Round(report) => self.round(report),
+                What::ScopeChanged(_) => assert_eq!(self.status, Status::Down, "only an outage has a scope"),
+                other => panic!("a machine tells nothing of {other:?}"),
+            },
+        }
+    }
+
+    /// What is older than the journal goes back may be told again after a restart: history has it, and keeps the first.
+    fn reading(&mut self, finished: &Finished, life: u64, now: i64) {
+        let before = self.kept.insert((finished.region, finished.round), (life, now));
+        let again = before.is_none_or(|(of, at)| of < life && now - at > JOURNAL);
+        assert!(again || !self.unique, "a round is kept once: {finished:?}");
+        if matches!(finished.word, Word::Passed | Word::Disputed) {
+            self.break_runs(finished.region, finished.started);
+        }
+    }
+
+    fn round(&mut self, report: &RoundReport) {
+        match report.word {
+            Word::Passed | Word::Disputed => self.break_runs(report.region, report.started),
+            Word::Failed => {
+                if let Some((second, Outcome::Failed(..))) = &report.second {
+                    let network = |place: PlaceNo| self.networks.get(&place).copied();
+                    assert_ne!(network(*second), network(report.first), "another network agrees: {report:?}");
+                    let lane = self.lane(report.region);
+                    self.failed.entry(lane).or_default().push(report.started);
+                }
+            }
+            Word::Unconfirmed | Word::Inconclusive => {}
+        }
+    }
+
+    fn break_runs(&mut self, region: Region, started: Timestamp) {
+        let lane = self.lane(region);
+        self.failed.entry(lane).or_default().retain(|failed| *failed > started);
+    }
+
+    fn lane(&self, region: Region) -> Region {
+        if self.regional { region } else { Region::Europe }
+    }
+
+    fn changed(&mut self, change: &Change) {
+        if change.to == self.status {
+            assert!(change.alert.is_some(), "only the end of a window tells of what is so: {change:?}");
+        } else {
+            assert_eq!(change.from, self.status, "one event leads to the next: {change:?}");
+            assert_ne!(change.from, change.to, "an event is a change");
+            if change.to == Status::Down && change.alert.is_some() {
+                let two = |starts: &Vec<Timestamp>| {
+                    starts.iter().any(|one| starts.iter().any(|two| two.since(*one) >= 4 * SECOND))
+                };
+                assert!(
+                    self.failed.values().any(two),
+                    "two failed rounds in a row, each of two networks: {change:?}, {:?}",
+                    self.failed
+                );
+            }
+            self.status = change.to;
+            self.since = Some(change.since);
+        }
+        let Some(alert) = change.alert else { return };
+        *self.alerts.entry(alert).or_default() += 1;
+        let next = match (self.told, alert) {
+            (Status::Up | Status::Slow, AlertKind::WentDown) => Status::Down,
+            (Status::Down, AlertKind::Recovered) | (Status::Slow, AlertKind::BackToNormal) => Status::Up,
+            (Status::Up, AlertKind::WentSlow) => Status::Slow,
+            (told, alert) => panic!("{alert:?} is told while {told:?} was: {change:?}"),
+        };
+        self.told = next;
+    }
+}

@@ -1,0 +1,657 @@
+//! One monitor's day: agents that keep their schedule, whatever happens, a coordinator that commits, crashes and starts
+//! again from what it wrote, and a mesh that is slow, repeats itself and loses things.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use parallax_core::assign::{self, Scheduled, Share};
+use parallax_core::check::{Check, CheckKind, DomainCheck, TcpCheck};
+use parallax_core::event::{AlertKind, Answer, Status, What};
+use parallax_core::machine::{Finished, Machine, Output, State, Step};
+use parallax_core::observation::{Facts, Failure, Observation, Outcome, OwnFault, Phase, Reading, Word};
+use parallax_core::place::{Mesh, Place, Region};
+use parallax_core::time::{DAY, MINUTE, SECOND, Timestamp};
+
+use super::chance::Chance;
+use super::held::{Held, JOURNAL};
+use super::plan::{Act, Mood, Plan, Seen};
+
+/// The most that a machine's written state may take, in bytes.
+const STATE_BYTES: usize = 24 * 1024;
+/// Milliseconds from a change to its commit.
+const COMMIT: i64 = 30;
+/// Questions of one hour at most: six regions, each with a second round, confirmations by three and a sweep, all the time.
+const QUESTIONS: usize = 6_000;
+
+/// What is on its way, or due, by true time.
+enum Next {
+    Act(Act),
+    /// A place's next scheduled round, of its plan of that number.
+    Due(usize, u64, u64),
+    /// A result of a place, sent on its connection of that number.
+    Result(usize, u64, u64, Observation),
+    /// A question, on a connection, of that life of the coordinator.
+    Question(usize, u64, u64, u32),
+    Answer(u64, u32, Answer),
+    Commit(u64),
+}
+
+/// An agent.
+struct Agent {
+    place: Place,
+    enrolled: bool,
+    /// Raised whenever its connection ends.
+    connection: u64,
+    plan: u64,
+    share: Option<Share>,
+    revision: u32,
+    /// Finished results that were not acknowledged.
+    unsent: BTreeMap<u64, Observation>,
+}
+
+/// The coordinator's process.
+struct Process {
+    machine: Machine,
+    /// Brought forth and not committed yet.
+    fresh: Vec<Output>,
+    /// Results taken in and not acknowledged yet: agent and number.
+    heard: Vec<(usize, u64)>,
+    commit_due: bool,
+    frozen: Option<Timestamp>,
+}
+
+pub(crate) struct World {
+    chance: Chance,
+    plan: Plan,
+    start: i64,
+    now: i64,
+    skew: i64,
+    queue: BTreeMap<(i64, u64), Next>,
+    count: u64,
+    agents: Vec<Agent>,
+    process: Option<Process>,
+    life: u64,
+    written: State,
+    alive: Timestamp,
+    journal: Vec<(i64, Reading)>,
+    windows: usize,
+    moods: Vec<(u64, Seen, Mood)>,
+    calm: Option<(i64, Mood)>,
+    held: Held,
+    /// Rounds that ended and reached the coordinator: each must be in history.
+    ran: BTreeSet<(Region, u64)>,
+    /// Rounds that nobody need keep: they came while the monitor was paused, or from a place that does not count.
+    excused: BTreeSet<(Region, u64)>,
+    questions: Vec<i64>,
+    failed_second: usize,
+}
+
+impl World {
+    /// Lives through the day of that seed; a number for everything that came of it, and the alerts.
+    pub(crate) fn live(seed: u64) -> (u64, BTreeMap<AlertKind, usize>) {
+        let mut chance = Chance::new(seed);
+        let plan = Plan::of(&mut chance);
+        let start = 20_000 * DAY;
+        let agents = plan.places.iter().map(|place| Agent {
+            place: *place,
+            enrolled: true,
+            connection: 0,
+            plan: 0,
+            share: None,
+            revision: 1,
+            unsent: BTreeMap::new(),
+        });
+        let networks = plan.places.iter().map(|place| (place.no, place.network)).collect();
+        let mut held = Held::new(plan.watch.kind == CheckKind::Tcp, networks);
+        held.unique = plan.numbered;
+        let mut world = Self {
+            agents: agents.collect(),
+            chance,
+            start,
+            now: start,
+            skew: 0,
+            queue: BTreeMap::new(),
+            count: 0,
+            process: None,
+            life: 0,
+            written: State::default(),
+            alive: Timestamp::from_millis(start),
+            journal: Vec::new(),
+            windows: 0,
+            moods: Vec::new(),
+            calm: None,
+            held,
+            ran: BTreeSet::new(),
+            excused: BTreeSet::new(),
+            questions: Vec::new(),
+            failed_second: 0,
+            plan,
+        };
+        for (at, act) in std::mem::take(&mut world.plan.acts) {
+            world.put(start + at, Next::Act(act));
+        }
+        world.begin();
+        while world.turn() {}
+        world.end();
+        (world.held.digest, world.held.alerts)
+    }
+
+    fn put(&mut self, at: i64, next: Next) {
+        self.count += 1;
+        self.queue.insert((at.max(self.now), self.count), next);
+    }
+
+    /// What the coordinator's clock shows.
+    fn wall(&self) -> Timestamp {
+        Timestamp::from_millis(self.now + self.skew)
+    }
+
+    fn mesh(&self) -> Mesh {
+        Mesh::new(self.agents.iter().filter(|agent| agent.enrolled).map(|agent| agent.place))
+    }
+
+    fn is_up(&self) -> bool {
+        self.process.as_ref().is_some_and(|process| process.frozen.is_none())
+    }
+
+    /// Does what is next: what the machine waits for, or what comes from outside. False at the end of the day.
+    fn turn(&mut self) -> bool {
+        let outside = self.queue.keys().next().map(|(at, _)| *at);
+        let inside = self.process.as_ref().filter(|process| process.frozen.is_none());
+        let inside = inside.and_then(|process| process.machine.poll_timeout());
+        let inside = inside.map(|at| (at.as_millis() - self.skew).max(self.now));
+        let end = self.start + DAY;
+        match (outside, inside) {
+            (outside, Some(inside)) if outside.is_none_or(|outside| inside <= outside) && inside < end => {
+                let before = self.now;
+                self.now = inside;
+                self.step(Machine::handle_timeout);
+                let next = self.process.as_ref().and_then(|process| process.machine.poll_timeout());
+                let stands = next.is_some_and(|at| at <= self.wall()) && before == inside;
+                self.failed_second = if stands { self.failed_second + 1 } else { 0 };
+                assert!(self.failed_second < 64, "the timeout makes no progress");
+                true
+            }
+            (Some(outside), _) if outside < end => {
+                let Some(((at, _), next)) = self.queue.pop_first() else { return false };
+                self.now = at;
+                self.come(next);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn come(&mut self, next: Next) {
+        match next {
+            Next::Act(act) => self.act(act),
+            Next::Due(index, plan, round) => self.due(index, plan, round),
+            Next::Result(index, connection, number, seen) => self.result(index, connection, number, seen),
+            Next::Question(index, connection, life, number) => self.question(index, connection, life, number),
+            Next::Answer(life, number, answer) => {
+                if life == self.life && self.is_up() {
+                    let answer = match answer {
+                        Answer::Seen(seen) => Answer::Seen(self.as_here(seen)),
+                        Answer::Nothing => Answer::Nothing,
+                    };
+                    self.step(|machine, step| machine.handle_answer(number, answer, step));
+                } else if life == self.life && self.process.is_some() {
+                    self.put(self.now + SECOND, Next::Answer(life, number, answer));
+                }
+            }
+            Next::Commit(life) => {
+                if life == self.life && self.is_up() {
+                    self.commit();
+                } else if life == self.life {
+                    self.put(self.now + SECOND, Next::Commit(life));
+                }
+            }
+        }
+    }
+
+    /// Times of a place, which are true, in the coordinator's clock as it is now.
+    fn as_here(&self, mut seen: Observation) -> Observation {
+        seen.started = (seen.started + self.skew).min(self.wall());
+        seen.ended = seen.ended + self.skew;
+        seen
+    }
+
+    fn step(&mut self, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
+        let (now, mesh, mut out) = (self.wall(), self.mesh(), Vec::new());
+        let Some(process) = self.process.as_mut().filter(|process| process.frozen.is_none()) else { return };
+        act(&mut process.machine, &mut Step { now, mesh: &mesh, out: &mut out });
+        self.bring(out);
+    }
+
+    /// What a step brought forth.
+    fn bring(&mut self, out: Vec<Output>) {
+        let Some(process) = &mut self.process else { return };
+        self.alive = Timestamp::from_millis(self.now + self.skew);
+        let mut asked = Vec::new();
+        for output in out {
+            match &output {
+                Output::Ask(ask) => asked.push(*ask),
+                Output::Happened(what) => {
+                    if let What::Changed(change) = &**what {
+                        assert!(
+                            change.alert.is_none() || self.windows == 0,
+                            "nothing is told in a window: {change:?}"
+                        );
+                    }
+                }
+                Output::Reading(_) => {}
+            }
+            process.fresh.push(output);
+        }
+        if !process.commit_due {
+            process.commit_due = true;
+            let life = self.life;
+            self.put(self.now + COMMIT, Next::Commit(life));
+        }
+        for ask in asked {
+            self.questions.retain(|at| self.now - at < 60 * MINUTE);
+            self.questions.push(self.now);
+            assert!(self.questions.len() < QUESTIONS, "it asks without end");
+            if let Some((since, mood)) = self.calm {
+                let settled = self.now - since > 25 * MINUTE && self.plan.watch.kind == CheckKind::Tcp;
+                let quiet = matches!(mood, Mood::Well(_));
+                assert!(!settled || !quiet, "nothing is asked while all is well: {ask:?}");
+            }
+            let index = self.agents.iter().position(|agent| agent.place.no == ask.place);
+            let index = index.filter(|index| self.agents[*index].place.connected);
+            let hop = self.chance.span(10, 400);
+            match index {
+                Some(index) => {
+                    let connection = self.agents[index].connection;
+                    self.put(self.now + hop, Next::Question(index, connection, self.life, ask.number));
+                }
+                None => self.put(self.now + 1, Next::Answer(self.life, ask.number, Answer::Nothing)),
+            }
+        }
+    }
+
+    fn commit(&mut self) {
+        let Some(process) = &mut self.process else { return };
+        process.commit_due = false;
+        if process.machine.take_changed() {
+            let bytes = postcard::to_allocvec(process.machine.state()).unwrap();
+            assert!(bytes.len() < STATE_BYTES, "{} bytes of state", bytes.len());
+            self.written = postcard::from_bytes(&bytes).unwrap();
+            assert!(&self.written == process.machine.state(), "the state reads back as it was written");
+        }
+        let (fresh, heard) = (std::mem::take(&mut process.fresh), std::mem::take(&mut process.heard));
+        for output in &fresh {
+            self.held.take(output, self.life, self.now);
+            if let Output::Reading(finished) = output {
+                self.journal.push((self.now, as_reading(finished)));
+            }
+        }
+        let process = self.process.as_ref();
+        let view = process.map(|process| process.machine.view(&self.mesh()));
+        if let Some(view) = view {
+            assert_eq!(view.status, self.held.status, "no status without an event");
+            assert_eq!(view.since, self.held.since, "since moves with an event alone");
+            assert!(view.down_from.is_none() || view.status == Status::Down);
+        }
+        for (index, number) in heard {
+            if let Some(seen) = self.agents[index].unsent.remove(&number)
+                && let Some(round) = seen.round
+            {
+                self.ran.insert((seen.region, round));
+            }
+        }
+    }
+
+    /// The process is there, with what was written, and knows nobody yet.
+    fn begin(&mut self) {
+        self.life += 1;
+        let (now, mesh, mut out) = (self.wall(), Mesh::default(), Vec::new());
+        let watch = self.plan.watch.clone();
+        let mut step = Step { now, mesh: &mesh, out: &mut out };
+        let mut machine = if self.written == State::default() {
+            Machine::new(watch, &mut step)
+        } else {
+            Machine::restore(watch, self.written.clone(), self.alive, &mut step)
+        };
+        machine.handle_window(self.windows > 0, &mut step);
+        self.journal.retain(|(at, _)| self.now - at < JOURNAL);
+        self.journal.iter().for_each(|(_, reading)| machine.replay(reading));
+        self.process =
+            Some(Process { machine, fresh: Vec::new(), heard: Vec::new(), commit_due: false, frozen: None });
+        self.bring(out);
+        // Agents come back one by one.
+        let there: Vec<usize> =
+            (0..self.agents.len()).filter(|at| self.agents[*at].place.connected).collect();
+        for index in &there {
+            self.agents[*index].place.connected = false;
+        }
+        self.step(Machine::handle_mesh);
+        for index in there {
+            let after = self.chance.span(100, 6 * SECOND);
+            self.put(self.now + after, Next::Act(Act::Connect(index, true)));
+        }
+    }
+
+    fn end_process(&mut self) {
+        self.process = None;
+        self.life += 1;
+        for agent in &mut self.agents {
+            agent.connection += 1;
+        }
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::Mood(name, seen, mood) => self.moods.push((name, seen, mood)),
+            Act::Over(name) => self.moods.retain(|(other, ..)| *other != name),
+            Act::Connect(index, on) => self.connect(index, on),
+            Act::Quarantine(index, on) => {
+                self.agents[index].place.quarantined = on;
+                self.mesh_changed();
+            }
+            Act::Revoke(index) => {
+                let agent = &mut self.agents[index];
+                agent.enrolled = false;
+                agent.place.connected = false;
+                agent.connection += 1;
+                agent.plan += 1;
+                agent.unsent.clear();
+                self.mesh_changed();
+            }
+            Act::Crash => self.end_process(),
+            Act::Start => {
+                if self.process.is_none() {
+                    self.begin();
+                }
+            }
+            Act::Freeze => {
+                let now = self.wall();
+                if let Some(process) = &mut self.process {
+                    process.frozen = Some(now);
+                }
+            }
+            Act::Thaw => {
+                let frozen = self.process.as_mut().and_then(|process| process.frozen.take());
+                if let Some(since) = frozen {
+                    // What was edited meanwhile is read before anything is judged.
+                    let (covered, watch) = (self.windows > 0, self.plan.watch.clone());
+                    self.step(|machine, step| machine.handle_window(covered, step));
+                    self.step(|machine, step| machine.handle_absence(since, step));
+                    let edited =
+                        self.process.as_ref().is_some_and(|process| *process.machine.watch() != watch);
+                    if edited {
+                        self.step(|machine, step| machine.handle_edit(watch, step));
+                    }
+                    self.assign();
+                }
+            }
+            Act::Window(begins) => {
+                self.windows = if begins { self.windows + 1 } else { self.windows.saturating_sub(1) };
+                let covered = self.windows > 0;
+                self.step(|machine, step| machine.handle_window(covered, step));
+            }
+            Act::Threshold(threshold) => self.edit(|watch| watch.slow_threshold_ms = threshold),
+            Act::Uptime(regions) => self.edit(|watch| watch.uptime_regions = regions),
+            Act::Retarget => self.edit(|watch| watch.revision += 1),
+            Act::Interval(interval) => self.edit(|watch| watch.interval_ms = interval),
+            Act::Pause(paused) => {
+                if paused {
+                    // What was on is over without a word.
+                    if self.is_up() {
+                        self.commit();
+                    }
+                    self.held.told = Status::Up;
+                }
+                self.edit(|watch| watch.paused = paused);
+            }
+            Act::Skew(skew) => {
+                let then = self.wall();
+                let back = skew < self.skew;
+                self.skew = skew;
+                if back {
+                    self.step(Machine::handle_timeout);
+                } else {
+                    self.step(|machine, step| machine.handle_absence(then, step));
+                }
+                self.assign();
+            }
+            Act::Calm(mood) => {
+                self.moods = vec![(0, Seen::Everywhere, mood)];
+                self.act(Act::Thaw);
+                self.act(Act::Start);
+                for index in 0..self.agents.len() {
+                    self.act(Act::Quarantine(index, false));
+                    self.connect(index, true);
+                }
+                self.calm = Some((self.now, mood));
+            }
+            Act::Judge(mood) => {
+                self.judge(mood);
+                self.calm = None;
+                self.moods.clear();
+            }
+        }
+    }
+
+    /// After half an hour of the same, what is so is known, and told where no window covers it.
+    fn judge(&mut self, mood: Mood) {
+        let Some(process) = &self.process else { panic!("it runs") };
+        let (mesh, watch) = (self.mesh(), &self.plan.watch);
+        let confirmed = parallax_core::confirm::can_confirm(watch, &mesh);
+        let seen = watch.pinned.is_none_or(|pinned| mesh.enrolled_regions().contains(pinned));
+        let wanted = match mood {
+            _ if watch.paused || !seen => Status::Unknown,
+            Mood::Refuses | Mood::Hangs | Mood::Blind if !confirmed => return,
+            Mood::Refuses | Mood::Hangs | Mood::Blind => Status::Down,
+            Mood::Well(latency) => {
+                let slow = watch.slow_threshold_ms.is_some_and(|threshold| latency > threshold);
+                if slow && watch.kind.has_latency() { Status::Slow } else { Status::Up }
+            }
+        };
+        assert_eq!(process.machine.status(), wanted, "what is so is known: {mood:?}");
+        let whole = process.machine.view(&mesh).down_from.is_none();
+        assert!(whole, "it is down everywhere");
+        if self.windows == 0 && wanted != Status::Unknown {
+            assert_eq!(self.held.told, wanted, "and told");
+        }
+    }
+
+    fn edit(&mut self, change: impl FnOnce(&mut parallax_core::watch::Watch)) {
+        change(&mut self.plan.watch);
+        let watch = self.plan.watch.clone();
+        self.step(|machine, step| machine.handle_edit(watch, step));
+        self.assign();
+    }
+
+    fn connect(&mut self, index: usize, on: bool) {
+        let agent = &mut self.agents[index];
+        if !agent.enrolled || agent.place.connected == on || (on && self.process.is_none()) {
+            return;
+        }
+        agent.place.connected = on;
+        agent.connection += 1;
+        let unsent: Vec<(u64, Observation)> =
+            agent.unsent.iter().map(|(number, seen)| (*number, seen.clone())).collect();
+        self.mesh_changed();
+        if on {
+            let mut at = self.now;
+            for (number, seen) in unsent {
+                at += self.chance.within(1, 20);
+                self.put(at, Next::Result(index, self.agents[index].connection, number, seen));
+            }
+        }
+    }
+
+    fn mesh_changed(&mut self) {
+        self.step(Machine::handle_mesh);
+        self.assign();
+    }
+
+    /// Agents that can be reached are told of their shares.
+    fn assign(&mut self) {
+        if !self.is_up() {
+            return;
+        }
+        let mesh = self.mesh();
+        let watch = &self.plan.watch;
+        let check = if watch.kind == CheckKind::Domain {
+            Check::Domain(DomainCheck { host: "example.com".to_owned(), warn_days: 30 })
+        } else {
+            Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })
+        };
+        let scheduled = Scheduled::new(watch, 1, &Arc::new(check));
+        for index in 0..self.agents.len() {
+            let agent = &mut self.agents[index];
+            if !agent.place.connected {
+                continue;
+            }
+            agent.share =
+                scheduled.as_ref().and_then(|scheduled| assign::share(scheduled, &mesh, agent.place.no));
+            agent.revision = self.plan.watch.revision;
+            agent.plan += 1;
+            self.line_up(index);
+        }
+    }
+
+    /// The agent's next round after now.
+    fn line_up(&mut self, index: usize) {
+        let agent = &self.agents[index];
+        let Some(share) = agent.share else { return };
+        let (interval, every) = (i64::from(share.interval_ms), i64::from(share.every));
+        let wall = self.now + self.skew;
+        let mut round = (wall - i64::from(share.offset_ms)).div_euclid(interval) + 1;
+        while round.rem_euclid(every) != i64::from(share.from) {
+            round += 1;
+        }
+        let at = round * interval + i64::from(share.offset_ms) - self.skew;
+        let plan = agent.plan;
+        self.put(at, Next::Due(index, plan, round.unsigned_abs()));
+    }
+
+    fn due(&mut self, index: usize, plan: u64, round: u64) {
+        if self.agents[index].plan != plan || !self.agents[index].enrolled {
+            return;
+        }
+        self.line_up(index);
+        for seen in self.check(index, Some(round)) {
+            let number = self.count;
+            let agent = &mut self.agents[index];
+            if seen.outcome != Outcome::Pending {
+                agent.unsent.insert(number, seen.clone());
+            }
+            let (connection, at) = (agent.connection, seen.ended.as_millis());
+            let hop = self.chance.span(10, 600);
+            if !self.chance.one_in(self.plan.lost) || seen.outcome != Outcome::Pending {
+                self.put(at + hop, Next::Result(index, connection, number, seen));
+            }
+        }
+    }
+
+    /// What a place sees when it runs the check now, in true time.
+    fn check(&self, index: usize, round: Option<u64>) -> Vec<Observation> {
+        let Agent { place, revision, .. } = &self.agents[index];
+        let started = Timestamp::from_millis(self.now);
+        let seen = |outcome, after| Observation {
+            revision: *revision,
+            region: place.region,
+            place: place.no,
+            network: place.network,
+            round,
+            started,
+            ended: started + after,
+            outcome,
+        };
+        let sees = |seen: &Seen| match seen {
+            Seen::Everywhere => true,
+            Seen::Region(region) => place.region == *region,
+            Seen::Network(network) => place.network == *network,
+            Seen::Place(no) => place.no == *no,
+        };
+        let mood = self.moods.iter().rev().find(|(_, who, _)| sees(who)).map_or(Mood::Well(80), |it| it.2);
+        match mood {
+            Mood::Well(latency) => {
+                let facts = Facts { latency_ms: Some(latency), ..Facts::default() };
+                vec![seen(Outcome::Passed(facts), i64::from(latency))]
+            }
+            Mood::Refuses => vec![seen(Outcome::Failed(Facts::default(), Failure::Refused), 40)],
+            Mood::Hangs => {
+                let timeout = Failure::Timeout(Phase::Connect);
+                vec![
+                    seen(Outcome::Pending, 3 * SECOND),
+                    seen(Outcome::Failed(Facts::default(), timeout), 10 * SECOND),
+                ]
+            }
+            Mood::Blind => vec![seen(Outcome::Inconclusive(OwnFault::NoRoute), 5)],
+        }
+    }
+
+    fn result(&mut self, index: usize, connection: u64, number: u64, seen: Observation) {
+        if self.agents[index].connection != connection || self.process.is_none() {
+            return;
+        }
+        if !self.agents[index].place.connected {
+            return;
+        }
+        if !self.is_up() {
+            self.put(self.now + SECOND, Next::Result(index, connection, number, seen));
+            return;
+        }
+        let finished = seen.outcome != Outcome::Pending;
+        let quarantined = self.agents[index].place.quarantined;
+        let pinned = self.plan.watch.pinned;
+        let left_out = quarantined || self.plan.watch.paused || pinned.is_some_and(|it| it != seen.region);
+        if let (true, Some(round)) = (left_out, seen.round) {
+            self.excused.insert((seen.region, round));
+        }
+        let here = self.as_here(seen);
+        let now = self.wall();
+        let Some(process) = &mut self.process else { return };
+        if finished {
+            process.heard.push((index, number));
+        }
+        match process.machine.note_steady(&here, now).filter(|_| !quarantined) {
+            Some(finished) => self.bring(vec![Output::Reading(finished)]),
+            None => self.step(|machine, step| machine.handle_observation(here, step)),
+        }
+    }
+
+    fn question(&mut self, index: usize, connection: u64, life: u64, number: u32) {
+        if self.agents[index].connection != connection || self.chance.one_in(self.plan.lost) {
+            return;
+        }
+        for seen in self.check(index, None) {
+            let at = seen.ended.as_millis() + self.chance.span(10, 600);
+            self.put(at, Next::Answer(life, number, Answer::Seen(seen)));
+        }
+    }
+
+    /// Every round that was run and told of is in history, once.
+    fn end(&mut self) {
+        if self.is_up() {
+            self.commit();
+        }
+        if !self.plan.numbered {
+            return;
+        }
+        let old =
+            u64::try_from((self.now - 10 * MINUTE) / i64::from(self.plan.watch.interval_ms)).unwrap_or(0);
+        let missing: Vec<&(Region, u64)> = self
+            .ran
+            .iter()
+            .filter(|key| key.1 < old && !self.held.kept.contains_key(key) && !self.excused.contains(key))
+            .collect();
+        assert!(missing.is_empty(), "rounds that nobody kept: {missing:?}");
+    }
+}
+
+fn as_reading(finished: &Finished) -> Reading {
+    Reading {
+        slot: 1,
+        region: finished.region,
+        place: finished.place,
+        round: finished.round,
+        due: finished.started,
+        word: finished.word,
+        latency_ms: finished.latency_ms.filter(|_| finished.word == Word::Passed),
+    }
+}

@@ -1,0 +1,65 @@
+//! Rounds of another schedule than the monitor's present one: history, at the moment they were run.
+
+use parallax_core::check::DomainCheck;
+use parallax_core::place::RegionSet;
+use parallax_core::time::{HOUR, MINUTE};
+
+use super::*;
+
+/// Six hours of rounds, numbered since the epoch.
+const INTERVAL: i64 = 6 * HOUR;
+
+fn domain(revision: u32, host: &str) -> Monitor {
+    Monitor {
+        revision,
+        check: Check::Domain(DomainCheck { host: host.to_owned(), warn_days: 30 }),
+        ..monitor()
+    }
+}
+
+#[test]
+fn a_round_of_the_domain_before_the_edit_is_kept_at_the_moment_it_began() {
+    let (mesh, mut harvest, mut machines) = (mesh(), Harvest::default(), Machines::default());
+    let watch = |monitor: &Monitor| Watch {
+        monitor: MONITOR,
+        revision: monitor.revision,
+        kind: monitor.check.kind(),
+        interval_ms: u32::try_from(INTERVAL).unwrap(),
+        pinned: None,
+        uptime_regions: None,
+        latency_regions: RegionSet::only(Region::Europe),
+        slow_threshold_ms: None,
+        slow_thresholds: BTreeMap::new(),
+        beat: None,
+        confirmation: Confirmation::default(),
+        paused: false,
+    };
+    let due = |host: &str, round: i64| {
+        let check = domain(1, host).check;
+        let spread = parallax_core::assign::spread_of(MONITOR, &check);
+        let interval = u32::try_from(INTERVAL).unwrap();
+        let offset = parallax_core::assign::offset_ms(spread, interval, RegionSet::NONE, Region::Europe);
+        Timestamp::from_millis(round * INTERVAL + i64::from(offset))
+    };
+    let round = START.as_millis() / INTERVAL;
+    let (old, new) = (domain(1, "first.example"), domain(2, "second.test"));
+    let (began, other) = (due("first.example", round), due("second.test", round));
+    assert!(began.since(other).abs() > 2 * MINUTE, "the tale needs two different turns");
+    let now = began.max(other) + 3 * HOUR;
+    let mut cx = Cx { now, mesh: &mesh, harvest: &mut harvest };
+    machines.put(&old, watch(&old), &mut cx);
+    machines.put(&new, watch(&new), &mut cx);
+    let seen = Observation {
+        revision: 1,
+        region: Region::Europe,
+        place: PlaceNo(0),
+        network: NetworkNo(0),
+        round: Some(round.unsigned_abs()),
+        started: began + 20,
+        ended: began + 900,
+        outcome: passed(),
+    };
+    machines.observe(0, seen, &mut cx).unwrap();
+    let kept: Vec<Timestamp> = harvest.readings.iter().map(|reading| reading.due).collect();
+    assert_eq!(kept, [began + 20]);
+}
