@@ -11,6 +11,7 @@ pub mod calendar;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod deliver;
 mod drain;
 pub mod flow;
 pub mod history;

@@ -12,6 +12,8 @@ use tempfile::TempDir;
 const SHORT: Duration = Duration::from_secs(60);
 /// Longest run of the prober.
 const LONG: Duration = Duration::from_secs(400);
+/// Longest run of the prober with as many examples as somebody wants.
+const BY_COMMAND: Duration = Duration::from_secs(6 * 3600);
 
 struct Service {
     coordinator: Coordinator,
@@ -81,16 +83,41 @@ async fn the_description_pleases_its_linters() {
 async fn a_prober_finds_no_answer_that_is_not_described() {
     let Some(tools) = Tools::find("a_prober_finds_no_answer_that_is_not_described") else { return };
     let service = service().await;
-    // Examples an operation: few here, as many as wanted by command.
-    let examples = std::env::var("PARALLAX_EXAMPLES").unwrap_or_else(|_| "12".to_owned());
+    // Few examples an operation, of all operations, by both keys; more of them, and of a part, by command.
+    let wanted = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let examples = wanted("PARALLAX_EXAMPLES");
+    let limit = if examples.is_some() { BY_COMMAND } else { LONG };
+    let part = wanted("PARALLAX_OPERATIONS");
+    let only = wanted("PARALLAX_PROBER");
     for (name, key) in [("writer", service.key.clone()), ("reader", service.read_key())] {
+        if only.as_ref().is_some_and(|only| only != name) {
+            continue;
+        }
         let mut prober = tools.python("schemathesis");
         prober.arg("--config-file").arg(Tools::file("schemathesis.toml"));
         prober.args(["run", &service.description, "--url", &service.at("/api/v1"), "--no-color"]);
-        prober.args(["-n", &examples, "-H", &format!("Authorization: Bearer {key}")]);
+        prober.args([
+            "-n",
+            examples.as_deref().unwrap_or("12"),
+            "-H",
+            &format!("Authorization: Bearer {key}"),
+        ]);
+        if let Some(part) = &part {
+            prober.args(["--include-operation-id-regex", part]);
+        }
         prober.current_dir(service.folder.path());
-        well(service.run(name, prober, LONG).await);
+        well(service.run(name, prober, limit).await);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_described_webhook_is_signed_as_receivers_check_it() {
+    let Some(tools) = Tools::find("a_described_webhook_is_signed_as_receivers_check_it") else { return };
+    let service = service().await;
+    let mut receiver = tools.python("python");
+    receiver.arg(Tools::file("webhook.py")).arg(&service.description);
+    let said = well(service.run("receiver", receiver, SHORT).await);
+    assert!(said.contains("both signatures hold"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

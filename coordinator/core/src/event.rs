@@ -100,6 +100,10 @@ pub enum AlertKind {
 }
 
 impl AlertKind {
+    /// Every kind, outages first.
+    pub const ALL: [Self; 5] =
+        [Self::WentDown, Self::StillDown, Self::Recovered, Self::WentSlow, Self::BackToNormal];
+
     /// The name that the contract uses.
     pub const fn name(self) -> &'static str {
         match self {

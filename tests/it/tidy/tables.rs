@@ -74,8 +74,15 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "http",
-        &[All("service"), All("publish"), All("views"), All("clock")],
-        "the HTTP door asks the service; it never reaches around it into the store or the flow",
+        &[
+            All("service"),
+            All("publish"),
+            All("views"),
+            All("clock"),
+            Part("deliver", "payload"),
+            Part("deliver", "sign"),
+        ],
+        "the HTTP door asks the service, and describes what is delivered; it never reaches around it into the store or the flow",
     ),
     Room(
         "admin",

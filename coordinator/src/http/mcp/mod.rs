@@ -18,6 +18,7 @@ use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use ::http::{HeaderMap, HeaderValue, StatusCode};
 use futures_util::future::BoxFuture;
 use parallax_core::quota::Allowance;
+use parallax_core::refusal::Refusals;
 use serde_json::{Map, Value, json};
 
 use super::error::Refused;
@@ -41,6 +42,8 @@ A PATCH changes only the fields that are sent; null clears one.";
 trait House: Send + Sync {
     /// The tools as they are listed.
     fn listed(&self) -> Vec<&Value>;
+    /// Whether everybody is answered alike.
+    fn is_public(&self) -> bool;
     /// Calls a tool: none where there is no tool of that name.
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>>;
     /// Counts that many messages.
@@ -62,38 +65,35 @@ pub(super) async fn post(context: Arc<Context>, table: Arc<Table>, mut call: Cal
 }
 
 /// The answer to a POST with one message or a batch of them.
+///
+/// Whatever is sent counts as one message before it is looked at, so that nothing that is no message is free; the rest
+/// of a batch is counted before any of it runs.
 async fn answer(context: &Context, house: &impl House, headers: &HeaderMap, body: &mut Body) -> Reply {
-    if let Err(words) = origin::judged(headers, context.service.base_url()) {
-        return alone(
-            &Value::Null,
-            &Fault::new(rpc::INVALID_REQUEST, words).with_status(StatusCode::FORBIDDEN),
-        );
-    }
-    let sent = match json::bytes(headers, body).await {
-        Ok(bytes) => json::document(headers, &bytes),
-        Err(faults) => Err(faults),
-    };
-    let sent = match sent {
-        Ok(sent) => sent,
-        Err(faults) => return alone(&Value::Null, &Fault::new(rpc::PARSE_ERROR, faults.to_string())),
-    };
-    let (members, is_batch) = match sent {
-        Value::Array(members) => (members, true),
-        one => (vec![one], false),
-    };
-    if let Err(fault) = batch(headers, &members, is_batch) {
-        return alone(&Value::Null, &fault);
-    }
-    let messages = u32::try_from(members.len()).unwrap_or(u32::MAX);
-    let allowance = match house.admit(messages) {
+    let mut allowance = match house.admit(1) {
         Ok(allowance) => allowance,
         Err(allowance) => return too_many(&allowance),
     };
+    let (members, is_batch) = match members(context, headers, body).await {
+        Ok(sent) => sent,
+        Err(fault) => return alone(&Value::Null, &fault).with_allowance(&allowance),
+    };
+    if let Some(more) =
+        u32::try_from(members.len()).ok().and_then(|all| all.checked_sub(1)).filter(|more| *more > 0)
+    {
+        allowance = match house.admit(more) {
+            Ok(allowance) => allowance,
+            Err(allowance) => return too_many(&allowance),
+        };
+    }
     let mut answers = Vec::new();
     let mut status = StatusCode::OK;
     for member in members {
         let outcome = match rpc::message(member) {
-            Ok(Message::Silent) => continue,
+            Ok(Message::Silent) if is_batch => continue,
+            Ok(Message::Silent) => match revision::known(headers) {
+                Ok(()) => continue,
+                Err(fault) => Err((Value::Null, fault)),
+            },
             Ok(Message::Request { id, method, params }) => {
                 let done = request(house, headers, is_batch, &method, params).await;
                 done.map(|done| rpc::result(&id, done)).map_err(|fault| (id, fault))
@@ -116,20 +116,32 @@ async fn answer(context: &Context, house: &impl House, headers: &HeaderMap, body
     reply.with_allowance(&allowance)
 }
 
-/// Whether the messages may come as they come.
-fn batch(headers: &HeaderMap, members: &[Value], is_batch: bool) -> Result<(), Fault> {
-    if !is_batch {
-        return Ok(());
+/// The messages of a POST, and whether they come as a batch.
+async fn members(
+    context: &Context,
+    headers: &HeaderMap,
+    body: &mut Body,
+) -> Result<(Vec<Value>, bool), Fault> {
+    origin::judged(headers, context.service.base_url())
+        .map_err(|words| Fault::new(rpc::INVALID_REQUEST, words).with_status(StatusCode::FORBIDDEN))?;
+    let unread = |faults: Refusals| Fault::new(rpc::PARSE_ERROR, faults.to_string());
+    let bytes = json::bytes(headers, body).await.map_err(unread)?;
+    match json::document(headers, &bytes).map_err(unread)? {
+        Value::Array(members) => batch(headers, &members).map(|()| (members, true)),
+        one => Ok((vec![one], false)),
     }
-    let modern = headers.get("mcp-protocol-version").is_some_and(|version| version == revision::MODERN);
-    let words = if modern {
+}
+
+/// Whether the messages of a batch may come as they come.
+fn batch(headers: &HeaderMap, members: &[Value]) -> Result<(), Fault> {
+    let words = if revision::is_modern(headers, members) {
         "this version of the protocol has no batches".to_owned()
     } else if members.is_empty() {
         "a batch must have a message".to_owned()
     } else if members.len() > MAX_MESSAGES {
         format!("a batch must have at most {MAX_MESSAGES} messages")
     } else {
-        return Ok(());
+        return revision::known(headers);
     };
     Err(Fault::new(rpc::INVALID_REQUEST, words))
 }
@@ -154,7 +166,10 @@ async fn request(
                         "instructions": INSTRUCTIONS, "ttlMs": KEEP_MS, "cacheScope": "public",
                     })
                 }
-                "tools/list" => json!({ "tools": house.listed(), "ttlMs": KEEP_MS, "cacheScope": "private" }),
+                "tools/list" => {
+                    let scope = if house.is_public() { "public" } else { "private" };
+                    json!({ "tools": listed(house, &params)?, "ttlMs": KEEP_MS, "cacheScope": scope })
+                }
                 "tools/call" => call(house, params).await?,
                 other => return Err(unknown(other).with_status(StatusCode::NOT_FOUND)),
             };
@@ -189,9 +204,19 @@ async fn legacy(
             }))
         }
         "ping" => Ok(json!({})),
-        "tools/list" => Ok(json!({ "tools": house.listed() })),
+        "tools/list" => Ok(json!({ "tools": listed(house, &params)? })),
         "tools/call" => call(house, params).await,
         other => Err(unknown(other)),
+    }
+}
+
+/// The tools. They are listed whole, so no cursor leads anywhere.
+fn listed<'a>(house: &'a impl House, params: &Map<String, Value>) -> Result<Vec<&'a Value>, Fault> {
+    match params.get("cursor") {
+        None | Some(Value::Null) => Ok(house.listed()),
+        Some(_) => {
+            Err(Fault::new(rpc::INVALID_PARAMS, "cursor must be one that was given, and none ever is"))
+        }
     }
 }
 
@@ -227,6 +252,10 @@ struct Keyed {
 impl House for Keyed {
     fn listed(&self) -> Vec<&Value> {
         self.context.tools().listed(self.caller.key.access.writes())
+    }
+
+    fn is_public(&self) -> bool {
+        false
     }
 
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {

@@ -48,6 +48,10 @@ impl House for Public {
         self.listed.iter().collect()
     }
 
+    fn is_public(&self) -> bool {
+        true
+    }
+
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {
         Box::pin(async move {
             let (_, field, _) = TOOLS.into_iter().find(|(known, ..)| *known == name)?;

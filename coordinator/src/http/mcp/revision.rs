@@ -53,6 +53,24 @@ pub(super) fn era(headers: &HeaderMap, params: &Map<String, Value>) -> Result<Er
     }
 }
 
+/// Whether the header names a revision that is spoken here, or none.
+pub(super) fn known(headers: &HeaderMap) -> Result<(), Fault> {
+    match header(headers, "mcp-protocol-version")? {
+        None | Some(MODERN) => Ok(()),
+        Some(version) if LEGACY.contains(&version) => Ok(()),
+        Some(version) => Err(unsupported(version)),
+    }
+}
+
+/// Whether a batch is of the revision without a hello, by its header or by any of its messages.
+pub(super) fn is_modern(headers: &HeaderMap, members: &[Value]) -> bool {
+    headers.get("mcp-protocol-version").is_some_and(|version| version == MODERN)
+        || members.iter().any(|member| {
+            let meta = member.get("params").and_then(|params| params.get("_meta"));
+            meta.is_some_and(|meta| meta.get(VERSION_FIELD).is_some())
+        })
+}
+
 /// Whether the headers of a modern request say what it says.
 pub(super) fn agrees(headers: &HeaderMap, method: &str, params: &Map<String, Value>) -> Result<(), Fault> {
     let capabilities = params.get("_meta").and_then(|meta| meta.get(CAPABILITIES_FIELD));

@@ -1,5 +1,8 @@
 //! The door for agents without sockets: each revision's manners, tools by credential, counting, batches.
 
+mod minute;
+mod schemas;
+
 use super::*;
 use crate::http::tests::{Answered, Client};
 
@@ -104,6 +107,33 @@ async fn versions_and_headers_that_do_not_agree_are_refused_by_code() {
 }
 
 #[tokio::test]
+async fn a_header_of_an_unknown_version_is_refused_with_whatever_it_comes() {
+    let client = Client::new().await;
+    let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
+    for body in [note.clone(), json!([note]), message(1, "initialize", json!({}))] {
+        let refused = sent(&client, &client.read, &[("mcp-protocol-version", "2099-01-01")], &body).await;
+        assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(-32022)), "{body}");
+        let known = sent(&client, &client.read, &[("mcp-protocol-version", "2025-11-25")], &body).await;
+        assert!(known.status < 300, "{known:?}");
+    }
+    let meta = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": revision::MODERN } });
+    let refused = sent(&client, &client.read, &[], &json!([message(1, "tools/list", meta)])).await;
+    assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(-32600)));
+}
+
+#[tokio::test]
+async fn a_list_that_is_given_whole_has_no_other_part() {
+    let client = Client::new().await;
+    let list = async |cursor: Value| {
+        asked(&client, &client.read, message(1, "tools/list", json!({ "cursor": cursor }))).await
+    };
+    assert!(list(Value::Null).await["result"]["tools"].is_array());
+    for cursor in [json!("x"), json!(""), json!(1)] {
+        assert_eq!(list(cursor).await["error"]["code"], -32602);
+    }
+}
+
+#[tokio::test]
 async fn a_key_has_the_tools_of_its_access() {
     let client = Client::new().await;
     let names = |list: Value| -> Vec<String> {
@@ -130,34 +160,6 @@ async fn a_key_has_the_tools_of_its_access() {
     let bad = json!({ "pageId": page, "url": "ftp://a.example" });
     let bad = asked(&client, &client.write, tool(6, "create_monitor", bad)).await;
     assert_eq!(bad["result"]["content"][0]["text"], "bad_request: url must be an http or https URL");
-}
-
-#[tokio::test]
-async fn what_a_tool_gives_is_as_its_schema_says() {
-    let client = Client::new().await;
-    let page = client.world.shop.id.to_string();
-    client
-        .make(json!({ "url": "https://a.example", "slowThresholds": { "asia": 900 }, "keyword": "x" }))
-        .await;
-    client.make(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
-    let list = asked(&client, &client.write, message(1, "tools/list", json!({}))).await;
-    for (name, arguments) in [
-        ("get_key", json!({})),
-        ("list_pages", json!({})),
-        ("get_page", json!({ "pageId": page })),
-        ("list_monitors", json!({ "pageId": page })),
-        ("get_status", json!({ "pageId": page })),
-    ] {
-        let tools = list["result"]["tools"].as_array().unwrap();
-        let schema = &tools.iter().find(|tool| tool["name"] == name).unwrap()["outputSchema"];
-        let given = asked(&client, &client.write, tool(2, name, arguments)).await;
-        let validator = jsonschema::draft202012::new(schema).unwrap();
-        let faults: Vec<String> = validator
-            .iter_errors(&given["result"]["structuredContent"])
-            .map(|fault| format!("{} {fault}", fault.instance_path()))
-            .collect();
-        assert_eq!(faults, Vec::<String>::new(), "{name}");
-    }
 }
 
 #[tokio::test]

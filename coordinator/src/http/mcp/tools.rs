@@ -90,15 +90,15 @@ impl Tools {
             };
             query.push(format!("{}={}", parameter.name, utf8_percent_encode(&text, PLAIN)));
         }
-        let body = operation.body.is_some().then(|| {
-            // Old names of fields are read where bodies are.
-            serde_json::to_vec(&Value::Object(arguments.clone())).unwrap_or_default()
-        });
-        if body.is_none()
-            && let Some(name) = arguments.keys().find(|name| !fields.contains(name))
-        {
+        if operation.body.is_some() {
+            legacy::read_old_names(&mut arguments);
+        }
+        // A name that is not known is most likely a slip, which an answer that says nothing of it would hide.
+        if let Some(name) = arguments.keys().find(|name| !fields.contains(name)) {
             return Err(format!("there is no argument {name}"));
         }
+        let body = operation.body.is_some();
+        let body = body.then(|| serde_json::to_vec(&Value::Object(arguments)).unwrap_or_default());
         Ok(Asked { method: operation.method.clone(), path, query: query.join("&"), body })
     }
 
@@ -248,5 +248,9 @@ mod tests {
         );
         assert_eq!(refused("list_pages", json!({ "x": 1 })), "there is no argument x");
         assert_eq!(refused("nothing", json!({})), "there is no tool nothing");
+        assert_eq!(
+            refused("create_monitor", json!({ "pageId": "p", "url": "a.example", "interval": 5 })),
+            "there is no argument interval"
+        );
     }
 }

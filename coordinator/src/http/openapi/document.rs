@@ -7,7 +7,7 @@ use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
 use super::operation::{Document, Operation};
-use super::{errors, part_about, tags};
+use super::{errors, examples, named, part_about, tags, webhooks};
 use crate::http::legacy;
 
 /// The version of the description, not of the paths.
@@ -30,8 +30,14 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
         let path = paths.entry(operation.path).or_insert_with(|| json!({}));
         path[operation.method.as_str().to_lowercase()] = described;
     }
+    let webhooks = webhooks::webhooks(&mut generator);
     components.extend(generator.take_definitions(true));
     components.extend(errors::schemas());
+    let bodies = operations.iter().filter_map(|operation| operation.body.as_ref());
+    for name in bodies.map(|body| body.name).chain(["Alert"]) {
+        named::name_parts(name, &mut components);
+    }
+    examples::fill(&mut components);
     json!({
         "openapi": "3.1.0",
         "info": {
@@ -45,6 +51,7 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
         "security": [{ "bearerAuth": [] }],
         "tags": tags(),
         "paths": paths,
+        "webhooks": webhooks,
         "components": {
             "securitySchemes": {
                 "bearerAuth": { "type": "http", "scheme": "bearer", "description": "An API key: `plx_…`." },
@@ -57,6 +64,14 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
                     "description": "The same key and body within 24 hours give the first answer again.",
                     "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
                     "example": "8e03978e-40d5-43e8-bc93-6894a57f9324",
+                },
+                "IfNoneMatch": {
+                    "name": "If-None-Match",
+                    "in": "header",
+                    "required": false,
+                    "description": "The `ETag` of an earlier answer: 304 where it would be the same again.",
+                    "schema": { "type": "string" },
+                    "example": errors::TAG,
                 },
             },
             "headers": errors::headers(),
@@ -102,13 +117,13 @@ fn described(
     parameters.extend(operation.query.iter().map(|parameter| {
         json!({
             "name": parameter.name, "in": "query", "required": false,
-            "description": parameter.about, "schema": parameter.schema,
+            "description": parameter.about, "schema": parameter.schema, "example": parameter.example,
         })
     }));
-    if operation.writes() {
-        parameters.push(json!({ "$ref": "#/components/parameters/IdempotencyKey" }));
-    }
-    let mut answer = json!({ "description": operation.answer.about, "headers": errors::allowance() });
+    let more = if operation.writes() { "IdempotencyKey" } else { "IfNoneMatch" };
+    parameters.push(json!({ "$ref": format!("#/components/parameters/{more}") }));
+    let headers = errors::headers_of(operation);
+    let mut answer = json!({ "description": operation.answer.about, "headers": headers });
     if let Some(document) = &operation.answer.document {
         components.insert(document.name.to_owned(), document.schema(generator));
         answer["content"] = content(document.name);
@@ -142,6 +157,6 @@ fn content(component: &str) -> Value {
 fn part(name: &str) -> Value {
     json!({
         "name": name, "in": "path", "required": true,
-        "description": part_about(name), "schema": { "type": "string" },
+        "description": part_about(name), "schema": { "type": "string" }, "example": examples::id(name),
     })
 }

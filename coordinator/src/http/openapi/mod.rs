@@ -2,8 +2,11 @@
 
 mod document;
 mod errors;
+mod examples;
+mod named;
 pub(in crate::http) mod operation;
 mod operations;
+mod webhooks;
 pub(in crate::http) mod words;
 
 pub(in crate::http) use document::{standalone, standing};
@@ -51,6 +54,7 @@ fn tags() -> Value {
         { "name": "Monitors", "description": "Checks, their state and their figures." },
         { "name": "Incidents", "description": "Incidents and maintenance, with their updates." },
         { "name": "Deploys", "description": "What was released when." },
+        { "name": "Webhooks", "description": "What is sent to you when a monitor changes state." },
     ])
 }
 

@@ -46,6 +46,8 @@ pub(in crate::http) struct Parameter {
     pub(in crate::http) about: &'static str,
     /// What it may be.
     pub(in crate::http) schema: Value,
+    /// One that it may be.
+    pub(in crate::http) example: Value,
 }
 
 /// A body: a component of that name.
@@ -121,12 +123,19 @@ impl Operation {
     }
 
     /// It takes a parameter in its query.
-    pub(in crate::http) fn query(mut self, name: &'static str, about: &'static str, schema: Value) -> Self {
-        self.query.push(Parameter { name, about, schema });
+    pub(in crate::http) fn query(
+        mut self,
+        name: &'static str,
+        about: &'static str,
+        schema: Value,
+        example: impl Into<Value>,
+    ) -> Self {
+        self.query.push(Parameter { name, about, schema, example: example.into() });
         self
     }
 
-    /// It takes a body, whose reader describes it.
+    /// It takes a body, whose reader describes it. What is left out of a change keeps its value, so nothing in one has
+    /// a default that a client might send.
     pub(in crate::http) fn takes<T>(
         mut self,
         name: &'static str,
@@ -134,7 +143,25 @@ impl Operation {
     ) -> Self {
         let mut description = Description::default();
         reader(&mut description);
-        self.body = Some(Body { name, schema: description.schema() });
+        let mut schema = description.schema();
+        if self.method == Method::PATCH
+            && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
+        {
+            for property in properties.values_mut().filter_map(Value::as_object_mut) {
+                property.shift_remove("default");
+            }
+        }
+        self.body = Some(Body { name, schema });
+        self
+    }
+
+    /// Its body must have that field, which a change may leave out.
+    pub(in crate::http) fn requires(mut self, field: &'static str) -> Self {
+        if let Some(body) = &mut self.body
+            && let Value::Array(required) = body.schema.entry("required").or_insert_with(|| json!([]))
+        {
+            required.push(json!(field));
+        }
         self
     }
 

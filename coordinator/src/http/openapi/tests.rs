@@ -1,5 +1,7 @@
 //! The description tells of every route, and of nothing else.
 
+mod rules;
+
 use std::collections::BTreeSet;
 
 use serde_json::Value;

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::http::api::deploys::{self, DeployDocument};
 use crate::http::api::incidents::{body, view::IncidentDocument};
+use crate::http::openapi::examples;
 use crate::http::openapi::operation::{Operation, limit};
 
 const TAG: &str = "Incidents";
@@ -17,9 +18,12 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("listIncidents", Method::GET, ALL)
             .does(TAG, "List a page's incidents and maintenance")
             .about("Newest first by their start.")
-            .query("open", "Only those that are not over.", json!({ "type": "boolean", "default": false }))
-            .query("before", "Id of the last one of the part before, for older ones.", json!({ "type": "string" }))
-            .query("limit", "How many at most.", limit())
+            .query("open", "Only those that are not over.", json!({ "type": "boolean", "default": false }), true)
+            .query(
+                "before", "Id of the last one of the part before, for older ones.", json!({ "type": "string" }),
+                examples::id("incidentId"),
+            )
+            .query("limit", "How many at most.", limit(), 20)
             .gives::<Vec<IncidentDocument>>(200, "IncidentListResponse", "incidents", "The incidents."),
         Operation::new("createIncident", Method::POST, ALL)
             .does(TAG, "Open an incident, or plan maintenance")
@@ -30,6 +34,7 @@ pub(super) fn operations() -> Vec<Operation> {
             )
             .tells()
             .takes("IncidentCreate", |description| body::read(description))
+            .requires("title")
             .gives::<IncidentDocument>(201, "IncidentResponse", "incident", "The incident that was opened."),
         Operation::new("getIncident", Method::GET, ONE)
             .does(TAG, "Show an incident")

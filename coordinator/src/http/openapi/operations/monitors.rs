@@ -19,6 +19,10 @@ pub(super) fn operations() -> Vec<Operation> {
         json!({
             "type": "array", "items": { "type": "string" },
             "description": "What its owner should know: that no second network can confirm its failures, for one.",
+            "examples": [[
+                "no outage of this monitor can be confirmed, so it will not be called down: there are no two agents on \
+                 different networks",
+            ]],
         })
     };
     vec![
@@ -59,17 +63,18 @@ pub(super) fn operations() -> Vec<Operation> {
             .about(
                 "Newest first. What each place saw in words is kept for rounds that were no plain pass.",
             )
-            .query("cursor", "The `nextCursor` of the part before, for older ones.", json!({ "type": "string" }))
-            .query("limit", "How many at most.", limit())
+            .query("cursor", "The `nextCursor` of the part before, for older ones.", json!({ "type": "string" }), "1772357405000-0")
+            .query("limit", "How many at most.", limit(), 20)
             .gives_bare::<CheckList>("CheckListResponse", "The checks."),
         Operation::new("listEvents", Method::GET, "/pages/{pageId}/monitors/{monitorId}/events")
             .does(TAG, "List a monitor's changes, each with what explains it")
             .about("Newest first: which rounds led to it, and what which places saw on which networks.")
-            .query("cursor", "The `nextCursor` of the part before, for older ones.", json!({ "type": "string" }))
-            .query("limit", "How many at most.", limit())
+            .query("cursor", "The `nextCursor` of the part before, for older ones.", json!({ "type": "string" }), "48213")
+            .query("limit", "How many at most.", limit(), 20)
             .gives_bare::<EventList>("EventListResponse", "The events."),
         Operation::new("getUptime", Method::GET, "/pages/{pageId}/monitors/{monitorId}/uptime")
             .does(TAG, "Show a monitor's uptime by days")
+<<<<<<< HEAD
             .about(
                 "Days are those of the page's time zone. Of a heartbeat and a component uptime is the share of time not \
                  down; pauses and maintenance are left out. Their outages are known for 400 days, but no more than the \
@@ -78,6 +83,11 @@ pub(super) fn operations() -> Vec<Operation> {
             )
             .query("from", "The first day.", date())
             .query("to", "The last day.", date())
+=======
+            .about("Days are those of the page's time zone.")
+            .query("from", "The first day.", date(), "2026-03-01")
+            .query("to", "The last day.", date(), "2026-03-31")
+>>>>>>> revmcp
             .gives::<Vec<DayDocument>>(200, "UptimeResponse", "days", "The days."),
         Operation::new("listPings", Method::GET, "/pages/{pageId}/monitors/{monitorId}/pings")
             .does(TAG, "List a heartbeat's newest pings")

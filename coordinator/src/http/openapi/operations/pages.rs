@@ -27,6 +27,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .does(TAG, "Make a page")
             .about("For a key that reaches every page.")
             .takes("PageCreate", |description| body::read_new(description))
+            .requires("name")
             .gives::<PageDocument>(201, "PageResponse", "page", "The page that was made."),
         Operation::new("deletePage", Method::DELETE, "/pages/{pageId}")
             .does(TAG, "Delete a page")

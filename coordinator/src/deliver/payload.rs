@@ -1,0 +1,223 @@
+//! The alert's JSON: what a receiver of webhooks is told of a monitor's change of state, old name included.
+
+use std::borrow::Cow;
+
+use parallax_core::event::{AlertKind, Change};
+use parallax_core::id::{MonitorId, PageId};
+use parallax_core::place::Region;
+use parallax_core::time::Timestamp;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::Serialize;
+
+/// The monitor that an alert is about, and its page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Subject {
+    /// The page.
+    pub page_id: PageId,
+    /// The page's name.
+    pub page: String,
+    /// The page's public address.
+    pub page_url: String,
+    /// The monitor.
+    pub monitor_id: MonitorId,
+    /// The monitor's name.
+    pub monitor: String,
+    /// http: the URL; component: the vendor's page; none for other types.
+    pub url: Option<String>,
+}
+
+/// One change of a monitor's state. Times are milliseconds since the epoch, and so are lengths of time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Alert {
+    #[schemars(with = "AlertEvent")]
+    event: &'static str,
+    /// The page's name.
+    page: String,
+    /// The page's id.
+    page_id: String,
+    /// The monitor's name.
+    monitor: String,
+    /// The monitor's name, for receivers that are older than this word.
+    checkpoint: String,
+    /// The monitor's id.
+    monitor_id: String,
+    /// http: the URL; component: the vendor's page; null for other types.
+    url: Option<String>,
+    /// The page's public address.
+    page_url: String,
+    /// Why it is down, or was in recovered; null where it is about speed.
+    error: Option<String>,
+    /// still-down, recovered: when the outage began; else null.
+    down_since: Option<i64>,
+    /// went-down, still-down: the regions that it is down from while others see it up; null where it is down from all,
+    /// and in other events.
+    #[schemars(with = "Option<Vec<RegionName>>")]
+    down_from: Option<Vec<&'static str>>,
+    /// went-slow, back-to-normal: the reading that decided, in milliseconds; recovered: that of the passing check, null
+    /// if it has none; else null.
+    latency_ms: Option<u32>,
+    /// went-slow, back-to-normal: the threshold in milliseconds; else null.
+    threshold_ms: Option<u32>,
+    /// still-down: how long it has been down; recovered, back-to-normal: length of what ended; else null.
+    duration_ms: Option<u64>,
+    /// When it happened.
+    at: i64,
+}
+
+impl Alert {
+    /// What is told of `change` at `at`. A field that does not belong to the event is null, whatever the change holds.
+    pub fn new(kind: AlertKind, subject: &Subject, change: &Change, at: Timestamp) -> Self {
+        use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
+        let is_one_of = |kinds: &[AlertKind]| kinds.contains(&kind);
+        let down_since = change.down_since.filter(|_| is_one_of(&[StillDown, Recovered]));
+        let lasted = down_since.and_then(|since| u64::try_from(at.since(since)).ok());
+        Self {
+            event: kind.name(),
+            page: subject.page.clone(),
+            page_id: subject.page_id.to_string(),
+            monitor: subject.monitor.clone(),
+            checkpoint: subject.monitor.clone(),
+            monitor_id: subject.monitor_id.to_string(),
+            url: subject.url.clone(),
+            page_url: subject.page_url.clone(),
+            error: change
+                .reason
+                .as_ref()
+                .filter(|_| is_one_of(&[WentDown, StillDown, Recovered]))
+                .map(ToString::to_string),
+            down_since: down_since.map(Timestamp::as_millis),
+            down_from: change
+                .down_from
+                .filter(|_| is_one_of(&[WentDown, StillDown]))
+                .map(|regions| regions.iter().map(Region::name).collect()),
+            latency_ms: change.latency_ms.filter(|_| is_one_of(&[Recovered, WentSlow, BackToNormal])),
+            threshold_ms: change.threshold_ms.filter(|_| is_one_of(&[WentSlow, BackToNormal])),
+            duration_ms: match kind {
+                StillDown => lasted,
+                Recovered | BackToNormal => change.duration_ms,
+                WentDown | WentSlow => None,
+            },
+            at: at.as_millis(),
+        }
+    }
+
+    /// The bytes that are sent and signed: compact, in the order of the fields.
+    pub fn bytes(&self) -> Vec<u8> {
+        // A struct of texts and numbers is always written.
+        serde_json::to_vec(self).unwrap_or_default()
+    }
+}
+
+/// Names of what alerts tell of, for a schema.
+struct AlertEvent;
+
+impl JsonSchema for AlertEvent {
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("AlertEvent")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let words = AlertKind::ALL.map(AlertKind::name);
+        json_schema!({ "type": "string", "enum": words, "description": "What happened to the monitor." })
+    }
+}
+
+/// Names of regions, for a schema.
+struct RegionName;
+
+impl JsonSchema for RegionName {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        Cow::Borrowed("RegionName")
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "enum": Region::ALL.map(Region::name) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::event::Status;
+    use parallax_core::observation::Failure;
+    use parallax_core::place::RegionSet;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn told(kind: AlertKind) -> Value {
+        let subject = Subject {
+            page_id: "pg_0000000000000000000000000a".parse().unwrap(),
+            page: "Shop".to_owned(),
+            page_url: "https://shop.example".to_owned(),
+            monitor_id: "mon_0000000000000000000000000b".parse().unwrap(),
+            monitor: "Cart \u{2028}\"é\"".to_owned(),
+            url: Some("https://shop.example/cart".to_owned()),
+        };
+        let change = Change {
+            from: Status::Up,
+            to: Status::Down,
+            alert: None,
+            since: Timestamp::from_millis(1_000),
+            down_since: Some(Timestamp::from_millis(1_000)),
+            reason: Some(Failure::UnexpectedStatus(503)),
+            down_from: Some(RegionSet::only(Region::Asia)),
+            latency_ms: Some(1_500),
+            threshold_ms: Some(900),
+            duration_ms: Some(60_000),
+            evidence: Vec::new(),
+        };
+        let bytes = Alert::new(kind, &subject, &change, Timestamp::from_millis(31_000)).bytes();
+        serde_json::from_slice(&bytes).unwrap()
+    }
+
+    #[test]
+    fn each_event_has_its_own_fields_and_null_in_the_others() {
+        let fields = ["error", "downSince", "downFrom", "latencyMs", "thresholdMs", "durationMs"];
+        let why = json!("unexpected status 503");
+        let asia = json!(["asia"]);
+        let none = Value::Null;
+        for (kind, expected) in [
+            (AlertKind::WentDown, [&why, &none, &asia, &none, &none, &none]),
+            (AlertKind::StillDown, [&why, &json!(1_000), &asia, &none, &none, &json!(30_000)]),
+            (AlertKind::Recovered, [&why, &json!(1_000), &none, &json!(1_500), &none, &json!(60_000)]),
+            (AlertKind::WentSlow, [&none, &none, &none, &json!(1_500), &json!(900), &none]),
+            (AlertKind::BackToNormal, [&none, &none, &none, &json!(1_500), &json!(900), &json!(60_000)]),
+        ] {
+            let told = told(kind);
+            assert_eq!(fields.map(|name| &told[name]), expected, "{told}");
+            assert_eq!((&told["event"], &told["at"]), (&json!(kind.name()), &json!(31_000)));
+            assert_eq!(
+                (&told["monitor"], &told["url"]),
+                (&told["checkpoint"], &json!("https://shop.example/cart"))
+            );
+        }
+    }
+
+    #[test]
+    fn every_field_of_the_contract_is_there_in_a_fixed_order() {
+        let names: Vec<String> = told(AlertKind::WentDown).as_object().unwrap().keys().cloned().collect();
+        let expected = [
+            "event",
+            "page",
+            "pageId",
+            "monitor",
+            "checkpoint",
+            "monitorId",
+            "url",
+            "pageUrl",
+            "error",
+            "downSince",
+            "downFrom",
+            "latencyMs",
+            "thresholdMs",
+            "durationMs",
+            "at",
+        ];
+        assert_eq!(names, expected);
+    }
+}

@@ -1,0 +1,153 @@
+//! What proves that a delivery is ours: signatures of the raw body, by HMAC-SHA256 (RFC 2104).
+
+use std::fmt::{self, Write};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, KeyInit, Mac};
+use parallax_core::event::AlertKind;
+use parallax_core::id::DeliveryId;
+use parallax_core::time::{SECOND, Timestamp};
+use sha2::Sha256;
+
+/// What a secret starts with (Standard Webhooks 1.0).
+const PREFIX: &str = "whsec_";
+/// Bytes that a secret may have (Standard Webhooks 1.0).
+const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+
+/// The names of the headers that say what is delivered and prove who sent it, in the order of [`headers`].
+pub const HEADERS: [&str; 6] = [
+    "X-Service-Event",
+    "X-Service-Signature",
+    "X-Service-Delivery",
+    "webhook-id",
+    "webhook-timestamp",
+    "webhook-signature",
+];
+
+/// Text that is no secret.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a webhook's secret is {PREFIX} and the base64 of 24 to 64 bytes")]
+pub struct BadSecret;
+
+/// The secret of a destination, ready to sign with.
+#[derive(Clone)]
+pub struct Secret {
+    /// Keyed with the text as it is shown.
+    shown: Hmac<Sha256>,
+    /// Keyed with the bytes that the text stands for.
+    decoded: Hmac<Sha256>,
+}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Secret")
+    }
+}
+
+impl Secret {
+    /// Reads a secret as it is shown.
+    ///
+    /// # Errors
+    /// [`BadSecret`] for any other text.
+    pub fn read(text: &str) -> Result<Self, BadSecret> {
+        let encoded = text.strip_prefix(PREFIX).ok_or(BadSecret)?;
+        let bytes = STANDARD.decode(encoded).map_err(|_| BadSecret)?;
+        if !BYTES.contains(&bytes.len()) {
+            return Err(BadSecret);
+        }
+        let keyed = |key: &[u8]| Hmac::new_from_slice(key).map_err(|_| BadSecret);
+        Ok(Self { shown: keyed(text.as_bytes())?, decoded: keyed(&bytes)? })
+    }
+
+    /// `sha256=` and the HMAC of the body in hex, keyed with the secret as it is shown.
+    fn over_body(&self, body: &[u8]) -> String {
+        let mut signature = "sha256=".to_owned();
+        for byte in self.shown.clone().chain_update(body).finalize().into_bytes() {
+            // Writing to a string does not fail.
+            let _ = write!(signature, "{byte:02x}");
+        }
+        signature
+    }
+
+    /// `v1,` and the HMAC of id, time and body in base64, keyed with the secret's bytes (Standard Webhooks 1.0).
+    fn over_delivery(&self, id: &str, seconds: i64, body: &[u8]) -> String {
+        let head = format!("{id}.{seconds}.");
+        let signed = self.decoded.clone().chain_update(head).chain_update(body).finalize();
+        format!("v1,{}", STANDARD.encode(signed.into_bytes()))
+    }
+}
+
+/// The headers of one attempt, in the order of [`HEADERS`]. `delivery` stays the same over all attempts; `at` is the
+/// attempt's own time.
+pub fn headers(
+    secret: &Secret,
+    kind: AlertKind,
+    delivery: DeliveryId,
+    at: Timestamp,
+    body: &[u8],
+) -> [(&'static str, String); 6] {
+    let (id, seconds) = (delivery.to_string(), at.as_millis().div_euclid(SECOND));
+    let [event, signature, own_id, standard_id, timestamp, standard] = HEADERS;
+    [
+        (event, kind.name().to_owned()),
+        (signature, secret.over_body(body)),
+        (own_id, id.clone()),
+        (standard_id, id.clone()),
+        (timestamp, seconds.to_string()),
+        (standard, secret.over_delivery(&id, seconds, body)),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+
+    #[test]
+    fn signatures_are_those_of_another_implementation() {
+        // By Python's hmac and hashlib.
+        let secret = Secret::read(SECRET).unwrap();
+        let body = br#"{"event":"went-down"}"#;
+        assert_eq!(
+            secret.over_body(body),
+            "sha256=5474543b3935c003b91f763ba5a644408671670eb6b6035499c5f98ec21e57f3"
+        );
+        assert_eq!(
+            secret.over_delivery("msg_1", 1_795_783_560, body),
+            "v1,CoedvjNHCaeLJ8y6CBIlOebQJfX1jZisjfa+hRzRY54="
+        );
+    }
+
+    #[test]
+    fn an_attempt_says_what_it_delivers_and_when_it_was_made() {
+        let secret = Secret::read(SECRET).unwrap();
+        let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
+        let at = Timestamp::from_millis(1_795_783_560_999);
+        let sent = headers(&secret, AlertKind::WentSlow, delivery, at, b"{}");
+        assert_eq!(sent.each_ref().map(|(name, _)| *name), HEADERS);
+        let value = |name: &str| sent.iter().find(|(known, _)| *known == name).unwrap().1.as_str();
+        assert_eq!(value("X-Service-Event"), "went-slow");
+        assert_eq!(
+            (value("webhook-id"), value("X-Service-Delivery")),
+            (delivery.to_string().as_str(), value("webhook-id"))
+        );
+        assert_eq!(value("webhook-timestamp"), "1795783560");
+        let again = headers(&secret, AlertKind::WentSlow, delivery, at + 60_000, b"{}");
+        assert_eq!(again[1], sent[1], "the body alone");
+        assert_ne!(again[5], sent[5]);
+    }
+
+    #[test]
+    fn only_a_secret_of_its_shape_is_read() {
+        let of = |bytes: usize| format!("{PREFIX}{}", STANDARD.encode(vec![7; bytes]));
+        for good in [24, 32, 64] {
+            assert!(Secret::read(&of(good)).is_ok(), "{good}");
+        }
+        for bad in [of(23), of(65), SECRET[6..].to_owned(), format!("{SECRET}!"), String::new()] {
+            assert_eq!(Secret::read(&bad).unwrap_err(), BadSecret, "{bad}");
+        }
+        assert_eq!(format!("{:?}", Secret::read(SECRET).unwrap()), "Secret");
+    }
+}

@@ -1,0 +1,92 @@
+//! What counts against a minute: all that is sent, whether or not it is a message.
+
+use super::*;
+
+/// What is no message, or comes from where it must not: headers, body, and the status of its answer.
+fn worthless() -> Vec<(Vec<(&'static str, &'static str)>, String, u16)> {
+    let json = ("content-type", "application/json");
+    let ping = message(1, "ping", json!({}));
+    vec![
+        (vec![json], "{".to_owned(), 400),
+        (vec![], ping.to_string(), 400),
+        (vec![json], "[".repeat(100_000), 400),
+        (vec![json], "5".to_owned(), 400),
+        (vec![json], "[]".to_owned(), 400),
+        (vec![json], json!(vec![ping.clone(); 21]).to_string(), 400),
+        (vec![json, ("mcp-protocol-version", revision::MODERN)], json!([ping]).to_string(), 400),
+        (vec![json, ("mcp-protocol-version", "2099-01-01")], json!([ping]).to_string(), 400),
+        (vec![json, ("origin", "https://evil.example")], ping.to_string(), 403),
+        (vec![json, ("origin", "null")], ping.to_string(), 403),
+    ]
+}
+
+/// Sends it until the minute is used up, and each of it once more.
+async fn is_counted(client: &Client, path: &str, credentials: &[(&'static str, &str)]) {
+    let send = async |headers: &[(&'static str, &'static str)], body: &str| {
+        let headers: Vec<_> = credentials.iter().chain(headers).copied().collect();
+        client.send("POST", path, &headers, body).await
+    };
+    let sent = worthless();
+    for turn in 0..120 {
+        let (headers, body, status) = &sent[turn % sent.len()];
+        let refused = send(headers, body).await;
+        assert_eq!(
+            (refused.status, refused.headers["ratelimit-remaining"].to_str().unwrap()),
+            (*status, (119 - turn).to_string().as_str()),
+            "{turn}"
+        );
+    }
+    for (headers, body, _) in &sent {
+        let refused = send(headers, body).await;
+        assert_eq!((refused.status, &refused.body["error"]["code"]), (429, &json!(429)), "{headers:?}");
+        assert!(refused.headers.contains_key("retry-after"));
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_message_counts_against_the_keys_minute() {
+    let client = Client::new().await;
+    let bearer = format!("Bearer {}", client.read);
+    is_counted(&client, "/api/v1/mcp", &[("authorization", &bearer)]).await;
+    assert_eq!(client.call(&client.read, "GET", "/api/v1/me", Value::Null).await.status, 429);
+}
+
+#[tokio::test]
+async fn what_is_no_message_counts_against_the_pages_minute() {
+    let client = Client::new().await;
+    is_counted(&client, "/p/shop/mcp", &[]).await;
+    assert_eq!(client.get("/api/v1/me").await.status, 200, "no key's minute");
+}
+
+#[tokio::test]
+async fn a_batch_that_does_not_fit_the_minute_runs_none_of_its_messages() {
+    let client = Client::new().await;
+    let page = client.world.shop.id.to_string();
+    let make = tool(1, "create_monitor", json!({ "pageId": page, "url": "https://a.example" }));
+    for _ in 0..5 {
+        let pings = json!(vec![message(1, "ping", json!({})); 20]);
+        assert_eq!(sent(&client, &client.write, &[], &pings).await.status, 200);
+    }
+    let ping = message(1, "ping", json!({}));
+    assert_eq!(sent(&client, &client.write, &[], &ping).await.status, 200);
+    assert_eq!(sent(&client, &client.write, &[], &json!(vec![make; 20])).await.status, 429);
+    let listed = asked(&client, &client.read, tool(2, "list_monitors", json!({ "pageId": page }))).await;
+    assert_eq!(listed["result"]["structuredContent"]["monitors"], json!([]));
+}
+
+#[tokio::test]
+async fn a_get_or_delete_is_answered_with_the_one_method() {
+    let client = Client::new().await;
+    for method in ["GET", "DELETE", "PUT"] {
+        for path in ["/api/v1/mcp", "/p/shop/mcp"] {
+            let refused = client.call(&client.read, method, path, Value::Null).await;
+            assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, "POST"));
+        }
+    }
+    assert_eq!(client.send("GET", "/api/v1/mcp", &[], "").await.status, 401);
+    let unknown = client.send("POST", "/api/v1/mcp", &[], "{}").await;
+    assert_eq!((unknown.status, unknown.headers["www-authenticate"].to_str().unwrap()), (401, "Bearer"));
+    for hidden in ["/p/nothing/mcp", "/p/shop/mcp/x"] {
+        assert_eq!(client.send("POST", hidden, &[], "{}").await.status, 404);
+    }
+}

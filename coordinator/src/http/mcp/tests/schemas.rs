@@ -1,0 +1,207 @@
+//! Every tool is called, and what it gives and takes is held against what it says of itself.
+
+use parallax_core::event::{Change, Event, Status, What};
+use parallax_core::observation::Failure;
+
+use super::*;
+
+fn faults(schema: &Value, value: &Value) -> Vec<String> {
+    let validator = jsonschema::draft202012::new(schema).unwrap();
+    validator.iter_errors(value).map(|fault| format!("{} {fault}", fault.instance_path())).collect()
+}
+
+async fn listed(client: &Client, key: &str) -> Vec<Value> {
+    let list = asked(client, key, message(1, "tools/list", json!({}))).await;
+    list["result"]["tools"].as_array().unwrap().clone()
+}
+
+/// A page with something of everything: its id, a monitor's, a heartbeat's and an incident's.
+async fn full(client: &Client) -> [String; 4] {
+    let page = client.world.shop.id.to_string();
+    let id = |made: &Value| made["id"].as_str().unwrap().to_owned();
+    let monitor = client
+        .make(json!({
+            "name": "Front", "url": "https://a.example", "slowThresholds": { "asia": 900 }, "keyword": "x", "groupName": "Core",
+            "method": "POST", "headers": { "X-Token": "hush-header" }, "body": "hush-body",
+        }))
+        .await;
+    for other in [
+        json!({ "name": "tcp", "type": "tcp", "host": "a.example", "port": 22, "pinnedRegion": "asia" }),
+        json!({ "name": "dns", "type": "dns", "host": "a.example", "dnsExpect": "192.0.2.1" }),
+        json!({ "name": "ping", "type": "ping", "host": "a.example", "latencyLocations": ["asia"], "paused": true }),
+        json!({ "name": "certificate", "type": "certificate", "host": "a.example" }),
+        json!({ "name": "domain", "type": "domain", "host": "a.example" }),
+        json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://www.githubstatus.com" }),
+    ] {
+        client.make(other).await;
+    }
+    let beat = client.make(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let ping = beat["heartbeat"]["pingUrl"].as_str().unwrap().split_once("/ping/").unwrap().1.to_owned();
+    client.send("POST", &format!("/ping/{ping}/fail"), &[("user-agent", "cron")], "no space left").await;
+    let at = client.world.service.now();
+    let change = Change {
+        from: Status::Up,
+        to: Status::Down,
+        alert: None,
+        since: at,
+        down_since: Some(at),
+        reason: Some(Failure::UnexpectedStatus(503)),
+        down_from: None,
+        latency_ms: None,
+        threshold_ms: None,
+        duration_ms: None,
+        evidence: Vec::new(),
+    };
+    let (of, monitor) = (Some(client.world.shop.id), id(&monitor));
+    let event = Event { at, page: of, monitor: monitor.parse().ok(), what: What::Changed(change) };
+    client.world.happened(event).await;
+    let affected = json!([{ "id": monitor, "impact": "major" }]);
+    let incident = json!({ "title": "Slow", "monitors": affected, "remind": ["1h"], "message": "We look." });
+    let opened = client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
+    let window = json!({
+        "kind": "maintenance", "title": "Upgrade", "startsAt": (at + 3_600_000).to_string(),
+        "endsAt": (at + 7_200_000).to_string(), "repeat": "weekly", "timezone": "Europe/Berlin",
+    });
+    assert_eq!(client.call(&client.write, "POST", &client.shop("/incidents"), window).await.status, 201);
+    let deploy = json!({ "version": "1.0", "url": "https://a.example/1.0", "monitorIds": [monitor] });
+    assert_eq!(client.call(&client.write, "POST", &client.shop("/deploys"), deploy).await.status, 201);
+    [page, monitor, id(&beat), id(&opened.body["incident"])]
+}
+
+#[tokio::test]
+async fn every_tool_takes_and_gives_what_its_schemas_say() {
+    let client = Client::new().await;
+    let [page, monitor, beat, incident] = full(&client).await;
+    let of_monitor = json!({ "pageId": page, "monitorId": monitor });
+    let with = |base: &Value, more: Value| {
+        let mut arguments = base.clone();
+        arguments.as_object_mut().unwrap().extend(more.as_object().cloned().unwrap());
+        arguments
+    };
+    let of_page = json!({ "pageId": page });
+    let of_incident = with(&of_page, json!({ "incidentId": incident }));
+    let deploys = asked(&client, &client.read, tool(1, "list_deploys", of_page.clone())).await;
+    let deploy = deploys["result"]["structuredContent"]["deploys"][0]["id"].clone();
+    // In an order in which nothing is gone before it is asked for.
+    let calls = [
+        ("get_key", json!({})),
+        ("list_regions", json!({})),
+        ("list_pages", json!({})),
+        ("get_page", of_page.clone()),
+        ("update_page", with(&of_page, json!({ "uptimeTarget": 99.9, "latencyLocations": ["asia"] }))),
+        ("get_status", of_page.clone()),
+        ("create_page", json!({ "name": "New", "slug": "new-page" })),
+        ("list_monitors", of_page.clone()),
+        ("create_monitor", with(&of_page, json!({ "url": "https://b.example" }))),
+        ("get_monitor", with(&of_page, json!({ "monitorId": beat }))),
+        ("update_monitor", with(&of_monitor, json!({ "keyword": null, "expectStatus": 204 }))),
+        ("check_monitor", of_monitor.clone()),
+        ("list_checks", with(&of_monitor, json!({ "limit": 5 }))),
+        ("list_events", of_monitor.clone()),
+        ("get_uptime", with(&of_monitor, json!({ "from": "2026-11-20", "to": "2026-11-28" }))),
+        ("list_pings", with(&of_page, json!({ "monitorId": beat }))),
+        ("list_incidents", with(&of_page, json!({ "open": true }))),
+        ("create_incident", with(&of_page, json!({ "title": "Down", "monitorIds": [monitor] }))),
+        ("get_incident", of_incident.clone()),
+        ("update_incident", with(&of_incident, json!({ "postmortem": "It was the disk." }))),
+        ("post_update", with(&of_incident, json!({ "status": "resolved", "message": "Over." }))),
+        ("list_deploys", of_page.clone()),
+        ("create_deploy", with(&of_page, json!({ "version": "1.1" }))),
+        ("delete_deploy", with(&of_page, json!({ "deployId": deploy }))),
+        ("delete_incident", of_incident),
+        ("delete_monitor", of_monitor),
+        ("delete_page", of_page),
+    ];
+    let tools = listed(&client, &client.write).await;
+    let mut names: Vec<&str> = calls.iter().map(|(name, _)| *name).collect();
+    names.sort_unstable();
+    assert_eq!(names, tools.iter().map(|tool| tool["name"].as_str().unwrap()).collect::<Vec<_>>());
+    for (name, arguments) in calls {
+        let tool_of = tools.iter().find(|tool| tool["name"] == name).unwrap();
+        assert_eq!(faults(&tool_of["inputSchema"], &arguments), [""; 0], "{name}");
+        let given = asked(&client, &client.write, tool(2, name, arguments)).await;
+        assert_eq!(given["result"]["isError"], false, "{name} {given}");
+        let content = &given["result"]["structuredContent"];
+        assert_eq!(faults(&tool_of["outputSchema"], content), [""; 0], "{name} {content}");
+    }
+}
+
+#[tokio::test]
+async fn every_tool_says_what_it_is() {
+    let client = Client::new().await;
+    for tool in listed(&client, &client.write).await {
+        let name = tool["name"].as_str().unwrap().to_owned();
+        for schema in ["inputSchema", "outputSchema"] {
+            assert!(jsonschema::meta::is_valid(&tool[schema]), "{name} {schema}");
+            assert_eq!(tool[schema]["type"], "object", "{name} {schema}");
+        }
+        assert_eq!(tool["inputSchema"]["additionalProperties"], false, "{name}");
+        for property in tool["inputSchema"]["properties"].as_object().unwrap().values() {
+            assert!(
+                property["description"].as_str().is_some_and(|about| !about.is_empty()),
+                "{name} {property}"
+            );
+        }
+        for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
+            assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
+        }
+        assert_eq!(tool["annotations"]["destructiveHint"], name.starts_with("delete_"), "{name}");
+        assert!(tool["description"].as_str().is_some_and(|words| words.len() > 20), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn no_tool_shows_a_reader_or_a_visitor_what_is_secret() {
+    let client = Client::new().await;
+    let [page, monitor, beat, _] = full(&client).await;
+    let token =
+        asked(&client, &client.write, tool(1, "get_monitor", json!({ "pageId": page, "monitorId": beat })))
+            .await;
+    let token =
+        token["result"]["structuredContent"]["monitor"]["heartbeat"]["pingUrl"].as_str().unwrap().to_owned();
+    for (key, secrets) in [
+        (&client.read, &["hush-header", "hush-body", token.as_str(), "no space left"][..]),
+        (&client.write, &["hush-header", "hush-body"]),
+    ] {
+        for tool_of in
+            listed(&client, key).await.iter().filter(|tool| tool["annotations"]["readOnlyHint"] == true)
+        {
+            let name = tool_of["name"].as_str().unwrap();
+            for id in [&monitor, &beat] {
+                let mut arguments = json!({ "pageId": page, "monitorId": id });
+                let known = tool_of["inputSchema"]["properties"].as_object().unwrap();
+                arguments.as_object_mut().unwrap().retain(|name, _| known.contains_key(name));
+                let given = asked(&client, key, tool(2, name, arguments)).await.to_string();
+                for secret in secrets {
+                    assert!(!given.contains(secret), "{name} shows {secret}: {given}");
+                }
+            }
+        }
+    }
+    for name in ["get_status", "list_incidents", "list_maintenance", "list_monitors"] {
+        let headers = [("content-type", "application/json")];
+        let asked = tool(1, name, json!({})).to_string();
+        let given = client.send("POST", "/p/shop/mcp", &headers, &asked).await;
+        assert_eq!(given.body["result"]["isError"], false, "{given:?}");
+        let given = given.body.to_string();
+        for secret in ["hush-header", "hush-body", token.as_str(), "a.example", "no space left"] {
+            assert!(!given.contains(secret), "{name} shows {secret}: {given}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_refusal_names_every_field_and_its_rule() {
+    let client = Client::new().await;
+    let page = client.world.shop.id.to_string();
+    let bad = json!({ "pageId": page, "type": "tcp", "host": "a.example", "port": 0, "name": "" });
+    let refused = asked(&client, &client.write, tool(1, "create_monitor", bad)).await;
+    assert_eq!(refused["result"]["isError"], true);
+    let words = refused["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(
+        words.starts_with("bad_request: ")
+            && words.contains("port must be a whole number from 1 to 65535")
+            && words.contains("name must"),
+        "{words}"
+    );
+}

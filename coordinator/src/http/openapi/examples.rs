@@ -1,0 +1,364 @@
+//! Examples of what the API takes and gives, one for each schema: a small shop, its page and what happens to it.
+
+use std::collections::BTreeMap;
+
+use parallax_core::id::{DeliveryId, DeployId, IncidentId, KeyId, MonitorId, PageId, SeriesId, UpdateId};
+use serde_json::{Value, json};
+
+use super::webhooks;
+
+/// The page of the examples.
+pub(super) const PAGE: PageId = PageId::from_u128(0x019c_a9f0_6c12_7be2_9d41_c08e_51f7_3a60);
+/// Its monitor.
+pub(super) const MONITOR: MonitorId = MonitorId::from_u128(0x019c_a9f1_b7a0_4c1e_8f22_6d90_e3b5_174c);
+/// What is delivered of it.
+pub(super) const DELIVERY: DeliveryId = DeliveryId::from_u128(0x019c_aa7e_0d31_52f8_b6c4_19a7_7e02_d5f3);
+/// The page's address.
+pub(super) const PAGE_URL: &str = "https://status.shop.example";
+/// What the monitor requests.
+pub(super) const TARGET: &str = "https://shop.example/health";
+
+const HEARTBEAT: MonitorId = MonitorId::from_u128(0x019c_a9f2_3e55_7a08_93bd_f41c_0562_e8d7);
+const INCIDENT: IncidentId = IncidentId::from_u128(0x019c_aa7e_0d30_61b4_a2e9_5c37_d8f0_1b42);
+const UPDATE: UpdateId = UpdateId::from_u128(0x019c_aa7e_5d8c_20f7_8e16_b39a_4cd2_7065);
+const DEPLOY: DeployId = DeployId::from_u128(0x019c_aa60_f94e_13a5_bd78_02e6_9fc1_584b);
+const SERIES: SeriesId = SeriesId::from_u128(0x019c_aa10_2b67_58d0_97a3_e4f1_6b0c_d928);
+const KEY: KeyId = KeyId::from_u128(0x019c_a9f0_9e83_4d6a_b51f_7c20_e8a4_3690);
+
+/// What a part of a path, or a field that holds an id, looks like.
+pub(super) fn id(name: &str) -> String {
+    match name {
+        "pageId" => PAGE.to_string(),
+        "monitorId" => MONITOR.to_string(),
+        "incidentId" => INCIDENT.to_string(),
+        "deployId" => DEPLOY.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Gives every component that has none an example: its own, or where it is put together of others, theirs.
+pub(super) fn fill(components: &mut BTreeMap<String, Value>) {
+    for (name, schema) in components.iter_mut() {
+        let own = of(name);
+        if !own.is_empty() {
+            schema["examples"] = json!(own);
+        }
+    }
+    let composed: Vec<(String, Value)> = components
+        .iter()
+        .filter(|(_, schema)| schema.get("examples").is_none())
+        .filter_map(|(name, schema)| Some((name.clone(), compose(schema, components)?)))
+        .collect();
+    for (name, example) in composed {
+        if let Some(schema) = components.get_mut(&name) {
+            schema["examples"] = json!([example]);
+        }
+    }
+}
+
+/// An example that follows from the schema: that of what it refers to, the first of its words, or all its properties.
+fn compose(schema: &Value, components: &BTreeMap<String, Value>) -> Option<Value> {
+    if let Some(first) = schema.pointer("/examples/0").or_else(|| schema.pointer("/enum/0")) {
+        return Some(first.clone());
+    }
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        return compose(components.get(reference.rsplit('/').next()?)?, components);
+    }
+    if let Some(items) = schema.get("items") {
+        return Some(json!([compose(items, components)?]));
+    }
+    let properties = schema.get("properties")?.as_object()?;
+    let all = properties.iter().map(|(name, property)| Some((name.clone(), compose(property, components)?)));
+    all.collect::<Option<_>>().map(Value::Object)
+}
+
+/// Examples that are written down: of things, and of bodies.
+fn of(name: &str) -> Vec<Value> {
+    match name {
+        "Alert" => vec![webhooks::example()],
+        "Key" => vec![json!({
+            "id": KEY.to_string(), "name": "Deploy script", "access": "write", "pageId": PAGE.to_string(),
+            "createdAt": "2026-03-01T08:58:12.000Z",
+        })],
+        "RegionInService" => vec![json!({
+            "region": "europe", "places": 2, "networks": ["AS64500", "AS64501"],
+            "addresses": ["192.0.2.10", "2001:db8::10"],
+        })],
+        "Page" => vec![page()],
+        "PublicPage" => vec![public_page()],
+        "PageStatus" => vec![json!({ "indicator": "partial", "headline": "Partial outage" })],
+        "StatusDocument" => vec![status()],
+        "PublicMonitor" => vec![public_monitor()],
+        "PublicEntry" => vec![public_entry()],
+        "PublicRepeat" => vec![repeat(&json!(null))],
+        "PublicUpdate" => vec![update(&json!(1_772_357_540_000_i64))],
+        "Monitor" => vec![monitor(), heartbeat_monitor()],
+        "Heartbeat" => vec![heartbeat()],
+        "LastCheck" => vec![last_check()],
+        "CheckRecord" => vec![check()],
+        "CheckListResponse" => vec![json!({ "checks": [check()], "nextCursor": "1772357405000-0" })],
+        "Place" => vec![place("AS64500", 3)],
+        "Sight" => vec![sight("AS64500", 3)],
+        "Phases" => vec![phases()],
+        "MonitorEvent" => vec![event()],
+        "EventListResponse" => vec![json!({ "events": [event()], "nextCursor": null })],
+        "Round" => vec![round()],
+        "UptimeDay" => vec![json!({
+            "date": "2026-03-01", "uptime": 99.65, "passed": 2868, "failed": 10, "disputed": 1, "slow": 4,
+            "excluded": 0, "unknown": 0,
+        })],
+        "Sighting" => vec![json!({
+            "region": "europe", "at": "2026-03-01T09:30:00.000Z", "seen": sight("AS64500", 3), "error": null,
+        })],
+        "Ping" => vec![json!({
+            "number": 412, "at": "2026-03-01T02:00:41.120Z", "kind": "fail", "exitCode": 3,
+            "runId": "8e03978e-40d5-43e8-bc93-6894a57f9324", "durationMs": 41_000, "method": "POST",
+            "address": "198.51.100.7", "userAgent": "runitor/1.4", "body": "disk is full",
+        })],
+        "Incident" => vec![incident(), window()],
+        "Repeat" => vec![repeat(&json!(null))],
+        "Update" => vec![update(&json!("2026-03-01T09:32:20.000Z"))],
+        "AffectedMonitor" => vec![affected()],
+        "Deploy" => vec![json!({
+            "id": DEPLOY.to_string(), "pageId": PAGE.to_string(), "version": "v2.4.1",
+            "url": "https://shop.example/releases/v2.4.1", "note": "New checkout", "monitorIds": [MONITOR.to_string()],
+            "at": "2026-03-01T08:59:30.000Z", "createdAt": "2026-03-01T08:59:31.204Z",
+        })],
+        _ => bodies(name),
+    }
+}
+
+/// Examples of what is sent.
+fn bodies(name: &str) -> Vec<Value> {
+    match name {
+        "PageCreate" => {
+            vec![json!({ "name": "Example Shop", "slug": "example-shop", "timezone": "Europe/Berlin" })]
+        }
+        "PageUpdate" => vec![json!({
+            "description": "Orders, payment and search", "uptimeTarget": 99.9, "showDeploys": true,
+            "latencyLocations": ["europe", "north-america"], "supportUrl": null,
+        })],
+        "MonitorCreate" => vec![
+            json!({
+                "url": TARGET, "name": "Checkout", "groupName": "Shop", "keyword": "ok", "slowThresholdMs": 900,
+                "slowThresholds": { "oceania": 1_800 }, "headers": { "Accept": "text/plain" },
+            }),
+            json!({ "type": "tcp", "host": "shop.example", "port": 5432, "pinnedRegion": "europe" }),
+            json!({ "type": "dns", "host": "shop.example", "dnsType": "MX", "dnsExpect": "mail.shop.example" }),
+            json!({ "type": "ping", "host": "shop.example" }),
+            json!({ "type": "certificate", "host": "shop.example", "warnDays": 21 }),
+            json!({ "type": "domain", "host": "shop.example" }),
+            json!({ "type": "heartbeat", "name": "Nightly backup", "periodMinutes": 1440, "graceMinutes": 30 }),
+            json!({
+                "type": "component", "name": "Git hosting", "vendorUrl": "https://www.githubstatus.com",
+                "vendorComponent": "Git Operations",
+            }),
+        ],
+        "MonitorUpdate" => vec![
+            json!({ "name": "Checkout", "expectStatus": 204, "keyword": null }),
+            json!({ "paused": true }),
+        ],
+        "IncidentCreate" => vec![
+            json!({
+                "title": "Slow checkout", "impact": "degraded", "message": "We are looking into it.",
+                "monitors": [{ "id": MONITOR.to_string(), "impact": "degraded" }], "remind": ["1h"],
+            }),
+            json!({
+                "kind": "maintenance", "title": "Database upgrade", "startsAt": "2026-12-08T02:00:00.000Z",
+                "endsAt": "2026-12-08T03:00:00.000Z", "monitorIds": [MONITOR.to_string()], "repeat": "monthly-weekday",
+                "timezone": "Europe/Berlin", "remind": ["1d", "1h"],
+            }),
+        ],
+        "IncidentUpdate" => vec![
+            json!({ "impact": "major", "postmortem": "A disk was full. There is an alarm for that now." }),
+        ],
+        "UpdateCreate" => {
+            vec![json!({ "status": "resolved", "message": "Orders go through again.", "notify": true })]
+        }
+        "DeployCreate" => vec![json!({
+            "version": "v2.4.1", "url": "https://shop.example/releases/v2.4.1", "note": "New checkout",
+            "monitorIds": [MONITOR.to_string()],
+        })],
+        "AffectedMonitorInput" => vec![json!({ "id": MONITOR.to_string(), "impact": "degraded" })],
+        _ => Vec::new(),
+    }
+}
+
+fn page() -> Value {
+    json!({
+        "id": PAGE.to_string(), "name": "Example Shop", "slug": "example-shop", "url": PAGE_URL,
+        "customDomain": "status.shop.example", "description": "Orders, payment and search",
+        "supportUrl": "mailto:help@shop.example", "timezone": "Europe/Berlin", "uptimeTarget": 99.9,
+        "passwordProtected": false, "private": false, "showDeploys": true, "showLocations": false,
+        "latencyLocations": null, "uptimeRegions": null, "createdAt": "2026-03-01T08:58:00.000Z",
+    })
+}
+
+fn public_page() -> Value {
+    json!({
+        "id": PAGE.to_string(), "name": "Example Shop", "url": PAGE_URL, "description": "Orders, payment and search",
+        "supportUrl": "mailto:help@shop.example", "timezone": "Europe/Berlin",
+    })
+}
+
+fn status() -> Value {
+    json!({
+        "page": public_page(), "status": { "indicator": "partial", "headline": "Partial outage" },
+        "monitors": [public_monitor()], "incidents": [public_entry()], "maintenance": [],
+        "generatedAt": 1_772_357_600_000_i64,
+    })
+}
+
+fn public_monitor() -> Value {
+    json!({
+        "id": MONITOR.to_string(), "name": "Checkout", "group": "Shop", "type": "http", "position": 0,
+        "status": "down", "since": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"], "uptime24h": 99.65,
+        "latencyMs24h": 184,
+    })
+}
+
+fn monitor() -> Value {
+    json!({
+        "id": MONITOR.to_string(), "pageId": PAGE.to_string(), "name": "Checkout", "type": "http", "target": TARGET,
+        "url": TARGET, "host": null, "port": null, "dnsType": null, "dnsExpect": null, "warnDays": null,
+        "expiresAt": null, "heartbeat": null, "group": "Shop", "method": "GET", "expectStatus": null, "keyword": "ok",
+        "keywordMode": "present", "slowThresholdMs": 900, "slowThresholds": { "oceania": 1_800 },
+        "latencyLocations": null, "pinnedRegion": null, "vendorUrl": null, "vendorComponent": null, "position": 0,
+        "status": "down", "since": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"], "lastCheck": last_check(),
+        "confirmable": true, "paused": false, "uptime24h": 99.65, "latencyMs24h": 184,
+        "createdAt": "2026-03-01T08:59:24.000Z",
+    })
+}
+
+fn heartbeat_monitor() -> Value {
+    let mut monitor = monitor();
+    for (name, value) in [
+        ("id", json!(HEARTBEAT.to_string())),
+        ("name", json!("Nightly backup")),
+        ("type", json!("heartbeat")),
+        ("target", json!("a ping every 24 hours")),
+        ("heartbeat", heartbeat()),
+        ("status", json!("up")),
+        ("position", json!(1)),
+    ] {
+        monitor[name] = value;
+    }
+    for name in [
+        "url",
+        "method",
+        "keyword",
+        "keywordMode",
+        "slowThresholdMs",
+        "slowThresholds",
+        "downFrom",
+        "latencyMs24h",
+    ] {
+        monitor[name] = Value::Null;
+    }
+    monitor["lastCheck"] = json!({
+        "at": "2026-03-01T02:00:41.120Z", "ok": true, "statusCode": null, "latencyMs": null, "error": null,
+    });
+    monitor
+}
+
+fn heartbeat() -> Value {
+    json!({
+        "periodSeconds": 86_400, "graceSeconds": 1_800, "lastPingAt": "2026-03-01T02:00:41.120Z",
+        "lastRunMs": 41_000, "pingUrl": "https://status.example/ping/6Zc1hVnq0dT4yXw8mKb2Re",
+    })
+}
+
+fn last_check() -> Value {
+    json!({
+        "at": "2026-03-01T09:32:00.214Z", "ok": false, "statusCode": 503, "latencyMs": 214,
+        "error": "unexpected status 503",
+    })
+}
+
+fn place(network: &str, number: u16) -> Value {
+    json!({ "number": number, "region": "europe", "network": network })
+}
+
+fn phases() -> Value {
+    json!({ "dnsUs": 1_840, "connectUs": 11_200, "tlsUs": 24_900, "firstByteUs": 171_400, "transferUs": 4_660 })
+}
+
+fn sight(network: &str, number: u16) -> Value {
+    json!({
+        "place": place(network, number), "ok": false, "statusCode": 503, "latencyMs": 214, "address": "203.0.113.20",
+        "phases": phases(), "error": "unexpected status 503",
+    })
+}
+
+fn check() -> Value {
+    json!({
+        "at": "2026-03-01T09:30:05.000Z", "region": "europe", "round": 59_078_580, "result": "failed",
+        "latencyMs": 214, "place": place("AS64500", 3), "first": sight("AS64500", 3), "second": sight("AS64501", 8),
+    })
+}
+
+fn round() -> Value {
+    json!({
+        "region": "europe", "why": "scheduled", "round": 59_078_580, "startedAt": "2026-03-01T09:30:00.000Z",
+        "result": "failed", "first": sight("AS64500", 3), "second": sight("AS64501", 8),
+    })
+}
+
+fn event() -> Value {
+    json!({
+        "id": "48213", "at": "2026-03-01T09:30:05.600Z", "kind": "status-changed", "from": "up", "to": "down",
+        "since": "2026-03-01T09:30:00.000Z", "downSince": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
+        "reason": "unexpected status 503", "latencyMs": null, "thresholdMs": null, "durationMs": null,
+        "evidence": [round()],
+    })
+}
+
+fn affected() -> Value {
+    json!({ "id": MONITOR.to_string(), "name": "Checkout", "impact": "partial" })
+}
+
+fn update(at: &Value) -> Value {
+    json!({ "id": UPDATE.to_string(), "status": "identified", "body": "A disk is full.", "createdAt": at })
+}
+
+fn repeat(stopped_at: &Value) -> Value {
+    json!({
+        "every": "monthly-weekday", "timezone": "Europe/Berlin", "seriesId": SERIES.to_string(),
+        "stoppedAt": stopped_at,
+    })
+}
+
+fn incident() -> Value {
+    json!({
+        "id": INCIDENT.to_string(), "kind": "incident", "title": "Checkout is down", "status": "identified",
+        "impact": "partial", "startedAt": "2026-03-01T09:30:00.000Z", "endsAt": null, "resolvedAt": null,
+        "automatic": false, "remind": ["1h"], "repeat": null, "postmortem": null, "monitors": [affected()],
+        "updates": [update(&json!("2026-03-01T09:32:20.000Z"))],
+    })
+}
+
+fn window() -> Value {
+    let mut window = incident();
+    for (name, value) in [
+        ("kind", json!("maintenance")),
+        ("title", json!("Database upgrade")),
+        ("status", json!("scheduled")),
+        ("impact", json!("none")),
+        ("startedAt", json!("2026-12-08T02:00:00.000Z")),
+        ("endsAt", json!("2026-12-08T03:00:00.000Z")),
+        ("remind", json!(["1d", "1h"])),
+        ("repeat", repeat(&Value::Null)),
+        ("updates", json!([])),
+    ] {
+        window[name] = value;
+    }
+    window
+}
+
+fn public_entry() -> Value {
+    json!({
+        "id": INCIDENT.to_string(), "kind": "incident", "title": "Checkout is down", "status": "identified",
+        "impact": "partial", "startedAt": 1_772_357_400_000_i64, "endsAt": null, "resolvedAt": null, "repeat": null,
+        "postmortem": null, "monitors": [affected()], "updates": [update(&json!(1_772_357_540_000_i64))],
+    })
+}

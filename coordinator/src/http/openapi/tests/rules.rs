@@ -1,0 +1,249 @@
+//! The rules that make good clients of the description: names, nulls, refusals, tags; and examples for all there is.
+
+use ::http::Method;
+use serde_json::json;
+
+use super::*;
+use crate::http::tests::Client;
+
+fn whole() -> Value {
+    serde_json::from_slice(&written("https://status.example")).unwrap()
+}
+
+/// What is wrong with a value by a schema of the document.
+fn faults(document: &Value, schema: &Value, value: &Value) -> Vec<String> {
+    let schema = json!({ "allOf": [schema], "components": document["components"] });
+    let validator = jsonschema::draft202012::new(&schema).unwrap();
+    validator.iter_errors(value).map(|fault| format!("{} {fault}", fault.instance_path())).collect()
+}
+
+fn schemas(document: &Value) -> &serde_json::Map<String, Value> {
+    document["components"]["schemas"].as_object().unwrap()
+}
+
+/// Every operation with its path.
+fn described(document: &Value) -> Vec<(&String, &String, &Value)> {
+    let paths = document["paths"].as_object().unwrap();
+    let of = |path| move |(method, operation)| (path, method, operation);
+    paths.iter().flat_map(|(path, methods)| methods.as_object().unwrap().iter().map(of(path))).collect()
+}
+
+/// Calls for every object in the document, with the way to it.
+fn each<'a>(value: &'a Value, way: &str, call: &mut impl FnMut(&str, &'a serde_json::Map<String, Value>)) {
+    match value {
+        Value::Object(object) => {
+            call(way, object);
+            for (name, value) in object {
+                // What is in an example is no schema.
+                if !matches!(name.as_str(), "example" | "examples") {
+                    each(value, &format!("{way}/{name}"), call);
+                }
+            }
+        }
+        Value::Array(items) => items.iter().for_each(|item| each(item, &format!("{way}/*"), call)),
+        Value::Null | Value::Bool(_) | Value::Number(_) | Value::String(_) => {}
+    }
+}
+
+#[test]
+fn every_schema_has_examples_and_every_example_fits_its_schema() {
+    let document = whole();
+    let mut counted = 0;
+    for (name, schema) in schemas(&document) {
+        let examples = schema["examples"].as_array().unwrap_or_else(|| panic!("{name} has no example"));
+        assert!(!examples.is_empty(), "{name}");
+        assert!(jsonschema::meta::is_valid(schema), "{name}");
+    }
+    each(&document, "", &mut |way, object| {
+        let schema = if object.contains_key("schema") { object["schema"].clone() } else { json!(object) };
+        let mut examples: Vec<&Value> = object.get("example").into_iter().collect();
+        match object.get("examples") {
+            Some(Value::Array(several)) => examples.extend(several),
+            Some(Value::Object(named)) => examples.extend(named.values().map(|one| &one["value"])),
+            _ => {}
+        }
+        for example in examples {
+            counted += 1;
+            assert_eq!(faults(&document, &schema, example), [""; 0], "{way} {example}");
+        }
+    });
+    assert!(counted > 100, "{counted}");
+}
+
+#[test]
+fn an_example_tells_every_property_of_an_answer_and_no_other() {
+    let document = whole();
+    for (name, schema) in schemas(&document) {
+        let Some(properties) = schema["properties"].as_object() else { continue };
+        let required: BTreeSet<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        for example in schema["examples"].as_array().unwrap() {
+            let told: BTreeSet<&str> = example.as_object().unwrap().keys().map(String::as_str).collect();
+            assert!(told.is_superset(&required), "{name}: {:?}", required.difference(&told));
+            assert!(told.iter().all(|field| properties.contains_key(*field)), "{name}: {told:?}");
+        }
+    }
+}
+
+#[test]
+fn parameters_and_headers_have_examples_too() {
+    let document = whole();
+    let mut seen = 0;
+    each(&document, "", &mut |way, object| {
+        if object.contains_key("in") && object.contains_key("schema")
+            || way.starts_with("/components/headers/") && object.contains_key("schema")
+        {
+            seen += 1;
+            let example = object.get("example").unwrap_or_else(|| panic!("{way} has no example"));
+            assert!(!example.as_str().is_some_and(str::is_empty), "{way}");
+            assert!(object["description"].as_str().is_some_and(|about| !about.is_empty()), "{way}");
+        }
+    });
+    assert!(seen > 30, "{seen}");
+}
+
+#[test]
+fn words_and_objects_are_named_and_null_is_a_type_of_its_own() {
+    let document = whole();
+    each(&document["components"]["schemas"], "", &mut |way, object| {
+        let Some(words) = object.get("enum").and_then(Value::as_array) else { return };
+        assert!(!words.contains(&Value::Null), "{way}: generators make no type of null among words");
+        let is_component = way.matches('/').count() == 1;
+        assert!(is_component || way.ends_with("/propertyNames"), "{way} has no name");
+    });
+    each(&document["components"]["schemas"], "", &mut |way, object| {
+        let inner =
+            object.get("type").and_then(Value::as_str) == Some("object") && object.contains_key("properties");
+        assert!(!inner || way.matches('/').count() == 1, "{way} has no name");
+        assert_ne!(object.get("additionalProperties"), Some(&json!(false)), "{way}");
+    });
+    for (path, method, operation) in described(&document) {
+        for (status, response) in operation["responses"].as_object().unwrap() {
+            let content = response.pointer("/content/application~1json/schema");
+            assert!(content.is_none_or(|schema| schema.get("$ref").is_some()), "{method} {path} {status}");
+        }
+    }
+    assert!(!schemas(&document).contains_key("Error"), "generators rename it");
+}
+
+#[test]
+fn answers_require_what_they_show_and_changes_have_no_defaults() {
+    let document = whole();
+    let operations = operations();
+    let bodies: BTreeSet<&str> = operations.iter().filter_map(|one| Some(one.body.as_ref()?.name)).collect();
+    let sent = |name: &str| bodies.contains(name) || name == "AffectedMonitorInput";
+    for (name, schema) in schemas(&document) {
+        let Some(properties) = schema["properties"].as_object().filter(|_| !sent(name)) else { continue };
+        let required: BTreeSet<&str> =
+            schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        for (field, property) in properties {
+            let is_nullable = property["type"].as_array().is_some_and(|kinds| kinds.contains(&json!("null")))
+                || property["anyOf"]
+                    .as_array()
+                    .is_some_and(|kinds| kinds.contains(&json!({ "type": "null" })));
+            assert!(
+                required.contains(field.as_str()) || !is_nullable,
+                "{name}.{field}: optional and nullable is two ways to say one thing"
+            );
+        }
+    }
+    for operation in operations.iter().filter(|operation| operation.method == Method::PATCH) {
+        let properties = &schemas(&document)[operation.body.as_ref().unwrap().name]["properties"];
+        for (field, property) in properties.as_object().unwrap() {
+            assert!(property.get("default").is_none(), "{} {field}", operation.id);
+        }
+    }
+}
+
+#[test]
+fn every_operation_tells_what_it_refuses_and_has_one_known_tag() {
+    let document = whole();
+    let tags: Vec<&Value> = document["tags"].as_array().unwrap().iter().map(|tag| &tag["name"]).collect();
+    for (path, method, operation) in described(&document) {
+        let refusals = operation["responses"].as_object().unwrap();
+        let mut expected = vec!["401", "429", "500"];
+        if method != "get" {
+            expected.extend(["400", "403", "422"]);
+        }
+        if path.contains('{') {
+            expected.push("404");
+        }
+        for status in expected {
+            let reference = refusals.get(status).and_then(|response| response.get("$ref"));
+            assert!(reference.is_some(), "{method} {path} {status} is a shared response");
+        }
+        let [tag] = &operation["tags"].as_array().unwrap()[..] else { panic!("{method} {path}") };
+        assert!(tags.contains(&tag), "{method} {path}");
+        let id = operation["operationId"].as_str().unwrap();
+        assert!(
+            id.starts_with(|c: char| c.is_ascii_lowercase()) && id.bytes().all(|b| b.is_ascii_alphanumeric())
+        );
+        assert!(operation["summary"].as_str().is_some_and(|summary| !summary.is_empty()), "{id}");
+        assert!(!path.ends_with('/'), "{path}");
+    }
+    let wait = &document["components"]["responses"]["RateLimited"]["headers"]["Retry-After"];
+    assert_eq!(wait["$ref"], "#/components/headers/Retry-After");
+    assert_eq!(document["security"], json!([{ "bearerAuth": [] }]));
+}
+
+#[test]
+fn a_webhook_is_described_with_signatures_that_hold() {
+    let document = whole();
+    let webhook = &document["webhooks"]["alert"]["post"];
+    let value = |name: &str| {
+        let parameters = webhook["parameters"].as_array().unwrap();
+        let found = parameters.iter().find(|parameter| parameter["name"] == name);
+        found.unwrap_or_else(|| panic!("{name}"))["example"].as_str().unwrap().to_owned()
+    };
+    // By Python's hmac and hashlib, of the body as it stands in the words.
+    let words = webhook["description"].as_str().unwrap();
+    let body = words.split("```").nth(1).unwrap().trim();
+    assert_eq!(serde_json::from_str::<Value>(body).unwrap(), schemas(&document)["Alert"]["examples"][0]);
+    assert_eq!(value("X-Service-Signature"), SIGNATURE, "{body}");
+    assert_eq!(
+        value("webhook-signature"),
+        STANDARD,
+        "{} {}",
+        value("webhook-id"),
+        value("webhook-timestamp")
+    );
+    assert_eq!(
+        (value("X-Service-Event"), value("X-Service-Delivery")),
+        ("went-down".to_owned(), value("webhook-id"))
+    );
+    let bodies = &webhook["requestBody"]["content"]["application/json"];
+    assert_eq!(bodies["schema"]["$ref"], "#/components/schemas/Alert");
+    assert_eq!(bodies["examples"].as_object().unwrap().len(), 5);
+}
+
+const SIGNATURE: &str = "sha256=f3779b8970b8491acfc84262dd00c3f2e978f923411642939c599792dd6c5529";
+const STANDARD: &str = "v1,SUJMKUPsTOYT66+QzCXoulMwPttFzHD42n2h6uv3HS8=";
+
+#[tokio::test]
+async fn examples_of_bodies_are_taken() {
+    let client = Client::new().await;
+    let monitor = client.make(json!({ "url": "a.example" })).await;
+    let id = monitor["id"].as_str().unwrap();
+    let opened = json!({ "title": "x" });
+    let incident = client.call(&client.write, "POST", &client.shop("/incidents"), opened).await.body;
+    let incident = incident["incident"]["id"].as_str().unwrap();
+    let document = whole();
+    let mut taken = 0;
+    for operation in operations() {
+        let Some(body) = &operation.body else { continue };
+        for example in schemas(&document)[body.name]["examples"].as_array().unwrap() {
+            let text = example.to_string().replace(&examples::id("monitorId"), id);
+            let path = operation
+                .path
+                .replace("{pageId}", &client.world.shop.id.to_string())
+                .replace("{monitorId}", id)
+                .replace("{incidentId}", incident);
+            let path = format!("/api/v1{path}");
+            let body = serde_json::from_str(&text).unwrap();
+            let answered = client.call(&client.write, operation.method.as_str(), &path, body).await;
+            assert_eq!(answered.status, operation.answer.status, "{text} {answered:?}");
+            taken += 1;
+        }
+    }
+    assert!(taken >= 15, "{taken}");
+}

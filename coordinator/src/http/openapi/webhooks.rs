@@ -1,0 +1,145 @@
+//! The alert webhook as the description tells of it: its headers, its body, and signed examples that can be checked.
+
+use parallax_core::event::{AlertKind, Change, Status};
+use parallax_core::observation::Failure;
+use parallax_core::place::{Region, RegionSet};
+use parallax_core::time::Timestamp;
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value, json};
+
+use super::examples;
+use crate::deliver::payload::{Alert, Subject};
+use crate::deliver::sign::{self, Secret};
+
+/// The secret that the examples are signed with: the numbers from 0 to 31.
+const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// When the example's outage began.
+const DOWN_SINCE: Timestamp = Timestamp::from_millis(1_772_357_400_000);
+/// Milliseconds between two examples.
+const STEP: i64 = 300_000;
+
+const ABOUT: &str = "Sent to the destinations of type Webhook in a page's alert settings (Hobby and Pro), once for each \
+change of state, and again by the repeat interval while an outage lasts. Any 2xx takes it; redirects are not followed, and \
+10 seconds are waited for an answer. Else it is sent again after 5 s, 30 s, 2 m, 10 m, 30 m, 1 h, 3 h, 6 h and 12 h (20 % \
+more or less; `Retry-After` of a 429 or 503 is respected, 1 h at most), with the same body and the same `webhook-id`, by \
+which a receiver knows what it has had. 410 switches the destination off.\n\nEach request is signed twice with the secret \
+that is shown beside the destination, over the raw bytes of the body:\n\n- `X-Service-Signature` is `sha256=` and the hex of \
+HMAC-SHA256 of the body, keyed with the secret's whole text.\n- `webhook-signature` (Standard Webhooks 1.0) is `v1,` and the \
+base64 of HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots, keyed with the bytes whose base64 \
+follows `whsec_`.\n\nCompute either, compare in constant time, and drop what differs. Refuse a `webhook-timestamp` that is \
+over five minutes old.";
+
+/// The webhooks; what their bodies refer to goes into the generator.
+pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
+    let schema = generator.subschema_for::<Alert>();
+    let kind = AlertKind::WentDown;
+    let bytes = alert(kind).bytes();
+    let body = String::from_utf8_lossy(&bytes);
+    let about = format!(
+        "{ABOUT}\n\nThe example's headers sign, with the secret `{SECRET}`, this body:\n\n```\n{body}\n```"
+    );
+    json!({ "alert": { "post": {
+        "operationId": "receiveAlert",
+        "tags": ["Webhooks"],
+        "summary": "Take an alert",
+        "description": about,
+        "security": [],
+        "parameters": parameters(kind, &bytes),
+        "requestBody": { "required": true, "content": { "application/json": { "schema": schema, "examples": bodies() } } },
+        "responses": {
+            "204": { "description": "It is taken. Any other 2xx says so too." },
+            "410": { "description": "Nobody is here any more: the destination is switched off." },
+            "503": { "description": "Not now; a `Retry-After` is respected. Any other status is tried again too." },
+        },
+    } } })
+}
+
+/// An alert as it is sent, for the schema's own example.
+pub(super) fn example() -> Value {
+    json!(alert(AlertKind::WentDown))
+}
+
+fn parameters(kind: AlertKind, body: &[u8]) -> Vec<Value> {
+    let about = [
+        "The event's name, so that a receiver can route without reading the body.",
+        "`sha256=` and the hex of HMAC-SHA256 of the raw body, keyed with the secret as it is shown.",
+        "The delivery's id, the same over all attempts.",
+        "The same id, as Standard Webhooks names it.",
+        "When this attempt was made, in seconds since the epoch.",
+        "`v1,` and base64 (Standard Webhooks); several, with blanks between, while a secret is being replaced.",
+    ];
+    let schemas = [
+        json!({ "$ref": "#/components/schemas/AlertEvent" }),
+        json!({ "type": "string", "pattern": "^sha256=[0-9a-f]{64}$" }),
+        json!({ "type": "string" }),
+        json!({ "type": "string", "pattern": "^[^.]+$" }),
+        json!({ "type": "string", "pattern": "^[0-9]+$" }),
+        json!({ "type": "string" }),
+    ];
+    let Ok(secret) = Secret::read(SECRET) else { return Vec::new() };
+    let headers = sign::headers(&secret, kind, examples::DELIVERY, at(kind) + 1_200, body).into_iter();
+    headers
+        .zip(about)
+        .zip(schemas)
+        .map(|(((name, example), about), schema)| {
+            json!({
+                "name": name, "in": "header", "required": true, "description": about, "schema": schema,
+                "example": example,
+            })
+        })
+        .collect()
+}
+
+/// One body for each event.
+fn bodies() -> Map<String, Value> {
+    let one =
+        |kind: AlertKind| (kind.name().to_owned(), json!({ "summary": words(kind), "value": alert(kind) }));
+    AlertKind::ALL.into_iter().map(one).collect()
+}
+
+const fn words(kind: AlertKind) -> &'static str {
+    match kind {
+        AlertKind::WentDown => "A monitor counts as down.",
+        AlertKind::StillDown => "It still does.",
+        AlertKind::Recovered => "It is back.",
+        AlertKind::WentSlow => "A monitor turned slow.",
+        AlertKind::BackToNormal => "It is back to normal speed.",
+    }
+}
+
+/// When the example of that kind happens.
+fn at(kind: AlertKind) -> Timestamp {
+    match kind {
+        AlertKind::WentDown => DOWN_SINCE + 5_600,
+        AlertKind::StillDown => DOWN_SINCE + STEP,
+        AlertKind::Recovered => DOWN_SINCE + 2 * STEP,
+        AlertKind::WentSlow => DOWN_SINCE + 3 * STEP,
+        AlertKind::BackToNormal => DOWN_SINCE + 4 * STEP,
+    }
+}
+
+fn alert(kind: AlertKind) -> Alert {
+    let subject = Subject {
+        page_id: examples::PAGE,
+        page: "Example Shop".to_owned(),
+        page_url: examples::PAGE_URL.to_owned(),
+        monitor_id: examples::MONITOR,
+        monitor: "Checkout".to_owned(),
+        url: Some(examples::TARGET.to_owned()),
+    };
+    let ended = matches!(kind, AlertKind::Recovered | AlertKind::BackToNormal);
+    let change = Change {
+        from: Status::Up,
+        to: Status::Down,
+        alert: Some(kind),
+        since: DOWN_SINCE,
+        down_since: Some(DOWN_SINCE),
+        reason: Some(Failure::UnexpectedStatus(503)),
+        down_from: Some(RegionSet::only(Region::Europe)),
+        latency_ms: Some(if kind == AlertKind::WentSlow { 2_310 } else { 184 }),
+        threshold_ms: Some(900),
+        duration_ms: ended.then_some(600_000),
+        evidence: Vec::new(),
+    };
+    Alert::new(kind, &subject, &change, at(kind))
+}
