@@ -258,15 +258,16 @@ async fn fifty_clients_change_one_monitor_and_nothing_acknowledged_is_lost() {
     let path = service.one(&made);
     // Eight clients have a field of their own and write it again and again; the others crowd on two more fields. What a
     // client read last of its own field can only be another value if somebody else's change undid it.
-    let own: [fn(u32) -> (&'static str, Value); 8] = [
+    type Change = fn(u32) -> (&'static str, Value);
+    let own: [Change; 8] = [
         |turn| ("slowThresholdMs", json!(100 + turn)),
         |turn| ("expectStatus", json!(200 + turn)),
         |turn| ("keyword", json!(format!("word {turn}"))),
         |turn| ("groupName", json!(format!("Group {turn}"))),
         |turn| ("url", json!(format!("https://a.example/{turn}"))),
         |turn| ("slowThresholds", json!({ "asia": 1000 + turn })),
-        |turn| ("latencyLocations", json!([["asia", "europe"][turn as usize % 2]])),
-        |turn| ("pinnedRegion", json!([null, "europe", "asia"][turn as usize % 3])),
+        |turn| ("latencyLocations", json!([if turn % 2 == 0 { "asia" } else { "europe" }])),
+        |turn| ("pinnedRegion", Value::from([None, Some("europe"), Some("asia")][turn as usize % 3])),
     ];
     let shown = |name: &str| if name == "groupName" { "group".to_owned() } else { name.to_owned() };
     let clients = (0..50_usize).map(|number| {
@@ -277,7 +278,7 @@ async fn fifty_clients_change_one_monitor_and_nothing_acknowledged_is_lost() {
                 let (name, value) = match own {
                     Some(own) => own(turn),
                     None if number % 2 == 0 => ("name", json!(format!("Shop {number}-{turn}"))),
-                    None => ("method", json!(["GET", "HEAD", "POST"][(number + turn as usize) % 3])),
+                    None => ("method", Value::from(["GET", "HEAD", "POST"][(number + turn as usize) % 3])),
                 };
                 let answer =
                     client.patch(&path, &json!({ name: value.clone() })).await.is(200)["monitor"].take();

@@ -29,12 +29,9 @@ use crate::history::History;
 use crate::storage::{self, Store};
 
 mod heartbeats;
-<<<<<<< HEAD
 mod looks;
-=======
 mod revisions;
 mod trimmed;
->>>>>>> revcore
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
 /// The first round that is due after it, of a monitor that is checked every minute.

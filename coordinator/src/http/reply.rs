@@ -107,18 +107,12 @@ impl Reply {
         if self.status != StatusCode::OK {
             return self;
         }
-<<<<<<< HEAD
-        // Whoever has another document under the same 64 bits has made it so for himself.
-        let tag =
-            format!("W/\"{:016x}-{:x}\"", FixedState::default().hash_one(&self.body[..]), self.body.len());
-=======
         let tag = tag(&self.body);
         self.tagged_as(&tag, headers)
     }
 
     /// The same, with the body's tag as it was made before.
     pub(super) fn tagged_as(mut self, tag: &str, headers: &HeaderMap) -> Self {
->>>>>>> longf
         let mut values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
         if values.any(|value| names(value, tag)) {
             self.status = StatusCode::NOT_MODIFIED;
@@ -141,10 +135,9 @@ impl Reply {
     }
 }
 
-/// The tag of a body.
+/// The tag of a body. Whoever has another document under the same 64 bits has made it so for himself.
 pub(super) fn tag(body: &[u8]) -> String {
-    let digest = Sha256::digest(body);
-    digest.iter().take(16).fold("W/\"".to_owned(), |tag, byte| tag + &format!("{byte:02x}")) + "\""
+    format!("W/\"{:016x}-{:x}\"", FixedState::default().hash_one(body), body.len())
 }
 
 /// Whether a list of tags names that one, weakly compared (RFC 9110, 8.8.3.2), or any.

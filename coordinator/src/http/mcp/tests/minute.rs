@@ -2,8 +2,11 @@
 
 use super::*;
 
-/// What is no message, or comes from where it must not: headers, body, and the status of its answer.
-fn worthless() -> Vec<(Vec<(&'static str, &'static str)>, String, u16)> {
+/// Headers, body, and the status of the answer.
+type Worthless = (Vec<(&'static str, &'static str)>, String, u16);
+
+/// What is no message, or comes from where it must not.
+fn worthless() -> Vec<Worthless> {
     let json = ("content-type", "application/json");
     let ping = message(1, "ping", json!({}));
     vec![

@@ -74,20 +74,14 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives_bare::<EventList>("EventListResponse", "The events."),
         Operation::new("getUptime", Method::GET, "/pages/{pageId}/monitors/{monitorId}/uptime")
             .does(TAG, "Show a monitor's uptime by days")
-<<<<<<< HEAD
             .about(
                 "Days are those of the page's time zone. Of a heartbeat and a component uptime is the share of time not \
                  down; pauses and maintenance are left out. Their outages are known for 400 days, but no more than the \
                  newest 96 of them: days before are null. Of more than 96 outages within a day the first are kept as a \
                  sum.",
             )
-            .query("from", "The first day.", date())
-            .query("to", "The last day.", date())
-=======
-            .about("Days are those of the page's time zone.")
             .query("from", "The first day.", date(), "2026-03-01")
             .query("to", "The last day.", date(), "2026-03-31")
->>>>>>> revmcp
             .gives::<Vec<DayDocument>>(200, "UptimeResponse", "days", "The days."),
         Operation::new("listPings", Method::GET, "/pages/{pageId}/monitors/{monitorId}/pings")
             .does(TAG, "List a heartbeat's newest pings")
