@@ -156,7 +156,7 @@ impl Driver {
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
             // Before anything else: a ping that comes after an absence of ours must not find its deadline passed.
-            self.mind_the_clock();
+            self.mind_the_clock().await;
             match beat {
                 Beat::Arrived(0) | Beat::Stop => break,
                 Beat::Landed(Err(error)) => {

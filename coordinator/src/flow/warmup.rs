@@ -87,10 +87,13 @@ impl Stored {
 
     /// Makes the machines.
     pub fn wake(self, machines: &mut Machines, cx: &mut Cx<'_>) {
-        for (monitor, watch, state) in self.monitors {
+        for (monitor, watch, mut state) in self.monitors {
             if state == State::default() {
                 machines.put(&monitor, watch, cx);
             } else {
+                if self.covered.contains(&monitor.id) {
+                    state.begin_window();
+                }
                 machines.restore(&monitor, watch, state, self.alive, cx);
             }
             machines.cover(monitor.id, self.covered.contains(&monitor.id), cx);
@@ -181,6 +184,21 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
         }
     }
     Ok(found)
+}
+
+/// The shard's monitors that a window covers at that moment, whether or not its start was noted yet.
+pub fn covered_at(store: &dyn Read, now: Timestamp, shard: Shard) -> Result<Vec<MonitorId>, StoreError> {
+    let mut covered = Vec::new();
+    for incident in store.open_incidents()? {
+        let window = Window::of(&incident.value);
+        let Some(window) = window.filter(|window| window.running || window.span.contains(now)) else {
+            continue;
+        };
+        let monitors = store.monitors_of(incident.value.page)?.into_iter().map(|monitor| monitor.value);
+        let of_it = monitors.filter(|monitor| shard.holds(monitor.slot) && window.covers(monitor.id));
+        covered.extend(of_it.map(|monitor| monitor.id));
+    }
+    Ok(covered)
 }
 
 /// The page's windows that have begun and are not over.

@@ -81,7 +81,8 @@ pub(super) fn compute(history: &History, read: &dyn Read, question: &Question) -
     let whole = rollups
         .iter()
         .filter(|rollup| !touched(rollup.at, &question.excluded))
-        .map(|rollup| (rollup.at, unpack_rollup(rollup)))
+        .map(|rollup| (rollup.at, unpack_rollup::<HourRollups>(rollup)))
+        .filter(|(_, regions)| regions.values().all(|rollup| rollup.counts.excluded == 0))
         .collect();
     let mut day = Day { read, question, after, until, open, whole, tally: Tally::default() };
 
@@ -101,7 +102,8 @@ struct Day<'a> {
     /// Rounds due after this one are not.
     until: Timestamp,
     open: BTreeMap<(Region, i64), Vec<Sample>>,
-    /// Roll-ups of hours that lie within the 24 hours as a whole, and that no window touches.
+    /// Roll-ups of hours that lie within the 24 hours as a whole, and that no window touches, nor did as they were folded:
+    /// it may have been taken out since.
     whole: BTreeMap<i64, HourRollups>,
     tally: Tally,
 }

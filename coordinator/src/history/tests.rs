@@ -256,6 +256,9 @@ async fn windows_are_left_out_of_figures_and_roll_ups() {
     world.upkeep(at(12 * HOUR)).await;
     let question = Question { now: at(13 * HOUR), ..question };
     assert_eq!(world.figures(&question).uptime_24h, Some(100.0));
+    // The window is taken out: what was folded without its rounds counts with them again.
+    world.windows = no_windows();
+    world.check(at(13 * HOUR));
     let days = world.history.days(world.store.reader().as_ref(), monitor_no(SLOT), 0..i64::MAX).unwrap();
     let counts: Vec<_> = days.values().map(|of| of[&Region::Europe].counts).collect();
     assert_eq!(counts.iter().map(|counts| counts.failed).sum::<u32>(), 0);

@@ -6,7 +6,7 @@ use crate::event::{AlertKind, Change, Status, What};
 use crate::observation::Failure;
 use crate::time::Timestamp;
 
-use super::state::Outage;
+use super::state::{Outage, State};
 use super::status::between;
 use super::{Machine, Output, Step};
 
@@ -17,6 +17,17 @@ pub(super) struct LastTold {
     outage: Option<(Timestamp, Failure)>,
     /// Since when it is slow.
     slow: Option<Timestamp>,
+}
+
+impl State {
+    /// A window covers the monitor from now on: for a machine that is not back from storage yet, so that nothing that
+    /// changes as it comes back is told.
+    pub fn begin_window(&mut self) {
+        if self.window.is_none() {
+            let outage = self.outage.as_ref().map(|outage| (outage.since, outage.reason.clone()));
+            self.window = Some(Box::new(LastTold { outage, slow: self.slow }));
+        }
+    }
 }
 
 impl Machine {
@@ -30,8 +41,7 @@ impl Machine {
     pub fn handle_window(&mut self, covered: bool, step: &mut Step<'_>) {
         match (covered, &self.state.window) {
             (true, None) => {
-                let outage = self.state.outage.as_ref().map(|outage| (outage.since, outage.reason.clone()));
-                self.state.window = Some(Box::new(LastTold { outage, slow: self.state.slow }));
+                self.state.begin_window();
                 self.changed = true;
             }
             (false, Some(_)) => {

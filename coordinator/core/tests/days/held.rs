@@ -66,7 +66,7 @@ impl Held {
 
     /// What is older than the journal goes back may be told again after a restart: history has it, and keeps the first.
     fn reading(&mut self, finished: &Finished, life: u64, now: i64) {
-        let before = self.kept.insert((finished.region, finished.round), (life, now));
+        let before = self.kept.insert((self.lane(finished.region), finished.round), (life, now));
         let again = before.is_none_or(|(of, at)| of < life && now - at > JOURNAL);
         assert!(again || !self.unique, "a round is kept once: {finished:?}");
         if matches!(finished.word, Word::Passed | Word::Disputed) {
@@ -94,13 +94,16 @@ impl Held {
         self.failed.entry(lane).or_default().retain(|failed| *failed > started);
     }
 
-    fn lane(&self, region: Region) -> Region {
+    /// The region that judges a round of that one, and where it counts once.
+    pub(crate) fn lane(&self, region: Region) -> Region {
         if self.regional { region } else { Region::Europe }
     }
 
     fn changed(&mut self, change: &Change) {
-        if change.to == self.status {
-            assert!(change.alert.is_some(), "only the end of a window tells of what is so: {change:?}");
+        if change.alert.is_some() && change.from != self.status {
+            // The end of a window tells of what is so: of a recovery first, where it is slow since.
+            let first = (Status::Slow, Some(AlertKind::Recovered));
+            assert!(change.to == self.status || (self.status, change.alert) == first, "{change:?}");
         } else {
             assert_eq!(change.from, self.status, "one event leads to the next: {change:?}");
             assert_ne!(change.from, change.to, "an event is a change");

@@ -191,7 +191,12 @@ fn places(chance: &mut Chance) -> Vec<Place> {
 }
 
 fn watch(chance: &mut Chance, places: &[Place]) -> Watch {
-    let kind = if chance.one_in(8) { CheckKind::Domain } else { CheckKind::Tcp };
+    let kind = match chance.within(0, 8) {
+        0 => CheckKind::Domain,
+        1 => CheckKind::Certificate,
+        2 => CheckKind::Component,
+        _ => CheckKind::Tcp,
+    };
     let region = chance.pick(places).region;
     Watch {
         monitor: MonitorId::from_u128(u128::from(chance.next())),

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use parallax_core::assign::{self, Scheduled, Share};
-use parallax_core::check::{Check, CheckKind, DomainCheck, TcpCheck};
+use parallax_core::check::{CertificateCheck, Check, CheckKind, ComponentCheck, DomainCheck, TcpCheck};
 use parallax_core::event::{AlertKind, Answer, Status, What};
 use parallax_core::machine::{Finished, Machine, Output, State, Step};
 use parallax_core::observation::{Facts, Failure, Observation, Outcome, OwnFault, Phase, Reading, Word};
@@ -102,7 +102,7 @@ impl World {
             unsent: BTreeMap::new(),
         });
         let networks = plan.places.iter().map(|place| (place.no, place.network)).collect();
-        let mut held = Held::new(plan.watch.kind == CheckKind::Tcp, networks);
+        let mut held = Held::new(plan.watch.kind.is_regional(), networks);
         held.unique = plan.numbered;
         let mut world = Self {
             agents: agents.collect(),
@@ -297,7 +297,7 @@ impl World {
             if let Some(seen) = self.agents[index].unsent.remove(&number)
                 && let Some(round) = seen.round
             {
-                self.ran.insert((seen.region, round));
+                self.ran.insert((self.held.lane(seen.region), round));
             }
         }
     }
@@ -311,7 +311,11 @@ impl World {
         let mut machine = if self.written == State::default() {
             Machine::new(watch, &mut step)
         } else {
-            Machine::restore(watch, self.written.clone(), self.alive, &mut step)
+            let mut written = self.written.clone();
+            if self.windows > 0 {
+                written.begin_window();
+            }
+            Machine::restore(watch, written, self.alive, &mut step)
         };
         machine.handle_window(self.windows > 0, &mut step);
         self.journal.retain(|(at, _)| self.now - at < JOURNAL);
@@ -494,10 +498,12 @@ impl World {
         }
         let mesh = self.mesh();
         let watch = &self.plan.watch;
-        let check = if watch.kind == CheckKind::Domain {
-            Check::Domain(DomainCheck { host: "example.com".to_owned(), warn_days: 30 })
-        } else {
-            Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })
+        let host = "example.com".to_owned();
+        let check = match watch.kind {
+            CheckKind::Domain => Check::Domain(DomainCheck { host, warn_days: 30 }),
+            CheckKind::Certificate => Check::Certificate(CertificateCheck { host, port: 443, warn_days: 14 }),
+            CheckKind::Component => Check::Component(ComponentCheck { url: host, component: None }),
+            _ => Check::Tcp(TcpCheck { host, port: 443 }),
         };
         let scheduled = Scheduled::new(watch, 1, &Arc::new(check));
         for index in 0..self.agents.len() {
@@ -601,7 +607,7 @@ impl World {
         let pinned = self.plan.watch.pinned;
         let left_out = quarantined || self.plan.watch.paused || pinned.is_some_and(|it| it != seen.region);
         if let (true, Some(round)) = (left_out, seen.round) {
-            self.excused.insert((seen.region, round));
+            self.excused.insert((self.held.lane(seen.region), round));
         }
         let here = self.as_here(seen);
         let now = self.wall();

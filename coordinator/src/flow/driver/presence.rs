@@ -1,10 +1,10 @@
 //! Whether the coordinator was there all the time, and whether the wall clock goes as time itself does.
 
-use parallax_core::time::SECOND;
+use parallax_core::time::{SECOND, Timestamp};
 
 use super::{Driver, UPKEEP};
 use crate::flow::machines::Machines;
-use crate::flow::warmup::ALIVE;
+use crate::flow::warmup::{self, ALIVE};
 use crate::storage::Op;
 
 /// Milliseconds that the wall clock may go another way than time itself between two looks.
@@ -15,7 +15,7 @@ const AWAY: i64 = 10 * SECOND;
 impl Driver {
     /// Notes that the coordinator runs, so that the next start knows how long it was away; and whether the wall clock has
     /// gone another way than time itself, or nobody was here meanwhile: a host that slept shows as one or the other.
-    pub(super) fn mind_the_clock(&mut self) {
+    pub(super) async fn mind_the_clock(&mut self) {
         let (now, steady) = (self.clock.now(), self.clock.steady());
         let (then, before) = std::mem::replace(&mut self.looked, (now, steady));
         let passed = steady.saturating_sub(before);
@@ -28,12 +28,26 @@ impl Driver {
                 milliseconds = now.since(then),
                 "the coordinator was not there, or its clock went forth"
             );
+            self.cover_what_began(now).await;
             self.with(|machines, cx| machines.was_away(then, cx));
         }
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {
             self.alive_noted = now;
             self.extra.push(Op::SetCursor(self.shard.cursor(ALIVE), now.as_millis().unsigned_abs()));
+        }
+    }
+
+    /// Windows whose start came meanwhile cover their monitors before anything is judged, whoever notes it first.
+    async fn cover_what_began(&mut self, now: Timestamp) {
+        let shard = self.shard;
+        match self.store.read(move |read| warmup::covered_at(read, now, shard)).await {
+            Ok(covered) => {
+                for monitor in covered {
+                    self.with(|machines, cx| machines.cover(monitor, true, cx));
+                }
+            }
+            Err(error) => tracing::error!(%error, "maintenance windows can't be read"),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering;
 
 use parallax_core::check::HeartbeatCheck;
 use parallax_core::heartbeat::{self, Beat};
+use parallax_core::incident::Incident;
 use parallax_core::time::{MINUTE, SECOND};
 
 use super::*;
@@ -111,6 +112,34 @@ async fn a_coordinator_that_stood_still_tells_of_no_job_that_it_could_not_hear()
     assert_eq!(stream.changes(), [(Status::Up, None)]);
     stream.moment(5 * DUE).await;
     assert_eq!(stream.becomes(Status::Down).await.since, Some(START + 5 * DUE));
+    stream.stop().await;
+}
+
+#[tokio::test]
+async fn a_window_that_began_while_the_coordinator_stood_still_covers_what_is_judged_first() {
+    let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
+    let stream = Stream::start(&store, &clock).await;
+    stream.ping(Beat::Ran).await.await.unwrap();
+    // Away twice before the next ping: the second time its deadline is not moved any more.
+    clock.set(START + 2 * DUE);
+    stream.send(PlaceNo(0), Vec::new()).await;
+    let window = storage::contract::samples::window(1, 5, 0, true);
+    let (from, to) = (START + 2 * DUE + MINUTE, START + 4 * DUE);
+    let window = Incident {
+        page: PAGE,
+        begun: false,
+        affected: Vec::new(),
+        started_at: from,
+        ends_at: Some(to),
+        ..window
+    };
+    let mut batch = storage::Batch::new();
+    batch.write(window);
+    store.commit(batch).await.unwrap();
+    clock.set(START + 3 * DUE + MINUTE);
+    stream.becomes(Status::Down).await;
+    stream.send(PlaceNo(0), Vec::new()).await;
+    assert_eq!(stream.changes().last(), Some(&(Status::Down, None)), "nothing is told in a window");
     stream.stop().await;
 }
 
