@@ -20,7 +20,7 @@ impl Machine {
         let watch = &self.watch;
         let is_own = observation.revision == watch.revision
             && watch.pinned.is_none_or(|pinned| pinned == observation.region);
-        if !self.is_steady() || !is_own || watch.paused || self.state.status != Status::Up {
+        if !self.is_steady(now) || !is_own || watch.paused || self.state.status != Status::Up {
             return None;
         }
         let threshold = watch.threshold(observation.region);
@@ -80,11 +80,16 @@ impl Machine {
         }
     }
 
-    /// Whether nothing is under way: no round, no suspicion, no waiting.
-    fn is_steady(&self) -> bool {
-        self.state.rounds.is_empty()
-            && self.state.suspicion.is_none()
-            && self.state.settle_by.is_none()
-            && !self.state.untried
+    /// Whether nothing is under way: no round, no suspicion, no waiting; nor anything of a clock that was ahead.
+    fn is_steady(&self, now: Timestamp) -> bool {
+        let state = &self.state;
+        let is_ahead = |moment: Option<Timestamp>| moment.is_some_and(|moment| moment > now);
+        state.rounds.is_empty()
+            && state.suspicion.is_none()
+            && state.settle_by.is_none()
+            && !state.untried
+            && state.follow_not_before.is_none_or(|follow| follow <= now + MINUTE)
+            && !is_ahead(state.last_recovered)
+            && !is_ahead(state.last_check.as_ref().map(|last| last.at))
     }
 }
