@@ -18,7 +18,7 @@ use parallax_certs::rotation::Authorities;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
-use tokio::net::{TcpListener, TcpSocket};
+use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
 use crate::admin;
@@ -198,7 +198,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let driver =
         Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging, Shard::WHOLE).await?;
 
-    let http = bind_http("HTTP", config.http.listen)?;
+    let http = bind_http("HTTP", config.http.listen).await?;
     let http_addr = http.local_addr().map_err(|source| listen("HTTP", config.http.listen, source))?;
     let socket = UdpSocket::bind(config.mesh.listen)
         .map_err(|source| listen("the mesh", config.mesh.listen, source))?;
@@ -268,7 +268,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let mut admin_addr = None;
     let (ready, is_ready) = watch::channel(false);
     if let Some(address) = config.admin.listen {
-        let listener = bind_http("the admin address", address)?;
+        let listener = bind_http("the admin address", address).await?;
         admin_addr = listener.local_addr().ok();
         let metrics = metrics::Sources {
             flow,
@@ -344,23 +344,8 @@ fn service_settings(config: &Config, base_url: String) -> service::Settings {
     service::Settings { base_url, root_domain: config.http.root_domain.clone(), limits: config.plans }
 }
 
-/// A listener with room for a crowd: of a connection that finds the queue full, the host tells neither side, and the
-/// caller believes itself connected.
-fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
-    const WAITING: u32 = 4096;
-    // Bytes that the host keeps of answers for a reader who takes nothing (twice that, by socket(7)). Left to itself it
-    // would take up to 4 MiB for each of the thousands.
-    const UNSENT: u32 = 128 << 10;
-    let bound = || {
-        let socket = if address.is_ipv4() { TcpSocket::new_v4()? } else { TcpSocket::new_v6()? };
-        // So that a coordinator started anew need not wait for the connections of the one before to be forgotten.
-        socket.set_reuseaddr(true)?;
-        // Every connection that is accepted has it too.
-        socket.set_send_buffer_size(UNSENT)?;
-        socket.bind(address)?;
-        socket.listen(WAITING)
-    };
-    bound().map_err(|source| listen(what, address, source))
+async fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    http::server::listener(address).await.map_err(|source| listen(what, address, source))
 }
 
 fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {

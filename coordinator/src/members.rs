@@ -1,24 +1,23 @@
 //! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
 
+mod records;
 mod rotation;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
-use futures_util::FutureExt;
-use futures_util::future::BoxFuture;
 use parallax_certs::rotation::Authorities;
 use parallax_certs::token::{Token, TokenId};
 use parallax_core::event::{Event, What};
-use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Certified, Invitation, Standing};
+use parallax_core::id::InvitationId;
+use parallax_core::member::{Agent, Invitation};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
 pub use self::rotation::{Progress, Step};
 use crate::clock::Clock;
 pub use crate::mesh::AgentView;
-use crate::mesh::{Members, MeshError, Newcomer, RecordsFault, Trust};
+use crate::mesh::{MeshError, Newcomer, RecordsFault, Trust};
 use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
 
 /// How often a change is decided again because another came first.
@@ -287,89 +286,6 @@ impl Roll {
             }
         }
         Err(RecordsFault("others kept changing it".to_owned()))
-    }
-}
-
-impl Members for Roll {
-    fn agents(&self) -> BoxFuture<'_, Result<Vec<Agent>, RecordsFault>> {
-        async move { self.agents().await.map_err(fault) }.boxed()
-    }
-
-    fn agent(&self, id: AgentId) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
-        async move { Ok(self.store.reader().agent(id).map_err(fault)?.map(|found| found.value)) }.boxed()
-    }
-
-    fn invitation(&self, id: InvitationId) -> BoxFuture<'_, Result<Option<Invitation>, RecordsFault>> {
-        async move { Ok(self.store.reader().invitation(id).map_err(fault)?.map(|found| found.value)) }.boxed()
-    }
-
-    fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.change(move |store| {
-            let Some(found) = store.reader().invitation(id)? else { return Ok(None) };
-            let mut invitation = found.value;
-            invitation.wrong_tries = invitation.wrong_tries.saturating_add(1);
-            let mut batch = Batch::new();
-            batch.expect(Expect::Invitation(id, Is::At(found.revision))).write(invitation);
-            Ok(Some(batch))
-        })
-        .boxed()
-    }
-
-    fn enrol(
-        &self,
-        id: InvitationId,
-        newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
-        async move {
-            for _ in 0..TRIES {
-                match self.try_enrol(id, &newcomer).await {
-                    Ok(agent) => return Ok(agent),
-                    Err(StoreError::Conflict(_)) => {}
-                    Err(error) => return Err(fault(error)),
-                }
-            }
-            Err(RecordsFault("others kept joining".to_owned()))
-        }
-        .boxed()
-    }
-
-    fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.change(move |store| {
-            let Some(found) = store.reader().agent(id)? else { return Ok(None) };
-            let mut batch = Batch::new();
-            batch.expect(Expect::Agent(id, Is::At(found.revision)));
-            batch.write(Agent { serial: serial.clone(), ..found.value });
-            Ok(Some(batch))
-        })
-        .boxed()
-    }
-
-    fn holds(&self, id: AgentId, certificate: Certified) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.change(move |store| {
-            let Some(found) = store.reader().agent(id)? else { return Ok(None) };
-            if found.value.standing(&certificate) != Standing::Newer {
-                return Ok(None);
-            }
-            let mut batch = Batch::new();
-            batch.expect(Expect::Agent(id, Is::At(found.revision)));
-            batch.write(Agent { held: Some(certificate.clone()), ..found.value });
-            Ok(Some(batch))
-        })
-        .boxed()
-    }
-
-    fn shared(&self, id: AgentId, since: Option<Timestamp>) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.change(move |store| {
-            let Some(found) = store.reader().agent(id)?.filter(|found| found.value.shared_since != since)
-            else {
-                return Ok(None);
-            };
-            let mut batch = Batch::new();
-            batch.expect(Expect::Agent(id, Is::At(found.revision)));
-            batch.write(Agent { shared_since: since, ..found.value });
-            Ok(Some(batch))
-        })
-        .boxed()
     }
 }
 

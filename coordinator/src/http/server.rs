@@ -1,7 +1,8 @@
 //! Accepts connections and serves them, within limits of number and time, until told to stop.
 
 use std::future::Future;
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -26,6 +27,8 @@ use super::{Context, Peer, filter};
 const HEAD_BYTES: usize = 16 * 1024;
 /// Header lines of a request.
 const HEAD_LINES: usize = 64;
+/// Connections that may wait to be accepted; the host may allow fewer.
+const WAITING: i32 = 4096;
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// How long a new or just answered connection is safe from having to make room: an honest caller on a busy host may need
@@ -68,6 +71,18 @@ impl Limits {
         }
         self
     }
+}
+
+/// A listener in front of which a crowd may wait to be accepted. Of a connection that finds the queue full, the host
+/// tells neither side, and the caller believes itself connected.
+///
+/// # Errors
+/// Where the host does not let it listen there.
+pub async fn listener(address: SocketAddr) -> io::Result<TcpListener> {
+    let listener = TcpListener::bind(address).await?;
+    // The usual 128 are too few; of one that listens already, this changes the number alone (listen(2)).
+    rustix::net::listen(&listener, WAITING)?;
+    Ok(listener)
 }
 
 /// Serves HTTP/1.1 on the listener until `shutdown` resolves, then lets requests under way end.

@@ -1,6 +1,10 @@
 //! Members' records over a store: joining, leaving, and one spelling for one network.
 
+use parallax_core::id::AgentId;
+use parallax_core::member::Certified;
+
 use super::*;
+use crate::mesh::Members;
 
 fn roll() -> Roll {
     roll_in(Store::in_memory().unwrap(), Clock::by_hand(Timestamp::from_millis(1_800_000_000_000)))
