@@ -28,7 +28,7 @@ pub(super) fn operations() -> Vec<Operation> {
                  word to anybody.",
             )
             .tells()
-            .takes("IncidentCreate", |description| body::read(description))
+            .takes("IncidentCreate", |description| body::read_new(description))
             .gives::<IncidentDocument>(201, "IncidentResponse", "incident", "The incident that was opened."),
         Operation::new("getIncident", Method::GET, ONE)
             .does(TAG, "Show an incident")
@@ -37,7 +37,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("updateIncident", Method::PATCH, ONE)
             .does(TAG, "Change an incident")
             .about("Posts nothing and mails nobody: that is what updates are for.")
-            .takes("IncidentUpdate", |description| body::read(description))
+            .takes("IncidentUpdate", |description| body::read_change(description))
             .gives::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident after the change."),
         Operation::new("deleteIncident", Method::DELETE, ONE)
             .does(TAG, "Delete an incident, or one window")
