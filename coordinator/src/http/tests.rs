@@ -5,6 +5,7 @@ mod beyond;
 mod bounds;
 mod credentials;
 mod incidents;
+mod legacy;
 mod monitors;
 mod socket;
 
