@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::http::Context;
 use crate::http::api::incidents::view::{self, PublicIncident};
-use crate::http::api::{bare, with_old_names};
+use crate::http::api::with_old_names;
 use crate::http::openapi::words;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -20,7 +20,16 @@ use crate::service::{Caller, Service, pages::Overview};
 /// `GET /api/v1/pages/{page}/status`
 pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let overview = context.service.overview(&call.caller, call.page()?).await?;
-    Ok(Reply::written(StatusCode::OK, bare(&document(&context.service, &overview))))
+    let document = document(&context.service, &overview);
+    let mut undated = with_old_names(&document);
+    if let Some(undated) = undated.as_object_mut() {
+        undated.remove("generatedAt");
+    }
+    let undated = serde_json::to_vec(&undated).unwrap_or_default();
+    // When it was written is the one thing that differs from reading to reading; it closes the object.
+    let mut written = undated.strip_suffix(b"}").unwrap_or_default().to_vec();
+    written.extend_from_slice(format!(",\"generatedAt\":{}}}", document.generated_at).as_bytes());
+    Ok(Reply::written(StatusCode::OK, written).known_by(undated))
 }
 
 /// The state of a page, as its visitors may know it.
