@@ -6,7 +6,9 @@ mod bounds;
 mod credentials;
 mod incidents;
 mod legacy;
+mod letter;
 mod monitors;
+mod secrets;
 mod socket;
 
 use parallax_core::key::Access;
