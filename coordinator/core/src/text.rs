@@ -103,14 +103,14 @@ pub fn headers(headers: &[(String, String)]) -> Result<Vec<(String, String)>, Ru
         }
         let lower = name.to_ascii_lowercase();
         if is_hop_by_hop(&lower) {
-            return Err(format!("must not set {name}, which belongs to the connection"));
+            return Err(format!("must not set {name:.60}, which belongs to the connection"));
         }
         // Before trimming, which would take a line break at the end away.
         if sent.chars().any(char::is_control) {
-            return Err(format!("must not have line breaks or other control characters in {name}"));
+            return Err(format!("must not have line breaks or other control characters in {name:.60}"));
         }
         if !seen.insert(lower) {
-            return Err(format!("must name {name} only once"));
+            return Err(format!("must name {name:.60} only once"));
         }
         characters += name.chars().count() + value.chars().count();
         kept.push((name.to_owned(), value.to_owned()));

@@ -178,7 +178,7 @@ impl<'de> Visitor<'de> for Level {
         while let Some(name) = map.next_key::<String>()? {
             let value = map.next_value_seed(level)?;
             if object.contains_key(&name) {
-                return Err(A::Error::custom(format_args!("{name} stands twice")));
+                return Err(A::Error::custom(format_args!("{name:.60} stands twice")));
             }
             object.insert(name, value);
         }

@@ -30,15 +30,19 @@ pub(super) fn old_argument(name: &str) -> Option<&'static str> {
     (name == "monitorId").then_some("checkpointId")
 }
 
-/// A path with `/checkpoints` read as `/monitors`, so that both are the same handler.
+/// A path of the API with a page's `/checkpoints` read as `/monitors`, so that both are the same handler. Elsewhere the
+/// word is somebody's own, such as the label of a page.
 pub(super) fn new_path(path: &str) -> Cow<'_, str> {
-    let is_old = |segment: &str| segment == "checkpoints";
-    if !path.split('/').any(is_old) {
+    let below = path.strip_prefix(super::API).and_then(|path| path.strip_prefix("/pages/"));
+    let Some((page, rest)) = below.and_then(|below| below.split_once('/')) else {
         return Cow::Borrowed(path);
+    };
+    match rest.strip_prefix("checkpoints") {
+        Some(rest) if rest.is_empty() || rest.starts_with('/') => {
+            Cow::Owned(format!("{}/pages/{page}/monitors{rest}", super::API))
+        }
+        _ => Cow::Borrowed(path),
     }
-    let segments: Vec<&str> =
-        path.split('/').map(|segment| if is_old(segment) { "monitors" } else { segment }).collect();
-    Cow::Owned(segments.join("/"))
 }
 
 /// Reads old names in a body as new ones, at every depth; where both are there the new one counts. Request headers
@@ -164,10 +168,18 @@ mod tests {
     }
 
     #[test]
-    fn only_a_whole_segment_is_an_old_name() {
+    fn only_the_segment_after_a_page_is_an_old_name() {
         assert_eq!(new_path("/api/v1/pages/x/checkpoints/y"), "/api/v1/pages/x/monitors/y");
         assert_eq!(new_path("/api/v1/pages/x/checkpoints"), "/api/v1/pages/x/monitors");
-        assert_eq!(new_path("/p/checkpoints-2"), "/p/checkpoints-2");
+        for path in [
+            "/p/checkpoints",
+            "/api/v1/checkpoints",
+            "/api/v1/pages/checkpoints",
+            "/api/v1/pages/x/checkpoints-2",
+        ] {
+            assert_eq!(new_path(path), path);
+        }
+        assert_eq!(new_path("/api/v1/pages/x/monitors/checkpoints"), "/api/v1/pages/x/monitors/checkpoints");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub(super) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
+    /// What of the body a tag is made of; none where it is all of it.
+    gist: Option<Bytes>,
 }
 
 impl Reply {
@@ -31,7 +33,7 @@ impl Reply {
 
     /// A JSON document that is written already; without one where the status has none.
     pub(super) fn written(status: StatusCode, document: impl Into<Bytes>) -> Self {
-        let reply = Self { status, headers: HeaderMap::new(), body: document.into() }
+        let reply = Self { status, headers: HeaderMap::new(), body: document.into(), gist: None }
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if status == StatusCode::NO_CONTENT {
@@ -41,15 +43,21 @@ impl Reply {
         }
     }
 
+    /// The same, whose tag is made of that alone: what else the body says does not make it another one.
+    pub(super) fn known_by(self, gist: Vec<u8>) -> Self {
+        Self { gist: Some(gist.into()), ..self }
+    }
+
     /// Nothing but a status.
     pub(super) fn empty(status: StatusCode) -> Self {
-        Self { status, headers: HeaderMap::new(), body: Bytes::new() }
+        Self { status, headers: HeaderMap::new(), body: Bytes::new(), gist: None }
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }
 
     /// A word in plain text that no one may keep.
     pub(super) fn text(text: &'static str) -> Self {
-        Self { status: StatusCode::OK, headers: HeaderMap::new(), body: Bytes::from_static(text.as_bytes()) }
+        let body = Bytes::from_static(text.as_bytes());
+        Self { status: StatusCode::OK, headers: HeaderMap::new(), body, gist: None }
             .with(CONTENT_TYPE, HeaderValue::from_static("text/plain"))
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
@@ -57,7 +65,7 @@ impl Reply {
 
     /// A page for people, which loads nothing.
     pub(super) fn html(text: String) -> Self {
-        Self { status: StatusCode::OK, headers: HeaderMap::new(), body: text.into() }
+        Self { status: StatusCode::OK, headers: HeaderMap::new(), body: text.into(), gist: None }
             .with(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))
             .with(CACHE_CONTROL, HeaderValue::from_static("public, max-age=15"))
             .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
@@ -107,7 +115,7 @@ impl Reply {
         if self.status != StatusCode::OK {
             return self;
         }
-        let tag = tag(&self.body);
+        let tag = tag(self.gist.as_ref().unwrap_or(&self.body));
         self.tagged_as(&tag, headers)
     }
 

@@ -5,7 +5,10 @@ mod beyond;
 mod bounds;
 mod credentials;
 mod incidents;
+mod legacy;
+mod letter;
 mod monitors;
+mod secrets;
 mod socket;
 
 use parallax_core::key::Access;

@@ -77,8 +77,9 @@ impl Service {
         let now = self.now();
         let is = match self.store().reader().remembered(&ticket.name)? {
             // An expired one, which is written over.
-            Some(found) => Is::At(found.revision),
-            None => Is::Absent,
+            Some(found) if found.value.expires_at <= now => Is::At(found.revision),
+            // Done by another sending since this one looked: it must not be done twice.
+            Some(_) | None => Is::Absent,
         };
         let remembered = Remembered {
             fingerprint: ticket.fingerprint,
@@ -88,5 +89,33 @@ impl Service {
         batch.expect(Expect::Remembered(ticket.name.clone(), is));
         batch.write(Op::ForgetExpired(now)).write(Op::Remember(ticket.name.clone(), remembered));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::tests::world;
+    use crate::storage::StoreError;
+
+    #[tokio::test]
+    async fn what_another_sending_did_since_this_one_looked_is_not_done_twice() {
+        let world = world().await;
+        let service = &world.service;
+        let ticket = Ticket::new(KeyId::new(service.now(), [1; 10]), "once", &[b"POST"]);
+        let answer = |(): &()| b"first".to_vec();
+        let once = Once::new(Some(ticket), &answer);
+        assert_eq!(service.answered(&once), Ok(None));
+        let batch = || {
+            let mut batch = Batch::new();
+            service.remember(&once, &(), &mut batch).unwrap();
+            batch
+        };
+        service.store().commit(batch()).await.unwrap();
+        assert!(matches!(service.store().commit(batch()).await, Err(StoreError::Conflict(_))));
+        assert_eq!(service.answered(&once), Ok(Some(b"first".to_vec())));
+        // A day later it is a new request.
+        world.clock.set(service.now() + DAY);
+        service.store().commit(batch()).await.unwrap();
     }
 }

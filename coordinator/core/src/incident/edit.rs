@@ -156,7 +156,10 @@ impl IncidentEdit {
         let mut stops_series = false;
         match incident.kind {
             Kind::Incident => {
-                after.impact = self.read_impact(incident.impact, &mut faults).unwrap_or(incident.impact);
+                let impact = self
+                    .impact
+                    .required("impact", Some(incident.impact), &mut faults, |name| read_impact(name));
+                after.impact = impact.unwrap_or(incident.impact);
             }
             Kind::Maintenance => {
                 self.replan(&mut after, now, &mut faults);
@@ -221,11 +224,6 @@ impl IncidentEdit {
         }
     }
 
-    fn read_impact(&self, default: Impact, faults: &mut Refusals) -> Option<Impact> {
-        self.impact
-            .defaulted("impact", None, default, faults, |name| text::one_of(name, &Impact::ALL, Impact::name))
-    }
-
     fn reminders(&self, before: &[Remind], faults: &mut Refusals) -> Vec<Remind> {
         self.remind
             .defaulted("remind", Some(before.to_vec()), Vec::new(), faults, |list| Remind::read_all(list))
@@ -245,7 +243,7 @@ impl IncidentEdit {
         let one = |id: &str, impact: Option<&String>| {
             let monitor = id.trim().parse().ok().filter(|id| known.contains(id));
             let monitor = monitor.ok_or_else(|| "must be monitors of this page".to_owned())?;
-            let impact = impact.map(|name| text::one_of(name, &Impact::ALL, Impact::name)).transpose();
+            let impact = impact.map(|name| read_impact(name)).transpose();
             let impact = impact.map_err(|rule| format!("has an impact that {rule}"))?;
             Ok::<_, Rule>(Affected { monitor, impact })
         };
@@ -317,6 +315,10 @@ pub fn read_past(text: &str, now: Timestamp) -> Result<Timestamp, Rule> {
     let year_ago = now.to_utc().and_then(|now| now.checked_sub_months(Months::new(12)));
     let year_ago = year_ago.map_or(i64::MIN, |ago| ago.timestamp_millis());
     if at.as_millis() < year_ago { Err("must be at most a year back".to_owned()) } else { Ok(at) }
+}
+
+fn read_impact(name: &str) -> Result<Impact, Rule> {
+    text::one_of(name, &Impact::ALL, Impact::name)
 }
 
 fn read_end(text: &str, starts_at: Option<Timestamp>) -> Result<Timestamp, Rule> {

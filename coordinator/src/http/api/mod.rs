@@ -13,9 +13,21 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::error::Refused;
 use super::legacy;
 use super::reply::Reply;
-use crate::service::once::Done;
+use super::route::Call;
+use crate::service::once::{Done, Ticket};
+use crate::service::{self, Caller};
+
+/// The ticket of a request that has no body. Whoever does not reach what it is about is told that, and not of a fault in
+/// the header.
+fn ticket(
+    call: &Call<Caller>,
+    reaches: impl FnOnce() -> service::Result<()>,
+) -> Result<Option<Ticket>, Refused> {
+    call.ticket(&[]).or_else(|fault| reaches().map_err(Refused::from).and(Err(fault)))
+}
 
 /// A document under its name, with the old names beside the new ones, as bytes.
 fn wrapped(name: &'static str, document: &impl Serialize) -> Vec<u8> {

@@ -3,13 +3,14 @@
 use std::str::FromStr;
 
 use parallax_core::refusal::Refusals;
+use percent_encoding::percent_decode_str;
 
 /// Things in one part of a list, where nothing else is asked for.
 pub(in crate::http) const STANDARD: usize = 50;
 /// Things in one part of a list at most.
 pub(in crate::http) const MAX: usize = 200;
 
-/// The value of that name, read; none where it is left out. The last of several counts.
+/// The value of that name, read as forms write it; none where it is left out. The last of several counts.
 pub(super) fn value<T>(
     query: &str,
     name: &str,
@@ -19,13 +20,19 @@ pub(super) fn value<T>(
     let found = query.split('&').filter_map(|pair| pair.split_once('=')).rfind(|(key, _)| *key == name);
     match found.map(|(_, value)| value) {
         None => Ok(None),
-        Some(value) => read(value).map(Some).ok_or_else(|| Refusals::one(name, rule)),
+        Some(value) => {
+            let spaced = value.replace('+', " ");
+            let text = percent_decode_str(&spaced).decode_utf8().ok();
+            text.and_then(|text| read(&text)).map(Some).ok_or_else(|| Refusals::one(name, rule))
+        }
     }
 }
 
 /// How many things are wanted: 1 to 200, else 50.
 pub(super) fn limit(query: &str) -> Result<usize, Refusals> {
-    let read = |text: &str| usize::from_str(text).ok().filter(|limit| (1..=MAX).contains(limit));
+    let is_plain = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());
+    let read =
+        |text: &str| usize::from_str(text).ok().filter(|limit| is_plain(text) && (1..=MAX).contains(limit));
     Ok(value(query, "limit", "must be a whole number from 1 to 200", read)?.unwrap_or(STANDARD))
 }
 

@@ -1,6 +1,6 @@
 //! A new incident or window out of the fields that belong to its kind.
 
-use super::{AHEAD, Common, IncidentEdit, Opened, Seat, read_end, read_past, read_time};
+use super::{AHEAD, Common, IncidentEdit, Opened, Seat, read_end, read_impact, read_past, read_time};
 use crate::incident::series::Series;
 use crate::incident::{Impact, Incident, Kind, News, Progress};
 use crate::recurrence::{Every, Recurrence};
@@ -13,7 +13,7 @@ impl IncidentEdit {
         let status = self.status.defaulted("status", None, Progress::Investigating, faults, |name| {
             text::one_of(name, &Progress::OF_NEW, Progress::name)
         });
-        let impact = self.read_impact(Impact::Partial, faults);
+        let impact = self.impact.defaulted("impact", None, Impact::Partial, faults, |name| read_impact(name));
         let started_at =
             self.started_at.defaulted("startedAt", None, now, faults, |text| read_past(text, now));
         let resolved_at = self.resolved_at.optional("resolvedAt", None, faults, |text| {

@@ -8,7 +8,7 @@ use parallax_core::incident::MAX_AFFECTED;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{done, made, wrapped};
+use super::{done, made, ticket, wrapped};
 use crate::http::Context;
 use crate::http::fields::{Fields, field};
 use crate::http::openapi::words;
@@ -40,7 +40,8 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
 pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let (page, deploy) = (call.page()?, call.id("deploy")?);
     let answer = |(): &()| Vec::new();
-    let once = Once::new(call.ticket(&[])?, &answer);
+    let ticket = ticket(&call, || context.service.page(&call.caller, page).map(drop))?;
+    let once = Once::new(ticket, &answer);
     let deleted = context.service.delete_deploy(&call.caller, page, deploy, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }

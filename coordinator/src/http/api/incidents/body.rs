@@ -8,38 +8,81 @@ use parallax_core::refusal::Refusals;
 use parallax_core::remind::MAX_REMINDERS;
 
 use crate::http::api::query;
-use crate::http::fields::{Fields, field};
+use crate::http::fields::{Field, Fields, field};
 use crate::service::incidents::Wanted;
 
-/// The fields as they were sent; others are ignored, and so are later those of the other kind.
-pub(in crate::http) fn read(mut body: impl Fields) -> IncidentEdit {
+/// The fields that open an incident or plan a window, as they were sent; others are ignored, and so are later those of
+/// the other kind.
+pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
     IncidentEdit {
         kind: body.text(
             field("kind", "Whether it is an incident or maintenance. It can't change later.")
                 .words(Kind::ALL.map(Kind::name))
                 .default(Kind::Incident.name()),
         ),
-        title: body.text(
-            field("title", "Required for a new one.").characters(1, MAX_TITLE).example("Slow checkout"),
-        ),
         status: body.text(
             field("status", "incident: its status at first; investigating unless given.")
                 .words(Progress::OF_NEW.map(Progress::name)),
         ),
-        impact: body.text(
-            field(
-                "impact",
-                "How much is affected: one above none sets the page's headline while it is open.",
-            )
-            .words(Impact::ALL.map(Impact::name)),
-        ),
         message: body
             .text(field("message", "The first update, in Markdown.").characters(0, MAX_MESSAGE).nullable()),
+        started_at: body
+            .text(field("startedAt", "incident: when it began; now unless given.").moment().nullable()),
+        resolved_at: body.text(
+            field("resolvedAt", "incident: when it was over, for one that ended earlier: nobody is told.")
+                .moment()
+                .nullable(),
+        ),
+        notify: body.flag(field("notify", "Whether subscribers are told.").default(true)),
+        timezone: body.text(
+            field(
+                "timezone",
+                "maintenance that repeats: the IANA zone whose local time it keeps; UTC unless given.",
+            )
+            .nullable(),
+        ),
+        title: body.text(title("What it is called.").required()),
+        impact: body.text(impact(
+            "incident: how much is affected, partial unless given. One above none sets the page's headline while it is \
+             open.",
+        )),
         starts_at: body.text(field("startsAt", "maintenance: when it starts, required.").moment()),
         ends_at: body.text(
             field("endsAt", "maintenance: when it ends, required; at most seven days after its start.")
                 .moment(),
         ),
+        repeat: body.text(repeat("maintenance: how often it repeats. Null: once.")),
+        ..affected_and_reminders(&mut body)
+    }
+}
+
+/// The fields that change an incident or a window, as they were sent: one that was planned or opened keeps its kind, and
+/// updates alone change its status and say something.
+pub(in crate::http) fn read_change(mut body: impl Fields) -> IncidentEdit {
+    IncidentEdit {
+        title: body.text(title("What it is called.")),
+        impact: body.text(impact(
+            "incident: how much is affected. One above none sets the page's headline while it is open.",
+        )),
+        starts_at: body.text(field("startsAt", "maintenance: when it starts.").moment()),
+        ends_at: body.text(
+            field("endsAt", "maintenance: when it ends; at most seven days after its start.").moment(),
+        ),
+        repeat: body.text(repeat(
+            "maintenance: null stops the repeating entry that this window was planned from; windows that are planned \
+             already stay.",
+        )),
+        postmortem: body.text(
+            field("postmortem", "The post-mortem, in Markdown. Null clears.")
+                .characters(0, MAX_POSTMORTEM)
+                .nullable(),
+        ),
+        ..affected_and_reminders(&mut body)
+    }
+}
+
+fn affected_and_reminders(mut body: impl Fields) -> IncidentEdit {
+    IncidentEdit {
         monitor_ids: body
             .texts(field("monitorIds", "Affected monitors, by id.").most(MAX_AFFECTED).nullable()),
         monitors: body.affected(
@@ -50,38 +93,26 @@ pub(in crate::http) fn read(mut body: impl Fields) -> IncidentEdit {
             .most(MAX_AFFECTED)
             .nullable(),
         ),
-        started_at: body
-            .text(field("startedAt", "incident: when it began; now unless given.").moment().nullable()),
-        resolved_at: body.text(
-            field("resolvedAt", "incident: when it was over, for one that ended earlier: nobody is told.")
-                .moment()
-                .nullable(),
-        ),
-        notify: body.flag(field("notify", "Whether subscribers are told.").default(true)),
         remind: body.texts(
             field("remind", "When to remind: entries like 15m, 1h or 2d, from 1m to 30d.")
                 .most(MAX_REMINDERS)
                 .nullable()
                 .example(vec!["1h", "1d"]),
         ),
-        repeat: body.text(
-            field("repeat", "maintenance: how often it repeats; null for once, and to stop it.")
-                .words(Every::ALL.map(Every::name))
-                .nullable(),
-        ),
-        timezone: body.text(
-            field(
-                "timezone",
-                "maintenance that repeats: the IANA zone whose local time it keeps; UTC unless given.",
-            )
-            .nullable(),
-        ),
-        postmortem: body.text(
-            field("postmortem", "The post-mortem, in Markdown. Null clears.")
-                .characters(0, MAX_POSTMORTEM)
-                .nullable(),
-        ),
+        ..IncidentEdit::default()
     }
+}
+
+fn title(about: &'static str) -> Field {
+    field("title", about).characters(1, MAX_TITLE).example("Slow checkout")
+}
+
+fn impact(about: &'static str) -> Field {
+    field("impact", about).words(Impact::ALL.map(Impact::name))
+}
+
+fn repeat(about: &'static str) -> Field {
+    field("repeat", about).words(Every::ALL.map(Every::name)).nullable()
 }
 
 /// The fields of an update as they were sent.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ::http::StatusCode;
 use parallax_core::id::IncidentId;
 
-use super::{done, made, wrapped};
+use super::{done, made, ticket, wrapped};
 use crate::http::Context;
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
@@ -32,7 +32,7 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let page = call.page()?;
     context.service.page(&call.caller, page)?;
     let (object, ticket) = call.object().await?;
-    let edit = body::read(&object);
+    let edit = body::read_new(&object);
     let once = Once::new(ticket, &answer);
     let opened = context.service.open_incident(&call.caller, page, &edit, &once).await?;
     Ok(made(&call.path, "incident", opened, answer))
@@ -49,7 +49,7 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let (page, id) = (call.page()?, incident(&call)?);
     context.service.reaches_incident(&call.caller, page, id)?;
     let (object, ticket) = call.object().await?;
-    let edit = body::read(&object);
+    let edit = body::read_change(&object);
     let once = Once::new(ticket, &answer);
     let changed = context.service.edit_incident(&call.caller, page, id, &edit, &once).await?;
     Ok(done(StatusCode::OK, changed, answer))
@@ -59,7 +59,8 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
 pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, incident(&call)?);
     let nothing = |(): &()| Vec::new();
-    let once = Once::new(call.ticket(&[])?, &nothing);
+    let ticket = ticket(&call, || context.service.reaches_incident(&call.caller, page, id))?;
+    let once = Once::new(ticket, &nothing);
     let deleted = context.service.delete_incident(&call.caller, page, id, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, nothing))
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 
-use super::{done, made, warned, wrapped};
+use super::{done, made, ticket, warned, wrapped};
 use crate::http::Context;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -67,7 +67,8 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
 pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let (page, monitor) = (call.page()?, call.monitor()?);
     let answer = |(): &()| Vec::new();
-    let once = Once::new(call.ticket(&[])?, &answer);
+    let ticket = ticket(&call, || context.service.reaches_monitor(&call.caller, page, monitor))?;
+    let once = Once::new(ticket, &answer);
     let deleted = context.service.delete_monitor(&call.caller, page, monitor, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }

@@ -85,9 +85,9 @@ pub(in crate::http) struct MonitorDocument {
     last_check: Option<LastCheckDocument>,
     /// A second network can confirm its failures; else it is never called down.
     confirmable: bool,
-    /// Share of checks passed in the last 24 hours, in percent.
     /// Not checked while true.
     paused: bool,
+    /// Share of checks passed in the last 24 hours, in percent.
     uptime24h: Option<f64>,
     /// Median response time over 24 hours, in milliseconds.
     latency_ms24h: Option<u32>,

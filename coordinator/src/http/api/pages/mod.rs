@@ -9,7 +9,7 @@ use std::sync::Arc;
 use ::http::StatusCode;
 use parallax_core::page::Page;
 
-use super::{done, made, wrapped};
+use super::{done, made, ticket, wrapped};
 use crate::http::Context;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -56,7 +56,11 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
 pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let page = call.page()?;
     let answer = |(): &()| Vec::new();
-    let once = Once::new(call.ticket(&[])?, &answer);
+    let ticket = ticket(&call, || {
+        context.service.makes_pages(&call.caller)?;
+        context.service.page(&call.caller, page).map(drop)
+    })?;
+    let once = Once::new(ticket, &answer);
     let deleted = context.service.delete_page(&call.caller, page, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }

@@ -20,7 +20,22 @@ use crate::service::{Caller, Service, pages::Overview};
 /// `GET /api/v1/pages/{page}/status`
 pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let overview = context.service.overview(&call.caller, call.page()?).await?;
-    Ok(Reply::written(StatusCode::OK, bare(&document(&context.service, &overview))))
+    let document = document(&context.service, &overview);
+    let written = bare(&document);
+    let undated = undated(&written);
+    Ok(Reply::written(StatusCode::OK, written).known_by(undated))
+}
+
+/// The document without the moment at which it was written, the one thing that differs from reading to reading. Within a
+/// text its name would have no bare quotes.
+fn undated(written: &[u8]) -> Vec<u8> {
+    const NAME: &[u8] = b"\"generatedAt\":";
+    let Some(at) = written.windows(NAME.len()).rposition(|part| part == NAME) else {
+        return written.to_vec();
+    };
+    let (before, after) = written.split_at(at);
+    let rest = after.iter().skip(NAME.len()).skip_while(|byte| byte.is_ascii_digit());
+    before.iter().chain(rest).copied().collect()
 }
 
 /// The state of a page, as its visitors may know it.

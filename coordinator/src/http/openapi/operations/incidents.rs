@@ -33,8 +33,7 @@ pub(super) fn operations() -> Vec<Operation> {
                  repeat: 422 with `plan_limit` for the next.",
             )
             .tells()
-            .takes("IncidentCreate", |description| body::read(description))
-            .requires("title")
+            .takes("IncidentCreate", |description| body::read_new(description))
             .gives::<IncidentDocument>(201, "IncidentResponse", "incident", "The incident that was opened."),
         Operation::new("getIncident", Method::GET, ONE)
             .does(TAG, "Show an incident")
@@ -43,7 +42,7 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("updateIncident", Method::PATCH, ONE)
             .does(TAG, "Change an incident")
             .about("Posts nothing and mails nobody: that is what updates are for.")
-            .takes("IncidentUpdate", |description| body::read(description))
+            .takes("IncidentUpdate", |description| body::read_change(description))
             .gives::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident after the change."),
         Operation::new("deleteIncident", Method::DELETE, ONE)
             .does(TAG, "Delete an incident, or one window")

@@ -1,0 +1,123 @@
+//! What no answer may show: request headers and bodies, credentials of a URL, and for readers the address of pings.
+
+use serde_json::{Value, json};
+
+use super::*;
+
+#[tokio::test]
+async fn no_answer_shows_what_a_monitor_sends() {
+    let client = Client::new().await;
+    let secrets = json!({
+        "url": "https://user:s3cretpass@a.example/", "headers": { "X-Token": "s3cret\u{e9}head" }, "method": "POST",
+        "body": "s3cretbody", "name": "Front",
+    });
+    let bearer = format!("Bearer {}", client.write);
+    let headers = [
+        ("authorization", bearer.as_str()),
+        ("content-type", "application/json"),
+        ("idempotency-key", "once"),
+    ];
+    let list = client.shop("/monitors");
+    let mut answers = vec![client.send("POST", &list, &headers, &secrets.to_string()).await];
+    assert_eq!(answers[0].status, 201);
+    let path = answers[0].headers["location"].to_str().unwrap().to_owned();
+    answers.push(client.send("POST", &list, &headers, &secrets.to_string()).await);
+    answers.push(client.send("POST", &list, &headers, "{\"headers\": {\"A\": \"s3cret\"}}").await);
+    // Refusals name the field and the rule, not the value.
+    for wrong in [
+        json!({ "headers": { "X-Token": "s3cret\r\n" } }),
+        json!({ "headers": { "X-Token": ["s3cret"] } }),
+        json!({ "body": ["s3cret"] }),
+        json!({ "url": "https://u:s3cret@" }),
+        json!({ "url": "ftp://u:s3cret@a.example" }),
+        json!({ "url": "https://a.example", "headers": { "Authorization": "s3cret", "authorization": "s3cret" } }),
+    ] {
+        let refused = client.call(&client.write, "PATCH", &path, wrong.clone()).await;
+        assert_eq!(refused.status, 400, "{wrong}");
+        answers.push(refused);
+    }
+    answers.push(client.call(&client.write, "PATCH", &path, json!({ "name": "Back" })).await);
+    for key in [&client.write, &client.read] {
+        for rest in ["", "/checks", "/events", "/uptime", "/pings"] {
+            answers.push(client.call(key, "GET", &format!("{path}{rest}"), Value::Null).await);
+        }
+        for rest in ["", "/monitors", "/checkpoints", "/status", "/incidents", "/deploys"] {
+            answers.push(client.call(key, "GET", &client.shop(rest), Value::Null).await);
+        }
+    }
+    answers.push(client.call(&client.write, "POST", &format!("{path}/check"), Value::Null).await);
+    for answered in answers {
+        let shown = format!("{} {:?}", answered.body, answered.headers);
+        assert!(!shown.contains("s3cret"), "{shown}");
+    }
+}
+
+#[tokio::test]
+async fn no_reader_learns_where_a_heartbeat_reports() {
+    let client = Client::new().await;
+    let beat = client.make(json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 })).await;
+    let url = beat["heartbeat"]["pingUrl"].as_str().unwrap();
+    let token = url.rsplit('/').next().unwrap().to_owned();
+    client.send("POST", &format!("/ping/{token}"), &[], "s3cret output").await;
+    let of = |rest: &str| client.shop(&format!("/monitors/{}{rest}", beat["id"].as_str().unwrap()));
+    for path in
+        [of(""), of("/pings"), of("/checks"), of("/events"), client.shop("/monitors"), client.shop("/status")]
+    {
+        let answered = client.call(&client.read, "GET", &path, Value::Null).await;
+        assert_eq!(answered.status, 200, "{path}");
+        let shown = answered.body.to_string();
+        assert!(!shown.contains(&token) && !shown.contains("s3cret"), "{path}: {shown}");
+    }
+    let read = client.call(&client.read, "GET", &of(""), Value::Null).await;
+    assert_eq!(read.body["monitor"]["heartbeat"].get("pingUrl"), Some(&Value::Null));
+    let write = client.get(&of("")).await;
+    assert_ne!(read.headers["etag"], write.headers["etag"], "what a writer has is not what a reader gets");
+    // The status document is for visitors, whoever asks.
+    assert!(!client.get(&client.shop("/status")).await.body.to_string().contains(&token));
+}
+
+#[tokio::test]
+async fn ids_of_others_in_a_body_are_as_good_as_none() {
+    let client = Client::new().await;
+    let blog = format!("/api/v1/pages/{}/monitors", client.world.blog.id);
+    let other = client.call(&client.write, "POST", &blog, json!({ "url": "a.example" })).await;
+    let foreign = format!("/api/v1/pages/{}/monitors", client.world.foreign.id);
+    let alien = client.call(&client.alien, "POST", &foreign, json!({ "url": "a.example" })).await;
+    let deleted = client.make(json!({ "url": "a.example" })).await;
+    let gone = client.shop(&format!("/monitors/{}", deleted["id"].as_str().unwrap()));
+    assert_eq!(client.call(&client.write, "DELETE", &gone, Value::Null).await.status, 204);
+    let ids = [
+        json!("mon_0000000000000000000000000a"),
+        other.body["monitor"]["id"].clone(),
+        alien.body["monitor"]["id"].clone(),
+        deleted["id"].clone(),
+        json!(client.world.shop.id.to_string()),
+        json!("nonsense"),
+        json!(""),
+    ];
+    let incident =
+        client.call(&client.write, "POST", &client.shop("/incidents"), json!({ "title": "x" })).await;
+    let incident = incident.headers["location"].to_str().unwrap().to_owned();
+    for (method, path, body) in [
+        ("POST", client.shop("/incidents"), json!({ "title": "x", "monitorIds": [null] })),
+        ("POST", client.shop("/incidents"), json!({ "title": "x", "monitors": [{ "id": null }] })),
+        ("PATCH", incident.clone(), json!({ "checkpointIds": [null] })),
+        ("PATCH", incident.clone(), json!({ "checkpoints": [{ "id": null }] })),
+        ("POST", client.shop("/deploys"), json!({ "version": "1", "monitorIds": [null] })),
+    ] {
+        let mut answers = Vec::new();
+        for id in &ids {
+            let body = body.to_string().replace("null", &id.to_string());
+            let body = serde_json::from_str(&body).unwrap();
+            let refused = client.call(&client.write, method, &path, body).await;
+            answers.push((refused.status, refused.body));
+        }
+        assert!(answers.iter().all(|one| one.0 == 400 && *one == answers[0]), "{method} {path}: {answers:?}");
+    }
+    let befores: Vec<_> =
+        ["inc_0000000000000000000000000a", "mon_0000000000000000000000000a", "x", ""].into();
+    for before in befores {
+        let refused = client.get(&client.shop(&format!("/incidents?before={before}"))).await;
+        assert_eq!(refused.body["error"]["message"], "before must be the id of an incident of this page");
+    }
+}
