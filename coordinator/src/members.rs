@@ -260,8 +260,6 @@ impl Roll {
             joined_at: newcomer.joined_at,
             revoked_at: None,
             serial: newcomer.serial.clone(),
-            held: None,
-            shared_since: None,
         };
         invitation.used_by = Some(agent.id);
         let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of places"))?;

@@ -27,8 +27,7 @@ pub enum CloseReason {
     Unknown,
     /// The certificate ended.
     Expired,
-    /// Something newer with the same identity has taken over: a connection, or, where a renewal is refused, a
-    /// certificate.
+    /// A newer connection with the same identity has taken over.
     Replaced,
     /// The identity is set aside because two hosts keep taking it from each other.
     Quarantined,
@@ -126,7 +125,7 @@ impl CloseReason {
             Self::Revoked => "identity revoked",
             Self::Unknown => "identity unknown",
             Self::Expired => "certificate expired",
-            Self::Replaced => "replaced by a newer connection or certificate of the same identity",
+            Self::Replaced => "replaced by a newer connection with the same identity",
             Self::Quarantined => "identity quarantined: two hosts use it",
             Self::Clock => "clocks too far apart",
             Self::TimedOut => "timed out",

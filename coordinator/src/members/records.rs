@@ -3,8 +3,7 @@
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Certified, Invitation, Standing};
-use parallax_core::time::Timestamp;
+use parallax_core::member::{Agent, Invitation};
 
 use super::{Roll, TRIES, fault};
 use crate::mesh::{Members, Newcomer, RecordsFault};
@@ -59,34 +58,6 @@ impl Members for Roll {
             let mut batch = Batch::new();
             batch.expect(Expect::Agent(id, Is::At(found.revision)));
             batch.write(Agent { serial: serial.clone(), ..found.value });
-            Ok(Some(batch))
-        })
-        .boxed()
-    }
-
-    fn holds(&self, id: AgentId, certificate: Certified) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.change(move |store| {
-            let Some(found) = store.reader().agent(id)? else { return Ok(None) };
-            if found.value.standing(&certificate) != Standing::Newer {
-                return Ok(None);
-            }
-            let mut batch = Batch::new();
-            batch.expect(Expect::Agent(id, Is::At(found.revision)));
-            batch.write(Agent { held: Some(certificate.clone()), ..found.value });
-            Ok(Some(batch))
-        })
-        .boxed()
-    }
-
-    fn shared(&self, id: AgentId, since: Option<Timestamp>) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.change(move |store| {
-            let Some(found) = store.reader().agent(id)?.filter(|found| found.value.shared_since != since)
-            else {
-                return Ok(None);
-            };
-            let mut batch = Batch::new();
-            batch.expect(Expect::Agent(id, Is::At(found.revision)));
-            batch.write(Agent { shared_since: since, ..found.value });
             Ok(Some(batch))
         })
         .boxed()

@@ -1,7 +1,6 @@
 //! Members' records over a store: joining, leaving, and one spelling for one network.
 
 use parallax_core::id::AgentId;
-use parallax_core::member::Certified;
 
 use super::*;
 use crate::mesh::Members;
@@ -52,23 +51,6 @@ async fn an_invitation_makes_one_agent_and_a_place_has_one_number() {
     let used = roll.invitations().await.unwrap().remove(0);
     let newcomer = Newcomer { id: one.id, joined_at: roll.clock.now(), serial: vec![2] };
     assert_eq!(Members::enrol(&roll, used.id, newcomer).await, Ok(None));
-}
-
-#[tokio::test]
-async fn what_an_agent_holds_and_whether_it_is_shared_is_kept() {
-    let roll = roll();
-    let id = enrol(&roll, "AS1").await.id;
-    let certified = |serial: u8, from: i64| Certified { serial: vec![serial], from };
-    Members::renewed(&roll, id, vec![2]).await.unwrap();
-    for (certificate, held) in [(certified(1, 10), 1), (certified(2, 20), 2), (certified(1, 10), 2)] {
-        Members::holds(&roll, id, certificate).await.unwrap();
-        let agent = Members::agent(&roll, id).await.unwrap().unwrap();
-        assert_eq!(agent.held.map(|held| held.serial), Some(vec![held]));
-    }
-    for since in [Some(roll.clock.now()), None] {
-        Members::shared(&roll, id, since).await.unwrap();
-        assert_eq!(Members::agent(&roll, id).await.unwrap().unwrap().shared_since, since);
-    }
 }
 
 #[tokio::test]

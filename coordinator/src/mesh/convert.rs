@@ -323,8 +323,6 @@ mod tests {
             joined_at: Timestamp::from_millis(0),
             revoked_at: None,
             serial: Vec::new(),
-            held: None,
-            shared_since: None,
         }
     }
 

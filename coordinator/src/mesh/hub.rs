@@ -7,9 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use parallax_core::event::Answer;
 use parallax_core::id::{AgentId, MonitorId};
-use parallax_core::member::{Agent, Certified};
+use parallax_core::member::Agent;
 use parallax_core::place::{Mesh, PlaceNo};
-use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::{error, info, warn};
@@ -148,7 +147,7 @@ impl Hub {
             }
         };
         let mut state = self.state();
-        for (place, session) in state.roster.enrol(agents, self.clock.now()) {
+        for (place, session) in state.roster.enrol(agents) {
             if let Some(live) = state.live.get(&place).filter(|live| live.session == session) {
                 live.close.send_replace(Some(CloseReason::Revoked));
             }
@@ -161,7 +160,6 @@ impl Hub {
 
     /// Seats a session; a session that had the place is closed. None where the agent is not enrolled.
     pub(super) fn connect(&self, agent: &Agent, mut arrived: Arrived) -> Option<Seat> {
-        let at = arrived.at;
         let session = self.sessions.fetch_add(1, Ordering::Relaxed);
         arrived.session = session;
         let mut state = self.state();
@@ -176,7 +174,6 @@ impl Hub {
         }
         if seated.found_shared {
             Counters::add(&self.counters.shared);
-            self.note_shared(agent.id, Some(at));
             error!(agent = %agent.id, name = agent.name, "two hosts take one identity from each other; its rounds do not count until that ends");
         }
         let memory = state.memories.entry(agent.id).or_insert_with(|| {
@@ -190,28 +187,6 @@ impl Hub {
         let memory = Arc::clone(memory);
         self.publish(&state);
         Some(Seat { session, close: closing, questions, memory })
-    }
-
-    /// Keeps beyond a restart since when two hosts have shared an identity, or that they no longer do.
-    pub(super) fn note_shared(&self, id: AgentId, since: Option<Timestamp>) {
-        let members = Arc::clone(&self.members);
-        // Nobody waits for it: until it is kept, the roster knows.
-        tokio::spawn(async move {
-            if let Err(fault) = members.shared(id, since).await {
-                error!(%fault, agent = %id, "who shares an identity could not be noted");
-            }
-        });
-    }
-
-    /// Keeps which certificate an agent holds.
-    pub(super) fn note_certificate(&self, id: AgentId, certificate: Certified) {
-        let members = Arc::clone(&self.members);
-        // A disk that stalls must keep nobody from connecting.
-        tokio::spawn(async move {
-            if let Err(fault) = members.holds(id, certificate).await {
-                error!(%fault, agent = %id, "which certificate an agent holds could not be noted");
-            }
-        });
     }
 
     /// Ends a session's seat at once, where it still has it.

@@ -33,7 +33,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Certified, Invitation};
+use parallax_core::member::{Agent, Invitation};
 use parallax_core::place::{Mesh, PlaceNo};
 use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
@@ -81,12 +81,6 @@ pub trait Members: Send + Sync {
 
     /// Notes the serial of the newest certificate made for an agent.
     fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>>;
-
-    /// Notes which certificate an agent holds, where that is a newer one than was known.
-    fn holds(&self, id: AgentId, certificate: Certified) -> BoxFuture<'_, Result<(), RecordsFault>>;
-
-    /// Notes since when two hosts take an identity from each other, or that they no longer do.
-    fn shared(&self, id: AgentId, since: Option<Timestamp>) -> BoxFuture<'_, Result<(), RecordsFault>>;
 }
 
 /// What joining adds to an invitation.
@@ -348,10 +342,7 @@ async fn keep(hub: Arc<Hub>) {
             () = hub.refresh.notified() => hub.reload().await,
             _ = settle.tick() => {
                 let now = hub.clock.now();
-                for id in hub.with_roster(|roster| roster.settle(now)) {
-                    tracing::info!(agent = %id, "one host has had the identity for a while: its rounds count again");
-                    hub.note_shared(id, None);
-                }
+                hub.with_roster(|roster| roster.settle(now));
             }
         }
     }

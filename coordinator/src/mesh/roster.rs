@@ -120,9 +120,8 @@ pub struct AgentView {
 }
 
 impl Roster {
-    /// Sets who is enrolled. Gives the sessions of those that no longer are. An identity that two hosts shared when the
-    /// coordinator ended counts as shared from `now` on, as if it had been taken over once more.
-    pub(super) fn enrol(&mut self, agents: Vec<Agent>, now: Timestamp) -> Vec<(PlaceNo, u64)> {
+    /// Sets who is enrolled. Gives the sessions of those that no longer are.
+    pub(super) fn enrol(&mut self, agents: Vec<Agent>) -> Vec<(PlaceNo, u64)> {
         let mut before = std::mem::take(&mut self.entries);
         for agent in agents.into_iter().filter(|agent| agent.revoked_at.is_none()) {
             let place = agent.place;
@@ -130,13 +129,13 @@ impl Roster {
             let entry = match before.remove(&place) {
                 Some(entry) if entry.agent.id == agent.id => Entry { agent, ..entry },
                 _ => Entry {
+                    agent,
                     live: None,
                     is_quarantined: false,
-                    is_shared: agent.shared_since.is_some(),
-                    takeovers: agent.shared_since.map(|_| (now, BootId(0))).into_iter().collect(),
+                    is_shared: false,
+                    takeovers: VecDeque::new(),
                     held: None,
                     skew_ms: None,
-                    agent,
                 },
             };
             self.entries.insert(place, entry);
@@ -217,17 +216,17 @@ impl Roster {
         }
     }
 
-    /// Lets those out whose identity has stayed with one host for a while, and gives them.
-    pub(super) fn settle(&mut self, now: Timestamp) -> Vec<AgentId> {
-        let mut settled = Vec::new();
+    /// Lets those out whose identity has stayed with one host for a while. Says whether anything changed.
+    pub(super) fn settle(&mut self, now: Timestamp) -> bool {
+        let mut changed = false;
         for entry in self.entries.values_mut().filter(|entry| entry.is_shared) {
             entry.forget_takeovers(now);
             if entry.takeovers.is_empty() {
                 entry.is_shared = false;
-                settled.push(entry.agent.id);
+                changed = true;
             }
         }
-        settled
+        changed
     }
 
     /// What the connected places can check.

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parallax_certs::identity::Identity;
 use parallax_core::id::AgentId;
-use parallax_core::member::{Agent, Standing};
+use parallax_core::member::Agent;
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
 use parallax_protocol::frame::MAX_FRAME;
@@ -106,16 +106,6 @@ async fn admit(
     };
     if hub.record(id).is_none() {
         hub.reload().await;
-    }
-    match agent.standing(&certificates.shown()) {
-        Standing::Held => {}
-        Standing::Newer => hub.note_certificate(id, certificates.shown()),
-        Standing::Older => warn!(
-            agent = %agent.id,
-            name = agent.name,
-            remote = %connection.remote_address(),
-            "a host shows an older certificate than the agent holds: its folder is a copy or was put back"
-        ),
     }
     let seat = hub.connect(&agent, arrived).ok_or(Fault::Close(CloseReason::Unknown))?;
     let connection = connection.clone();

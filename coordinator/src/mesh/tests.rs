@@ -25,9 +25,8 @@ use parallax_certs::verify::KnownTime;
 use parallax_core::assign::Scheduled;
 use parallax_core::check::{Check, TcpCheck};
 use parallax_core::id::MonitorId;
-use parallax_core::member::{Certified, Standing};
 use parallax_core::place::{NetworkNo, Region};
-use parallax_core::time::{DAY, SECOND, Timestamp};
+use parallax_core::time::{DAY, SECOND};
 use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
 use parallax_protocol::id::BootId;
 use parallax_protocol::join::{JoinAnswer, JoinRequest};
@@ -94,8 +93,6 @@ impl Members for Records {
                 joined_at: newcomer.joined_at,
                 revoked_at: None,
                 serial: newcomer.serial,
-                held: None,
-                shared_since: None,
             };
             agents.insert(agent.id, agent.clone());
             Ok(Some(agent))
@@ -104,22 +101,6 @@ impl Members for Records {
 
     fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>> {
         self.agents.lock().unwrap().get_mut(&id).unwrap().serial = serial;
-        Box::pin(async { Ok(()) })
-    }
-
-    fn holds(&self, id: AgentId, certificate: Certified) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        if let Some(agent) = self.agents.lock().unwrap().get_mut(&id)
-            && agent.standing(&certificate) == Standing::Newer
-        {
-            agent.held = Some(certificate);
-        }
-        Box::pin(async { Ok(()) })
-    }
-
-    fn shared(&self, id: AgentId, since: Option<Timestamp>) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        if let Some(agent) = self.agents.lock().unwrap().get_mut(&id) {
-            agent.shared_since = since;
-        }
         Box::pin(async { Ok(()) })
     }
 }

@@ -5,9 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
-use parallax_certs::authority::Life;
 use parallax_certs::identity::Identity;
-use parallax_core::member::{Certified, Standing};
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
@@ -32,8 +30,8 @@ pub(super) struct Certificates {
     known: BTreeMap<Vec<u8>, Certificate>,
     /// First millisecond at which the connection is over.
     ends: Arc<AtomicI64>,
-    /// The one that the agent last showed or said to hold.
-    held: Certified,
+    /// Serial of the one that the agent last said to hold.
+    held: Vec<u8>,
     renewed_at: Option<Instant>,
 }
 
@@ -41,31 +39,16 @@ pub(super) struct Certificates {
 struct Certificate {
     /// Hash of its authority's key.
     authority: Option<[u8; 32]>,
-    /// First second of its life.
-    from: i64,
     ends: i64,
-}
-
-impl Certificate {
-    fn new(authority: Option<[u8; 32]>, life: Life) -> Self {
-        let ends = life.not_after.saturating_add(1).saturating_mul(SECOND);
-        Self { authority, from: life.not_before, ends }
-    }
 }
 
 impl Certificates {
     /// Begins with the certificate that was shown in the handshake.
     pub(super) fn new(shown: &Identity, authority: Option<[u8; 32]>) -> Self {
-        let certificate = Certificate::new(authority, shown.life);
-        let serial = shown.serial.as_bytes().to_vec();
-        let held = Certified { serial: serial.clone(), from: certificate.from };
-        let ends = Arc::new(AtomicI64::new(certificate.ends));
-        Self { known: BTreeMap::from([(serial, certificate)]), ends, held, renewed_at: None }
-    }
-
-    /// The one that the agent last showed or said to hold.
-    pub(super) fn shown(&self) -> Certified {
-        self.held.clone()
+        let ends = end_of(shown.life.not_after);
+        let known = BTreeMap::from([(shown.serial.as_bytes().to_vec(), Certificate { authority, ends })]);
+        let held = shown.serial.as_bytes().to_vec();
+        Self { known, ends: Arc::new(AtomicI64::new(ends)), held, renewed_at: None }
     }
 
     /// The end of the connection, which moves when the agent holds a newer certificate.
@@ -107,12 +90,7 @@ impl Session {
         };
         self.certificates.ends.fetch_max(certificate.ends, Ordering::AcqRel);
         self.certificates.known.retain(|serial, _| *serial == holds.serial);
-        let shown = Certified { serial: holds.serial, from: certificate.from };
-        let is_another = self.certificates.held != shown;
-        if is_another {
-            self.hub.note_certificate(self.agent.id, shown.clone());
-            self.certificates.held = shown;
-        }
+        let is_another = std::mem::replace(&mut self.certificates.held, holds.serial.clone()) != holds.serial;
         let held = Held { trusts: holds.authorities, certified_by: certificate.authority };
         self.hub.with_roster(|roster| roster.note_held(self.agent.place, held));
         // The authority may have been exchanged while the answer was on its way.
@@ -146,18 +124,7 @@ impl Session {
         if is_soon && self.certificates.has_one_of(signing) {
             return Err(CloseReason::RateLimited);
         }
-        let agent = enrolled(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
-        // An old key, found in a backup or an image, must not make itself a new certificate.
-        if agent.standing(&self.certificates.held) == Standing::Older {
-            error!(
-                agent = %agent.id,
-                name = agent.name,
-                remote = %self.connection.remote_address(),
-                "a host with an older certificate than the agent holds asks for a new one and gets none; where this \
-                 is the agent's true host, invite it anew"
-            );
-            return Err(CloseReason::Replaced);
-        }
+        enrolled(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
         let issued = join::certify(&trust, request, self.agent.id, self.hub.clock.now(), life)?;
         self.certificates.renewed_at = Some(now);
         let serial = issued.serial.as_bytes().to_vec();
@@ -166,7 +133,7 @@ impl Session {
             error!(%fault, "a renewed certificate could not be noted");
             CloseReason::Internal
         })?;
-        let certificate = Certificate::new(Some(signing), issued.life);
+        let certificate = Certificate { authority: Some(signing), ends: end_of(issued.life.not_after) };
         self.certificates.remember(serial, certificate);
         Counters::add(&self.hub.counters.renewed);
         info!(agent = %self.agent.id, serial = %issued.serial, "certificate renewed");
@@ -184,4 +151,8 @@ pub(super) async fn expired(hub: &Hub, ends: &AtomicI64) {
     while hub.clock.now() < Timestamp::from_millis(ends.load(Ordering::Acquire)) {
         tick.tick().await;
     }
+}
+
+fn end_of(not_after: i64) -> i64 {
+    not_after.saturating_add(1).saturating_mul(SECOND)
 }

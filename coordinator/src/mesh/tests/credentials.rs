@@ -56,30 +56,6 @@ async fn a_certificate_is_renewed_over_the_live_connection_and_the_old_one_stays
 }
 
 #[tokio::test]
-async fn a_certificate_older_than_the_one_held_is_good_until_it_ends_and_is_not_renewed() {
-    let world = World::start().await;
-    let member = world.member(1).await;
-    let mut agent = world.connect(&member).await;
-    world.clock.set(NOW + AGENT_LIFE * SECOND / 3 * 2);
-    let (lost, _) = renew(&mut agent, &member).await;
-    // Its answer may have been lost: the old one is what the agent holds.
-    let mut agent = world.connect(&member).await;
-    let (fresh, roots) = renew(&mut agent, &member).await;
-    agent.say(&holds(&fresh, &roots)).await;
-    settled(&mut agent).await;
-    for outdated in [&member, &lost] {
-        let mut thief = world.connect(outdated).await;
-        let key = AgentKey::generate().unwrap();
-        thief.say(&ToCoordinator::Renew { csr_der: key.request().unwrap() }).await;
-        let refused = thief.hear_more().await;
-        assert_eq!(refused, ToAgent::RenewRefused { reason: CloseReason::Replaced });
-    }
-    let mut agent = world.connect(&fresh).await;
-    renew(&mut agent, &fresh).await;
-    assert_eq!(world.mesh.counters().renewals_refused.load(Ordering::Relaxed), 2);
-}
-
-#[tokio::test]
 async fn a_connection_ends_with_its_certificate() {
     let world = World::start().await;
     let member = world.member(1).await;

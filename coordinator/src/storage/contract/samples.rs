@@ -14,7 +14,7 @@ use parallax_core::id::{
 use parallax_core::incident::series::Series;
 use parallax_core::incident::{Affected, Impact, Incident, Kind, Progress};
 use parallax_core::key::{Access, Key};
-use parallax_core::member::{Agent, Certified, Invitation};
+use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::{Reading, Word};
 use parallax_core::page::Page;
@@ -162,8 +162,6 @@ pub(crate) fn agent(n: u16) -> Agent {
         joined_at: at(9),
         revoked_at: None,
         serial: vec![n as u8; 16],
-        held: n.is_multiple_of(2).then(|| Certified { serial: vec![n as u8; 16], from: 1_700_000_000 }),
-        shared_since: n.is_multiple_of(3).then_some(at(i64::from(n))),
     }
 }
 
