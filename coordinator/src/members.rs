@@ -11,7 +11,7 @@ use parallax_certs::rotation::Authorities;
 use parallax_certs::token::{Token, TokenId};
 use parallax_core::event::{Event, What};
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::member::{Agent, Invitation, Note, Noted, Standing};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
@@ -260,7 +260,8 @@ impl Roll {
             network_no,
             joined_at: newcomer.joined_at,
             revoked_at: None,
-            serial: newcomer.serial.clone(),
+            serial: newcomer.certificate.serial.clone(),
+            standing: Standing { valid_from: newcomer.certificate.valid_from, ..Standing::default() },
         };
         invitation.used_by = Some(agent.id);
         let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of places"))?;
@@ -272,9 +273,9 @@ impl Roll {
     }
 
     /// Writes what `change` makes of a record, and again where another change came first.
-    async fn change<F>(&self, change: F) -> Result<(), RecordsFault>
+    async fn change<F>(&self, mut change: F) -> Result<(), RecordsFault>
     where
-        F: Fn(&Store) -> Result<Option<Batch>, StoreError>,
+        F: FnMut(&Store) -> Result<Option<Batch>, StoreError>,
     {
         for _ in 0..TRIES {
             let Some(batch) = change(&self.store).map_err(fault)? else { return Ok(()) };
@@ -331,14 +332,30 @@ impl Members for Roll {
         .boxed()
     }
 
-    fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.change(move |store| {
-            let Some(found) = store.reader().agent(id)? else { return Ok(None) };
-            let mut batch = Batch::new();
-            batch.expect(Expect::Agent(id, Is::At(found.revision)));
-            batch.write(Agent { serial: serial.clone(), ..found.value });
-            Ok(Some(batch))
-        })
+    fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>> {
+        async move {
+            let mut noted = Noted::Same;
+            self.change(|store| {
+                noted = Noted::Same;
+                let Some(found) = store.reader().agent(id)? else { return Ok(None) };
+                let mut agent = found.value;
+                let was_shared = agent.standing.shared_until.is_some();
+                noted = agent.take_in(&note);
+                if noted != Noted::Changed {
+                    return Ok(None);
+                }
+                let mut batch = Batch::new();
+                let is_shared = agent.standing.shared_until.is_some();
+                if is_shared != was_shared {
+                    let what = What::Quarantine(agent.place, is_shared);
+                    batch.event(Event { at: self.clock.now(), page: None, monitor: None, what });
+                }
+                batch.expect(Expect::Agent(id, Is::At(found.revision))).write(agent);
+                Ok(Some(batch))
+            })
+            .await?;
+            Ok(noted)
+        }
         .boxed()
     }
 }
