@@ -159,7 +159,7 @@ fn came_and_made(coordinator: &Coordinator, agent: &Agent, name: &str) -> Option
 }
 
 #[tokio::test(flavor = "multi_thread")]
-#[ignore = "takes minutes: `cargo test -p parallax-tests --test it under_load -- --ignored`"]
+#[ignore = "takes minutes: `cargo test -p parallax-tests --test it exchanged_under_load -- --ignored`"]
 async fn the_authority_is_exchanged_under_load_with_an_agent_away_in_each_phase_and_no_result_is_lost() {
     const MONITORS: usize = 500;
     let config = "requests_per_minute = 1000000\n[plans.pro]\ninterval_seconds = 5\nmonitors = 1000\n";
