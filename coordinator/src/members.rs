@@ -10,7 +10,7 @@ use parallax_certs::rotation::Authorities;
 use parallax_certs::token::{Token, TokenId};
 use parallax_core::event::{Event, What};
 use parallax_core::id::InvitationId;
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::member::{Agent, Invitation, Standing};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, HOUR, Timestamp};
 
@@ -259,7 +259,8 @@ impl Roll {
             network_no,
             joined_at: newcomer.joined_at,
             revoked_at: None,
-            serial: newcomer.serial.clone(),
+            serial: newcomer.certificate.serial.clone(),
+            standing: Standing { valid_from: newcomer.certificate.valid_from, ..Standing::default() },
         };
         invitation.used_by = Some(agent.id);
         let next = place.0.checked_add(1).ok_or(StoreError::TooLarge("the list of places"))?;
@@ -271,9 +272,9 @@ impl Roll {
     }
 
     /// Writes what `change` makes of a record, and again where another change came first.
-    async fn change<F>(&self, change: F) -> Result<(), RecordsFault>
+    async fn change<F>(&self, mut change: F) -> Result<(), RecordsFault>
     where
-        F: Fn(&Store) -> Result<Option<Batch>, StoreError>,
+        F: FnMut(&Store) -> Result<Option<Batch>, StoreError>,
     {
         for _ in 0..TRIES {
             let Some(batch) = change(&self.store).map_err(fault)? else { return Ok(()) };

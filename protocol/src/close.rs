@@ -49,11 +49,13 @@ pub enum CloseReason {
     BadRequest,
     /// A fault of the side that closes.
     Internal,
+    /// A renewal was asked for with a certificate that a newer one has taken the place of.
+    Superseded,
 }
 
 impl CloseReason {
     /// Every reason, in order of its code.
-    pub const ALL: [Self; 22] = [
+    pub const ALL: [Self; 23] = [
         Self::Done,
         Self::ShuttingDown,
         Self::FrameTooLong,
@@ -76,6 +78,7 @@ impl CloseReason {
         Self::TokenForged,
         Self::BadRequest,
         Self::Internal,
+        Self::Superseded,
     ];
 
     /// The code on the wire. Codes are never reused.
@@ -94,6 +97,7 @@ impl CloseReason {
             Self::Expired => 0x23,
             Self::Replaced => 0x24,
             Self::Quarantined => 0x25,
+            Self::Superseded => 0x26,
             Self::Clock => 0x30,
             Self::TimedOut => 0x31,
             Self::RateLimited => 0x32,
@@ -127,6 +131,7 @@ impl CloseReason {
             Self::Expired => "certificate expired",
             Self::Replaced => "replaced by a newer connection with the same identity",
             Self::Quarantined => "identity quarantined: two hosts use it",
+            Self::Superseded => "certificate superseded by a newer one of the same agent",
             Self::Clock => "clocks too far apart",
             Self::TimedOut => "timed out",
             Self::RateLimited => "too many attempts",
@@ -148,6 +153,7 @@ impl CloseReason {
             | Self::Unknown
             | Self::Expired
             | Self::Quarantined
+            | Self::Superseded
             | Self::TokenUsed
             | Self::TokenExpired
             | Self::TokenUnknown

@@ -1,18 +1,22 @@
-//! Identities over their whole life, with the real binaries: renewed, exchanged for another authority's, copied, stolen.
+//! Identities over their whole life, with the real binaries: renewed, exchanged for another authority's, stolen.
 
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use parallax_tests::eventually::{eventually, figure, holds};
+use parallax_tests::eventually::{eventually, figure, holds, note};
 use parallax_tests::installation::{Agent, Coordinator};
+use parallax_tests::journal::Journal;
 use parallax_tests::relay::Relay;
+use parallax_tests::targets::Target;
 use serde_json::Value;
 use tempfile::TempDir;
 
-/// Between two looks at an agent's status file, which is written every five seconds.
-const LOOK: Duration = Duration::from_millis(500);
+use crate::copies::none_twice;
 
-async fn coordinator(config: &str) -> Coordinator {
+/// Between two looks at an agent's status file, which is written every five seconds.
+pub(crate) const LOOK: Duration = Duration::from_millis(500);
+
+pub(crate) async fn coordinator(config: &str) -> Coordinator {
     Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), config).await
 }
 
@@ -22,14 +26,14 @@ fn rotate(coordinator: &Coordinator, words: &[&str]) -> Result<Value, String> {
 
 /// Waits until nobody is waited for.
 async fn all_ready(coordinator: &Coordinator) -> Value {
-    eventually("every agent is ready", Duration::from_secs(20), async || {
+    eventually("every agent is ready", Duration::from_secs(60), async || {
         let told = rotate(coordinator, &["status"]).unwrap();
         (told["waitingFor"].as_array().is_some_and(Vec::is_empty)).then_some(told)
     })
     .await
 }
 
-fn member(coordinator: &Coordinator, name: &str) -> Value {
+pub(crate) fn member(coordinator: &Coordinator, name: &str) -> Value {
     let members = coordinator.members();
     members.into_iter().find(|member| member["name"] == name).unwrap_or_else(|| panic!("no {name}"))
 }
@@ -145,6 +149,88 @@ async fn the_authority_is_exchanged_with_an_agent_away_in_each_phase_and_taken_b
     .await;
 }
 
+/// Results that came of an agent, each once, and those that it says to have made.
+fn came_and_made(coordinator: &Coordinator, agent: &Agent, name: &str) -> Option<(u64, u64)> {
+    let (member, status) = (member(coordinator, name), agent.status()?);
+    let sum = |of: &Value, names: &[&str]| names.iter().filter_map(|name| of[*name].as_u64()).sum::<u64>();
+    assert_eq!(sum(&member, &["dropped"]), 0, "{member}");
+    let came = sum(&member, &["results"]) - sum(&member, &["duplicates"]);
+    Some((came, sum(&status, &["passed", "failed", "inconclusive"])))
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: `cargo test -p parallax-tests --test it exchanged_under_load -- --ignored`"]
+async fn the_authority_is_exchanged_under_load_with_an_agent_away_in_each_phase_and_no_result_is_lost() {
+    const MONITORS: usize = 500;
+    let config = "requests_per_minute = 1000000\n[plans.pro]\ninterval_seconds = 5\nmonitors = 1000\n";
+    let mut coordinator = coordinator(config).await;
+    let mut away = coordinator.agent("away", "oceania", "AS64501", None);
+    let here = [("fra", "europe", "AS64502"), ("sin", "asia", "AS64503"), ("cpt", "africa", "AS64504")]
+        .map(|(name, region, network)| (name, coordinator.agent(name, region, network, None)));
+    coordinator.connected(4).await;
+    let account = coordinator.account("pro");
+    let target = Target::start().await;
+    for number in 0..MONITORS {
+        let body = serde_json::json!({"name": format!("m{number}"), "url": target.url()});
+        account.client.create_monitor(&account.page, &body).await;
+    }
+    let counts =
+        || here.each_ref().map(|(name, agent)| came_and_made(&coordinator, agent, name).unwrap_or_default());
+    let before: u64 = counts().iter().map(|(came, _)| came).sum();
+    let begun = std::time::Instant::now();
+    let leave = async |away: &mut Agent| {
+        away.process().terminate();
+        away.process().ended(Duration::from_secs(20)).await;
+    };
+
+    leave(&mut away).await;
+    rotate(&coordinator, &["start"]).unwrap();
+    eventually("those who are here have heard", Duration::from_secs(60), async || {
+        (rotate(&coordinator, &["status"]).unwrap()["waitingFor"] == Value::from(vec!["away"])).then_some(())
+    })
+    .await;
+    away.run();
+    all_ready(&coordinator).await;
+    leave(&mut away).await;
+    rotate(&coordinator, &["switch"]).unwrap();
+    away.run();
+    all_ready(&coordinator).await;
+    leave(&mut away).await;
+    rotate(&coordinator, &["abort"]).unwrap();
+    away.run();
+    eventually("it can be given up", Duration::from_secs(60), async || rotate(&coordinator, &["abort"]).ok())
+        .await;
+    rotate(&coordinator, &["start"]).unwrap();
+    all_ready(&coordinator).await;
+    rotate(&coordinator, &["switch"]).unwrap();
+    all_ready(&coordinator).await;
+    leave(&mut away).await;
+    rotate(&coordinator, &["finish"]).unwrap();
+    away.run();
+    coordinator.connected(4).await;
+
+    let rate =
+        (counts().iter().map(|(came, _)| came).sum::<u64>() - before) as f64 / begun.elapsed().as_secs_f64();
+    note(&format!("{rate:.0} results a second over an exchange of {:.0?}", begun.elapsed()));
+    assert!(rate > 150.0, "that is no load: {rate}");
+    for (name, agent) in &here {
+        let made = came_and_made(&coordinator, agent, name).expect("it runs").1;
+        let came = eventually(&format!("{made} of {name} have come"), Duration::from_secs(60), async || {
+            came_and_made(&coordinator, agent, name).map(|(came, _)| came).filter(|came| *came >= made)
+        })
+        .await;
+        eventually("no more came than was made", Duration::from_secs(15), async || {
+            came_and_made(&coordinator, agent, name).filter(|(_, made)| *made >= came)
+        })
+        .await;
+        assert_eq!(agent.status().expect("it runs")["connections"], 1, "{name} stayed connected");
+    }
+    coordinator.process.kill();
+    let journal = Journal::read(&coordinator.data()).await;
+    journal.check().unwrap();
+    note(&format!("{} readings, none twice", none_twice(&journal)));
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_coordinator_killed_right_after_a_switch_has_its_agent_back_before_the_old_connection_times_out() {
     const LIMIT: Duration = Duration::from_secs(9);
@@ -163,38 +249,6 @@ async fn a_coordinator_killed_right_after_a_switch_has_its_agent_back_before_the
     figure("back after a switch and a kill", begun.elapsed(), LIMIT);
     assert!(begun.elapsed() <= LIMIT);
     assert_eq!(std::fs::read(coordinator.data().join("mesh-secret")).unwrap(), secret, "made once");
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_copied_agent_is_found_set_aside_and_told_of() {
-    let mut coordinator = coordinator("").await;
-    let agent = coordinator.agent("fra1", "europe", "AS64500", None);
-    coordinator.connected(1).await;
-    // A copy of the disk, started on another host.
-    let folder = TempDir::new().unwrap();
-    let mut copy = Agent::new("fra1", folder.path(), None);
-    std::fs::create_dir(copy.data()).unwrap();
-    let owner_only = std::os::unix::fs::PermissionsExt::from_mode(0o700);
-    std::fs::set_permissions(copy.data(), owner_only).unwrap();
-    for file in ["credentials.pem", "authorities.pem", "agent.json"] {
-        std::fs::copy(agent.data().join(file), copy.data().join(file)).unwrap();
-    }
-    copy.run();
-    let begun = std::time::Instant::now();
-    let found = eventually("the pair is found", Duration::from_secs(120), async || {
-        Some(member(&coordinator, "fra1")).filter(|member| member["shared"] == true)
-    })
-    .await;
-    figure("a copied agent is found", begun.elapsed(), Duration::from_secs(120));
-    assert_eq!(found["quarantined"], true);
-    assert!(found["note"].as_str().is_some_and(|note| note.contains("two hosts")), "{found}");
-    coordinator.process.says("two hosts take one identity", Duration::from_secs(10)).await;
-    let log = coordinator.process.log();
-    assert_eq!(log.matches("two hosts take one identity").count(), 1, "told once");
-    // Revoked, neither comes back.
-    coordinator.command(&["agent", "revoke", "fra1"]).unwrap();
-    copy.process().says("revoked", Duration::from_secs(40)).await;
-    assert_eq!(member(&coordinator, "fra1")["connected"], false);
 }
 
 #[tokio::test(flavor = "multi_thread")]

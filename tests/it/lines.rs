@@ -1,9 +1,11 @@
 //! Results over bad lines and restarts: each arrives, none counts twice, and no monitor changes for it.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, figure, holds};
+use parallax_core::time::Timestamp;
+use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, figure, holds, note, wall_clock};
 use parallax_tests::installation::{Account, Agent, Coordinator};
 use parallax_tests::relay::{Relay, Weather};
 use parallax_tests::targets::Target;
@@ -16,12 +18,29 @@ const MONITORS: usize = 12;
 const DRAINED: Duration = Duration::from_secs(60);
 /// A silent cut is noticed in this time.
 const NOTICED: Duration = Duration::from_secs(20);
+/// A result is durable and acknowledged in this time, for 99 in 100, however bad the line.
+const ACKNOWLEDGED: Duration = Duration::from_secs(3);
+
+/// How a line is cut.
+#[derive(Clone, Copy)]
+enum Cut {
+    /// Everything is swallowed.
+    Silent,
+    /// Nobody listens: whoever sends is told by ICMP that the port is closed.
+    Refused,
+}
+
+/// How a cut line comes back.
+enum Mend {
+    Repair,
+    Listen(SocketAddr),
+}
 
 /// Two agents of one region, on two networks, each over a line of its own.
 struct Scene {
     account: Account,
     agents: [Agent; 2],
-    lines: [Relay; 2],
+    lines: Vec<Relay>,
     before: Vec<Value>,
     _target: Target,
     coordinator: Coordinator,
@@ -31,7 +50,7 @@ impl Scene {
     async fn set(seed: u64) -> Self {
         let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
         let mesh = coordinator.ready.mesh;
-        let lines = [Relay::start(mesh, seed).await, Relay::start(mesh, seed + 1).await];
+        let lines = vec![Relay::start(mesh, seed).await, Relay::start(mesh, seed + 1).await];
         let agents = [
             coordinator.agent_over(lines[0].address(), "one", "europe", "AS64500"),
             coordinator.agent_over(lines[1].address(), "two", "europe", "AS64501"),
@@ -65,6 +84,51 @@ impl Scene {
             if now == self.before { Ok(()) } else { Err(format!("changed: {now:?}")) }
         })
         .await;
+    }
+
+    /// As [`Scene::nothing_changes`]; gives how old the newest check of a monitor was whenever another came to be seen,
+    /// longest last. A check is seen once it is durable, and up to a look later.
+    async fn ages_while_nothing_changes(&self, span: Duration) -> Vec<Duration> {
+        let (mut seen, mut ages) = (BTreeMap::new(), Vec::new());
+        holds(API_PERIOD, span, async || {
+            let monitors = self.account.client.monitors(&self.account.page).await;
+            let now = wall_clock();
+            for monitor in &monitors {
+                let at = monitor["lastCheck"]["at"].as_str().map(str::to_owned).ok_or("no check")?;
+                let before = seen.insert(monitor["id"].to_string(), at.clone());
+                if before.is_some_and(|before| before != at) {
+                    let at = Timestamp::parse_iso(&at).ok_or("no moment")?;
+                    ages.push(Duration::from_millis(now.since(at).unsigned_abs()));
+                }
+            }
+            let states: Vec<Value> =
+                monitors.iter().map(|monitor| json!([monitor["status"], monitor["since"]])).collect();
+            if states == self.before { Ok(()) } else { Err(format!("changed: {states:?}")) }
+        })
+        .await;
+        ages.sort();
+        ages
+    }
+
+    /// Cuts the first agent's line, and gives what brings it back.
+    fn cut(&mut self, how: Cut) -> Mend {
+        match how {
+            Cut::Silent => {
+                self.lines[0].cut(true);
+                Mend::Repair
+            }
+            Cut::Refused => Mend::Listen(self.lines.remove(0).address()),
+        }
+    }
+
+    async fn mend(&mut self, how: Mend) {
+        match how {
+            Mend::Repair => self.lines[0].cut(false),
+            Mend::Listen(address) => {
+                let line = Relay::start_at(address, self.coordinator.ready.mesh, 3).await;
+                self.lines.insert(0, line);
+            }
+        }
     }
 
     fn member(&self, agent: usize) -> Value {
@@ -107,39 +171,80 @@ impl Scene {
     }
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_line_that_loses_delays_doubles_reorders_and_damages_brings_every_result_once() {
-    let scene = Scene::set(9).await;
-    let storm = Weather {
-        lost: 50,
-        doubled: 20,
-        reordered: 50,
-        damaged: 10,
-        delay_ms: 100,
-        jitter_ms: 100,
-        bits_per_second: 0,
-    };
-    scene.lines.iter().for_each(|line| line.set(storm));
-    scene.nothing_changes(Duration::from_secs(60)).await;
+/// What a bad line does: delay as given, and up to as much again as `jitter_ms`.
+fn storm(delay_ms: u64, jitter_ms: u64) -> Weather {
+    Weather { lost: 50, doubled: 20, reordered: 50, damaged: 10, delay_ms, jitter_ms, bits_per_second: 0 }
+}
+
+/// Both lines are bad for that long.
+async fn every_result_comes_once_over(seed: u64, weather: Weather, span: Duration) {
+    let scene = Scene::set(seed).await;
+    scene.lines.iter().for_each(|line| line.set(weather));
+    let ages = scene.ages_while_nothing_changes(span).await;
     scene.everything_comes_once().await;
     let traffic = scene.lines[0].traffic();
     assert!(traffic.lost > 5, "the line was bad: {traffic:?}");
+    let most = ages[(ages.len() * 99 / 100).min(ages.len() - 1)];
+    note(&format!(
+        "{} checks seen; half within {:?}, all within {:?}",
+        ages.len(),
+        ages[ages.len() / 2],
+        ages.last()
+    ));
+    // The word of it takes the line back once more.
+    let acknowledged = most + Duration::from_millis(weather.delay_ms + weather.jitter_ms);
+    figure("results acknowledged, 99 in 100", acknowledged, ACKNOWLEDGED);
+    assert!(acknowledged <= ACKNOWLEDGED, "{acknowledged:?}");
+}
+
+/// One of two agents is cut off for that long.
+async fn a_cut_changes_nothing(seed: u64, how: Cut, span: Duration) {
+    let mut scene = Scene::set(seed).await;
+    let mend = scene.cut(how);
+    let begun = Instant::now();
+    eventually("the cut is noticed", NOTICED, async || (scene.member(0)["connected"] == false).then_some(()))
+        .await;
+    figure("a cut is noticed", begun.elapsed(), NOTICED);
+    scene.nothing_changes(span).await;
+    let ((made, _), came) = (scene.made(0), scene.came(0));
+    assert!(came < made, "it went on looking and kept what it saw");
+    note(&format!("{} results wait", made - came));
+    scene.mend(mend).await;
+    scene.everything_comes_once().await;
+    scene.nothing_changes(Duration::from_secs(10)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_line_that_loses_delays_doubles_reorders_and_damages_brings_every_result_once() {
+    every_result_comes_once_over(9, storm(100, 100), Duration::from_secs(60)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: `cargo test -p parallax-tests --test it ten_minutes -- --ignored`"]
+async fn a_line_that_is_as_bad_as_lines_get_for_ten_minutes_brings_every_result_once() {
+    every_result_comes_once_over(90, storm(200, 200), Duration::from_secs(600)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_silent_cut_is_noticed_and_what_was_seen_meanwhile_changes_nothing_later() {
-    let scene = Scene::set(10).await;
-    scene.lines[0].cut(true);
-    let begun = Instant::now();
-    eventually("the cut is noticed", NOTICED, async || (scene.member(0)["connected"] == false).then_some(()))
-        .await;
-    figure("a silent cut is noticed", begun.elapsed(), NOTICED);
-    scene.nothing_changes(Duration::from_secs(30)).await;
-    let (made, _) = scene.made(0);
-    assert!(scene.came(0) < made, "it went on looking and kept what it saw");
-    scene.lines[0].cut(false);
-    scene.everything_comes_once().await;
-    scene.nothing_changes(Duration::from_secs(10)).await;
+    a_cut_changes_nothing(10, Cut::Silent, Duration::from_secs(30)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_cut_that_is_told_of_by_icmp_is_no_worse_than_a_silent_one() {
+    a_cut_changes_nothing(12, Cut::Refused, Duration::from_secs(30)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes half an hour: `cargo test -p parallax-tests --test it half_an_hour -- --ignored`"]
+async fn an_agent_cut_off_silently_for_half_an_hour_changes_nothing() {
+    a_cut_changes_nothing(100, Cut::Silent, Duration::from_secs(1_800)).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes half an hour: `cargo test -p parallax-tests --test it half_an_hour -- --ignored`"]
+async fn an_agent_cut_off_by_refusal_for_half_an_hour_changes_nothing() {
+    a_cut_changes_nothing(102, Cut::Refused, Duration::from_secs(1_800)).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,6 +20,7 @@ mod calendar;
 mod charges;
 mod clients;
 mod clocks;
+mod copies;
 mod damage;
 mod demo;
 mod doors;

@@ -10,6 +10,8 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until};
 
+use crate::eventually::eventually;
+
 /// Longest datagram.
 const DATAGRAM: usize = 65_535;
 /// A thin line's queue: what would wait longer is lost.
@@ -83,6 +85,18 @@ impl Relay {
     /// A clear line to `to`, on loopback.
     pub async fn start(to: SocketAddr, seed: u64) -> Self {
         let listener = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.expect("a UDP socket");
+        Self::listen(listener, to, seed)
+    }
+
+    /// The same where a relay was that has been dropped. Until then whoever sends there hears that nobody listens.
+    pub async fn start_at(address: SocketAddr, to: SocketAddr, seed: u64) -> Self {
+        let listener = eventually("the address is free", Duration::from_secs(5), async || {
+            UdpSocket::bind(address).await.ok()
+        });
+        Self::listen(listener.await, to, seed)
+    }
+
+    fn listen(listener: UdpSocket, to: SocketAddr, seed: u64) -> Self {
         let address = listener.local_addr().expect("it is bound");
         let state = State {
             weather: Weather::default(),

@@ -6,6 +6,7 @@ use crate::shared::Shared;
 use crate::wire::{Reader, Received, send};
 use parallax_protocol::ProtocolError;
 use parallax_protocol::assignment::{ChangeParts, ScheduleChange};
+use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{TimeReport, ToAgent, ToCoordinator, Welcome};
 use quinn::SendStream;
@@ -94,7 +95,13 @@ pub(super) async fn read(
             ToAgent::Authorities(told) => tell_all(&to_coordinator, renewal::trust(shared, told)).await?,
             ToAgent::RenewRefused { reason } => {
                 *shared.awaited() = None;
-                tracing::error!(%reason, "the certificate is not renewed");
+                match reason {
+                    CloseReason::Superseded => tracing::error!(
+                        %reason,
+                        "the certificate is not renewed: this host's folder is a copy or was put back; join anew before it ends",
+                    ),
+                    _ => tracing::error!(%reason, "the certificate is not renewed"),
+                }
             }
             ToAgent::Closing { reason } => return Err(Stop::Closing(reason)),
             ToAgent::Welcome(_) => {

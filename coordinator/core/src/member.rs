@@ -1,6 +1,6 @@
 //! The mesh's members as they are kept: agents and the invitations that make them.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::id::{AgentId, InvitationId};
 use crate::place::{NetworkNo, PlaceNo, Region};
@@ -27,6 +27,116 @@ pub struct Agent {
     pub revoked_at: Option<Timestamp>,
     /// Serial of the newest certificate made for it.
     pub serial: Vec<u8>,
+    /// What else is known of its identity. A record of before has none of it.
+    #[serde(deserialize_with = "or_default")]
+    pub standing: Standing,
+}
+
+/// What an agent's record knows of its identity besides the newest certificate. The last field of the record, and read
+/// as nothing where it ends early, so that fields may be added at its end.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Standing {
+    /// Serial of the certificate that the newest was asked for with, until the newest was seen in use: where the answer
+    /// was lost, the agent asks again with this one. Empty afterwards.
+    pub before: Vec<u8>,
+    /// The latest start of validity of the certificates noted, in unix seconds; 0 where none was.
+    pub valid_from: i64,
+    /// Until when its rounds don't count because two hosts take the identity from each other.
+    pub shared_until: Option<Timestamp>,
+}
+
+/// What a certificate is to an agent's record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Footing {
+    /// The newest.
+    Newest,
+    /// The one that the newest was asked for with, and the newest has not been seen yet.
+    Before,
+    /// Not known, and made later than all that are: the records are older than the certificate, as after a restore.
+    Ahead,
+    /// Another has taken its place.
+    Superseded,
+}
+
+/// News of an agent's identity, for its record.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Note {
+    /// A certificate was made, asked for with another.
+    Issued {
+        /// The new one.
+        made: Certificate,
+        /// The one that it was asked for with.
+        by: Certificate,
+    },
+    /// The agent shows this certificate.
+    Shown(Certificate),
+    /// Its identity is set aside until then, or no longer.
+    Shared(Option<Timestamp>),
+}
+
+/// A certificate, as far as records tell one from another.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Certificate {
+    /// Its serial number.
+    pub serial: Vec<u8>,
+    /// First second of its validity, in unix seconds.
+    pub valid_from: i64,
+}
+
+/// What came of a note.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Noted {
+    /// The record is another.
+    Changed,
+    /// It said so already.
+    Same,
+    /// The certificate that was shown has been superseded; nothing changed.
+    Superseded,
+}
+
+impl Agent {
+    /// What a certificate is to this record.
+    pub fn footing(&self, shown: &Certificate) -> Footing {
+        if self.serial == shown.serial {
+            Footing::Newest
+        } else if !self.standing.before.is_empty() && self.standing.before == shown.serial {
+            Footing::Before
+        } else if shown.valid_from > self.standing.valid_from {
+            Footing::Ahead
+        } else {
+            Footing::Superseded
+        }
+    }
+
+    /// Takes in a note.
+    pub fn take_in(&mut self, note: &Note) -> Noted {
+        let before = self.clone();
+        match note {
+            Note::Issued { made, by } if self.footing(by) != Footing::Superseded => {
+                self.standing.before.clone_from(&by.serial);
+                self.hold(made);
+            }
+            Note::Shown(shown) if matches!(self.footing(shown), Footing::Newest | Footing::Ahead) => {
+                self.standing.before.clear();
+                self.hold(shown);
+            }
+            Note::Shown(shown) if self.footing(shown) == Footing::Before => {}
+            Note::Issued { .. } | Note::Shown(_) => return Noted::Superseded,
+            Note::Shared(until) => self.standing.shared_until = *until,
+        }
+        if *self == before { Noted::Same } else { Noted::Changed }
+    }
+
+    fn hold(&mut self, newest: &Certificate) {
+        self.serial.clone_from(&newest.serial);
+        // A clock that was set back must not make an older certificate look newer than all.
+        self.standing.valid_from = self.standing.valid_from.max(newest.valid_from);
+    }
+}
+
+/// Reads what an older record may lack; whether its bytes are whole is the store's checksum to say.
+fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
+    Ok(T::deserialize(from).unwrap_or_default())
 }
 
 /// An invitation: a one-time token and the place it is for.
@@ -50,4 +160,85 @@ pub struct Invitation {
     pub wrong_tries: u8,
     /// The agent that it made, once used.
     pub used_by: Option<AgentId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn certificate(number: u8) -> Certificate {
+        Certificate { serial: vec![number], valid_from: i64::from(number) * 100 }
+    }
+
+    fn agent(newest: u8) -> Agent {
+        Agent {
+            id: AgentId::from_u128(1),
+            place: PlaceNo(1),
+            name: "fra1".to_owned(),
+            region: Region::Europe,
+            network: "AS1".to_owned(),
+            network_no: NetworkNo(0),
+            joined_at: Timestamp::from_millis(0),
+            revoked_at: None,
+            serial: vec![newest],
+            standing: Standing { valid_from: i64::from(newest) * 100, ..Standing::default() },
+        }
+    }
+
+    fn issued(made: u8, by: u8) -> Note {
+        Note::Issued { made: certificate(made), by: certificate(by) }
+    }
+
+    #[test]
+    fn an_agent_whose_answer_was_lost_asks_again_with_the_certificate_before() {
+        let mut agent = agent(1);
+        assert_eq!(agent.take_in(&issued(2, 1)), Noted::Changed);
+        assert_eq!(agent.footing(&certificate(1)), Footing::Before);
+        assert_eq!(agent.take_in(&issued(3, 1)), Noted::Changed, "made twice");
+        assert_eq!(agent.take_in(&Note::Shown(certificate(3))), Noted::Changed);
+        assert_eq!(agent.take_in(&Note::Shown(certificate(3))), Noted::Same);
+    }
+
+    #[test]
+    fn a_certificate_whose_successor_was_seen_makes_no_other_and_changes_nothing() {
+        let mut agent = agent(1);
+        agent.take_in(&issued(2, 1));
+        agent.take_in(&Note::Shown(certificate(2)));
+        let before = agent.clone();
+        assert_eq!(agent.take_in(&issued(9, 1)), Noted::Superseded);
+        assert_eq!(agent.take_in(&Note::Shown(certificate(1))), Noted::Superseded);
+        assert_eq!(agent, before);
+        assert_eq!(agent.take_in(&issued(3, 2)), Noted::Changed);
+        assert_eq!(agent.take_in(&issued(4, 1)), Noted::Superseded, "older than the one before");
+    }
+
+    #[test]
+    fn a_certificate_that_is_newer_than_restored_records_is_taken_for_the_newest() {
+        let mut agent = agent(1);
+        assert_eq!(agent.footing(&certificate(5)), Footing::Ahead);
+        assert_eq!(agent.take_in(&Note::Shown(certificate(5))), Noted::Changed);
+        assert_eq!(agent.footing(&certificate(4)), Footing::Superseded);
+        assert_eq!(agent.take_in(&issued(6, 5)), Noted::Changed);
+    }
+
+    #[test]
+    fn a_certificate_made_under_a_clock_that_was_set_back_does_not_bring_older_ones_back() {
+        let mut agent = agent(5);
+        agent.take_in(&Note::Issued {
+            made: Certificate { valid_from: 100, ..certificate(6) },
+            by: certificate(5),
+        });
+        agent.take_in(&Note::Shown(Certificate { valid_from: 100, ..certificate(6) }));
+        assert_eq!(agent.footing(&certificate(5)), Footing::Superseded);
+    }
+
+    #[test]
+    fn a_record_of_before_the_standing_is_read() {
+        let mut agent = agent(5);
+        agent.standing = Standing::default();
+        let bytes = postcard::to_stdvec(&(7_u64, &agent)).unwrap();
+        // The standing's three empty fields are a byte each.
+        let read: (u64, Agent) = postcard::from_bytes(&bytes[..bytes.len() - 3]).unwrap();
+        assert_eq!(read, (7, agent));
+    }
 }

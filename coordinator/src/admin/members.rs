@@ -90,6 +90,9 @@ fn note(agent: &AgentView) -> Option<String> {
     } else if agent.is_quarantined {
         notes.push("quarantined".to_owned());
     }
+    if agent.is_superseded {
+        notes.push("a renewal with a superseded certificate was refused: copied or put back".to_owned());
+    }
     if let Some(skew) = agent.skew_ms.filter(|_| agent.is_clock_off) {
         notes.push(format!("clock is {skew} ms off"));
     }

@@ -2,8 +2,9 @@
 
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parallax_core::event::{Event, What};
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::member::{Agent, Invitation, Note, Noted};
 
 use super::{Roll, TRIES, fault};
 use crate::mesh::{Members, Newcomer, RecordsFault};
@@ -52,14 +53,30 @@ impl Members for Roll {
         .boxed()
     }
 
-    fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.change(move |store| {
-            let Some(found) = store.reader().agent(id)? else { return Ok(None) };
-            let mut batch = Batch::new();
-            batch.expect(Expect::Agent(id, Is::At(found.revision)));
-            batch.write(Agent { serial: serial.clone(), ..found.value });
-            Ok(Some(batch))
-        })
+    fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>> {
+        async move {
+            let mut noted = Noted::Same;
+            self.change(|store| {
+                noted = Noted::Same;
+                let Some(found) = store.reader().agent(id)? else { return Ok(None) };
+                let mut agent = found.value;
+                let was_shared = agent.standing.shared_until.is_some();
+                noted = agent.take_in(&note);
+                if noted != Noted::Changed {
+                    return Ok(None);
+                }
+                let mut batch = Batch::new();
+                let is_shared = agent.standing.shared_until.is_some();
+                if is_shared != was_shared {
+                    let what = What::Quarantine(agent.place, is_shared);
+                    batch.event(Event { at: self.clock.now(), page: None, monitor: None, what });
+                }
+                batch.expect(Expect::Agent(id, Is::At(found.revision))).write(agent);
+                Ok(Some(batch))
+            })
+            .await?;
+            Ok(noted)
+        }
         .boxed()
     }
 }

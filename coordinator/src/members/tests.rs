@@ -1,6 +1,7 @@
 //! Members' records over a store: joining, leaving, and one spelling for one network.
 
 use parallax_core::id::AgentId;
+use parallax_core::member::Certificate;
 
 use super::*;
 use crate::mesh::Members;
@@ -18,6 +19,10 @@ pub(crate) fn roll_in(store: Store, clock: Clock) -> Roll {
     Roll::new(store, clock, authorities)
 }
 
+fn certificate(number: u8) -> Certificate {
+    Certificate { serial: vec![number], valid_from: i64::from(number) }
+}
+
 async fn enrol(roll: &Roll, network: &str) -> Agent {
     let wish = Wish {
         name: "fra1".to_owned(),
@@ -27,7 +32,8 @@ async fn enrol(roll: &Roll, network: &str) -> Agent {
     };
     let (invitation, _) = roll.invite(wish).await.unwrap();
     let now = roll.clock.now();
-    let newcomer = Newcomer { id: AgentId::new(now, rand::random()), joined_at: now, serial: vec![1] };
+    let newcomer =
+        Newcomer { id: AgentId::new(now, rand::random()), joined_at: now, certificate: certificate(1) };
     Members::enrol(roll, invitation.id, newcomer).await.unwrap().unwrap()
 }
 
@@ -49,7 +55,7 @@ async fn an_invitation_makes_one_agent_and_a_place_has_one_number() {
     let (one, two) = tokio::join!(enrol(&roll, "AS1"), enrol(&roll, "AS2"));
     assert_ne!(one.place, two.place);
     let used = roll.invitations().await.unwrap().remove(0);
-    let newcomer = Newcomer { id: one.id, joined_at: roll.clock.now(), serial: vec![2] };
+    let newcomer = Newcomer { id: one.id, joined_at: roll.clock.now(), certificate: certificate(2) };
     assert_eq!(Members::enrol(&roll, used.id, newcomer).await, Ok(None));
 }
 

@@ -323,6 +323,7 @@ mod tests {
             joined_at: Timestamp::from_millis(0),
             revoked_at: None,
             serial: Vec::new(),
+            standing: parallax_core::member::Standing::default(),
         }
     }
 

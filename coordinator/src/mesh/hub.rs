@@ -7,8 +7,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use arc_swap::ArcSwap;
 use parallax_core::event::Answer;
 use parallax_core::id::{AgentId, MonitorId};
-use parallax_core::member::Agent;
+use parallax_core::member::{Agent, Note, Noted};
 use parallax_core::place::{Mesh, PlaceNo};
+use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::{error, info, warn};
@@ -89,6 +90,8 @@ pub(super) struct Seat {
     pub(super) close: watch::Receiver<Option<CloseReason>>,
     pub(super) questions: mpsc::Receiver<Question>,
     pub(super) memory: Arc<Memory>,
+    /// Until when two hosts count as sharing the identity, where the record does not say so yet.
+    pub(super) shared_until: Option<Timestamp>,
 }
 
 /// The scheduled monitors by id.
@@ -186,7 +189,13 @@ impl Hub {
         });
         let memory = Arc::clone(memory);
         self.publish(&state);
-        Some(Seat { session, close: closing, questions, memory })
+        Some(Seat { session, close: closing, questions, memory, shared_until: seated.shared_until })
+    }
+
+    /// Takes news into an agent's record. Where that fails, the mesh goes on with what it has in memory.
+    pub(super) async fn note(&self, agent: AgentId, note: Note) -> Option<Noted> {
+        let noted = self.members.note(agent, note).await;
+        noted.inspect_err(|fault| error!(%agent, %fault, "an agent's record can't be written")).ok()
     }
 
     /// Ends a session's seat at once, where it still has it.

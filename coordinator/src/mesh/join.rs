@@ -8,7 +8,7 @@ use parallax_certs::issue::Issued;
 use parallax_certs::tls;
 use parallax_certs::token::{SecretHash, Token};
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::member::{Agent, Certificate, Invitation};
 use parallax_core::time::{MINUTE, SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_JOIN_FRAME;
@@ -169,7 +169,9 @@ async fn admit(hub: &Hub, request: &JoinRequest, now: Timestamp) -> Result<Joine
     let agent = AgentId::new(now, random);
     let trust = hub.trust.load_full();
     let issued = certify(&trust, &request.csr_der, agent, now, hub.settings.certificate_life)?;
-    let newcomer = Newcomer { id: agent, joined_at: now, serial: issued.serial.as_bytes().to_vec() };
+    let certificate =
+        Certificate { serial: issued.serial.as_bytes().to_vec(), valid_from: issued.life.not_before };
+    let newcomer = Newcomer { id: agent, joined_at: now, certificate };
     let agent = hub.members.enrol(id, newcomer).await.map_err(internal)?.ok_or(CloseReason::TokenUsed)?;
     Counters::add(&hub.counters.joined);
     info!(agent = %agent.id, name = agent.name, region = %agent.region, network = agent.network, "agent joined");

@@ -33,7 +33,7 @@ use std::time::Duration;
 use futures_util::future::BoxFuture;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::member::{Agent, Certificate, Invitation, Note, Noted};
 use parallax_core::place::{Mesh, PlaceNo};
 use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
@@ -79,8 +79,8 @@ pub trait Members: Send + Sync {
         newcomer: Newcomer,
     ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
 
-    /// Notes the serial of the newest certificate made for an agent.
-    fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>>;
+    /// Takes news of an agent's identity into its record; durable when it answers.
+    fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>>;
 }
 
 /// What joining adds to an invitation.
@@ -90,8 +90,8 @@ pub struct Newcomer {
     pub id: AgentId,
     /// When it joins.
     pub joined_at: Timestamp,
-    /// Serial of its first certificate.
-    pub serial: Vec<u8>,
+    /// Its first certificate.
+    pub certificate: Certificate,
 }
 
 /// The members' records can't be read or written just now.
@@ -342,7 +342,9 @@ async fn keep(hub: Arc<Hub>) {
             () = hub.refresh.notified() => hub.reload().await,
             _ = settle.tick() => {
                 let now = hub.clock.now();
-                hub.with_roster(|roster| roster.settle(now));
+                for agent in hub.with_roster(|roster| roster.settle(now)) {
+                    hub.note(agent, Note::Shared(None)).await;
+                }
             }
         }
     }

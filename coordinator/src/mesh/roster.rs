@@ -34,7 +34,10 @@ struct Entry {
     agent: Arc<Agent>,
     live: Option<Live>,
     is_quarantined: bool,
-    is_shared: bool,
+    /// Until when two hosts count as sharing the identity.
+    shared_until: Option<Timestamp>,
+    /// A renewal was asked for with a certificate that another has taken the place of.
+    is_superseded: bool,
     takeovers: VecDeque<(Timestamp, BootId)>,
     held: Option<Held>,
     skew_ms: Option<i64>,
@@ -70,6 +73,8 @@ pub(super) struct Seated {
     pub(super) replaced: Option<u64>,
     /// Two hosts have now been found to share the identity.
     pub(super) found_shared: bool,
+    /// Until when they count as sharing it, where that is news for the record.
+    pub(super) shared_until: Option<Timestamp>,
 }
 
 /// What an agent holds of certificates, as it last said.
@@ -113,6 +118,8 @@ pub struct AgentView {
     pub is_quarantined: bool,
     /// Whether two hosts take its identity from each other.
     pub is_shared: bool,
+    /// Whether a renewal was asked for with a certificate that another has taken the place of, and none was made since.
+    pub is_superseded: bool,
     /// What it holds of certificates; none where it has not said since the start.
     pub held: Option<Held>,
     /// What came from it.
@@ -126,13 +133,15 @@ impl Roster {
         for agent in agents.into_iter().filter(|agent| agent.revoked_at.is_none()) {
             let place = agent.place;
             let agent = Arc::new(agent);
+            let shared_until = agent.standing.shared_until;
             let entry = match before.remove(&place) {
                 Some(entry) if entry.agent.id == agent.id => Entry { agent, ..entry },
                 _ => Entry {
                     agent,
                     live: None,
                     is_quarantined: false,
-                    is_shared: false,
+                    shared_until,
+                    is_superseded: false,
                     takeovers: VecDeque::new(),
                     held: None,
                     skew_ms: None,
@@ -153,14 +162,18 @@ impl Roster {
         let entry = self.entries.get_mut(&place)?;
         let now = arrived.at;
         let replaced = entry.live.as_ref().map(|live| live.session);
-        let was_shared = entry.is_shared;
+        let was_shared = entry.shared_until.is_some();
+        let mut shared_until = None;
         // The same boot is the same process, on a new way.
         if entry.live.as_ref().is_some_and(|live| live.boot != arrived.boot) {
             entry.takeovers.push_back((now, arrived.boot));
             entry.forget_takeovers(now);
             let boots: BTreeSet<BootId> = entry.takeovers.iter().map(|(_, boot)| *boot).collect();
             let has_come_back = boots.len() < entry.takeovers.len();
-            entry.is_shared |= has_come_back && entry.takeovers.len() >= TAKEOVERS;
+            if was_shared || (has_come_back && entry.takeovers.len() >= TAKEOVERS) {
+                shared_until = Some(now + TAKEOVER_SPAN_MS);
+                entry.shared_until = shared_until;
+            }
         }
         entry.live = Some(Live {
             session: arrived.session,
@@ -171,7 +184,8 @@ impl Roster {
             kinds: arrived.kinds,
             faults: arrived.faults,
         });
-        Some(Seated { replaced, found_shared: entry.is_shared && !was_shared })
+        let found_shared = shared_until.is_some() && !was_shared;
+        Some(Seated { replaced, found_shared, shared_until })
     }
 
     /// Ends a session's seat, where it still has it. Says whether it had.
@@ -208,6 +222,13 @@ impl Roster {
         }
     }
 
+    /// Notes that a renewal was asked for with a certificate that another has taken the place of, or that all is well.
+    pub(super) fn note_superseded(&mut self, place: PlaceNo, is_superseded: bool) {
+        if let Some(entry) = self.entries.get_mut(&place) {
+            entry.is_superseded = is_superseded;
+        }
+    }
+
     /// Notes what ails an agent.
     pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) {
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
@@ -216,17 +237,19 @@ impl Roster {
         }
     }
 
-    /// Lets those out whose identity has stayed with one host for a while. Says whether anything changed.
-    pub(super) fn settle(&mut self, now: Timestamp) -> bool {
-        let mut changed = false;
-        for entry in self.entries.values_mut().filter(|entry| entry.is_shared) {
-            entry.forget_takeovers(now);
-            if entry.takeovers.is_empty() {
-                entry.is_shared = false;
-                changed = true;
+    /// Lets those out whose identity has stayed with one host for a while, and gives them.
+    pub(super) fn settle(&mut self, now: Timestamp) -> Vec<AgentId> {
+        let mut out = Vec::new();
+        for entry in self.entries.values_mut() {
+            // Where the clock was set back, a moment may lie further ahead than any that is ever set.
+            let is_over = |until: Timestamp| !(0..=TAKEOVER_SPAN_MS).contains(&until.since(now));
+            if entry.shared_until.is_some_and(is_over) {
+                entry.shared_until = None;
+                entry.forget_takeovers(now);
+                out.push(entry.agent.id);
             }
         }
-        changed
+        out
     }
 
     /// What the connected places can check.
@@ -242,7 +265,7 @@ impl Roster {
             region: entry.agent.region,
             network: entry.agent.network_no,
             connected: entry.live.is_some(),
-            quarantined: entry.is_quarantined || entry.is_shared,
+            quarantined: entry.is_quarantined || entry.shared_until.is_some(),
         }))
     }
 
@@ -258,8 +281,9 @@ impl Roster {
             is_clock_off: entry
                 .skew_ms
                 .is_some_and(|skew| skew.unsigned_abs() > SKEW_SHOWN_MS.unsigned_abs()),
-            is_quarantined: entry.is_quarantined || entry.is_shared,
-            is_shared: entry.is_shared,
+            is_quarantined: entry.is_quarantined || entry.shared_until.is_some(),
+            is_shared: entry.shared_until.is_some(),
+            is_superseded: entry.is_superseded,
             held: entry.held.clone(),
             figures: Figures::default(),
         };

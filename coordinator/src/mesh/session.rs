@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use parallax_certs::identity::Identity;
 use parallax_core::id::AgentId;
-use parallax_core::member::Agent;
+use parallax_core::member::{Agent, Note};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
 use parallax_protocol::frame::MAX_FRAME;
@@ -108,6 +108,10 @@ async fn admit(
         hub.reload().await;
     }
     let seat = hub.connect(&agent, arrived).ok_or(Fault::Close(CloseReason::Unknown))?;
+    if let Some(until) = seat.shared_until {
+        hub.note(id, Note::Shared(Some(until))).await;
+    }
+    certificates.note_shown(hub, &agent).await;
     let connection = connection.clone();
     tokio::spawn(second::run(Arc::clone(hub), Arc::clone(&agent), connection.clone(), seat.questions));
     info!(agent = %agent.id, name = agent.name, software = hello.software, "agent connected");

@@ -25,6 +25,7 @@ use parallax_certs::verify::KnownTime;
 use parallax_core::assign::Scheduled;
 use parallax_core::check::{Check, TcpCheck};
 use parallax_core::id::MonitorId;
+use parallax_core::member::Standing;
 use parallax_core::place::{NetworkNo, Region};
 use parallax_core::time::{DAY, SECOND};
 use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
@@ -92,16 +93,17 @@ impl Members for Records {
                 network_no: NetworkNo(no),
                 joined_at: newcomer.joined_at,
                 revoked_at: None,
-                serial: newcomer.serial,
+                serial: newcomer.certificate.serial,
+                standing: Standing { valid_from: newcomer.certificate.valid_from, ..Standing::default() },
             };
             agents.insert(agent.id, agent.clone());
             Ok(Some(agent))
         })
     }
 
-    fn renewed(&self, id: AgentId, serial: Vec<u8>) -> BoxFuture<'_, Result<(), RecordsFault>> {
-        self.agents.lock().unwrap().get_mut(&id).unwrap().serial = serial;
-        Box::pin(async { Ok(()) })
+    fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>> {
+        let noted = self.agents.lock().unwrap().get_mut(&id).unwrap().take_in(&note);
+        Box::pin(async move { Ok(noted) })
     }
 }
 

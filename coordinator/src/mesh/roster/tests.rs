@@ -1,5 +1,6 @@
 //! Who has a place, who shares one, and what is known of each.
 
+use parallax_core::member::Standing;
 use parallax_core::place::{NetworkNo, Region};
 
 use super::*;
@@ -15,6 +16,7 @@ fn agent(no: u16) -> Agent {
         joined_at: Timestamp::from_millis(0),
         revoked_at: None,
         serial: Vec::new(),
+        standing: Standing::default(),
     }
 }
 
@@ -52,7 +54,7 @@ fn the_newest_connection_has_the_place_and_the_older_ones_end_does_not_matter() 
     roster.enrol(vec![agent(1)]);
     roster.connect(PlaceNo(1), arrived(1, 0));
     let seated = roster.connect(PlaceNo(1), arrived(2, 10)).unwrap();
-    assert_eq!(seated, Seated { replaced: Some(1), found_shared: false });
+    assert_eq!(seated, Seated { replaced: Some(1), found_shared: false, shared_until: None });
     assert!(!roster.disconnect(PlaceNo(1), 1));
     assert_eq!(connected(&roster, 1), Some(true));
 }
@@ -88,8 +90,10 @@ fn a_flapping_pair_is_set_aside_and_let_out_when_it_rests() {
         .collect();
     assert_eq!(found, [false, false, false, true, false, false]);
     assert!(roster.mesh().place(PlaceNo(1)).is_some_and(|place| place.quarantined && place.connected));
-    assert!(!roster.settle(Timestamp::from_millis(100_000)));
-    assert!(roster.settle(Timestamp::from_millis(5_000 + TAKEOVER_SPAN_MS + 1)));
+    assert_eq!(roster.settle(Timestamp::from_millis(100_000)), []);
+    let over = Timestamp::from_millis(5_000 + TAKEOVER_SPAN_MS + 1);
+    assert_eq!(roster.settle(over), [AgentId::from_u128(1)]);
+    assert_eq!(roster.settle(over), [], "told once");
     assert!(roster.mesh().place(PlaceNo(1)).is_some_and(|place| !place.quarantined));
 }
 
@@ -114,4 +118,29 @@ fn a_clock_that_is_off_is_told_once() {
     let told = [1_999, -2_001, -9_000, 0, i64::MIN].map(|skew| roster.note_skew(PlaceNo(1), skew));
     assert_eq!(told, [false, true, false, false, true]);
     assert!(roster.view()[0].is_clock_off);
+}
+
+#[test]
+fn a_pair_that_was_set_aside_before_a_restart_stays_aside_for_the_rest_of_its_time_and_is_told_of_no_more() {
+    let until = Timestamp::from_millis(TAKEOVER_SPAN_MS);
+    let standing = Standing { shared_until: Some(until), ..Standing::default() };
+    let mut roster = Roster::default();
+    roster.enrol(vec![Agent { standing, ..agent(1) }]);
+    assert!(roster.view()[0].is_shared);
+    roster.connect(PlaceNo(1), arrived(1, 1));
+    assert_eq!(roster.settle(until), []);
+    let seated = roster.connect(PlaceNo(1), arrived(2, 10)).unwrap();
+    assert_eq!(seated.shared_until, Some(until + 10), "each take-over lengthens it");
+    assert!(!seated.found_shared);
+    assert_eq!(roster.settle(until + 1), []);
+    assert_eq!(roster.settle(until + 11), [AgentId::from_u128(1)]);
+}
+
+#[test]
+fn a_clock_that_was_set_back_keeps_no_pair_aside_for_longer() {
+    let until = Some(Timestamp::from_millis(9 * TAKEOVER_SPAN_MS));
+    let mut roster = Roster::default();
+    roster
+        .enrol(vec![Agent { standing: Standing { shared_until: until, ..Standing::default() }, ..agent(1) }]);
+    assert_eq!(roster.settle(Timestamp::from_millis(0)), [AgentId::from_u128(1)]);
 }

@@ -1,17 +1,19 @@
 //! What an agent trusts and shows: renewal over the live connection, and the word of a change of authorities.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 
 use parallax_certs::identity::Identity;
+use parallax_core::member::{self, Agent, Footing, Note, Noted};
 use parallax_core::time::{SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
 use parallax_protocol::message::{Authorities, Holds, Renewed, ToAgent};
 use tokio::time::{Instant, interval};
-use tracing::{error, info, warn};
+use tracing::{info, warn};
 
 use super::super::roster::Held;
 use super::super::{Counters, join};
@@ -40,20 +42,43 @@ struct Certificate {
     /// Hash of its authority's key.
     authority: Option<[u8; 32]>,
     ends: i64,
+    /// First second of its validity.
+    valid_from: i64,
 }
 
 impl Certificates {
     /// Begins with the certificate that was shown in the handshake.
     pub(super) fn new(shown: &Identity, authority: Option<[u8; 32]>) -> Self {
         let ends = end_of(shown.life.not_after);
-        let known = BTreeMap::from([(shown.serial.as_bytes().to_vec(), Certificate { authority, ends })]);
         let held = shown.serial.as_bytes().to_vec();
+        let shown = Certificate { authority, ends, valid_from: shown.life.not_before };
+        let known = BTreeMap::from([(held.clone(), shown)]);
         Self { known, ends: Arc::new(AtomicI64::new(ends)), held, renewed_at: None }
     }
 
     /// The end of the connection, which moves when the agent holds a newer certificate.
     pub(super) fn ends(&self) -> Arc<AtomicI64> {
         Arc::clone(&self.ends)
+    }
+
+    /// The one that the agent last said to hold, as records have it.
+    fn held(&self) -> member::Certificate {
+        let valid_from = self.known.get(&self.held).map_or(0, |one| one.valid_from);
+        member::Certificate { serial: self.held.clone(), valid_from }
+    }
+
+    /// Takes what the agent holds into its record, where that does not say so yet.
+    pub(super) async fn note_shown(&self, hub: &Hub, agent: &Agent) {
+        let held = self.held();
+        match agent.footing(&held) {
+            Footing::Newest => {}
+            Footing::Before | Footing::Superseded => return,
+            Footing::Ahead => warn!(
+                agent = %agent.id, name = agent.name, serial = %Hex(&held.serial),
+                "the agent's certificate is newer than its record: the store was restored from before it; it is taken for the newest",
+            ),
+        }
+        hub.note(agent.id, Note::Shown(held)).await;
     }
 
     fn remember(&mut self, serial: Vec<u8>, certificate: Certificate) {
@@ -91,6 +116,9 @@ impl Session {
         self.certificates.ends.fetch_max(certificate.ends, Ordering::AcqRel);
         self.certificates.known.retain(|serial, _| *serial == holds.serial);
         let is_another = std::mem::replace(&mut self.certificates.held, holds.serial.clone()) != holds.serial;
+        if is_another {
+            self.hub.note(self.agent.id, Note::Shown(self.certificates.held())).await;
+        }
         let held = Held { trusts: holds.authorities, certified_by: certificate.authority };
         self.hub.with_roster(|roster| roster.note_held(self.agent.place, held));
         // The authority may have been exchanged while the answer was on its way.
@@ -125,15 +153,27 @@ impl Session {
             return Err(CloseReason::RateLimited);
         }
         enrolled(&self.hub, self.agent.id).await.map_err(|fault| fault.reason())?;
-        let issued = join::certify(&trust, request, self.agent.id, self.hub.clock.now(), life)?;
         self.certificates.renewed_at = Some(now);
+        let issued = join::certify(&trust, request, self.agent.id, self.hub.clock.now(), life)?;
         let serial = issued.serial.as_bytes().to_vec();
-        let noted = self.hub.members.renewed(self.agent.id, serial.clone()).await;
-        noted.map_err(|fault| {
-            error!(%fault, "a renewed certificate could not be noted");
-            CloseReason::Internal
-        })?;
-        let certificate = Certificate { authority: Some(signing), ends: end_of(issued.life.not_after) };
+        let valid_from = issued.life.not_before;
+        let by = self.certificates.held();
+        let made = member::Certificate { serial: serial.clone(), valid_from };
+        // Judged in the commit that notes it, and sent only after: of two who ask at once, one is too late.
+        let note = Note::Issued { made, by: by.clone() };
+        let noted = self.hub.note(self.agent.id, note).await.ok_or(CloseReason::Internal)?;
+        let is_superseded = noted == Noted::Superseded;
+        self.hub.with_roster(|roster| roster.note_superseded(self.agent.place, is_superseded));
+        if is_superseded {
+            warn!(
+                agent = %self.agent.id, name = self.agent.name, remote = %self.connection.remote_address(),
+                serial = %Hex(&by.serial),
+                "renewal refused: another certificate has taken the place of this one; the identity was copied, or the agent's folder was put back",
+            );
+            return Err(CloseReason::Superseded);
+        }
+        let ends = end_of(issued.life.not_after);
+        let certificate = Certificate { authority: Some(signing), ends, valid_from };
         self.certificates.remember(serial, certificate);
         Counters::add(&self.hub.counters.renewed);
         info!(agent = %self.agent.id, serial = %issued.serial, "certificate renewed");
@@ -150,6 +190,15 @@ pub(super) async fn expired(hub: &Hub, ends: &AtomicI64) {
     let mut tick = interval(Duration::from_secs(1));
     while hub.clock.now() < Timestamp::from_millis(ends.load(Ordering::Acquire)) {
         tick.tick().await;
+    }
+}
+
+/// A serial as people compare it.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 

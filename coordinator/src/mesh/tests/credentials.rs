@@ -2,6 +2,7 @@
 
 use parallax_certs::identity::Identity;
 use parallax_certs::rotation::Authorities;
+use parallax_core::time::MINUTE;
 use parallax_protocol::message::{self, Holds};
 use rustls::client::Resumption;
 
@@ -227,5 +228,82 @@ async fn a_host_that_is_killed_and_started_again_is_no_clone() {
     for boot in 0..8 {
         connections.push(world.connect_as(&member, Hello { boot: BootId(boot), ..hello(None) }).await);
     }
+    assert!(!world.mesh.agents()[0].is_shared);
+}
+
+#[tokio::test]
+async fn a_certificate_whose_successor_was_used_gets_no_new_one_and_the_operator_is_shown_it() {
+    let world = World::start().await;
+    let stolen = world.member(1).await;
+    let mut agent = world.connect(&stolen).await;
+    let (fresh, roots) = renew(&mut agent, &stolen).await;
+    agent.say(&holds(&fresh, &roots)).await;
+    settled(&mut agent).await;
+    let mut thief = world.connect(&stolen).await;
+    let key = AgentKey::generate().unwrap();
+    thief.say(&ToCoordinator::Renew { csr_der: key.request().unwrap() }).await;
+    assert_eq!(thief.hear_more().await, ToAgent::RenewRefused { reason: CloseReason::Superseded });
+    assert_eq!(world.mesh.counters().renewed.load(Ordering::Relaxed), 1);
+    assert!(world.mesh.agents()[0].is_superseded);
+    // The one who holds the newest goes on, and what it asks for clears the note.
+    let mut agent = world.connect(&fresh).await;
+    renew(&mut agent, &fresh).await;
+    assert!(!world.mesh.agents()[0].is_superseded);
+}
+
+#[tokio::test]
+async fn an_agent_whose_new_certificate_was_lost_on_the_way_gets_another_for_the_one_before() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    for _ in 0..3 {
+        let mut agent = world.connect(&member).await;
+        renew(&mut agent, &member).await;
+    }
+    // One of them arrived after all: from then on the older one makes no more.
+    let mut agent = world.connect(&member).await;
+    let (fresh, _) = renew(&mut agent, &member).await;
+    world.connect(&fresh).await;
+    let mut late = world.connect(&member).await;
+    late.say(&ToCoordinator::Renew { csr_der: AgentKey::generate().unwrap().request().unwrap() }).await;
+    assert_eq!(late.hear_more().await, ToAgent::RenewRefused { reason: CloseReason::Superseded });
+}
+
+#[tokio::test]
+async fn an_agent_whose_certificate_is_newer_than_the_restored_records_renews_as_ever() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let snapshot = world.records.agents.lock().unwrap().clone();
+    world.clock.set(NOW + AGENT_LIFE * SECOND / 2);
+    let mut agent = world.connect(&member).await;
+    let (fresh, _) = renew(&mut agent, &member).await;
+    world.connect(&fresh).await;
+    *world.records.agents.lock().unwrap() = snapshot;
+    let mut agent = world.connect(&fresh).await;
+    renew(&mut agent, &fresh).await;
+    // The record has caught up, so the oldest is out.
+    let mut old = world.connect(&member).await;
+    old.say(&ToCoordinator::Renew { csr_der: AgentKey::generate().unwrap().request().unwrap() }).await;
+    assert_eq!(old.hear_more().await, ToAgent::RenewRefused { reason: CloseReason::Superseded });
+}
+
+#[tokio::test]
+async fn a_pair_that_was_found_is_on_record_and_let_out_there_when_it_rests() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let host = |number: u64| Hello { boot: BootId(number), ..hello(None) };
+    let mut connections = Vec::new();
+    for turn in 0..4_u64 {
+        connections.push(world.connect_as(&member, host(turn % 2)).await);
+    }
+    let recorded = || world.records.agents.lock().unwrap()[&member.id].standing.shared_until;
+    assert_eq!(recorded(), Some(NOW + 5 * MINUTE), "before the agent is welcomed");
+    world.clock.set(NOW + 5 * MINUTE + 1);
+    timeout(Duration::from_secs(20), async {
+        while recorded().is_some() {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await
+    .expect("let out");
     assert!(!world.mesh.agents()[0].is_shared);
 }

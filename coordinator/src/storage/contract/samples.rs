@@ -14,7 +14,7 @@ use parallax_core::id::{
 use parallax_core::incident::series::Series;
 use parallax_core::incident::{Affected, Impact, Incident, Kind, Progress};
 use parallax_core::key::{Access, Key};
-use parallax_core::member::{Agent, Invitation};
+use parallax_core::member::{Agent, Invitation, Standing};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::{Reading, Word};
 use parallax_core::page::Page;
@@ -162,6 +162,7 @@ pub(crate) fn agent(n: u16) -> Agent {
         joined_at: at(9),
         revoked_at: None,
         serial: vec![n as u8; 16],
+        standing: Standing { before: vec![1; 16], valid_from: 1_800_000_000, shared_until: Some(at(11)) },
     }
 }
 
