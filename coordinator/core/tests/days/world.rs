@@ -323,6 +323,7 @@ impl World {
         self.process =
             Some(Process { machine, fresh: Vec::new(), heard: Vec::new(), commit_due: false, frozen: None });
         self.bring(out);
+        self.forget_while_paused();
         // Agents come back one by one.
         let there: Vec<usize> =
             (0..self.agents.len()).filter(|at| self.agents[*at].place.connected).collect();
@@ -380,11 +381,11 @@ impl World {
                     // What was edited meanwhile is read before anything is judged.
                     let (covered, watch) = (self.windows > 0, self.plan.watch.clone());
                     self.step(|machine, step| machine.handle_window(covered, step));
-                    self.step(|machine, step| machine.handle_absence(since, step));
+                    self.step(|machine, step| machine.handle_absence(since, 0, step));
                     let edited =
                         self.process.as_ref().is_some_and(|process| *process.machine.watch() != watch);
                     if edited {
-                        self.step(|machine, step| machine.handle_edit(watch, step));
+                        self.take_edit();
                     }
                     self.assign();
                 }
@@ -398,24 +399,16 @@ impl World {
             Act::Uptime(regions) => self.edit(|watch| watch.uptime_regions = regions),
             Act::Retarget => self.edit(|watch| watch.revision += 1),
             Act::Interval(interval) => self.edit(|watch| watch.interval_ms = interval),
-            Act::Pause(paused) => {
-                if paused {
-                    // What was on is over without a word.
-                    if self.is_up() {
-                        self.commit();
-                    }
-                    self.held.told = Status::Up;
-                }
-                self.edit(|watch| watch.paused = paused);
-            }
+            Act::Pause(paused) => self.edit(|watch| watch.paused = paused),
             Act::Skew(skew) => {
                 let then = self.wall();
-                let back = skew < self.skew;
+                let jump = skew - self.skew;
+                let back = jump < 0;
                 self.skew = skew;
                 if back {
                     self.step(Machine::handle_timeout);
                 } else {
-                    self.step(|machine, step| machine.handle_absence(then, step));
+                    self.step(|machine, step| machine.handle_absence(then, jump, step));
                 }
                 self.assign();
             }
@@ -462,9 +455,24 @@ impl World {
 
     fn edit(&mut self, change: impl FnOnce(&mut parallax_core::watch::Watch)) {
         change(&mut self.plan.watch);
-        let watch = self.plan.watch.clone();
-        self.step(|machine, step| machine.handle_edit(watch, step));
+        self.take_edit();
         self.assign();
+    }
+
+    /// The machine is told of the monitor as it is. What was told before a pause is over without a word.
+    fn take_edit(&mut self) {
+        if self.is_up() {
+            let watch = self.plan.watch.clone();
+            self.commit();
+            self.step(|machine, step| machine.handle_edit(watch, step));
+            self.forget_while_paused();
+        }
+    }
+
+    fn forget_while_paused(&mut self) {
+        if self.process.as_ref().is_some_and(|process| process.machine.watch().paused) {
+            self.held.told = Status::Up;
+        }
     }
 
     fn connect(&mut self, index: usize, on: bool) {
