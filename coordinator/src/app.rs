@@ -190,11 +190,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
     let judging = Judging { limits: config.plans, confirmation: config.confirmation };
-    let mut calendar = Calendar::start(store.clone()).await?;
-    // Windows that began or ended while nobody was here do so before anything is judged.
-    if let Err(error) = calendar.turn(clock.now()).await {
-        tracing::error!(%error, "the calendar can't be kept; trying again");
-    }
+    let calendar = Calendar::caught_up(store.clone(), clock.now()).await?;
     let driver =
         Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging, Shard::WHOLE).await?;
 

@@ -119,6 +119,13 @@ impl Pulse {
         }
     }
 
+    /// The clock went forth so many milliseconds further than time itself: the job has its time all the same. False where
+    /// no ping is waited for.
+    pub fn grant(&mut self, jump: i64) -> bool {
+        self.deadline = self.deadline.map(|deadline| deadline + jump);
+        self.deadline.is_some() && jump > 0
+    }
+
     /// The settings changed: the deadline, where one is waited for, follows them. Both are milliseconds from the ping
     /// (or from our return) to the deadline.
     pub fn retime(&mut self, before: i64, after: i64) {

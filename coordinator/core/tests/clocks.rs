@@ -12,6 +12,7 @@ use parallax_core::machine::{Machine, Output};
 use parallax_core::observation::{Facts, Failure, Observation, Outcome};
 use parallax_core::place::{NetworkNo, Place, PlaceNo, Region};
 use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
+use proptest::prelude::*;
 use stage::Stage;
 
 const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
@@ -137,12 +138,12 @@ fn a_coordinator_that_stood_still_makes_no_job_late_and_no_region_stale() {
     let (mut stage, _) = Stage::new(watch, Vec::new(), START);
     stage.beat(Beat::Ran, START);
     let back = START + 3 * HOUR;
-    let out = stage.step(back, |machine, step| machine.handle_absence(START + 58 * MINUTE, step));
+    let out = stage.step(back, |machine, step| machine.handle_absence(START + 58 * MINUTE, 0, step));
     assert_eq!((out, stage.machine.status()), (Vec::new(), Status::Up));
     assert_eq!(stage.next_timeout(), Some(back + HOUR + 5 * MINUTE));
 
     let mut tale = Tale::new();
-    let out = tale.stage.step(back, |machine, step| machine.handle_absence(START, step));
+    let out = tale.stage.step(back, |machine, step| machine.handle_absence(START, 0, step));
     assert_eq!((out, tale.stage.machine.status()), (Vec::new(), Status::Up));
     tale.pass_time(back + 5 * MINUTE, &passed());
     assert_eq!(tale.stage.machine.status(), Status::Unknown, "five minutes after its return it is");
@@ -168,4 +169,93 @@ fn rounds_count_again_after_a_clock_that_was_ahead_when_the_monitor_was_paused()
     let at = START + 10 * MINUTE;
     tale.round(at, &passed());
     assert_eq!(tale.stage.machine.view(&tale.stage.mesh()).last_check.unwrap().at, at);
+}
+
+/// How the coordinator is not there for a while.
+#[derive(Debug, Clone, Copy)]
+enum Absence {
+    Restart,
+    Standstill,
+    ClockForth,
+    ClockBack,
+}
+
+fn absences() -> impl Strategy<Value = Vec<(i64, Absence, i64)>> {
+    let kinds = prop_oneof![
+        Just(Absence::Restart),
+        Just(Absence::Standstill),
+        Just(Absence::ClockForth),
+        Just(Absence::ClockBack),
+    ];
+    prop::collection::vec((PERIOD * 3..PERIOD * 6, kinds, SECOND..PERIOD), 1..12)
+}
+
+/// Milliseconds between two pings, and of grace after them.
+const PERIOD: i64 = 10 * MINUTE;
+const GRACE: i64 = MINUTE;
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_job_that_pings_in_time_is_never_down_for_an_absence_of_ours(
+        absences in absences(),
+        late in prop::collection::vec(0..GRACE, 8),
+    ) {
+        let mut watch = stage::watch(CheckKind::Heartbeat, 0);
+        watch.beat = Some((PERIOD, GRACE));
+        let (mut stage, _) = Stage::new(watch, Vec::new(), START);
+        let (mut wall_ahead, mut now, mut pings, mut seen) = (0, START, 0_usize, Vec::new());
+        let mut next_ping = START;
+        for (wait, absence, length) in absences {
+            let until = now + wait;
+            // Pings and deadlines in their order, as the coordinator's clock shows them.
+            loop {
+                let deadline = stage.next_timeout().map(|at| at - wall_ahead).filter(|at| *at <= until);
+                if next_ping <= until && deadline.is_none_or(|at| next_ping < at) {
+                    seen.extend(stage.beat(Beat::Ran, next_ping + wall_ahead));
+                    pings += 1;
+                    next_ping = START + PERIOD * i64::try_from(pings).unwrap() + late[pings % late.len()];
+                } else if let Some(at) = deadline {
+                    seen.extend(stage.step(at.max(now) + wall_ahead, Machine::handle_timeout));
+                } else {
+                    break;
+                }
+            }
+            now = until;
+            let then = now + wall_ahead;
+            match absence {
+                Absence::ClockForth => wall_ahead += length,
+                Absence::ClockBack => wall_ahead -= length,
+                Absence::Restart | Absence::Standstill => {
+                    now = now + length;
+                    // Nobody hears what comes meanwhile.
+                    while next_ping <= now {
+                        pings += 1;
+                        next_ping = START + PERIOD * i64::try_from(pings).unwrap() + late[pings % late.len()];
+                    }
+                }
+            }
+            let wall = now + wall_ahead;
+            seen.extend(match absence {
+                Absence::Restart => {
+                    // It noted that it ran up to five seconds before its end.
+                    stage.stop(then - 5 * SECOND);
+                    stage.start(wall)
+                }
+                Absence::Standstill => {
+                    stage.step(wall, |machine, step| machine.handle_absence(then, 0, step))
+                }
+                Absence::ClockForth => {
+                    stage.step(wall, |machine, step| machine.handle_absence(then, length, step))
+                }
+                Absence::ClockBack => stage.step(wall, Machine::handle_timeout),
+            });
+            let told = seen.iter().filter(|output| {
+                matches!(output, Output::Happened(what)
+                    if matches!(&**what, What::Changed(change) if change.to == Status::Down))
+            });
+            prop_assert_eq!(told.count(), 0, "after {:?} of {} ms", absence, length);
+        }
+    }
 }

@@ -57,6 +57,19 @@ impl Calendar {
         Ok(calendar)
     }
 
+    /// The same, once what fell due by `now` is done: windows begin and end before anything else is judged. What can't be
+    /// done is tried again by [`Calendar::run`].
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub async fn caught_up(store: Store, now: Timestamp) -> Result<Self, StoreError> {
+        let mut calendar = Self::start(store).await?;
+        if let Err(error) = calendar.turn(now).await {
+            tracing::error!(%error, "the calendar can't be kept; trying again");
+        }
+        Ok(calendar)
+    }
+
     /// Runs as long as the coordinator does.
     pub async fn run(mut self, clock: Clock) {
         let mut edits = self.store.edits_seen();

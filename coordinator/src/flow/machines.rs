@@ -237,11 +237,12 @@ impl Machines {
         }
     }
 
-    /// The coordinator was not there from `since` until now: every machine looks at the moment as after a start.
-    pub fn was_away(&mut self, since: Timestamp, cx: &mut Cx<'_>) {
+    /// The coordinator was not there from `since` until now, or the clock went forth, so many milliseconds further than
+    /// time itself: every machine looks at the moment as after a start.
+    pub fn was_away(&mut self, since: Timestamp, jump: i64, cx: &mut Cx<'_>) {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
         for slot in slots {
-            self.turn(slot, cx, |machine, step| machine.handle_absence(since, step));
+            self.turn(slot, cx, |machine, step| machine.handle_absence(since, jump, step));
         }
     }
 

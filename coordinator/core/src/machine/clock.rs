@@ -10,10 +10,11 @@ use super::{LATE, Machine, Step};
 
 impl Machine {
     /// The coordinator was not there from `since` until now: its process or its host stood still, or the clock went
-    /// forth. Nobody is stale for that, and no job late.
-    pub fn handle_absence(&mut self, since: Timestamp, step: &mut Step<'_>) {
+    /// forth, so many milliseconds further than time itself. Nobody is stale for that, and no job late.
+    pub fn handle_absence(&mut self, since: Timestamp, jump: i64, step: &mut Step<'_>) {
         self.born = step.now;
         if !self.watch.paused {
+            self.changed |= self.state.pulse.grant(jump.max(0));
             self.resume_beat(since, step);
         }
         self.handle_timeout(step);

@@ -29,7 +29,7 @@ impl Driver {
                 "the coordinator was not there, or its clock went forth"
             );
             self.cover_what_began(now).await;
-            self.with(|machines, cx| machines.was_away(then, cx));
+            self.with(|machines, cx| machines.was_away(then, jump, cx));
         }
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {
