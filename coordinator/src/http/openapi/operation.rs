@@ -165,6 +165,15 @@ impl Operation {
         self
     }
 
+    /// Its body is read by a reader that asks for these too, and nothing comes of them here.
+    pub(in crate::http) fn without(mut self, fields: &[&str]) -> Self {
+        let body = self.body.as_mut().and_then(|body| body.schema.get_mut("properties"));
+        if let Some(properties) = body.and_then(Value::as_object_mut) {
+            properties.retain(|name, _| !fields.contains(&name.as_str()));
+        }
+        self
+    }
+
     /// The document stands under a name in an object, which is a component by itself.
     pub(in crate::http) fn gives<T: JsonSchema>(
         self,

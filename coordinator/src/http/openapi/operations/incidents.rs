@@ -33,6 +33,7 @@ pub(super) fn operations() -> Vec<Operation> {
             )
             .tells()
             .takes("IncidentCreate", |description| body::read(description))
+            .without(&["postmortem"])
             .requires("title")
             .gives::<IncidentDocument>(201, "IncidentResponse", "incident", "The incident that was opened."),
         Operation::new("getIncident", Method::GET, ONE)
@@ -43,6 +44,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .does(TAG, "Change an incident")
             .about("Posts nothing and mails nobody: that is what updates are for.")
             .takes("IncidentUpdate", |description| body::read(description))
+            .without(&["kind", "status", "message", "startedAt", "resolvedAt", "notify", "timezone"])
             .gives::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident after the change."),
         Operation::new("deleteIncident", Method::DELETE, ONE)
             .does(TAG, "Delete an incident, or one window")
