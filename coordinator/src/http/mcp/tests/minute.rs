@@ -2,8 +2,11 @@
 
 use super::*;
 
+/// Names and values.
+type Headers = Vec<(&'static str, &'static str)>;
+
 /// What is no message, or comes from where it must not: headers, body, and the status of its answer.
-fn worthless() -> Vec<(Vec<(&'static str, &'static str)>, String, u16)> {
+fn worthless() -> Vec<(Headers, String, u16)> {
     let json = ("content-type", "application/json");
     let ping = message(1, "ping", json!({}));
     vec![
