@@ -205,3 +205,13 @@ async fn a_refusal_names_every_field_and_its_rule() {
         "{words}"
     );
 }
+
+#[tokio::test]
+async fn a_change_that_would_come_to_nothing_is_not_taken() {
+    let client = Client::new().await;
+    let [page, _, _, incident] = full(&client).await;
+    // An incident is closed by an update; a change passes over its status.
+    let closing = json!({ "pageId": page, "incidentId": incident, "status": "resolved" });
+    let refused = asked(&client, &client.write, tool(1, "update_incident", closing)).await;
+    assert_eq!(refused["result"]["content"][0]["text"], "there is no argument status");
+}
