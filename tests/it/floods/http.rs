@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use parallax_tests::client::Client;
 use parallax_tests::eventually::{figure, holds, leave_out, note};
-use parallax_tests::installation::{Account, Coordinator};
+use parallax_tests::installation::Coordinator;
 use parallax_tests::process::allow_descriptors;
 use reqwest::Method;
 use serde_json::json;
@@ -14,7 +14,7 @@ use tokio::net::{TcpSocket, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
-use super::stayed;
+use super::{alone, stayed};
 
 /// Longest time for which a connection that says nothing, or says it slowly, is kept.
 const SILENT: Duration = Duration::from_secs(15);
@@ -191,15 +191,9 @@ async fn ask(coordinator: &Coordinator) -> usize {
     panic!("cut off three times");
 }
 
-/// An account with a page of many monitors.
-async fn owner(coordinator: &Coordinator) -> Account {
-    let account = coordinator.account("pro");
-    for number in 0..30 {
-        let body =
-            json!({"name": format!("{number}{}", "&".repeat(50)), "type": "heartbeat", "periodMinutes": 5});
-        account.client.create_monitor(&account.page, &body).await;
-    }
-    account
+/// The largest answer that needs no key, asked for again and again.
+fn deaf_reader() -> Attack {
+    Attack::Deaf("GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(8).into_bytes())
 }
 
 fn slow_head() -> Attack {
@@ -208,22 +202,22 @@ fn slow_head() -> Attack {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn silent_slow_and_deaf_connections_are_closed_while_the_api_answers_and_agents_stay() {
+    let _turn = alone().await;
     // 256 places: the idle and the slow alone are twice as many.
     let coordinator = Coordinator::serve_with_descriptors(512, "").await;
     let agent = coordinator.agent("fra1", "europe", "AS64500", None);
     coordinator.connected(1).await;
-    let account = owner(&coordinator).await;
+    let account = coordinator.account("pro");
     let body = format!(
         "POST /api/v1/pages/{}/monitors HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {}\r\n\
          Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n",
         account.page, account.key
     );
-    let page = format!("GET /p/{} HTTP/1.1\r\nHost: x\r\n\r\n", account.slug).repeat(20);
     let crowds = [
         Crowd { name: "idle connections", count: 300, limit: SILENT, attack: Attack::Idle },
         Crowd { name: "slow heads", count: 200, limit: SILENT, attack: slow_head() },
         Crowd { name: "slow bodies", count: 40, limit: STALLED, attack: Attack::Slow(body.into_bytes()) },
-        Crowd { name: "deaf readers", count: 10, limit: STALLED, attack: Attack::Deaf(page.into_bytes()) },
+        Crowd { name: "deaf readers", count: 10, limit: STALLED, attack: deaf_reader() },
     ];
     let limit = Duration::from_secs(5);
     let seen = flood(&coordinator, &crowds, None, async || ask(&coordinator).await).await;
@@ -246,6 +240,7 @@ async fn ten_thousand_idle_two_thousand_slow_and_two_thousand_deaf_cost_the_api_
     const DESCRIPTORS: u32 = 14_000;
     const PACE: usize = 1_000;
     const BOUND: Duration = Duration::from_millis(200);
+    let _turn = alone().await;
     if let Err(reason) = allow_descriptors(DESCRIPTORS.into()) {
         leave_out("ten_thousand_idle", "too few descriptors", &reason);
         return;
@@ -259,8 +254,6 @@ async fn ten_thousand_idle_two_thousand_slow_and_two_thousand_deaf_cost_the_api_
         .client
         .create_monitor(&account.page, &json!({"name": "job", "type": "heartbeat", "periodMinutes": 5}))
         .await;
-    // The largest answer that needs no key.
-    let large = "GET /api/v1/openapi.json HTTP/1.1\r\nHost: x\r\n\r\n".repeat(8).into_bytes();
     let path = format!("/pages/{}/monitors", account.page);
     // On a connection of its own, which it keeps.
     let ask = async || {
@@ -275,7 +268,7 @@ async fn ten_thousand_idle_two_thousand_slow_and_two_thousand_deaf_cost_the_api_
     for crowd in [
         Crowd { name: "idle connections", count: 10_000, limit: SILENT, attack: Attack::Idle },
         Crowd { name: "slow heads", count: 2_000, limit: SILENT, attack: slow_head() },
-        Crowd { name: "deaf readers", count: 2_000, limit: STALLED, attack: Attack::Deaf(large) },
+        Crowd { name: "deaf readers", count: 2_000, limit: STALLED, attack: deaf_reader() },
     ] {
         let crowds = [crowd];
         let before = overflows();
@@ -310,6 +303,7 @@ fn overflows() -> u64 {
 #[tokio::test(flavor = "multi_thread")]
 async fn with_256_descriptors_a_flood_neither_stops_nor_heats_the_coordinator() {
     const SPAN: Duration = Duration::from_secs(6);
+    let _turn = alone().await;
     let mut coordinator = Coordinator::serve_with_descriptors(256, "").await;
     let agent = coordinator.agent("fra1", "europe", "AS64500", None);
     coordinator.connected(1).await;
