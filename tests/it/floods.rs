@@ -9,6 +9,13 @@ use std::time::Duration;
 use parallax_tests::eventually::eventually;
 use parallax_tests::installation::{Agent, Coordinator};
 use serde_json::json;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// Waits until no other flood of this binary is under way: each is to have the machine to itself.
+async fn alone() -> MutexGuard<'static, ()> {
+    static ONE_AT_A_TIME: Mutex<()> = Mutex::const_new(());
+    ONE_AT_A_TIME.lock().await
+}
 
 /// The agent has been connected all the time, and nothing was dropped.
 async fn stayed(coordinator: &Coordinator, agent: &Agent) {

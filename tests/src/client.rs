@@ -70,7 +70,11 @@ impl Client {
         self.try_send(method, path, body).await.unwrap_or_else(|error| panic!("{what}: {error:?}"))
     }
 
-    async fn try_send(
+    /// As [`Client::send`]; an error where the service went away before it answered.
+    ///
+    /// # Errors
+    /// What the connection ended with.
+    pub async fn try_send(
         &self,
         method: Method,
         path: &str,

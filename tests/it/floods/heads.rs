@@ -9,7 +9,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::http::address;
-use super::scattered;
+use super::{alone, scattered};
 
 /// The sender has ended its side, so nothing more is to be waited for; what a busy machine adds is in it.
 const ENDED: Duration = Duration::from_secs(5);
@@ -58,6 +58,7 @@ async fn send(to: SocketAddr, bytes: &[u8]) -> Duration {
 }
 
 async fn heads(span: Duration) {
+    let _turn = alone().await;
     let mut coordinator = Coordinator::serve_with_descriptors(512, "requests_per_minute = 1000000\n").await;
     let account = coordinator.account("pro");
     let (to, path) = (address(&coordinator), format!("/api/v1/pages/{}/monitors", account.page));

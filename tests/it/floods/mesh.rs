@@ -13,7 +13,7 @@ use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
-use super::{scattered, stayed};
+use super::{alone, scattered, stayed};
 
 /// Memory that a flood may cost, in MiB.
 const MEMORY: u64 = 32;
@@ -139,6 +139,7 @@ async fn knocks(mesh: SocketAddr, at_once: usize, span: Duration) -> usize {
 
 async fn besiege(siege: Siege) {
     const THREADS: u64 = 2;
+    let _turn = alone().await;
     let coordinator = Coordinator::serve(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), "").await;
     let agent = coordinator.agent("fra1", "europe", "AS64500", None);
     coordinator.connected(1).await;
