@@ -39,9 +39,9 @@ use checkpoint::Upkeep;
 use figures::Cache;
 use tails::Tails;
 
-/// Hours that raw readings are kept after they were due.
+/// Hours that raw readings are kept after they were due; up to two days longer, since they go by whole days.
 pub const KEEP_BLOCKS: i64 = 30 * 24;
-/// Hours that hour roll-ups are kept.
+/// Hours that hour roll-ups are kept, at least.
 pub const KEEP_HOURS: i64 = 400 * 24;
 /// Time between two checkpoints of the open tails, in milliseconds.
 pub const CHECKPOINT_EVERY: i64 = 15 * MINUTE;

@@ -5,6 +5,7 @@ use std::collections::btree_map::Entry;
 use std::ops::Range;
 
 use chrono_tz::Tz;
+use parallax_core::assign::spread;
 use parallax_core::block::{MAX_READINGS, Sample, Tail};
 use parallax_core::id::MonitorId;
 use parallax_core::monitor::Monitor;
@@ -23,8 +24,9 @@ use crate::storage::{Block, Op, Read, Result, Rollup};
 
 /// Monitors that one slice seals at most.
 const MONITORS_A_SLICE: usize = 64;
-/// Old blocks of a region, or hour roll-ups, that the seal of a monitor drops at most.
-const DROPPED_A_SLICE: usize = 64;
+/// Hours between two turns of a monitor to have its hours folded: each writes the day anew, and until then every hour
+/// of a region is a record of its own.
+const FOLD_EVERY: i64 = 4;
 
 /// What one slice writes, and what may be let go once that is durable.
 #[derive(Debug)]
@@ -40,27 +42,48 @@ pub(super) fn slice(history: &History, read: &dyn Read, now: Timestamp, windows:
     let sealings = history.tails().due(now, MONITORS_A_SLICE);
     let mut ops = Vec::new();
     for sealing in &sealings {
-        // A monitor that was deleted meanwhile leaves nothing behind.
-        let Some(monitor) = read.monitor(sealing.monitor)? else { continue };
-        let zone = read.page(monitor.value.page)?.map_or(Tz::UTC, |page| page.value.timezone);
-        let mut seal = Seal {
-            read,
-            zone,
-            windows: windows(read, &monitor.value),
-            monitor: monitor.value,
-            hours: BTreeMap::new(),
-            days: BTreeMap::new(),
-            ops: Vec::new(),
-        };
-        for hour in &sealing.hours {
-            seal.hour(hour)?;
+        seal(sealing, read, windows, &mut ops)?;
+        if settles(sealing.monitor, now) {
+            let day = |hours: i64| (now.hour() - hours).div_euclid(24);
+            ops.extend([
+                Op::Fold(sealing.monitor, now.hour()),
+                Op::DropBlocks(sealing.monitor, day(KEEP_BLOCKS)),
+                Op::DropHours(sealing.monitor, day(KEEP_HOURS)),
+            ]);
         }
-        seal.write_rollups();
-        seal.expire(now)?;
-        ops.append(&mut seal.ops);
     }
     let more = sealings.len() == MONITORS_A_SLICE;
     Ok(Slice { ops, sealings, more })
+}
+
+/// Whether a monitor's hours are folded, and its old days dropped, in its turn of that hour.
+fn settles(monitor: MonitorId, now: Timestamp) -> bool {
+    let phase = (spread(monitor) % FOLD_EVERY.unsigned_abs()).cast_signed();
+    (now.hour() + phase).rem_euclid(FOLD_EVERY) == 0
+}
+
+fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>) -> Result<()> {
+    if sealing.hours.is_empty() {
+        return Ok(());
+    }
+    // A monitor that was deleted meanwhile leaves nothing behind.
+    let Some(monitor) = read.monitor(sealing.monitor)? else { return Ok(()) };
+    let zone = read.page(monitor.value.page)?.map_or(Tz::UTC, |page| page.value.timezone);
+    let mut seal = Seal {
+        read,
+        zone,
+        windows: windows(read, &monitor.value),
+        monitor: monitor.value,
+        hours: BTreeMap::new(),
+        days: BTreeMap::new(),
+        ops: Vec::new(),
+    };
+    for hour in &sealing.hours {
+        seal.hour(hour)?;
+    }
+    seal.write_rollups();
+    ops.append(&mut seal.ops);
+    Ok(())
 }
 
 /// The seal of one monitor.
@@ -117,22 +140,6 @@ impl Seal<'_> {
             self.hours.iter().filter_map(|(hour, rollups)| rollup(id, *hour, rollups)).map(Op::PutHour);
         let days = self.days.iter().filter_map(|(day, rollups)| rollup(id, *day, rollups)).map(Op::PutDay);
         self.ops.extend(hours.chain(days));
-    }
-
-    /// Drops what is older than it is kept.
-    fn expire(&mut self, now: Timestamp) -> Result<()> {
-        let id = self.monitor.id;
-        for region in Region::ALL {
-            for block in
-                self.read.blocks(id, region, 0..now.hour() - KEEP_BLOCKS)?.iter().take(DROPPED_A_SLICE)
-            {
-                self.ops.push(Op::DeleteBlock(id, region, block.hour));
-            }
-        }
-        for hour in self.read.hours(id, 0..now.hour() - KEEP_HOURS)?.iter().take(DROPPED_A_SLICE) {
-            self.ops.push(Op::DeleteHour(id, hour.at));
-        }
-        Ok(())
     }
 }
 

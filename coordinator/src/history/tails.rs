@@ -20,8 +20,10 @@ const SEALED_AT_ONCE: usize = 240;
 #[derive(Debug, Default)]
 pub(super) struct Tails {
     monitors: BTreeMap<u32, Strands>,
-    /// Monitors with open tails by when they are looked at next.
+    /// Monitors by when they have their next turn.
     due: BTreeSet<(i64, u32)>,
+    /// Monitors that were enlisted since it was last asked who is due.
+    new: Vec<u32>,
     /// Sequence number of the newest journal entry that is in the tails.
     pub(super) applied: u64,
 }
@@ -32,7 +34,7 @@ struct Strands {
     monitor: MonitorId,
     /// The moment of the last seal, by the monitor's own turn in the hour.
     sealed_at: i64,
-    /// Its key in the queue, where it has open tails.
+    /// Its key in the queue, where it is in it.
     due_at: Option<i64>,
     strands: Vec<Strand>,
 }
@@ -69,11 +71,9 @@ pub(super) struct SealedHour {
 
 impl Tails {
     pub(super) fn enlist(&mut self, slot: u32, monitor: MonitorId) {
-        self.monitors.entry(slot).or_insert(Strands {
-            monitor,
-            sealed_at: i64::MIN / 2,
-            due_at: None,
-            strands: Vec::new(),
+        self.monitors.entry(slot).or_insert_with(|| {
+            self.new.push(slot);
+            Strands { monitor, sealed_at: i64::MIN / 2, due_at: None, strands: Vec::new() }
         });
     }
 
@@ -95,13 +95,21 @@ impl Tails {
         taken
     }
 
-    /// Puts a monitor with a tail of that hour into the queue, where it is not in it.
+    /// Sees to it that a monitor with a tail of that hour has its turn in time.
     fn line_up(&mut self, slot: u32, hour: i64) {
-        let Some(monitor) = self.monitors.get_mut(&slot).filter(|monitor| monitor.due_at.is_none()) else {
-            return;
-        };
+        let Some(monitor) = self.monitors.get(&slot) else { return };
         let due = monitor.seal_after(hour);
-        monitor.due_at = Some(due);
+        if monitor.due_at.is_none_or(|at| due < at) {
+            self.queue(slot, due);
+        }
+    }
+
+    /// Gives a monitor its next turn.
+    fn queue(&mut self, slot: u32, due: i64) {
+        let Some(monitor) = self.monitors.get_mut(&slot) else { return };
+        if let Some(before) = monitor.due_at.replace(due) {
+            self.due.remove(&(before, slot));
+        }
         self.due.insert((due, slot));
     }
 
@@ -127,8 +135,14 @@ impl Tails {
         strands.iter().map(|strand| ((strand.region, strand.hour), strand.samples())).collect()
     }
 
-    /// Up to `limit` monitors whose turn it is, with their tails of hours that are over.
-    pub(super) fn due(&self, now: Timestamp, limit: usize) -> Vec<Sealing> {
+    /// Up to `limit` monitors whose turn it is, with their tails of hours that are over, if any. A monitor has a turn
+    /// every hour.
+    pub(super) fn due(&mut self, now: Timestamp, limit: usize) -> Vec<Sealing> {
+        for slot in std::mem::take(&mut self.new) {
+            if let Some(monitor) = self.monitors.get(&slot).filter(|monitor| monitor.due_at.is_none()) {
+                self.queue(slot, monitor.turn_before(now).saturating_add(HOUR));
+            }
+        }
         let due = self.due.iter().take_while(|(due, _)| *due <= now.as_millis()).take(limit);
         due.filter_map(|(_, slot)| {
             let monitor = self.monitors.get(slot)?;
@@ -160,14 +174,8 @@ impl Tails {
                 continue;
             }
             monitor.sealed_at = monitor.turn_before(now);
-            if let Some(due) = monitor.due_at.take() {
-                self.due.remove(&(due, sealing.slot));
-            }
-            if !monitor.strands.is_empty() {
-                let due = monitor.sealed_at.saturating_add(HOUR);
-                monitor.due_at = Some(due);
-                self.due.insert((due, sealing.slot));
-            }
+            let next = monitor.sealed_at.saturating_add(HOUR);
+            self.queue(sealing.slot, next);
         }
     }
 

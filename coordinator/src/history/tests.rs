@@ -1,5 +1,7 @@
 //! The history gives the figures of a naive count, whatever was late, sealed, or started again in between.
 
+mod folding;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use parallax_core::check::{Check, TcpCheck};
@@ -88,7 +90,10 @@ struct World {
 
 impl World {
     async fn new() -> Self {
-        let store = Store::in_memory().unwrap();
+        Self::over(Store::in_memory().unwrap()).await
+    }
+
+    async fn over(store: Store) -> Self {
         let mut batch = Batch::new();
         batch.write(page()).write(monitor(SLOT)).write(monitor(SLOT + 1));
         store.commit(batch).await.unwrap();
@@ -263,19 +268,6 @@ async fn windows_are_left_out_of_figures_and_roll_ups() {
     let counts: Vec<_> = days.values().map(|of| of[&Region::Europe].counts).collect();
     assert_eq!(counts.iter().map(|counts| counts.failed).sum::<u32>(), 0);
     assert!(counts.iter().map(|counts| counts.excluded).sum::<u32>() >= 3);
-}
-
-#[tokio::test]
-async fn old_blocks_go_and_roll_ups_stay() {
-    let mut world = World::new().await;
-    world.take(&[passed(Region::Europe, 0)]).await;
-    world.upkeep(at(2 * HOUR)).await;
-    let rounds_a_day = DAY / INTERVAL;
-    world.take(&[passed(Region::Europe, 31 * rounds_a_day)]).await;
-    world.upkeep(at(31 * DAY + 2 * HOUR)).await;
-    let read = world.store.reader();
-    assert_eq!(read.blocks(monitor_no(SLOT), Region::Europe, 0..i64::MAX).unwrap().len(), 1);
-    assert_eq!(read.hours(monitor_no(SLOT), 0..i64::MAX).unwrap().len(), 2);
 }
 
 #[tokio::test]

@@ -35,6 +35,10 @@ pub const MAX_BYTES: usize = 16 << 20;
 pub const FORGET_AT_ONCE: usize = 256;
 /// How many entries one [`Op::TrimReadings`] or [`Op::TrimEvents`] drops at most.
 pub const TRIM_AT_ONCE: usize = 1024;
+/// How many days one [`Op::DropBlocks`] or [`Op::DropHours`] takes out at most.
+pub const DAYS_AT_ONCE: usize = 4;
+/// How many blocks, hours and days one [`Op::Fold`] gathers at most, of each.
+pub const FOLD_AT_ONCE: usize = 1024;
 
 /// Writes that become durable together, or not at all.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -246,16 +250,18 @@ pub enum Op {
     SetCursor(String, u64),
     /// Keeps a block.
     PutBlock(Block),
-    /// Takes a block out.
-    DeleteBlock(MonitorId, Region, i64),
+    /// Takes out a monitor's blocks of days before that one (24 hours each, counted from the epoch): those of the oldest
+    /// [`DAYS_AT_ONCE`] that have any.
+    DropBlocks(MonitorId, i64),
     /// Keeps an hour roll-up; `at` is the hour since the epoch.
     PutHour(Rollup),
-    /// Takes an hour roll-up out.
-    DeleteHour(MonitorId, i64),
+    /// Takes out hour roll-ups, as [`Op::DropBlocks`] does blocks.
+    DropHours(MonitorId, i64),
     /// Keeps a day roll-up; `at` is the day as its writer counts it.
     PutDay(Rollup),
-    /// Takes a day roll-up out.
-    DeleteDay(MonitorId, i64),
+    /// Gathers a monitor's blocks and roll-ups of hours before that one, and its older days, into fewer records; at most
+    /// [`FOLD_AT_ONCE`] of each kind. No answer changes by it, and an engine may do nothing.
+    Fold(MonitorId, i64),
     /// Keeps a checkpoint in place of the one of the same part.
     PutCheckpoint(Checkpoint),
     /// Takes a checkpoint out.
@@ -306,9 +312,9 @@ impl Op {
             | Self::PutDeploy(_)
             | Self::DeleteDeploy(_)
             | Self::PutMachine(..)
-            | Self::DeleteBlock(..)
-            | Self::DeleteHour(..)
-            | Self::DeleteDay(..)
+            | Self::DropBlocks(..)
+            | Self::DropHours(..)
+            | Self::Fold(..)
             | Self::DeleteCheckpoint(_)
             | Self::TrimReadings(_)
             | Self::TrimEvents(_)

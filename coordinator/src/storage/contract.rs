@@ -1,6 +1,7 @@
 //! The rules that every engine keeps, run on each.
 
 mod calendar;
+mod history;
 mod pings;
 mod property;
 pub(crate) mod samples;
@@ -15,6 +16,10 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use self::calendar::{
     a_page_takes_its_incidents_series_and_deploys_with_it, deploys_are_listed_newest_first,
     incidents_are_listed_newest_first_and_open_ones_alone, windows_and_series_are_found,
+};
+use self::history::{
+    folding_changes_no_answer, history_is_found_by_range,
+    old_days_are_dropped_the_oldest_first_and_few_at_once,
 };
 use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
 use self::samples::*;
@@ -53,6 +58,8 @@ rules! {
     events_get_numbers_without_gaps_and_are_found_by_monitor
     readings_are_one_entry_a_batch_and_are_trimmed_from_the_front
     history_is_found_by_range
+    folding_changes_no_answer
+    old_days_are_dropped_the_oldest_first_and_few_at_once
     a_deleted_monitor_leaves_nothing_behind
     long_values_read_back_and_shrink
     the_newest_pings_of_a_heartbeat_are_kept
@@ -255,44 +262,6 @@ fn readings_are_one_entry_a_batch_and_are_trimmed_from_the_front(bench: &mut Ben
     assert_eq!(first(bench), None);
     assert_eq!(bench.commit(&entry(0)).unwrap().readings, Some(TRIM_AT_ONCE as u64 + 11));
     assert_eq!(bench.reader.last_reading(), Ok(TRIM_AT_ONCE as u64 + 11));
-}
-
-fn history_is_found_by_range(bench: &mut Bench) {
-    let mut batch = Batch::new();
-    batch.write(monitor(1, 1, 0)).write(monitor(2, 1, 0));
-    for hour in -2..3 {
-        batch.write(Op::PutBlock(block(1, Region::Asia, hour, vec![hour as u8; 9])));
-        batch.write(Op::PutHour(rollup(1, hour, vec![1]))).write(Op::PutDay(rollup(1, hour, vec![2])));
-    }
-    batch.write(Op::PutBlock(block(1, Region::Europe, 0, vec![7])));
-    batch.write(Op::PutHour(rollup(2, 0, vec![8])));
-    batch.write(Op::PutCheckpoint(Checkpoint { part: 1, through: 4, bytes: vec![1] }));
-    batch.write(Op::PutCheckpoint(Checkpoint { part: 0, through: 5, bytes: vec![2] }));
-    bench.commit(&batch).unwrap();
-    let (reader, id) = (&bench.reader, monitor_id(1));
-    let hours: Vec<_> =
-        reader.blocks(id, Region::Asia, -1..2).unwrap().into_iter().map(|it| it.hour).collect();
-    assert_eq!(hours, [-1, 0, 1]);
-    assert_eq!(reader.blocks(id, Region::Europe, -9..9), Ok(vec![block(1, Region::Europe, 0, vec![7])]));
-    assert_eq!(reader.hours(id, 1..9).unwrap().len(), 2);
-    assert_eq!(reader.days(id, i64::MIN..0), Ok(vec![rollup(1, -2, vec![2]), rollup(1, -1, vec![2])]));
-    let empty = std::ops::Range { start: 3, end: -3 };
-    assert_eq!((reader.hours(id, empty.clone()), reader.days(id, 1..1)), (Ok(Vec::new()), Ok(Vec::new())));
-    assert_eq!(reader.blocks(id, Region::Asia, empty), Ok(Vec::new()));
-    assert_eq!(reader.checkpoints().unwrap().iter().map(|it| it.through).collect::<Vec<_>>(), [5, 4]);
-    let mut batch = Batch::new();
-    batch
-        .write(Op::DeleteBlock(id, Region::Asia, 0))
-        .write(Op::DeleteHour(id, 1))
-        .write(Op::DeleteDay(id, 1));
-    batch.write(Op::DeleteCheckpoint(1)).write(Op::PutHour(rollup(1, 2, vec![9])));
-    bench.commit(&batch).unwrap();
-    assert_eq!(bench.reader.blocks(id, Region::Asia, -9..9).unwrap().len(), 4);
-    assert_eq!(bench.reader.hours(id, 1..9), Ok(vec![rollup(1, 2, vec![9])]));
-    assert_eq!(
-        (bench.reader.days(id, 0..9).unwrap().len(), bench.reader.checkpoints().unwrap().len()),
-        (2, 1)
-    );
 }
 
 fn a_deleted_monitor_leaves_nothing_behind(bench: &mut Bench) {

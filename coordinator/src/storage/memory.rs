@@ -23,7 +23,7 @@ use parallax_core::observation::Reading;
 use parallax_core::page::Page;
 use parallax_core::place::{NetworkNo, Region};
 
-use super::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
+use super::batch::{DAYS_AT_ONCE, FORGET_AT_ONCE, TRIM_AT_ONCE};
 use super::{
     Batch, Block, Checkpoint, Committed, Expect, Is, Op, Remembered, Result, Rollup, StoreError, Versioned,
     Write,
@@ -221,9 +221,15 @@ impl Kept {
                 self.pings.insert((*id, ping.number % PINGS_KEPT), (**ping).clone());
             }
             Op::PutMachine(..) | Op::PutPing(..) | Op::PutBlock(_) | Op::PutHour(_) | Op::PutDay(_) => {}
-            Op::DeleteBlock(id, region, hour) => drop(self.blocks.remove(&(*id, *region, *hour))),
-            Op::DeleteHour(id, hour) => drop(self.hours.remove(&(*id, *hour))),
-            Op::DeleteDay(id, day) => drop(self.days.remove(&(*id, *day))),
+            Op::DropBlocks(id, before) => {
+                let gone = oldest(self.blocks.keys().filter(|it| it.0 == *id).map(|it| it.2), *before);
+                self.blocks.retain(|it, _| it.0 != *id || !gone.contains(&it.2.div_euclid(24)));
+            }
+            Op::DropHours(id, before) => {
+                let gone = oldest(self.hours.keys().filter(|it| it.0 == *id).map(|it| it.1), *before);
+                self.hours.retain(|it, _| it.0 != *id || !gone.contains(&it.1.div_euclid(24)));
+            }
+            Op::Fold(..) => {}
             Op::PutCheckpoint(checkpoint) => {
                 self.checkpoints.insert(checkpoint.part, checkpoint.clone());
             }
@@ -267,4 +273,10 @@ impl Kept {
         self.hours.retain(|(monitor, _), _| *monitor != id);
         self.days.retain(|(monitor, _), _| *monitor != id);
     }
+}
+
+/// The oldest days before that one that have any of the hours.
+fn oldest(hours: impl Iterator<Item = i64>, before: i64) -> Vec<i64> {
+    let days: BTreeSet<i64> = hours.map(|hour| hour.div_euclid(24)).filter(|day| *day < before).collect();
+    days.into_iter().take(DAYS_AT_ONCE).collect()
 }

@@ -21,9 +21,10 @@ const COMMIT_EVERY: i64 = 10 * SECOND;
 /// Hours after the last result until all of it is sealed.
 const SETTLE_HOURS: i64 = 3;
 
-/// Bytes of a block's and of a roll-up's key and record beside what they hold.
-const BLOCK_AROUND: usize = 35 + 8;
-const ROLLUP_AROUND: usize = 26 + 8;
+/// Bytes of a block and of a roll-up beside what they hold, once folded: three of its own, and its share of key and
+/// record of eight hours in six regions, or of a day.
+const BLOCK_AROUND: usize = 3 + 1;
+const ROLLUP_AROUND: usize = 3 + 2;
 
 /// That many monitors in six regions every minute, for so many hours. The engine frees its files' space by the clock,
 /// and here a day takes seconds: `pace_ms` is waited after each commit.

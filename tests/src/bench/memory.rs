@@ -20,6 +20,9 @@ const INTERVAL_MS: u32 = 60_000;
 /// Minutes of readings that no block holds yet when the coordinator stops.
 const OPEN_MINUTES: u64 = 40;
 
+/// Hours that are written at once.
+const STEP: usize = 8;
+
 /// That many monitors in the first `regions` regions, with so many days of history behind them.
 pub(super) fn memory(monitors: u32, regions: u32, days: u32) {
     let core = gauge::step_aside();
@@ -64,21 +67,34 @@ async fn fill(made: &Made, regions: usize, days: i64) {
     let first = this_hour - 1 - days * 24;
     let template = Template::new(first, regions);
     let mut batch = Batch::new();
-    for monitor in &made.monitors {
-        for (region, bytes) in Region::ALL.into_iter().zip(&template.blocks) {
-            for hour in first..this_hour - 1 {
-                let (slot, bytes) = (monitor.slot, bytes.clone());
-                batch.write(Op::PutBlock(Block { monitor: monitor.id, slot, region, hour, bytes }));
+    let end = this_hour - 1;
+    for from in (first..end).step_by(STEP) {
+        let to = end.min(from + i64::try_from(STEP).expect("some hours"));
+        for monitor in &made.monitors {
+            let (id, slot) = (monitor.id, monitor.slot);
+            for (region, bytes) in Region::ALL.into_iter().zip(&template.blocks) {
+                for hour in from..to {
+                    batch.write(Op::PutBlock(Block {
+                        monitor: id,
+                        slot,
+                        region,
+                        hour,
+                        bytes: bytes.clone(),
+                    }));
+                }
             }
-        }
-        for at in first..this_hour - 1 {
-            batch.write(Op::PutHour(Rollup { monitor: monitor.id, at, bytes: template.hour.clone() }));
-        }
-        for at in first * HOUR / DAY..this_hour * HOUR / DAY {
-            batch.write(Op::PutDay(Rollup { monitor: monitor.id, at, bytes: template.day.clone() }));
-        }
-        if batch.ops.len() >= AT_ONCE {
-            store.commit(std::mem::take(&mut batch)).await.expect("a commit");
+            for at in from..to {
+                batch.write(Op::PutHour(Rollup { monitor: id, at, bytes: template.hour.clone() }));
+            }
+            for at in from * HOUR / DAY..=to * HOUR / DAY {
+                batch.write(Op::PutDay(Rollup { monitor: id, at, bytes: template.day.clone() }));
+            }
+            // Each monitor has another hour for this, so the last hours of most are not folded yet.
+            let unfolded = if to == end { i64::from(slot) % 4 } else { 0 };
+            batch.write(Op::Fold(id, to - unfolded));
+            if batch.ops.len() >= AT_ONCE {
+                store.commit(std::mem::take(&mut batch)).await.expect("a commit");
+            }
         }
     }
     store.commit(batch).await.expect("a commit");

@@ -56,12 +56,13 @@ fn op() -> impl Strategy<Value = Op> {
         (n(), 0..30u64).prop_map(|(n, number)| Op::PutPing(monitor_id(n), Box::new(ping(number, b"it")))),
     ];
     let history = prop_oneof![
-        (n(), region(), -2..3i64, bytes()).prop_map(|(n, at, hour, it)| Op::PutBlock(block(n, at, hour, it))),
-        (n(), region(), -2..3i64).prop_map(|(n, at, hour)| Op::DeleteBlock(monitor_id(n), at, hour)),
-        (n(), -2..3i64, bytes()).prop_map(|(n, hour, it)| Op::PutHour(rollup(n, hour, it))),
-        (n(), -2..3i64).prop_map(|(n, hour)| Op::DeleteHour(monitor_id(n), hour)),
+        (n(), region(), -26..50i64, bytes())
+            .prop_map(|(n, at, hour, it)| Op::PutBlock(block(n, at, hour, it))),
+        (n(), -2..4i64).prop_map(|(n, day)| Op::DropBlocks(monitor_id(n), day)),
+        (n(), -26..50i64, bytes()).prop_map(|(n, hour, it)| Op::PutHour(rollup(n, hour, it))),
+        (n(), -2..4i64).prop_map(|(n, day)| Op::DropHours(monitor_id(n), day)),
         (n(), -2..3i64, bytes()).prop_map(|(n, day, it)| Op::PutDay(rollup(n, day, it))),
-        (n(), -2..3i64).prop_map(|(n, day)| Op::DeleteDay(monitor_id(n), day)),
+        (n(), -30..120i64).prop_map(|(n, hour)| Op::Fold(monitor_id(n), hour)),
         (0..3u32, 0..9u64, bytes()).prop_map(|(part, through, bytes)| Op::PutCheckpoint(Checkpoint {
             part,
             through,
@@ -116,7 +117,7 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
         told.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
         told.push(format!("{:?}", reader.windows_of(page_id(n), at(2)..at(7))));
         told.push(format!("{:?} {:?}", reader.deploys_of(page_id(n), 2), reader.standing(page_id(n))));
-        let hours = -9..9;
+        let hours = -30..50;
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Europe, hours.clone())));
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Oceania, -1..2)));
         let days = reader.days(monitor_id(n), 0..2);

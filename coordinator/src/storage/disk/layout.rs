@@ -24,6 +24,7 @@
 //! | `or` | sequence | readings |
 //! | `bl` | monitor, region, hour | slot and packed readings |
 //! | `rh` `rd` | monitor, hour or day | packed figures |
+//! | `fb` `fh` `fd` | monitor, 8 hours, day or 32 days | [folded](super::fold) blocks, hour and day roll-ups |
 //! | `tc` | part | sequence and packed tails |
 //! | `ns` `np` | | next slot, next place |
 //! | `nn` | network label | its number |
@@ -38,11 +39,11 @@ use parallax_core::heartbeat::PINGS_KEPT;
 use parallax_core::id::{
     AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
 };
-use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
 
-/// The schema that this program writes, and the newest that it reads. 2 since events are trimmed (see `migrate`).
-pub(super) const SCHEMA: u32 = 2;
+/// The schema that this program writes, and the newest that it reads. 2 since events are trimmed, 3 since hours are
+/// folded (see `migrate`).
+pub(super) const SCHEMA: u32 = 3;
 
 pub(super) type Key = Vec<u8>;
 
@@ -71,6 +72,10 @@ pub(super) const CURSORS: &[u8] = b"cu";
 pub(super) const CHECKPOINTS: &[u8] = b"tc";
 pub(super) const NETWORKS: &[u8] = b"nn";
 pub(super) const GONE: &[u8] = b"gm";
+/// Prefixes of folded blocks, hour roll-ups and day roll-ups.
+pub(super) const FOLDED_BLOCKS: &[u8] = b"fb";
+pub(super) const FOLDED_HOURS: &[u8] = b"fh";
+pub(super) const FOLDED_DAYS: &[u8] = b"fd";
 pub(super) const PARTS: &[u8] = b"+";
 pub(super) const OWN: &[u8] = b"!";
 
@@ -215,8 +220,8 @@ pub(super) fn blocks_of(monitor: MonitorId) -> Key {
     join(b"bl", &[&monitor.to_u128().to_be_bytes()])
 }
 
-pub(super) fn block(monitor: MonitorId, region: Region, hour: i64) -> Key {
-    join(&blocks_of(monitor), &[&[region as u8], &time(hour)])
+pub(super) fn block(monitor: MonitorId, region: u8, hour: i64) -> Key {
+    join(&blocks_of(monitor), &[&[region], &time(hour)])
 }
 
 pub(super) fn hours_of(monitor: MonitorId) -> Key {
@@ -233,6 +238,15 @@ pub(super) fn days_of(monitor: MonitorId) -> Key {
 
 pub(super) fn day(monitor: MonitorId, day: i64) -> Key {
     join(&days_of(monitor), &[&time(day)])
+}
+
+/// Everything of a monitor that is folded, under one of the prefixes for it.
+pub(super) fn folded_of(prefix: &[u8], monitor: MonitorId) -> Key {
+    join(prefix, &[&monitor.to_u128().to_be_bytes()])
+}
+
+pub(super) fn folded(prefix: &[u8], monitor: MonitorId, span: i64) -> Key {
+    join(&folded_of(prefix, monitor), &[&time(span)])
 }
 
 pub(super) fn checkpoint(part: u32) -> Key {

@@ -53,7 +53,7 @@ impl Meta {
         let none = |_: &[u8]| Ok(None::<Vec<u8>>);
         match schema {
             1 => record::decode::<MetaOfSchema1, _, _>(META_KEY, head, none).map(Self::from),
-            SCHEMA => record::decode(META_KEY, head, none),
+            2..=SCHEMA => record::decode(META_KEY, head, none),
             found if found > SCHEMA => Err(StoreError::Newer { found, known: SCHEMA }),
             found => Err(StoreError::Damaged(format!("there was never a schema {found}"))),
         }

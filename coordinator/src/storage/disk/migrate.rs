@@ -16,7 +16,7 @@ use crate::storage::{Result, StoreError};
 type Step = fn(&Tree, &mut sled::Batch, Meta) -> Result<Meta>;
 
 /// The step from each schema to the next, from 1 on.
-const STEPS: [Step; SCHEMA as usize - 1] = [to_schema_2];
+const STEPS: [Step; SCHEMA as usize - 1] = [to_schema_2, to_schema_3];
 
 /// Brings a proved store of an older schema to this one.
 pub(super) fn migrate(shared: &Shared, found: u32, mut meta: Meta, durable: &mut Durable) -> Result<Meta> {
@@ -40,7 +40,7 @@ pub(super) fn migrate(shared: &Shared, found: u32, mut meta: Meta, durable: &mut
 
 /// The state's record as that schema has it.
 fn state_of(schema: u32, meta: Meta) -> Result<Vec<u8>> {
-    if schema == SCHEMA {
+    if (2..=SCHEMA).contains(&schema) {
         Ok(record::encode(META_KEY, &meta)?.head)
     } else {
         Err(StoreError::Damaged(format!("schema {schema} can't be written any more")))
@@ -50,4 +50,9 @@ fn state_of(schema: u32, meta: Meta) -> Result<Vec<u8>> {
 /// The state learns where the events begin: up to now with the first of all.
 fn to_schema_2(_: &Tree, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
     Ok(Meta { first_event: 1, ..meta })
+}
+
+/// Hours that are not folded stay as they are: they are read beside those that are.
+fn to_schema_3(_: &Tree, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
+    Ok(meta)
 }

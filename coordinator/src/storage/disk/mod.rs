@@ -5,8 +5,10 @@
 //! cut), then the watermark. Every value bears a checksum, and none is so long that sled would move it to a file of
 //! its own.
 
+mod cache;
 mod calendar;
 mod files;
+mod fold;
 mod fresh;
 mod layout;
 mod meta;

@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use sled::{IVec, Tree};
 
 use super::layout::Key;
-use super::{Shared, failed};
+use super::{Shared, cache, failed};
 use crate::storage::{Result, StoreError};
 
 /// Keys that are read in one go, before a commit may come between.
@@ -70,6 +70,7 @@ pub(super) fn walk(shared: &Shared, mut take: impl FnMut(&[u8], &[u8]) -> Result
             let entries;
             (entries, more) = slice(shared)?;
             entries.iter().try_for_each(|(key, value)| take(key, value))?;
+            cache::walked(&shared.db, entries.keys().map(Vec::as_slice));
         }
         Ok(())
     }));

@@ -149,7 +149,8 @@ impl<'a> Pending<'a> {
         Ok(())
     }
 
-    fn head(&self, key: &[u8]) -> Result<Option<IVec>> {
+    /// What stands under a key.
+    pub(super) fn head(&self, key: &[u8]) -> Result<Option<IVec>> {
         match self.batch.get(key).or_else(|| self.accepted.get(key)) {
             Some(change) => Ok(change.clone()),
             None => self.tree.get(key).map_err(failed),

@@ -27,11 +27,12 @@ use parallax_core::window::Window;
 use serde::de::DeserializeOwned;
 use sled::{IVec, Tree};
 
+use super::fold::{self, Kind, NO_REGION, Piece};
 use super::layout::{self, Key, SCHEMA};
 use super::meta::Meta;
 use super::stage::Answer;
 use super::tally::Tally;
-use super::{Shared, calendar, failed, files, moment, record, snapshot};
+use super::{Shared, cache, calendar, failed, files, moment, record, snapshot};
 use crate::storage::{
     Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,
     StoreError, Versioned, Whole,
@@ -69,7 +70,11 @@ impl Reader {
         let Range { mut start, end } = layout::beginning(prefix);
         let mut all = Vec::new();
         loop {
-            let slice = self.ask(|tree| list(tree, tree.range(start..end.clone()).take(SLICE)))?;
+            let slice = self.ask(|tree| {
+                let slice = list(tree, tree.range(start..end.clone()).take(SLICE))?;
+                cache::walked(tree, slice.iter().map(|(key, _)| key.as_ref()));
+                Ok(slice)
+            })?;
             let Some((last, _)) = slice.last() else { return Ok(all) };
             start = last.to_vec();
             start.push(0);
@@ -107,9 +112,25 @@ impl Reader {
         })
     }
 
-    fn rollups(&self, keys: Range<Key>, monitor: MonitorId) -> Result<Vec<Rollup>> {
-        let found = self.within::<Vec<u8>>(keys, monitor)?.into_iter();
-        Ok(found.map(|(at, bytes)| Rollup { monitor, at, bytes }).collect())
+    /// What is kept of a monitor's hours or days, folded or not.
+    fn history(
+        &self,
+        kind: Kind,
+        monitor: MonitorId,
+        region: u8,
+        range: Range<i64>,
+    ) -> Result<BTreeMap<i64, Piece>> {
+        self.ask(|tree| {
+            if !tree.contains_key(layout::monitor(monitor)).map_err(failed)? {
+                return Ok(BTreeMap::new());
+            }
+            fold::read(tree, kind, monitor, region, range)
+        })
+    }
+
+    fn rollups(&self, kind: Kind, monitor: MonitorId, range: Range<i64>) -> Result<Vec<Rollup>> {
+        let found = self.history(kind, monitor, NO_REGION, range)?.into_iter();
+        Ok(found.map(|(at, (_, bytes))| Rollup { monitor, at, bytes }).collect())
     }
 
     fn meta(&self) -> Result<Meta> {
@@ -288,17 +309,16 @@ impl Read for Reader {
     }
 
     fn blocks(&self, monitor: MonitorId, region: Region, hours: Range<i64>) -> Result<Vec<Block>> {
-        let keys = layout::block(monitor, region, hours.start)..layout::block(monitor, region, hours.end);
-        let found = self.within::<(u32, Vec<u8>)>(keys, monitor)?.into_iter();
+        let found = self.history(Kind::Blocks, monitor, region as u8, hours)?.into_iter();
         Ok(found.map(|(hour, (slot, bytes))| Block { monitor, slot, region, hour, bytes }).collect())
     }
 
     fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>> {
-        self.rollups(layout::hour(monitor, hours.start)..layout::hour(monitor, hours.end), monitor)
+        self.rollups(Kind::Hours, monitor, hours)
     }
 
     fn days(&self, monitor: MonitorId, days: Range<i64>) -> Result<Vec<Rollup>> {
-        self.rollups(layout::day(monitor, days.start)..layout::day(monitor, days.end), monitor)
+        self.rollups(Kind::Days, monitor, days)
     }
 
     fn checkpoints(&self) -> Result<Vec<Checkpoint>> {

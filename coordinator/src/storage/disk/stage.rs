@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::calendar;
+use super::fold::{self, Kind};
 use super::layout::{self, Key};
 use super::pending::Pending;
 use crate::storage::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
@@ -52,6 +53,9 @@ pub(super) fn drop_history(pending: &mut Pending<'_>, id: MonitorId, limit: usiz
         layout::blocks_of(id),
         layout::hours_of(id),
         layout::days_of(id),
+        layout::folded_of(layout::FOLDED_BLOCKS, id),
+        layout::folded_of(layout::FOLDED_HOURS, id),
+        layout::folded_of(layout::FOLDED_DAYS, id),
         layout::events_of(id),
         layout::pings_of(id),
     ];
@@ -167,14 +171,14 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutPing(id, ping) => put_of(pending, *id, layout::ping(*id, ping.number), ping),
         Op::SetCursor(reader, seq) => pending.put(layout::cursor(reader), seq),
         Op::PutBlock(it) => {
-            let key = layout::block(it.monitor, it.region, it.hour);
+            let key = layout::block(it.monitor, it.region as u8, it.hour);
             put_of(pending, it.monitor, key, &(it.slot, &it.bytes))
         }
-        Op::DeleteBlock(id, region, hour) => pending.delete(layout::block(*id, *region, *hour)),
+        Op::DropBlocks(id, before) => fold::drop_days(pending, Kind::Blocks, *id, *before),
         Op::PutHour(it) => put_of(pending, it.monitor, layout::hour(it.monitor, it.at), &it.bytes),
-        Op::DeleteHour(id, hour) => pending.delete(layout::hour(*id, *hour)),
+        Op::DropHours(id, before) => fold::drop_days(pending, Kind::Hours, *id, *before),
         Op::PutDay(it) => put_of(pending, it.monitor, layout::day(it.monitor, it.at), &it.bytes),
-        Op::DeleteDay(id, day) => pending.delete(layout::day(*id, *day)),
+        Op::Fold(id, before) => fold::fold(pending, *id, *before),
         Op::PutCheckpoint(it) => pending.put(layout::checkpoint(it.part), &(it.through, &it.bytes)),
         Op::DeleteCheckpoint(part) => pending.delete(layout::checkpoint(*part)),
         Op::TrimReadings(through) => trim_readings(pending, *through),

@@ -8,13 +8,14 @@ mod snapshots;
 use std::fs;
 use std::path::Path;
 
+use parallax_core::place::Region;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
 use super::*;
 use crate::storage::contract::everything;
 use crate::storage::contract::samples::*;
-use crate::storage::{Batch, Op};
+use crate::storage::{Batch, Block, Op};
 
 /// The batch number `n`: one of everything that a round of checks writes.
 fn numbered(n: u64) -> Batch {
@@ -22,8 +23,17 @@ fn numbered(n: u64) -> Batch {
     let mut batch = Batch { readings: readings(40, n), ..Batch::new() };
     batch.write(account(u128::from(n))).write(monitor(id, 1, 0)).event(event(n as i64, Some(id)));
     batch.write(Op::PutHour(rollup(id, (n % 9) as i64, vec![n as u8; 300])));
+    batch.write(Op::PutBlock(block_of(n)));
+    if n.is_multiple_of(5) {
+        batch.write(Op::Fold(monitor_id(id), (n / 4) as i64 - 1));
+    }
     batch.write(Op::SetCursor("c".to_owned(), n));
     batch
+}
+
+/// The one block that [`numbered`] writes: of another hour of the monitor each time.
+fn block_of(n: u64) -> Block {
+    block(u128::from(n % 4), Region::Asia, (n / 4) as i64, n.to_be_bytes().repeat(8))
 }
 
 fn filled(folder: &Path, batches: u64) -> Vec<String> {
@@ -82,7 +92,10 @@ fn a_newer_schema_is_refused() {
     let db = engine(folder.path());
     db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &9u32).unwrap().head).unwrap();
     drop(db);
-    assert_eq!(Bench::open(folder.path()).unwrap_err(), StoreError::Newer { found: 9, known: 2 });
+    assert_eq!(
+        Bench::open(folder.path()).unwrap_err(),
+        StoreError::Newer { found: 9, known: layout::SCHEMA }
+    );
 }
 
 #[test]

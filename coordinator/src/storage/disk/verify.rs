@@ -5,7 +5,7 @@ use sled::{IVec, Tree};
 use super::layout::{self, SCHEMA};
 use super::meta::Meta;
 use super::tally::Tally;
-use super::{failed, record};
+use super::{cache, failed, record};
 use crate::storage::{Result, StoreError};
 
 /// How many of the newest events are looked at in a store that is not read whole.
@@ -48,6 +48,7 @@ pub(super) fn records(tree: &Tree, meta: &Meta, whole: bool) -> Result<()> {
         for item in tree.iter() {
             let (key, value) = item.map_err(failed)?;
             tally.add(&key, &value)?;
+            cache::walked(tree, std::iter::once(&*key));
         }
         return tally.finish().map(drop);
     }
@@ -74,6 +75,7 @@ fn count(tree: &Tree, items: sled::Iter) -> Result<u64> {
     for item in items {
         let (key, head) = item.map_err(failed)?;
         record::payload(&key, &head, |part| tree.get(part).map_err(failed))?;
+        cache::walked(tree, std::iter::once(&*key));
         count += 1;
     }
     Ok(count)

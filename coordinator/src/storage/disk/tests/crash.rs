@@ -96,6 +96,12 @@ pub(super) fn survives(folder: &Path, acknowledged: u64) -> std::result::Result<
             return Err(format!("commit {n} is not what was written"));
         }
     }
+    for monitor in 0..4 {
+        let blocks = reader.blocks(monitor_id(monitor), Region::Asia, 0..i64::MAX).unwrap();
+        if !blocks.into_iter().eq((1..=last).filter(|n| u128::from(n % 4) == monitor).map(block_of)) {
+            return Err(format!("blocks of monitor {monitor} are not what was written"));
+        }
+    }
     let accounts = reader.accounts().unwrap();
     let are_all = accounts.iter().map(|it| it.value.id).eq((1..=last).map(|n| account_id(u128::from(n))));
     if are_all && reader.cursor("c") == Ok(last) { Ok(last) } else { Err("records are missing".to_owned()) }

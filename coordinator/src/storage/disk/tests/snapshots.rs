@@ -144,11 +144,15 @@ fn a_store_that_is_written_anew_is_smaller_and_the_same() {
     assert_eq!(left, ["store"]);
 }
 
-/// Makes a store one of schema 1.
-fn make_old(store: &Path) {
+/// Makes a store one of an older schema.
+fn make_old(store: &Path, schema: u32) {
     let db = engine(store);
+    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &schema).unwrap().head).unwrap();
     let head = db.get(layout::META_KEY).unwrap().unwrap();
     let meta = Meta::decode(layout::SCHEMA, &head).unwrap();
+    if schema > 1 {
+        return;
+    }
     let old = MetaOfSchema1 {
         group: meta.group,
         chain: meta.chain,
@@ -160,14 +164,22 @@ fn make_old(store: &Path) {
         records: meta.records,
     };
     db.insert(layout::META_KEY, record::encode(layout::META_KEY, &old).unwrap().head).unwrap();
-    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &1u32).unwrap().head).unwrap();
 }
 
 #[test]
-fn an_older_schema_is_migrated_after_a_snapshot() {
+fn a_store_of_the_first_schema_is_migrated_after_a_snapshot() {
+    is_migrated(1);
+}
+
+#[test]
+fn a_store_whose_hours_were_never_folded_is_migrated_after_a_snapshot() {
+    is_migrated(2);
+}
+
+fn is_migrated(schema: u32) {
     let (home, store) = home();
     let before = filled(&store, 12);
-    make_old(&store);
+    make_old(&store, schema);
     let mut bench = Bench::on_disk(&store);
     assert_eq!(everything(&*bench.reader), before);
     assert_eq!(bench.commit(&numbered(13)).unwrap().last_event, 13);
@@ -176,7 +188,7 @@ fn an_older_schema_is_migrated_after_a_snapshot() {
     drop(bench);
     assert_eq!(Bench::on_disk(&store).reader.last_event(), Ok(13), "it is migrated once");
 
-    let file = home.path().join("snapshots/before-schema-2.snapshot");
+    let file = home.path().join("snapshots/before-schema-3.snapshot");
     assert_eq!(check(&file).unwrap().events, 12);
     restore(&store, &file, "old", &small()).unwrap();
     assert_eq!(everything(&*Bench::on_disk(&store).reader), before, "and what was before can be put back");
