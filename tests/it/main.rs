@@ -34,6 +34,7 @@ mod kills;
 mod legacy;
 mod lines;
 mod outage;
+mod peers;
 mod restart;
 mod stage;
 mod stall;
