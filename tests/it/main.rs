@@ -35,6 +35,7 @@ mod legacy;
 mod lines;
 mod outage;
 mod peers;
+mod resolver;
 mod restart;
 mod stage;
 mod stall;

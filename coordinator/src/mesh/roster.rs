@@ -208,12 +208,13 @@ impl Roster {
         }
     }
 
-    /// Notes what ails an agent.
-    pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) {
+    /// Notes what ails an agent. Says whether that is another than before.
+    pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) -> bool {
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
-        if let Some(live) = live.filter(|live| live.session == session) {
-            live.faults = faults;
-        }
+        let Some(live) = live.filter(|live| live.session == session) else { return false };
+        let changed = live.faults != faults;
+        live.faults = faults;
+        changed
     }
 
     /// Lets those out whose identity has stayed with one host for a while. Says whether anything changed.
