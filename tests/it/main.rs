@@ -25,6 +25,7 @@ mod demo;
 mod doors;
 mod flaps;
 mod floods;
+mod frames;
 mod full;
 mod guard;
 mod heartbeat;
