@@ -17,13 +17,13 @@ use tokio::net::{TcpListener, TcpStream};
 use crate::charges::{BOMBS, Bomb, dns, tls};
 
 /// What an agent may need more than before, in KiB.
-const MORE: u64 = 32 * 1024;
+pub(crate) const MORE: u64 = 32 * 1024;
 /// No check takes longer.
-const LONGEST: Duration = Duration::from_millis(10_500);
+pub(crate) const LONGEST: Duration = Duration::from_millis(10_500);
 /// Until a process has started, on a busy machine.
-const STARTING: Duration = Duration::from_millis(1500);
+pub(crate) const STARTING: Duration = Duration::from_millis(1500);
 /// Longest wait until every bomb has gone off once: a round, and its ten seconds.
-const LIMIT: Duration = Duration::from_secs(40);
+pub(crate) const LIMIT: Duration = Duration::from_secs(40);
 /// How often every monitor is checked.
 const INTERVAL: Duration = Duration::from_secs(10);
 
@@ -166,7 +166,7 @@ async fn neighbour() -> (String, Arc<Mutex<Vec<Instant>>>) {
 }
 
 /// A line of a process's memory, in KiB.
-fn kib(pid: u32, field: &str) -> u64 {
+pub(crate) fn kib(pid: u32, field: &str) -> u64 {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let line = status.lines().find_map(|line| line.strip_prefix(field)).unwrap();
     line.split_whitespace().next().and_then(|kib| kib.parse().ok()).unwrap()

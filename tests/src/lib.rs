@@ -13,6 +13,7 @@ pub mod installation;
 pub mod journal;
 pub mod mount;
 pub mod netns;
+pub mod outside;
 pub mod process;
 pub mod relay;
 pub mod site;

@@ -7,7 +7,7 @@ use parallax_protocol::{
     result::{Failure, Phase},
     text::Detail,
 };
-use rustls::{CertificateError, ClientConfig, Error as TlsError};
+use rustls::{CertificateError, ClientConfig, Error as TlsError, InvalidMessage};
 use rustls_pki_types::ServerName;
 use tokio::{
     net::TcpStream,
@@ -65,6 +65,10 @@ pub(super) fn tls_failure(error: &TlsError) -> Failure {
     match error {
         TlsError::InvalidCertificate(fault) => certificate_failure(fault),
         TlsError::AlertReceived(alert) => other(&format!("the peer sent the alert {alert:?}")),
+        // A length is believed only of a record that is one of TLS: nothing else gets as far as this.
+        TlsError::InvalidMessage(
+            InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge,
+        ) => other("the certificate chain, or another message of the handshake, is over 64 KiB"),
         TlsError::InvalidMessage(_) => other("the peer does not speak TLS"),
         TlsError::PeerIncompatible(_) => other("no common TLS version or cipher suite"),
         TlsError::NoCertificatesPresented => other("the peer shows no certificate"),
@@ -118,6 +122,14 @@ mod tests {
             let error = wrapped(TlsError::InvalidCertificate(fault));
             assert_eq!(io_failure(&error), Some(failure));
         }
+    }
+
+    #[test]
+    fn a_chain_that_is_too_long_is_not_taken_for_another_protocol() {
+        let said = |fault| tls_failure(&TlsError::InvalidMessage(fault)).to_string();
+        assert!(said(InvalidMessage::HandshakePayloadTooLarge).ends_with("is over 64 KiB"));
+        assert!(said(InvalidMessage::CertificatePayloadTooLarge).ends_with("is over 64 KiB"));
+        assert!(said(InvalidMessage::InvalidContentType).ends_with("does not speak TLS"));
     }
 
     #[test]

@@ -222,6 +222,7 @@ impl Roster {
         }
     }
 
+<<<<<<< HEAD
     /// Notes that a renewal was asked for with a certificate that another has taken the place of, or that all is well.
     pub(super) fn note_superseded(&mut self, place: PlaceNo, is_superseded: bool) {
         if let Some(entry) = self.entries.get_mut(&place) {
@@ -231,10 +232,15 @@ impl Roster {
 
     /// Notes what ails an agent.
     pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) {
+=======
+    /// Notes what ails an agent. Says whether that is another than before.
+    pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) -> bool {
+>>>>>>> real
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
-        if let Some(live) = live.filter(|live| live.session == session) {
-            live.faults = faults;
-        }
+        let Some(live) = live.filter(|live| live.session == session) else { return false };
+        let changed = live.faults != faults;
+        live.faults = faults;
+        changed
     }
 
     /// Lets those out whose identity has stayed with one host for a while, and gives them.

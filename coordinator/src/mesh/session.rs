@@ -277,9 +277,14 @@ impl Session {
             ToCoordinator::Holds(holds) => self.note_held(holds).await,
             ToCoordinator::Gap(gap) => self.gap(gap).await,
             ToCoordinator::Fitness { faults } => {
-                let words = faults.iter().take(MOST_NAMED).map(ToString::to_string).collect();
-                let (place, number) = (self.agent.place, self.number);
-                self.hub.with_roster(|roster| roster.note_faults(place, number, words));
+                let words: Vec<_> = faults.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+                let (place, number, told) = (self.agent.place, self.number, words.join("; "));
+                let changed = self.hub.with_roster(|roster| roster.note_faults(place, number, words));
+                if changed && told.is_empty() {
+                    info!(agent = %self.agent.id, name = %self.agent.name, "an agent's host is fit to check again");
+                } else if changed {
+                    warn!(agent = %self.agent.id, name = %self.agent.name, faults = told, "an agent's host is not fit to check");
+                }
                 Ok(())
             }
             ToCoordinator::Goodbye => {

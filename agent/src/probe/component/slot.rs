@@ -7,6 +7,7 @@ use parallax_protocol::result::{Failure, OwnFault};
 use tokio::time::Instant;
 
 use super::unreadable;
+use crate::clock::Clock;
 use crate::probe::{
     facts::{Facts, Trouble},
     http::fetch::{self, Want, fetch},
@@ -198,11 +199,14 @@ impl Slot {
             (200, _) => {}
             (status, _) => return Err(Miss::Document(format!("status {status}"))),
         }
-        let Some(page) = (document.read)(&answer.body).map(Arc::new) else {
+        let now_ms = Clock::new(0).wall_ms();
+        let Some(page) = document.read(&answer.body, now_ms).map(Arc::new) else {
             self.documents.remove(url);
             return Err(Miss::Document("its document can't be read".to_owned()));
         };
-        let kept = Kept { validators: validators_of(&answer.headers), page: Arc::clone(&page) };
+        // Not asked whether it has changed, where it means something else by now without a change.
+        let validators = if document.lasts() { validators_of(&answer.headers) } else { Vec::new() };
+        let kept = Kept { validators, page: Arc::clone(&page) };
         self.documents.insert(url.to_owned(), kept);
         Ok(page)
     }

@@ -35,6 +35,7 @@ use tokio_rustls::client::TlsStream;
 
 use super::{
     head::{self, Head},
+    meter::{Allowance, Metered},
     opening::Opening,
     plan::Plan,
 };
@@ -46,6 +47,9 @@ use crate::probe::{
 
 /// The longest head of an answer: 64 KiB.
 pub(super) const MAX_HEAD: usize = 64 * 1024;
+/// The most bytes of HTTP/2 before the head of the answer, whatever frames they are: interim answers are kept until
+/// somebody asks for them, and nobody does.
+const MAX_BEFORE_HEAD: usize = 4 * MAX_HEAD;
 /// The most interim answers (1xx) before the answer.
 const MAX_INTERIM: usize = 100;
 /// The most header lines of an answer.
@@ -187,9 +191,12 @@ where
 {
     let request = plan.request(version)?;
     let started = Instant::now();
-    let io = TokioIo::new(stream);
     let answering = async {
-        if version == Version::HTTP_2 { ask_http2(io, request).await } else { ask_http1(io, request).await }
+        if version == Version::HTTP_2 {
+            ask_http2(stream, request).await
+        } else {
+            ask_http1(TokioIo::new(stream), request).await
+        }
     };
     let (response, driver) =
         timeout_at(deadline, answering).await.map_err(|_| Failure::Timeout { phase: Phase::FirstByte })??;
@@ -230,10 +237,12 @@ where
     }
 }
 
-async fn ask_http2<S>(io: TokioIo<S>, request: http::Request<Full<Bytes>>) -> Sent
+async fn ask_http2<S>(stream: S, request: http::Request<Full<Bytes>>) -> Sent
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    let allowance = Allowance::new(MAX_BEFORE_HEAD);
+    let io = TokioIo::new(Metered { inner: stream, allowance: allowance.clone() });
     let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
         // The limit's own type is narrower than a length.
         .max_header_list_size(u32::try_from(MAX_HEAD).unwrap_or(u32::MAX))
@@ -242,7 +251,11 @@ where
         .map_err(|error| failure(&error))?;
     let driver = Driver(tokio::spawn(connection));
     match sender.send_request(request).await {
-        Ok(response) => Ok((response, driver)),
+        Ok(response) => {
+            allowance.lift();
+            Ok((response, driver))
+        }
+        Err(_) if allowance.is_spent() => Err(Failure::HeadTooLarge),
         Err(error) => Err(driver.reason(error).await),
     }
 }

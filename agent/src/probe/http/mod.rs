@@ -13,6 +13,7 @@ mod exchange;
 pub(super) mod fetch;
 mod head;
 mod judge;
+mod meter;
 mod opening;
 mod plan;
 mod redirect;

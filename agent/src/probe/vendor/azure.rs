@@ -1,5 +1,6 @@
 //! The RSS feed of Azure's status: broad incidents only, and none most of the time.
 
+use chrono::DateTime;
 use parallax_protocol::result::VendorState;
 use quick_xml::{Reader, events::Event};
 
@@ -34,6 +35,8 @@ const SERVICES: [&str; 24] = [
 ];
 /// Elements within each other; a feed has four.
 const MAX_DEPTH: usize = 16;
+/// How long an item that does not say that it is over stays open, ms.
+const FRESH_MS: i64 = 24 * 60 * 60 * 1000;
 /// Items that are read.
 const MAX_ITEMS: usize = 200;
 
@@ -42,11 +45,13 @@ struct Item {
     title: String,
     description: String,
     categories: Vec<String>,
+    published: String,
 }
 
-/// Reads the feed; `None` for another shape.
-pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let open: Vec<Item> = items(body)?.into_iter().filter(|item| !item.is_over()).collect();
+/// Reads the feed as of `now_ms`, epoch ms; `None` for another shape. An item that was published a day ago is no news.
+pub(super) fn read(body: &[u8], now_ms: i64) -> Option<Page> {
+    let open = |item: &Item| !item.is_over() && !item.is_old(now_ms);
+    let open: Vec<Item> = items(body)?.into_iter().filter(open).collect();
     let components = SERVICES.into_iter().map(|name| Component {
         name: name.to_owned(),
         word: worst_of(open.iter().filter_map(|item| item.word_for(name))),
@@ -124,6 +129,7 @@ fn add(path: &[Vec<u8>], items: &mut [Item], text: &str) {
     let Some(item) = items.last_mut() else { return };
     match field.as_slice() {
         b"title" => item.title.push_str(text),
+        b"pubDate" => item.published.push_str(text),
         b"description" => item.description.push_str(text),
         b"category" => {
             if let Some(category) = item.categories.last_mut() {
@@ -151,6 +157,16 @@ impl Item {
         let ends = [words.first(), words.last()];
         ends.into_iter().flatten().any(|word| matches!(*word, "resolved" | "mitigated"))
             && !words.iter().any(|word| NOT_ALL.contains(word) || word.starts_with("continu"))
+    }
+
+    /// One whose date can't be read may be of today.
+    fn is_old(&self, now_ms: i64) -> bool {
+        let published = self.published.trim();
+        // RFC 822 lets `Z` stand for UTC; its successor (RFC 5322, section 4.3) takes it for no zone at all.
+        let published =
+            published.strip_suffix('Z').map_or_else(|| published.to_owned(), |at| format!("{at}GMT"));
+        DateTime::parse_from_rfc2822(&published)
+            .is_ok_and(|at| now_ms.saturating_sub(at.timestamp_millis()) >= FRESH_MS)
     }
 
     fn state(&self) -> VendorState {

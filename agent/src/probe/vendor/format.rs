@@ -35,9 +35,18 @@ pub(in crate::probe) struct Format {
 #[derive(Debug)]
 pub(in crate::probe) struct Document {
     pub(in crate::probe) paths: &'static [&'static str],
-    pub(in crate::probe) read: fn(&[u8]) -> Option<Page>,
+    reader: Reader,
     /// Bytes that are read at most.
     pub(in crate::probe) most: usize,
+}
+
+/// Gives a document's page, or `None` for another shape.
+#[derive(Debug, Clone, Copy)]
+enum Reader {
+    /// What the document says holds until it is changed.
+    Lasting(fn(&[u8]) -> Option<Page>),
+    /// What it says grows old by itself: the moment is given, in epoch ms.
+    Dated(fn(&[u8], i64) -> Option<Page>),
 }
 
 /// Where a page's id is found.
@@ -53,11 +62,28 @@ pub(in crate::probe) enum Id {
 
 impl Document {
     const fn new(paths: &'static [&'static str], read: fn(&[u8]) -> Option<Page>) -> Self {
-        Self { paths, read, most: MOST }
+        Self { paths, reader: Reader::Lasting(read), most: MOST }
+    }
+
+    const fn dated(paths: &'static [&'static str], read: fn(&[u8], i64) -> Option<Page>) -> Self {
+        Self { paths, reader: Reader::Dated(read), most: MOST }
     }
 
     const fn list(paths: &'static [&'static str], read: fn(&[u8]) -> Option<Page>) -> Self {
-        Self { paths, read, most: MOST_OF_LISTS }
+        Self { paths, reader: Reader::Lasting(read), most: MOST_OF_LISTS }
+    }
+
+    /// Reads the document as of a moment, epoch ms; `None` for another shape.
+    pub(in crate::probe) fn read(&self, body: &[u8], now_ms: i64) -> Option<Page> {
+        match self.reader {
+            Reader::Lasting(read) => read(body),
+            Reader::Dated(read) => read(body, now_ms),
+        }
+    }
+
+    /// Whether a reading of it says the same for as long as the document does.
+    pub(in crate::probe) const fn lasts(&self) -> bool {
+        matches!(self.reader, Reader::Lasting(_))
     }
 
     /// The addresses of sheet `n`, best first; none where they need an id and there is none.
@@ -216,7 +242,7 @@ pub(super) const HOUSES: &[Format] = &[
     },
     Format {
         name: "Azure",
-        documents: &[Document::new(
+        documents: &[Document::dated(
             &["https://rssfeed.azure.status.microsoft/en-us/status/feed/"],
             azure::read,
         )],

@@ -10,6 +10,9 @@ use super::format::{FORMATS, HOUSES, is_id};
 
 use super::*;
 
+/// When the documents are read: 1 September 2026, noon.
+const NOW_MS: i64 = 1_788_264_000_000;
+
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/vendor")
 }
@@ -26,7 +29,7 @@ fn reader(product: &str, case: &str) -> fn(&[u8]) -> Option<Page> {
         "google" => google::incidents,
         "aws" if case.ends_with(".services") => aws::services,
         "aws" => aws::events,
-        "azure" => azure::read,
+        "azure" => |body| azure::read(body, NOW_MS),
         "cachet2" if case.ends_with(".status") => cachet::status2,
         "cachet2" => cachet::components2,
         "cachet3" if case.ends_with(".status") => cachet::status3,
@@ -111,7 +114,13 @@ fn another_document_is_of_no_format() {
             if body == b"[]" && document.paths.iter().any(|path| path.ends_with("/currentevents")) {
                 continue;
             }
-            assert_eq!((document.read)(body), None, "{} {:?}", String::from_utf8_lossy(body), document.paths);
+            assert_eq!(
+                document.read(body, NOW_MS),
+                None,
+                "{} {:?}",
+                String::from_utf8_lossy(body),
+                document.paths
+            );
         }
     }
 }
@@ -125,7 +134,8 @@ fn a_summary_of_one_product_is_not_taken_for_anothers() {
     ] {
         let body = std::fs::read(folder().join(product).join(case)).unwrap();
         for (place, format) in FORMATS.iter().enumerate().take(3) {
-            let is_read = format.documents.first().is_some_and(|document| (document.read)(&body).is_some());
+            let is_read =
+                format.documents.first().is_some_and(|document| document.read(&body, NOW_MS).is_some());
             assert_eq!(is_read, place == own, "{product} read as {place}");
         }
     }
@@ -259,6 +269,9 @@ fn deep_nesting_is_refused_and_not_followed() {
     assert!(statuspal::read(deep(30).as_bytes()).is_some());
     assert_eq!(statuspal::read(deep(100_000).as_bytes()), None);
     let feed = format!("<rss><channel>{}{}</channel></rss>", "<a>".repeat(20), "</a>".repeat(20));
-    assert_eq!(azure::read(feed.as_bytes()), None);
-    assert_eq!(azure::read(b"<!DOCTYPE rss [<!ENTITY a \"b\">]><rss><channel></channel></rss>"), None);
+    assert_eq!(azure::read(feed.as_bytes(), NOW_MS), None);
+    assert_eq!(
+        azure::read(b"<!DOCTYPE rss [<!ENTITY a \"b\">]><rss><channel></channel></rss>", NOW_MS),
+        None
+    );
 }

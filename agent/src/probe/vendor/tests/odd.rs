@@ -119,7 +119,7 @@ fn an_unknown_word_is_not_read_as_well_where_silence_is() {
     }
 
     let feed = b"<rss><channel><item><title>Splendid</title></item></channel></rss>";
-    let page = azure::read(feed).unwrap();
+    let page = azure::read(feed, NOW_MS).unwrap();
     assert_eq!(page.reading(None).unwrap().state, VendorState::Degraded);
     assert_eq!(page.reading(Some("Key Vault")), Err(NoReading::Unknown("Splendid".to_owned())));
 }
@@ -183,7 +183,7 @@ proptest! {
         let document = document.to_string();
         for one in FORMATS.iter().chain(HOUSES).flat_map(|format| format.documents) {
             for body in [document.as_bytes(), &bytes] {
-                if let Some(page) = (one.read)(body) {
+                if let Some(page) = one.read(body, NOW_MS) {
                     let _ = page.reading(None);
                     let _ = page.reading(Some("x"));
                 }

@@ -1,0 +1,91 @@
+//! A connection that ends where the peer sends more than it may.
+
+use std::{
+    io,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    task::{Context, Poll},
+};
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+
+/// How many bytes may still be read; clones share it.
+#[derive(Debug, Clone)]
+pub(super) struct Allowance(Arc<AtomicUsize>);
+
+impl Allowance {
+    /// So many bytes.
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(Arc::new(AtomicUsize::new(bytes)))
+    }
+
+    /// From now on as many as come.
+    pub(super) fn lift(&self) {
+        self.0.store(usize::MAX, Ordering::Relaxed);
+    }
+
+    /// Whether all of it was read.
+    pub(super) fn is_spent(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == 0
+    }
+}
+
+/// Reads from `inner` as long as the allowance lasts.
+#[derive(Debug)]
+pub(super) struct Metered<S> {
+    pub(super) inner: S,
+    pub(super) allowance: Allowance,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Metered<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.allowance.is_spent() {
+            return Poll::Ready(Err(io::Error::other("more than may be read")));
+        }
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(cx, buf);
+        let more = buf.filled().len().saturating_sub(before);
+        let left = self.allowance.0.load(Ordering::Relaxed);
+        if left != usize::MAX {
+            self.allowance.0.store(left.saturating_sub(more), Ordering::Relaxed);
+        }
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Metered<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+
+    #[tokio::test]
+    async fn what_is_read_is_counted_until_the_allowance_is_lifted() {
+        let allowance = Allowance::new(10);
+        let mut stream = Metered { inner: io::Cursor::new(vec![0; 100]), allowance: allowance.clone() };
+        stream.read_exact(&mut [0; 10]).await.unwrap();
+        assert!(allowance.is_spent() && stream.read_u8().await.is_err());
+        allowance.lift();
+        stream.read_exact(&mut [0; 90]).await.unwrap();
+    }
+}
