@@ -222,7 +222,6 @@ impl Roster {
         }
     }
 
-<<<<<<< HEAD
     /// Notes that a renewal was asked for with a certificate that another has taken the place of, or that all is well.
     pub(super) fn note_superseded(&mut self, place: PlaceNo, is_superseded: bool) {
         if let Some(entry) = self.entries.get_mut(&place) {
@@ -230,12 +229,8 @@ impl Roster {
         }
     }
 
-    /// Notes what ails an agent.
-    pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) {
-=======
     /// Notes what ails an agent. Says whether that is another than before.
     pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) -> bool {
->>>>>>> real
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
         let Some(live) = live.filter(|live| live.session == session) else { return false };
         let changed = live.faults != faults;
