@@ -71,7 +71,7 @@ impl Default for Options {
             ballast: 32 * MIB,
             refuse_below: 64 * MIB,
             resume_above: 128 * MIB,
-            verify_up_to: 256 * MIB,
+            verify_up_to: 128 * MIB,
             beside: Vec::new(),
             reset: Vec::new(),
             #[cfg(test)]
