@@ -35,7 +35,7 @@ fn noise(number: u64, key: &str, path: &str) -> Vec<u8> {
             }
             bytes
         }
-        4 => [good[..place].as_bytes(), &random, good[place..].as_bytes()].concat(),
+        4 => [&good.as_bytes()[..place], &random, &good.as_bytes()[place..]].concat(),
         5 => with(&format!("X: {}", "y".repeat(20_000))),
         6 => with(&"X: y\r\n".repeat(100)),
         7 => with("Content-Length: 18446744073709551615"),
