@@ -29,6 +29,9 @@ const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_LINES: usize = 64;
 /// Connections that may wait to be accepted; the host may allow fewer.
 const WAITING: i32 = 4096;
+/// Bytes that the host keeps of answers for a reader who takes nothing (twice that, by socket(7)). Left to itself it would
+/// take up to 4 MiB for each of the thousands.
+const UNSENT: usize = 128 << 10;
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// How long a new or just answered connection is safe from having to make room: an honest caller on a busy host may need
@@ -80,6 +83,8 @@ impl Limits {
 /// Where the host does not let it listen there.
 pub async fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address).await?;
+    // Every connection that is accepted has it too.
+    rustix::net::sockopt::set_socket_send_buffer_size(&listener, UNSENT)?;
     // The usual 128 are too few; of one that listens already, this changes the number alone (listen(2)).
     rustix::net::listen(&listener, WAITING)?;
     Ok(listener)
