@@ -174,8 +174,13 @@ async fn every_bound_of_a_monitor_is_kept_and_named() {
         service.client.send(Method::POST, &path, Some(text.to_owned())).await.refused(400, "bad_request");
     }
     let path = format!("/api/v1{}", service.monitors());
-    let big = json!({"url": "example.com", "more": "x".repeat(300_000)}).to_string();
-    service.client.send(Method::POST, &path, Some(big)).await.refused(400, "bad_request");
+    // Refused at once, and the answer comes all the same.
+    for length in [300_000, 10 << 20] {
+        let big = json!({"url": "example.com", "more": "x".repeat(length)}).to_string();
+        service.client.send(Method::POST, &path, Some(big.clone())).await.refused(400, "bad_request");
+        let nobody = service.client.with_key(Some("nobody"));
+        nobody.send(Method::POST, &path, Some(big)).await.refused(401, "unauthorized");
+    }
     assert_eq!(service.client.monitors(&service.page).await.len(), 0, "nothing half done");
 }
 

@@ -23,6 +23,7 @@ mod reply;
 mod route;
 pub mod server;
 mod stall;
+mod unread;
 
 pub use context::Context;
 
@@ -31,6 +32,7 @@ use std::net::IpAddr;
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
+use ::http::header::EXPECT;
 use ::http::{HeaderMap, Method};
 use bytes::Buf;
 use futures_util::{FutureExt, Stream, StreamExt};
@@ -203,7 +205,11 @@ struct Request {
 }
 
 /// Whatever happens inside, there is an answer.
-async fn answer(context: Arc<Context>, table: Arc<Table>, request: Request) -> Reply {
+async fn answer(context: Arc<Context>, table: Arc<Table>, mut request: Request) -> Reply {
+    // Who asks whether to send a body must not be told to send one that nobody reads.
+    let asks_first = request.headers.contains_key(EXPECT);
+    let (body, rest) = unread::lend(request.body);
+    request.body = body;
     let mut allowance = None;
     let answered =
         AssertUnwindSafe(dispatch(Arc::clone(&context), table, request, &mut allowance)).catch_unwind().await;
@@ -212,6 +218,9 @@ async fn answer(context: Arc<Context>, table: Arc<Table>, request: Request) -> R
         Ok(Err(refused)) => refused.reply(),
         Err(_) => Refused::from(crate::service::Error::Internal("a handler panicked".to_owned())).reply(),
     };
+    if !asks_first {
+        rest.take().await;
+    }
     context.count(reply.status());
     match allowance {
         Some(allowance) => reply.with_allowance(&allowance),

@@ -1,0 +1,120 @@
+//! What of a body nobody read: taken before the answer goes out, since a connection that is closed with bytes unread is
+//! reset, and the answer may be lost with it (RFC 9112, section 9.6).
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{Stream, StreamExt};
+use tokio::sync::oneshot;
+use tokio::time::timeout;
+
+use super::json::Body;
+
+/// Bytes that are taken at most; a sender of more may lose the answer.
+const MOST: usize = 16 << 20;
+/// How long they are waited for.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// A body that gives back what is left of it once its reader has had enough.
+struct Lent {
+    body: Option<Body>,
+    back: Option<oneshot::Sender<Body>>,
+}
+
+/// What is left of a body.
+pub(super) struct Rest(oneshot::Receiver<Body>);
+
+/// The body for its reader, and what will be left of it.
+pub(super) fn lend(body: Body) -> (Body, Rest) {
+    let (back, rest) = oneshot::channel();
+    (Lent { body: Some(body), back: Some(back) }.boxed(), Rest(rest))
+}
+
+impl Stream for Lent {
+    type Item = Result<Bytes, ()>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let polled = body.poll_next_unpin(cx);
+        if let Poll::Ready(None | Some(Err(()))) = polled {
+            self.body = None;
+        }
+        polled
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let (Some(body), Some(back)) = (self.body.take(), self.back.take()) {
+            // Who does not want it back leaves it unread.
+            let _: Result<(), Body> = back.send(body);
+        }
+    }
+}
+
+impl Rest {
+    /// Takes what the reader left and throws it away, as far as it comes in time and is not too much.
+    pub(super) async fn take(self) {
+        self.take_within(PATIENCE).await;
+    }
+
+    async fn take_within(mut self, patience: Duration) {
+        let Ok(mut body) = self.0.try_recv() else { return };
+        let taking = async {
+            let mut taken = 0;
+            while let Some(Ok(part)) = body.next().await {
+                taken += part.len();
+                if taken > MOST {
+                    return;
+                }
+            }
+        };
+        // A slow sender may lose the answer.
+        let _: Result<(), _> = timeout(patience, taking).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use futures_util::stream;
+
+    use super::*;
+
+    fn parts(count: usize, length: usize) -> (Body, Arc<AtomicUsize>) {
+        let given = Arc::<AtomicUsize>::default();
+        let counted = Arc::clone(&given);
+        let each = move |_| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            Ok(Bytes::from(vec![b' '; length]))
+        };
+        (stream::iter(0..count).map(each).boxed(), given)
+    }
+
+    #[tokio::test]
+    async fn what_a_reader_left_is_taken_and_no_more_than_is_bearable() {
+        for (count, length, read, expected) in
+            [(9, 10, 0, 9), (9, 10, 4, 9), (9, 10, 9, 9), (100, 1 << 20, 1, 18)]
+        {
+            let (body, given) = parts(count, length);
+            let (mut lent, rest) = lend(body);
+            for _ in 0..read {
+                lent.next().await.unwrap().unwrap();
+            }
+            drop(lent);
+            rest.take().await;
+            assert_eq!(given.load(Ordering::Relaxed), expected, "{count} of {length} after {read}");
+        }
+    }
+
+    #[tokio::test]
+    async fn one_that_never_comes_is_not_waited_for() {
+        let (lent, rest) = lend(stream::pending().boxed());
+        drop(lent);
+        rest.take_within(Duration::from_millis(20)).await;
+    }
+}
