@@ -179,7 +179,7 @@ async fn every_bound_of_a_monitor_is_kept_and_named() {
         let big = json!({"url": "example.com", "more": "x".repeat(length)}).to_string();
         service.client.send(Method::POST, &path, Some(big.clone())).await.refused(400, "bad_request");
         let nobody = service.client.with_key(Some("nobody"));
-        nobody.send(Method::POST, &path, Some(big)).await.refused(401, "unauthorized");
+        nobody.send(Method::POST, &path, Some(big)).await.refused(401, "unauthenticated");
     }
     assert_eq!(service.client.monitors(&service.page).await.len(), 0, "nothing half done");
 }
