@@ -29,15 +29,3 @@ async fn stayed(coordinator: &Coordinator, agent: &Agent) {
     let member = coordinator.members().remove(0);
     assert_eq!((&member["dropped"], &member["status"]), (&json!(0), &json!("connected")), "{member}");
 }
-
-/// Bytes that look random, the same at each run.
-fn scattered(seed: u64, count: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let step = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()[3]
-    };
-    std::iter::repeat_with(step).take(count).collect()
-}

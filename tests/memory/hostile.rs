@@ -1,5 +1,7 @@
 //! Bytes that claim much: every place of a good value replaced by a length, followed by little or by as much as claimed.
 
+use parallax_tests::stranger::scattered;
+
 /// Bytes of a long value: far more than what a reader may reserve ahead costs less than.
 const LONG: usize = 16 << 10;
 
@@ -25,18 +27,6 @@ pub(crate) fn variants(good: &[u8]) -> impl Iterator<Item = Vec<u8>> {
 pub(crate) fn strangers() -> impl Iterator<Item = Vec<u8>> {
     let equal = [0, 1, 2, 3, 5, 0x7f, 0xff].into_iter().map(|byte| vec![byte; 300]);
     equal.chain((0..40).map(|seed| scattered(seed, 300)))
-}
-
-/// Bytes that look random, the same at each run.
-fn scattered(seed: u64, count: usize) -> Vec<u8> {
-    let mut state = (seed + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
-    let step = || {
-        state ^= state << 13;
-        state ^= state >> 7;
-        state ^= state << 17;
-        state.to_le_bytes()[3]
-    };
-    std::iter::repeat_with(step).take(count).collect()
 }
 
 /// A number as postcard writes lengths: seven bits a byte, the lowest first.

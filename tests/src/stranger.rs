@@ -124,3 +124,15 @@ impl ServerCertVerifier for AnyServer {
         self.0.signature_verification_algorithms.supported_schemes()
     }
 }
+
+/// Bytes that look random, the same at each run.
+pub fn scattered(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let step = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()[3]
+    };
+    std::iter::repeat_with(step).take(count).collect()
+}

@@ -5,11 +5,12 @@ use std::time::{Duration, Instant};
 
 use parallax_tests::eventually::{figure, note};
 use parallax_tests::installation::Coordinator;
+use parallax_tests::stranger::scattered;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
+use super::alone;
 use super::http::address;
-use super::{alone, scattered};
 
 /// The sender has ended its side, so nothing more is to be waited for; what a busy machine adds is in it.
 const ENDED: Duration = Duration::from_secs(5);

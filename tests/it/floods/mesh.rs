@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use parallax_protocol::version::MESH_V1;
 use parallax_tests::eventually::note;
 use parallax_tests::installation::Coordinator;
-use parallax_tests::stranger::{Shows, knock};
+use parallax_tests::stranger::{Shows, knock, scattered};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
-use super::{alone, scattered, stayed};
+use super::{alone, stayed};
 
 /// Memory that a flood may cost, in MiB.
 const MEMORY: u64 = 32;
