@@ -92,6 +92,8 @@ ids! {
     SubscriberId = "sub_";
     /// A delivery to a destination or subscriber.
     DeliveryId = "dlv_";
+    /// News of a page on its way to its subscribers.
+    BulletinId = "bul_";
 }
 
 fn compose(at: Timestamp, random: [u8; 10]) -> u128 {

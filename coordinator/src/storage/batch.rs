@@ -3,11 +3,14 @@
 use std::fmt;
 
 use parallax_core::account::Account;
+use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
+use parallax_core::destination::Destination;
 use parallax_core::event::Event;
 use parallax_core::heartbeat::Ping;
 use parallax_core::id::{
-    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+    AccountId, AgentId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, MonitorId,
+    PageId, SeriesId, SubscriberId,
 };
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
@@ -17,9 +20,12 @@ use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
-use parallax_core::place::{NetworkNo, PlaceNo, Region};
+use parallax_core::place::{NetworkNo, PlaceNo};
+use parallax_core::subscriber::{Bulletin, Subscriber};
+use parallax_core::telling::{Outages, Telling};
 use parallax_core::time::Timestamp;
 
+use super::packed::{Block, Checkpoint, Remembered, Rollup};
 use super::{Result, StoreError};
 
 /// The longest name (slug, reader, network label, idempotency name) in bytes.
@@ -150,6 +156,22 @@ pub enum Expect {
     Series(SeriesId, Is),
     /// The deploy marker is so.
     Deploy(DeployId, Is),
+    /// The destination is so.
+    Destination(DestinationId, Is),
+    /// The subscriber is so.
+    Subscriber(SubscriberId, Is),
+    /// The delivery is so.
+    Delivery(DeliveryId, Is),
+    /// The page's alert settings are so; absent are those that were never set.
+    Telling(PageId, Is),
+    /// The page's told outages are so; absent where none was ever told.
+    Outages(PageId, Is),
+    /// No subscriber of the page but this one has that fingerprint. Every put of a subscriber expects this.
+    ContactFree(PageId, [u8; 16], SubscriberId),
+    /// The page has fewer destinations than so many.
+    DestinationsBelow(PageId, usize),
+    /// The page has fewer subscribers than so many.
+    SubscribersBelow(PageId, usize),
     /// What is remembered under the idempotency name is so.
     Remembered(String, Is),
     /// No page but this one has the slug. Every put of a page expects this without being told.
@@ -180,21 +202,7 @@ impl Expect {
     fn name_len(&self) -> usize {
         match self {
             Self::Remembered(name, _) | Self::SlugFree(name, _) | Self::Cursor(name, _) => name.len(),
-            Self::Account(..)
-            | Self::Page(..)
-            | Self::Monitor(..)
-            | Self::Key(..)
-            | Self::Agent(..)
-            | Self::Invitation(..)
-            | Self::Incident(..)
-            | Self::Series(..)
-            | Self::Deploy(..)
-            | Self::InvitationUnused(_)
-            | Self::MonitorsBelow(..)
-            | Self::NoMonitors(_)
-            | Self::NextSlot(_)
-            | Self::NextPlace(_)
-            | Self::Networks(_) => 0,
+            _ => 0,
         }
     }
 }
@@ -211,8 +219,8 @@ pub enum Op {
     DeleteAccount(AccountId),
     /// Keeps a page, and its slug with it.
     PutPage(Box<Page>),
-    /// Takes a page out, with its slug, incidents, windows, repeating entries and deploy markers; its monitors stay
-    /// (see [`Expect::NoMonitors`]).
+    /// Takes a page out, with its slug, incidents, windows, repeating entries, deploy markers, destinations, subscribers,
+    /// bulletins, deliveries and alert settings; its monitors stay (see [`Expect::NoMonitors`]).
     DeletePage(PageId),
     /// Keeps a monitor.
     PutMonitor(Box<Monitor>),
@@ -241,6 +249,28 @@ pub enum Op {
     PutDeploy(Box<Deploy>),
     /// Takes a deploy marker out.
     DeleteDeploy(DeployId),
+    /// Keeps a destination. Destinations, subscribers, bulletins, alert settings and told outages belong to their page:
+    /// where it is not in the store they are let go without a word, and so are deliveries of a page.
+    PutDestination(Box<Destination>),
+    /// Takes a destination out; its deliveries stay.
+    DeleteDestination(DestinationId),
+    /// Keeps a subscriber.
+    PutSubscriber(Box<Subscriber>),
+    /// Takes a subscriber out; its deliveries stay.
+    DeleteSubscriber(SubscriberId),
+    /// Keeps news for a page's subscribers.
+    PutBulletin(Box<Bulletin>),
+    /// Keeps a delivery.
+    PutDelivery(Box<Delivery>),
+    /// Takes out deliveries that were made before then and wait no more, and bulletins that are done, oldest first, at
+    /// most [`TRIM_AT_ONCE`] of each.
+    DropDeliveries(Timestamp),
+    /// Takes out a page's deliveries, subscribers and bulletins, at most [`TRIM_AT_ONCE`] of each.
+    ClearOutgoing(PageId),
+    /// Keeps a page's alert settings.
+    PutTelling(PageId, Telling),
+    /// Keeps which outages a page told of.
+    PutOutages(PageId, Box<Outages>),
     /// Keeps what a monitor's machine must remember.
     PutMachine(MonitorId, Box<State>),
     /// Keeps a heartbeat's ping, in place of the one that came [`PINGS_KEPT`](parallax_core::heartbeat::PINGS_KEPT)
@@ -285,6 +315,15 @@ pub enum Op {
 }
 
 impl Op {
+    /// What it expects without being told.
+    pub(super) fn expects(&self) -> Option<Expect> {
+        match self {
+            Self::PutPage(page) => Some(Expect::SlugFree(page.slug.clone(), page.id)),
+            Self::PutSubscriber(it) => Some(Expect::ContactFree(it.page, it.fingerprint, it.id)),
+            _ => None,
+        }
+    }
+
     /// Bytes of its name and of its opaque value.
     fn sizes(&self) -> (usize, usize) {
         match self {
@@ -295,32 +334,7 @@ impl Op {
             Self::PutPing(_, ping) => (0, ping.body.len().saturating_add(ping.agent.len())),
             Self::PutHour(rollup) | Self::PutDay(rollup) => (0, rollup.bytes.len()),
             Self::PutCheckpoint(checkpoint) => (0, checkpoint.bytes.len()),
-            Self::PutAccount(_)
-            | Self::DeleteAccount(_)
-            | Self::DeletePage(_)
-            | Self::PutMonitor(_)
-            | Self::DeleteMonitor(_)
-            | Self::PutKey(_)
-            | Self::DeleteKey(_)
-            | Self::PutAgent(_)
-            | Self::DeleteAgent(_)
-            | Self::PutInvitation(_)
-            | Self::DeleteInvitation(_)
-            | Self::PutIncident(_)
-            | Self::DeleteIncident(_)
-            | Self::PutSeries(_)
-            | Self::PutDeploy(_)
-            | Self::DeleteDeploy(_)
-            | Self::PutMachine(..)
-            | Self::DropBlocks(..)
-            | Self::DropHours(..)
-            | Self::Fold(..)
-            | Self::DeleteCheckpoint(_)
-            | Self::TrimReadings(_)
-            | Self::TrimEvents(_)
-            | Self::SetNextSlot(_)
-            | Self::SetNextPlace(_)
-            | Self::ForgetExpired(_) => (0, 0),
+            _ => (0, 0),
         }
     }
 }
@@ -337,53 +351,6 @@ macro_rules! puts {
 
 puts! {
     Account => PutAccount, Page => PutPage, Monitor => PutMonitor, Key => PutKey, Agent => PutAgent,
-    Invitation => PutInvitation, Incident => PutIncident, Series => PutSeries, Deploy => PutDeploy
-}
-
-/// The sealed readings of one monitor, region and hour, packed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Block {
-    /// The monitor.
-    pub monitor: MonitorId,
-    /// Its dense number.
-    pub slot: u32,
-    /// The region.
-    pub region: Region,
-    /// The hour since the epoch.
-    pub hour: i64,
-    /// The packed readings.
-    pub bytes: Vec<u8>,
-}
-
-/// A roll-up of one monitor's hour or day, packed.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Rollup {
-    /// The monitor.
-    pub monitor: MonitorId,
-    /// The hour or day.
-    pub at: i64,
-    /// The packed figures.
-    pub bytes: Vec<u8>,
-}
-
-/// Open tails as they were at one moment, so that a start need not replay the whole journal.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Checkpoint {
-    /// Which part of the tails: the writer may cut them as it likes.
-    pub part: u32,
-    /// Sequence number of the last entry of the readings journal that is in it.
-    pub through: u64,
-    /// The packed tails.
-    pub bytes: Vec<u8>,
-}
-
-/// An answer that is given again to a request that is sent again.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Remembered {
-    /// SHA-256 of the request, to tell a repetition from another request under the same name.
-    pub fingerprint: [u8; 32],
-    /// The answer, packed by its writer.
-    pub answer: Vec<u8>,
-    /// Until when it is remembered.
-    pub expires_at: Timestamp,
+    Invitation => PutInvitation, Incident => PutIncident, Series => PutSeries, Deploy => PutDeploy, Destination => PutDestination,
+    Subscriber => PutSubscriber, Bulletin => PutBulletin, Delivery => PutDelivery
 }

@@ -2,6 +2,7 @@
 
 mod calendar;
 mod history;
+mod outgoing;
 mod pings;
 mod property;
 pub(crate) mod samples;
@@ -20,6 +21,11 @@ use self::calendar::{
 use self::history::{
     folding_changes_no_answer, history_is_found_by_range,
     old_days_are_dropped_the_oldest_first_and_few_at_once,
+};
+use self::outgoing::{
+    a_page_has_so_many_destinations_and_subscribers, a_page_takes_with_it_what_it_sent,
+    news_is_open_until_everybody_is_reached, subscribers_are_found_by_contact_and_in_slices,
+    what_waits_is_listed_until_it_does_not,
 };
 use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
 use self::samples::*;
@@ -68,6 +74,11 @@ rules! {
     windows_and_series_are_found
     deploys_are_listed_newest_first
     a_page_takes_its_incidents_series_and_deploys_with_it
+    a_page_has_so_many_destinations_and_subscribers
+    subscribers_are_found_by_contact_and_in_slices
+    what_waits_is_listed_until_it_does_not
+    news_is_open_until_everybody_is_reached
+    a_page_takes_with_it_what_it_sent
     what_is_too_large_is_refused
     a_question_never_sees_half_a_batch
     a_record_made_anew_is_not_taken_for_the_old_one

@@ -1,5 +1,6 @@
 //! The engine for tests: ordered maps of the domain's things behind one lock.
 
+mod outgoing;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -48,6 +49,7 @@ struct Kept {
     incidents: Records<IncidentId, Incident>,
     series: Records<SeriesId, Series>,
     deploys: Records<DeployId, Deploy>,
+    outgoing: outgoing::Kept,
     remembered: Records<String, Remembered>,
     machines: BTreeMap<MonitorId, State>,
     pings: BTreeMap<(MonitorId, u64), Ping>,
@@ -95,11 +97,8 @@ impl Write for Memory {
 impl Kept {
     fn commit(&mut self, batch: &Batch) -> Result<Committed> {
         batch.check_size()?;
-        let slugs = batch.ops.iter().filter_map(|op| match op {
-            Op::PutPage(page) => Some(Expect::SlugFree(page.slug.clone(), page.id)),
-            _ => None,
-        });
-        match batch.expect.iter().cloned().chain(slugs).find(|expect| !self.holds(expect)) {
+        let implied = batch.ops.iter().filter_map(Op::expects);
+        match batch.expect.iter().cloned().chain(implied).find(|expect| !self.holds(expect)) {
             Some(broken) => return Err(StoreError::Conflict(broken)),
             None => self.revision += 1,
         }
@@ -134,6 +133,16 @@ impl Kept {
             Expect::Incident(id, so) => is(&self.incidents, id, *so),
             Expect::Series(id, so) => is(&self.series, id, *so),
             Expect::Deploy(id, so) => is(&self.deploys, id, *so),
+            Expect::Destination(id, so) => is(&self.outgoing.destinations, id, *so),
+            Expect::Subscriber(id, so) => is(&self.outgoing.subscribers, id, *so),
+            Expect::Delivery(id, so) => is(&self.outgoing.deliveries, id, *so),
+            Expect::Telling(page, so) => is(&self.outgoing.telling, page, *so),
+            Expect::Outages(page, so) => is(&self.outgoing.outages, page, *so),
+            Expect::ContactFree(page, fingerprint, id) => {
+                self.outgoing.by_contact(*page, *fingerprint).is_none_or(|owner| owner.value.id == *id)
+            }
+            Expect::DestinationsBelow(page, limit) => self.outgoing.destinations_of(*page).count() < *limit,
+            Expect::SubscribersBelow(page, limit) => self.outgoing.subscribers_of(*page).count() < *limit,
             Expect::Remembered(name, so) => is(&self.remembered, name, *so),
             Expect::SlugFree(slug, page) => self.slugs.get(slug).is_none_or(|owner| owner == page),
             Expect::InvitationUnused(id) => {
@@ -173,6 +182,7 @@ impl Kept {
                 self.incidents.retain(|_, incident| incident.value.page != *id);
                 self.series.retain(|_, series| series.value.page != *id);
                 self.deploys.retain(|_, deploy| deploy.value.page != *id);
+                self.outgoing.clear(*id);
             }
             Op::PutMonitor(monitor) => put(&mut self.monitors, revision, monitor.id, monitor),
             Op::DeleteMonitor(id) => self.delete_monitor(*id),
@@ -205,6 +215,19 @@ impl Kept {
             Op::PutIncident(_) | Op::PutSeries(_) | Op::PutDeploy(_) => {}
             Op::DeleteIncident(id) => drop(self.incidents.remove(id)),
             Op::DeleteDeploy(id) => drop(self.deploys.remove(id)),
+            Op::PutDestination(_)
+            | Op::DeleteDestination(_)
+            | Op::PutSubscriber(_)
+            | Op::DeleteSubscriber(_)
+            | Op::PutBulletin(_)
+            | Op::PutDelivery(_)
+            | Op::DropDeliveries(_)
+            | Op::ClearOutgoing(_)
+            | Op::PutTelling(..)
+            | Op::PutOutages(..) => {
+                let pages = &self.pages;
+                self.outgoing.apply(op, revision, |page| pages.contains_key(&page));
+            }
             Op::PutMachine(id, state) if self.monitors.contains_key(id) => {
                 self.machines.insert(*id, (**state).clone());
             }

@@ -11,10 +11,14 @@ pub(crate) mod contract;
 pub mod disk;
 pub mod handle;
 pub mod memory;
+mod outgoing;
+mod packed;
 pub mod shelf;
 
-pub use batch::{Batch, Block, Checkpoint, Committed, Expect, Is, Op, Remembered, Rollup};
+pub use batch::{Batch, Committed, Expect, Is, Op};
 pub use handle::Store;
+pub use outgoing::{Outgoing, Waiting};
+pub use packed::{Block, Checkpoint, Remembered, Rollup};
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -185,7 +189,7 @@ pub struct Compacted {
 ///
 /// Questions for one record, a cursor or a counter take microseconds and may be asked from async code directly;
 /// those that give lists go through [`Store::read`].
-pub trait Read: Send + Sync + fmt::Debug {
+pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     /// The account.
     fn account(&self, id: AccountId) -> Result<Option<Versioned<Account>>>;
     /// Every account, by id.

@@ -1,6 +1,6 @@
 //! Whatever is written, in whatever groups, both engines give the same answers.
 
-use parallax_core::id::{AgentId, DeployId, IncidentId, InvitationId, KeyId};
+use parallax_core::id::{AgentId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, SubscriberId};
 use parallax_core::machine::State;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use proptest::collection::vec;
@@ -53,7 +53,17 @@ fn op() -> impl Strategy<Value = Op> {
         (n(), n(), proptest::option::of(0..9i64)).prop_map(|(n, page, at)| series(n, page, at).into()),
         (n(), n(), 0..9i64).prop_map(|(n, page, at)| deploy(n, page, at).into()),
         n().prop_map(|n| Op::DeleteDeploy(DeployId::from_u128(n))),
-        (n(), 0..30u64).prop_map(|(n, number)| Op::PutPing(monitor_id(n), Box::new(ping(number, b"it")))),
+        (n(), n()).prop_map(|(n, page)| destination(n, page).into()),
+        n().prop_map(|n| Op::DeleteDestination(DestinationId::from_u128(n))),
+        (n(), n(), 0..3u8).prop_map(|(n, page, contact)| subscriber(n, page, contact).into()),
+        n().prop_map(|n| Op::DeleteSubscriber(SubscriberId::from_u128(n))),
+        (0..4i64, n(), any::<bool>()).prop_map(|(at, page, done)| bulletin(at, page, done).into()),
+        (0..4i64, proptest::option::of(n()), proptest::option::of(0..9i64))
+            .prop_map(|(at, page, due)| delivery(at, page, due).into()),
+        (0..5i64).prop_map(|before| Op::DropDeliveries(at(before))),
+        n().prop_map(|n| Op::ClearOutgoing(page_id(n))),
+        (n(), n()).prop_map(|(page, n)| Op::PutOutages(page_id(page), Box::new(outages(n)))),
+        (0..30u64, n()).prop_map(|(number, n)| Op::PutPing(monitor_id(n), Box::new(ping(number, b"it")))),
     ];
     let history = prop_oneof![
         (n(), region(), -26..50i64, bytes())
@@ -102,6 +112,8 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
         format!("{:?} {:?} {:?}", reader.next_slot(), reader.next_place(), reader.networks()),
     ];
     told.push(format!("{:?} {:?}", reader.open_incidents(), reader.running_series()));
+    told.push(format!("{:?} {:?}", reader.open_bulletins(), reader.waiting()));
+    told.push(format!("{:?}", reader.deliveries_of(None, None, 9)));
     for n in 0..4 {
         told.push(format!("{:?} {:?}", reader.account(account_id(n)), reader.page(page_id(n))));
         told.push(format!("{:?} {:?}", reader.pages_of(account_id(n)), reader.keys_of(account_id(n))));
@@ -117,6 +129,10 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
         told.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
         told.push(format!("{:?}", reader.windows_of(page_id(n), at(2)..at(7))));
         told.push(format!("{:?} {:?}", reader.deploys_of(page_id(n), 2), reader.standing(page_id(n))));
+        told.push(format!("{:?} {:?}", reader.destinations_of(page_id(n)), reader.outages(page_id(n))));
+        told.push(format!("{:?}", reader.subscribers_of(page_id(n), None, 3)));
+        told.push(format!("{:?}", reader.subscriber_by(page_id(n), [1; 16])));
+        told.push(format!("{:?}", reader.deliveries_of(Some(page_id(n)), None, 9)));
         let hours = -30..50;
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Europe, hours.clone())));
         told.push(format!("{:?}", reader.blocks(monitor_id(n), Region::Oceania, -1..2)));

@@ -5,11 +5,14 @@ use std::sync::Arc;
 
 use parallax_core::account::Account;
 use parallax_core::check::{Check, ComponentCheck, TcpCheck};
+use parallax_core::delivery::{Delivery, Letter, Mail, Recipient, Stage};
 use parallax_core::deploy::Deploy;
+use parallax_core::destination::{Channel, Destination, Health};
 use parallax_core::event::{Edited, Event, What};
 use parallax_core::heartbeat::{Beat, Ping};
 use parallax_core::id::{
-    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+    AccountId, AgentId, BulletinId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId,
+    MonitorId, PageId, SeriesId, SubscriberId,
 };
 use parallax_core::incident::series::Series;
 use parallax_core::incident::{Affected, Impact, Incident, Kind, Progress};
@@ -21,6 +24,8 @@ use parallax_core::page::Page;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::plan::Plan;
 use parallax_core::recurrence::{Every, Recurrence};
+use parallax_core::subscriber::{Bulletin, Contact, Subscriber};
+use parallax_core::telling::{Outages, ToldOutage};
 use parallax_core::time::Timestamp;
 
 use crate::storage::memory::Memory;
@@ -238,6 +243,80 @@ pub(crate) fn deploy(n: u128, page: u128, when: i64) -> Deploy {
         at: at(when),
         created_at: at(15),
     }
+}
+
+pub(crate) fn destination(n: u128, page: u128) -> Destination {
+    Destination {
+        id: DestinationId::from_u128(n),
+        page: page_id(page),
+        name: format!("Destination {n}"),
+        channel: Channel::Email { to: "on-call@example.com".to_owned() },
+        events: None,
+        monitors: None,
+        enabled: true,
+        health: Health::default(),
+        created_at: at(16),
+    }
+}
+
+pub(crate) fn subscriber(n: u128, page: u128, fingerprint: u8) -> Subscriber {
+    Subscriber {
+        id: SubscriberId::from_u128(n),
+        page: page_id(page),
+        contact: Contact::Email(format!("{n}@example.com")),
+        fingerprint: [fingerprint; 16],
+        monitors: None,
+        confirmed_at: Some(at(17)),
+        token: [n as u8; 16],
+        asked_at: at(17),
+        health: Health::default(),
+        created_at: at(17),
+    }
+}
+
+/// News that was made in that millisecond.
+pub(crate) fn bulletin(millis: i64, page: u128, done: bool) -> Bulletin {
+    Bulletin {
+        id: BulletinId::new(at(millis), [7; 10]),
+        page: page_id(page),
+        incident: IncidentId::from_u128(1),
+        event: "incident.created".to_owned(),
+        seq: 3,
+        affected: Vec::new(),
+        json: b"{}".to_vec(),
+        mail: Mail {
+            subject: "News".to_owned(),
+            text: "It broke".to_owned(),
+            html: "<p>It broke".to_owned(),
+        },
+        created_at: at(millis),
+        reached: None,
+        done,
+    }
+}
+
+/// A delivery that was made in that millisecond; `due` is when it is to be sent, none where it was.
+pub(crate) fn delivery(millis: i64, page: Option<u128>, due: Option<i64>) -> Delivery {
+    Delivery {
+        id: DeliveryId::new(at(millis), [page.unwrap_or(9) as u8; 10]),
+        page: page.map(page_id),
+        to: Recipient::Destination(DestinationId::from_u128(1)),
+        event: "went-down".to_owned(),
+        monitor: Some(monitor_id(1)),
+        incident: None,
+        seq: 4,
+        letter: Letter::Json(b"{}".to_vec()),
+        once: false,
+        created_at: at(millis),
+        stage: due.map_or(Stage::Delivered(at(18)), |due| Stage::Waiting(at(due))),
+        tries: 0,
+        log: Vec::new(),
+    }
+}
+
+pub(crate) fn outages(n: u128) -> Outages {
+    let told = ToldOutage { since: at(19), reason: None, down_from: None, incident: None };
+    Outages { down: [(monitor_id(n), told)].into() }
 }
 
 pub(crate) fn ping(number: u64, body: &[u8]) -> Ping {

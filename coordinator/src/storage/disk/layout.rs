@@ -6,6 +6,8 @@
 //! | `!m` | | [`Meta`](super::meta::Meta) |
 //! | `da` `dp` `dm` `dk` `dg` `di` | id of account, page, monitor, key, agent, invitation | revision and record |
 //! | `dn` `ds` `dd` | id of incident, repeating entry, deploy | revision and record |
+//! | `dt` `du` `db` | id of destination, subscriber, bulletin | revision and record |
+//! | `df` `do` | page | revision and alert settings, or told outages |
 //! | `dr` | idempotency name | revision and remembered answer |
 //! | `xs` | slug | page id |
 //! | `xp` | account, page | |
@@ -15,6 +17,8 @@
 //! | `xw` | page, start, incident that is a window | [`Window`](parallax_core::window::Window) |
 //! | `xr` | page, repeating entry | whether it runs |
 //! | `xd` | page, moment, deploy | |
+//! | `xt` `xu` `xb` `xl` | page (255s: none), destination, subscriber, bulletin, delivery | |
+//! | `xc` | page, fingerprint of a contact | subscriber |
 //! | `xe` | expiry, idempotency name | |
 //! | `xv` | monitor, event sequence | |
 //! | `ms` | monitor | machine state |
@@ -22,6 +26,9 @@
 //! | `ev` | sequence | event |
 //! | `cu` | reader | sequence |
 //! | `or` | sequence | readings |
+//! | `vd` | delivery | revision and record |
+//! | `vq` | delivery that waits | lane, place in it, and when it is due |
+//! | `vb` | bulletin that has not reached everybody | |
 //! | `bl` | monitor, region, hour | slot and packed readings |
 //! | `rh` `rd` | monitor, hour or day | packed figures |
 //! | `fb` `fh` `fd` | monitor, 8 hours, day or 32 days | [folded](super::fold) blocks, hour and day roll-ups |
@@ -37,13 +44,14 @@ use std::ops::Range;
 
 use parallax_core::heartbeat::PINGS_KEPT;
 use parallax_core::id::{
-    AccountId, AgentId, DeployId, IncidentId, InvitationId, KeyId, MonitorId, PageId, SeriesId,
+    AccountId, AgentId, BulletinId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId,
+    MonitorId, PageId, SeriesId, SubscriberId,
 };
 use parallax_core::time::Timestamp;
 
 /// The schema that this program writes, and the newest that it reads. 2 since events are trimmed, 3 since hours are
-/// folded (see `migrate`).
-pub(super) const SCHEMA: u32 = 3;
+/// folded, 4 since alerts leave the house (see `migrate`).
+pub(super) const SCHEMA: u32 = 4;
 
 pub(super) type Key = Vec<u8>;
 
@@ -65,6 +73,14 @@ pub(super) const OPEN_OF: &[u8] = b"xo";
 pub(super) const WINDOWS_OF: &[u8] = b"xw";
 pub(super) const DEPLOYS_OF: &[u8] = b"xd";
 pub(super) const SERIES: &[u8] = b"ds";
+/// Prefixes of what a page has of what leaves the house.
+pub(super) const DESTINATIONS_OF: &[u8] = b"xt";
+pub(super) const SUBSCRIBERS_OF: &[u8] = b"xu";
+pub(super) const BULLETINS_OF: &[u8] = b"xb";
+pub(super) const BULLETINS: &[u8] = b"db";
+pub(super) const OPEN_BULLETINS: &[u8] = b"vb";
+pub(super) const DELIVERIES: &[u8] = b"vd";
+pub(super) const QUEUED: &[u8] = b"vq";
 pub(super) const MACHINES: &[u8] = b"ms";
 pub(super) const EVENTS: &[u8] = b"ev";
 pub(super) const READINGS: &[u8] = b"or";
@@ -78,7 +94,6 @@ pub(super) const FOLDED_HOURS: &[u8] = b"fh";
 pub(super) const FOLDED_DAYS: &[u8] = b"fd";
 pub(super) const PARTS: &[u8] = b"+";
 pub(super) const OWN: &[u8] = b"!";
-
 pub(super) fn account(id: AccountId) -> Key {
     join(ACCOUNTS, &[&id.to_u128().to_be_bytes()])
 }
@@ -113,6 +128,56 @@ pub(super) fn series(id: SeriesId) -> Key {
 
 pub(super) fn deploy(id: DeployId) -> Key {
     join(b"dd", &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn destination(id: DestinationId) -> Key {
+    join(b"dt", &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn subscriber(id: SubscriberId) -> Key {
+    join(b"du", &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn contact(page: PageId, fingerprint: [u8; 16]) -> Key {
+    join(b"xc", &[&page.to_u128().to_be_bytes(), &fingerprint])
+}
+
+pub(super) fn bulletin(id: BulletinId) -> Key {
+    join(BULLETINS, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn open_bulletin(id: BulletinId) -> Key {
+    join(OPEN_BULLETINS, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn telling(page: PageId) -> Key {
+    on_page(b"df", page)
+}
+
+pub(super) fn outages(page: PageId) -> Key {
+    on_page(b"do", page)
+}
+
+pub(super) fn delivery(id: DeliveryId) -> Key {
+    join(DELIVERIES, &[&id.to_u128().to_be_bytes()])
+}
+
+pub(super) fn queued(id: DeliveryId) -> Key {
+    join(QUEUED, &[&id.to_u128().to_be_bytes()])
+}
+
+/// A page's deliveries; of no page: the operator's.
+pub(super) fn deliveries_of(page: Option<PageId>) -> Key {
+    join(b"xl", &[&page.map_or(u128::MAX, PageId::to_u128).to_be_bytes()])
+}
+
+pub(super) fn delivery_of(page: Option<PageId>, id: u128) -> Key {
+    join(&deliveries_of(page), &[&id.to_be_bytes()])
+}
+
+/// Something of a page under one of its prefixes, by id.
+pub(super) fn listed(prefix: &[u8], page: PageId, id: u128) -> Key {
+    join(&on_page(prefix, page), &[&id.to_be_bytes()])
 }
 
 /// Everything of a page under one of the prefixes in time.

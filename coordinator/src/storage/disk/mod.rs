@@ -14,6 +14,7 @@ mod layout;
 mod meta;
 mod migrate;
 mod moment;
+mod outgoing;
 mod pending;
 mod read;
 mod record;

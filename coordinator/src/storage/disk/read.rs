@@ -51,22 +51,22 @@ impl Reader {
     }
 
     /// Answers from one moment of the tree. sled can panic on damaged pages: that is damage, and no more.
-    fn ask<T>(&self, question: impl FnOnce(&Tree) -> Result<T>) -> Result<T> {
+    pub(super) fn ask<T>(&self, question: impl FnOnce(&Tree) -> Result<T>) -> Result<T> {
         let _gate = self.0.reading();
         catch_unwind(AssertUnwindSafe(|| question(&self.0.db)))
             .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read a page of it".to_owned())))
     }
 
-    fn one<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
+    pub(super) fn one<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
         self.ask(|tree| load(tree, key))
     }
 
-    fn document<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<Versioned<T>>> {
+    pub(super) fn document<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<Versioned<T>>> {
         Ok(self.one(key)?.map(versioned))
     }
 
     /// Everything under a prefix, a slice at a time.
-    fn all<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<(IVec, T)>> {
+    pub(super) fn all<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<(IVec, T)>> {
         let Range { mut start, end } = layout::beginning(prefix);
         let mut all = Vec::new();
         loop {
@@ -87,7 +87,7 @@ impl Reader {
     }
 
     /// The documents that an index names with the last id of its keys.
-    fn indexed<T, F>(&self, index: &[u8], key: F) -> Result<Vec<Versioned<T>>>
+    pub(super) fn indexed<T, F>(&self, index: &[u8], key: F) -> Result<Vec<Versioned<T>>>
     where
         T: DeserializeOwned,
         F: Fn(u128) -> Key,

@@ -1,9 +1,11 @@
 //! One batch over a pending group: are its expectations true, and which keys does it change.
 
 use parallax_core::check::CheckKind;
+use parallax_core::delivery::Delivery;
 use parallax_core::deploy::Deploy;
+use parallax_core::destination::Destination;
 use parallax_core::event::Event;
-use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::id::{AccountId, MonitorId, PageId, SubscriberId};
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
 use parallax_core::key::Key as ApiKey;
@@ -11,6 +13,8 @@ use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::place::PlaceNo;
+use parallax_core::subscriber::Subscriber;
+use parallax_core::telling::{Outages, Telling};
 use parallax_core::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -18,6 +22,7 @@ use serde::de::DeserializeOwned;
 use super::calendar;
 use super::fold::{self, Kind};
 use super::layout::{self, Key};
+use super::outgoing;
 use super::pending::Pending;
 use crate::storage::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
 use crate::storage::{Batch, Committed, Expect, Is, Op, Remembered, Result, StoreError};
@@ -28,10 +33,8 @@ pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committe
     for expect in &batch.expect {
         demand(pending, expect)?;
     }
-    for op in &batch.ops {
-        if let Op::PutPage(page) = op {
-            demand(pending, &Expect::SlugFree(page.slug.clone(), page.id))?;
-        }
+    for expect in batch.ops.iter().filter_map(Op::expects) {
+        demand(pending, &expect)?;
     }
     pending.meta.revision += 1;
     batch.ops.iter().try_for_each(|op| apply(pending, op))?;
@@ -93,6 +96,20 @@ fn holds(pending: &Pending<'_>, expect: &Expect) -> Result<bool> {
         Expect::Incident(id, so) => is::<Incident>(pending, &layout::incident(*id), *so)?,
         Expect::Series(id, so) => is::<Series>(pending, &layout::series(*id), *so)?,
         Expect::Deploy(id, so) => is::<Deploy>(pending, &layout::deploy(*id), *so)?,
+        Expect::Destination(id, so) => is::<Destination>(pending, &layout::destination(*id), *so)?,
+        Expect::Subscriber(id, so) => is::<Subscriber>(pending, &layout::subscriber(*id), *so)?,
+        Expect::Delivery(id, so) => is::<Delivery>(pending, &layout::delivery(*id), *so)?,
+        Expect::Telling(page, so) => is::<Telling>(pending, &layout::telling(*page), *so)?,
+        Expect::Outages(page, so) => is::<Outages>(pending, &layout::outages(*page), *so)?,
+        Expect::ContactFree(page, fingerprint, id) => pending
+            .get::<SubscriberId>(&layout::contact(*page, *fingerprint))?
+            .is_none_or(|owner| owner == *id),
+        Expect::DestinationsBelow(page, limit) => {
+            listed(pending, layout::DESTINATIONS_OF, *page, *limit)? < *limit
+        }
+        Expect::SubscribersBelow(page, limit) => {
+            listed(pending, layout::SUBSCRIBERS_OF, *page, *limit)? < *limit
+        }
         Expect::Remembered(name, so) => is::<Answer>(pending, &layout::remembered(name), *so)?,
         Expect::SlugFree(slug, page) => {
             pending.get::<PageId>(&layout::slug(slug))?.is_none_or(|owner| owner == *page)
@@ -112,6 +129,11 @@ fn holds(pending: &Pending<'_>, expect: &Expect) -> Result<bool> {
         }
         Expect::Cursor(reader, seq) => pending.get::<u64>(&layout::cursor(reader))?.unwrap_or(0) == *seq,
     })
+}
+
+/// How many stand in a page's list, counted up to a limit.
+fn listed(pending: &Pending<'_>, prefix: &[u8], page: PageId, limit: usize) -> Result<usize> {
+    Ok(pending.scan(layout::beginning(&layout::on_page(prefix, page)), limit)?.len())
 }
 
 fn counted_monitors(pending: &Pending<'_>, account: AccountId) -> Result<usize> {
@@ -144,6 +166,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutPage(page) => put_page(pending, page),
         Op::DeletePage(id) => {
             calendar::clear(pending, *id)?;
+            outgoing::clear(pending, *id)?;
             unlist_page(pending, *id)?;
             pending.delete(layout::page(*id))
         }
@@ -167,6 +190,16 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutSeries(series) => calendar::put_series(pending, series),
         Op::PutDeploy(deploy) => calendar::put_deploy(pending, deploy),
         Op::DeleteDeploy(id) => calendar::delete_deploy(pending, *id),
+        Op::PutDestination(destination) => outgoing::put_destination(pending, destination),
+        Op::DeleteDestination(id) => outgoing::delete_destination(pending, *id),
+        Op::PutSubscriber(subscriber) => outgoing::put_subscriber(pending, subscriber),
+        Op::DeleteSubscriber(id) => outgoing::delete_subscriber(pending, *id),
+        Op::PutBulletin(bulletin) => outgoing::put_bulletin(pending, bulletin),
+        Op::PutDelivery(delivery) => outgoing::put_delivery(pending, delivery),
+        Op::DropDeliveries(before) => outgoing::drop_old(pending, *before),
+        Op::ClearOutgoing(page) => outgoing::clear_some(pending, *page, TRIM_AT_ONCE),
+        Op::PutTelling(page, it) => outgoing::put_of_page(pending, *page, layout::telling(*page), it),
+        Op::PutOutages(page, it) => outgoing::put_of_page(pending, *page, layout::outages(*page), it),
         Op::PutMachine(id, state) => put_of(pending, *id, layout::machine(*id), state),
         Op::PutPing(id, ping) => put_of(pending, *id, layout::ping(*id, ping.number), ping),
         Op::SetCursor(reader, seq) => pending.put(layout::cursor(reader), seq),

@@ -188,7 +188,7 @@ fn is_migrated(schema: u32) {
     drop(bench);
     assert_eq!(Bench::on_disk(&store).reader.last_event(), Ok(13), "it is migrated once");
 
-    let file = home.path().join("snapshots/before-schema-3.snapshot");
+    let file = home.path().join("snapshots/before-schema-4.snapshot");
     assert_eq!(check(&file).unwrap().events, 12);
     restore(&store, &file, "old", &small()).unwrap();
     assert_eq!(everything(&*Bench::on_disk(&store).reader), before, "and what was before can be put back");

@@ -1,0 +1,279 @@
+//! A delivery: one finished letter to one receiver, what came of each try, and when it is tried again.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::{
+    AccountId, BulletinId, DeliveryId, DestinationId, IncidentId, MonitorId, PageId, SubscriberId,
+};
+use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+
+/// Milliseconds from each failed try to the next, before jitter.
+pub const PAUSES: [i64; 9] =
+    [5 * SECOND, 30 * SECOND, 2 * MINUTE, 10 * MINUTE, 30 * MINUTE, HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR];
+/// How much of a pause may be added or taken away.
+pub const JITTER: f64 = 0.2;
+/// The longest that a receiver's `Retry-After` is respected, in milliseconds.
+pub const MAX_RETRY_AFTER: i64 = HOUR;
+/// Milliseconds that a delivery is kept.
+pub const KEPT: i64 = 30 * DAY;
+/// Tries that are kept of one delivery: the newest.
+pub const TRIES_KEPT: usize = 20;
+/// Bytes of a receiver's answer that are kept.
+pub const ANSWER_KEPT: usize = 1024;
+
+/// Who gets a letter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Recipient {
+    /// A destination of a page's alerts.
+    Destination(DestinationId),
+    /// A subscriber of a page.
+    Subscriber(SubscriberId),
+    /// The owner of an account, at its address.
+    Owner(AccountId),
+    /// The operator's mailbox.
+    OperatorMail,
+    /// The operator's webhook.
+    OperatorHook,
+}
+
+/// What is sent, finished when it happened: nothing that changes later shows in it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Letter {
+    /// JSON, as it is signed and posted. What a service wants of its own (a chat's id, a routing key) is added when it is
+    /// sent, so that no secret lies here.
+    Json(Vec<u8>),
+    /// A mail.
+    Mail(Mail),
+    /// News of a page that many get: the record holds it once.
+    Bulletin(BulletinId),
+}
+
+/// A mail's parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Mail {
+    /// The subject: one line.
+    pub subject: String,
+    /// As plain text.
+    pub text: String,
+    /// As HTML.
+    pub html: String,
+}
+
+/// A delivery.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Delivery {
+    /// Its id, which stays the same over all tries.
+    pub id: DeliveryId,
+    /// The page that it is about; none for the operator's.
+    pub page: Option<PageId>,
+    /// Who gets it.
+    pub to: Recipient,
+    /// What it tells of, by name: `went-down`, `incident.created`, `test`.
+    pub event: String,
+    /// The monitor that it is about.
+    pub monitor: Option<MonitorId>,
+    /// The incident that it is about.
+    pub incident: Option<IncidentId>,
+    /// Its place among those of its lane: the number of the event that it tells of.
+    pub seq: u64,
+    /// What is sent.
+    pub letter: Letter,
+    /// Whether it is tried once only.
+    pub once: bool,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Where it stands.
+    pub stage: Stage,
+    /// Tries since it was made, or asked for anew.
+    pub tries: u32,
+    /// The newest tries, oldest first.
+    pub log: Vec<Try>,
+}
+
+/// Where a delivery stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Stage {
+    /// To be sent then.
+    Waiting(Timestamp),
+    /// Taken by its receiver.
+    Delivered(Timestamp),
+    /// Given up.
+    Failed(Timestamp),
+    /// Not sent, since it says nothing new any more, or its receiver is gone or switched off.
+    Dropped(Timestamp),
+}
+
+impl Stage {
+    /// The names that the API uses, in the order of the variants.
+    pub const NAMES: [&'static str; 4] = ["waiting", "delivered", "failed", "dropped"];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Waiting(_) => "waiting",
+            Self::Delivered(_) => "delivered",
+            Self::Failed(_) => "failed",
+            Self::Dropped(_) => "dropped",
+        }
+    }
+}
+
+/// One try.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Try {
+    /// When it began.
+    pub at: Timestamp,
+    /// How long it took, in milliseconds.
+    pub took_ms: u32,
+    /// The status that the receiver answered with: of HTTP, or of SMTP.
+    pub status: Option<u16>,
+    /// Why there was no good answer.
+    pub error: Option<String>,
+    /// The first [`ANSWER_KEPT`] bytes of the answer.
+    pub answer: String,
+}
+
+/// What came of a try, as far as it decides what is next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Outcome {
+    /// The receiver took it.
+    Taken,
+    /// It did not, and may later; with the milliseconds that it asked to wait.
+    NotNow(Option<i64>),
+    /// It never will: the receiver is gone.
+    Gone,
+    /// It never will: the receiver refused the address for good.
+    Refused,
+}
+
+impl Delivery {
+    /// What keeps its order: the receiver, and the monitor or incident. A later one waits for those before it. One that
+    /// is about neither waits for nobody.
+    pub fn lane(&self) -> Lane {
+        let subject = match (self.monitor, self.incident) {
+            (Some(monitor), _) => monitor.to_u128(),
+            (None, Some(incident)) => incident.to_u128(),
+            (None, None) => self.id.to_u128(),
+        };
+        Lane { to: self.to, subject }
+    }
+
+    /// Notes a try and decides what is next. `jitter` is from -1 to 1.
+    pub fn note(&mut self, tried: Try, outcome: Outcome, now: Timestamp, jitter: f64) {
+        self.log.push(tried);
+        let over = self.log.len().saturating_sub(TRIES_KEPT);
+        self.log.drain(..over);
+        self.tries = self.tries.saturating_add(1);
+        self.stage = match outcome {
+            Outcome::Taken => Stage::Delivered(now),
+            Outcome::Gone | Outcome::Refused => Stage::Failed(now),
+            Outcome::NotNow(_) if self.once => Stage::Failed(now),
+            Outcome::NotNow(asked) => match PAUSES.get(self.tries as usize - 1) {
+                Some(pause) => Stage::Waiting(now + asked.map_or_else(|| spread(*pause, jitter), capped)),
+                None => Stage::Failed(now),
+            },
+        };
+    }
+
+    /// To be sent anew, now, under its old id.
+    pub fn again(&mut self, now: Timestamp) {
+        self.stage = Stage::Waiting(now);
+        self.tries = 0;
+    }
+}
+
+fn capped(asked: i64) -> i64 {
+    asked.clamp(0, MAX_RETRY_AFTER)
+}
+
+fn spread(pause: i64, jitter: f64) -> i64 {
+    // Pauses are far below 2^52, so nothing is lost on the way.
+    pause + (pause as f64 * JITTER * jitter.clamp(-1.0, 1.0)) as i64
+}
+
+/// A receiver, and what it is told of: deliveries of one lane go out in their order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Lane {
+    /// The receiver.
+    pub to: Recipient,
+    /// The monitor's or incident's number; else the delivery's own.
+    pub subject: u128,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn delivery() -> Delivery {
+        Delivery {
+            id: DeliveryId::from_u128(1),
+            page: None,
+            to: Recipient::OperatorMail,
+            event: "went-down".to_owned(),
+            monitor: None,
+            incident: None,
+            seq: 1,
+            letter: Letter::Json(Vec::new()),
+            once: false,
+            created_at: Timestamp::from_millis(0),
+            stage: Stage::Waiting(Timestamp::from_millis(0)),
+            tries: 0,
+            log: Vec::new(),
+        }
+    }
+
+    fn tried(now: Timestamp) -> Try {
+        Try { at: now, took_ms: 1, status: None, error: None, answer: String::new() }
+    }
+
+    #[test]
+    fn a_receiver_that_never_answers_is_given_up_after_ten_tries() {
+        let mut delivery = delivery();
+        let mut pauses = Vec::new();
+        let mut now = Timestamp::from_millis(0);
+        while let Stage::Waiting(due) = delivery.stage {
+            pauses.push(due.since(now));
+            now = due;
+            delivery.note(tried(now), Outcome::NotNow(None), now, 0.0);
+        }
+        assert_eq!((pauses[0], &pauses[1..]), (0, &PAUSES[..]));
+        assert_eq!((delivery.stage, delivery.log.len()), (Stage::Failed(now), 10));
+    }
+
+    #[test]
+    fn each_outcome_leads_where_it_should() {
+        let now = Timestamp::from_millis(1_000);
+        let after = |once, outcome, jitter| {
+            let mut delivery = Delivery { once, ..delivery() };
+            delivery.note(tried(now), outcome, now, jitter);
+            delivery.stage
+        };
+        let waits = |millis| Stage::Waiting(now + millis);
+        for (once, outcome, jitter, stage) in [
+            (false, Outcome::Taken, 0.0, Stage::Delivered(now)),
+            (false, Outcome::Gone, 0.0, Stage::Failed(now)),
+            (false, Outcome::Refused, 0.0, Stage::Failed(now)),
+            (false, Outcome::NotNow(None), 1.0, waits(6_000)),
+            (false, Outcome::NotNow(None), -1.0, waits(4_000)),
+            (false, Outcome::NotNow(Some(7_000)), 1.0, waits(7_000)),
+            (false, Outcome::NotNow(Some(9 * HOUR)), 0.0, waits(HOUR)),
+            (true, Outcome::NotNow(Some(7_000)), 0.0, Stage::Failed(now)),
+        ] {
+            assert_eq!(after(once, outcome, jitter), stage, "{once} {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn one_that_is_sent_anew_has_all_its_tries_again_and_keeps_its_log() {
+        let now = Timestamp::from_millis(5);
+        let mut delivery = delivery();
+        for _ in 0..30 {
+            delivery.note(tried(now), Outcome::NotNow(None), now, 0.0);
+        }
+        delivery.again(now);
+        assert_eq!(
+            (delivery.stage, delivery.tries, delivery.log.len()),
+            (Stage::Waiting(now), 0, TRIES_KEPT)
+        );
+    }
+}

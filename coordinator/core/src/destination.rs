@@ -1,0 +1,216 @@
+//! Where a page's alerts go: one record for each destination, whatever the channel.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::AlertKind;
+use crate::id::{DestinationId, MonitorId, PageId};
+use crate::time::{DAY, Timestamp};
+
+/// Destinations of one page: at most so many.
+pub const MAX_DESTINATIONS: usize = 20;
+/// Milliseconds that the secret before the present one goes on signing.
+pub const OLD_SECRET: i64 = DAY;
+/// Milliseconds of nothing but failures after which a destination is switched off.
+pub const GIVES_UP: i64 = 5 * DAY;
+/// Permanent refusals of a mailbox in a row after which it is switched off.
+pub const REFUSALS: u8 = 3;
+
+/// A destination of a page's alerts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Destination {
+    /// Its id.
+    pub id: DestinationId,
+    /// The page whose alerts it gets.
+    pub page: PageId,
+    /// What its owner calls it.
+    pub name: String,
+    /// How it is reached.
+    pub channel: Channel,
+    /// Alerts that it gets; none means every kind.
+    pub events: Option<Vec<AlertKind>>,
+    /// Monitors whose alerts it gets; none means every one of the page.
+    pub monitors: Option<Vec<MonitorId>>,
+    /// Whether its owner wants it to be used.
+    pub enabled: bool,
+    /// How it fares.
+    pub health: Health,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// How a destination is reached. Variants are only ever added at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Channel {
+    /// A mailbox.
+    Email {
+        /// Its address.
+        to: String,
+    },
+    /// A signed POST of JSON.
+    Webhook {
+        /// Where to.
+        url: String,
+        /// What it is signed with.
+        secret: Secrets,
+    },
+    /// An incoming webhook of Slack, or of Mattermost, which reads the same.
+    Slack {
+        /// The incoming webhook's address.
+        url: String,
+    },
+    /// A webhook of Discord.
+    Discord {
+        /// The webhook's address.
+        url: String,
+    },
+    /// A workflow's webhook of Microsoft Teams.
+    Teams {
+        /// The webhook's address.
+        url: String,
+    },
+    /// A chat of Telegram.
+    Telegram {
+        /// The bot's token.
+        token: String,
+        /// The chat's id, or a channel's `@name`.
+        chat: String,
+    },
+    /// A topic of ntfy.
+    Ntfy {
+        /// The topic's address, its last path segment being the topic.
+        url: String,
+        /// An access token, where the topic asks for one.
+        token: Option<String>,
+    },
+    /// A service of PagerDuty (Events API v2).
+    PagerDuty {
+        /// The integration's routing key.
+        key: String,
+    },
+}
+
+/// A channel without what it needs to know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ChannelKind {
+    /// A mailbox.
+    Email,
+    /// A signed POST of JSON.
+    Webhook,
+    /// Slack, or Mattermost.
+    Slack,
+    /// Discord.
+    Discord,
+    /// Microsoft Teams.
+    Teams,
+    /// Telegram.
+    Telegram,
+    /// ntfy.
+    Ntfy,
+    /// PagerDuty.
+    PagerDuty,
+}
+
+impl ChannelKind {
+    /// Every channel.
+    pub const ALL: [Self; 8] = [
+        Self::Email,
+        Self::Webhook,
+        Self::Slack,
+        Self::Discord,
+        Self::Teams,
+        Self::Telegram,
+        Self::Ntfy,
+        Self::PagerDuty,
+    ];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Email => "email",
+            Self::Webhook => "webhook",
+            Self::Slack => "slack",
+            Self::Discord => "discord",
+            Self::Teams => "teams",
+            Self::Telegram => "telegram",
+            Self::Ntfy => "ntfy",
+            Self::PagerDuty => "pagerduty",
+        }
+    }
+}
+
+impl Channel {
+    /// Which one it is.
+    pub const fn kind(&self) -> ChannelKind {
+        match self {
+            Self::Email { .. } => ChannelKind::Email,
+            Self::Webhook { .. } => ChannelKind::Webhook,
+            Self::Slack { .. } => ChannelKind::Slack,
+            Self::Discord { .. } => ChannelKind::Discord,
+            Self::Teams { .. } => ChannelKind::Teams,
+            Self::Telegram { .. } => ChannelKind::Telegram,
+            Self::Ntfy { .. } => ChannelKind::Ntfy,
+            Self::PagerDuty { .. } => ChannelKind::PagerDuty,
+        }
+    }
+}
+
+/// What a receiver's deliveries are signed with, each as it is shown: `whsec_` and base64.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Secrets {
+    /// The present one.
+    pub present: String,
+    /// The one before it, and until when it goes on signing beside it.
+    pub before: Option<(String, Timestamp)>,
+}
+
+impl std::fmt::Debug for Secrets {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secrets")
+    }
+}
+
+/// How a receiver fares.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Health {
+    /// Since when nothing but failures came of it; none while the last delivery was taken.
+    pub failing_since: Option<Timestamp>,
+    /// Permanent refusals in a row.
+    pub refusals: u8,
+    /// Since when it is switched off by us, and why; its owner's edit switches it on again.
+    pub off: Option<(Timestamp, OffReason)>,
+}
+
+/// Why we switched a receiver off.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum OffReason {
+    /// It answered 410.
+    Gone,
+    /// Five days of nothing but failures.
+    Failing,
+    /// Its mail server refused the address for good, three times.
+    Refused,
+}
+
+impl OffReason {
+    /// Each of them.
+    pub const ALL: [Self; 3] = [Self::Gone, Self::Failing, Self::Refused];
+
+    /// The name that the API uses.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gone => "gone",
+            Self::Failing => "failing",
+            Self::Refused => "refused",
+        }
+    }
+}
+
+impl Destination {
+    /// Whether it is to hear of that kind of alert of that monitor.
+    pub fn hears(&self, kind: AlertKind, monitor: MonitorId) -> bool {
+        self.enabled
+            && self.health.off.is_none()
+            && self.events.as_ref().is_none_or(|events| events.contains(&kind))
+            && self.monitors.as_ref().is_none_or(|monitors| monitors.contains(&monitor))
+    }
+}

@@ -1,0 +1,122 @@
+//! How a page tells of its monitors, as its owner set it, and which outages it has told of.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::given::Given;
+use crate::id::{IncidentId, MonitorId};
+use crate::observation::Failure;
+use crate::place::RegionSet;
+use crate::refusal::Refusals;
+use crate::time::{MINUTE, Timestamp};
+
+/// Minutes between two words on an outage that lasts.
+pub const REPEAT: std::ops::RangeInclusive<u16> = 5..=1440;
+
+/// A page's alert settings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Telling {
+    /// Minutes between two words on an outage that lasts; none: one word.
+    pub repeat_minutes: Option<u16>,
+    /// Whether monitors that go down open incidents.
+    pub automatic_incidents: bool,
+}
+
+impl Default for Telling {
+    fn default() -> Self {
+        Self { repeat_minutes: None, automatic_incidents: true }
+    }
+}
+
+impl Telling {
+    /// Milliseconds between two words on an outage that lasts.
+    pub fn repeat_ms(&self) -> Option<i64> {
+        self.repeat_minutes.map(|minutes| i64::from(minutes) * MINUTE)
+    }
+}
+
+/// A page's alert settings, as they were sent.
+#[derive(Debug, Clone, Default)]
+pub struct TellingEdit {
+    /// Minutes between two words on an outage that lasts.
+    pub repeat_minutes: Given<i64>,
+    /// Whether monitors that go down open incidents.
+    pub automatic_incidents: Given<bool>,
+}
+
+impl TellingEdit {
+    /// The settings that come of what stands and what was sent.
+    ///
+    /// # Errors
+    /// Every field that breaks a rule.
+    pub fn settle(&self, before: Telling) -> Result<Telling, Refusals> {
+        let mut faults = Refusals::none();
+        let repeat_minutes =
+            self.repeat_minutes.optional("repeatMinutes", before.repeat_minutes, &mut faults, |minutes| {
+                let rule = || format!("must be {} to {}, or null", REPEAT.start(), REPEAT.end());
+                u16::try_from(*minutes)
+                    .ok()
+                    .filter(|minutes| REPEAT.contains(minutes))
+                    .map(Some)
+                    .ok_or_else(rule)
+            });
+        let automatic_incidents = self.automatic_incidents.defaulted(
+            "automaticIncidents",
+            Some(before.automatic_incidents),
+            true,
+            &mut faults,
+            |on| Ok(*on),
+        );
+        match automatic_incidents {
+            Some(automatic_incidents) if faults.is_empty() => {
+                Ok(Telling { repeat_minutes, automatic_incidents })
+            }
+            _ => Err(faults),
+        }
+    }
+}
+
+/// The outages of a page that were told and are not over, by monitor: what automatic incidents are made of.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Outages {
+    /// Each monitor that is down.
+    pub down: BTreeMap<MonitorId, ToldOutage>,
+}
+
+/// An outage that was told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToldOutage {
+    /// When it began.
+    pub since: Timestamp,
+    /// Why.
+    pub reason: Option<Failure>,
+    /// Regions that it is down from, while others see it up.
+    pub down_from: Option<RegionSet>,
+    /// The automatic incident that it belongs to.
+    pub incident: Option<IncidentId>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_keep_their_bounds_and_what_was_left_out() {
+        let before = Telling { repeat_minutes: Some(10), automatic_incidents: false };
+        assert_eq!(TellingEdit::default().settle(before), Ok(before));
+        let repeat = |given| {
+            let edit = TellingEdit { repeat_minutes: given, ..TellingEdit::default() };
+            edit.settle(before).map(|after| after.repeat_minutes)
+        };
+        assert_eq!(repeat(Given::Null), Ok(None));
+        for (minutes, fits) in
+            [(4, false), (5, true), (1440, true), (1441, false), (-5, false), (70_000, false)]
+        {
+            let told = repeat(Given::Value(minutes));
+            assert_eq!(told.is_ok(), fits, "{minutes}: {told:?}");
+        }
+        let on = TellingEdit { automatic_incidents: Given::Null, ..TellingEdit::default() };
+        assert!(on.settle(before).is_ok_and(|after| after.automatic_incidents));
+    }
+}
