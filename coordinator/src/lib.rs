@@ -2,7 +2,8 @@
 //! and serves the API.
 //!
 //! Data goes one way, and each step is a room: [`mesh`] turns frames into observations, [`flow`] judges them and
-//! commits what came of it to [`storage`], [`service`] is what a person may ask for, and [`http`] and [`admin`] are
+//! commits what came of it to [`storage`], [`react`] reads there what happened and [`deliver`] sends what is told of it.
+//! [`service`] is what a person may ask for, and [`http`] and [`admin`] are
 //! its doors. [`app`] alone knows every room.
 
 pub mod admin;
@@ -16,9 +17,11 @@ mod drain;
 pub mod flow;
 pub mod history;
 pub mod http;
+pub mod letters;
 pub mod members;
 pub mod mesh;
 pub mod out;
+pub mod react;
 pub mod service;
 pub mod storage;
 pub mod telemetry;

@@ -53,13 +53,18 @@ pub(super) const ROOMS: &[Room] = &[
         "boards are made from what is stored, for anyone to read",
     ),
     Room(
+        "letters",
+        &[],
+        "a letter is made of core types only, so that it can be read in a test without anything being sent",
+    ),
+    Room(
         "react",
-        &[All("storage"), All("clock"), All("publish")],
+        &[All("storage"), All("clock"), All("letters"), All("publish")],
         "reactions read the journal; none may change a monitor's state or speak to the outside",
     ),
     Room(
         "deliver",
-        &[All("storage"), All("clock"), Part("views", "email")],
+        &[All("storage"), All("clock"), All("letters")],
         "a delivery sends what was stored for it, and decides nothing",
     ),
     Room(
@@ -69,7 +74,7 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "service",
-        &[All("storage"), All("clock"), Types("flow")],
+        &[All("storage"), All("clock"), All("letters"), Types("flow")],
         "three doors call the service; it knows none of them",
     ),
     Room(
@@ -79,7 +84,7 @@ pub(super) const ROOMS: &[Room] = &[
             All("publish"),
             All("views"),
             All("clock"),
-            Part("deliver", "payload"),
+            All("letters"),
             Part("deliver", "sign"),
         ],
         "the HTTP door asks the service, and describes what is delivered; it never reaches around it into the store or the flow",
@@ -155,7 +160,11 @@ pub(super) const ALONE: &[Alone] = &[
         "what leaves the house goes through one guarded client",
     ),
     Alone("lettre", &["coordinator/src/deliver"], "mail is sent by deliveries alone"),
-    Alone("askama", &["coordinator/src/views"], "templates are the views' affair"),
+    Alone(
+        "askama",
+        &["coordinator/src/views", "coordinator/src/letters"],
+        "templates are the affair of what is shown and what is written",
+    ),
 ];
 
 /// Calls that open a connection, and where alone they may stand: everything else would dial without the guard.

@@ -8,8 +8,8 @@ use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
 
 use super::examples;
-use crate::deliver::payload::{Alert, Subject};
 use crate::deliver::sign::{self, Secret};
+use crate::letters::alert::{Alert, Subject};
 
 /// The secret that the examples are signed with: the numbers from 0 to 31.
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";

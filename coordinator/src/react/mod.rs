@@ -1,0 +1,104 @@
+//! Readers of the event journal: what happened becomes what is told of it.
+//!
+//! Each reaction has a cursor of its own, which moves in the same batch as what the reaction writes. So a crash has it
+//! read something again that it wrote nothing of, and never skip or repeat anything. A reaction may add events; the
+//! monitors' state is none of its affair, so there is no loop.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_core::time::Timestamp;
+use tokio::sync::Notify;
+
+use crate::clock::Clock;
+use crate::storage::{Batch, Expect, Op, Read, Recorded, Result, Store, StoreError};
+
+/// Events that are read, and answered by one batch, at once.
+pub const AT_ONCE: usize = 64;
+/// Pause after a failure.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// One reader of the journal.
+pub trait Reaction: Send + Sync + 'static {
+    /// Name of its cursor: never to be changed.
+    const NAME: &'static str;
+
+    /// What these events, which follow one another, lead to: one batch, which may expect that what was read of the store
+    /// still stands. Where it does not, the same events come again. Nothing for what is none of its affair.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    fn react(&self, read: &dyn Read, events: &[Recorded], now: Timestamp) -> Result<Batch>;
+}
+
+/// Makes a reaction that has never run begin with what comes from now on: nobody wants to be told of what happened before
+/// the program could tell. Called before anything else runs.
+///
+/// # Errors
+/// When the store can't be read or written.
+pub async fn begin<R: Reaction>(store: &Store) -> Result<()> {
+    if store.reader().cursor(R::NAME)? != 0 {
+        return Ok(());
+    }
+    // A cursor of 0 is one that was never set. The first event of all tells nobody anything.
+    let now = store.reader().last_event()?.max(1);
+    let mut batch = Batch::new();
+    batch.write(Op::SetCursor(R::NAME.to_owned(), now));
+    store.commit(batch).await.map(drop)
+}
+
+/// Runs a reaction as long as the coordinator does; `wake` is told after each batch that writes something.
+pub async fn run<R: Reaction>(reaction: Arc<R>, store: Store, clock: Clock, wake: Arc<Notify>) {
+    let mut seen = store.events_seen();
+    loop {
+        // Marked as seen before it is read: what is committed meanwhile is looked at again.
+        seen.borrow_and_update();
+        match turn(&reaction, &store, &clock).await {
+            Ok(Turn::Wrote) => wake.notify_one(),
+            Ok(Turn::Passed) => {}
+            Ok(Turn::Rests) => {
+                if seen.changed().await.is_err() {
+                    return;
+                }
+            }
+            Err(StoreError::Conflict(_)) => {}
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::error!(reaction = R::NAME, %error, "what happened can't be told; trying again");
+                tokio::time::sleep(RETRY).await;
+            }
+        }
+    }
+}
+
+/// What one turn did.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Turn {
+    /// Something was written.
+    Wrote,
+    /// There were events, none of its affair.
+    Passed,
+    /// There is nothing new.
+    Rests,
+}
+
+/// Reads the next events and commits what they lead to, the cursor with it.
+///
+/// # Errors
+/// [`StoreError::Conflict`] where something else was faster: the next turn reads the same events. Others when the store
+/// can't be read or written.
+pub async fn turn<R: Reaction>(reaction: &Arc<R>, store: &Store, clock: &Clock) -> Result<Turn> {
+    let (reading, now) = (Arc::clone(reaction), clock.now());
+    let answer = store.read(move |read| {
+        let cursor = read.cursor(R::NAME)?;
+        let events = read.events_after(cursor, AT_ONCE)?;
+        let Some(last) = events.last().map(|event| event.seq) else { return Ok(None) };
+        Ok(Some((cursor, last, reading.react(read, &events, now)?)))
+    });
+    let Some((cursor, last, mut batch)) = answer.await? else { return Ok(Turn::Rests) };
+    let writes = !batch.is_empty();
+    batch.expect(Expect::Cursor(R::NAME.to_owned(), cursor));
+    batch.write(Op::SetCursor(R::NAME.to_owned(), last));
+    store.commit(batch).await?;
+    Ok(if writes { Turn::Wrote } else { Turn::Passed })
+}
