@@ -3,7 +3,7 @@
 //! A letter is finished when something happened, so that nothing that changes later shows in it. How it is sent, and
 //! what proves who sent it, is the affair of [`deliver`](crate::deliver).
 
-pub mod alert;
+pub mod payload;
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,7 @@ use parallax_core::event::{AlertKind, Change};
 use parallax_core::place::PlaceNo;
 use parallax_core::time::Timestamp;
 
-use self::alert::{Alert, Subject};
+use self::payload::{Alert, Subject};
 
 /// An alert that is to be written.
 #[derive(Debug, Clone, Copy)]

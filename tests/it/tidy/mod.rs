@@ -129,7 +129,7 @@ mod checker {
         let text = format!("//! {OLD_NAME}s\n");
         assert_eq!(old_name_faults(&source("coordinator/src/http/me.rs", &text)).len(), 1);
         assert_eq!(old_name_faults(&source("coordinator/src/http/legacy.rs", &text)).len(), 0);
-        assert_eq!(old_name_faults(&source("coordinator/src/deliver/payload.rs", &text)).len(), 0);
+        assert_eq!(old_name_faults(&source("coordinator/src/letters/payload.rs", &text)).len(), 0);
         assert_eq!(old_name_faults(&source("agent/src/legacy.rs", &text)).len(), 1);
     }
 }

@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 
 use super::examples;
 use crate::deliver::sign::{self, Secret};
-use crate::letters::alert::{Alert, Subject};
+use crate::letters::payload::{Alert, Subject};
 
 /// The secret that the examples are signed with: the numbers from 0 to 31.
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
