@@ -340,7 +340,12 @@ async fn book(store: &Store) -> Result<u64, StoreError> {
 }
 
 fn service_settings(config: &Config, base_url: String) -> service::Settings {
-    service::Settings { base_url, root_domain: config.http.root_domain.clone(), limits: config.plans }
+    service::Settings {
+        base_url,
+        root_domain: config.http.root_domain.clone(),
+        limits: config.plans,
+        allow_private: false,
+    }
 }
 
 async fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
