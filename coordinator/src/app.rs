@@ -280,6 +280,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let helpers = vec![
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
+        tokio::spawn(service.clone().keep_subscribers()),
         tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
         tokio::spawn(keep_history(history, store.clone(), clock.clone())),
@@ -337,7 +338,12 @@ async fn book(store: &Store) -> Result<u64, StoreError> {
 }
 
 fn service_settings(config: &Config, base_url: String) -> service::Settings {
-    service::Settings { base_url, root_domain: config.http.root_domain.clone(), limits: config.plans }
+    service::Settings {
+        base_url,
+        root_domain: config.http.root_domain.clone(),
+        limits: config.plans,
+        allow_private: false,
+    }
 }
 
 async fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {

@@ -17,6 +17,7 @@ pub mod look;
 pub mod monitors;
 pub mod once;
 pub mod pages;
+pub mod subscribers;
 pub mod token;
 
 use std::collections::BTreeMap;
@@ -28,6 +29,8 @@ use parallax_core::key::Key;
 use parallax_core::plan::{PlanLimits, PlanRefusal};
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
+
+use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::flow::{Beats, PINGS_A_SECOND, Queries};
@@ -50,6 +53,8 @@ pub struct Settings {
     pub root_domain: Option<String>,
     /// What each plan allows.
     pub limits: PlanLimits,
+    /// Whether deliveries may go to the operator's own networks.
+    pub allow_private: bool,
 }
 
 /// Everything that may be asked for. Cheap to clone.
@@ -74,8 +79,12 @@ struct Parts {
     looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
     /// Every key's id by its hash, once it was read.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    /// Who asked to be told of pages, and is not shown yet to want it.
+    wishes: subscribers::Wishes,
+    /// Told when deliveries were put into the store, or are due anew.
+    outgoing: Arc<Notify>,
     /// Told when a page was let go, and may have to be cleared.
-    let_go: tokio::sync::Notify,
+    let_go: Notify,
     /// When the use of a key was last noted.
     used: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
@@ -157,7 +166,9 @@ impl Service {
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
-            let_go: tokio::sync::Notify::new(),
+            wishes: subscribers::Wishes::default(),
+            outgoing: Arc::default(),
+            let_go: Notify::new(),
             used: Mutex::new(BTreeMap::new()),
         }))
     }
@@ -170,6 +181,11 @@ impl Service {
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// Told when deliveries were put into the store, or are due anew: whoever sends them waits for it.
+    pub fn outgoing(&self) -> Arc<Notify> {
+        Arc::clone(&self.0.outgoing)
     }
 
     fn store(&self) -> &Store {
