@@ -9,6 +9,7 @@ pub mod beats;
 pub mod care;
 pub mod deploys;
 pub mod figures;
+pub mod gate;
 pub mod history;
 pub mod incidents;
 pub mod keys;
@@ -83,6 +84,8 @@ struct Parts {
     wishes: subscribers::Wishes,
     /// Told when deliveries were put into the store, or are due anew.
     outgoing: Arc<Notify>,
+    /// The pages' custom domains, once they were read.
+    domains: Mutex<Option<gate::Domains>>,
     /// Told when a page was let go, and may have to be cleared.
     let_go: Notify,
     /// When the use of a key was last noted.
@@ -169,6 +172,7 @@ impl Service {
             wishes: subscribers::Wishes::default(),
             outgoing: Arc::default(),
             let_go: Notify::new(),
+            domains: Mutex::new(None),
             used: Mutex::new(BTreeMap::new()),
         }))
     }
