@@ -20,6 +20,7 @@ pub mod look;
 pub mod monitors;
 pub mod once;
 pub mod pages;
+pub mod subscribers;
 mod telling;
 pub mod token;
 
@@ -83,6 +84,8 @@ struct Parts {
     looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
     /// Every key's id by its hash, once it was read.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    /// Who asked to be told of pages, and is not shown yet to want it.
+    wishes: subscribers::Wishes,
     /// The pages' custom domains, once they were read.
     domains: Mutex<Option<gate::Domains>>,
     /// Tests of each page's destinations in its present minute.
@@ -181,6 +184,7 @@ impl Service {
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
+            wishes: subscribers::Wishes::default(),
             domains: Mutex::new(None),
             tested: Mutex::new(BTreeMap::new()),
             outgoing: Arc::default(),
