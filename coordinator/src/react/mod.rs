@@ -4,6 +4,8 @@
 //! read something again that it wrote nothing of, and never skip or repeat anything. A reaction may add events; the
 //! monitors' state is none of its affair, so there is no loop.
 
+pub mod incidents;
+
 use std::sync::Arc;
 use std::time::Duration;
 
