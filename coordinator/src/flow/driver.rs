@@ -321,7 +321,9 @@ impl Driver {
         let (start, mut after) = (Arc::new(start), None);
         loop {
             let start = Arc::clone(&start);
-            let Some(stored) = self.store.read(move |read| start.next(read, after)).await? else { return Ok(()) };
+            let Some(stored) = self.store.read(move |read| start.next(read, after)).await? else {
+                return Ok(());
+            };
             after = Some(stored.last);
             stored.monitors().for_each(|monitor| self.tokens.put(monitor));
             self.with(|machines, cx| stored.wake(machines, cx));

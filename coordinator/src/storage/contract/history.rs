@@ -32,7 +32,10 @@ pub(super) fn history_is_found_by_range(bench: &mut Bench) {
         let found = reader.checkpoints(part, limit).unwrap();
         found.iter().map(|it| it.through).collect::<Vec<_>>()
     };
-    assert_eq!((through(0, 9), through(0, 1), through(1, 9), through(2, 9)), (vec![5, 4], vec![5], vec![4], vec![]));
+    assert_eq!(
+        (through(0, 9), through(0, 1), through(1, 9), through(2, 9)),
+        (vec![5, 4], vec![5], vec![4], vec![])
+    );
     let mut batch = Batch::new();
     batch.write(Op::DropBlocks(id, 0)).write(Op::DropHours(id, 0));
     batch.write(Op::DeleteCheckpoint(1)).write(Op::PutHour(rollup(1, 2, vec![9])));
