@@ -1,4 +1,4 @@
-//! What goes out of the door, and the proof of who sent it. Nothing is sent yet; the API's description tells of the
-//! signatures by these same types.
+//! What goes out of the door, and the proof of who sent it.
 
+pub mod mail;
 pub mod sign;
