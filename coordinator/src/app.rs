@@ -3,7 +3,9 @@
 pub mod care;
 mod figures;
 mod metrics;
+mod outgoing;
 mod rescue;
+mod upkeep;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -11,7 +13,6 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use parallax_certs::files;
 use parallax_certs::rotation::Authorities;
@@ -19,7 +20,7 @@ use parallax_certs::secret::MeshSecret;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
 use tokio::net::TcpListener;
-use tokio::sync::{mpsc, watch};
+use tokio::sync::{Notify, mpsc, watch};
 
 use crate::admin;
 use crate::calendar::Calendar;
@@ -42,15 +43,11 @@ use crate::storage::{Batch, Op, Store, StoreError};
 const QUESTIONS_WAITING: usize = 16_384;
 /// Looks at the machines that wait for the driver.
 const QUERIES_WAITING: usize = 256;
-/// Pause of the history's upkeep while nothing is due.
-const UPKEEP: Duration = Duration::from_secs(1);
 /// Cursor under which the identity of the slots' numbering is kept: it changes only with the store.
 const BOOK: &str = "mesh-book";
 
 /// Name of the store's folder.
 const STORE: &str = "store";
-/// Pause between two looks for events that are no longer kept.
-const TRIM: Duration = Duration::from_secs(60);
 
 /// Why the coordinator does not run.
 #[derive(Debug, thiserror::Error)]
@@ -91,6 +88,9 @@ pub enum AppError {
     /// The admin socket could not be opened.
     #[error("the admin socket can't be used: {0}")]
     Admin(io::Error),
+    /// Nothing could be delivered.
+    #[error(transparent)]
+    Deliver(#[from] crate::deliver::DeliverError),
     /// A part ended that should run as long as the coordinator does.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),
@@ -254,6 +254,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     );
     let settings = service_settings(&config, base_url.clone());
     let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
+    let wake = Arc::new(Notify::new());
+    let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
@@ -271,6 +273,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             http: context,
             mesh: Arc::clone(mesh.counters()),
             agents: Box::new(mesh.viewer()),
+            deliveries: deliverer.counters(),
             store: store.clone(),
         };
         let serving = admin::health::serve(listener, is_ready, metrics.writer(), doors_stop.clone());
@@ -282,11 +285,13 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         tokio::spawn(service.clone().keep_clearing()),
         tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
-        tokio::spawn(keep_history(history, store.clone(), clock.clone())),
+        tokio::spawn(upkeep::keep_history(history, store.clone(), clock.clone())),
         tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
+    let deliverer = tokio::spawn(deliverer.run(doors_stop));
     ready.send_replace(true);
-    let drain = Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, store, ready };
+    let drain =
+        Drain { shutdown, stop_doors, doors, helpers, deliverer, mesh, stop_driver, driver, store, ready };
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
@@ -370,31 +375,5 @@ async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
     loop {
         members.changed().await;
         mesh.refresh();
-    }
-}
-
-/// Seals, rolls up and trims, in slices beside other work.
-async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
-    let windows = history::stored_windows();
-    let mut trimmed: Option<Instant> = None;
-    loop {
-        if trimmed.is_none_or(|at| at.elapsed() >= TRIM) {
-            match history::trim_events(&store, clock.now()).await {
-                Ok(true) => {}
-                Ok(false) => trimmed = Some(Instant::now()),
-                Err(error) => {
-                    tracing::error!(%error, "old events can't be dropped; trying again");
-                    trimmed = Some(Instant::now());
-                }
-            }
-        }
-        match history.upkeep(&store, clock.now(), &windows).await {
-            Ok(true) => {}
-            Ok(false) => tokio::time::sleep(UPKEEP).await,
-            Err(error) => {
-                tracing::error!(%error, "the history can't be kept up; trying again");
-                tokio::time::sleep(UPKEEP).await;
-            }
-        }
     }
 }

@@ -16,6 +16,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::admin::health::Metrics;
+use crate::deliver::counters::Counters as Deliveries;
 use crate::flow::counters::Counters;
 use crate::flow::notices::Notice;
 use crate::http;
@@ -28,6 +29,7 @@ pub(super) struct Sources {
     pub(super) http: Arc<http::Context>,
     pub(super) mesh: Arc<mesh::Counters>,
     pub(super) agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
+    pub(super) deliveries: Arc<Deliveries>,
     pub(super) store: Store,
 }
 
@@ -70,6 +72,7 @@ impl Collector for Look {
         self.places(&mut page)?;
         self.mesh(&mut page)?;
         self.doors(&mut page)?;
+        self.deliveries(&mut page)?;
         match self.footprint {
             Some(footprint) => store(&footprint, &mut page),
             None => Ok(()),
@@ -177,6 +180,21 @@ impl Look {
         let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
         page.counters("heartbeats_refused", "Pings that were not taken in", refused)
     }
+
+    fn deliveries(&self, page: &mut Page<'_>) -> fmt::Result {
+        let deliveries = &self.sources.deliveries;
+        let tries = deliveries.tries().map(|(channel, verdict, count)| {
+            ([("channel", channel.name()), ("outcome", verdict.name())], count)
+        });
+        page.counters("deliveries", "Tries to deliver, by channel and what came of them", tries)?;
+        page.counter("deliveries_dropped", "Deliveries that were not sent", &deliveries.dropped)?;
+        page.gauge("deliveries_waiting", "Deliveries that wait", signed(deliveries.waiting_now()))?;
+        page.gauge(
+            "deliveries_oldest_seconds",
+            "For how long the oldest of them has waited",
+            deliveries.oldest_ms() / 1000,
+        )
+    }
 }
 
 fn store(footprint: &Footprint, page: &mut Page<'_>) -> fmt::Result {
@@ -263,6 +281,7 @@ mod tests {
             http: Arc::new(http::Context::new(service, 120)),
             mesh: Arc::default(),
             agents: Box::new(Vec::new),
+            deliveries: Arc::new(Deliveries::new(Clock::system())),
             store,
         };
         let page = sources.writer()().await;
@@ -278,6 +297,8 @@ mod tests {
             "parallax_commit_duration_seconds_bucket{le=\"0.005\"} 1",
             "parallax_commit_duration_seconds_bucket{le=\"+Inf\"} 2",
             "parallax_commit_duration_seconds_count 2",
+            "parallax_deliveries_total{channel=\"webhook\",outcome=\"retried\"} 0",
+            "parallax_deliveries_waiting 0",
             "parallax_store_blobs 0",
             "# EOF",
         ] {
