@@ -1,11 +1,12 @@
 //! The only file that knows every room: builds them, joins their channels, and stops them in order.
 
+mod beside;
 pub mod care;
 mod figures;
 mod metrics;
 mod outgoing;
+mod reactions;
 mod rescue;
-mod upkeep;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -34,7 +35,7 @@ use crate::flow::{Arrival, Beats, INBOX_DEPTH, Question};
 use crate::history::{self, History};
 use crate::http;
 use crate::members::Roll;
-use crate::mesh::{self, MeshHandle, Trust};
+use crate::mesh::{self, Trust};
 use crate::service::{self, Service};
 use crate::storage::disk::Options;
 use crate::storage::{Batch, Op, Store, StoreError};
@@ -186,6 +187,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
 async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
     let (store, authorities, secret) = open_store(&config, &clock).await?;
+    reactions::begin(&store).await?;
     let trust = Trust::from(&authorities);
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
@@ -253,8 +255,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         Box::new(mesh.viewer()),
     );
     let settings = service_settings(&config, base_url.clone());
-    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
     let wake = Arc::new(Notify::new());
+    let reactions = reactions::start(&store, &clock, &settings, &wake);
+    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
     let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
     let mut doors = Vec::new();
@@ -274,6 +277,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             mesh: Arc::clone(mesh.counters()),
             agents: Box::new(mesh.viewer()),
             deliveries: deliverer.counters(),
+            alerts: Arc::clone(&reactions.alerts),
             store: store.clone(),
         };
         let serving = admin::health::serve(listener, is_ready, metrics.writer(), doors_stop.clone());
@@ -283,15 +287,27 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let helpers = vec![
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
-        tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
-        tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
-        tokio::spawn(upkeep::keep_history(history, store.clone(), clock.clone())),
+        tokio::spawn(beside::follow_quarantine(Arc::clone(&mesh), quarantine)),
+        tokio::spawn(beside::follow_members(Arc::clone(&mesh), members.clone())),
+        tokio::spawn(beside::keep_history(history, store.clone(), clock.clone())),
         tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
     let deliverer = tokio::spawn(deliverer.run(doors_stop));
     ready.send_replace(true);
-    let drain =
-        Drain { shutdown, stop_doors, doors, helpers, deliverer, mesh, stop_driver, driver, store, ready };
+    let reactions = reactions.tasks;
+    let drain = Drain {
+        shutdown,
+        stop_doors,
+        doors,
+        helpers,
+        mesh,
+        stop_driver,
+        driver,
+        reactions,
+        deliverer,
+        store,
+        ready,
+    };
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
@@ -356,24 +372,4 @@ fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppErro
 async fn told(mut stop: watch::Receiver<bool>) {
     // Who would tell is gone: that too is a reason to stop.
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// Tells the mesh who is in quarantine, so that it deals out shadow rounds.
-async fn follow_quarantine(mesh: Arc<MeshHandle>, mut quarantine: watch::Receiver<Arc<BTreeSet<PlaceNo>>>) {
-    let mut before = BTreeSet::new();
-    while quarantine.changed().await.is_ok() {
-        let now = quarantine.borrow_and_update().as_ref().clone();
-        for place in before.symmetric_difference(&now) {
-            mesh.set_quarantine(*place, now.contains(place));
-        }
-        before = now;
-    }
-}
-
-/// Makes live connections follow what an operator did to the members.
-async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
-    loop {
-        members.changed().await;
-        mesh.refresh();
-    }
 }

@@ -44,6 +44,11 @@ impl Plan {
         matches!(self, Self::Hobby | Self::Pro)
     }
 
+    /// Whether alerts go to webhooks and chats, not only to mailboxes.
+    pub const fn has_webhooks(self) -> bool {
+        matches!(self, Self::Hobby | Self::Pro)
+    }
+
     /// Whether monitors may follow a vendor's status page.
     pub const fn has_components(self) -> bool {
         matches!(self, Self::Pro)

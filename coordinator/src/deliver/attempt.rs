@@ -1,6 +1,6 @@
 //! One attempt: is it still to be sent, and where to; then the request or the mail, and what its answer means.
 
-use parallax_core::delivery::{Delivery, Letter, Outcome, Recipient, Stage, Try};
+use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try};
 use parallax_core::destination::{Channel, ChannelKind};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::NOBODY;
@@ -123,12 +123,7 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
     let envelope = Envelope { delivery: id, event: &delivery.event, at: now };
     let mut secrets = Vec::new();
     let mail = |to: &str, letter: &Letter| match letter {
-        Letter::Mail(mail) => Some(Route::Mail(Parcel {
-            delivery: id,
-            to: to.to_owned(),
-            mail: mail.clone(),
-            unsubscribe: None,
-        })),
+        Letter::Mail(mail) => Some(Route::Mail(parcel(&delivery, to, mail, None))),
         Letter::Json(_) | Letter::Bulletin(_) => None,
     };
     let route = match delivery.to {
@@ -188,12 +183,21 @@ fn told(
     };
     Ok(match (&subscriber.contact, json, mail) {
         (Contact::Webhook { url, secret }, Some(letter), _) => Some(hook(url, secret, letter, envelope)),
-        (Contact::Email(to), _, Some(mail)) => {
-            let (to, mail) = (to.clone(), mail.clone());
-            Some(Ok(Route::Mail(Parcel { delivery: delivery.id, to, mail, unsubscribe })))
-        }
+        (Contact::Email(to), _, Some(mail)) => Some(Ok(Route::Mail(parcel(delivery, to, mail, unsubscribe)))),
         (Contact::Webhook { .. } | Contact::Email(_), _, _) => None,
     })
+}
+
+fn parcel(delivery: &Delivery, to: &str, mail: &Mail, unsubscribe: Option<String>) -> Parcel {
+    let monitor = delivery.monitor.map(|id| id.to_string());
+    Parcel {
+        delivery: delivery.id,
+        date: delivery.created_at,
+        thread: monitor.or_else(|| delivery.incident.map(|id| id.to_string())),
+        to: to.to_owned(),
+        mail: mail.clone(),
+        unsubscribe,
+    }
 }
 
 /// Where a subscriber unsubscribes.

@@ -5,12 +5,17 @@ use std::fmt;
 use futures_util::future::BoxFuture;
 use parallax_core::delivery::{Mail, Outcome};
 use parallax_core::id::DeliveryId;
+use parallax_core::time::Timestamp;
 
 /// A mail on its way to one mailbox.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parcel {
     /// The delivery, for the mail's own id: the same over all tries.
     pub delivery: DeliveryId,
+    /// When the letter was made: the mail's date over all tries.
+    pub date: Timestamp,
+    /// What it belongs to, by its id: mail programs show those of one together.
+    pub thread: Option<String>,
     /// The mailbox.
     pub to: String,
     /// What it says.

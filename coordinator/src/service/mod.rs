@@ -9,6 +9,7 @@ pub mod beats;
 pub mod care;
 pub mod deploys;
 pub mod figures;
+pub mod gate;
 pub mod history;
 pub mod incidents;
 pub mod keys;
@@ -74,6 +75,8 @@ struct Parts {
     looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
     /// Every key's id by its hash, once it was read.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    /// The pages' custom domains, once they were read.
+    domains: Mutex<Option<gate::Domains>>,
     /// Told when a page was let go, and may have to be cleared.
     let_go: tokio::sync::Notify,
     /// When the use of a key was last noted.
@@ -157,6 +160,7 @@ impl Service {
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
+            domains: Mutex::new(None),
             let_go: tokio::sync::Notify::new(),
             used: Mutex::new(BTreeMap::new()),
         }))

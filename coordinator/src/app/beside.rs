@@ -1,16 +1,45 @@
-//! The history's upkeep: what is done in slices beside other work.
+//! What goes on beside the river: the mesh follows the members and the quarantine, and the history is kept up.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parallax_core::place::PlaceNo;
+use tokio::sync::watch;
+
 use crate::clock::Clock;
 use crate::history::{self, History};
+use crate::members::Roll;
+use crate::mesh::MeshHandle;
 use crate::storage::Store;
 
-/// Pause while nothing is due.
+/// Pause of the history's upkeep while nothing is due.
 const UPKEEP: Duration = Duration::from_secs(1);
 /// Pause between two looks for events that are no longer kept.
 const TRIM: Duration = Duration::from_secs(60);
+
+/// Tells the mesh who is in quarantine, so that it deals out shadow rounds.
+pub(super) async fn follow_quarantine(
+    mesh: Arc<MeshHandle>,
+    mut quarantine: watch::Receiver<Arc<BTreeSet<PlaceNo>>>,
+) {
+    let mut before = BTreeSet::new();
+    while quarantine.changed().await.is_ok() {
+        let now = quarantine.borrow_and_update().as_ref().clone();
+        for place in before.symmetric_difference(&now) {
+            mesh.set_quarantine(*place, now.contains(place));
+        }
+        before = now;
+    }
+}
+
+/// Makes live connections follow what an operator did to the members.
+pub(super) async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
+    loop {
+        members.changed().await;
+        mesh.refresh();
+    }
+}
 
 /// Seals, rolls up and trims, in slices beside other work.
 pub(super) async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
