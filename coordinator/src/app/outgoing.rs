@@ -29,6 +29,7 @@ pub(super) fn deliverer(
             pagerduty: base(&config.deliver.pagerduty_url)?,
         },
         base_url: base_url.to_owned(),
+        root_domain: config.http.root_domain.clone(),
         operator_mail: None,
         operator_hook: None,
     };

@@ -2,8 +2,8 @@
 
 use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try};
 use parallax_core::destination::{Channel, ChannelKind};
-use parallax_core::id::DeliveryId;
-use parallax_core::page::NOBODY;
+use parallax_core::id::{DeliveryId, SubscriberId};
+use parallax_core::page::{NOBODY, Page};
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::time::Timestamp;
 use serde_json::Value;
@@ -177,8 +177,10 @@ fn told(
             if subscriber.confirmed_at.is_none() {
                 return Ok(None);
             }
+            let Some(page) = read.page(subscriber.page)? else { return Ok(None) };
             news = found.value;
-            (Some(&news.json), Some(&news.mail), Some(unsubscribe_at(house, subscriber)))
+            let unsubscribe = unsubscribe_at(house, &page.value, subscriber);
+            (Some(&news.json), Some(&news.mail), Some(unsubscribe))
         }
     };
     Ok(match (&subscriber.contact, json, mail) {
@@ -201,9 +203,11 @@ fn parcel(delivery: &Delivery, to: &str, mail: &Mail, unsubscribe: Option<String
 }
 
 /// Where a subscriber unsubscribes.
-fn unsubscribe_at(house: &House, subscriber: &Subscriber) -> String {
-    let token: String = subscriber.token.iter().map(|byte| format!("{byte:02x}")).collect();
-    format!("{}/unsubscribe/{}/{token}", house.settings.base_url, subscriber.id)
+fn unsubscribe_at(house: &House, page: &Page, subscriber: &Subscriber) -> String {
+    let id = subscriber.id.to_string();
+    let digits = id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default();
+    let url = page.address(&house.settings.base_url, house.settings.root_domain.as_deref());
+    format!("{url}/unsubscribe?t={digits}{:032x}", u128::from_be_bytes(subscriber.token))
 }
 
 fn hook(

@@ -64,6 +64,8 @@ pub struct Settings {
     pub bases: Bases,
     /// Address of the dashboard, without a trailing slash: links in mails begin with it.
     pub base_url: String,
+    /// Domain under which pages have their labels.
+    pub root_domain: Option<String>,
     /// The operator's mailbox.
     pub operator_mail: Option<String>,
     /// The operator's webhook, and what it is signed with.

@@ -66,6 +66,7 @@ impl World {
                 pagerduty: Url::parse("http://127.0.0.1:9").unwrap(),
             },
             base_url: "https://status.example".to_owned(),
+            root_domain: None,
             operator_mail: None,
             operator_hook: None,
         };
