@@ -5,6 +5,10 @@
 //! monitors' state is none of its affair, so there is no loop.
 
 pub mod alerts;
+pub mod fanout;
+pub mod subscribers;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
