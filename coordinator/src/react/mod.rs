@@ -6,6 +6,7 @@
 
 pub mod alerts;
 pub mod fanout;
+pub mod incidents;
 pub mod subscribers;
 #[cfg(test)]
 mod tests;

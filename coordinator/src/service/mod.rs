@@ -7,7 +7,9 @@
 pub mod accounts;
 pub mod beats;
 pub mod care;
+pub mod deliveries;
 pub mod deploys;
+pub mod destinations;
 pub mod figures;
 pub mod gate;
 pub mod history;
@@ -19,15 +21,17 @@ pub mod monitors;
 pub mod once;
 pub mod pages;
 pub mod subscribers;
+mod telling;
 pub mod token;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use parallax_core::id::{KeyId, MonitorId};
+use parallax_core::id::{KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::plan::{PlanLimits, PlanRefusal};
+use parallax_core::quota::Minute;
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
@@ -82,10 +86,12 @@ struct Parts {
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
     /// Who asked to be told of pages, and is not shown yet to want it.
     wishes: subscribers::Wishes,
-    /// Told when deliveries were put into the store, or are due anew.
-    outgoing: Arc<Notify>,
     /// The pages' custom domains, once they were read.
     domains: Mutex<Option<gate::Domains>>,
+    /// Tests of each page's destinations in its present minute.
+    tested: Mutex<BTreeMap<PageId, Minute>>,
+    /// Told when deliveries were put into the store, or are due anew.
+    outgoing: Arc<Notify>,
     /// Told when a page was let go, and may have to be cleared.
     let_go: Notify,
     /// When the use of a key was last noted.
@@ -124,6 +130,15 @@ pub enum Error {
     #[error("this monitor was checked on request just now; again in {seconds} seconds")]
     CheckedJustNow {
         /// Seconds until it may be again.
+        seconds: u32,
+    },
+    /// The page's destinations were tested as often as a minute allows.
+    #[error(
+        "a page's destinations may be tested {} times a minute; again in {seconds} seconds",
+        deliveries::TESTS
+    )]
+    TestedTooOften {
+        /// Seconds until the minute is up.
         seconds: u32,
     },
     /// A ping's token has brought its pings of this second.
@@ -170,9 +185,10 @@ impl Service {
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
+            domains: Mutex::new(None),
+            tested: Mutex::new(BTreeMap::new()),
             outgoing: Arc::default(),
             let_go: Notify::new(),
-            domains: Mutex::new(None),
             used: Mutex::new(BTreeMap::new()),
         }))
     }

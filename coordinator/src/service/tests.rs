@@ -2,6 +2,7 @@
 
 mod clearing;
 mod incidents;
+mod outgoing;
 mod room;
 
 use std::collections::BTreeMap;

@@ -122,7 +122,7 @@ async fn what_was_typed_wrongly_comes_back_escaped_with_the_rule() {
     for (body, rule) in [
         ("", "email is required"),
         ("email=%3Cscript%3E", "email must be an email address"),
-        ("url=http%3A%2F%2F127.0.0.1%2F%22%3E%3Cb%3E", "url must be a public address"),
+        ("url=http%3A%2F%2F127.0.0.1%2F%22%3E%3Cb%3E", "url must not be a loopback address"),
         ("email=a%40b.example&monitors=x", "monitors must be monitors of this page"),
     ] {
         client.world.clock.set(client.world.service.now() + 60_000);
