@@ -57,12 +57,10 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     const POST: Method = Method::POST;
     const PATCH: Method = Method::PATCH;
     const DELETE: Method = Method::DELETE;
-    vec![
-        ("/", vec![(GET, open(|context, call| public::root(context, call).boxed()))]),
+    let mut rows = public::rows();
+    rows.extend([
         ("/ping/{token}", pings()),
         ("/ping/{token}/{signal}", pings()),
-        ("/p/{slug}", vec![(GET, open(|context, call| public::page(context, call).boxed()))]),
-        ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
         (
             "/api/v1/mcp",
             vec![(POST, messages(|context, table, call| mcp::post(context, table, call).boxed()))],
@@ -196,7 +194,8 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
                 (PATCH, keyed(|context, call| alerts::edit(context, call).boxed())),
             ],
         ),
-    ]
+    ]);
+    rows
 }
 
 /// A job reports by whatever its host has at hand.
@@ -276,7 +275,10 @@ async fn dispatch(
     request: Request,
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
-    let Request { method, path, query, headers, body, peer } = request;
+    let Request { method, mut path, query, headers, body, peer } = request;
+    if let Some(inner) = public::inner_path(&context, &headers, &path)? {
+        path = inner;
+    }
     let (body, arrived) = overdue::watched(body, &method);
     let (route, params) = match table.find(&method, &path) {
         Ok((Route::Open(handler), params)) => {

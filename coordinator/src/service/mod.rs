@@ -11,6 +11,7 @@ pub mod deliveries;
 pub mod deploys;
 pub mod destinations;
 pub mod figures;
+pub mod gate;
 pub mod history;
 pub mod incidents;
 pub mod keys;
@@ -82,6 +83,8 @@ struct Parts {
     looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
     /// Every key's id by its hash, once it was read.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    /// The pages' custom domains, once they were read.
+    domains: Mutex<Option<gate::Domains>>,
     /// Tests of each page's destinations in its present minute.
     tested: Mutex<BTreeMap<PageId, Minute>>,
     /// Told when deliveries were put into the store, or are due anew.
@@ -178,6 +181,7 @@ impl Service {
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
+            domains: Mutex::new(None),
             tested: Mutex::new(BTreeMap::new()),
             outgoing: Arc::default(),
             let_go: Notify::new(),

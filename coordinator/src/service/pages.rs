@@ -14,6 +14,7 @@ use parallax_core::time::DAY;
 use parallax_core::window::Window;
 
 use super::destinations::of_owner;
+use super::gate::Admitted;
 use super::incidents;
 use super::monitors::Shown;
 use super::once::{Done, Once};
@@ -94,21 +95,12 @@ impl Service {
         self.overview_of(page).await
     }
 
-    /// How the page under an address label is, for its visitors; a page with a gate is not shown here.
+    /// How a page is as a whole, for its visitors.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a label that no open page has.
-    pub async fn public_overview(&self, slug: &str) -> Result<Overview> {
-        self.overview_of(self.public_page(slug)?).await
-    }
-
-    /// The page under an address label, where visitors may see it without more.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] for a label that no open page has.
-    pub fn public_page(&self, slug: &str) -> Result<Page> {
-        let page = self.store().reader().page_by_slug(slug)?.ok_or(Error::NotFound)?.value;
-        if page.private || page.password.is_some() { Err(Error::NotFound) } else { Ok(page) }
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn public_overview(&self, page: &Admitted) -> Result<Overview> {
+        self.overview_of(page.page().clone()).await
     }
 
     /// Where visitors are served the page: its own domain, its label under the root domain, or below the base URL.

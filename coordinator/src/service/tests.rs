@@ -67,7 +67,7 @@ async fn world_over(store: Store) -> World {
     });
     let settings = Settings {
         base_url: "https://status.example".to_owned(),
-        root_domain: None,
+        root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
         allow_private: false,
     };
@@ -115,6 +115,13 @@ impl World {
     pub(crate) async fn happened(&self, event: parallax_core::event::Event) {
         let mut batch = Batch::new();
         batch.event(event);
+        self.service.store().commit(batch).await.unwrap();
+    }
+
+    /// Keeps a page as it is given, with what no call can set yet.
+    pub(crate) async fn put_page(&self, page: Page) {
+        let mut batch = Batch::new();
+        batch.write(page);
         self.service.store().commit(batch).await.unwrap();
     }
 
