@@ -2,6 +2,7 @@
 
 mod course;
 pub mod edit;
+mod moment;
 mod post;
 pub mod series;
 

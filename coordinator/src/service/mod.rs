@@ -20,6 +20,8 @@ pub mod look;
 pub mod monitors;
 pub mod once;
 pub mod pages;
+pub mod subscribers;
+pub mod subscribers_owned;
 mod telling;
 pub mod token;
 
@@ -83,12 +85,14 @@ struct Parts {
     looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
     /// Every key's id by its hash, once it was read.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    /// Who asked to be told of pages, and is not shown yet to want it.
+    wishes: subscribers::Wishes,
+    /// Told when deliveries were put into the store, or are due anew.
+    outgoing: Arc<Notify>,
     /// The pages' custom domains, once they were read.
     domains: Mutex<Option<gate::Domains>>,
     /// Tests of each page's destinations in its present minute.
     tested: Mutex<BTreeMap<PageId, Minute>>,
-    /// Told when deliveries were put into the store, or are due anew.
-    outgoing: Arc<Notify>,
     /// Told when a page was let go, and may have to be cleared.
     let_go: Notify,
     /// When the use of a key was last noted.
@@ -181,10 +185,11 @@ impl Service {
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
-            domains: Mutex::new(None),
-            tested: Mutex::new(BTreeMap::new()),
+            wishes: subscribers::Wishes::default(),
             outgoing: Arc::default(),
             let_go: Notify::new(),
+            domains: Mutex::new(None),
+            tested: Mutex::new(BTreeMap::new()),
             used: Mutex::new(BTreeMap::new()),
         }))
     }

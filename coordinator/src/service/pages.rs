@@ -103,14 +103,10 @@ impl Service {
         self.overview_of(page.page().clone()).await
     }
 
-    /// Where visitors are served the page: its own domain, its label under the root domain, or below the base URL.
+    /// Where visitors are served the page.
     pub fn page_url(&self, page: &Page) -> String {
         let settings = self.settings();
-        match (&page.custom_domain, &settings.root_domain) {
-            (Some(domain), _) => format!("https://{domain}"),
-            (None, Some(root)) => format!("https://{}.{root}", page.slug),
-            (None, None) => format!("{}/p/{}", settings.base_url, page.slug),
-        }
+        page.address(&settings.base_url, settings.root_domain.as_deref())
     }
 
     /// The operator makes a page.

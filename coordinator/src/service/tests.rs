@@ -158,7 +158,7 @@ impl World {
     }
 }
 
-fn http(name: &str) -> MonitorEdit {
+pub(crate) fn http(name: &str) -> MonitorEdit {
     let mut edit = MonitorEdit { name: Given::Value(name.to_owned()), ..MonitorEdit::default() };
     edit.check.url = Given::Value("https://example.com".to_owned());
     edit
@@ -174,7 +174,7 @@ fn component() -> MonitorEdit {
     edit
 }
 
-fn each_time<T>() -> Once<'static, T> {
+pub(crate) fn each_time<T>() -> Once<'static, T> {
     Once::new(None, &|_| Vec::new())
 }
 
