@@ -7,12 +7,13 @@ use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::react::alerts::Alerts;
+use crate::react::incidents::Incidents;
 use crate::react::{self, Reaction};
 use crate::service::Settings;
 use crate::storage::{Read, Store, StoreError};
 
 /// Names of the cursors of all readers.
-pub(super) const NAMES: [&str; 1] = [Alerts::NAME];
+pub(super) const NAMES: [&str; 2] = [Alerts::NAME, Incidents::NAME];
 
 /// The readers, running.
 pub(super) struct Reactions {
@@ -22,13 +23,15 @@ pub(super) struct Reactions {
 
 /// Gives each reader its place in the journal. Called before anything else runs, so that none misses anything.
 pub(super) async fn begin(store: &Store) -> Result<(), StoreError> {
-    react::begin::<Alerts>(store).await
+    react::begin::<Alerts>(store).await?;
+    react::begin::<Incidents>(store).await
 }
 
 /// Starts the readers.
 pub(super) fn start(store: &Store, clock: &Clock, settings: &Settings, wake: &Arc<Notify>) -> Reactions {
     let alerts = Arc::new(Alerts::new(settings.base_url.clone(), settings.root_domain.clone()));
-    let tasks = vec![run(Arc::clone(&alerts), store, clock, wake)];
+    let tasks =
+        vec![run(Arc::clone(&alerts), store, clock, wake), run(Arc::new(Incidents), store, clock, wake)];
     Reactions { tasks, alerts }
 }
 
