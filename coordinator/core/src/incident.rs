@@ -3,6 +3,7 @@
 pub mod automatic;
 mod course;
 pub mod edit;
+mod moment;
 mod post;
 pub mod series;
 
