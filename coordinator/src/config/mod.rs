@@ -2,6 +2,7 @@
 
 mod file;
 mod nearest;
+mod operator;
 mod table;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use parallax_core::plan::PlanLimits;
 use parallax_core::watch::Confirmation;
 
+pub use self::operator::Operator;
 use self::table::{SETTINGS, Setting};
 pub use self::table::{base_url, root_domain};
 
@@ -37,6 +39,8 @@ pub struct Config {
     pub mesh: Mesh,
     /// Health, for whoever runs the service.
     pub admin: Admin,
+    /// Where whoever runs the service is told what to mend.
+    pub operator: Operator,
     /// What each plan allows.
     pub plans: PlanLimits,
     /// What leaves the house.
@@ -184,6 +188,7 @@ impl Default for Config {
                 certificate_life: 30 * 86_400,
             },
             admin: Admin::default(),
+            operator: Operator::default(),
             plans: PlanLimits::default(),
             deliver: Deliver {
                 allow_private: false,
@@ -233,7 +238,12 @@ impl Config {
             return Err(ConfigError::Faults(faults));
         }
         flags.apply(&mut config);
-        Ok(config)
+        match config.operator.missing() {
+            None => Ok(config),
+            Some((name, rule)) => {
+                Err(ConfigError::Faults(vec![Fault { place: name.to_owned(), rule, is_given: false }]))
+            }
+        }
     }
 
     /// The settings as a file would give them, defaults among them.

@@ -8,7 +8,7 @@ use std::str::FromStr;
 use parallax_core::watch::Confirmation;
 use tracing_subscriber::EnvFilter;
 
-use super::{Config, LogFormat};
+use super::{Config, LogFormat, operator};
 
 /// Seconds that an interval may have.
 const INTERVAL: RangeInclusive<u64> = 5..=86_400;
@@ -42,9 +42,12 @@ pub(super) struct Setting {
 }
 
 impl Setting {
-    /// Sets it, or says which rule the text breaks.
+    /// Sets it, or says which rule the text breaks; of a secret, without the text.
     pub(super) fn take(&self, config: &mut Config, text: &str) -> Result<(), String> {
-        (self.read)(config, text).map_err(|rule| format!("{rule}, not {text:?}"))
+        (self.read)(config, text).map_err(|rule| match self.name {
+            "operator.webhook_secret" => rule,
+            _ => format!("{rule}, not {text:?}"),
+        })
     }
 }
 
@@ -93,6 +96,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     number!("mesh.certificate_life_seconds", CERTIFICATE_LIFE, 1, |c| c.mesh.certificate_life),
     text!("admin.listen", |config, text| address(text).map(|it| config.admin.listen = Some(it)), |config| {
         config.admin.listen.map(|listen| quoted(&listen.to_string()))
+    }),
+    text!("operator.mail", operator::read_mail, |c| c.operator.mail.as_deref().map(quoted)),
+    text!("operator.webhook", operator::read_webhook, |c| c.operator.webhook.as_deref().map(quoted)),
+    text!("operator.webhook_secret", operator::read_secret, |c| {
+        c.operator.webhook_secret.as_ref().map(|_| quoted("(hidden)"))
     }),
     number!("plans.certificate_interval_seconds", INTERVAL, 1000, |c| c.plans.certificate_interval_ms),
     number!("plans.domain_interval_seconds", INTERVAL, 1000, |c| c.plans.domain_interval_ms),
