@@ -2,6 +2,7 @@
 
 pub mod care;
 mod figures;
+pub mod mail;
 mod metrics;
 mod rescue;
 
@@ -91,6 +92,9 @@ pub enum AppError {
     /// The admin socket could not be opened.
     #[error("the admin socket can't be used: {0}")]
     Admin(io::Error),
+    /// Mails can't be sent as it is set.
+    #[error("[mail] can't be used: {0}")]
+    Mail(String),
     /// A part ended that should run as long as the coordinator does.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),

@@ -176,7 +176,7 @@ impl Mailer {
             .to(to)
             .date(date)
             .message_id(Some(format!("<{}@{host}>", extra.id)))
-            .subject(mail.subject.clone());
+            .subject(mail.subject.replace(char::is_control, " "));
         if let Some(reply_to) = &self.reply_to {
             builder = builder.reply_to(reply_to.clone());
         }
