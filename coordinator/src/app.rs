@@ -1,9 +1,11 @@
 //! The only file that knows every room: builds them, joins their channels, and stops them in order.
 
+mod beside;
 pub mod care;
 mod figures;
 pub mod mail;
 mod metrics;
+mod reactions;
 mod rescue;
 
 use std::collections::BTreeSet;
@@ -12,7 +14,6 @@ use std::io;
 use std::net::{SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use parallax_certs::files;
 use parallax_certs::rotation::Authorities;
@@ -34,7 +35,7 @@ use crate::flow::{Arrival, Beats, INBOX_DEPTH, Question};
 use crate::history::{self, History};
 use crate::http;
 use crate::members::Roll;
-use crate::mesh::{self, MeshHandle, Trust};
+use crate::mesh::{self, Trust};
 use crate::service::{self, Service};
 use crate::storage::disk::Options;
 use crate::storage::{Batch, Op, Store, StoreError};
@@ -43,15 +44,11 @@ use crate::storage::{Batch, Op, Store, StoreError};
 const QUESTIONS_WAITING: usize = 16_384;
 /// Looks at the machines that wait for the driver.
 const QUERIES_WAITING: usize = 256;
-/// Pause of the history's upkeep while nothing is due.
-const UPKEEP: Duration = Duration::from_secs(1);
 /// Cursor under which the identity of the slots' numbering is kept: it changes only with the store.
 const BOOK: &str = "mesh-book";
 
 /// Name of the store's folder.
 const STORE: &str = "store";
-/// Pause between two looks for events that are no longer kept.
-const TRIM: Duration = Duration::from_secs(60);
 
 /// Why the coordinator does not run.
 #[derive(Debug, thiserror::Error)]
@@ -190,6 +187,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
 async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
     let (store, authorities, secret) = open_store(&config, &clock).await?;
+    reactions::begin(&store).await?;
     let trust = Trust::from(&authorities);
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
@@ -257,7 +255,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         Box::new(mesh.viewer()),
     );
     let settings = service_settings(&config, base_url.clone());
-    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
+    let service =
+        Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
+    let reactions = reactions::start(&store, &clock, &settings, &service.outgoing());
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
@@ -275,6 +275,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             http: context,
             mesh: Arc::clone(mesh.counters()),
             agents: Box::new(mesh.viewer()),
+            alerts: Arc::clone(&reactions.alerts),
             store: store.clone(),
         };
         let serving = admin::health::serve(listener, is_ready, metrics.writer(), doors_stop.clone());
@@ -284,13 +285,16 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let helpers = vec![
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
-        tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
-        tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
-        tokio::spawn(keep_history(history, store.clone(), clock.clone())),
+        tokio::spawn(service.clone().keep_subscribers()),
+        tokio::spawn(beside::follow_quarantine(Arc::clone(&mesh), quarantine)),
+        tokio::spawn(beside::follow_members(Arc::clone(&mesh), members.clone())),
+        tokio::spawn(beside::keep_history(history, store.clone(), clock.clone())),
         tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
     ready.send_replace(true);
-    let drain = Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, store, ready };
+    let reactions = reactions.tasks;
+    let drain =
+        Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, reactions, store, ready };
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
@@ -341,7 +345,12 @@ async fn book(store: &Store) -> Result<u64, StoreError> {
 }
 
 fn service_settings(config: &Config, base_url: String) -> service::Settings {
-    service::Settings { base_url, root_domain: config.http.root_domain.clone(), limits: config.plans }
+    service::Settings {
+        base_url,
+        root_domain: config.http.root_domain.clone(),
+        limits: config.plans,
+        allow_private: false,
+    }
 }
 
 async fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
@@ -355,50 +364,4 @@ fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppErro
 async fn told(mut stop: watch::Receiver<bool>) {
     // Who would tell is gone: that too is a reason to stop.
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// Tells the mesh who is in quarantine, so that it deals out shadow rounds.
-async fn follow_quarantine(mesh: Arc<MeshHandle>, mut quarantine: watch::Receiver<Arc<BTreeSet<PlaceNo>>>) {
-    let mut before = BTreeSet::new();
-    while quarantine.changed().await.is_ok() {
-        let now = quarantine.borrow_and_update().as_ref().clone();
-        for place in before.symmetric_difference(&now) {
-            mesh.set_quarantine(*place, now.contains(place));
-        }
-        before = now;
-    }
-}
-
-/// Makes live connections follow what an operator did to the members.
-async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
-    loop {
-        members.changed().await;
-        mesh.refresh();
-    }
-}
-
-/// Seals, rolls up and trims, in slices beside other work.
-async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
-    let windows = history::stored_windows();
-    let mut trimmed: Option<Instant> = None;
-    loop {
-        if trimmed.is_none_or(|at| at.elapsed() >= TRIM) {
-            match history::trim_events(&store, clock.now()).await {
-                Ok(true) => {}
-                Ok(false) => trimmed = Some(Instant::now()),
-                Err(error) => {
-                    tracing::error!(%error, "old events can't be dropped; trying again");
-                    trimmed = Some(Instant::now());
-                }
-            }
-        }
-        match history.upkeep(&store, clock.now(), &windows).await {
-            Ok(true) => {}
-            Ok(false) => tokio::time::sleep(UPKEEP).await,
-            Err(error) => {
-                tracing::error!(%error, "the history can't be kept up; trying again");
-                tokio::time::sleep(UPKEEP).await;
-            }
-        }
-    }
 }

@@ -1,4 +1,4 @@
-//! The order of stopping: doors, mesh, flow, store. Also what is watched while everything runs.
+//! The order of stopping: doors, mesh, flow, reactions, store. Also what is watched while everything runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -27,6 +27,7 @@ pub(crate) struct Drain {
     pub(crate) mesh: Arc<MeshHandle>,
     pub(crate) stop_driver: watch::Sender<bool>,
     pub(crate) driver: JoinHandle<()>,
+    pub(crate) reactions: Vec<JoinHandle<()>>,
     pub(crate) store: Store,
     pub(crate) ready: watch::Sender<bool>,
 }
@@ -38,6 +39,7 @@ impl Drain {
             _ = self.shutdown.wait_for(|stop| *stop) => None,
             _ = &mut self.driver => Some("the driver"),
             _ = select_all(&mut self.doors) => Some("a door"),
+            _ = select_all(&mut self.reactions) => Some("a reader of the journal"),
         };
         self.ready.send_replace(false);
         tracing::info!("stopping");
@@ -59,6 +61,13 @@ impl Drain {
         if !self.driver.is_finished() && timeout(DRIVER, &mut self.driver).await.is_err() {
             tracing::warn!("the driver could not commit everything in time; agents will send it again");
             self.driver.abort();
+        }
+        for reaction in self.reactions {
+            // What it has not read of the journal yet, it reads after the next start.
+            if !reaction.is_finished() {
+                reaction.abort();
+                let _ = reaction.await;
+            }
         }
         self.store.close().await;
         died.map_or(Ok(()), |part| Err(AppError::Died(part)))

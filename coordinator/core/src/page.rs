@@ -57,4 +57,14 @@ impl Page {
         let slug = format!("!{}", self.id);
         Self { account: NOBODY, slug, custom_domain: None, private: true, ..self.clone() }
     }
+
+    /// Where visitors are served the page: its own domain, its label under the root domain, or below the base URL, which
+    /// ends without a slash.
+    pub fn address(&self, base_url: &str, root_domain: Option<&str>) -> String {
+        match (&self.custom_domain, root_domain) {
+            (Some(domain), _) => format!("https://{domain}"),
+            (None, Some(root)) => format!("https://{}.{root}", self.slug),
+            (None, None) => format!("{base_url}/p/{}", self.slug),
+        }
+    }
 }

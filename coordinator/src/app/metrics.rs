@@ -20,7 +20,10 @@ use crate::flow::counters::Counters;
 use crate::flow::notices::Notice;
 use crate::http;
 use crate::mesh::{self, AgentView};
+use crate::react::alerts::Alerts;
 use crate::storage::{Footprint, Store};
+
+use super::reactions;
 
 /// Whom the metrics are asked of. None of it keeps a room alive that is to stop.
 pub(super) struct Sources {
@@ -28,6 +31,7 @@ pub(super) struct Sources {
     pub(super) http: Arc<http::Context>,
     pub(super) mesh: Arc<mesh::Counters>,
     pub(super) agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
+    pub(super) alerts: Arc<Alerts>,
     pub(super) store: Store,
 }
 
@@ -42,9 +46,10 @@ impl Sources {
 fn write(sources: Arc<Sources>) -> BoxFuture<'static, String> {
     async move {
         let footprint = sources.store.read(|read| read.footprint()).await.ok();
+        let behind = sources.store.read(|read| reactions::behind(read)).await.ok();
         let agents = (sources.agents)();
         let mut registry = Registry::with_prefix("parallax");
-        registry.register_collector(Box::new(Look { sources, footprint, agents }));
+        registry.register_collector(Box::new(Look { sources, footprint, behind, agents }));
         let mut page = String::new();
         // Writing to a text does not fail.
         let _ = text::encode(&mut page, &registry);
@@ -57,6 +62,7 @@ fn write(sources: Arc<Sources>) -> BoxFuture<'static, String> {
 struct Look {
     sources: Arc<Sources>,
     footprint: Option<Footprint>,
+    behind: Option<[(&'static str, u64); reactions::NAMES.len()]>,
     agents: Vec<AgentView>,
 }
 
@@ -70,6 +76,7 @@ impl Collector for Look {
         self.places(&mut page)?;
         self.mesh(&mut page)?;
         self.doors(&mut page)?;
+        self.reactions(&mut page)?;
         match self.footprint {
             Some(footprint) => store(&footprint, &mut page),
             None => Ok(()),
@@ -177,6 +184,14 @@ impl Look {
         let refused = refused.map(|(reason, count)| ([("reason", reason)], count));
         page.counters("heartbeats_refused", "Pings that were not taken in", refused)
     }
+
+    fn reactions(&self, page: &mut Page<'_>) -> fmt::Result {
+        let alerts = self.sources.alerts.told().map(|(kind, count)| ([("event", kind.name())], count));
+        page.counters("alerts", "Alerts of monitors, whoever hears of them", alerts)?;
+        let behind = self.behind.iter().flatten();
+        let behind = behind.map(|(reader, events)| ([("reader", *reader)], signed(*events)));
+        page.gauges("journal_behind", "Events that a reader of the journal has not read yet", behind)
+    }
 }
 
 fn store(footprint: &Footprint, page: &mut Page<'_>) -> fmt::Result {
@@ -249,6 +264,7 @@ mod tests {
             base_url: "http://127.0.0.1".to_owned(),
             root_domain: None,
             limits: Default::default(),
+            allow_private: false,
         };
         let (queries, _) = tokio::sync::mpsc::channel(1);
         let figures = Arc::new(NoFigures);
@@ -263,6 +279,7 @@ mod tests {
             http: Arc::new(http::Context::new(service, 120)),
             mesh: Arc::default(),
             agents: Box::new(Vec::new),
+            alerts: Arc::new(Alerts::new(String::new(), None)),
             store,
         };
         let page = sources.writer()().await;
@@ -279,6 +296,8 @@ mod tests {
             "parallax_commit_duration_seconds_bucket{le=\"+Inf\"} 2",
             "parallax_commit_duration_seconds_count 2",
             "parallax_store_blobs 0",
+            "parallax_alerts_total{event=\"went-down\"} 0",
+            "parallax_journal_behind{reader=\"alerts\"} 0",
             "# EOF",
         ] {
             assert!(page.lines().any(|told| told == line), "{line} is not in\n{page}");

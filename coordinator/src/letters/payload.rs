@@ -2,8 +2,11 @@
 
 use std::borrow::Cow;
 
+use parallax_core::check::Check;
 use parallax_core::event::AlertKind;
 use parallax_core::id::{MonitorId, PageId};
+use parallax_core::monitor::Monitor;
+use parallax_core::page::Page;
 use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -27,6 +30,30 @@ pub struct Subject {
     pub monitor: String,
     /// http: the URL; component: the vendor's page; none for other types.
     pub url: Option<String>,
+}
+
+impl Subject {
+    /// That monitor of that page, which is served at `page_url`.
+    pub fn of(page: &Page, page_url: String, monitor: &Monitor) -> Self {
+        let url = match &monitor.check {
+            Check::Http(check) => Some(check.url.clone()),
+            Check::Component(check) => Some(check.url.clone()),
+            Check::Tcp(_)
+            | Check::Dns(_)
+            | Check::Ping(_)
+            | Check::Certificate(_)
+            | Check::Domain(_)
+            | Check::Heartbeat(_) => None,
+        };
+        Self {
+            page_id: page.id,
+            page: page.name.clone(),
+            page_url,
+            monitor_id: monitor.id,
+            monitor: monitor.name.clone(),
+            url,
+        }
+    }
 }
 
 /// One change of a monitor's state. Times are milliseconds since the epoch, and so are lengths of time.

@@ -4,10 +4,16 @@
 //! read something again that it wrote nothing of, and never skip or repeat anything. A reaction may add events; the
 //! monitors' state is none of its affair, so there is no loop.
 
+pub mod alerts;
+pub mod incidents;
+
 use std::sync::Arc;
 use std::time::Duration;
 
+use parallax_core::delivery::Recipient;
+use parallax_core::id::DeliveryId;
 use parallax_core::time::Timestamp;
+use sha2::{Digest, Sha256};
 use tokio::sync::Notify;
 
 use crate::clock::Clock;
@@ -29,6 +35,25 @@ pub trait Reaction: Send + Sync + 'static {
     /// # Errors
     /// When the store can't be read.
     fn react(&self, read: &dyn Read, events: &[Recorded], now: Timestamp) -> Result<Batch>;
+
+    /// Told once what these events led to is durable: for counting.
+    fn written(&self, _events: &[Recorded]) {}
+}
+
+/// The id of the delivery that tells a receiver of an event. It is made of both, so that nothing can have two ids.
+pub fn delivery_id(recorded: &Recorded, to: Recipient) -> DeliveryId {
+    let (kind, id) = match to {
+        Recipient::Destination(id) => (0, id.to_u128()),
+        Recipient::Subscriber(id) => (1, id.to_u128()),
+        Recipient::Owner(id) => (2, id.to_u128()),
+        Recipient::OperatorMail => (3, 0),
+        Recipient::OperatorHook => (4, 0),
+    };
+    let hash = Sha256::new().chain_update(recorded.seq.to_be_bytes()).chain_update([kind]);
+    let hash = hash.chain_update(id.to_be_bytes()).finalize();
+    let mut random = [0; 10];
+    random.iter_mut().zip(hash).for_each(|(byte, hashed)| *byte = hashed);
+    DeliveryId::new(recorded.event.at, random)
 }
 
 /// Makes a reaction that has never run begin with what comes from now on: nobody wants to be told of what happened before
@@ -93,12 +118,14 @@ pub async fn turn<R: Reaction>(reaction: &Arc<R>, store: &Store, clock: &Clock) 
         let cursor = read.cursor(R::NAME)?;
         let events = read.events_after(cursor, AT_ONCE)?;
         let Some(last) = events.last().map(|event| event.seq) else { return Ok(None) };
-        Ok(Some((cursor, last, reading.react(read, &events, now)?)))
+        let batch = reading.react(read, &events, now)?;
+        Ok(Some((cursor, last, events, batch)))
     });
-    let Some((cursor, last, mut batch)) = answer.await? else { return Ok(Turn::Rests) };
+    let Some((cursor, last, events, mut batch)) = answer.await? else { return Ok(Turn::Rests) };
     let writes = !batch.is_empty();
     batch.expect(Expect::Cursor(R::NAME.to_owned(), cursor));
     batch.write(Op::SetCursor(R::NAME.to_owned(), last));
     store.commit(batch).await?;
+    reaction.written(&events);
     Ok(if writes { Turn::Wrote } else { Turn::Passed })
 }

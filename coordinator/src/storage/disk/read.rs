@@ -65,21 +65,26 @@ impl Reader {
         Ok(self.one(key)?.map(versioned))
     }
 
-    /// Everything under a prefix, a slice at a time.
-    pub(super) fn all<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<(IVec, T)>> {
-        let Range { mut start, end } = layout::beginning(prefix);
-        let mut all = Vec::new();
+    /// The first records of a range, a slice at a time.
+    fn first<T: DeserializeOwned>(&self, range: Range<Key>, limit: usize) -> Result<Vec<(IVec, T)>> {
+        let Range { mut start, end } = range;
+        let mut found = Vec::new();
         loop {
+            let most = SLICE.min(limit - found.len());
             let slice = self.ask(|tree| {
-                let slice = list(tree, tree.range(start..end.clone()).take(SLICE))?;
+                let slice = list(tree, tree.range(start..end.clone()).take(most))?;
                 cache::walked(tree, slice.iter().map(|(key, _)| key.as_ref()));
                 Ok(slice)
             })?;
-            let Some((last, _)) = slice.last() else { return Ok(all) };
-            start = last.to_vec();
-            start.push(0);
-            all.extend(slice);
+            let Some((last, _)) = slice.last() else { return Ok(found) };
+            start = behind(last);
+            found.extend(slice);
         }
+    }
+
+    /// Everything under a prefix.
+    pub(super) fn all<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<(IVec, T)>> {
+        self.first(layout::beginning(prefix), usize::MAX)
     }
 
     fn documents<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<Versioned<T>>> {
@@ -170,8 +175,12 @@ impl Read for Reader {
         self.document(&layout::monitor(id))
     }
 
-    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
-        self.documents(layout::MONITORS)
+    fn monitors_after(&self, after: Option<MonitorId>, limit: usize) -> Result<Vec<Versioned<Monitor>>> {
+        let Range { mut start, end } = layout::beginning(layout::MONITORS);
+        if let Some(after) = after {
+            start = behind(&layout::monitor(after));
+        }
+        Ok(self.first(start..end, limit)?.into_iter().map(|(_, document)| versioned(document)).collect())
     }
 
     fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>> {
@@ -257,9 +266,8 @@ impl Read for Reader {
         self.ask(|tree| calendar::newest(tree, range, limit, key))
     }
 
-    fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
-        let id = |key: &[u8]| MonitorId::from_u128(layout::last_id(key).unwrap_or_default());
-        Ok(self.all(layout::MACHINES)?.into_iter().map(|(key, state)| (id(&key), state)).collect())
+    fn machine(&self, monitor: MonitorId) -> Result<Option<State>> {
+        self.one(&layout::machine(monitor))
     }
 
     fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
@@ -321,8 +329,9 @@ impl Read for Reader {
         self.rollups(Kind::Days, monitor, days)
     }
 
-    fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
-        let found = self.all::<(u64, Vec<u8>)>(layout::CHECKPOINTS)?.into_iter();
+    fn checkpoints(&self, part: u32, limit: usize) -> Result<Vec<Checkpoint>> {
+        let parts = layout::checkpoint(part)..layout::beginning(layout::CHECKPOINTS).end;
+        let found = self.first::<(u64, Vec<u8>)>(parts, limit)?.into_iter();
         let part = |key: &[u8]| layout::last_part(key).unwrap_or_default();
         Ok(found.map(|(key, (through, bytes))| Checkpoint { part: part(&key), through, bytes }).collect())
     }
@@ -385,6 +394,11 @@ pub(super) fn list<T: DeserializeOwned>(
 
 pub(super) fn versioned<T>((revision, value): (u64, T)) -> Versioned<T> {
     Versioned { revision, value }
+}
+
+/// The first key behind that one.
+fn behind(key: &[u8]) -> Key {
+    [key, &[0]].concat()
 }
 
 fn seq_of(key: &[u8]) -> u64 {

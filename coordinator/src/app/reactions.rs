@@ -1,0 +1,47 @@
+//! The readers of the journal: each has its task, and wakes whoever sends what they write.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use tokio::task::JoinHandle;
+
+use crate::clock::Clock;
+use crate::react::alerts::Alerts;
+use crate::react::{self, Reaction};
+use crate::service::Settings;
+use crate::storage::{Read, Store, StoreError};
+
+/// Names of the cursors of all readers.
+pub(super) const NAMES: [&str; 1] = [Alerts::NAME];
+
+/// The readers, running.
+pub(super) struct Reactions {
+    pub(super) tasks: Vec<JoinHandle<()>>,
+    pub(super) alerts: Arc<Alerts>,
+}
+
+/// Gives each reader its place in the journal. Called before anything else runs, so that none misses anything.
+pub(super) async fn begin(store: &Store) -> Result<(), StoreError> {
+    react::begin::<Alerts>(store).await
+}
+
+/// Starts the readers.
+pub(super) fn start(store: &Store, clock: &Clock, settings: &Settings, wake: &Arc<Notify>) -> Reactions {
+    let alerts = Arc::new(Alerts::new(settings.base_url.clone(), settings.root_domain.clone()));
+    let tasks = vec![run(Arc::clone(&alerts), store, clock, wake)];
+    Reactions { tasks, alerts }
+}
+
+/// How many events each reader has not read yet, by its name.
+pub(super) fn behind(read: &dyn Read) -> Result<[(&'static str, u64); NAMES.len()], StoreError> {
+    let newest = read.last_event()?;
+    let mut behind = NAMES.map(|name| (name, 0));
+    for (name, events) in &mut behind {
+        *events = newest.saturating_sub(read.cursor(name)?);
+    }
+    Ok(behind)
+}
+
+fn run<R: Reaction>(reaction: Arc<R>, store: &Store, clock: &Clock, wake: &Arc<Notify>) -> JoinHandle<()> {
+    tokio::spawn(react::run(reaction, store.clone(), clock.clone(), Arc::clone(wake)))
+}

@@ -1,0 +1,179 @@
+//! Alerts: what a monitor's change tells becomes one delivery for each destination of its page that hears of it.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
+use parallax_core::destination::{ChannelKind, Destination};
+use parallax_core::event::{AlertKind, Change, What};
+use parallax_core::id::PageId;
+use parallax_core::page::Page;
+use parallax_core::place::PlaceNo;
+use parallax_core::plan::Plan;
+use parallax_core::time::Timestamp;
+
+use super::{Reaction, delivery_id};
+use crate::letters::payload::Subject;
+use crate::letters::{self, News, PlaceName};
+use crate::storage::{Batch, Read, Recorded, Result};
+
+/// Writes the alerts of monitors.
+#[derive(Debug)]
+pub struct Alerts {
+    base_url: String,
+    root_domain: Option<String>,
+    told: [AtomicU64; AlertKind::ALL.len()],
+}
+
+impl Alerts {
+    /// Alerts of pages that are served below that URL (without a slash at its end), or under that domain.
+    pub fn new(base_url: String, root_domain: Option<String>) -> Self {
+        Self { base_url, root_domain, told: Default::default() }
+    }
+
+    /// How many alerts of each kind were read since the start, whether or not any destination hears of them.
+    pub fn told(&self) -> [(AlertKind, u64); AlertKind::ALL.len()] {
+        let mut counts = self.told.iter().map(|count| count.load(Ordering::Relaxed));
+        AlertKind::ALL.map(|kind| (kind, counts.next().unwrap_or(0)))
+    }
+
+    fn subject(&self, hearing: &Hearing, recorded: &Recorded, read: &dyn Read) -> Result<Option<Subject>> {
+        let Some(monitor) = recorded.event.monitor else { return Ok(None) };
+        let url = || hearing.page.address(&self.base_url, self.root_domain.as_deref());
+        let monitor = read.monitor(monitor)?;
+        Ok(monitor.map(|monitor| Subject::of(&hearing.page, url(), &monitor.value)))
+    }
+}
+
+impl Reaction for Alerts {
+    const NAME: &'static str = "alerts";
+
+    fn react(&self, read: &dyn Read, events: &[Recorded], now: Timestamp) -> Result<Batch> {
+        let mut batch = Batch::new();
+        let mut pages: BTreeMap<PageId, Option<Hearing>> = BTreeMap::new();
+        let mut names = Names::default();
+        for recorded in events {
+            let (Some((kind, change)), Some(page)) = (alert(recorded), recorded.event.page) else { continue };
+            let hearing = match pages.entry(page) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(Hearing::of(read, page)?),
+            };
+            let Some(hearing) = hearing else { continue };
+            let Some(subject) = self.subject(hearing, recorded, read)? else { continue };
+            let hears = |it: &&Destination| it.hears(kind, subject.monitor_id);
+            let hearers: Vec<&Destination> = hearing.destinations.iter().filter(hears).collect();
+            if hearers.is_empty() {
+                continue;
+            }
+            let news = News {
+                kind,
+                subject: &subject,
+                change,
+                at: recorded.event.at,
+                zone: hearing.page.timezone,
+                places: names.of(change, read)?,
+                is_test: false,
+            };
+            // One letter for each channel, however many destinations have it.
+            let mut letters: BTreeMap<ChannelKind, Letter> = BTreeMap::new();
+            for destination in hearers {
+                let channel = destination.channel.kind();
+                let letter = letters.entry(channel).or_insert_with(|| letters::alert(channel, &news));
+                batch.write(delivery(recorded, &news, destination, letter.clone(), now));
+            }
+        }
+        Ok(batch)
+    }
+
+    fn written(&self, events: &[Recorded]) {
+        for (kind, _) in events.iter().filter_map(alert) {
+            let of_kind = AlertKind::ALL.iter().zip(&self.told).find(|(it, _)| **it == kind);
+            if let Some((_, count)) = of_kind {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+fn delivery(
+    recorded: &Recorded,
+    news: &News<'_>,
+    destination: &Destination,
+    letter: Letter,
+    now: Timestamp,
+) -> Delivery {
+    let to = Recipient::Destination(destination.id);
+    Delivery {
+        id: delivery_id(recorded, to),
+        page: Some(news.subject.page_id),
+        to,
+        event: news.kind.name().to_owned(),
+        monitor: Some(news.subject.monitor_id),
+        incident: None,
+        seq: recorded.seq,
+        letter,
+        once: false,
+        created_at: now,
+        stage: Stage::Waiting(now),
+        tries: 0,
+        log: Vec::new(),
+    }
+}
+
+fn alert(recorded: &Recorded) -> Option<(AlertKind, &Change)> {
+    match &recorded.event.what {
+        What::Changed(change) => change.alert.map(|kind| (kind, change)),
+        _ => None,
+    }
+}
+
+/// A page, and those of its destinations that its plan allows.
+struct Hearing {
+    page: Page,
+    destinations: Vec<Destination>,
+}
+
+impl Hearing {
+    /// None where the page is gone.
+    fn of(read: &dyn Read, id: PageId) -> Result<Option<Self>> {
+        let Some(page) = read.page(id)? else { return Ok(None) };
+        let page = page.value;
+        let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+        let allowed = |it: &Destination| plan.has_channel(it.channel.kind());
+        let all = read.destinations_of(id)?.into_iter().map(|destination| destination.value);
+        Ok(Some(Self { page, destinations: all.filter(allowed).collect() }))
+    }
+}
+
+/// Names of places, read once, and only where something is explained by what places saw.
+#[derive(Default)]
+struct Names {
+    agents: Option<BTreeMap<PlaceNo, PlaceName>>,
+    wanted: BTreeMap<PlaceNo, PlaceName>,
+}
+
+impl Names {
+    /// Names of the places that the change tells of. An agent that is gone is named by its number.
+    fn of(&mut self, change: &Change, read: &dyn Read) -> Result<&BTreeMap<PlaceNo, PlaceName>> {
+        self.wanted.clear();
+        let seen = change.evidence.iter();
+        for place in seen.flat_map(|it| std::iter::once(it.first).chain(it.second.as_ref().map(|it| it.0))) {
+            let agents = match &mut self.agents {
+                Some(agents) => agents,
+                None => self.agents.insert(agents(read)?),
+            };
+            let gone = || PlaceName { name: format!("place {}", place.0), network: "unknown".to_owned() };
+            self.wanted.insert(place, agents.get(&place).cloned().unwrap_or_else(gone));
+        }
+        Ok(&self.wanted)
+    }
+}
+
+fn agents(read: &dyn Read) -> Result<BTreeMap<PlaceNo, PlaceName>> {
+    let agents = read.agents()?.into_iter().map(|agent| agent.value);
+    Ok(agents.map(|agent| (agent.place, PlaceName { name: agent.name, network: agent.network })).collect())
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,194 @@
+//! Alerts: who is told of what, by which letter, under which id.
+
+use std::sync::Arc;
+
+use parallax_core::account::Account;
+use parallax_core::destination::{Channel, Health, OffReason, Secrets};
+use parallax_core::event::{Edited, Event, Reason, RoundReport, Status};
+use parallax_core::id::DestinationId;
+use parallax_core::observation::{Facts, Failure, Outcome, Word};
+use parallax_core::place::Region;
+use serde_json::Value;
+
+use super::*;
+use crate::clock::Clock;
+use crate::react::{self, Turn};
+use crate::storage::contract::samples::{
+    account, agent, at, destination, monitor, monitor_id, page, page_id,
+};
+use crate::storage::{Op, Store};
+
+/// A page of a Pro account with two monitors, and a reader that has begun.
+pub(crate) struct Bench {
+    pub(crate) store: Store,
+    pub(crate) clock: Clock,
+    pub(crate) alerts: Arc<Alerts>,
+}
+
+impl Bench {
+    pub(crate) async fn new(store: Store) -> Self {
+        let mut batch = Batch::new();
+        batch.write(account(1)).write(page(1, 1, "shop"));
+        batch.write(monitor(1, 1, 0)).write(monitor(2, 1, 1)).write(agent(1));
+        let what = What::PageEdited(Edited::Created);
+        batch.event(Event { at: at(1), page: Some(page_id(1)), monitor: None, what });
+        store.commit(batch).await.unwrap();
+        react::begin::<Alerts>(&store).await.unwrap();
+        let alerts = Arc::new(Alerts::new("https://status.example".to_owned(), None));
+        Self { store, clock: Clock::by_hand(at(50_000)), alerts }
+    }
+
+    pub(crate) async fn write(&self, op: impl Into<Op>) {
+        let mut batch = Batch::new();
+        batch.write(op);
+        self.store.commit(batch).await.unwrap();
+    }
+
+    pub(crate) async fn happens(&self, events: Vec<Event>) -> u64 {
+        let batch = Batch { events, ..Batch::new() };
+        self.store.commit(batch).await.unwrap().last_event
+    }
+
+    pub(crate) async fn turn(&self) -> Result<Turn> {
+        react::turn(&self.alerts, &self.store, &self.clock).await
+    }
+
+    /// All deliveries of the page, oldest event first.
+    pub(crate) fn deliveries(&self) -> Vec<Delivery> {
+        let all = self.store.reader().deliveries_of(Some(page_id(1)), None, 10_000).unwrap();
+        let mut all: Vec<Delivery> = all.into_iter().map(|it| it.value).collect();
+        all.sort_by_key(|it| (it.seq, it.to));
+        all
+    }
+}
+
+/// The change that leads to that alert.
+pub(crate) fn told(kind: AlertKind, of: u128, moment: i64) -> Event {
+    let (from, to) = match kind {
+        AlertKind::WentDown => (Status::Up, Status::Down),
+        AlertKind::StillDown => (Status::Down, Status::Down),
+        AlertKind::Recovered => (Status::Down, Status::Up),
+        AlertKind::WentSlow => (Status::Up, Status::Slow),
+        AlertKind::BackToNormal => (Status::Slow, Status::Up),
+    };
+    let failed = || Outcome::Failed(Facts::default(), Failure::Refused);
+    let report = RoundReport {
+        region: Region::Africa,
+        reason: Reason::Scheduled,
+        round: Some(1),
+        started: at(moment - 10),
+        word: Word::Failed,
+        first: PlaceNo(1),
+        outcome: failed(),
+        second: Some((PlaceNo(9), failed())),
+    };
+    let change = Change {
+        from,
+        to,
+        alert: Some(kind),
+        since: at(moment),
+        down_since: Some(at(moment)),
+        reason: Some(Failure::Refused),
+        down_from: None,
+        latency_ms: None,
+        threshold_ms: None,
+        duration_ms: None,
+        evidence: vec![report],
+    };
+    Event {
+        at: at(moment),
+        page: Some(page_id(1)),
+        monitor: Some(monitor_id(of)),
+        what: What::Changed(change),
+    }
+}
+
+fn webhook(n: u128) -> Destination {
+    let secret = Secrets { present: "whsec_AAAA".to_owned(), before: None };
+    let channel = Channel::Webhook { url: "https://hook.example".to_owned(), secret };
+    Destination { channel, ..destination(n, 1) }
+}
+
+#[tokio::test]
+async fn each_destination_that_hears_of_it_gets_one_letter_finished_at_that_moment() {
+    let bench = Bench::new(Store::in_memory().unwrap()).await;
+    bench.write(webhook(1)).await;
+    bench.write(Destination { events: Some(vec![AlertKind::Recovered]), ..webhook(2) }).await;
+    bench.write(Destination { monitors: Some(vec![monitor_id(2)]), ..webhook(3) }).await;
+    bench.write(Destination { enabled: false, ..webhook(4) }).await;
+    let off = Health { off: Some((at(1), OffReason::Gone)), ..Health::default() };
+    bench.write(Destination { health: off, ..webhook(5) }).await;
+    let seq = bench.happens(vec![told(AlertKind::WentDown, 1, 40_000)]).await;
+    assert_eq!(bench.turn().await, Ok(Turn::Wrote));
+    bench.write(parallax_core::monitor::Monitor { name: "Another".to_owned(), ..monitor(1, 1, 0) }).await;
+    let deliveries = bench.deliveries();
+    let [delivery] = deliveries.as_slice() else { panic!("{deliveries:?}") };
+    assert_eq!(delivery.to, Recipient::Destination(DestinationId::from_u128(1)));
+    assert_eq!(
+        (delivery.seq, delivery.monitor, delivery.event.as_str()),
+        (seq, Some(monitor_id(1)), "went-down")
+    );
+    assert_eq!((delivery.stage, delivery.created_at), (Stage::Waiting(at(50_000)), at(50_000)));
+    let Letter::Json(json) = &delivery.letter else { panic!("{delivery:?}") };
+    let json: Value = serde_json::from_slice(json).unwrap();
+    assert_eq!(json["event"], "went-down");
+    assert_eq!(
+        (&json["monitor"], &json["pageUrl"]),
+        (&"Monitor 1".into(), &"https://status.example/p/shop".into())
+    );
+    assert_eq!(json["at"], 40_000, "the moment of the event, not of the letter");
+    assert_eq!(bench.alerts.told()[0], (AlertKind::WentDown, 1));
+}
+
+#[tokio::test]
+async fn webhooks_are_for_plans_that_have_them_and_mailboxes_for_all() {
+    for (plan, expected) in [(Plan::Free, 1), (Plan::Hobby, 2), (Plan::Pro, 2)] {
+        let bench = Bench::new(Store::in_memory().unwrap()).await;
+        bench.write(Account { plan, ..account(1) }).await;
+        bench.write(webhook(1)).await;
+        bench.write(destination(2, 1)).await;
+        bench.happens(vec![told(AlertKind::WentDown, 1, 40_000)]).await;
+        bench.turn().await.unwrap();
+        assert_eq!(bench.deliveries().len(), expected, "{plan:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_no_alert_or_of_nothing_that_is_left_tells_nobody() {
+    let bench = Bench::new(Store::in_memory().unwrap()).await;
+    bench.write(webhook(1)).await;
+    bench.write(Op::DeleteMonitor(monitor_id(2))).await;
+    let mut silent = told(AlertKind::WentDown, 1, 40_000);
+    let What::Changed(change) = &mut silent.what else { unreachable!() };
+    change.alert = None;
+    let edited = Event { what: What::PageEdited(Edited::Changed), ..silent.clone() };
+    let elsewhere = Event { page: Some(page_id(7)), ..told(AlertKind::WentDown, 1, 40_001) };
+    bench.happens(vec![silent, edited, elsewhere, told(AlertKind::WentDown, 2, 40_002)]).await;
+    assert_eq!(bench.turn().await, Ok(Turn::Passed));
+    assert_eq!(bench.turn().await, Ok(Turn::Rests));
+    assert_eq!(bench.deliveries(), []);
+}
+
+#[test]
+fn an_id_is_made_of_event_and_receiver_and_sorts_by_the_event() {
+    let recorded = |seq, moment| Recorded { seq, event: told(AlertKind::WentDown, 1, moment) };
+    let to = |n| Recipient::Destination(DestinationId::from_u128(n));
+    let id = delivery_id(&recorded(7, 40_000), to(1));
+    assert_eq!(id, delivery_id(&recorded(7, 40_000), to(1)));
+    for other in [delivery_id(&recorded(8, 40_000), to(1)), delivery_id(&recorded(7, 40_000), to(2))] {
+        assert_ne!(id, other);
+    }
+    assert!(id < delivery_id(&recorded(1, 40_001), to(1)));
+}
+
+#[tokio::test]
+async fn places_are_told_by_name_and_those_that_are_gone_by_number() {
+    let bench = Bench::new(Store::in_memory().unwrap()).await;
+    let mut names = Names::default();
+    let event = told(AlertKind::WentDown, 1, 40_000);
+    let What::Changed(change) = &event.what else { unreachable!() };
+    let named = names.of(change, bench.store.reader().as_ref()).unwrap();
+    let told: Vec<(u16, &str, &str)> =
+        named.iter().map(|(place, it)| (place.0, it.name.as_str(), it.network.as_str())).collect();
+    assert_eq!(told, [(1, "agent-1", "one"), (9, "place 9", "unknown")]);
+}
