@@ -3,8 +3,9 @@
 mod beside;
 pub mod care;
 mod figures;
-pub mod mail;
+mod mail;
 mod metrics;
+mod outgoing;
 mod reactions;
 mod rescue;
 
@@ -92,6 +93,9 @@ pub enum AppError {
     /// Mails can't be sent as it is set.
     #[error("[mail] can't be used: {0}")]
     Mail(String),
+    /// Nothing could be delivered.
+    #[error(transparent)]
+    Deliver(#[from] crate::deliver::DeliverError),
     /// A part ended that should run as long as the coordinator does.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),
@@ -257,7 +261,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let settings = service_settings(&config, base_url.clone());
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
-    let reactions = reactions::start(&store, &clock, &settings, &service.outgoing());
+    let wake = service.outgoing();
+    let reactions = reactions::start(&store, &clock, &settings, &wake);
+    let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
@@ -275,6 +281,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             http: context,
             mesh: Arc::clone(mesh.counters()),
             agents: Box::new(mesh.viewer()),
+            deliveries: deliverer.counters(),
             alerts: Arc::clone(&reactions.alerts),
             store: store.clone(),
         };
@@ -291,10 +298,22 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         tokio::spawn(beside::keep_history(history, store.clone(), clock.clone())),
         tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
+    let deliverer = tokio::spawn(deliverer.run(doors_stop));
     ready.send_replace(true);
     let reactions = reactions.tasks;
-    let drain =
-        Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, reactions, store, ready };
+    let drain = Drain {
+        shutdown,
+        stop_doors,
+        doors,
+        helpers,
+        mesh,
+        stop_driver,
+        driver,
+        reactions,
+        deliverer,
+        store,
+        ready,
+    };
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 

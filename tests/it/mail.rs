@@ -3,7 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use parallax_coordinator::deliver::mail::{Extra, MailConfig, Mailer, Sent, SmtpConfig, Tls, Transport};
+use parallax_coordinator::deliver::mail::{MailConfig, Mailer, SmtpConfig, Tls, Transport};
+use parallax_coordinator::deliver::{Parcel, Post, Posted};
 use parallax_core::delivery::{Mail, Outcome};
 use parallax_core::id::DeliveryId;
 use parallax_core::time::Timestamp;
@@ -82,13 +83,19 @@ fn mail(subject: &str) -> Mail {
     }
 }
 
-fn extra(number: u128) -> Extra<'static> {
-    let date = Timestamp::from_millis(1_772_357_400_000);
-    Extra { id: DeliveryId::from_u128(number), date, unsubscribe: None, thread: None }
+fn parcel(number: u128, to: &str, subject: &str) -> Parcel {
+    Parcel {
+        delivery: DeliveryId::from_u128(number),
+        date: Timestamp::from_millis(1_772_357_400_000),
+        thread: None,
+        to: to.to_owned(),
+        mail: mail(subject),
+        unsubscribe: None,
+    }
 }
 
-async fn send(mailer: &Mailer, to: &str) -> Sent {
-    mailer.send(to, &mail("Down: Checkout (Shop)"), &extra(1)).await
+async fn send(mailer: &Mailer, to: &str) -> Posted {
+    mailer.post(parcel(1, to, "Down: Checkout (Shop)")).await
 }
 
 /// Certificate, key and authority for `localhost`, as files.
@@ -107,9 +114,13 @@ async fn a_mail_arrives_with_both_parts_and_the_headers_that_mail_programs_go_by
     let Some(server) = Server::start(name, &["off"]).await else { return };
     let mailer = server.mailer();
     let hostile = "Down: Grüße 🚀 <b>\r\nBcc: eve@evil.example\r\n\r\nx".to_owned() + &" long".repeat(30);
-    let extra = Extra { unsubscribe: Some(UNSUBSCRIBE), thread: Some("inc_1"), ..extra(7) };
+    let parcel = Parcel {
+        unsubscribe: Some(UNSUBSCRIBE.to_owned()),
+        thread: Some("inc_1".to_owned()),
+        ..parcel(7, "ann@example.com", &hostile)
+    };
     for _ in 0..2 {
-        let sent = mailer.send("ann@example.com", &mail(&hostile), &extra).await;
+        let sent = mailer.post(parcel.clone()).await;
         assert_eq!((sent.status, sent.outcome, sent.error), (Some(250), Outcome::Taken, None));
         assert_eq!(sent.answer, "2.0.0 Taken");
     }
@@ -156,12 +167,12 @@ async fn each_refusal_is_held_against_whoever_it_is_about() {
     };
     let mailer = server.mailer();
     let refused = send(&mailer, "refused@example.com").await;
-    assert_eq!((refused.status, refused.outcome), (Some(550), Outcome::Refused));
+    assert_eq!((refused.status, refused.outcome, refused.is_ours), (Some(550), Outcome::Refused, false));
     assert!(refused.answer.contains("5.1.1 No such user"), "{refused:?}");
     for to in ["denied@example.com", "spam@example.com"] {
         let ours = send(&mailer, to).await;
         assert_eq!((ours.status, ours.outcome), (Some(554), Outcome::NotNow(None)), "{to}");
-        assert!(ours.error.as_deref().unwrap().starts_with("our side: "), "{ours:?}");
+        assert!(ours.is_ours && ours.error.as_deref().unwrap().starts_with("our side: "), "{ours:?}");
     }
     let banned = refused_as_sender(&server).await;
     assert_eq!((banned.status, banned.outcome), (Some(550), Outcome::NotNow(None)));
@@ -173,7 +184,7 @@ async fn each_refusal_is_held_against_whoever_it_is_about() {
     assert_eq!(server.took(1).await.len(), 1);
 }
 
-async fn refused_as_sender(server: &Server) -> Sent {
+async fn refused_as_sender(server: &Server) -> Posted {
     send(&mailer("banned@example.com", server.config()), "ann@example.com").await
 }
 
@@ -184,7 +195,7 @@ async fn what_is_put_off_or_lost_is_sent_again_under_the_same_message_id() {
     let mailer = server.mailer();
     let grey = send(&mailer, "grey@example.com").await;
     assert_eq!((grey.status, grey.outcome), (Some(451), Outcome::NotNow(None)));
-    assert!(!grey.error.unwrap().contains("our side"));
+    assert!(!grey.is_ours && !grey.error.unwrap().contains("our side"));
     assert_eq!(send(&mailer, "grey@example.com").await.outcome, Outcome::Taken);
     let dropped = send(&mailer, "drop@example.com").await;
     assert_eq!((dropped.status, dropped.outcome), (None, Outcome::NotNow(None)), "{dropped:?}");
@@ -208,7 +219,7 @@ async fn a_server_that_says_nothing_or_is_not_there_is_given_up_in_time() {
     server.process.kill();
     let gone = send(&mailer, "ann@example.com").await;
     assert_eq!((gone.status, gone.outcome), (None, Outcome::NotNow(None)));
-    assert!(gone.error.as_deref().unwrap().contains("can't be reached"), "{gone:?}");
+    assert!(gone.is_ours && gone.error.as_deref().unwrap().contains("can't be reached"), "{gone:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -258,7 +269,7 @@ async fn without_a_server_mails_lie_in_a_folder() {
     let config = MailConfig { transport, from: FROM.to_owned(), reply_to: None };
     let mailer = Mailer::new(&config).unwrap();
     for number in [1, 1, 2] {
-        let sent = mailer.send("ann@example.com", &mail("Grüße"), &extra(number)).await;
+        let sent = mailer.post(parcel(number, "ann@example.com", "Grüße")).await;
         assert_eq!((sent.outcome, sent.error), (Outcome::Taken, None));
     }
     let mut names: Vec<String> =
@@ -269,6 +280,6 @@ async fn without_a_server_mails_lie_in_a_folder() {
     let held = std::fs::read_to_string(to.join(name(1))).unwrap();
     assert!(held.contains("To: ann@example.com\r\n") && held.contains("text/html"), "{held}");
     let off = Mailer::new(&MailConfig { transport: Transport::None, ..config }).unwrap();
-    let sent = off.send("ann@example.com", &mail("x"), &extra(1)).await;
+    let sent = off.post(parcel(1, "ann@example.com", "x")).await;
     assert_eq!((off.is_set(), sent.outcome), (false, Outcome::NotNow(None)));
 }

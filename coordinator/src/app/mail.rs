@@ -15,7 +15,7 @@ const FROM: &str = "Parallax <parallax@localhost>";
 ///
 /// # Errors
 /// [`AppError::Mail`] for certificates that can't be read.
-pub fn mailer(mail: &config::Mail) -> Result<Mailer, AppError> {
+pub(super) fn mailer(mail: &config::Mail) -> Result<Mailer, AppError> {
     let transport = match (mail.transport, &mail.host, &mail.folder) {
         (MailTransport::Smtp, Some(host), _) => Transport::Smtp(SmtpConfig {
             host: host.clone(),

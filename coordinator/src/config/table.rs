@@ -26,6 +26,8 @@ pub(super) enum Shape {
     Text,
     /// A whole number.
     Number,
+    /// Whether something is so.
+    Flag,
 }
 
 /// One setting.
@@ -124,6 +126,18 @@ pub(super) const SETTINGS: &[Setting] = &[
     text!("mail.reply_to", mail::read_reply_to, |c| c.mail.reply_to.as_deref().map(quoted)),
     text!("mail.folder", mail::read_folder, |c| {
         c.mail.folder.as_ref().map(|folder| quoted(&folder.to_string_lossy()))
+    }),
+    Setting {
+        name: "deliver.allow_private",
+        shape: Shape::Flag,
+        read: |config, text| flag(text).map(|it| config.deliver.allow_private = it),
+        show: |config| Some(config.deliver.allow_private.to_string()),
+    },
+    text!("deliver.telegram_url", |c, text| base_url(text).map(|it| c.deliver.telegram_url = it), |c| {
+        Some(quoted(&c.deliver.telegram_url))
+    }),
+    text!("deliver.pagerduty_url", |c, text| base_url(text).map(|it| c.deliver.pagerduty_url = it), |c| {
+        Some(quoted(&c.deliver.pagerduty_url))
     }),
     number!("store.cache_bytes", (1 << 20)..=(1 << 40), 1, |c| c.store.cache_bytes),
     number!("store.snapshot_seconds", 1..=86_400, 1, |c| c.store.snapshot_seconds),
@@ -228,6 +242,10 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let rule = || format!("must be a whole number from {} to {}", range.start(), range.end());
     text.parse().ok().filter(|value| range.contains(value)).ok_or_else(rule)
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| "must be true or false".to_owned())
 }
 
 /// A text as TOML writes it.

@@ -276,8 +276,8 @@ fn what_is_over_closes_what_it_opened_at_pagerduty() {
     assert_ne!(slow["dedup_key"], opened[0]);
     let recovered = of(AlertKind::Recovered);
     assert_eq!((&recovered["event_action"], &recovered["dedup_key"]), (&json!("resolve"), &opened[0]));
-    let also = json!([{ "event_action": "resolve", "dedup_key": slow["dedup_key"] }]);
-    assert_eq!(recovered[pagerduty::ALSO], also, "an outage ends slowness too");
+    let also = json!({ "event_action": "resolve", "dedup_key": slow["dedup_key"] });
+    assert_eq!(recovered[pagerduty::THEN], also, "an outage ends slowness too");
     let normal = of(AlertKind::BackToNormal);
     assert_eq!((&normal["event_action"], &normal["dedup_key"]), (&json!("resolve"), &slow["dedup_key"]));
     let test = Cast { is_test: true, ..cast }.json(ChannelKind::PagerDuty, AlertKind::WentDown);

@@ -50,9 +50,10 @@ pub struct Written {
 }
 
 /// The names of all that subscribers are told of.
-pub const EVENTS: [&str; 7] = [
+pub const EVENTS: [&str; 8] = [
     "incident.created",
     "incident.updated",
+    "maintenance.updated",
     "incident.resolved",
     "maintenance.scheduled",
     "maintenance.reminder",
@@ -110,10 +111,13 @@ pub fn quiet(news: &IncidentNews<'_>, silent_ms: i64) -> Mail {
 }
 
 fn event(news: &IncidentNews<'_>) -> Option<&'static str> {
-    let [created, updated, resolved, scheduled, reminder, started, completed] = EVENTS;
+    let [created, updated, changed, resolved, scheduled, reminder, started, completed] = EVENTS;
     Some(match news.told.news {
         What::Opened => created,
-        What::Updated => updated,
+        What::Updated => match news.incident.kind {
+            Kind::Incident => updated,
+            Kind::Maintenance => changed,
+        },
         What::Resolved => resolved,
         What::Scheduled => scheduled,
         What::Reminder(_) => reminder,

@@ -11,9 +11,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
-use parallax_core::delivery::{Delivery, Letter, Mail, Recipient, Stage};
+use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{Health, Secrets};
 use parallax_core::id::{DeliveryId, MonitorId, SubscriberId};
 use parallax_core::page::Page;
@@ -27,7 +25,9 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 
 use self::pace::Pace;
+use super::destinations::secret;
 use super::{Error, Result, Service};
+use crate::letters;
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
 /// What a webhook is asked by, before it gets anything: its answer must be the value of `challenge`.
@@ -74,7 +74,7 @@ impl Service {
     /// may have.
     pub async fn subscribe(&self, page: &Page, ask: &Ask) -> Result<Subscribed> {
         let on_page = self.ids_on(page).await?;
-        let asked = ask.settle(&on_page, self.settings().allow_private)?;
+        let asked = ask.settle(&on_page, &|address| self.refused(address))?;
         let id = page.id;
         if self.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
             return Err(Refusals::one("page", "has all the subscribers that it may have").into());
@@ -241,9 +241,10 @@ impl Service {
     fn question(&self, page: &Page, subscriber: &Subscriber, fresh: &Fresh) -> Delivery {
         let (url, now) = (self.page_url(page), self.now());
         let (event, letter) = match &subscriber.contact {
-            Contact::Email(_) => {
-                (CONFIRMATION, Letter::Mail(confirmation(page, &subscriber.confirm_url(&url))))
-            }
+            Contact::Email(_) => (
+                CONFIRMATION,
+                Letter::Mail(letters::confirmation(&page.name, &url, &subscriber.confirm_url(&url))),
+            ),
             Contact::Webhook { .. } => {
                 let question = json!({
                     "event": CHALLENGE, "page": page.name, "pageUrl": url,
@@ -293,7 +294,7 @@ impl Fresh {
         Self {
             id: SubscriberId::new(now, rand::random()),
             token: rand::random(),
-            secret: format!("whsec_{}", STANDARD.encode(rand::random::<[u8; 32]>())),
+            secret: secret(rand::random()),
             challenge: hex(&rand::random::<[u8; 16]>()),
         }
     }
@@ -326,21 +327,6 @@ impl Fresh {
     }
 }
 
-/// The mail that asks whether its reader wants to be told.
-fn confirmation(page: &Page, url: &str) -> Mail {
-    let name = &page.name;
-    let text = format!(
-        "Somebody, hopefully you, asked to be told of incidents and maintenance of {name}.\n\nIf you want this, open the \
-         link and confirm. If you do nothing, you hear no more of it.\n\n{url}\n"
-    );
-    let html = format!("<pre>{}</pre>", escaped(&text));
-    Mail { subject: format!("Confirm: updates of {name}"), text, html }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
-}
-
 /// The subscriber as it is kept once it is asked, or that it is not: `before` is what stands of that contact, `new` what
 /// would be made, `is_lately` whether the contact was asked within the day, for whatever page.
 fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> Option<Subscriber> {
@@ -364,7 +350,7 @@ fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> O
 }
 
 /// What tells a contact from others of a page.
-fn fingerprint(address: &Address) -> [u8; 16] {
+pub(super) fn fingerprint(address: &Address) -> [u8; 16] {
     let digest: [u8; 32] = Sha256::digest(address.plain()).into();
     let mut start = [0; 16];
     start.copy_from_slice(digest.get(..16).unwrap_or(&[0; 16]));

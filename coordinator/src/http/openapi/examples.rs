@@ -35,6 +35,7 @@ pub(super) fn id(name: &str) -> String {
         "incidentId" => INCIDENT.to_string(),
         "deployId" => DEPLOY.to_string(),
         "destinationId" => alerts::DESTINATION.to_string(),
+        "subscriberId" => alerts::SUBSCRIBER.to_string(),
         "deliveryId" => DELIVERY.to_string(),
         _ => String::new(),
     }

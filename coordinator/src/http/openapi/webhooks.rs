@@ -80,7 +80,8 @@ fn parameters(kind: AlertKind, body: &[u8]) -> Vec<Value> {
         json!({ "type": "string" }),
     ];
     let Ok(secret) = Secret::read(SECRET) else { return Vec::new() };
-    let headers = sign::headers(&secret, kind, examples::DELIVERY, at(kind) + 1_200, body).into_iter();
+    let headers =
+        sign::headers(&secret, None, kind.name(), examples::DELIVERY, at(kind) + 1_200, body).into_iter();
     headers
         .zip(about)
         .zip(schemas)

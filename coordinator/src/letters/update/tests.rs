@@ -100,7 +100,7 @@ fn each_news_has_its_name_and_what_is_nobodys_is_not_told() {
     let told = |what| news(what, &window, "Shop", update).map(|it| (it.event, it.mail.subject));
     for (what, event, title) in [
         (What::Opened, "incident.created", "Incident"),
-        (What::Updated, "incident.updated", "Update"),
+        (What::Updated, "maintenance.updated", "Update"),
         (What::Resolved, "incident.resolved", "Resolved"),
         (What::Scheduled, "maintenance.scheduled", "Maintenance planned"),
         (What::Reminder(HOUR), "maintenance.reminder", "Maintenance in 1 h"),

@@ -29,10 +29,11 @@ use sled::{IVec, Tree};
 
 use super::fold::{self, Kind, NO_REGION, Piece};
 use super::layout::{self, Key, SCHEMA};
+use super::load::{behind, list, load, seq_of, versioned};
 use super::meta::Meta;
 use super::stage::Answer;
 use super::tally::Tally;
-use super::{Shared, cache, calendar, failed, files, moment, record, snapshot};
+use super::{Shared, cache, calendar, failed, files, moment, snapshot};
 use crate::storage::{
     Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,
     StoreError, Versioned, Whole,
@@ -372,35 +373,4 @@ impl Read for Reader {
         let bytes = self.0.db.size_on_disk().map_err(failed)?;
         Ok(Footprint { bytes, blobs: self.0.blobs()?, free: files::free(&self.0.folder)? })
     }
-}
-
-pub(super) fn load<T: DeserializeOwned>(tree: &Tree, key: &[u8]) -> Result<Option<T>> {
-    let head = tree.get(key).map_err(failed)?;
-    head.map(|head| record::decode(key, &head, |part| tree.get(part).map_err(failed))).transpose()
-}
-
-pub(super) fn list<T: DeserializeOwned>(
-    tree: &Tree,
-    items: impl Iterator<Item = sled::Result<(IVec, IVec)>>,
-) -> Result<Vec<(IVec, T)>> {
-    items
-        .map(|item| {
-            let (key, head) = item.map_err(failed)?;
-            let value = record::decode(&key, &head, |part| tree.get(part).map_err(failed))?;
-            Ok((key, value))
-        })
-        .collect()
-}
-
-pub(super) fn versioned<T>((revision, value): (u64, T)) -> Versioned<T> {
-    Versioned { revision, value }
-}
-
-/// The first key behind that one.
-fn behind(key: &[u8]) -> Key {
-    [key, &[0]].concat()
-}
-
-fn seq_of(key: &[u8]) -> u64 {
-    layout::last_seq(key).unwrap_or_default()
 }
