@@ -13,6 +13,7 @@ use parallax_core::refusal::Refusals;
 use parallax_core::time::DAY;
 use parallax_core::window::Window;
 
+use super::destinations::of_owner;
 use super::gate::Admitted;
 use super::incidents;
 use super::monitors::Shown;
@@ -121,13 +122,14 @@ impl Service {
         let page = making::blank(account, name, slug, self.now());
         let page = &page;
         self.change(page.id.to_u128(), || async move {
-            self.store().reader().account(account)?.ok_or(Error::NotFound)?;
+            let owner = self.store().reader().account(account)?.ok_or(Error::NotFound)?.value;
             if self.store().reader().page_by_slug(&page.slug)?.is_some() {
                 return Err(Refusals::one("slug", "is taken").into());
             }
             let mut batch = Batch::new();
             batch.expect(Expect::Account(account, Is::Present)).expect(Expect::Page(page.id, Is::Absent));
-            batch.write(page.clone()).event(self.page_event(page.id, Edited::Created));
+            batch.write(page.clone()).write(of_owner(page, owner.email, self.now()));
+            batch.event(self.page_event(page.id, Edited::Created));
             Ok((page.clone(), Some(batch)))
         })
         .await
@@ -178,7 +180,7 @@ impl Service {
         Ok(Overview { page, indicator, headline, monitors, incidents, maintenance })
     }
 
-    fn page_event(&self, id: PageId, edited: Edited) -> Event {
+    pub(super) fn page_event(&self, id: PageId, edited: Edited) -> Event {
         Event { at: self.now(), page: Some(id), monitor: None, what: What::PageEdited(edited) }
     }
 }

@@ -100,6 +100,7 @@ async fn world_on_top(store: Store) -> Service {
         base_url: "https://status.example".to_owned(),
         root_domain: None,
         limits: PlanLimits::default(),
+        allow_private: false,
     };
     let clock = Clock::by_hand(START + DAY);
     Service::new(store.clone(), clock, queries, beats(store), Arc::new(NoFigures), settings)
