@@ -257,8 +257,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let settings = service_settings(&config, base_url.clone());
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
-    let reactions = reactions::start(&store, &clock, &settings, &service.outgoing());
     let wake = service.outgoing();
+    let reactions = reactions::start(&store, &clock, &settings, &wake);
     let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
     let mut doors = Vec::new();

@@ -10,6 +10,7 @@ pub mod channel;
 pub mod counters;
 mod error;
 mod health;
+pub mod mail;
 mod note;
 mod post;
 mod queue;
