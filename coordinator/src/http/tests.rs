@@ -8,6 +8,7 @@ mod incidents;
 mod legacy;
 mod letter;
 mod monitors;
+mod outgoing;
 mod pages;
 mod secrets;
 mod socket;

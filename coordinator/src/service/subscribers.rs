@@ -363,7 +363,7 @@ fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> O
 }
 
 /// What tells a contact from others of a page.
-fn fingerprint(address: &Address) -> [u8; 16] {
+pub(super) fn fingerprint(address: &Address) -> [u8; 16] {
     let digest: [u8; 32] = Sha256::digest(address.plain()).into();
     let mut start = [0; 16];
     start.copy_from_slice(digest.get(..16).unwrap_or(&[0; 16]));
