@@ -36,6 +36,7 @@ mod join;
 mod kills;
 mod legacy;
 mod lines;
+mod mail;
 mod misbehaved;
 mod outage;
 mod peers;

@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::deliver::channel::Bases;
 use crate::deliver::webhook::Client;
-use crate::deliver::{DeliverError, Deliverer, Settings, Unset};
+use crate::deliver::{DeliverError, Deliverer, Settings};
 use crate::storage::Store;
 
 /// The deliverer, which has not begun; `wake` is told whenever there may be more to send.
@@ -33,5 +33,6 @@ pub(super) fn deliverer(
         operator_mail: None,
         operator_hook: None,
     };
-    Ok(Deliverer::new(store.clone(), clock.clone(), client, Arc::new(Unset), settings, wake))
+    let mailer = Arc::new(super::mail::mailer(&config.mail)?);
+    Ok(Deliverer::new(store.clone(), clock.clone(), client, mailer, settings, wake))
 }

@@ -1,6 +1,7 @@
 //! Settings: defaults, overridden by a TOML file, by the environment and by flags, to one checked struct.
 
 mod file;
+mod mail;
 mod nearest;
 mod table;
 
@@ -12,6 +13,7 @@ use std::path::{Path, PathBuf};
 use parallax_core::plan::PlanLimits;
 use parallax_core::watch::Confirmation;
 
+pub use self::mail::{Mail, MailTls, MailTransport};
 use self::table::{SETTINGS, Setting};
 pub use self::table::{base_url, root_domain};
 
@@ -43,6 +45,8 @@ pub struct Config {
     pub deliver: Deliver,
     /// The store.
     pub store: Store,
+    /// Outgoing mail.
+    pub mail: Mail,
     /// Logging.
     pub log: Log,
 }
@@ -196,6 +200,7 @@ impl Default for Config {
                 snapshots_hourly: 24,
                 snapshots_daily: 7,
             },
+            mail: Mail::default(),
             log: Log { filter: "info".to_owned(), format: LogFormat::Text },
         }
     }
@@ -233,7 +238,13 @@ impl Config {
             return Err(ConfigError::Faults(faults));
         }
         flags.apply(&mut config);
-        Ok(config)
+        match config.mail.missing() {
+            None => Ok(config),
+            Some((name, rule)) => {
+                let place = format!("mail.{name}");
+                Err(ConfigError::Faults(vec![Fault { place, rule, is_given: false }]))
+            }
+        }
     }
 
     /// The settings as a file would give them, defaults among them.
