@@ -4,6 +4,7 @@ mod beside;
 pub mod care;
 mod figures;
 mod metrics;
+mod outgoing;
 mod reactions;
 mod rescue;
 
@@ -88,6 +89,9 @@ pub enum AppError {
     /// The admin socket could not be opened.
     #[error("the admin socket can't be used: {0}")]
     Admin(io::Error),
+    /// Nothing could be delivered.
+    #[error(transparent)]
+    Deliver(#[from] crate::deliver::DeliverError),
     /// A part ended that should run as long as the coordinator does.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),
@@ -253,7 +257,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let settings = service_settings(&config, base_url.clone());
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
-    let reactions = reactions::start(&store, &clock, &settings, &service.outgoing());
+    let wake = service.outgoing();
+    let reactions = reactions::start(&store, &clock, &settings, &wake);
+    let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
@@ -271,6 +277,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             http: context,
             mesh: Arc::clone(mesh.counters()),
             agents: Box::new(mesh.viewer()),
+            deliveries: deliverer.counters(),
             alerts: Arc::clone(&reactions.alerts),
             store: store.clone(),
         };
@@ -287,10 +294,22 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         tokio::spawn(beside::keep_history(history, store.clone(), clock.clone())),
         tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
+    let deliverer = tokio::spawn(deliverer.run(doors_stop));
     ready.send_replace(true);
     let reactions = reactions.tasks;
-    let drain =
-        Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, reactions, store, ready };
+    let drain = Drain {
+        shutdown,
+        stop_doors,
+        doors,
+        helpers,
+        mesh,
+        stop_driver,
+        driver,
+        reactions,
+        deliverer,
+        store,
+        ready,
+    };
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 

@@ -1,5 +1,6 @@
 //! Incidents and maintenance windows: what is kept of them, their updates, and what becomes of them in time.
 
+pub mod automatic;
 mod course;
 pub mod edit;
 mod moment;

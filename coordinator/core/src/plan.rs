@@ -45,9 +45,9 @@ impl Plan {
         matches!(self, Self::Hobby | Self::Pro)
     }
 
-    /// Whether alerts go to webhooks and chats, not only to mailboxes.
-    pub const fn has_webhooks(self) -> bool {
-        matches!(self, Self::Hobby | Self::Pro)
+    /// Whether alerts may go by that channel: mail on every plan, webhooks and chats from Hobby on.
+    pub const fn has_channel(self, kind: ChannelKind) -> bool {
+        matches!(kind, ChannelKind::Email) || matches!(self, Self::Hobby | Self::Pro)
     }
 
     /// Whether monitors may follow a vendor's status page.

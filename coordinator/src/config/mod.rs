@@ -39,6 +39,8 @@ pub struct Config {
     pub admin: Admin,
     /// What each plan allows.
     pub plans: PlanLimits,
+    /// What leaves the house.
+    pub deliver: Deliver,
     /// The store.
     pub store: Store,
     /// Logging.
@@ -76,6 +78,17 @@ pub struct Mesh {
 pub struct Admin {
     /// Address listened on; none: not at all.
     pub listen: Option<SocketAddr>,
+}
+
+/// What leaves the house.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deliver {
+    /// Lets addresses on one's own networks through: for tests and the demo.
+    pub allow_private: bool,
+    /// Address of Telegram's Bot API, without a trailing slash.
+    pub telegram_url: String,
+    /// Address of PagerDuty's Events API, without a trailing slash.
+    pub pagerduty_url: String,
 }
 
 /// The store.
@@ -172,6 +185,11 @@ impl Default for Config {
             },
             admin: Admin::default(),
             plans: PlanLimits::default(),
+            deliver: Deliver {
+                allow_private: false,
+                telegram_url: "https://api.telegram.org".to_owned(),
+                pagerduty_url: "https://events.pagerduty.com".to_owned(),
+            },
             store: Store {
                 cache_bytes: 16 << 20,
                 snapshot_seconds: 3_600,

@@ -87,12 +87,12 @@ struct Parts {
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
     /// Who asked to be told of pages, and is not shown yet to want it.
     wishes: subscribers::Wishes,
-    /// Told when deliveries were put into the store, or are due anew.
-    outgoing: Arc<Notify>,
     /// The pages' custom domains, once they were read.
     domains: Mutex<Option<gate::Domains>>,
     /// Tests of each page's destinations in its present minute.
     tested: Mutex<BTreeMap<PageId, Minute>>,
+    /// Told when deliveries were put into the store, or are due anew.
+    outgoing: Arc<Notify>,
     /// Told when a page was let go, and may have to be cleared.
     let_go: Notify,
     /// When the use of a key was last noted.
@@ -186,10 +186,10 @@ impl Service {
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
-            outgoing: Arc::default(),
-            let_go: Notify::new(),
             domains: Mutex::new(None),
             tested: Mutex::new(BTreeMap::new()),
+            outgoing: Arc::default(),
+            let_go: Notify::new(),
             used: Mutex::new(BTreeMap::new()),
         }))
     }

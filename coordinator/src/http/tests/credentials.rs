@@ -116,6 +116,12 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/p/shop".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/p/shop/status.json".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("GET", "/p/shop/subscribe".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("POST", "/p/shop/subscribe".to_owned(), json!({}), [400, 400, 400, 400, 400]),
+        ("GET", "/p/none/confirm".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("POST", "/p/shop/confirm".to_owned(), json!({}), [400, 400, 400, 400, 400]),
+        ("GET", "/p/shop/unsubscribe".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("POST", "/p/shop/unsubscribe".to_owned(), json!({}), [400, 400, 400, 400, 400]),
         ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("DELETE", client.shop(""), Value::Null, [401, 403, 204, 403, 404]),
     ];

@@ -1,0 +1,37 @@
+//! What leaves the house, put together: the deliverer with its client, its mailer and its settings.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use url::Url;
+
+use super::AppError;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::deliver::channel::Bases;
+use crate::deliver::webhook::Client;
+use crate::deliver::{DeliverError, Deliverer, Settings, Unset};
+use crate::storage::Store;
+
+/// The deliverer, which has not begun; `wake` is told whenever there may be more to send.
+pub(super) fn deliverer(
+    config: &Config,
+    store: &Store,
+    clock: &Clock,
+    base_url: &str,
+    wake: Arc<Notify>,
+) -> Result<Deliverer, AppError> {
+    let client = Client::new(config.deliver.allow_private, &[])?;
+    let base = |text: &str| Url::parse(text).map_err(|error| DeliverError::Setup(error.to_string()));
+    let settings = Settings {
+        bases: Bases {
+            telegram: base(&config.deliver.telegram_url)?,
+            pagerduty: base(&config.deliver.pagerduty_url)?,
+        },
+        base_url: base_url.to_owned(),
+        root_domain: config.http.root_domain.clone(),
+        operator_mail: None,
+        operator_hook: None,
+    };
+    Ok(Deliverer::new(store.clone(), clock.clone(), client, Arc::new(Unset), settings, wake))
+}
