@@ -11,6 +11,7 @@ use parallax_core::machine::State;
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::plan::{Plan, PlanLimits};
+use parallax_core::telling::Telling;
 use parallax_core::time::Timestamp;
 use parallax_core::watch::{Confirmation, Watch};
 use parallax_core::window::Window;
@@ -63,6 +64,7 @@ pub fn read(store: &dyn Read, judging: &Judging, shard: Shard) -> Result<Stored,
         running.entry(incident.value.page).or_default().extend(window);
     }
     let mut covered = BTreeSet::new();
+    let mut tellings: BTreeMap<PageId, Telling> = BTreeMap::new();
     let mut monitors = Vec::with_capacity(found.len());
     for monitor in found.into_iter().filter(|monitor| shard.holds(monitor.value.slot)) {
         let monitor = monitor.value;
@@ -72,6 +74,11 @@ pub fn read(store: &dyn Read, judging: &Judging, shard: Shard) -> Result<Stored,
         }
         let plan = accounts.get(&page.account).map_or(Plan::Free, |account| account.plan);
         let watch = Watch::new(&monitor, page, plan, &judging.limits, judging.confirmation);
+        let telling = match tellings.entry(page.id) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(unknown) => unknown.insert(telling(store, page.id)?),
+        };
+        let watch = watch.told_by(telling);
         while states.next_if(|(id, _)| *id < monitor.id).is_some() {}
         let state = states.next_if(|(id, _)| *id == monitor.id).map(|(_, state)| state).unwrap_or_default();
         monitors.push((monitor, watch, state));
@@ -218,5 +225,11 @@ fn watched(
     let Some(page) = store.page(monitor.page)? else { return Ok(None) };
     let plan = store.account(page.value.account)?.map_or(Plan::Free, |account| account.value.plan);
     let watch = Watch::new(&monitor, &page.value, plan, &judging.limits, judging.confirmation);
+    let watch = watch.told_by(&telling(store, page.value.id)?);
     Ok(Some((monitor, watch)))
+}
+
+/// How the page tells of its monitors.
+fn telling(store: &dyn Read, page: PageId) -> Result<Telling, StoreError> {
+    Ok(store.telling(page)?.map_or_else(Telling::default, |telling| telling.value))
 }

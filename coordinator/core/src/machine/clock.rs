@@ -39,6 +39,7 @@ impl Machine {
                 self.changed = true;
             }
         };
+        self.told_until = self.told_until.min(now);
         let state = &mut self.state;
         bring_back(state.last_recovered.as_mut(), now);
         bring_back(state.last_check.as_mut().map(|last| &mut last.at), now);

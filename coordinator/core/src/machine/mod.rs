@@ -3,7 +3,7 @@
 //! A machine is a plain value in quinn's manner: the `handle_*` methods take what arrived, [`Machine::poll_timeout`]
 //! says when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always arguments. What comes out is
 //! pushed to the [`Step`]'s list. Rounds live in `round`, their second words in `second` and their ends in `conclude`;
-//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `clock` what else befalls time.
+//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `repeat` what is said while an outage lasts, `clock` what else befalls time.
 //!
 //! The law is the design's page on what the service means. Where it leaves something open, this is decided:
 //! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
@@ -30,6 +30,7 @@ mod beat;
 mod clock;
 mod conclude;
 mod cover;
+mod repeat;
 mod resume;
 mod round;
 mod second;
@@ -107,6 +108,8 @@ pub struct Machine {
     state: State,
     /// When this process took the machine over: regions are not stale for what happened before.
     born: Timestamp,
+    /// What is said while an outage lasts was said up to then, or is not made up for.
+    told_until: Timestamp,
     /// Regions with a say in up and down, as of the last step.
     counted: RegionSet,
     /// The state has left what the readings alone would tell, and must be written.
@@ -118,7 +121,7 @@ impl Machine {
     pub fn new(watch: Watch, step: &mut Step<'_>) -> Self {
         let counted = watch.counted(step.mesh);
         let state = State { untried: true, settings: Settings::of(&watch), ..State::default() };
-        let mut machine = Self { watch, state, born: step.now, counted, changed: true };
+        let mut machine = Self { watch, state, born: step.now, told_until: step.now, counted, changed: true };
         machine.ask_first_rounds(step);
         machine
     }
@@ -131,7 +134,8 @@ impl Machine {
         } else {
             watch.counted(step.mesh)
         };
-        let mut machine = Self { watch, state, born: step.now, counted, changed: false };
+        let mut machine =
+            Self { watch, state, born: step.now, told_until: step.now, counted, changed: false };
         if machine.state.settings != Settings::of(&machine.watch) {
             machine.adopt(step);
         }
@@ -208,6 +212,9 @@ impl Machine {
 
     /// The monitor, its page or its plan changed. Everything is judged anew at once.
     pub fn handle_edit(&mut self, watch: Watch, step: &mut Step<'_>) {
+        if watch.repeat_minutes != self.watch.repeat_minutes {
+            self.told_until = step.now;
+        }
         self.watch = watch;
         self.adopt(step);
         self.settle(step);
@@ -259,6 +266,7 @@ impl Machine {
         self.expire_readings(step);
         self.check_pulse(step);
         self.settle(step);
+        self.repeat(step);
     }
 
     /// When [`Machine::handle_timeout`] is to be called next; None while nothing is waited for. In steady state the
@@ -276,6 +284,7 @@ impl Machine {
             .chain(self.follow_up_at())
             .chain(self.reading_expires_at())
             .chain(self.pulse_deadline())
+            .chain(self.repeat_at())
             .min()
     }
 
@@ -307,6 +316,6 @@ mod tests {
 
     #[test]
     fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
-        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (104, 1_200));
+        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (104, 1_216));
     }
 }

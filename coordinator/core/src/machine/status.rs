@@ -323,6 +323,7 @@ impl Machine {
         }
         self.state.since = Some(change.since);
         self.state.down_from = change.down_from;
+        self.told_until = step.now;
         if self.watch.kind.has_downtime() {
             self.state.downtime.note(change.to == Status::Down, change.since);
         }
