@@ -20,7 +20,7 @@ use parallax_certs::secret::MeshSecret;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
 use tokio::net::TcpListener;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 
 use crate::admin;
 use crate::calendar::Calendar;
@@ -251,9 +251,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         Box::new(mesh.viewer()),
     );
     let settings = service_settings(&config, base_url.clone());
-    let wake = Arc::new(Notify::new());
-    let reactions = reactions::start(&store, &clock, &settings, &wake);
-    let service = Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings);
+    let service =
+        Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
+    let reactions = reactions::start(&store, &clock, &settings, &service.outgoing());
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
@@ -281,6 +281,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let helpers = vec![
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
+        tokio::spawn(service.clone().keep_subscribers()),
         tokio::spawn(beside::follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(beside::follow_members(Arc::clone(&mesh), members.clone())),
         tokio::spawn(beside::keep_history(history, store.clone(), clock.clone())),
@@ -340,7 +341,12 @@ async fn book(store: &Store) -> Result<u64, StoreError> {
 }
 
 fn service_settings(config: &Config, base_url: String) -> service::Settings {
-    service::Settings { base_url, root_domain: config.http.root_domain.clone(), limits: config.plans }
+    service::Settings {
+        base_url,
+        root_domain: config.http.root_domain.clone(),
+        limits: config.plans,
+        allow_private: false,
+    }
 }
 
 async fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {

@@ -1,5 +1,8 @@
 //! Where a page's alerts go: one record for each destination, whatever the channel.
 
+pub mod address;
+pub mod edit;
+
 use serde::{Deserialize, Serialize};
 
 use crate::event::AlertKind;

@@ -1,7 +1,9 @@
 //! Incidents and maintenance windows: what is kept of them, their updates, and what becomes of them in time.
 
+pub mod automatic;
 mod course;
 pub mod edit;
+mod moment;
 mod post;
 pub mod series;
 

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::check::CheckKind;
+use crate::destination::ChannelKind;
 use crate::refusal::Rule;
 use crate::text;
 use crate::time::{HOUR, SECOND};
@@ -44,9 +45,9 @@ impl Plan {
         matches!(self, Self::Hobby | Self::Pro)
     }
 
-    /// Whether alerts go to webhooks and chats, not only to mailboxes.
-    pub const fn has_webhooks(self) -> bool {
-        matches!(self, Self::Hobby | Self::Pro)
+    /// Whether alerts may go by that channel: mail on every plan, webhooks and chats from Hobby on.
+    pub const fn has_channel(self, kind: ChannelKind) -> bool {
+        matches!(kind, ChannelKind::Email) || matches!(self, Self::Hobby | Self::Pro)
     }
 
     /// Whether monitors may follow a vendor's status page.
@@ -89,6 +90,17 @@ pub enum PlanRefusal {
         /// The account's plan.
         plan: Plan,
     },
+    /// Webhooks and chats need Hobby.
+    #[error("{} destinations need the hobby plan; this account is on the {} plan", kind.name(), plan.name())]
+    ChannelNeedsHobby {
+        /// The account's plan.
+        plan: Plan,
+        /// The channel.
+        kind: ChannelKind,
+    },
+    /// The page has all the destinations that it may have.
+    #[error("a page may have {} destinations, and this one has them", crate::destination::MAX_DESTINATIONS)]
+    DestinationsFull,
     /// The page has all that it may have open.
     #[error(
         "a page may have {} open incidents and unfinished maintenance windows, and this one has them",

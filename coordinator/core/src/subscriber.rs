@@ -1,5 +1,7 @@
 //! Visitors who asked to be told of a page's incidents and maintenance, and the news on its way to them.
 
+pub mod ask;
+
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::Mail;
@@ -64,6 +66,28 @@ impl Contact {
 }
 
 impl Subscriber {
+    /// What its links carry: the 26 digits of its id, then its token in hex.
+    pub fn link(&self) -> String {
+        let id = self.id.to_string();
+        let digits = id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default();
+        format!("{digits}{:032x}", u128::from_be_bytes(self.token))
+    }
+
+    /// Where it confirms, and changes what it hears of; `page_url` is the page's public address.
+    pub fn confirm_url(&self, page_url: &str) -> String {
+        format!("{page_url}/confirm?t={}", self.link())
+    }
+
+    /// Where it unsubscribes, by one POST (RFC 8058); `page_url` is the page's public address.
+    pub fn unsubscribe_url(&self, page_url: &str) -> String {
+        format!("{page_url}/unsubscribe?t={}", self.link())
+    }
+
+    /// Whether it is a request that nobody confirmed in time.
+    pub const fn is_stale(&self, now: Timestamp) -> bool {
+        self.confirmed_at.is_none() && now.since(self.asked_at) >= UNCONFIRMED
+    }
+
     /// Whether it is to hear of what concerns these monitors; none named means the page.
     pub fn hears(&self, affected: &[MonitorId]) -> bool {
         self.confirmed_at.is_some()
@@ -71,6 +95,17 @@ impl Subscriber {
             && (affected.is_empty()
                 || self.monitors.as_ref().is_none_or(|own| own.iter().any(|it| affected.contains(it))))
     }
+}
+
+/// Reads what a link carries; none for what no link of ours carries.
+pub fn read_link(text: &str) -> Option<(SubscriberId, [u8; 16])> {
+    const DIGITS: usize = 26;
+    const TOKEN: usize = 32;
+    let (digits, token) = text.split_at_checked(DIGITS)?;
+    let is_hex = token.len() == TOKEN && token.bytes().all(|byte| byte.is_ascii_hexdigit());
+    let token = is_hex.then(|| u128::from_str_radix(token, 16).ok()).flatten()?;
+    let id = format!("{}{digits}", SubscriberId::PREFIX).parse().ok()?;
+    Some((id, token.to_be_bytes()))
 }
 
 /// News of a page that its subscribers get, made once. It goes out to them in slices, by their ids.
@@ -98,4 +133,62 @@ pub struct Bulletin {
     pub reached: Option<SubscriberId>,
     /// Whether every subscriber was reached.
     pub done: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn subscriber() -> Subscriber {
+        Subscriber {
+            id: SubscriberId::new(Timestamp::from_millis(1_790_000_000_123), [7; 10]),
+            page: PageId::from_u128(1),
+            contact: Contact::Email("ann@example.com".to_owned()),
+            fingerprint: [1; 16],
+            monitors: None,
+            confirmed_at: Some(Timestamp::from_millis(0)),
+            token: [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 255],
+            asked_at: Timestamp::from_millis(0),
+            health: Health::default(),
+            created_at: Timestamp::from_millis(0),
+        }
+    }
+
+    #[test]
+    fn a_link_carries_who_it_is_for() {
+        let subscriber = subscriber();
+        let link = subscriber.link();
+        assert_eq!(read_link(&link), Some((subscriber.id, subscriber.token)));
+        assert_eq!(
+            subscriber.confirm_url("https://a.example"),
+            format!("https://a.example/confirm?t={link}")
+        );
+        let short = &link[..57];
+        for text in
+            ["", short, &format!("{link}0"), &format!("{short}g"), &format!("é{short}"), &"z".repeat(58)]
+        {
+            assert_eq!(read_link(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn who_is_not_confirmed_or_chose_others_hears_nothing() {
+        let [one, other] = [1, 2].map(MonitorId::from_u128);
+        let page = subscriber();
+        let chosen = Subscriber { monitors: Some(vec![one]), ..subscriber() };
+        let asked = Subscriber { confirmed_at: None, ..subscriber() };
+        for (who, affected, hears) in [
+            (&page, &[one][..], true),
+            (&page, &[], true),
+            (&chosen, &[one, other], true),
+            (&chosen, &[other], false),
+            (&chosen, &[], true),
+            (&asked, &[], false),
+        ] {
+            assert_eq!(who.hears(affected), hears, "{who:?} {affected:?}");
+        }
+        assert!(asked.is_stale(Timestamp::from_millis(UNCONFIRMED)));
+        assert!(!asked.is_stale(Timestamp::from_millis(UNCONFIRMED - 1)));
+        assert!(!page.is_stale(Timestamp::from_millis(UNCONFIRMED)));
+    }
 }

@@ -157,6 +157,7 @@ impl From<Error> for Fault {
             Error::KeyReused => "idempotency_key_reused",
             Error::CheckedJustNow { .. } => "rate_limited",
             Error::PlanLimit(_) => "plan_limit",
+            Error::TestedTooOften { .. } => "rate_limited",
             Error::TooManyPings => "rate_limited",
         };
         Self::new(code, error.to_string())

@@ -61,7 +61,8 @@ fn operator() -> Operator {
     let store = Store::in_memory().unwrap();
     let (queries, _) = mpsc::channel(1);
     let base_url = "http://127.0.0.1:8080".to_owned();
-    let settings = Settings { base_url, root_domain: None, limits: PlanLimits::default() };
+    let settings =
+        Settings { base_url, root_domain: None, limits: PlanLimits::default(), allow_private: false };
     let members = roll_in(store.clone(), clock.clone());
     Operator::new(Service::new(store, clock, queries, deaf(), Arc::new(NoFigures), settings), members)
 }

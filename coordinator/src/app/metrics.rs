@@ -264,6 +264,7 @@ mod tests {
             base_url: "http://127.0.0.1".to_owned(),
             root_domain: None,
             limits: Default::default(),
+            allow_private: false,
         };
         let (queries, _) = tokio::sync::mpsc::channel(1);
         let figures = Arc::new(NoFigures);

@@ -1,6 +1,6 @@
 //! Every refusal as status, code and envelope: the only place that names a status for one.
 
-use ::http::header::{ALLOW, RETRY_AFTER, WWW_AUTHENTICATE};
+use ::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
 use ::http::{HeaderValue, StatusCode};
 use parallax_core::quota::Allowance;
 use parallax_core::refusal::Refusals;
@@ -18,6 +18,8 @@ pub(super) enum Refused {
     TooMany(Allowance),
     /// There is no such route, whatever the key.
     Route,
+    /// There is no such page, or none that this visitor may see.
+    Page,
     /// The route has other methods: these.
     Method(String),
     /// The request does not say, or says twice, which host it is for.
@@ -51,6 +53,8 @@ impl Refused {
                     .with_allowance(&allowance)
             }
             Self::Route => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address"),
+            Self::Page => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
+                .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
             Self::Host => {
                 let words = "a request names its host in one `Host` header";
                 envelope(StatusCode::BAD_REQUEST, "bad_request", words)
@@ -83,6 +87,8 @@ fn from_service(error: Error) -> Reply {
         }
         Error::KeyReused => envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &words),
         Error::CheckedJustNow { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+            .with(RETRY_AFTER, HeaderValue::from(seconds)),
+        Error::TestedTooOften { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
             .with(RETRY_AFTER, HeaderValue::from(seconds)),
         Error::TooManyPings => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
             .with(RETRY_AFTER, HeaderValue::from(1)),

@@ -13,8 +13,8 @@ use serde_json::{Map, Value, json};
 
 use super::json::Object;
 
-/// Regions that a list or map of them may name before it is looked at.
-const MAX_REGIONS: usize = 64;
+/// Words, or regions, that a list or map of them may name before it is looked at.
+const MAX_WORDS: usize = 64;
 /// Whole numbers up to here are exact in a double.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
@@ -175,7 +175,7 @@ pub(super) trait Fields {
         let items = json!({ "type": "string", "enum": region_names() });
         let field = field.bound("minItems", 1);
         self.take(field, Kind::List(items), "must be a list of regions", |value| {
-            let items = value.as_array().filter(|items| items.len() <= MAX_REGIONS)?;
+            let items = value.as_array().filter(|items| items.len() <= MAX_WORDS)?;
             items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
         })
     }
@@ -185,7 +185,7 @@ pub(super) trait Fields {
         let values = json!({ "type": "integer", "minimum": least, "maximum": most });
         let field = field.bound("propertyNames", json!({ "enum": region_names() }));
         self.take(field, Kind::Map(values), "must be an object of regions and whole numbers", |value| {
-            let items = value.as_object().filter(|items| items.len() <= MAX_REGIONS)?;
+            let items = value.as_object().filter(|items| items.len() <= MAX_WORDS)?;
             items.iter().map(|(region, ms)| as_whole(ms).map(|ms| (region.clone(), ms))).collect()
         })
     }
@@ -194,6 +194,16 @@ pub(super) trait Fields {
     fn texts(&mut self, field: Field) -> Given<Vec<String>> {
         self.take(field, Kind::List(json!({ "type": "string" })), "must be a list of strings", |value| {
             value.as_array()?.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+        })
+    }
+
+    /// A list of words.
+    fn words(&mut self, field: Field, words: &[&'static str]) -> Given<Vec<String>> {
+        let items = json!({ "type": "string", "enum": words });
+        let field = field.bound("minItems", 1);
+        self.take(field, Kind::List(items), "must be a list of strings", |value| {
+            let items = value.as_array().filter(|items| items.len() <= MAX_WORDS)?;
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
         })
     }
 

@@ -52,17 +52,15 @@ const API: &str = "/api/v1";
 /// Every route, readable at a glance.
 fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     use api::monitors::history;
-    use api::{deploys, incidents, me, monitors, pages, regions};
+    use api::{alerts, deliveries, deploys, destinations, incidents, me, monitors, pages, regions};
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
     const PATCH: Method = Method::PATCH;
     const DELETE: Method = Method::DELETE;
-    vec![
-        ("/", vec![(GET, open(|context, call| public::root(context, call).boxed()))]),
+    let mut rows = public::rows();
+    rows.extend([
         ("/ping/{token}", pings()),
         ("/ping/{token}/{signal}", pings()),
-        ("/p/{slug}", vec![(GET, open(|context, call| public::page(context, call).boxed()))]),
-        ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
         (
             "/api/v1/mcp",
             vec![(POST, messages(|context, table, call| mcp::post(context, table, call).boxed()))],
@@ -154,7 +152,50 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             "/api/v1/pages/{page}/deploys/{deploy}",
             vec![(DELETE, keyed(|context, call| deploys::delete(context, call).boxed()))],
         ),
-    ]
+        (
+            "/api/v1/pages/{page}/destinations",
+            vec![
+                (GET, keyed(|context, call| destinations::list(context, call).boxed())),
+                (POST, keyed(|context, call| destinations::create(context, call).boxed())),
+            ],
+        ),
+        (
+            "/api/v1/pages/{page}/destinations/{destination}",
+            vec![
+                (GET, keyed(|context, call| destinations::show(context, call).boxed())),
+                (PATCH, keyed(|context, call| destinations::edit(context, call).boxed())),
+                (DELETE, keyed(|context, call| destinations::delete(context, call).boxed())),
+            ],
+        ),
+        (
+            "/api/v1/pages/{page}/destinations/{destination}/test",
+            vec![(POST, keyed(|context, call| destinations::test(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/destinations/{destination}/rotate-secret",
+            vec![(POST, keyed(|context, call| destinations::rotate_secret(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/deliveries",
+            vec![(GET, keyed(|context, call| deliveries::list(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/deliveries/{delivery}",
+            vec![(GET, keyed(|context, call| deliveries::show(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/deliveries/{delivery}/redeliver",
+            vec![(POST, keyed(|context, call| deliveries::redeliver(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/alerts",
+            vec![
+                (GET, keyed(|context, call| alerts::show(context, call).boxed())),
+                (PATCH, keyed(|context, call| alerts::edit(context, call).boxed())),
+            ],
+        ),
+    ]);
+    rows
 }
 
 /// A job reports by whatever its host has at hand.
@@ -234,7 +275,10 @@ async fn dispatch(
     request: Request,
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
-    let Request { method, path, query, headers, body, peer } = request;
+    let Request { method, mut path, query, headers, body, peer } = request;
+    if let Some(inner) = public::inner_path(&context, &headers, &path)? {
+        path = inner;
+    }
     let (body, arrived) = overdue::watched(body, &method);
     let (route, params) = match table.find(&method, &path) {
         Ok((Route::Open(handler), params)) => {
@@ -253,8 +297,9 @@ async fn dispatch(
     }
     context.keys.admit(caller.key.id, context.service.now(), allowance)?;
     let route = route?;
-    // A look on request takes as long as a check may.
-    let limit = if path.ends_with("/check") { overdue::LOOK } else { overdue::LIMIT };
+    // A look on request takes as long as a check may, and a test alert as long as its receiver.
+    let limit =
+        if path.ends_with("/check") || path.ends_with("/test") { overdue::LOOK } else { overdue::LIMIT };
     let (is_read, known) = (method.is_safe(), headers.clone());
     let call = Call { caller, method, path, query, peer, params, headers, body };
     let reply = overdue::within(limit, arrived, run(&context, route, call)).await?;

@@ -8,6 +8,7 @@ mod incidents;
 mod legacy;
 mod letter;
 mod monitors;
+mod pages;
 mod secrets;
 mod socket;
 
@@ -217,7 +218,7 @@ async fn a_page_shows_every_field_and_takes_edits() {
     let page = client.get(&client.shop("")).await.body["page"].clone();
     let fresh = json!({
         "id": client.world.shop.id.to_string(), "name": "Shop", "slug": "shop",
-        "url": "https://status.example/p/shop", "customDomain": null, "description": null, "supportUrl": null,
+        "url": "https://shop.pages.example", "customDomain": null, "description": null, "supportUrl": null,
         "timezone": "UTC", "uptimeTarget": null, "passwordProtected": false, "private": false,
         "showDeploys": false, "showLocations": false, "latencyLocations": null, "uptimeRegions": null,
         "createdAt": "2026-11-27T12:46:00.000Z",

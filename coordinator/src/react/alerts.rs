@@ -140,7 +140,7 @@ impl Hearing {
         let Some(page) = read.page(id)? else { return Ok(None) };
         let page = page.value;
         let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
-        let allowed = |it: &Destination| plan.has_webhooks() || it.channel.kind() == ChannelKind::Email;
+        let allowed = |it: &Destination| plan.has_channel(it.channel.kind());
         let all = read.destinations_of(id)?.into_iter().map(|destination| destination.value);
         Ok(Some(Self { page, destinations: all.filter(allowed).collect() }))
     }

@@ -5,6 +5,7 @@
 //! monitors' state is none of its affair, so there is no loop.
 
 pub mod alerts;
+pub mod incidents;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -7,8 +7,11 @@
 pub mod accounts;
 pub mod beats;
 pub mod care;
+pub mod deliveries;
 pub mod deploys;
+pub mod destinations;
 pub mod figures;
+pub mod gate;
 pub mod history;
 pub mod incidents;
 pub mod keys;
@@ -17,17 +20,22 @@ pub mod look;
 pub mod monitors;
 pub mod once;
 pub mod pages;
+pub mod subscribers;
+mod telling;
 pub mod token;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex};
 
-use parallax_core::id::{KeyId, MonitorId};
+use parallax_core::id::{KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::plan::{PlanLimits, PlanRefusal};
+use parallax_core::quota::Minute;
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
+
+use tokio::sync::Notify;
 
 use crate::clock::Clock;
 use crate::flow::{Beats, PINGS_A_SECOND, Queries};
@@ -50,6 +58,8 @@ pub struct Settings {
     pub root_domain: Option<String>,
     /// What each plan allows.
     pub limits: PlanLimits,
+    /// Whether deliveries may go to the operator's own networks.
+    pub allow_private: bool,
 }
 
 /// Everything that may be asked for. Cheap to clone.
@@ -74,8 +84,16 @@ struct Parts {
     looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
     /// Every key's id by its hash, once it was read.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
+    /// Who asked to be told of pages, and is not shown yet to want it.
+    wishes: subscribers::Wishes,
+    /// The pages' custom domains, once they were read.
+    domains: Mutex<Option<gate::Domains>>,
+    /// Tests of each page's destinations in its present minute.
+    tested: Mutex<BTreeMap<PageId, Minute>>,
+    /// Told when deliveries were put into the store, or are due anew.
+    outgoing: Arc<Notify>,
     /// Told when a page was let go, and may have to be cleared.
-    let_go: tokio::sync::Notify,
+    let_go: Notify,
     /// When the use of a key was last noted.
     used: Mutex<BTreeMap<KeyId, Timestamp>>,
 }
@@ -112,6 +130,15 @@ pub enum Error {
     #[error("this monitor was checked on request just now; again in {seconds} seconds")]
     CheckedJustNow {
         /// Seconds until it may be again.
+        seconds: u32,
+    },
+    /// The page's destinations were tested as often as a minute allows.
+    #[error(
+        "a page's destinations may be tested {} times a minute; again in {seconds} seconds",
+        deliveries::TESTS
+    )]
+    TestedTooOften {
+        /// Seconds until the minute is up.
         seconds: u32,
     },
     /// A ping's token has brought its pings of this second.
@@ -157,7 +184,11 @@ impl Service {
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
-            let_go: tokio::sync::Notify::new(),
+            wishes: subscribers::Wishes::default(),
+            domains: Mutex::new(None),
+            tested: Mutex::new(BTreeMap::new()),
+            outgoing: Arc::default(),
+            let_go: Notify::new(),
             used: Mutex::new(BTreeMap::new()),
         }))
     }
@@ -170,6 +201,11 @@ impl Service {
     /// The present moment.
     pub fn now(&self) -> Timestamp {
         self.0.clock.now()
+    }
+
+    /// Told when deliveries were put into the store, or are due anew: whoever sends them waits for it.
+    pub fn outgoing(&self) -> Arc<Notify> {
+        Arc::clone(&self.0.outgoing)
     }
 
     fn store(&self) -> &Store {

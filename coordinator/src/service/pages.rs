@@ -13,6 +13,8 @@ use parallax_core::refusal::Refusals;
 use parallax_core::time::DAY;
 use parallax_core::window::Window;
 
+use super::destinations::of_owner;
+use super::gate::Admitted;
 use super::incidents;
 use super::monitors::Shown;
 use super::once::{Done, Once};
@@ -93,21 +95,12 @@ impl Service {
         self.overview_of(page).await
     }
 
-    /// How the page under an address label is, for its visitors; a page with a gate is not shown here.
+    /// How a page is as a whole, for its visitors.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a label that no open page has.
-    pub async fn public_overview(&self, slug: &str) -> Result<Overview> {
-        self.overview_of(self.public_page(slug)?).await
-    }
-
-    /// The page under an address label, where visitors may see it without more.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`] for a label that no open page has.
-    pub fn public_page(&self, slug: &str) -> Result<Page> {
-        let page = self.store().reader().page_by_slug(slug)?.ok_or(Error::NotFound)?.value;
-        if page.private || page.password.is_some() { Err(Error::NotFound) } else { Ok(page) }
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn public_overview(&self, page: &Admitted) -> Result<Overview> {
+        self.overview_of(page.page().clone()).await
     }
 
     /// Where visitors are served the page.
@@ -129,13 +122,14 @@ impl Service {
         let page = making::blank(account, name, slug, self.now());
         let page = &page;
         self.change(page.id.to_u128(), || async move {
-            self.store().reader().account(account)?.ok_or(Error::NotFound)?;
+            let owner = self.store().reader().account(account)?.ok_or(Error::NotFound)?.value;
             if self.store().reader().page_by_slug(&page.slug)?.is_some() {
                 return Err(Refusals::one("slug", "is taken").into());
             }
             let mut batch = Batch::new();
             batch.expect(Expect::Account(account, Is::Present)).expect(Expect::Page(page.id, Is::Absent));
-            batch.write(page.clone()).event(self.page_event(page.id, Edited::Created));
+            batch.write(page.clone()).write(of_owner(page, owner.email, self.now()));
+            batch.event(self.page_event(page.id, Edited::Created));
             Ok((page.clone(), Some(batch)))
         })
         .await
@@ -186,7 +180,7 @@ impl Service {
         Ok(Overview { page, indicator, headline, monitors, incidents, maintenance })
     }
 
-    fn page_event(&self, id: PageId, edited: Edited) -> Event {
+    pub(super) fn page_event(&self, id: PageId, edited: Edited) -> Event {
         Event { at: self.now(), page: Some(id), monitor: None, what: What::PageEdited(edited) }
     }
 }

@@ -2,6 +2,7 @@
 
 mod clearing;
 mod incidents;
+mod outgoing;
 mod room;
 
 use std::collections::BTreeMap;
@@ -66,8 +67,9 @@ async fn world_over(store: Store) -> World {
     });
     let settings = Settings {
         base_url: "https://status.example".to_owned(),
-        root_domain: None,
+        root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
+        allow_private: false,
     };
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoFigures), settings);
@@ -116,6 +118,13 @@ impl World {
         self.service.store().commit(batch).await.unwrap();
     }
 
+    /// Keeps a page as it is given, with what no call can set yet.
+    pub(crate) async fn put_page(&self, page: Page) {
+        let mut batch = Batch::new();
+        batch.write(page);
+        self.service.store().commit(batch).await.unwrap();
+    }
+
     /// A write key of another account.
     pub(crate) async fn stranger_key(&self) -> KeyText {
         let account = self.foreign.account;
@@ -149,7 +158,7 @@ impl World {
     }
 }
 
-fn http(name: &str) -> MonitorEdit {
+pub(crate) fn http(name: &str) -> MonitorEdit {
     let mut edit = MonitorEdit { name: Given::Value(name.to_owned()), ..MonitorEdit::default() };
     edit.check.url = Given::Value("https://example.com".to_owned());
     edit
@@ -165,7 +174,7 @@ fn component() -> MonitorEdit {
     edit
 }
 
-fn each_time<T>() -> Once<'static, T> {
+pub(crate) fn each_time<T>() -> Once<'static, T> {
     Once::new(None, &|_| Vec::new())
 }
 
@@ -346,6 +355,7 @@ async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits::default(),
+        allow_private: false,
     };
     let store = Store::in_memory().unwrap();
     let service =

@@ -151,8 +151,8 @@ pub(super) const ALONE: &[Alone] = &[
     ),
     Alone(
         "parallax_dial",
-        &["coordinator/src/deliver", "coordinator/src/app", "agent/src"],
-        "only probes and deliveries speak to addresses that customers give",
+        &["coordinator/src/deliver", "coordinator/src/service", "coordinator/src/app", "agent/src"],
+        "only probes and deliveries speak to addresses that customers give; the service asks the table of addresses",
     ),
     Alone(
         "reqwest",

@@ -14,7 +14,9 @@ impl Machine {
     pub fn handle_absence(&mut self, since: Timestamp, jump: i64, step: &mut Step<'_>) {
         self.born = step.now;
         if !self.watch.paused {
-            self.changed |= self.state.pulse.grant(jump.max(0));
+            if self.watch.beat.is_some() {
+                self.changed |= self.state.pulse.grant(jump.max(0));
+            }
             self.resume_beat(since, step);
         }
         self.handle_timeout(step);
@@ -33,13 +35,15 @@ impl Machine {
             }
             self.changed |= lane.end_failures_by(now);
         }
+        if self.repeated_until().is_some_and(|until| until > now) {
+            self.skip_repeats(now);
+        }
         let mut bring_back = |moment: Option<&mut Timestamp>, latest: Timestamp| {
             if let Some(moment) = moment.filter(|moment| **moment > latest) {
                 *moment = latest;
                 self.changed = true;
             }
         };
-        self.told_until = self.told_until.min(now);
         let state = &mut self.state;
         bring_back(state.last_recovered.as_mut(), now);
         bring_back(state.last_check.as_mut().map(|last| &mut last.at), now);

@@ -47,6 +47,7 @@ pub use view::{LastCheck, View};
 use crate::event::{Answer, Ask, Status, What};
 use crate::observation::{Observation, Word};
 use crate::place::{Mesh, PlaceNo, Region, RegionSet};
+use crate::rare::Rare;
 use crate::time::{MINUTE, SECOND, Timestamp};
 use crate::verdict::Lane;
 use crate::watch::Watch;
@@ -108,8 +109,6 @@ pub struct Machine {
     state: State,
     /// When this process took the machine over: regions are not stale for what happened before.
     born: Timestamp,
-    /// What is said while an outage lasts was said up to then, or is not made up for.
-    told_until: Timestamp,
     /// Regions with a say in up and down, as of the last step.
     counted: RegionSet,
     /// The state has left what the readings alone would tell, and must be written.
@@ -121,7 +120,7 @@ impl Machine {
     pub fn new(watch: Watch, step: &mut Step<'_>) -> Self {
         let counted = watch.counted(step.mesh);
         let state = State { untried: true, settings: Settings::of(&watch), ..State::default() };
-        let mut machine = Self { watch, state, born: step.now, told_until: step.now, counted, changed: true };
+        let mut machine = Self { watch, state, born: step.now, counted, changed: true };
         machine.ask_first_rounds(step);
         machine
     }
@@ -134,8 +133,7 @@ impl Machine {
         } else {
             watch.counted(step.mesh)
         };
-        let mut machine =
-            Self { watch, state, born: step.now, told_until: step.now, counted, changed: false };
+        let mut machine = Self { watch, state, born: step.now, counted, changed: false };
         if machine.state.settings != Settings::of(&machine.watch) {
             machine.adopt(step);
         }
@@ -213,7 +211,7 @@ impl Machine {
     /// The monitor, its page or its plan changed. Everything is judged anew at once.
     pub fn handle_edit(&mut self, watch: Watch, step: &mut Step<'_>) {
         if watch.repeat_minutes != self.watch.repeat_minutes {
-            self.told_until = step.now;
+            self.skip_repeats(step.now);
         }
         self.watch = watch;
         self.adopt(step);
@@ -243,7 +241,7 @@ impl Machine {
             self.state.suspicion = None;
             self.state.settle_by = None;
             self.state.degraded = None;
-            self.state.evidence.clear();
+            self.state.evidence = Rare::default();
             self.state.lanes.iter_mut().for_each(Lane::drop_counters);
             self.state.untried = true;
         }
@@ -316,6 +314,6 @@ mod tests {
 
     #[test]
     fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
-        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (104, 1_216));
+        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 896));
     }
 }

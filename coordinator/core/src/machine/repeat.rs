@@ -6,6 +6,7 @@
 use crate::event::{AlertKind, Change, Status, What};
 use crate::time::{MINUTE, Timestamp};
 
+use super::state::Unkept;
 use super::{Machine, Output, Step};
 
 impl Machine {
@@ -17,7 +18,7 @@ impl Machine {
         if self.watch.paused || self.is_covered() {
             return None;
         }
-        let over = self.told_until.since(outage.since).max(0) / every;
+        let over = self.repeated_until()?.since(outage.since).max(0) / every;
         Some(outage.since + (over + 1) * every)
     }
 
@@ -26,7 +27,7 @@ impl Machine {
         if self.repeat_at().is_none_or(|at| step.now < at) {
             return;
         }
-        self.told_until = step.now;
+        self.skip_repeats(step.now);
         let mut change = Change::to(Status::Down, self.state.since.unwrap_or(step.now));
         change.from = Status::Down;
         change.alert = Some(AlertKind::StillDown);
@@ -36,5 +37,17 @@ impl Machine {
         }
         change.down_from = self.state.down_from;
         step.out.push(Output::happened(What::Changed(change)));
+    }
+
+    /// What would have been said up to now is not made up for.
+    pub(super) fn skip_repeats(&mut self, now: Timestamp) {
+        if let Some(outage) = &mut self.state.outage {
+            outage.repeated_until = Unkept(Some(now));
+        }
+    }
+
+    /// Up to when it was said, or is not made up for; none where there is no outage.
+    pub(super) fn repeated_until(&self) -> Option<Timestamp> {
+        self.state.outage.as_ref().map(|outage| outage.repeated_until.0.unwrap_or(self.born))
     }
 }

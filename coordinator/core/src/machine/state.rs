@@ -8,6 +8,7 @@ use crate::event::{Reason, RoundReport, Status};
 use crate::heartbeat::Pulse;
 use crate::observation::{Failure, Outcome, Word};
 use crate::place::{NetworkNo, PlaceNo, Region, RegionSet};
+use crate::rare::Rare;
 use crate::time::Timestamp;
 use crate::verdict::Lane;
 use crate::watch::Watch;
@@ -35,8 +36,8 @@ pub struct State {
     pub(super) next_number: u32,
     pub(super) last_check: Option<LastCheck>,
     pub(super) expires_at: Option<Timestamp>,
-    pub(super) pulse: Pulse,
-    pub(super) evidence: Vec<RoundReport>,
+    pub(super) pulse: Rare<Pulse>,
+    pub(super) evidence: Rare<Vec<RoundReport>>,
     /// Component: start of the newest passed reading, where the vendor calls it degraded.
     pub(super) degraded: Option<Timestamp>,
     /// Nobody was there for a sooner look: the next try is not before then.
@@ -82,7 +83,22 @@ pub(super) struct Outage {
     pub(super) hint_swept: bool,
     /// When the passed round began that made them look: what began before it says nothing of the time since.
     pub(super) passed: Option<Timestamp>,
+    /// That it lasts was said up to then, or is not made up for; none: up to when this process took the machine over.
+    #[serde(skip)]
+    pub(super) repeated_until: Unkept,
 }
+
+/// A moment that is no part of what is remembered: it is not written, and memories are alike whatever it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Unkept(pub(super) Option<Timestamp>);
+
+impl PartialEq for Unkept {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Unkept {}
 
 /// Some regions saw a failure, and it is being looked into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -143,7 +159,14 @@ pub(super) struct Second {
 impl Outage {
     /// An outage that nobody has recovered from yet.
     pub(super) const fn new(since: Timestamp, reason: Failure) -> Self {
-        Self { since, reason, recovery_swept: false, hint_swept: false, passed: None }
+        Self {
+            since,
+            reason,
+            recovery_swept: false,
+            hint_swept: false,
+            passed: None,
+            repeated_until: Unkept(None),
+        }
     }
 }
 

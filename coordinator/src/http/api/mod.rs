@@ -1,7 +1,11 @@
 //! The API under `/api/v1`, by resource.
 
+pub(super) mod alerts;
+pub(super) mod deliveries;
 pub(super) mod deploys;
+pub(super) mod destinations;
 pub(super) mod incidents;
+mod mask;
 pub(super) mod me;
 pub(super) mod monitors;
 pub(super) mod pages;

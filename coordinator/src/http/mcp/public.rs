@@ -3,35 +3,28 @@
 use std::sync::Arc;
 
 use futures_util::future::BoxFuture;
-use parallax_core::id::PageId;
 use parallax_core::quota::Allowance;
 use serde_json::{Map, Value, json};
 
 use super::{Called, House};
 use crate::http::Context;
 use crate::http::api::pages::status::{self, StatusDocument};
-use crate::http::error::Refused;
 use crate::http::openapi::standing;
+use crate::http::public::enter;
 use crate::http::route::{Answer, Call};
-use crate::service::Error;
+use crate::service::gate::Admitted;
 
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post(context: Arc<Context>, mut call: Call<()>) -> Answer {
-    let slug = call.param("slug")?.to_owned();
-    let page = context.service.public_page(&slug).map_err(|error| match error {
-        // A visitor has no key to speak of.
-        Error::NotFound => Refused::Route,
-        other => other.into(),
-    })?;
-    let house = Public { context: Arc::clone(&context), page: page.id, slug, listed: listed() };
+    let page = enter(&context, &call)?;
+    let house = Public { context: Arc::clone(&context), page, listed: listed() };
     Ok(super::answer(&context, &house, &call.headers, &mut call.body).await)
 }
 
 /// The house of a public page.
 struct Public {
     context: Arc<Context>,
-    page: PageId,
-    slug: String,
+    page: Admitted,
     listed: Vec<Value>,
 }
 
@@ -58,7 +51,7 @@ impl House for Public {
             if let Some(name) = arguments.keys().next() {
                 return Some(Called::Not(format!("there is no argument {name}")));
             }
-            let Ok(overview) = self.context.service.public_overview(&self.slug).await else {
+            let Ok(overview) = self.context.service.public_overview(&self.page).await else {
                 return Some(Called::Not("the page can't be shown now".to_owned()));
             };
             let document = status::written(&self.context.service, &overview);
@@ -70,7 +63,7 @@ impl House for Public {
     }
 
     fn admit(&self, messages: u32) -> Result<Allowance, Allowance> {
-        self.context.pages.admit_all(self.page, messages, self.context.service.now())
+        self.context.pages.admit_all(self.page.page().id, messages, self.context.service.now())
     }
 }
 

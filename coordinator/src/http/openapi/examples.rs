@@ -1,5 +1,7 @@
 //! Examples of what the API takes and gives, one for each schema: a small shop, its page and what happens to it.
 
+mod alerts;
+
 use std::collections::BTreeMap;
 
 use parallax_core::id::{DeliveryId, DeployId, IncidentId, KeyId, MonitorId, PageId, SeriesId, UpdateId};
@@ -32,6 +34,8 @@ pub(super) fn id(name: &str) -> String {
         "monitorId" => MONITOR.to_string(),
         "incidentId" => INCIDENT.to_string(),
         "deployId" => DEPLOY.to_string(),
+        "destinationId" => alerts::DESTINATION.to_string(),
+        "deliveryId" => DELIVERY.to_string(),
         _ => String::new(),
     }
 }
@@ -180,7 +184,7 @@ fn bodies(name: &str) -> Vec<Value> {
             "monitorIds": [MONITOR.to_string()],
         })],
         "AffectedMonitorInput" => vec![json!({ "id": MONITOR.to_string(), "impact": "degraded" })],
-        _ => Vec::new(),
+        _ => alerts::of(name),
     }
 }
 

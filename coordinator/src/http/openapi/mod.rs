@@ -41,6 +41,8 @@ pub(in crate::http) fn part_about(name: &str) -> &'static str {
         "monitorId" => "The monitor's id.",
         "incidentId" => "The incident's id.",
         "deployId" => "The deploy marker's id.",
+        "destinationId" => "The destination's id.",
+        "deliveryId" => "The delivery's id.",
         _ => "",
     }
 }
@@ -54,6 +56,7 @@ fn tags() -> Value {
         { "name": "Monitors", "description": "Checks, their state and their figures." },
         { "name": "Incidents", "description": "Incidents and maintenance, with their updates." },
         { "name": "Deploys", "description": "What was released when." },
+        { "name": "Alerts", "description": "Where alerts go, what was sent, and what came of it." },
         { "name": "Webhooks", "description": "What is sent to you when a monitor changes state." },
     ])
 }

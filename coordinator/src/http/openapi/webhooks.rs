@@ -12,7 +12,7 @@ use crate::deliver::sign::{self, Secret};
 use crate::letters::payload::{Alert, Subject};
 
 /// The secret that the examples are signed with: the numbers from 0 to 31.
-const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(super) const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// When the example's outage began.
 const DOWN_SINCE: Timestamp = Timestamp::from_millis(1_772_357_400_000);
 /// Milliseconds between two examples.

@@ -3,7 +3,9 @@
 use std::borrow::Cow;
 
 use parallax_core::check::{CheckKind, KeywordMode, Method as CheckMethod, RecordType};
-use parallax_core::event::{Reason, Status};
+use parallax_core::delivery::Stage;
+use parallax_core::destination::{ChannelKind, OffReason as CoreOffReason};
+use parallax_core::event::{AlertKind, Reason, Status};
 use parallax_core::headline::Indicator as CoreIndicator;
 use parallax_core::incident::{Impact as CoreImpact, Kind, Progress};
 use parallax_core::key::Access as KeyAccess;
@@ -122,6 +124,10 @@ words! {
     IncidentStatus: "Where an incident or maintenance stands.", Progress::ALL.map(Progress::name);
     Impact: "How much is affected.", CoreImpact::ALL.map(CoreImpact::name);
     Every: "How often a window repeats.", CoreEvery::ALL.map(CoreEvery::name);
+    AlertEvent: "What happened to the monitor.", AlertKind::ALL.map(AlertKind::name);
+    DestinationType: "How a destination is reached.", ChannelKind::ALL.map(ChannelKind::name);
+    OffReason: "Why a receiver was switched off.", CoreOffReason::ALL.map(CoreOffReason::name);
+    DeliveryStatus: "Where a delivery stands; dropped is what says nothing new any more, or has no receiver.", Stage::NAMES;
     Access: "What a key may do; write includes reading.", KeyAccess::ALL.map(KeyAccess::name);
     Indicator: "The state of a page as a whole.", CoreIndicator::ALL.map(CoreIndicator::name);
 }

@@ -91,6 +91,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/nothing".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("GET", "/".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/p/shop".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("GET", "/p/shop/status.json".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("DELETE", client.shop(""), Value::Null, [401, 403, 204, 403, 404]),
     ];

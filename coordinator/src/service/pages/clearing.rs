@@ -14,6 +14,8 @@ use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError};
 const MONITORS_AT_ONCE: usize = 4096;
 /// Incidents, and deploy markers, that one batch takes out.
 const OTHERS_AT_ONCE: usize = 256;
+/// Subscribers, and deliveries, that are left to the last batch; of more, a slice takes what the store takes out at once.
+const OUTGOING_AT_ONCE: usize = 256;
 /// How long a slice that failed is waited for.
 const RETRY: Duration = Duration::from_secs(10);
 
@@ -123,8 +125,14 @@ fn slice(store: &dyn Read, page: PageId) -> storage::Result<Slice> {
     for deploy in deploys.iter().take(OTHERS_AT_ONCE) {
         batch.write(Op::DeleteDeploy(deploy.value.id));
     }
+    let subscribers = store.subscribers_count(page)?;
+    let deliveries = store.deliveries_of(Some(page), None, OUTGOING_AT_ONCE + 1)?.len();
+    if subscribers.max(deliveries) > OUTGOING_AT_ONCE {
+        batch.write(Op::ClearOutgoing(page));
+    }
     let is_last = monitors.len() <= MONITORS_AT_ONCE
         && incidents.len() <= OTHERS_AT_ONCE
-        && deploys.len() <= OTHERS_AT_ONCE;
+        && deploys.len() <= OTHERS_AT_ONCE
+        && subscribers.max(deliveries) <= OUTGOING_AT_ONCE;
     Ok(Slice { batch, is_last })
 }

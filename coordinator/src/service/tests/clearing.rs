@@ -4,6 +4,7 @@ use parallax_core::id::PageId;
 use parallax_core::page::NOBODY;
 
 use super::*;
+use crate::service::gate::Door;
 use crate::storage::contract::samples;
 use crate::storage::{Op, disk};
 
@@ -32,8 +33,8 @@ async fn is_gone(service: &Service, caller: &Caller, page: PageId) {
     assert_eq!(service.page(caller, page).unwrap_err(), Error::NotFound);
     assert_eq!(service.monitors(caller, page).await.unwrap_err(), Error::NotFound);
     assert_eq!(service.monitor(caller, page, samples::monitor_id(5)).await.unwrap_err(), Error::NotFound);
-    assert_eq!(service.public_page("crowded").unwrap_err(), Error::NotFound);
-    assert_eq!(service.public_page(&format!("!{page}")).unwrap_err(), Error::NotFound);
+    assert_eq!(service.admit("crowded", Door::Shared).unwrap_err(), Error::NotFound);
+    assert_eq!(service.admit(&format!("!{page}"), Door::Shared).unwrap_err(), Error::NotFound);
     assert!(service.pages(caller).await.unwrap().iter().all(|other| other.id != page));
 }
 
@@ -99,6 +100,7 @@ async fn world_on_top(store: Store) -> Service {
         base_url: "https://status.example".to_owned(),
         root_domain: None,
         limits: PlanLimits::default(),
+        allow_private: false,
     };
     let clock = Clock::by_hand(START + DAY);
     Service::new(store.clone(), clock, queries, beats(store), Arc::new(NoFigures), settings)

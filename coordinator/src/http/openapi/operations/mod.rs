@@ -1,5 +1,6 @@
 //! Every operation of the API, resource by resource.
 
+mod alerts;
 mod incidents;
 mod monitors;
 mod pages;
@@ -8,5 +9,8 @@ use super::operation::Operation;
 
 /// Every operation.
 pub(in crate::http) fn operations() -> Vec<Operation> {
-    [pages::operations(), monitors::operations(), incidents::operations()].into_iter().flatten().collect()
+    [pages::operations(), monitors::operations(), incidents::operations(), alerts::operations()]
+        .into_iter()
+        .flatten()
+        .collect()
 }

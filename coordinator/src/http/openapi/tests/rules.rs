@@ -227,6 +227,9 @@ async fn examples_of_bodies_are_taken() {
     let opened = json!({ "title": "x" });
     let incident = client.call(&client.write, "POST", &client.shop("/incidents"), opened).await.body;
     let incident = incident["incident"]["id"].as_str().unwrap();
+    let mail = json!({ "type": "email", "name": "x", "to": "a@example.com" });
+    let destination = client.call(&client.write, "POST", &client.shop("/destinations"), mail).await.body;
+    let destination = destination["destination"]["id"].as_str().unwrap();
     let document = whole();
     let mut taken = 0;
     for operation in operations() {
@@ -237,7 +240,8 @@ async fn examples_of_bodies_are_taken() {
                 .path
                 .replace("{pageId}", &client.world.shop.id.to_string())
                 .replace("{monitorId}", id)
-                .replace("{incidentId}", incident);
+                .replace("{incidentId}", incident)
+                .replace("{destinationId}", destination);
             let path = format!("/api/v1{path}");
             let body = serde_json::from_str(&text).unwrap();
             let answered = client.call(&client.write, operation.method.as_str(), &path, body).await;

@@ -3,11 +3,14 @@
 use std::fmt::Write;
 use std::sync::Arc;
 
-use super::Context;
-use super::error::Refused;
-use super::reply::Reply;
-use super::route::{Answer, Call};
-use crate::service::Error;
+use ::http::header::ACCESS_CONTROL_ALLOW_ORIGIN;
+use ::http::{HeaderValue, StatusCode};
+
+use super::enter;
+use crate::http::Context;
+use crate::http::api::pages::status;
+use crate::http::reply::Reply;
+use crate::http::route::{Answer, Call};
 
 /// `GET /`
 pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
@@ -15,13 +18,9 @@ pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
 }
 
 /// `GET /p/{slug}`
-pub(super) async fn page(context: Arc<Context>, call: Call<()>) -> Answer {
-    let overview =
-        context.service.public_overview(call.param("slug")?).await.map_err(|error| match error {
-            // A visitor has no key to speak of.
-            Error::NotFound => Refused::Route,
-            other => other.into(),
-        })?;
+pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
+    let page = enter(&context, &call)?;
+    let overview = context.service.public_overview(&page).await?;
     let mut body = format!("<p>{}</p><ul>", escaped(&overview.headline));
     for shown in &overview.monitors {
         // Writing to a string does not fail.
@@ -29,6 +28,14 @@ pub(super) async fn page(context: Arc<Context>, call: Call<()>) -> Answer {
     }
     body.push_str("</ul>");
     Ok(Reply::html(document(&escaped(&overview.page.name), &body)))
+}
+
+/// `GET /p/{slug}/status.json`
+pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
+    let page = enter(&context, &call)?;
+    let overview = context.service.public_overview(&page).await?;
+    let reply = Reply::json(StatusCode::OK, &status::written(&context.service, &overview));
+    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
 }
 
 fn document(title: &str, body: &str) -> String {

@@ -1,0 +1,170 @@
+//! Every bound of a destination's fields, and what an edit keeps.
+
+use super::*;
+use crate::destination::OffReason;
+
+const SECRET: &str = "whsec_AAAA";
+
+fn now() -> Timestamp {
+    Timestamp::from_millis(1_795_783_560_000)
+}
+
+fn value(text: &str) -> Given<String> {
+    Given::Value(text.to_owned())
+}
+
+fn edit(kind: &str) -> DestinationEdit {
+    DestinationEdit { name: value("Team"), kind: value(kind), ..DestinationEdit::default() }
+}
+
+fn made(edit: &DestinationEdit) -> Result<Destination, String> {
+    let monitors = BTreeSet::from([MonitorId::from_u128(1)]);
+    let around = Around { monitors: &monitors, refused: &|_| None };
+    edit.settle_new((DestinationId::from_u128(1), PageId::from_u128(2)), SECRET.to_owned(), &around, now())
+        .map_err(|faults| faults.to_string())
+}
+
+fn changed(edit: &DestinationEdit, before: &Destination) -> Result<Destination, String> {
+    let around = Around { monitors: &BTreeSet::new(), refused: &|_| None };
+    edit.settle(before, &around).map_err(|faults| faults.to_string())
+}
+
+fn webhook() -> DestinationEdit {
+    DestinationEdit { url: value("https://hooks.example.com/x"), ..edit("webhook") }
+}
+
+#[test]
+fn each_type_needs_its_own_fields_and_no_others() {
+    let url = || value("https://hooks.example.com/x");
+    let good = [
+        DestinationEdit { to: value("ann@example.com"), ..edit("email") },
+        webhook(),
+        DestinationEdit { url: url(), ..edit("slack") },
+        DestinationEdit { url: url(), ..edit("discord") },
+        DestinationEdit { url: url(), ..edit("teams") },
+        DestinationEdit { token: value("123:A-b_c"), chat: value("-100123"), ..edit("telegram") },
+        DestinationEdit { url: value("https://ntfy.sh/alerts"), ..edit("ntfy") },
+        DestinationEdit { key: value(&"a1".repeat(16)), ..edit("pagerduty") },
+    ];
+    for (edit, kind) in good.iter().zip(ChannelKind::ALL) {
+        let made = made(edit).unwrap();
+        assert_eq!(made.channel.kind(), kind);
+        assert!(made.enabled && made.events.is_none() && made.monitors.is_none());
+        // A wrong value in a field of another type is no fault.
+        let wrong = || Given::Wrong("must be a string".to_owned());
+        let noisy = match kind {
+            ChannelKind::Email => DestinationEdit { url: wrong(), key: wrong(), ..edit.clone() },
+            _ => DestinationEdit { to: wrong(), ..edit.clone() },
+        };
+        assert_eq!(super::tests::made(&noisy), Ok(made));
+    }
+    for (kind, missing) in [
+        ("email", "to is required"),
+        ("webhook", "url is required"),
+        ("telegram", "token is required; chat is required"),
+        ("ntfy", "url is required"),
+        ("pagerduty", "key is required"),
+    ] {
+        assert_eq!(made(&edit(kind)).unwrap_err(), missing);
+    }
+    assert_eq!(made(&DestinationEdit::default()).unwrap_err(), "type is required; name is required");
+    assert!(made(&edit("fax")).unwrap_err().starts_with("type must be one of email, webhook, slack"));
+}
+
+#[test]
+fn names_keep_their_length_and_hold_no_control_characters() {
+    let named = |name: &str| made(&DestinationEdit { name: value(name), ..webhook() }).map(|it| it.name);
+    assert_eq!(named(&"é".repeat(80)), Ok("é".repeat(80)));
+    for bad in ["", "  ", &"é".repeat(81), "a\r\nBcc: b@c.example", "a\0b", &"x".repeat(4000)] {
+        assert!(named(bad).is_err(), "{bad:?}");
+    }
+}
+
+#[test]
+fn tokens_chats_and_keys_keep_their_shape() {
+    let bot = |token: &str| {
+        made(&DestinationEdit { token: value(token), chat: value("@news_1"), ..edit("telegram") }).is_ok()
+    };
+    assert!(bot("1:a") && bot(&format!("1:{}", "a".repeat(198))) && !bot(&format!("1:{}", "a".repeat(199))));
+    for bad in ["", "1", ":a", "a:a", "1:", "1:a/../b", "1:a b", "***"] {
+        assert!(!bot(bad), "{bad}");
+    }
+    let chat = |chat: &str| {
+        made(&DestinationEdit { token: value("1:a"), chat: value(chat), ..edit("telegram") }).is_ok()
+    };
+    assert!(chat("-1001234567890") && chat("42") && chat("@shop"));
+    for bad in ["", "@", "shop", "@a b", "4.2", "99999999999999999999"] {
+        assert!(!chat(bad), "{bad}");
+    }
+    let ntfy = |token: &str| {
+        let url = value("https://ntfy.sh/alerts");
+        made(&DestinationEdit { url, token: value(token), ..edit("ntfy") })
+    };
+    assert!(ntfy(&"t".repeat(200)).is_ok() && ntfy(&"t".repeat(201)).is_err());
+    assert!(ntfy("").is_ok_and(|it| matches!(it.channel, Channel::Ntfy { token: None, .. })));
+    assert!(ntfy("a b").is_err() && ntfy("é").is_err() && ntfy("a\r\nb").is_err());
+    let key = |length: usize| made(&DestinationEdit { key: value(&"k".repeat(length)), ..edit("pagerduty") });
+    assert!(key(32).is_ok() && key(31).is_err() && key(33).is_err());
+}
+
+#[test]
+fn events_and_monitors_are_named_or_all() {
+    let events = |names: &[&str]| {
+        let events = Given::Value(names.iter().map(|&name| name.to_owned()).collect());
+        made(&DestinationEdit { events, ..webhook() }).map(|it| it.events)
+    };
+    let both = Some(vec![AlertKind::WentDown, AlertKind::Recovered]);
+    assert_eq!(events(&["recovered", "went-down", "recovered"]), Ok(both));
+    assert!(events(&[]).is_err() && events(&["down"]).is_err());
+    let monitors = |ids: Vec<u128>| {
+        let ids = ids.into_iter().map(|id| MonitorId::from_u128(id).to_string()).collect();
+        made(&DestinationEdit { monitor_ids: Given::Value(ids), ..webhook() }).map(|it| it.monitors)
+    };
+    assert_eq!(monitors(vec![1, 1]), Ok(Some(vec![MonitorId::from_u128(1)])));
+    assert!(monitors(vec![]).is_err() && monitors(vec![2]).is_err());
+}
+
+#[test]
+fn an_edit_keeps_what_is_left_out_and_switches_on_again() {
+    let mut before = made(&webhook()).unwrap();
+    before.monitors = Some(vec![MonitorId::from_u128(9)]);
+    before.health.failing_since = Some(now());
+    let name = DestinationEdit { name: value("Other"), ..DestinationEdit::default() };
+    let after = changed(&name, &before).unwrap();
+    assert_eq!((after.name.as_str(), &after.channel), ("Other", &before.channel));
+    assert_eq!((&after.monitors, &after.health), (&before.monitors, &before.health));
+    before.health.off = Some((now(), OffReason::Gone));
+    assert_eq!(changed(&name, &before).unwrap().health, Health::default());
+    before.health.off = None;
+    let moved = DestinationEdit { url: value("https://other.example/"), ..DestinationEdit::default() };
+    let after = changed(&moved, &before).unwrap();
+    assert_eq!(after.health, Health::default(), "another receiver is not to blame");
+    assert!(matches!(&after.channel, Channel::Webhook { secret, .. } if secret.present == SECRET));
+    // What was named before may be named again, though it is gone.
+    let again = DestinationEdit {
+        monitor_ids: Given::Value(vec![MonitorId::from_u128(9).to_string()]),
+        ..DestinationEdit::default()
+    };
+    assert_eq!(changed(&again, &before).unwrap().monitors, before.monitors);
+    for (wrong, rule) in [
+        (DestinationEdit { kind: value("slack"), ..DestinationEdit::default() }, "type can't be changed"),
+        (DestinationEdit { url: Given::Null, ..DestinationEdit::default() }, "url must not be null"),
+        (
+            DestinationEdit { url: value("https://hooks.example.com/***"), ..DestinationEdit::default() },
+            "url is masked: send it whole, or leave it out to keep it",
+        ),
+    ] {
+        assert_eq!(changed(&wrong, &before).unwrap_err(), rule);
+    }
+}
+
+#[test]
+fn an_old_secret_goes_on_for_a_day() {
+    let before = made(&webhook()).unwrap();
+    let after = before.rotated("whsec_BBBB".to_owned(), now()).unwrap();
+    let Channel::Webhook { secret, .. } = &after.channel else { panic!("a webhook stays one") };
+    assert_eq!(secret.present, "whsec_BBBB");
+    assert_eq!(secret.before, Some((SECRET.to_owned(), now() + OLD_SECRET)));
+    let mail = made(&DestinationEdit { to: value("ann@example.com"), ..edit("email") }).unwrap();
+    assert_eq!(mail.rotated("whsec_BBBB".to_owned(), now()), None);
+}

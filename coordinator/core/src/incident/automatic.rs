@@ -1,0 +1,354 @@
+//! Incidents that open and resolve by themselves: what told outages of a page's monitors make of them.
+
+#[cfg(test)]
+mod tests;
+mod words;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::{Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_OPEN, MAX_UPDATES, News, Progress, Told};
+use crate::event::{AlertKind, Change, Event, Status, What};
+use crate::id::{IncidentId, MonitorId, PageId, UpdateId};
+use crate::place::RegionSet;
+use crate::telling::{Outages, ToldOutage};
+use crate::time::{MINUTE, Timestamp};
+
+/// Milliseconds after its opening within which further monitors that go down join an incident.
+pub const JOINABLE: i64 = 10 * MINUTE;
+
+/// A page as the rule sees it. What happened is taken in one after another, and each sees what came of those before it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Desk {
+    /// The page.
+    pub page: PageId,
+    /// Whether monitors that go down open incidents, or join them.
+    pub opens: bool,
+    /// Its monitors.
+    pub monitors: BTreeMap<MonitorId, Watched>,
+    /// The outages that were told and are not over.
+    pub outages: Outages,
+    /// Its open incidents, windows left out; with those that were closed since.
+    pub incidents: BTreeMap<IncidentId, Incident>,
+    /// Open incidents and unfinished windows that it has.
+    pub open: usize,
+}
+
+/// What the rule needs to know of a monitor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Watched {
+    /// Its name.
+    pub name: String,
+    /// Whether regions judge it each for themselves.
+    pub regional: bool,
+    /// Not checked.
+    pub paused: bool,
+}
+
+/// What may concern a page's automatic incidents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Happened<'a> {
+    /// That a monitor is down was told.
+    WentDown(MonitorId, &'a Change),
+    /// That it is back was told, or it is back without a word.
+    Back(MonitorId),
+    /// While it is down: the regions that it is down from, as others see it up.
+    Rescoped(MonitorId, Option<RegionSet>),
+    /// Monitors were made, changed, paused or deleted, or the page was changed.
+    Edited,
+}
+
+impl<'a> Happened<'a> {
+    /// What the event means for its page's incidents, where anything.
+    pub fn of(event: &'a Event) -> Option<Self> {
+        match (&event.what, event.monitor) {
+            (What::Changed(change), Some(monitor)) => Self::of_change(monitor, change),
+            (What::ScopeChanged(down_from), Some(monitor)) => Some(Self::Rescoped(monitor, *down_from)),
+            (What::MonitorEdited(_) | What::PageEdited(_), _) => Some(Self::Edited),
+            (
+                What::Changed(_)
+                | What::ScopeChanged(_)
+                | What::Round(_)
+                | What::AgentJoined(_)
+                | What::AgentRevoked(_)
+                | What::Quarantine(..)
+                | What::Incident(_),
+                _,
+            ) => None,
+        }
+    }
+
+    fn of_change(monitor: MonitorId, change: &'a Change) -> Option<Self> {
+        match (change.alert, change.to) {
+            (Some(AlertKind::WentDown), _) => Some(Self::WentDown(monitor, change)),
+            (Some(AlertKind::Recovered), _) => Some(Self::Back(monitor)),
+            // It was paused and is checked again: no outage was on any more, and nobody was told.
+            (None, Status::Up) if change.from == Status::Unknown && change.down_since.is_none() => {
+                Some(Self::Back(monitor))
+            }
+            (None, Status::Down) => Some(Self::Rescoped(monitor, change.down_from)),
+            (Some(AlertKind::StillDown | AlertKind::WentSlow | AlertKind::BackToNormal) | None, _) => None,
+        }
+    }
+}
+
+/// How the last outage of an incident ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Ended {
+    Back,
+    Unchecked,
+}
+
+impl Desk {
+    /// Takes in what happened at that moment; gives what is told of incidents, each at most once. `random` makes ids.
+    ///
+    /// Bounds refuse nothing: on a page that has [`MAX_OPEN`] open none is opened; a monitor beyond [`MAX_AFFECTED`]
+    /// belongs to its incident without being listed; and where [`MAX_UPDATES`] is near, one joins without a word, so
+    /// that the last update is left for the end.
+    pub fn take(
+        &mut self,
+        happened: Happened<'_>,
+        at: Timestamp,
+        random: &mut impl FnMut() -> [u8; 10],
+    ) -> Vec<Told> {
+        let mut told = Vec::new();
+        let mut ended = Ended::Back;
+        match happened {
+            Happened::WentDown(monitor, change) => told.extend(self.go_down(monitor, change, at, random)),
+            Happened::Back(monitor) => {
+                self.outages.down.remove(&monitor);
+            }
+            Happened::Rescoped(monitor, down_from) => told.extend(self.rescope(monitor, down_from)),
+            Happened::Edited => {
+                ended = Ended::Unchecked;
+                let monitors = &self.monitors;
+                let checked = |id: &MonitorId| monitors.get(id).is_some_and(|it| !it.paused);
+                self.outages.down.retain(|id, _| checked(id));
+            }
+        }
+        self.resolve(ended, at, random, &mut told);
+        self.weigh(&mut told);
+        told
+    }
+
+    /// A monitor is down: its outage belongs to an incident that is there, or to a new one.
+    fn go_down(
+        &mut self,
+        monitor: MonitorId,
+        change: &Change,
+        at: Timestamp,
+        random: &mut impl FnMut() -> [u8; 10],
+    ) -> Option<Told> {
+        let watched = self.monitors.get(&monitor).filter(|watched| !watched.paused)?.clone();
+        let mut outage = ToldOutage {
+            since: change.down_since.unwrap_or(change.since),
+            reason: change.reason.clone(),
+            down_from: change.down_from,
+            incident: None,
+        };
+        let (home, told) = match self.home(monitor, at) {
+            Home::Own(id) => {
+                let text = words::down(&watched, &outage, true);
+                (Some(id), self.say(id, text, false, at, random))
+            }
+            Home::Persons(id) => (Some(id), None),
+            Home::Joins(id) => {
+                let before = self.incidents.get(&id).map(|incident| words::title(incident, &self.monitors));
+                if let Some(incident) = self.incidents.get_mut(&id)
+                    && incident.affected.len() < MAX_AFFECTED
+                {
+                    incident.affected.push(Affected { monitor, impact: None });
+                    // A title that a person wrote stays.
+                    if before.as_ref() == Some(&incident.title) {
+                        incident.title = words::title(incident, &self.monitors);
+                    }
+                }
+                let text = words::down(&watched, &outage, false);
+                (Some(id), self.say(id, text, true, at, random))
+            }
+            Home::New => {
+                let told = self.open(monitor, &watched, &outage, at, random);
+                (Some(told.incident), Some(told))
+            }
+            Home::Nowhere => (None, None),
+        };
+        outage.incident = home;
+        self.outages.down.insert(monitor, outage);
+        told
+    }
+
+    /// Where a monitor's outage belongs.
+    fn home(&self, monitor: MonitorId, at: Timestamp) -> Home {
+        let names = |incident: &Incident| incident.affected.iter().any(|one| one.monitor == monitor);
+        if let Some(own) = self.automatic().find(|incident| names(incident)) {
+            return Home::Own(own.id);
+        }
+        // Somebody has said that much of it already.
+        let says_it = |incident: &&Incident| {
+            incident
+                .affected
+                .iter()
+                .any(|one| one.monitor == monitor && one.impact.unwrap_or(incident.impact) >= Impact::Partial)
+        };
+        let persons = self.incidents.values().filter(|incident| incident.is_open() && !incident.automatic);
+        if let Some(persons) = persons.rev().find(says_it) {
+            return Home::Persons(persons.id);
+        }
+        if !self.opens {
+            return Home::Nowhere;
+        }
+        let is_young = |incident: &&Incident| at.since(incident.created_at) < JOINABLE;
+        match self.automatic().filter(is_young).max_by_key(|incident| (incident.created_at, incident.id)) {
+            Some(young) => Home::Joins(young.id),
+            None if self.open < MAX_OPEN => Home::New,
+            None => Home::Nowhere,
+        }
+    }
+
+    fn automatic(&self) -> impl Iterator<Item = &Incident> {
+        self.incidents.values().rev().filter(|incident| incident.automatic && incident.is_open())
+    }
+
+    fn open(
+        &mut self,
+        monitor: MonitorId,
+        watched: &Watched,
+        outage: &ToldOutage,
+        at: Timestamp,
+        random: &mut impl FnMut() -> [u8; 10],
+    ) -> Told {
+        let (id, update) = (IncidentId::new(at, random()), UpdateId::new(at, random()));
+        let mut incident = Incident {
+            id,
+            page: self.page,
+            kind: Kind::Incident,
+            title: String::new(),
+            status: Progress::Investigating,
+            impact: Impact::Partial,
+            started_at: outage.since.min(at),
+            ends_at: None,
+            resolved_at: None,
+            automatic: true,
+            notify: true,
+            remind: Vec::new(),
+            series: None,
+            postmortem: None,
+            affected: vec![Affected { monitor, impact: None }],
+            updates: Vec::new(),
+            begun: true,
+            reminded_until: at,
+            created_at: at,
+        };
+        incident.title = words::title(&incident, &self.monitors);
+        incident.say(update, words::down(watched, outage, false), at);
+        self.incidents.insert(id, incident);
+        self.open += 1;
+        Told { incident: id, news: News::Opened, update: Some(update), notify: true }
+    }
+
+    /// Adds an update where there is room for one before the last.
+    fn say(
+        &mut self,
+        id: IncidentId,
+        text: String,
+        notify: bool,
+        at: Timestamp,
+        random: &mut impl FnMut() -> [u8; 10],
+    ) -> Option<Told> {
+        let incident = self.incidents.get_mut(&id)?;
+        if incident.updates.len() + 1 >= MAX_UPDATES {
+            return Some(silently(id));
+        }
+        let update = UpdateId::new(at, random());
+        incident.say(update, text, at);
+        Some(Told { incident: id, news: News::Updated, update: Some(update), notify })
+    }
+
+    /// The regions that a monitor is down from are others: what was last said of it says so.
+    fn rescope(&mut self, monitor: MonitorId, down_from: Option<RegionSet>) -> Option<Told> {
+        let watched = self.monitors.get(&monitor)?;
+        let outage = self.outages.down.get_mut(&monitor).filter(|outage| outage.down_from != down_from)?;
+        let after = ToldOutage { down_from, ..outage.clone() };
+        let before = std::mem::replace(outage, after.clone());
+        let incident = self.incidents.get_mut(&after.incident?)?;
+        if !incident.automatic || !incident.is_open() {
+            return None;
+        }
+        let texts = [false, true]
+            .map(|again| (words::down(watched, &before, again), words::down(watched, &after, again)));
+        let (update, text) = incident.updates.iter_mut().rev().find_map(|update| {
+            let (_, text) = texts.iter().find(|(before, _)| *before == update.body)?;
+            Some((update, text))
+        })?;
+        update.body.clone_from(text);
+        Some(silently(incident.id))
+    }
+
+    /// Closes automatic incidents none of whose monitors is down any more.
+    fn resolve(
+        &mut self,
+        ended: Ended,
+        at: Timestamp,
+        random: &mut impl FnMut() -> [u8; 10],
+        told: &mut Vec<Told>,
+    ) {
+        let lasting: BTreeSet<IncidentId> =
+            self.outages.down.values().filter_map(|outage| outage.incident).collect();
+        for incident in self.incidents.values_mut() {
+            if !incident.automatic || !incident.is_open() || lasting.contains(&incident.id) {
+                continue;
+            }
+            let resolved_at = at.max(incident.started_at);
+            incident.status = Progress::Resolved;
+            incident.resolved_at = Some(resolved_at);
+            self.open = self.open.saturating_sub(1);
+            let update = UpdateId::new(at, random());
+            let has_room = incident.updates.len() < MAX_UPDATES;
+            if has_room {
+                let text = words::over(incident, &self.monitors, ended == Ended::Back, resolved_at);
+                incident.say(update, text, at);
+            }
+            told.push(Told {
+                incident: incident.id,
+                news: News::Resolved,
+                update: has_room.then_some(update),
+                notify: true,
+            });
+        }
+    }
+
+    /// How much is affected, said anew of every open automatic incident, unless a person made it less than partial.
+    fn weigh(&mut self, told: &mut Vec<Told>) {
+        let mut checked = self.monitors.iter().filter(|(_, it)| !it.paused).peekable();
+        let any = checked.peek().is_some();
+        let all_down = any && checked.all(|(id, _)| self.outages.down.contains_key(id));
+        let impact = if all_down { Impact::Major } else { Impact::Partial };
+        for incident in self.incidents.values_mut() {
+            let is_ours = incident.automatic && incident.is_open() && incident.impact >= Impact::Partial;
+            if is_ours && incident.impact != impact {
+                incident.impact = impact;
+                if told.iter().all(|one| one.incident != incident.id) {
+                    told.push(silently(incident.id));
+                }
+            }
+        }
+    }
+}
+
+/// Where an outage belongs.
+enum Home {
+    /// To an automatic incident that it was in before.
+    Own(IncidentId),
+    /// To a person's incident, which says it already.
+    Persons(IncidentId),
+    /// To an automatic incident that is young.
+    Joins(IncidentId),
+    /// To one that is opened for it.
+    New,
+    /// To none.
+    Nowhere,
+}
+
+/// It was changed without a word to anybody.
+fn silently(incident: IncidentId) -> Told {
+    Told { incident, news: News::Changed, update: None, notify: false }
+}

@@ -1,0 +1,356 @@
+//! Automatic incidents told as stories, and what must hold of them for any stream of outages and people's acts.
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::event::Edited;
+use crate::given::Given;
+use crate::incident::UpdatePost;
+use crate::incident::edit::tests::{at, value};
+use crate::observation::Failure;
+use crate::place::Region;
+use crate::time::SECOND;
+
+fn id(n: u128) -> MonitorId {
+    MonitorId::from_u128(n)
+}
+
+/// A page with so many monitors, and a clock.
+struct Page {
+    desk: Desk,
+    now: i64,
+    ids: u8,
+}
+
+impl Page {
+    fn with(monitors: u128) -> Self {
+        let watched = |n: u128| (id(n), Watched { name: format!("M{n}"), regional: true, paused: false });
+        let desk = Desk {
+            page: PageId::from_u128(1),
+            opens: true,
+            monitors: (1..=monitors).map(watched).collect(),
+            outages: Outages::default(),
+            incidents: BTreeMap::new(),
+            open: 0,
+        };
+        Self { desk, now: 0, ids: 0 }
+    }
+
+    fn wait(&mut self, millis: i64) {
+        self.now += millis;
+    }
+
+    fn take(&mut self, happened: Happened<'_>) -> Vec<(News, bool)> {
+        let ids = &mut self.ids;
+        let mut random = || {
+            *ids = ids.wrapping_add(1);
+            [*ids; 10]
+        };
+        let told = self.desk.take(happened, at(self.now), &mut random);
+        told.into_iter().map(|told| (told.news, told.notify)).collect()
+    }
+
+    fn down(&mut self, n: u128) -> Vec<(News, bool)> {
+        let mut change = Change::to(Status::Down, at(self.now - 10 * SECOND));
+        change.alert = Some(AlertKind::WentDown);
+        change.down_since = Some(change.since);
+        change.reason = Some(Failure::Refused);
+        self.take(Happened::WentDown(id(n), &change))
+    }
+
+    fn back(&mut self, n: u128) -> Vec<(News, bool)> {
+        self.take(Happened::Back(id(n)))
+    }
+
+    fn pause(&mut self, n: u128, paused: bool) -> Vec<(News, bool)> {
+        if let Some(watched) = self.desk.monitors.get_mut(&id(n)) {
+            watched.paused = paused;
+        }
+        self.take(Happened::Edited)
+    }
+
+    fn delete(&mut self, n: u128) -> Vec<(News, bool)> {
+        self.desk.monitors.remove(&id(n));
+        self.take(Happened::Edited)
+    }
+
+    /// A person posts an update on an incident.
+    fn post(&mut self, incident: IncidentId, status: &str) {
+        let post = UpdatePost { status: value(status), message: value("By hand"), notify: Given::Absent };
+        let before = &self.desk.incidents[&incident];
+        if let Ok((after, ..)) = post.settle(before, UpdateId::from_u128(u128::MAX), at(self.now)) {
+            self.desk.open -= usize::from(!after.is_open());
+            self.desk.incidents.insert(incident, after);
+        }
+    }
+
+    fn newest(&self) -> &Incident {
+        self.desk.incidents.values().next_back().unwrap()
+    }
+
+    fn open(&self) -> usize {
+        self.desk.incidents.values().filter(|incident| incident.is_open()).count()
+    }
+
+    fn last_words(&self) -> &str {
+        &self.newest().updates.last().unwrap().body
+    }
+}
+
+const OPENED: (News, bool) = (News::Opened, true);
+const JOINED: (News, bool) = (News::Updated, true);
+const AGAIN: (News, bool) = (News::Updated, false);
+const RESOLVED: (News, bool) = (News::Resolved, true);
+const SILENT: (News, bool) = (News::Changed, false);
+
+#[test]
+fn an_outage_opens_one_incident_and_its_end_resolves_it() {
+    let mut page = Page::with(2);
+    assert_eq!(page.down(1), [OPENED]);
+    let incident = page.newest().clone();
+    assert_eq!((incident.title.as_str(), incident.impact), ("M1 is down", Impact::Partial));
+    assert_eq!((incident.automatic, incident.status), (true, Progress::Investigating));
+    assert_eq!((incident.started_at, incident.created_at), (at(-10_000), at(0)));
+    assert_eq!(page.last_words(), "M1 is down from every region that checks it: connection refused.");
+    page.wait(12 * MINUTE);
+    assert_eq!(page.back(1), [RESOLVED]);
+    assert_eq!((page.newest().resolved_at, page.newest().automatic), (Some(at(12 * MINUTE)), true));
+    assert_eq!(page.last_words(), "M1 is back. This lasted 12 minutes.");
+    assert!(page.back(1).is_empty() && page.desk.outages.down.is_empty());
+}
+
+#[test]
+fn it_is_major_while_every_monitor_that_is_checked_is_down() {
+    let mut page = Page::with(3);
+    page.desk.monitors.get_mut(&id(3)).unwrap().paused = true;
+    assert_eq!((page.down(1), page.newest().impact), (vec![OPENED], Impact::Partial));
+    assert_eq!((page.down(2), page.newest().impact), (vec![JOINED], Impact::Major));
+    assert_eq!((page.pause(3, false), page.newest().impact), (vec![SILENT], Impact::Partial));
+    assert_eq!((page.delete(3), page.newest().impact), (vec![SILENT], Impact::Major));
+    assert_eq!((page.back(1), page.newest().impact), (vec![SILENT], Impact::Partial));
+    assert_eq!(page.back(2), [RESOLVED]);
+    let mut alone = Page::with(1);
+    assert_eq!((alone.down(1), alone.newest().impact), (vec![OPENED], Impact::Major));
+}
+
+#[test]
+fn a_monitor_joins_within_ten_minutes_and_rejoins_at_any_age() {
+    let mut page = Page::with(9);
+    page.down(1);
+    page.wait(JOINABLE - 1);
+    assert_eq!(page.down(2), [JOINED]);
+    assert_eq!((page.newest().title.as_str(), page.open()), ("M1 and 1 other are down", 1));
+    page.wait(1);
+    assert_eq!(page.down(3), [OPENED], "the first is too old");
+    page.wait(99 * MINUTE);
+    assert_eq!(page.back(2), []);
+    assert_eq!(page.down(2), [AGAIN], "it was in that one before");
+    assert_eq!((page.back(1), page.back(2), page.back(3)), (vec![], vec![RESOLVED], vec![RESOLVED]));
+}
+
+#[test]
+fn a_persons_update_takes_it_over_and_nothing_is_added_by_itself() {
+    let mut page = Page::with(2);
+    page.down(1);
+    let incident = page.newest().id;
+    page.post(incident, "identified");
+    let taken = page.newest().clone();
+    assert!(!taken.automatic);
+    assert_eq!(
+        (page.back(1), page.down(1), page.back(1)),
+        (vec![], vec![], vec![]),
+        "somebody said it already"
+    );
+    assert_eq!(page.newest(), &taken);
+    assert_eq!(page.down(2), [OPENED], "of another monitor nobody did");
+}
+
+#[test]
+fn resolved_by_hand_then_back_adds_nothing() {
+    let mut page = Page::with(2);
+    page.down(1);
+    let incident = page.newest().id;
+    page.post(incident, "resolved");
+    let closed = page.newest().clone();
+    assert_eq!((page.back(1), page.newest()), (vec![], &closed));
+    assert_eq!(page.down(1), [OPENED], "the next outage is another one");
+}
+
+#[test]
+fn pausing_and_deleting_count_as_back() {
+    for delete in [false, true] {
+        let mut page = Page::with(3);
+        page.down(1);
+        page.down(2);
+        page.back(1);
+        assert_eq!(if delete { page.delete(2) } else { page.pause(2, true) }, [RESOLVED], "{delete}");
+        assert_eq!(page.last_words(), "What was still down is not checked any more.");
+        assert_eq!(page.down(2), [], "what is not checked opens nothing");
+    }
+}
+
+#[test]
+fn a_change_of_scope_changes_the_newest_words_and_tells_nobody() {
+    let mut page = Page::with(2);
+    page.down(1);
+    page.down(2);
+    let asia = RegionSet::only(Region::Asia);
+    for region in [asia, RegionSet::only(Region::Europe), asia] {
+        assert_eq!(page.take(Happened::Rescoped(id(2), Some(region))), [SILENT]);
+    }
+    assert_eq!(page.take(Happened::Rescoped(id(2), Some(asia))), [], "no news");
+    assert_eq!(page.last_words(), "M2 is down from Asia: connection refused. Other regions reach it.");
+    assert_eq!((page.newest().updates.len(), page.open()), (2, 1), "six regions, one outage, one incident");
+    assert!(page.newest().updates[0].body.starts_with("M1 is down from every region"));
+}
+
+#[test]
+fn a_page_that_opens_none_keeps_its_outages_and_ends_what_is_open() {
+    let mut page = Page::with(3);
+    page.down(1);
+    page.desk.opens = false;
+    assert_eq!((page.down(2), page.back(1)), (vec![], vec![RESOLVED]));
+    assert_eq!(page.desk.outages.down[&id(2)].incident, None);
+}
+
+#[test]
+fn at_its_bounds_nothing_fails() {
+    let mut page = Page::with(MAX_AFFECTED as u128 + 50);
+    for n in 1..=MAX_AFFECTED as u128 + 50 {
+        page.down(n);
+    }
+    assert_eq!(page.open(), 1);
+    assert_eq!(page.newest().affected.len(), MAX_AFFECTED);
+    assert_eq!(page.newest().updates.len(), MAX_UPDATES - 1, "one is left for the end");
+    assert!(page.newest().title.chars().count() <= crate::incident::edit::MAX_TITLE);
+    for n in 1..MAX_AFFECTED as u128 + 50 {
+        page.back(n);
+    }
+    assert_eq!(page.back(MAX_AFFECTED as u128 + 50), [RESOLVED], "it was one of them, listed or not");
+    assert_eq!(page.newest().updates.len(), MAX_UPDATES);
+
+    let mut full = Page::with(2);
+    full.desk.open = MAX_OPEN;
+    assert_eq!((full.down(1), full.back(1)), (vec![], vec![]));
+}
+
+#[test]
+fn events_mean_what_they_should() {
+    let event = |what| Event { at: at(0), page: None, monitor: Some(id(1)), what };
+    let change = |from, to, alert, down_since| {
+        let mut change = Change::to(to, at(0));
+        (change.from, change.alert, change.down_since) = (from, alert, down_since);
+        event(What::Changed(change))
+    };
+    let back = Some(Happened::Back(id(1)));
+    let recovered = change(Status::Down, Status::Up, Some(AlertKind::Recovered), Some(at(0)));
+    assert_eq!(Happened::of(&recovered), back);
+    let covered = change(Status::Down, Status::Up, None, Some(at(0)));
+    assert_eq!(Happened::of(&covered), None, "in a window nothing is over until it was told");
+    assert_eq!(
+        Happened::of(&change(Status::Unknown, Status::Up, None, None)),
+        back,
+        "it was paused meanwhile"
+    );
+    let silent = change(Status::Up, Status::Down, None, Some(at(0)));
+    assert_eq!(Happened::of(&silent), Some(Happened::Rescoped(id(1), None)));
+    assert_eq!(Happened::of(&event(What::MonitorEdited(Edited::Deleted))), Some(Happened::Edited));
+    let went = change(Status::Up, Status::Down, Some(AlertKind::WentDown), Some(at(0)));
+    assert!(matches!(Happened::of(&went), Some(Happened::WentDown(..))));
+}
+
+#[derive(Debug, Clone)]
+enum Act {
+    Down(u128),
+    Back(u128),
+    Pause(u128, bool),
+    Rescope(u128, u8),
+    Wait(i64),
+    Opens(bool),
+    Post(usize, bool),
+    Delete(usize),
+}
+
+fn acts() -> impl Strategy<Value = Act> {
+    let monitor = || 1..5_u128;
+    prop_oneof![
+        6 => monitor().prop_map(Act::Down),
+        6 => monitor().prop_map(Act::Back),
+        1 => (monitor(), any::<bool>()).prop_map(|(n, paused)| Act::Pause(n, paused)),
+        1 => (monitor(), 0..6_u8).prop_map(|(n, region)| Act::Rescope(n, region)),
+        3 => prop_oneof![Just(1_000_i64), Just(JOINABLE), 0..9_000_000_i64].prop_map(Act::Wait),
+        1 => prop::bool::weighted(0.8).prop_map(Act::Opens),
+        1 => (0..9_usize, any::<bool>()).prop_map(|(which, resolves)| Act::Post(which, resolves)),
+        1 => (0..9_usize).prop_map(Act::Delete),
+    ]
+}
+
+proptest! {
+    #[test]
+    fn an_outage_has_one_incident_at_most_which_ends_with_its_last_outage(
+        acts in prop::collection::vec(acts(), 1..120),
+    ) {
+        let mut page = Page::with(4);
+        let mut homes: BTreeMap<MonitorId, Option<IncidentId>> = BTreeMap::new();
+        let mut resolved = 0;
+        for act in acts {
+            let before = page.desk.clone();
+            let mut told = Vec::new();
+            let person = |page: &Page, which: usize| {
+                page.desk.incidents.values().filter(|it| it.is_open()).nth(which).map(|it| it.id)
+            };
+            match act {
+                // A machine tells of an outage once.
+                Act::Down(n) if before.outages.down.contains_key(&id(n)) => {}
+                Act::Down(n) => told = page.down(n),
+                Act::Back(n) => told = page.back(n),
+                Act::Pause(n, paused) => told = page.pause(n, paused),
+                Act::Rescope(n, region) => {
+                    let regions = RegionSet::only(Region::ALL[usize::from(region)]);
+                    told = page.take(Happened::Rescoped(id(n), Some(regions)));
+                }
+                Act::Wait(millis) => page.wait(millis),
+                Act::Opens(opens) => page.desk.opens = opens,
+                Act::Post(which, resolves) => {
+                    if let Some(id) = person(&page, which) {
+                        page.post(id, if resolves { "resolved" } else { "monitoring" });
+                    }
+                    continue;
+                }
+                Act::Delete(which) => {
+                    if let Some(id) = person(&page, which) {
+                        page.desk.incidents.remove(&id);
+                        page.desk.open -= 1;
+                    }
+                    continue;
+                }
+            }
+            let opened = page.desk.incidents.len() - before.incidents.len();
+            prop_assert_eq!(told.iter().filter(|one| **one == OPENED).count(), opened);
+            prop_assert!(opened <= 1);
+            resolved += told.iter().filter(|one| **one == RESOLVED).count();
+            // An outage keeps the incident that it was given.
+            homes.retain(|monitor, _| page.desk.outages.down.contains_key(monitor));
+            for (monitor, outage) in &page.desk.outages.down {
+                prop_assert_eq!(*homes.entry(*monitor).or_insert(outage.incident), outage.incident);
+            }
+            let checked: Vec<_> = page.desk.monitors.iter().filter(|(_, it)| !it.paused).collect();
+            let all = checked.iter().all(|(id, _)| page.desk.outages.down.contains_key(id));
+            for incident in page.desk.incidents.values() {
+                let lasts = page.desk.outages.down.values().any(|outage| outage.incident == Some(incident.id));
+                if incident.automatic {
+                    prop_assert_eq!(incident.is_open(), lasts, "open while one of its monitors is down, no longer");
+                }
+                if incident.automatic && incident.is_open() {
+                    prop_assert_eq!(incident.impact == Impact::Major, all);
+                } else if let Some(same) = before.incidents.get(&incident.id).filter(|it| !it.automatic || !it.is_open()) {
+                    prop_assert_eq!(incident, same, "a person's incident and a closed one are left alone");
+                }
+                prop_assert!(incident.updates.len() <= MAX_UPDATES);
+            }
+            prop_assert_eq!(page.desk.open, page.open());
+        }
+        let ended = page.desk.incidents.values().filter(|it| it.automatic && !it.is_open()).count();
+        prop_assert_eq!(ended, resolved, "each is resolved once");
+    }
+}

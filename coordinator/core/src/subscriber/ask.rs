@@ -1,0 +1,280 @@
+//! What a visitor asks to be told of, and where: read once, in the forms that tell one contact from another.
+
+use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use ::url::Url;
+
+use crate::account;
+use crate::id::MonitorId;
+use crate::refusal::{Refusals, Rule};
+use crate::text;
+
+/// Where mail providers take dots in the name for nothing.
+const WITHOUT_DOTS: [&str; 2] = ["gmail.com", "googlemail.com"];
+
+/// A visitor's wish, as it was sent. One of the two addresses is given.
+#[derive(Debug, Clone, Default)]
+pub struct Ask {
+    /// A mailbox.
+    pub email: Option<String>,
+    /// A webhook.
+    pub url: Option<String>,
+    /// Ids of monitors; none means the whole page.
+    pub monitors: Option<Vec<String>>,
+}
+
+/// A wish that breaks no rule.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// Where to.
+    pub address: Address,
+    /// Which monitors; none means the whole page.
+    pub monitors: Option<Vec<MonitorId>>,
+}
+
+/// Where a subscriber is reached.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Address {
+    /// A mailbox, its host in lower case.
+    Email(String),
+    /// A web address.
+    Webhook {
+        /// The address.
+        url: String,
+        /// Its host.
+        host: String,
+    },
+}
+
+impl Ask {
+    /// The wish, where it breaks no rule. `on_page` are the page's monitors; `allow_private` lets webhooks name addresses
+    /// that are not public.
+    ///
+    /// # Errors
+    /// Every field that breaks a rule: `email`, `url`, `monitors`.
+    pub fn settle(&self, on_page: &BTreeSet<MonitorId>, allow_private: bool) -> Result<Asked, Refusals> {
+        let mut faults = Refusals::none();
+        let address = match (&self.email, &self.url) {
+            (Some(email), None) => faults.take("email", mailbox(email)),
+            (None, Some(url)) => faults.take("url", webhook(url, allow_private)),
+            (None, None) => faults.take("email", Err("is required".to_owned())),
+            (Some(_), Some(_)) => faults.take("url", Err("must not be given beside email".to_owned())),
+        };
+        let monitors = faults.take("monitors", chosen(self.monitors.as_deref(), on_page));
+        match (address, monitors) {
+            (Some(address), Some(monitors)) => Ok(Asked { address, monitors }),
+            _ => Err(faults),
+        }
+    }
+}
+
+impl Address {
+    /// What tells it from others: its kind, and the address in one spelling of it.
+    pub fn plain(&self) -> String {
+        match self {
+            Self::Email(email) => format!("email:{}", email.to_lowercase()),
+            Self::Webhook { url, .. } => format!("webhook:{url}"),
+        }
+    }
+
+    /// Who is bothered by what is sent there. Addresses that all lead to one mailbox are one: a tag after `+` is left
+    /// out, and dots where they count for nothing.
+    pub fn receiver(&self) -> String {
+        let Self::Email(email) = self else { return self.plain() };
+        let email = email.to_lowercase();
+        let (name, host) = email.rsplit_once('@').unwrap_or((&email, ""));
+        let name = name.split('+').next().filter(|name| !name.is_empty()).unwrap_or(name);
+        if WITHOUT_DOTS.contains(&host) {
+            return format!("email:{}@gmail.com", name.replace('.', ""));
+        }
+        format!("email:{name}@{host}")
+    }
+}
+
+/// The monitors that were chosen; none means the whole page.
+///
+/// # Errors
+/// The rule that the list breaks.
+pub fn chosen(ids: Option<&[String]>, on_page: &BTreeSet<MonitorId>) -> Result<Option<Vec<MonitorId>>, Rule> {
+    let Some(ids) = ids else { return Ok(None) };
+    let mut found = BTreeSet::new();
+    for id in ids {
+        let id = id.parse().ok().filter(|id| on_page.contains(id));
+        found.insert(id.ok_or_else(|| "must be monitors of this page".to_owned())?);
+    }
+    if found.is_empty() {
+        Err("must name at least one".to_owned())
+    } else {
+        Ok(Some(found.into_iter().collect()))
+    }
+}
+
+/// A mailbox: plain ASCII, as mail servers take it everywhere, and nothing that has a meaning in a header.
+fn mailbox(text: &str) -> Result<Address, Rule> {
+    let email = account::email(text)?;
+    let no_email = || "must be an email address".to_owned();
+    let (name, host) = email.rsplit_once('@').ok_or_else(no_email)?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~.".contains(&byte);
+    let has_dots_inside = !name.starts_with('.') && !name.ends_with('.') && !name.contains("..");
+    let host = text::domain(host)?;
+    if name.len() <= 64 && name.bytes().all(is_plain) && has_dots_inside && host.contains('.') {
+        Ok(Address::Email(format!("{name}@{host}")))
+    } else {
+        Err(no_email())
+    }
+}
+
+/// A web address that a stranger may have us post to, as far as its text tells.
+fn webhook(text: &str, allow_private: bool) -> Result<Address, Rule> {
+    let address = text::web_address(text)?;
+    if address.user_info.is_some() {
+        return Err("must not have a user name or password".to_owned());
+    }
+    if !allow_private && !is_public(&address.host) {
+        return Err("must be a public address".to_owned());
+    }
+    let mut url = Url::parse(&address.url).map_err(|_| "must be an http or https URL".to_owned())?;
+    url.set_fragment(None);
+    Ok(Address::Webhook { url: url.into(), host: address.host })
+}
+
+/// Whether a host may be public. Names are judged by what they resolve to, each time that one is connected to.
+fn is_public(host: &str) -> bool {
+    match host.parse() {
+        Ok(IpAddr::V4(address)) => is_public_v4(address),
+        Ok(IpAddr::V6(address)) => match address.to_ipv4_mapped() {
+            Some(address) => is_public_v4(address),
+            None => is_public_v6(address),
+        },
+        Err(_) => host.contains('.') && host != "localhost" && !host.ends_with(".localhost"),
+    }
+}
+
+/// Leaves out what RFC 6890 keeps for other than the public internet, as far as whole blocks go.
+fn is_public_v4(address: Ipv4Addr) -> bool {
+    let [first, second, ..] = address.octets();
+    let is_shared = first == 100 && (64..128).contains(&second);
+    !(first == 0
+        || first >= 224
+        || is_shared
+        || address.is_private()
+        || address.is_loopback()
+        || address.is_link_local()
+        || address.is_documentation())
+}
+
+/// The block of global unicast, without documentation and tunnels that wrap an IPv4 address.
+fn is_public_v6(address: Ipv6Addr) -> bool {
+    match address.segments() {
+        [0x2001, 0 | 0x0db8, ..] | [0x2002, ..] => false,
+        [first, ..] => first & 0xe000 == 0x2000,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page() -> BTreeSet<MonitorId> {
+        [1, 2].map(MonitorId::from_u128).into()
+    }
+
+    fn ask(email: Option<&str>, url: Option<&str>, monitors: Option<&[&str]>) -> Result<Asked, String> {
+        let owned = |text: &str| text.to_owned();
+        let monitors = monitors.map(|ids| ids.iter().map(|id| owned(id)).collect());
+        let ask = Ask { email: email.map(owned), url: url.map(owned), monitors };
+        ask.settle(&page(), false).map_err(|faults| faults.to_string())
+    }
+
+    #[test]
+    fn a_mailbox_is_plain_and_has_a_public_name() {
+        for (email, fits) in [
+            ("ann@example.com", true),
+            (" Ann.B+x@Example.COM ", true),
+            ("o'neil@example.com", true),
+            ("ann@localhost", false),
+            ("ann@[127.0.0.1]", false),
+            ("ann@127.0.0.1", false),
+            ("\"a b\"@example.com", false),
+            ("ann,bob@example.com", false),
+            ("<ann@example.com>", false),
+            ("ann@example.com\r\nBcc: bob@example.com", false),
+            (".ann@example.com", false),
+            ("a..b@example.com", false),
+            ("änn@example.com", false),
+        ] {
+            assert_eq!(ask(Some(email), None, None).is_ok(), fits, "{email:?}");
+        }
+        let asked = ask(Some("Ann@EXAMPLE.com"), None, None).unwrap();
+        assert_eq!(asked.address, Address::Email("Ann@example.com".to_owned()));
+    }
+
+    #[test]
+    fn a_webhook_is_a_public_address_of_the_web() {
+        for (url, fits) in [
+            ("https://hooks.example/a?b=c", true),
+            ("http://8.8.8.8:8080/", true),
+            ("https://[2606:4700::1]/", true),
+            ("http://127.0.0.1/", false),
+            ("http://0x7f000001/", false),
+            ("http://2130706433/", false),
+            ("http://10.0.0.1/", false),
+            ("http://169.254.169.254/latest", false),
+            ("http://100.64.0.1/", false),
+            ("http://0.0.0.0/", false),
+            ("http://224.0.0.1/", false),
+            ("http://192.0.2.1/", false),
+            ("http://[::1]/", false),
+            ("http://[::ffff:10.0.0.1]/", false),
+            ("http://[fd00::1]/", false),
+            ("http://[fe80::1]/", false),
+            ("http://[2002:7f00:1::]/", false),
+            ("http://[64:ff9b::7f00:1]/", false),
+            ("http://localhost/", false),
+            ("http://a.localhost/", false),
+            ("http://intranet/", false),
+            ("https://ann:secret@hooks.example/", false),
+            ("ftp://hooks.example/", false),
+            ("gopher:x", false),
+        ] {
+            assert_eq!(ask(None, Some(url), None).is_ok(), fits, "{url}");
+        }
+        let open = Ask { url: Some("http://127.0.0.1:9/x".to_owned()), ..Ask::default() };
+        assert!(open.settle(&page(), true).is_ok());
+    }
+
+    #[test]
+    fn one_contact_is_one_however_it_is_spelled() {
+        let plain = |email, url| ask(email, url, None).unwrap().address.plain();
+        assert_eq!(plain(Some("Ann@Example.com"), None), plain(Some(" ann@example.COM"), None));
+        assert_eq!(plain(None, Some("HOOKS.example#x")), plain(None, Some("https://hooks.example:443/")));
+        assert_ne!(plain(None, Some("hooks.example/a")), plain(None, Some("hooks.example/A")));
+        let receiver = |email| ask(Some(email), None, None).unwrap().address.receiver();
+        assert_eq!(receiver("ann+1@example.com"), receiver("Ann+2@example.com"));
+        assert_eq!(receiver("a.nn+1@gmail.com"), receiver("ann@googlemail.com"));
+        assert_ne!(receiver("a.nn@example.com"), receiver("ann@example.com"));
+        assert_ne!(receiver("+1@example.com"), receiver("+2@example.com"));
+    }
+
+    #[test]
+    fn one_address_and_monitors_of_the_page_are_asked_for() {
+        let one = MonitorId::from_u128(1).to_string();
+        let foreign = MonitorId::from_u128(9).to_string();
+        let told = |result: Result<Asked, String>| result.unwrap_err();
+        assert_eq!(told(ask(None, None, None)), "email is required");
+        assert_eq!(
+            told(ask(Some("a@b.example"), Some("b.example"), None)),
+            "url must not be given beside email"
+        );
+        for ids in [&[foreign.as_str()][..], &[one.as_str(), "x"]] {
+            assert_eq!(
+                told(ask(Some("a@b.example"), None, Some(ids))),
+                "monitors must be monitors of this page"
+            );
+        }
+        assert_eq!(told(ask(Some("a@b.example"), None, Some(&[]))), "monitors must name at least one");
+        let asked = ask(Some("a@b.example"), None, Some(&[&one, &one])).unwrap();
+        assert_eq!(asked.monitors, Some(vec![MonitorId::from_u128(1)]));
+    }
+}

@@ -1,0 +1,65 @@
+//! A page's alert settings: show, edit.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::telling::{REPEAT, Telling, TellingEdit};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{done, wrapped};
+use crate::http::Context;
+use crate::http::fields::{Fields, field};
+use crate::http::reply::Reply;
+use crate::http::route::{Answer, Call};
+use crate::service::Caller;
+use crate::service::once::Once;
+
+/// `GET /api/v1/pages/{page}/alerts`
+pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let telling = context.service.telling(&call.caller, call.page()?)?;
+    Ok(Reply::written(StatusCode::OK, answer(&telling)))
+}
+
+/// `PATCH /api/v1/pages/{page}/alerts`
+pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
+    let page = call.page()?;
+    context.service.page(&call.caller, page)?;
+    let (object, ticket) = call.object().await?;
+    let edit = read(&object);
+    let once = Once::new(ticket, &answer);
+    let changed = context.service.edit_telling(&call.caller, page, &edit, &once).await?;
+    Ok(done(StatusCode::OK, changed, answer))
+}
+
+/// The fields as they were sent; others are ignored.
+pub(in crate::http) fn read(mut body: impl Fields) -> TellingEdit {
+    TellingEdit {
+        repeat_minutes: body.whole(
+            field("repeatMinutes", "Minutes between two alerts of an outage that lasts. Null: one alert.")
+                .from(*REPEAT.start(), *REPEAT.end())
+                .nullable()
+                .example(30),
+        ),
+        automatic_incidents: body.flag(
+            field("automaticIncidents", "Whether monitors that go down open incidents. Null: they do.")
+                .nullable(),
+        ),
+    }
+}
+
+/// How a page tells of its monitors.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AlertSettings")]
+pub(in crate::http) struct AlertsDocument {
+    /// Minutes between two alerts of an outage that lasts; null: one alert.
+    repeat_minutes: Option<u16>,
+    /// Whether monitors that go down open incidents.
+    automatic_incidents: bool,
+}
+
+fn answer(telling: &Telling) -> Vec<u8> {
+    let Telling { repeat_minutes, automatic_incidents } = *telling;
+    wrapped("alerts", &AlertsDocument { repeat_minutes, automatic_incidents })
+}

@@ -1,0 +1,124 @@
+//! A destination as the API shows it: whole to whoever may change it, masked to others and in lists.
+
+use parallax_core::destination::{Channel, Destination};
+use parallax_core::event::AlertKind;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::http::api::mask;
+use crate::http::openapi::words;
+
+/// Where a page's alerts go. Fields that do not belong to its type are null.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Destination")]
+pub(in crate::http) struct DestinationDocument {
+    /// Destination id.
+    id: String,
+    /// The page whose alerts it gets.
+    page_id: String,
+    /// What it is called.
+    name: String,
+    /// How it is reached.
+    #[serde(rename = "type")]
+    #[schemars(with = "words::DestinationType")]
+    kind: &'static str,
+    /// webhook, slack, discord, teams, ntfy: where to. Masked in lists and for a read key.
+    url: Option<String>,
+    /// email: the mailbox. Masked for a read key.
+    to: Option<String>,
+    /// telegram, ntfy: the token. Masked in lists and for a read key.
+    token: Option<String>,
+    /// telegram: the chat.
+    chat: Option<String>,
+    /// pagerduty: the integration key. Masked in lists and for a read key.
+    key: Option<String>,
+    /// webhook: what deliveries are signed with. Null in lists and for a read key.
+    secret: Option<String>,
+    /// webhook: until when the secret before this one signs too; null where there is none.
+    #[schemars(with = "Option<words::Moment>")]
+    old_secret_until: Option<String>,
+    /// Alerts that it gets; null means all.
+    #[schemars(with = "Option<Vec<words::AlertEvent>>")]
+    events: Option<Vec<&'static str>>,
+    /// Monitors whose alerts it gets; null means all of the page.
+    monitor_ids: Option<Vec<String>>,
+    /// Whether its owner wants it to be used.
+    enabled: bool,
+    /// Since when every delivery failed; null while they are taken.
+    #[schemars(with = "Option<words::Moment>")]
+    failing_since: Option<String>,
+    /// Since when it is switched off by the service. Any change switches it on again.
+    #[schemars(with = "Option<words::Moment>")]
+    off_since: Option<String>,
+    /// Why it is switched off: it answered 410, five days of nothing but failures, or its mail server refused the
+    /// mailbox for good.
+    #[schemars(with = "Option<words::OffReason>")]
+    off_reason: Option<&'static str>,
+    /// When it was made.
+    #[schemars(with = "words::Moment")]
+    created_at: String,
+}
+
+/// All of it, secrets too.
+pub(in crate::http) fn whole(destination: &Destination) -> DestinationDocument {
+    let mut document = blank(destination);
+    let some = |text: &String| Some(text.clone());
+    match &destination.channel {
+        Channel::Email { to } => document.to = some(to),
+        Channel::Webhook { url, secret } => {
+            (document.url, document.secret) = (some(url), some(&secret.present));
+        }
+        Channel::Slack { url } | Channel::Discord { url } | Channel::Teams { url } => {
+            document.url = some(url)
+        }
+        Channel::Telegram { token, chat } => (document.token, document.chat) = (some(token), some(chat)),
+        Channel::Ntfy { url, token } => (document.url, document.token) = (some(url), token.clone()),
+        Channel::PagerDuty { key } => document.key = some(key),
+    }
+    document
+}
+
+/// The same without what would let its reader write to the receiver. Who may write sees mailboxes.
+pub(in crate::http) fn listed(destination: &Destination, writes: bool) -> DestinationDocument {
+    let mut document = whole(destination);
+    let all = |_: String| mask::ALL.to_owned();
+    document.url = document.url.map(|url| mask::url(&url));
+    document.token = document.token.map(all);
+    document.key = document.key.map(all);
+    document.secret = None;
+    if !writes {
+        document.to = document.to.map(|to| mask::email(&to));
+    }
+    document
+}
+
+fn blank(destination: &Destination) -> DestinationDocument {
+    let health = &destination.health;
+    let old_secret_until = match &destination.channel {
+        Channel::Webhook { secret, .. } => secret.before.as_ref().map(|(_, until)| until.to_string()),
+        _ => None,
+    };
+    let events = destination.events.as_ref();
+    let monitors = destination.monitors.as_ref();
+    DestinationDocument {
+        id: destination.id.to_string(),
+        page_id: destination.page.to_string(),
+        name: destination.name.clone(),
+        kind: destination.channel.kind().name(),
+        url: None,
+        to: None,
+        token: None,
+        chat: None,
+        key: None,
+        secret: None,
+        old_secret_until,
+        events: events.map(|kinds| kinds.iter().copied().map(AlertKind::name).collect()),
+        monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
+        enabled: destination.enabled,
+        failing_since: health.failing_since.map(|at| at.to_string()),
+        off_since: health.off.map(|(at, _)| at.to_string()),
+        off_reason: health.off.map(|(_, reason)| reason.name()),
+        created_at: destination.created_at.to_string(),
+    }
+}

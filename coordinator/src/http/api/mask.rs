@@ -1,0 +1,35 @@
+//! What readers see of addresses and secrets that they may not use: enough to tell them apart.
+
+use parallax_core::destination::edit::MASK;
+use url::Url;
+
+/// In the place of a secret.
+pub(super) const ALL: &str = MASK;
+
+/// An address with nothing but its scheme, host and port.
+pub(super) fn url(address: &str) -> String {
+    match Url::parse(address) {
+        Ok(read) => format!("{}/{MASK}", read.origin().ascii_serialization()),
+        Err(_) => MASK.to_owned(),
+    }
+}
+
+/// A mailbox with the first character of its name, and its domain.
+pub(super) fn email(mailbox: &str) -> String {
+    let (name, domain) = mailbox.rsplit_once('@').unwrap_or((mailbox, ""));
+    let first: String = name.chars().take(1).collect();
+    format!("{first}{MASK}@{domain}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mask_keeps_what_tells_one_from_another() {
+        assert_eq!(url("https://hooks.slack.com/services/T0/B0/secret?x=y"), "https://hooks.slack.com/***");
+        assert_eq!(url("http://[2001:db8::1]:8080/secret"), "http://[2001:db8::1]:8080/***");
+        assert_eq!(email("ann@example.com"), "a***@example.com");
+        assert_eq!(email("é@example.com"), "é***@example.com");
+    }
+}

@@ -1,0 +1,71 @@
+//! Examples of destinations, deliveries and alert settings, and of the bodies that make and change them.
+
+use parallax_core::id::DestinationId;
+use serde_json::{Value, json};
+
+use super::{DELIVERY, MONITOR, PAGE};
+use crate::http::openapi::webhooks;
+
+/// Where the examples' alerts go.
+pub(super) const DESTINATION: DestinationId =
+    DestinationId::from_u128(0x019c_a9f5_11c8_7f3e_a04b_d65c_92e1_38b7);
+
+/// Examples that are written down.
+pub(super) fn of(name: &str) -> Vec<Value> {
+    match name {
+        "Destination" => vec![destination()],
+        "Delivery" => vec![delivery()],
+        "DeliveryDetail" => vec![delivery_detail()],
+        "DeliveryTry" => vec![delivery_try()],
+        "DeliveryListResponse" => vec![json!({ "deliveries": [delivery()], "nextBefore": null })],
+        "AlertSettings" => vec![json!({ "repeatMinutes": 30, "automaticIncidents": true })],
+        "DestinationCreate" => vec![
+            json!({
+                "type": "webhook", "name": "On call", "url": "https://hooks.shop.example/alerts",
+                "events": ["went-down", "still-down", "recovered"], "monitorIds": [MONITOR.to_string()],
+            }),
+            json!({ "type": "email", "name": "Ops", "to": "ops@shop.example" }),
+            json!({ "type": "slack", "name": "Team", "url": "https://hooks.slack.com/services/T000/B000/XXXX" }),
+            json!({ "type": "telegram", "name": "Group", "token": "123456:ABC-def", "chat": "@shop_alerts" }),
+            json!({ "type": "ntfy", "name": "Phone", "url": "https://ntfy.sh/shop-alerts" }),
+            json!({ "type": "pagerduty", "name": "Pager", "key": "0123456789abcdef0123456789abcdef" }),
+        ],
+        "DestinationUpdate" => vec![json!({ "name": "Ops", "events": null, "enabled": true })],
+        "AlertsUpdate" => vec![json!({ "repeatMinutes": 30, "automaticIncidents": true })],
+        _ => Vec::new(),
+    }
+}
+
+fn destination() -> Value {
+    json!({
+        "id": DESTINATION.to_string(), "pageId": PAGE.to_string(), "name": "On call", "type": "webhook",
+        "url": "https://hooks.shop.example/alerts", "to": null, "token": null, "chat": null, "key": null,
+        "secret": webhooks::SECRET, "oldSecretUntil": null, "events": ["went-down", "still-down", "recovered"],
+        "monitorIds": [MONITOR.to_string()], "enabled": true, "failingSince": null, "offSince": null,
+        "offReason": null, "createdAt": "2026-03-01T08:59:02.118Z",
+    })
+}
+
+fn delivery() -> Value {
+    json!({
+        "id": DELIVERY.to_string(), "pageId": PAGE.to_string(), "destinationId": DESTINATION.to_string(),
+        "subscriberId": null, "event": "went-down", "test": false, "monitorId": MONITOR.to_string(),
+        "incidentId": null, "status": "waiting", "statusAt": "2026-03-01T09:30:36.411Z", "tries": 2,
+        "lastStatus": 503, "lastError": "the receiver answered 503", "createdAt": "2026-03-01T09:30:05.620Z",
+    })
+}
+
+fn delivery_detail() -> Value {
+    let mut detail = delivery();
+    detail["subject"] = Value::Null;
+    detail["body"] = json!(webhooks::example().to_string());
+    detail["log"] = json!([delivery_try()]);
+    detail
+}
+
+fn delivery_try() -> Value {
+    json!({
+        "at": "2026-03-01T09:30:05.700Z", "durationMs": 84, "status": 503, "error": "the receiver answered 503",
+        "answer": "try later",
+    })
+}

@@ -1,0 +1,90 @@
+//! Destinations of alerts, what was sent to them, and a page's alert settings, as the description tells of them.
+
+use ::http::Method;
+use parallax_core::delivery::Stage;
+use serde_json::json;
+
+use crate::http::api::alerts::{self, AlertsDocument};
+use crate::http::api::deliveries::view::{DeliveryList, DetailDocument};
+use crate::http::api::destinations::{body, view::DestinationDocument};
+use crate::http::openapi::examples;
+use crate::http::openapi::operation::{Operation, limit};
+
+const TAG: &str = "Alerts";
+const ALL: &str = "/pages/{pageId}/destinations";
+const ONE: &str = "/pages/{pageId}/destinations/{destinationId}";
+
+const KINDS: &str = "Mail on every plan; webhooks and chats on Hobby and Pro. An address in a private or loopback network is \
+refused, and so is one of a chat service under another type. A page may have 20 destinations: 422 for the next.";
+
+pub(super) fn operations() -> Vec<Operation> {
+    vec![
+        Operation::new("listDestinations", Method::GET, ALL)
+            .does(TAG, "List a page's destinations of alerts")
+            .about("Oldest first. Addresses and tokens are masked.")
+            .gives::<Vec<DestinationDocument>>(200, "DestinationListResponse", "destinations", "The destinations."),
+        Operation::new("createDestination", Method::POST, ALL)
+            .does(TAG, "Make a destination of alerts")
+            .about(KINDS)
+            .takes("DestinationCreate", |description| body::read_new(description))
+            .gives::<DestinationDocument>(201, "DestinationResponse", "destination", "The destination that was made."),
+        Operation::new("getDestination", Method::GET, ONE)
+            .does(TAG, "Show a destination")
+            .about("A key that may write sees its address, tokens and secret; another sees them masked.")
+            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
+        Operation::new("updateDestination", Method::PATCH, ONE)
+            .does(TAG, "Change a destination")
+            .about("One that the service switched off is on again by it. A masked value is refused.")
+            .takes("DestinationUpdate", |description| body::read(description))
+            .gives::<DestinationDocument>(
+                200, "DestinationResponse", "destination", "The destination after the change.",
+            ),
+        Operation::new("deleteDestination", Method::DELETE, ONE)
+            .does(TAG, "Delete a destination")
+            .about("What waits to be sent to it is not sent. It can't be undone.")
+            .gives_nothing("It is gone."),
+        Operation::new("testDestination", Method::POST, "/pages/{pageId}/destinations/{destinationId}/test")
+            .does(TAG, "Send a test alert")
+            .about(
+                "Sends a signed alert that is marked as a test, once, and answers with what came of it, within 15 \
+                 seconds; `status` is waiting where nothing has come of it by then. Five a minute for a page.",
+            )
+            .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
+        Operation::new(
+            "rotateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/rotate-secret",
+        )
+            .does(TAG, "Give a webhook a new secret")
+            .about("It signs from now on; the one before it signs beside it for 24 hours.")
+            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "With the new secret."),
+        Operation::new("listDeliveries", Method::GET, "/pages/{pageId}/deliveries")
+            .does(TAG, "List what was sent of a page")
+            .about("Newest first. Each is kept for 30 days.")
+            .query(
+                "destinationId", "Only those to this destination.", json!({ "type": "string" }),
+                examples::id("destinationId"),
+            )
+            .query("status", "Only those that stand so.", json!({ "type": "string", "enum": Stage::NAMES }), "failed")
+            .query(
+                "before", "The `nextBefore` of the part before, for older ones.", json!({ "type": "string" }),
+                examples::id("deliveryId"),
+            )
+            .query("limit", "How many at most.", limit(), 20)
+            .gives_bare::<DeliveryList>("DeliveryListResponse", "The deliveries."),
+        Operation::new("getDelivery", Method::GET, "/pages/{pageId}/deliveries/{deliveryId}")
+            .does(TAG, "Show a delivery")
+            .about("With what was sent, and the status, duration and answer of each try.")
+            .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
+        Operation::new("redeliver", Method::POST, "/pages/{pageId}/deliveries/{deliveryId}/redeliver")
+            .does(TAG, "Send a delivery once more")
+            .about("Now, under the same id and with the same body.")
+            .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery, which waits to be sent."),
+        Operation::new("getAlerts", Method::GET, "/pages/{pageId}/alerts")
+            .does(TAG, "Show a page's alert settings")
+            .about("How often an outage that lasts is told again, and whether incidents open by themselves.")
+            .gives::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings."),
+        Operation::new("updateAlerts", Method::PATCH, "/pages/{pageId}/alerts")
+            .does(TAG, "Change a page's alert settings")
+            .takes("AlertsUpdate", |description| alerts::read(description))
+            .gives::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings after the change."),
+    ]
+}

@@ -1,0 +1,24 @@
+//! The visitor's side: the routes of a public page, each of which begins at the gate.
+
+mod gate;
+mod page;
+
+use ::http::Method;
+use futures_util::FutureExt;
+
+use super::mcp;
+use super::route::{Route, open};
+pub(super) use gate::{enter, inner_path};
+
+/// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by
+/// [`inner_path`]. A handler's first step is [`enter`], which alone gives the page.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
+    const GET: Method = Method::GET;
+    const POST: Method = Method::POST;
+    vec![
+        ("/", vec![(GET, open(|context, call| page::root(context, call).boxed()))]),
+        ("/p/{slug}", vec![(GET, open(|context, call| page::show(context, call).boxed()))]),
+        ("/p/{slug}/status.json", vec![(GET, open(|context, call| page::status(context, call).boxed()))]),
+        ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
+    ]
+}

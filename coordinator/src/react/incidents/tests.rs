@@ -1,0 +1,260 @@
+//! The reaction over a store: what one batch of events leads to, who may come in between, and kills at any moment.
+
+use std::sync::Arc;
+
+use parallax_core::event::{AlertKind, Change, Edited, Status};
+use parallax_core::given::Given;
+use parallax_core::id::{MonitorId, UpdateId};
+use parallax_core::incident::{Impact, News, Progress, UpdatePost};
+use parallax_core::observation::Failure;
+use parallax_core::place::{Region, RegionSet};
+use parallax_core::telling::Telling;
+use parallax_core::time::MINUTE;
+use rand::rngs::StdRng;
+use rand::{Rng, SeedableRng};
+
+use super::*;
+use crate::clock::Clock;
+use crate::react::{Turn, turn};
+use crate::storage::contract::samples::{account, at, monitor, monitor_id, page, page_id, small};
+use crate::storage::{Store, StoreError, Versioned};
+
+fn event(when: i64, n: u128, what: What) -> Event {
+    Event { at: at(when), page: Some(page_id(1)), monitor: Some(monitor_id(n)), what }
+}
+
+fn change(when: i64, n: u128, (from, to): (Status, Status), alert: Option<AlertKind>) -> Event {
+    event(
+        when,
+        n,
+        What::Changed(Change {
+            from,
+            to,
+            alert,
+            since: at(when),
+            down_since: Some(at(when)),
+            reason: Some(Failure::Refused),
+            down_from: None,
+            latency_ms: None,
+            threshold_ms: None,
+            duration_ms: None,
+            evidence: Vec::new(),
+        }),
+    )
+}
+
+fn down(when: i64, n: u128) -> Event {
+    change(when, n, (Status::Up, Status::Down), Some(AlertKind::WentDown))
+}
+
+fn back(when: i64, n: u128) -> Event {
+    change(when, n, (Status::Down, Status::Up), Some(AlertKind::Recovered))
+}
+
+/// A store with a page of three monitors, and the reaction to it.
+struct World {
+    store: Store,
+    reaction: Arc<Incidents>,
+    clock: Clock,
+}
+
+impl World {
+    async fn new() -> Self {
+        Self::over(Store::in_memory().unwrap()).await
+    }
+
+    async fn over(store: Store) -> Self {
+        let mut batch = Batch::new();
+        batch.write(account(1)).write(page(1, 1, "one"));
+        for n in 1..=3 {
+            batch.write(monitor(n, 1, 0));
+        }
+        store.commit(batch).await.unwrap();
+        Self { store, reaction: Arc::new(Incidents), clock: Clock::by_hand(at(99)) }
+    }
+
+    async fn happens(&self, events: impl IntoIterator<Item = Event>) {
+        let mut batch = Batch::new();
+        for event in events {
+            batch.event(event);
+        }
+        self.store.commit(batch).await.unwrap();
+    }
+
+    async fn write(&self, op: impl Into<Op>) {
+        let mut batch = Batch::new();
+        batch.write(op);
+        self.store.commit(batch).await.unwrap();
+    }
+
+    /// Reads the journal to its end.
+    async fn reacts(&self) {
+        while turn(&self.reaction, &self.store, &self.clock).await.unwrap() != Turn::Rests {}
+    }
+
+    fn told(&self) -> Vec<(News, bool)> {
+        told(&self.store).into_iter().map(|told| (told.news, told.notify)).collect()
+    }
+
+    fn open(&self) -> Vec<Versioned<Incident>> {
+        self.store.reader().incidents_of(page_id(1), true, None, 99).unwrap()
+    }
+
+    fn outages(&self) -> Vec<MonitorId> {
+        let outages = self.store.reader().outages(page_id(1)).unwrap().unwrap();
+        outages.value.down.into_keys().collect()
+    }
+}
+
+fn told(store: &Store) -> Vec<parallax_core::incident::Told> {
+    let events = store.reader().events_after(0, 9999).unwrap();
+    let told = |recorded: Recorded| match recorded.event.what {
+        What::Incident(told) => Some(told),
+        _ => None,
+    };
+    events.into_iter().filter_map(told).collect()
+}
+
+#[tokio::test]
+async fn events_of_one_batch_see_what_came_of_those_before_them() {
+    let world = World::new().await;
+    let asia = Some(RegionSet::only(Region::Asia));
+    let events = [down(1, 1), down(2, 2), event(3, 2, What::ScopeChanged(asia)), down(4, 3), back(5, 1)];
+    world.happens(events).await;
+    world.reacts().await;
+    let expected = [
+        (News::Opened, true),
+        (News::Updated, true),
+        (News::Changed, false),
+        (News::Updated, true),
+        (News::Changed, false),
+    ];
+    assert_eq!(world.told(), expected);
+    let open = world.open();
+    assert_eq!((open.len(), open[0].value.impact, open[0].value.automatic), (1, Impact::Partial, true));
+    assert_eq!(open[0].value.title, "Monitor 1 and 2 others are down");
+    assert!(open[0].value.updates[1].body.contains("from Asia"), "{:?}", open[0].value.updates);
+    assert_eq!(world.outages(), [monitor_id(2), monitor_id(3)]);
+
+    world.happens([back(6, 3), back(MINUTE + 1, 2), back(MINUTE + 2, 2)]).await;
+    world.reacts().await;
+    assert_eq!(world.told()[5..], [(News::Resolved, true)]);
+    assert!(world.open().is_empty() && world.outages().is_empty());
+}
+
+#[tokio::test]
+async fn what_is_paused_or_deleted_is_back_and_a_silent_outage_is_none() {
+    let world = World::new().await;
+    let covered = change(1, 1, (Status::Up, Status::Down), None);
+    world.happens([covered, event(1, 1, What::MonitorEdited(Edited::Changed))]).await;
+    world.reacts().await;
+    assert!(world.told().is_empty() && world.open().is_empty());
+
+    world.happens([down(2, 1), down(2, 2)]).await;
+    world.write(Monitor { paused: true, ..monitor(1, 1, 0) }).await;
+    world.happens([event(3, 1, What::MonitorEdited(Edited::Changed))]).await;
+    world.reacts().await;
+    assert_eq!(world.outages(), [monitor_id(2)]);
+    world.write(Op::DeleteMonitor(monitor_id(2))).await;
+    world.happens([event(4, 2, What::MonitorEdited(Edited::Deleted))]).await;
+    world.reacts().await;
+    assert_eq!(world.told(), [(News::Opened, true), (News::Resolved, true)]);
+}
+
+#[tokio::test]
+async fn a_component_that_a_smaller_plan_does_not_check_is_back() {
+    let world = World::new().await;
+    world.write(crate::storage::contract::samples::component(4, 1)).await;
+    world.happens([down(1, 4)]).await;
+    world.reacts().await;
+    world.write(parallax_core::account::Account { plan: Plan::Free, ..account(1) }).await;
+    world.happens([Event { monitor: None, ..event(2, 1, What::PageEdited(Edited::Changed)) }]).await;
+    world.reacts().await;
+    assert_eq!(world.told(), [(News::Opened, true), (News::Resolved, true)]);
+}
+
+#[tokio::test]
+async fn a_page_may_want_none_and_one_that_is_gone_gets_none() {
+    let world = World::new().await;
+    world
+        .write(Op::PutTelling(page_id(1), Telling { automatic_incidents: false, ..Telling::default() }))
+        .await;
+    let elsewhere = Event { page: Some(page_id(7)), ..down(1, 1) };
+    world.happens([down(1, 1), elsewhere]).await;
+    world.reacts().await;
+    assert_eq!((world.told(), world.outages()), (vec![], vec![monitor_id(1)]));
+    world.write(page(1, 1, "one").let_go()).await;
+    world.happens([down(2, 2), back(3, 1)]).await;
+    world.reacts().await;
+    assert_eq!((world.told(), world.outages()), (vec![], vec![monitor_id(1)]));
+}
+
+#[tokio::test]
+async fn a_person_who_comes_in_between_is_seen_and_then_left_alone() {
+    let world = World::new().await;
+    world.happens([down(1, 1)]).await;
+    world.reacts().await;
+    world.happens([back(2, 1)]).await;
+    let reader = world.store.reader();
+    let late = Incidents.react(&**reader, &reader.events_after(2, 9).unwrap(), at(9)).unwrap();
+    assert!(!late.is_empty());
+
+    let before = world.open().remove(0);
+    let post = UpdatePost {
+        status: Given::Value("resolved".to_owned()),
+        message: Given::Value("By hand".to_owned()),
+        notify: Given::Absent,
+    };
+    let (by_hand, ..) = post.settle(&before.value, UpdateId::from_u128(9), at(9)).unwrap();
+    world.write(by_hand.clone()).await;
+    assert!(matches!(world.store.commit(late).await, Err(StoreError::Conflict(_))));
+    world.reacts().await;
+    assert_eq!(world.told(), [(News::Opened, true)], "recovery adds nothing");
+    assert_eq!(world.store.reader().incident(by_hand.id).unwrap().unwrap().value, by_hand);
+    assert!(world.outages().is_empty());
+}
+
+/// The same history, with a kill after so many of its steps, or none: what was told, and what is kept.
+async fn history(seed: u64, kills: bool) -> (Vec<parallax_core::incident::Told>, Vec<Incident>) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut world = World::over(Store::on_disk(folder.path(), small()).unwrap()).await;
+    let (mut random, mut deaths) = (StdRng::seed_from_u64(seed), StdRng::seed_from_u64(!seed));
+    let mut is_down = [false; 3];
+    for step in 0..40 {
+        let n = random.random_range(0..3_usize);
+        let when = step * random.random_range(1..4 * MINUTE);
+        let happened = if is_down[n] { back(when, n as u128 + 1) } else { down(when, n as u128 + 1) };
+        is_down[n] = !is_down[n];
+        world.happens([happened]).await;
+        if kills && deaths.random_bool(0.3) {
+            // It has read the event and decided, and is gone before anything is written; or right after.
+            if deaths.random_bool(0.5) {
+                world.reacts().await;
+            } else {
+                let events = world.store.reader().events_after(0, 9999).unwrap();
+                drop(Incidents.react(&**world.store.reader(), &events, at(99)).unwrap());
+            }
+            world.store.close().await;
+            drop(world.store);
+            world.store = Store::on_disk(folder.path(), small()).unwrap();
+        }
+        world.reacts().await;
+    }
+    let kept = world.store.reader().incidents_of(page_id(1), false, None, 999).unwrap();
+    let kept = kept.into_iter().map(|incident| incident.value).collect();
+    let told = told(&world.store);
+    world.store.close().await;
+    (told, kept)
+}
+
+#[tokio::test]
+async fn kills_change_nothing_of_what_is_told() {
+    for seed in 0..3 {
+        let (undisturbed, killed) = (history(seed, false).await, history(seed, true).await);
+        assert_eq!(undisturbed, killed, "seed {seed}");
+        let opened = undisturbed.0.iter().filter(|told| told.news == News::Opened).count();
+        let resolved = undisturbed.0.iter().filter(|told| told.news == News::Resolved).count();
+        let open = undisturbed.1.iter().filter(|incident| incident.status != Progress::Resolved).count();
+        assert!(opened >= 2 && opened == undisturbed.1.len() && opened - resolved == open, "{undisturbed:?}");
+    }
+}

@@ -1,0 +1,310 @@
+//! What was sent of a page and what came of it; sending it once more; and test alerts.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use parallax_core::check::Check;
+use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
+use parallax_core::destination::Destination;
+use parallax_core::event::{AlertKind, Change, Status};
+use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
+use parallax_core::observation::Failure;
+use parallax_core::page::Page;
+use parallax_core::quota::Minute;
+use parallax_core::refusal::{Refusals, Rule};
+use parallax_core::time::MINUTE;
+use tokio::time::{Instant, sleep};
+
+use super::once::{Done, Once};
+use super::{Caller, Error, Result, Service};
+use crate::letters::payload::Subject;
+use crate::letters::{self, News};
+use crate::storage::{Batch, Expect, Is, Read, Versioned};
+
+/// Tests that a page's destinations get in a minute.
+pub const TESTS: u32 = 5;
+/// What a test is called among deliveries.
+pub const TEST: &str = "test";
+/// How long the outcome of a test is waited for.
+const PATIENCE: Duration = Duration::from_secs(12);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(100);
+/// Pages whose minute is remembered.
+const MAX_TESTED: usize = 10_000;
+/// Deliveries that are read at once.
+const SLICE: usize = 256;
+/// Deliveries that are looked through for one part of a list.
+const LOOKED_THROUGH: usize = 2048;
+
+/// Which deliveries are wanted.
+#[derive(Debug, Clone, Copy)]
+pub struct Wanted {
+    /// Only those to this destination.
+    pub destination: Option<DestinationId>,
+    /// Only those that stand so, by name.
+    pub status: Option<&'static str>,
+    /// Only those before this one.
+    pub before: Option<DeliveryId>,
+    /// How many at most.
+    pub limit: usize,
+}
+
+/// Part of a page's deliveries.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Newest first.
+    pub deliveries: Vec<Delivery>,
+    /// Where the next part begins; none where there is none.
+    pub next: Option<DeliveryId>,
+}
+
+/// A delivery with what was sent.
+#[derive(Debug, Clone)]
+pub struct Opened {
+    /// The delivery.
+    pub delivery: Delivery,
+    /// A mail's subject.
+    pub subject: Option<String>,
+    /// The JSON that was posted, or a mail's text; none where it holds what only its receiver may know.
+    pub body: Option<String>,
+}
+
+impl Service {
+    /// A part of the page's deliveries, newest first. A part may be short, or empty, though more follow.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a page that the key does not reach.
+    pub async fn deliveries(&self, caller: &Caller, page: PageId, wanted: Wanted) -> Result<Part> {
+        let page = self.page(caller, page)?.id;
+        Ok(self.store().read(move |store| part(store, page, wanted)).await?)
+    }
+
+    /// A delivery of the page, with what was sent.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn delivery(&self, caller: &Caller, page: PageId, id: DeliveryId) -> Result<Opened> {
+        let page = self.page(caller, page)?;
+        self.opened(self.delivery_on(&page, id)?.value)
+    }
+
+    /// Sends a delivery once more, under its old id.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], and [`Error::Invalid`] where its receiver takes nothing any more.
+    pub async fn redeliver(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: DeliveryId,
+        once: &Once<'_, Opened>,
+    ) -> Result<Done<Opened>> {
+        caller.writes()?;
+        let done = self
+            .change(id.to_u128(), || async move {
+                let page = self.page(caller, page)?;
+                let Versioned { revision, mut value } = self.delivery_on(&page, id)?;
+                if let Some(answer) = self.answered(once)? {
+                    return Ok((Done::Before(answer), None));
+                }
+                self.receives(value.to)?.map_err(|rule| Refusals::one("$", rule))?;
+                value.again(self.now());
+                let mut batch = Batch::new();
+                batch.expect(Expect::Delivery(id, Is::At(revision))).write(value.clone());
+                let opened = self.opened(value)?;
+                self.remember(once, &opened, &mut batch)?;
+                Ok((Done::Now(opened), Some(batch)))
+            })
+            .await?;
+        self.0.outgoing.notify_one();
+        Ok(done)
+    }
+
+    /// Sends a destination what an alert looks like, marked as a test, and waits for what comes of it: up to 12 seconds,
+    /// after which the delivery is given as it stands. It is tried once.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::TestedTooOften`].
+    pub async fn test_destination(&self, caller: &Caller, page: PageId, id: DestinationId) -> Result<Opened> {
+        caller.writes()?;
+        let page = self.page(caller, page)?;
+        let destination = self.destination_on(&page, id)?.value;
+        self.admit_test(page.id)?;
+        let delivery = self.test_of(&page, &destination).await?;
+        let sent = delivery.id;
+        let mut batch = Batch::new();
+        batch.expect(Expect::Destination(id, Is::Present)).expect(Expect::Delivery(sent, Is::Absent));
+        batch.write(delivery);
+        self.commit(Some(batch)).await?;
+        self.0.outgoing.notify_one();
+        let end = Instant::now() + PATIENCE;
+        loop {
+            let delivery = self.store().reader().delivery(sent)?.ok_or(Error::NotFound)?.value;
+            if !matches!(delivery.stage, Stage::Waiting(_)) || Instant::now() >= end {
+                return self.opened(delivery);
+            }
+            sleep(LOOK).await;
+        }
+    }
+
+    async fn test_of(&self, page: &Page, destination: &Destination) -> Result<Delivery> {
+        let now = self.now();
+        let id = page.id;
+        let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
+        let heard = monitors
+            .into_iter()
+            .map(|monitor| monitor.value)
+            .find(|monitor| destination.monitors.as_ref().is_none_or(|own| own.contains(&monitor.id)));
+        let (monitor_id, monitor, url) = match heard {
+            Some(monitor) => (monitor.id, monitor.name, address_of(&monitor.check)),
+            // A page may have none yet.
+            None => (MonitorId::new(now, rand::random()), "Example".to_owned(), None),
+        };
+        let subject = Subject {
+            page_id: id,
+            page: page.name.clone(),
+            page_url: self.page_url(page),
+            monitor_id,
+            monitor,
+            url,
+        };
+        let change = Change {
+            from: Status::Up,
+            to: Status::Down,
+            alert: Some(AlertKind::WentDown),
+            since: now - MINUTE,
+            down_since: Some(now - MINUTE),
+            reason: Some(Failure::UnexpectedStatus(503)),
+            down_from: None,
+            latency_ms: None,
+            threshold_ms: None,
+            duration_ms: None,
+            evidence: Vec::new(),
+        };
+        let news = News {
+            kind: AlertKind::WentDown,
+            subject: &subject,
+            change: &change,
+            at: now,
+            zone: page.timezone,
+            places: &BTreeMap::new(),
+            is_test: true,
+        };
+        Ok(Delivery {
+            id: DeliveryId::new(now, rand::random()),
+            page: Some(id),
+            to: Recipient::Destination(destination.id),
+            event: TEST.to_owned(),
+            // About no monitor, so that it waits for nothing that is.
+            monitor: None,
+            incident: None,
+            seq: 0,
+            letter: letters::alert(destination.channel.kind(), &news),
+            once: true,
+            created_at: now,
+            stage: Stage::Waiting(now),
+            tries: 0,
+            log: Vec::new(),
+        })
+    }
+
+    fn admit_test(&self, page: PageId) -> Result<()> {
+        let now = self.now();
+        let mut tested = self.0.tested.lock().unwrap_or_else(PoisonError::into_inner);
+        if tested.len() >= MAX_TESTED && !tested.contains_key(&page) {
+            tested.retain(|_, minute| !minute.is_over(now));
+            if tested.len() >= MAX_TESTED {
+                tested.pop_first();
+            }
+        }
+        let found = tested.entry(page).or_insert_with(|| Minute::new(now)).take(now, TESTS);
+        if found.allowed { Ok(()) } else { Err(Error::TestedTooOften { seconds: found.reset_seconds }) }
+    }
+
+    /// Whether whoever it is for takes anything, or why not.
+    fn receives(&self, to: Recipient) -> Result<std::result::Result<(), Rule>> {
+        let reader = self.store().reader();
+        let no = |rule: &str| Ok(Err(rule.to_owned()));
+        match to {
+            Recipient::Destination(id) => match reader.destination(id)? {
+                None => no("can't be sent: its destination is gone"),
+                Some(it) if !it.value.enabled || it.value.health.off.is_some() => {
+                    no("can't be sent: its destination is switched off")
+                }
+                Some(_) => Ok(Ok(())),
+            },
+            Recipient::Subscriber(id) => match reader.subscriber(id)? {
+                None => no("can't be sent: its subscriber is gone"),
+                // Nobody is written to again before they said that they want it.
+                Some(it) if it.value.confirmed_at.is_none() || it.value.health.off.is_some() => {
+                    no("can't be sent: its subscriber has not confirmed, or is switched off")
+                }
+                Some(_) => Ok(Ok(())),
+            },
+            Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => Ok(Ok(())),
+        }
+    }
+
+    fn delivery_on(&self, page: &Page, id: DeliveryId) -> Result<Versioned<Delivery>> {
+        let delivery = self.store().reader().delivery(id)?;
+        delivery.filter(|delivery| delivery.value.page == Some(page.id)).ok_or(Error::NotFound)
+    }
+
+    fn opened(&self, delivery: Delivery) -> Result<Opened> {
+        let reader = self.store().reader();
+        let text = |json: &[u8]| String::from_utf8_lossy(json).into_owned();
+        let (subject, body) = match (&delivery.letter, delivery.to) {
+            (Letter::Bulletin(id), to) => match reader.bulletin(*id)?.map(|bulletin| bulletin.value) {
+                None => (None, None),
+                Some(bulletin) if is_posted(reader.as_ref(), to)? => (None, Some(text(&bulletin.json))),
+                Some(bulletin) => (Some(bulletin.mail.subject), Some(bulletin.mail.text)),
+            },
+            // To one subscriber alone: a token stands in it that only the receiver may know.
+            (_, Recipient::Subscriber(_)) => (None, None),
+            (Letter::Json(json), _) => (None, Some(text(json))),
+            (Letter::Mail(mail), _) => (Some(mail.subject.clone()), Some(mail.text.clone())),
+        };
+        Ok(Opened { delivery, subject, body })
+    }
+}
+
+/// Whether a receiver of news gets them as JSON.
+fn is_posted(store: &dyn Read, to: Recipient) -> Result<bool> {
+    let Recipient::Subscriber(id) = to else { return Ok(false) };
+    Ok(store.subscriber(id)?.is_some_and(|it| it.value.contact.kind() == "webhook"))
+}
+
+fn part(store: &dyn Read, page: PageId, wanted: Wanted) -> crate::storage::Result<Part> {
+    let is_wanted = |delivery: &Delivery| {
+        wanted.destination.is_none_or(|id| delivery.to == Recipient::Destination(id))
+            && wanted.status.is_none_or(|status| delivery.stage.name() == status)
+    };
+    let mut deliveries = Vec::new();
+    let mut next = wanted.before;
+    for _ in 0..LOOKED_THROUGH / SLICE {
+        let slice = store.deliveries_of(Some(page), next, SLICE)?;
+        let is_last = slice.len() < SLICE;
+        for delivery in slice {
+            if deliveries.len() == wanted.limit {
+                return Ok(Part { deliveries, next });
+            }
+            next = Some(delivery.value.id);
+            if is_wanted(&delivery.value) {
+                deliveries.push(delivery.value);
+            }
+        }
+        if is_last {
+            return Ok(Part { deliveries, next: None });
+        }
+    }
+    Ok(Part { deliveries, next })
+}
+
+fn address_of(check: &Check) -> Option<String> {
+    match check {
+        Check::Http(http) => Some(http.url.clone()),
+        Check::Component(component) => Some(component.url.clone()),
+        _ => None,
+    }
+}

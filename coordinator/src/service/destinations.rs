@@ -1,0 +1,206 @@
+//! Where a page's alerts go: its destinations, their secrets, and the addresses that none may have.
+
+use std::net::IpAddr;
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use parallax_core::destination::edit::{Around, DestinationEdit};
+use parallax_core::destination::{Channel, Destination, MAX_DESTINATIONS};
+use parallax_core::id::{DestinationId, PageId};
+use parallax_core::page::Page;
+use parallax_core::plan::PlanRefusal;
+use parallax_core::refusal::Refusals;
+use parallax_core::time::Timestamp;
+use parallax_dial::address;
+
+use super::once::{Done, Once};
+use super::{Caller, Error, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op, Versioned};
+
+/// What the destination of a new page is called.
+const OWNER: &str = "Owner";
+
+impl Service {
+    /// The page's destinations, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a page that the key does not reach.
+    pub async fn destinations(&self, caller: &Caller, page: PageId) -> Result<Vec<Destination>> {
+        let page = self.page(caller, page)?.id;
+        let destinations = self.store().read(move |store| store.destinations_of(page)).await?;
+        Ok(destinations.into_iter().map(|destination| destination.value).collect())
+    }
+
+    /// A destination of the page.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`].
+    pub fn destination(&self, caller: &Caller, page: PageId, id: DestinationId) -> Result<Destination> {
+        let page = self.page(caller, page)?;
+        self.destination_on(&page, id).map(|destination| destination.value)
+    }
+
+    /// Makes a destination. A webhook gets its secret.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] for a channel that the plan
+    /// does not have, or a page that has all the destinations it may have.
+    pub async fn create_destination(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        edit: &DestinationEdit,
+        once: &Once<'_, Destination>,
+    ) -> Result<Done<Destination>> {
+        caller.writes()?;
+        let id = DestinationId::new(self.now(), rand::random());
+        // In the page's turn, so that the last place is taken once.
+        self.change(page.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let monitors = self.ids_on(&page).await?;
+            let around = Around { monitors: &monitors, refused: &|address| self.refused(address) };
+            let made = edit.settle_new((id, page.id), secret(rand::random()), &around, self.now())?;
+            let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value;
+            let (plan, kind) = (account.plan, made.channel.kind());
+            if !plan.has_channel(kind) {
+                return Err(PlanRefusal::ChannelNeedsHobby { plan, kind }.into());
+            }
+            if self.store().reader().destinations_of(page.id)?.len() >= MAX_DESTINATIONS {
+                return Err(PlanRefusal::DestinationsFull.into());
+            }
+            let mut batch = Batch::new();
+            batch.expect(Expect::Page(page.id, Is::Present)).expect(Expect::Destination(id, Is::Absent));
+            batch.expect(Expect::DestinationsBelow(page.id, MAX_DESTINATIONS)).write(made.clone());
+            self.remember(once, &made, &mut batch)?;
+            Ok((Done::Now(made), Some(batch)))
+        })
+        .await
+    }
+
+    /// Changes a destination. One that we switched off is on again.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
+    pub async fn edit_destination(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: DestinationId,
+        edit: &DestinationEdit,
+        once: &Once<'_, Destination>,
+    ) -> Result<Done<Destination>> {
+        caller.writes()?;
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            let before = self.destination_on(&page, id)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let monitors = self.ids_on(&page).await?;
+            let around = Around { monitors: &monitors, refused: &|address| self.refused(address) };
+            let changed = edit.settle(&before.value, &around)?;
+            self.replace_destination(&before, changed, once)
+        })
+        .await
+    }
+
+    /// Gives a webhook a new secret. The one before it goes on signing for a day.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a destination that is no webhook.
+    pub async fn rotate_secret(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: DestinationId,
+        once: &Once<'_, Destination>,
+    ) -> Result<Done<Destination>> {
+        caller.writes()?;
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            let before = self.destination_on(&page, id)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let rotated = before.value.rotated(secret(rand::random()), self.now());
+            let rotated = rotated.ok_or_else(|| Refusals::one("$", "only a webhook has a secret"))?;
+            self.replace_destination(&before, rotated, once)
+        })
+        .await
+    }
+
+    /// Takes a destination out. What waits to be sent to it is not sent any more.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`].
+    pub async fn delete_destination(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: DestinationId,
+        once: &Once<'_, ()>,
+    ) -> Result<Done<()>> {
+        caller.writes()?;
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            self.destination_on(&page, id)?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Destination(id, Is::Present)).write(Op::DeleteDestination(id));
+            self.remember(once, &(), &mut batch)?;
+            Ok((Done::Now(()), Some(batch)))
+        })
+        .await
+    }
+
+    /// The word for an address that deliveries may not go to; none for one that they may.
+    pub(super) fn refused(&self, ip: IpAddr) -> Option<&'static str> {
+        let allows_private = self.settings().allow_private;
+        let class = address::refusal(ip).filter(|class| !(allows_private && class.is_own_network()))?;
+        Some(class.word())
+    }
+
+    pub(super) fn destination_on(&self, page: &Page, id: DestinationId) -> Result<Versioned<Destination>> {
+        let destination = self.store().reader().destination(id)?;
+        destination.filter(|destination| destination.value.page == page.id).ok_or(Error::NotFound)
+    }
+
+    fn replace_destination(
+        &self,
+        before: &Versioned<Destination>,
+        after: Destination,
+        once: &Once<'_, Destination>,
+    ) -> Result<(Done<Destination>, Option<Batch>)> {
+        let mut batch = Batch::new();
+        if after != before.value {
+            batch.expect(Expect::Destination(after.id, Is::At(before.revision))).write(after.clone());
+        }
+        self.remember(once, &after, &mut batch)?;
+        Ok((Done::Now(after), (!batch.is_empty()).then_some(batch)))
+    }
+}
+
+/// The destination that a new page has: its owner's mailbox.
+pub(super) fn of_owner(page: &Page, email: String, now: Timestamp) -> Destination {
+    Destination {
+        id: DestinationId::new(now, rand::random()),
+        page: page.id,
+        name: OWNER.to_owned(),
+        channel: Channel::Email { to: email },
+        events: None,
+        monitors: None,
+        enabled: true,
+        health: Default::default(),
+        created_at: now,
+    }
+}
+
+/// A secret as it is shown (Standard Webhooks 1.0).
+pub(super) fn secret(random: [u8; 32]) -> String {
+    format!("whsec_{}", STANDARD.encode(random))
+}

@@ -1,0 +1,149 @@
+//! The one gate of the public pages: which page a visitor asks for, and whether this visitor may see it.
+
+use std::collections::BTreeMap;
+use std::sync::PoisonError;
+
+use parallax_core::id::PageId;
+use parallax_core::page::Page;
+
+use super::{Error, Result, Service};
+
+/// By which of its addresses a page is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Door {
+    /// Its label below the base URL: `{base_url}/p/{slug}`.
+    Shared,
+    /// A host of its own: its label under the root domain, or its custom domain.
+    Own,
+}
+
+/// A page that its visitor may see. Only the gate makes one, so whoever shows anything of a page has passed it.
+#[derive(Debug, Clone)]
+pub struct Admitted {
+    page: Page,
+    door: Door,
+    root: String,
+}
+
+impl Admitted {
+    /// The page.
+    pub const fn page(&self) -> &Page {
+        &self.page
+    }
+
+    /// By which address it was asked for.
+    pub const fn door(&self) -> Door {
+        self.door
+    }
+
+    /// What the page's paths begin with at that address: empty at a host of its own, else such as `/p/shop`.
+    pub fn root(&self) -> &str {
+        &self.root
+    }
+
+    /// Whether not everybody may see it: nothing of it may be kept by a cache, or found by a search.
+    pub const fn is_guarded(&self) -> bool {
+        is_guarded(&self.page)
+    }
+}
+
+/// The custom domains of pages, as they were last read.
+pub(super) type Domains = BTreeMap<String, PageId>;
+
+impl Service {
+    /// The page under an address label, for a visitor who may see it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a label that no page has, and for a page that this visitor may not see: alike.
+    pub fn admit(&self, slug: &str, door: Door) -> Result<Admitted> {
+        let page = self.store().reader().page_by_slug(slug)?.ok_or(Error::NotFound)?.value;
+        if !may_enter(&page) {
+            return Err(Error::NotFound);
+        }
+        let root = match door {
+            Door::Own => String::new(),
+            Door::Shared => format!("{}/p/{}", self.base_path(), page.slug),
+        };
+        Ok(Admitted { page, door, root })
+    }
+
+    /// The label of the page that a host belongs to, in the form of a `Host` header; none for a host that is no page's.
+    ///
+    /// A label under the root domain is given whether a page has it or not: what lies below is pages' alone.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub fn page_at(&self, host: &str) -> Result<Option<String>> {
+        let Some(host) = plain(host) else { return Ok(None) };
+        if self.base_host().is_some_and(|own| own == host) {
+            return Ok(None);
+        }
+        if let Some(root) = &self.settings().root_domain
+            && let Some(label) = host.strip_suffix(root.as_str()).and_then(|rest| rest.strip_suffix('.'))
+        {
+            return Ok(Some(label.to_owned()));
+        }
+        let Some(id) = self.with_domains(|domains| domains.get(&host).copied())? else { return Ok(None) };
+        let page = self.store().reader().page(id)?.map(|page| page.value);
+        // What was read of it may be older than the page.
+        Ok(page.filter(|page| page.custom_domain.as_deref() == Some(&host)).map(|page| page.slug))
+    }
+
+    /// Has the pages' custom domains read again: one of them may have changed.
+    pub fn forget_domains(&self) {
+        *self.0.domains.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// The path of the base URL, without a trailing slash.
+    pub fn base_path(&self) -> &str {
+        let after = self.base_url().split_once("://").map_or("", |(_, rest)| rest);
+        after.find('/').and_then(|at| after.get(at..)).unwrap_or("")
+    }
+
+    fn base_host(&self) -> Option<String> {
+        let after = self.base_url().split_once("://").map_or("", |(_, rest)| rest);
+        plain(after.split('/').next().unwrap_or_default())
+    }
+
+    fn with_domains<T>(&self, act: impl FnOnce(&Domains) -> T) -> Result<T> {
+        let mut domains = self.0.domains.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(domains) = domains.as_ref() {
+            return Ok(act(domains));
+        }
+        let pages = self.store().reader().pages()?;
+        let read = pages.into_iter().filter_map(|page| Some((page.value.custom_domain?, page.value.id)));
+        Ok(act(domains.insert(read.collect())))
+    }
+}
+
+/// Whether this visitor is let in. A guarded page has no way in yet; who shows a password's cookie or a link's is to be
+/// let in here, and nowhere else.
+const fn may_enter(page: &Page) -> bool {
+    !is_guarded(page)
+}
+
+const fn is_guarded(page: &Page) -> bool {
+    page.private || page.password.is_some()
+}
+
+/// A host as it is compared: in small letters, without a port and without the root's dot. None for what is no name.
+fn plain(host: &str) -> Option<String> {
+    let name = host.split_once(':').map_or(host, |(name, _)| name);
+    let name = name.strip_suffix('.').unwrap_or(name);
+    let is_sound = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.');
+    (is_sound && !name.is_empty()).then(|| name.to_ascii_lowercase())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hosts_are_compared_in_one_form() {
+        assert_eq!(plain("Shop.Example.:443").as_deref(), Some("shop.example"));
+        assert_eq!(plain("127.0.0.1:80").as_deref(), Some("127.0.0.1"));
+        for bad in ["", ".", "[::1]:80", "a b", "ex\u{e4}mple", "a/b"] {
+            assert_eq!(plain(bad), None, "{bad}");
+        }
+    }
+}

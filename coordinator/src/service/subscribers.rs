@@ -1,0 +1,389 @@
+//! Visitors who want to be told of a page's incidents: they ask, show that they are who is written to, choose, and leave.
+//!
+//! Nobody who asks learns anything of an address that is not his own: the answer is the same whether it is new, known,
+//! confirmed, or written to no more, and takes the same work. Nor can he have it written to more than once a day.
+
+mod keep;
+mod pace;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::sync::{Mutex, PoisonError};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use parallax_core::delivery::{Delivery, Letter, Mail, Recipient, Stage};
+use parallax_core::destination::{Health, Secrets};
+use parallax_core::id::{DeliveryId, MonitorId, SubscriberId};
+use parallax_core::page::Page;
+use parallax_core::refusal::Refusals;
+use parallax_core::subscriber::ask::{self, Address, Ask, Asked};
+use parallax_core::subscriber::{ASKED_AGAIN, Contact, MAX_SUBSCRIBERS, Subscriber, read_link};
+use parallax_core::time::Timestamp;
+use serde_json::json;
+use sha2::{Digest, Sha256};
+use subtle::ConstantTimeEq;
+use tokio::sync::Notify;
+
+use self::pace::Pace;
+use super::{Error, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
+
+/// What a webhook is asked by, before it gets anything: its answer must be the value of `challenge`.
+pub const CHALLENGE: &str = "subscription.challenge";
+/// What a mailbox is asked by.
+pub const CONFIRMATION: &str = "subscription.confirmation";
+
+/// Requests whose webhook has not answered yet, and how often each host was asked.
+#[derive(Debug, Default)]
+pub(super) struct Wishes {
+    pending: Mutex<BTreeSet<SubscriberId>>,
+    hosts: Mutex<Pace>,
+    /// Told when a webhook was asked.
+    asked: Notify,
+}
+
+/// What whoever asked is told.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Subscribed {
+    /// A mail with a link was sent, if anything was.
+    Mailed,
+    /// A challenge was sent, if anything was. What follows is shown this once, and void where nothing was.
+    Challenged {
+        /// What its deliveries are signed with.
+        secret: String,
+        /// What its links carry.
+        link: String,
+    },
+}
+
+/// What is made for a new subscriber, used or not.
+struct Fresh {
+    id: SubscriberId,
+    token: [u8; 16],
+    secret: String,
+    challenge: String,
+}
+
+impl Service {
+    /// Takes in that a visitor of the page wants to be told of it. Nothing comes of it until it is confirmed.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`] for what is no address, or not of the page, and where the page has all the subscribers that it
+    /// may have.
+    pub async fn subscribe(&self, page: &Page, ask: &Ask) -> Result<Subscribed> {
+        let on_page = self.ids_on(page).await?;
+        let asked = ask.settle(&on_page, self.settings().allow_private)?;
+        let id = page.id;
+        if self.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
+            return Err(Refusals::one("page", "has all the subscribers that it may have").into());
+        }
+        let fresh = Fresh::new(self.now());
+        let is_paced = self.is_paced(&asked.address);
+        let (asked, new) = (&asked, &fresh);
+        let made = self
+            .change(id.to_u128(), || async move {
+                if let Some(old) = self.unanswered(page, asked)?.filter(|_| !is_paced) {
+                    self.commit(Some(Batch::new().write(Op::DeleteSubscriber(old)).clone())).await?;
+                }
+                let step = if is_paced { None } else { self.step(page, asked, new)? };
+                Ok(match step {
+                    Some((subscriber, batch)) => (Some(subscriber), Some(batch)),
+                    // As much work, so that time does not tell either.
+                    None => (None, Some(Batch::new().write(Op::ForgetExpired(self.now())).clone())),
+                })
+            })
+            .await?;
+        self.0.outgoing.notify_one();
+        match &asked.address {
+            Address::Email(_) => Ok(Subscribed::Mailed),
+            Address::Webhook { .. } => {
+                if let Some(subscriber) = made {
+                    self.await_answer(subscriber.id);
+                }
+                Ok(Subscribed::Challenged { link: fresh.link(), secret: fresh.secret })
+            }
+        }
+    }
+
+    /// The monitors of a page that a subscriber may choose, in its order, by id and name.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn choices(&self, page: &Page) -> Result<Vec<(MonitorId, String)>> {
+        let id = page.id;
+        let monitors = self.store().read(move |store| store.monitors_of(id)).await?;
+        Ok(monitors.into_iter().map(|it| (it.value.id, it.value.name)).collect())
+    }
+
+    /// The subscriber that a link was made for, as it may be shown to whoever has the link.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where the link is of none of this page's, or came too late, or is a webhook's that has not
+    /// answered.
+    pub fn subscription(&self, page: &Page, link: &str) -> Result<Subscriber> {
+        self.linked_on(page, link).map(|found| found.value)
+    }
+
+    /// Confirms that a mailbox wants to be told, or changes what a subscriber is told of; `monitors` are ids of monitors,
+    /// none means the whole page.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] as [`Self::subscription`] does, [`Error::Invalid`] for monitors that are not of the page.
+    pub async fn confirm(&self, page: &Page, link: &str, monitors: Option<&[String]>) -> Result<Subscriber> {
+        let on_page = self.ids_on(page).await?;
+        let monitors = ask::chosen(monitors, &on_page).map_err(|rule| Refusals::one("monitors", rule))?;
+        let monitors = &monitors;
+        let id = self.linked_on(page, link)?.value.id;
+        self.change(id.to_u128(), || async move {
+            let before = self.linked_on(page, link)?;
+            let now = self.now();
+            let after = Subscriber {
+                monitors: monitors.clone(),
+                confirmed_at: before.value.confirmed_at.or(Some(now)),
+                health: Health::default(),
+                ..before.value.clone()
+            };
+            let mut batch = Batch::new();
+            if after != before.value {
+                batch.expect(Expect::Page(page.id, Is::Present));
+                batch.expect(Expect::Subscriber(id, Is::At(before.revision))).write(after.clone());
+            }
+            if before.value.confirmed_at.is_none() {
+                // Who is known to read it may ask for other pages on the same day.
+                self.forget_asked(&after, &mut batch)?;
+            }
+            Ok((after, (!batch.is_empty()).then_some(batch)))
+        })
+        .await
+    }
+
+    /// Takes a subscriber out, whatever became of its page's gate and name. A link that is good no more is no fault.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for what is no link of ours at all.
+    pub async fn unsubscribe(&self, link: &str) -> Result<()> {
+        let (id, _) = read_link(link).ok_or(Error::NotFound)?;
+        self.change(id.to_u128(), || async move {
+            let batch = self.linked(link)?.map(|found| {
+                let is = Expect::Subscriber(id, Is::At(found.revision));
+                Batch::new().expect(is).write(Op::DeleteSubscriber(id)).clone()
+            });
+            Ok(((), batch))
+        })
+        .await
+    }
+
+    /// The page of a present subscriber's link: it leads to unsubscribing though the page shows itself to nobody.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub fn page_of_link(&self, link: &str) -> Result<Option<Page>> {
+        let Some(found) = self.linked(link)? else { return Ok(None) };
+        Ok(self.store().reader().page(found.value.page)?.map(|page| page.value))
+    }
+
+    fn linked(&self, link: &str) -> Result<Option<Versioned<Subscriber>>> {
+        let Some((id, token)) = read_link(link) else { return Ok(None) };
+        let found = self.store().reader().subscriber(id)?;
+        Ok(found.filter(|found| bool::from(found.value.token.ct_eq(&token))))
+    }
+
+    fn linked_on(&self, page: &Page, link: &str) -> Result<Versioned<Subscriber>> {
+        let now = self.now();
+        let is_good = |it: &Subscriber| {
+            let is_shown = matches!(it.contact, Contact::Email(_)) || it.confirmed_at.is_some();
+            it.page == page.id && is_shown && !it.is_stale(now)
+        };
+        self.linked(link)?.filter(|found| is_good(&found.value)).ok_or(Error::NotFound)
+    }
+
+    /// An earlier request of a webhook that has not answered, once it may be asked again: it makes room for one whose id is
+    /// as new as that of any other.
+    fn unanswered(&self, page: &Page, asked: &Asked) -> Result<Option<SubscriberId>> {
+        let found = self.store().reader().subscriber_by(page.id, fingerprint(&asked.address))?;
+        let is_old = |it: &Subscriber| {
+            let is_webhook = matches!(it.contact, Contact::Webhook { .. });
+            is_webhook && it.confirmed_at.is_none() && self.now().since(it.asked_at) >= ASKED_AGAIN
+        };
+        Ok(found.map(|found| found.value).filter(is_old).map(|old| old.id))
+    }
+
+    /// What a wish leads to: the subscriber as it is kept, and the batch that asks it; none where nobody is to be asked.
+    fn step(&self, page: &Page, asked: &Asked, fresh: &Fresh) -> Result<Option<(Subscriber, Batch)>> {
+        let (reader, now) = (self.store().reader(), self.now());
+        let name = asked_name(&asked.address);
+        let last = reader.remembered(&name)?;
+        let is_lately = last.as_ref().is_some_and(|last| last.value.expires_at > now);
+        let before = reader.subscriber_by(page.id, fingerprint(&asked.address))?;
+        let new = fresh.subscriber(page, asked, now);
+        let Some(subscriber) = asked_now(before.as_ref().map(|it| &it.value), new, is_lately) else {
+            return Ok(None);
+        };
+        let mut batch = Batch::new();
+        batch.expect(Expect::Page(page.id, Is::Present));
+        let is = before.as_ref().map_or(Is::Absent, |before| Is::At(before.revision));
+        batch.expect(Expect::Subscriber(subscriber.id, is));
+        if before.is_none() {
+            batch.expect(Expect::SubscribersBelow(page.id, MAX_SUBSCRIBERS));
+        }
+        let is = last.map_or(Is::Absent, |last| Is::At(last.revision));
+        batch.expect(Expect::Remembered(name.clone(), is));
+        let remembered =
+            Remembered { fingerprint: [0; 32], answer: Vec::new(), expires_at: now + ASKED_AGAIN };
+        batch.write(Op::ForgetExpired(now)).write(Op::Remember(name, remembered));
+        batch.write(subscriber.clone()).write(self.question(page, &subscriber, fresh));
+        Ok(Some((subscriber, batch)))
+    }
+
+    /// The letter by which a subscriber is asked.
+    fn question(&self, page: &Page, subscriber: &Subscriber, fresh: &Fresh) -> Delivery {
+        let (url, now) = (self.page_url(page), self.now());
+        let (event, letter) = match &subscriber.contact {
+            Contact::Email(_) => {
+                (CONFIRMATION, Letter::Mail(confirmation(page, &subscriber.confirm_url(&url))))
+            }
+            Contact::Webhook { .. } => {
+                let question = json!({
+                    "event": CHALLENGE, "page": page.name, "pageUrl": url,
+                    "challenge": fresh.challenge, "at": now.as_millis(),
+                });
+                (CHALLENGE, Letter::Json(question.to_string().into_bytes()))
+            }
+        };
+        Delivery {
+            id: question_id(subscriber),
+            page: Some(page.id),
+            to: Recipient::Subscriber(subscriber.id),
+            event: event.to_owned(),
+            monitor: None,
+            incident: None,
+            seq: 0,
+            letter,
+            // Whoever has us post to an address has it posted to once.
+            once: matches!(subscriber.contact, Contact::Webhook { .. }),
+            created_at: now,
+            stage: Stage::Waiting(now),
+            tries: 0,
+            log: Vec::new(),
+        }
+    }
+
+    /// Whether a host was asked as often as it may be in this while.
+    fn is_paced(&self, address: &Address) -> bool {
+        let Address::Webhook { host, .. } = address else { return false };
+        let mut hosts = self.0.wishes.hosts.lock().unwrap_or_else(PoisonError::into_inner);
+        !hosts.admit(host, self.now())
+    }
+
+    fn forget_asked(&self, subscriber: &Subscriber, batch: &mut Batch) -> Result<()> {
+        let Contact::Email(email) = &subscriber.contact else { return Ok(()) };
+        let name = asked_name(&Address::Email(email.clone()));
+        if let Some(last) = self.store().reader().remembered(&name)? {
+            batch.expect(Expect::Remembered(name.clone(), Is::At(last.revision)));
+            batch.write(Op::Remember(name, Remembered { expires_at: self.now(), ..last.value }));
+        }
+        Ok(())
+    }
+}
+
+impl Fresh {
+    fn new(now: Timestamp) -> Self {
+        Self {
+            id: SubscriberId::new(now, rand::random()),
+            token: rand::random(),
+            secret: format!("whsec_{}", STANDARD.encode(rand::random::<[u8; 32]>())),
+            challenge: hex(&rand::random::<[u8; 16]>()),
+        }
+    }
+
+    fn subscriber(&self, page: &Page, asked: &Asked, now: Timestamp) -> Subscriber {
+        let contact = match &asked.address {
+            Address::Email(email) => Contact::Email(email.clone()),
+            Address::Webhook { url, .. } => {
+                let secret = Secrets { present: self.secret.clone(), before: None };
+                Contact::Webhook { url: url.clone(), secret }
+            }
+        };
+        Subscriber {
+            id: self.id,
+            page: page.id,
+            contact,
+            fingerprint: fingerprint(&asked.address),
+            monitors: asked.monitors.clone(),
+            confirmed_at: None,
+            token: self.token,
+            asked_at: now,
+            health: Health::default(),
+            created_at: now,
+        }
+    }
+
+    fn link(&self) -> String {
+        let id = self.id.to_string();
+        format!("{}{}", id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default(), hex(&self.token))
+    }
+}
+
+/// The mail that asks whether its reader wants to be told.
+fn confirmation(page: &Page, url: &str) -> Mail {
+    let name = &page.name;
+    let text = format!(
+        "Somebody, hopefully you, asked to be told of incidents and maintenance of {name}.\n\nIf you want this, open the \
+         link and confirm. If you do nothing, you hear no more of it.\n\n{url}\n"
+    );
+    let html = format!("<pre>{}</pre>", escaped(&text));
+    Mail { subject: format!("Confirm: updates of {name}"), text, html }
+}
+
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+/// The subscriber as it is kept once it is asked, or that it is not: `before` is what stands of that contact, `new` what
+/// would be made, `is_lately` whether the contact was asked within the day, for whatever page.
+fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> Option<Subscriber> {
+    if is_lately {
+        return None;
+    }
+    let Some(before) = before else { return Some(new) };
+    let is_mail = matches!(before.contact, Contact::Email(_));
+    match (before.health.off, before.confirmed_at) {
+        (Some(_), _) => None,
+        // The mail leads its reader to what is chosen; whoever asked changes nothing of it.
+        (None, Some(_)) => is_mail.then(|| Subscriber { asked_at: new.asked_at, ..before.clone() }),
+        // Earlier mails stay good.
+        (None, None) => is_mail.then(|| Subscriber {
+            id: before.id,
+            token: before.token,
+            created_at: before.created_at,
+            ..new
+        }),
+    }
+}
+
+/// What tells a contact from others of a page.
+fn fingerprint(address: &Address) -> [u8; 16] {
+    let digest: [u8; 32] = Sha256::digest(address.plain()).into();
+    let mut start = [0; 16];
+    start.copy_from_slice(digest.get(..16).unwrap_or(&[0; 16]));
+    start
+}
+
+/// The name under which it is remembered that somebody was asked, for whatever page.
+fn asked_name(address: &Address) -> String {
+    format!("asked/{}", hex(&Sha256::digest(address.receiver())))
+}
+
+/// The id of the letter by which a subscriber was last asked.
+fn question_id(subscriber: &Subscriber) -> DeliveryId {
+    let digest = Sha256::digest([&b"question"[..], &subscriber.id.to_u128().to_be_bytes()].concat());
+    let mut random = [0; 10];
+    random.copy_from_slice(digest.get(..10).unwrap_or(&[0; 10]));
+    DeliveryId::new(subscriber.asked_at, random)
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}

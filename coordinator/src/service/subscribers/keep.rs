@@ -1,0 +1,179 @@
+//! What becomes of requests with time: a webhook's answer confirms it, and what nobody confirms is dropped.
+
+use std::ops::Bound;
+use std::sync::PoisonError;
+use std::time::{Duration, Instant};
+
+use parallax_core::delivery::{Delivery, Letter, Stage};
+use parallax_core::destination::Health;
+use parallax_core::id::{PageId, SubscriberId};
+use parallax_core::subscriber::{Contact, Subscriber};
+use serde_json::Value;
+use tokio::time::{sleep, timeout};
+
+use super::super::Service;
+use super::{CHALLENGE, question_id};
+use crate::storage::{self, Batch, Expect, Is, Op, Read, StoreError, Versioned};
+
+/// How often answers are looked for while some are awaited.
+const LOOK: Duration = Duration::from_secs(1);
+/// How often requests that nobody confirmed are looked for.
+const SWEEP: Duration = Duration::from_secs(3600);
+/// Pause after a failure.
+const RETRY: Duration = Duration::from_secs(10);
+/// Subscribers read at once.
+const AT_ONCE: usize = 512;
+/// Answers that are awaited at once; those of others are found by the next sweep.
+const MAX_PENDING: usize = 10_000;
+
+impl Service {
+    /// Confirms webhooks by their answers and drops what nobody confirmed, as long as the coordinator runs.
+    pub async fn keep_subscribers(self) {
+        let mut swept: Option<Instant> = None;
+        loop {
+            let done = if swept.is_none_or(|at| at.elapsed() >= SWEEP) {
+                self.sweep_subscribers().await.map(|()| swept = Some(Instant::now()))
+            } else {
+                self.hear_answers().await
+            };
+            match done {
+                Ok(()) if self.awaits_none() => {
+                    // What is asked meanwhile has left its mark. That the time is up is no fault.
+                    let _ = timeout(SWEEP, self.0.wishes.asked.notified()).await;
+                }
+                Ok(()) => sleep(LOOK).await,
+                Err(StoreError::Closed) => return,
+                Err(error) => {
+                    tracing::error!(%error, "requests of subscribers can't be kept up; trying again");
+                    sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Drops requests that nobody confirmed in time, on every page, and notes which webhooks have not answered yet.
+    pub(in crate::service) async fn sweep_subscribers(&self) -> storage::Result<()> {
+        let pages = self.store().read(|store| store.pages()).await?;
+        for page in pages.into_iter().map(|page| page.value.id) {
+            let mut after = None;
+            loop {
+                let slice = self.store().read(move |store| unconfirmed(store, page, after)).await?;
+                let Some(last) = slice.last else { break };
+                after = Some(last);
+                self.drop_stale(&slice.found).await?;
+            }
+        }
+        Ok(())
+    }
+
+    async fn drop_stale(&self, found: &[Versioned<Subscriber>]) -> storage::Result<()> {
+        let now = self.now();
+        let (stale, fresh): (Vec<_>, Vec<_>) = found.iter().partition(|it| it.value.is_stale(now));
+        for it in fresh.into_iter().filter(|it| matches!(it.value.contact, Contact::Webhook { .. })) {
+            self.await_answer(it.value.id);
+        }
+        for it in stale {
+            let mut batch = Batch::new();
+            batch.expect(Expect::Subscriber(it.value.id, Is::At(it.revision)));
+            batch.write(Op::DeleteSubscriber(it.value.id));
+            match self.store().commit(batch).await {
+                // Confirmed at the last moment.
+                Ok(_) | Err(StoreError::Conflict(_)) => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Looks at what came of each challenge that is under way.
+    pub(in crate::service) async fn hear_answers(&self) -> storage::Result<()> {
+        let mut after = Bound::Unbounded;
+        while let Some(id) = self.next_pending(after) {
+            after = Bound::Excluded(id);
+            if !self.hear_answer(id).await? {
+                self.pending().remove(&id);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the answer is still to come; where it is here and good, the subscriber is confirmed.
+    async fn hear_answer(&self, id: SubscriberId) -> storage::Result<bool> {
+        let reader = self.store().reader();
+        let Some(found) = reader.subscriber(id)?.filter(|it| it.value.confirmed_at.is_none()) else {
+            return Ok(false);
+        };
+        let Some(question) = reader.delivery(question_id(&found.value))? else { return Ok(false) };
+        if matches!(question.value.stage, Stage::Waiting(_)) {
+            return Ok(true);
+        }
+        if !is_answered(&question.value) {
+            return Ok(false);
+        }
+        let confirmed =
+            Subscriber { confirmed_at: Some(self.now()), health: Health::default(), ..found.value };
+        let mut batch = Batch::new();
+        batch.expect(Expect::Subscriber(id, Is::At(found.revision))).write(confirmed);
+        match self.store().commit(batch).await {
+            Ok(_) => Ok(false),
+            // It fares otherwise since, or is gone: it is looked at again.
+            Err(StoreError::Conflict(_)) => Ok(true),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Notes that a webhook was asked.
+    pub(super) fn await_answer(&self, id: SubscriberId) {
+        let mut pending = self.pending();
+        if pending.len() < MAX_PENDING {
+            pending.insert(id);
+        }
+        drop(pending);
+        self.0.wishes.asked.notify_one();
+    }
+
+    fn awaits_none(&self) -> bool {
+        self.pending().is_empty()
+    }
+
+    fn next_pending(&self, after: Bound<SubscriberId>) -> Option<SubscriberId> {
+        self.pending().range((after, Bound::Unbounded)).next().copied()
+    }
+
+    fn pending(&self) -> std::sync::MutexGuard<'_, std::collections::BTreeSet<SubscriberId>> {
+        self.0.wishes.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Some of a page's subscribers.
+struct Slice {
+    /// Those that are not confirmed.
+    found: Vec<Versioned<Subscriber>>,
+    /// The last that was looked at; none where there was none.
+    last: Option<SubscriberId>,
+}
+
+fn unconfirmed(store: &dyn Read, page: PageId, after: Option<SubscriberId>) -> storage::Result<Slice> {
+    let mut found = store.subscribers_of(page, after, AT_ONCE)?;
+    let last = found.last().map(|it| it.value.id);
+    found.retain(|it| it.value.confirmed_at.is_none());
+    Ok(Slice { found, last })
+}
+
+/// Whether a challenge was taken, and its value is the answer: alone, or as the one member `challenge` of a JSON object.
+/// A receiver that sends back whatever it is sent has not understood it.
+fn is_answered(question: &Delivery) -> bool {
+    let Letter::Json(sent) = &question.letter else { return false };
+    let Ok(Value::Object(sent)) = serde_json::from_slice(sent) else { return false };
+    let Some(wanted) = sent.get("challenge").and_then(Value::as_str) else { return false };
+    let (Stage::Delivered(_), Some(last)) = (question.stage, question.log.last()) else { return false };
+    let answer = last.answer.trim();
+    let is_member = || match serde_json::from_str(answer) {
+        Ok(Value::Object(members)) => {
+            members.len() == 1 && members.get("challenge").and_then(Value::as_str) == Some(wanted)
+        }
+        Ok(Value::String(text)) => text == wanted,
+        _ => false,
+    };
+    question.event == CHALLENGE && (answer == wanted || is_member())
+}

@@ -1,0 +1,54 @@
+//! How a page tells of its monitors: its alert settings.
+
+use parallax_core::event::Edited;
+use parallax_core::id::PageId;
+use parallax_core::telling::{Telling, TellingEdit};
+
+use super::once::{Done, Once};
+use super::{Caller, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op};
+
+impl Service {
+    /// The page's alert settings.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`](super::Error::NotFound) for a page that the key does not reach.
+    pub fn telling(&self, caller: &Caller, page: PageId) -> Result<Telling> {
+        let page = self.page(caller, page)?.id;
+        let telling = self.store().reader().telling(page)?;
+        Ok(telling.map(|telling| telling.value).unwrap_or_default())
+    }
+
+    /// Changes the page's alert settings.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`](super::Error::ReadOnly), [`Error::NotFound`](super::Error::NotFound),
+    /// [`Error::Invalid`](super::Error::Invalid).
+    pub async fn edit_telling(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        edit: &TellingEdit,
+        once: &Once<'_, Telling>,
+    ) -> Result<Done<Telling>> {
+        caller.writes()?;
+        self.change(page.to_u128(), || async move {
+            let page = self.page(caller, page)?.id;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let found = self.store().reader().telling(page)?;
+            let is = found.as_ref().map_or(Is::Absent, |found| Is::At(found.revision));
+            let before = found.map(|found| found.value).unwrap_or_default();
+            let after = edit.settle(before)?;
+            let mut batch = Batch::new();
+            if after != before {
+                batch.expect(Expect::Page(page, Is::Present)).expect(Expect::Telling(page, is));
+                batch.write(Op::PutTelling(page, after)).event(self.page_event(page, Edited::Changed));
+            }
+            self.remember(once, &after, &mut batch)?;
+            Ok((Done::Now(after), (!batch.is_empty()).then_some(batch)))
+        })
+        .await
+    }
+}
