@@ -37,6 +37,7 @@ mod kills;
 mod legacy;
 mod lines;
 mod misbehaved;
+mod notices;
 mod outage;
 mod peers;
 mod resolver;

@@ -45,6 +45,8 @@ pub struct Config {
     pub plans: PlanLimits,
     /// The store.
     pub store: Store,
+    /// Whether alerts and news may go to private addresses, loopback among them: for the demo alone, and no setting.
+    pub private_destinations: bool,
     /// Logging.
     pub log: Log,
 }
@@ -183,6 +185,7 @@ impl Default for Config {
                 snapshots_hourly: 24,
                 snapshots_daily: 7,
             },
+            private_destinations: false,
             log: Log { filter: "info".to_owned(), format: LogFormat::Text },
         }
     }
