@@ -5,6 +5,7 @@ pub mod care;
 mod figures;
 mod metrics;
 mod notices;
+mod outgoing;
 mod reactions;
 mod rescue;
 
@@ -89,6 +90,9 @@ pub enum AppError {
     /// The admin socket could not be opened.
     #[error("the admin socket can't be used: {0}")]
     Admin(io::Error),
+    /// Nothing could be delivered.
+    #[error(transparent)]
+    Deliver(#[from] crate::deliver::DeliverError),
     /// A part ended that should run as long as the coordinator does.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),
@@ -254,7 +258,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let settings = service_settings(&config, base_url.clone());
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
-    let reactions = reactions::start(&store, &clock, &settings, &service.outgoing());
+    let wake = service.outgoing();
+    let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake);
+    let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
     let lookout = notices::Lookout::start(
         store.clone(),
@@ -280,6 +286,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             http: context,
             mesh: Arc::clone(mesh.counters()),
             agents: Box::new(mesh.viewer()),
+            deliveries: deliverer.counters(),
             alerts: Arc::clone(&reactions.alerts),
             store: store.clone(),
         };
@@ -297,10 +304,22 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         tokio::spawn(beside::keep_history(history, store.clone(), clock.clone())),
         tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
+    let deliverer = tokio::spawn(deliverer.run(doors_stop));
     ready.send_replace(true);
     let reactions = reactions.tasks;
-    let drain =
-        Drain { shutdown, stop_doors, doors, helpers, mesh, stop_driver, driver, reactions, store, ready };
+    let drain = Drain {
+        shutdown,
+        stop_doors,
+        doors,
+        helpers,
+        mesh,
+        stop_driver,
+        driver,
+        reactions,
+        deliverer,
+        store,
+        ready,
+    };
     Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
@@ -355,7 +374,7 @@ fn service_settings(config: &Config, base_url: String) -> service::Settings {
         base_url,
         root_domain: config.http.root_domain.clone(),
         limits: config.plans,
-        allow_private: config.private_destinations,
+        allow_private: config.deliver.allow_private,
     }
 }
 

@@ -1,4 +1,4 @@
-//! The order of stopping: doors, mesh, flow, reactions, store. Also what is watched while everything runs.
+//! The order of stopping: doors and deliveries, mesh, flow, reactions, store. Also what is watched while everything runs.
 
 use std::fmt;
 use std::sync::Arc;
@@ -18,12 +18,16 @@ const DOORS: Duration = Duration::from_secs(10);
 /// How long the driver may take to commit what it has.
 const DRIVER: Duration = Duration::from_secs(10);
 
+/// How long the deliverer may take to note what it has sent.
+const DELIVERER: Duration = Duration::from_secs(6);
+
 /// Everything that runs, and how it is told to stop.
 pub(crate) struct Drain {
     pub(crate) shutdown: watch::Receiver<bool>,
     pub(crate) stop_doors: watch::Sender<bool>,
     pub(crate) doors: Vec<JoinHandle<()>>,
     pub(crate) helpers: Vec<JoinHandle<()>>,
+    pub(crate) deliverer: JoinHandle<()>,
     pub(crate) mesh: Arc<MeshHandle>,
     pub(crate) stop_driver: watch::Sender<bool>,
     pub(crate) driver: JoinHandle<()>,
@@ -39,6 +43,7 @@ impl Drain {
             _ = self.shutdown.wait_for(|stop| *stop) => None,
             _ = &mut self.driver => Some("the driver"),
             _ = select_all(&mut self.doors) => Some("a door"),
+            _ = &mut self.deliverer => Some("the deliverer"),
             _ = select_all(&mut self.reactions) => Some("a reader of the journal"),
         };
         self.ready.send_replace(false);
@@ -68,6 +73,10 @@ impl Drain {
                 reaction.abort();
                 let _ = reaction.await;
             }
+        }
+        // It was told to stop with the doors.
+        if !self.deliverer.is_finished() && timeout(DELIVERER, &mut self.deliverer).await.is_err() {
+            self.deliverer.abort();
         }
         self.store.close().await;
         died.map_or(Ok(()), |part| Err(AppError::Died(part)))

@@ -22,6 +22,7 @@ mod clients;
 mod clocks;
 mod copies;
 mod damage;
+mod deliveries;
 mod demo;
 mod doors;
 mod flaps;

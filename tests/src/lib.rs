@@ -15,6 +15,7 @@ pub mod mount;
 pub mod netns;
 pub mod outside;
 pub mod process;
+pub mod receivers;
 pub mod relay;
 pub mod site;
 pub mod stranger;

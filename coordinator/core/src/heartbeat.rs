@@ -4,6 +4,7 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::rare::Blank;
 use crate::time::{DAY, Timestamp};
 
 /// How many of a monitor's pings are kept: the newest.
@@ -75,6 +76,11 @@ pub struct Pulse {
     pub runs: Vec<(Option<u128>, Timestamp)>,
     /// How long the newest measured run took, in milliseconds.
     pub last_run_ms: Option<u64>,
+}
+
+impl Blank for Pulse {
+    const BLANK: &'static Self =
+        &Self { last: None, deadline: None, excused: false, count: 0, runs: Vec::new(), last_run_ms: None };
 }
 
 impl Pulse {

@@ -32,6 +32,7 @@ pub mod place;
 pub mod plan;
 pub mod quarantine;
 pub mod quota;
+mod rare;
 pub mod recurrence;
 pub mod refusal;
 pub mod remind;

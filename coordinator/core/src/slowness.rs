@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::place::{Mesh, PlaceNo, Region};
+use crate::rare::Rare;
 use crate::time::Timestamp;
 use crate::watch::Watch;
 
@@ -11,15 +12,49 @@ const PLACES: usize = 32;
 
 /// The newest passed reading of each place of a region: places take turns, and a far one must not make it flap.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Written", into = "Written")]
 pub struct Newest(Kept);
 
-/// Most regions have one place, and there are six of these for every monitor: only more than one are on the heap.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// Most regions have one place, and there are six of these for every monitor: only more than one are on the heap, and
+/// what says so takes no room beside the one.
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Kept {
-    #[default]
+    One(Passed),
+    Other(Rare<Vec<Passed>>),
+}
+
+/// The same as it is written.
+#[derive(Serialize, Deserialize)]
+enum Written {
     None,
     One(Passed),
     Many(Vec<Passed>),
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self::Other(Rare::default())
+    }
+}
+
+impl From<Written> for Newest {
+    fn from(written: Written) -> Self {
+        Self(match written {
+            Written::None => Kept::default(),
+            Written::One(reading) => Kept::One(reading),
+            Written::Many(readings) => Kept::Other(readings.into()),
+        })
+    }
+}
+
+impl From<Newest> for Written {
+    fn from(newest: Newest) -> Self {
+        match newest.0 {
+            Kept::One(reading) => Self::One(reading),
+            Kept::Other(readings) if readings.is_empty() => Self::None,
+            Kept::Other(mut readings) => Self::Many(readings.take()),
+        }
+    }
 }
 
 /// One passed reading.
@@ -43,9 +78,9 @@ impl Newest {
             return;
         }
         match &mut self.0 {
-            Kept::None => self.0 = Kept::One(reading),
-            Kept::One(other) => self.0 = Kept::Many(vec![*other, reading]),
-            Kept::Many(readings) => {
+            Kept::One(other) => self.0 = Kept::Other(vec![*other, reading].into()),
+            Kept::Other(readings) if readings.is_empty() => self.0 = Kept::One(reading),
+            Kept::Other(readings) => {
                 let oldest = readings.iter().enumerate().min_by_key(|(_, old)| old.started).map(|(at, _)| at);
                 if let Some(oldest) = oldest.filter(|_| readings.len() >= PLACES) {
                     readings.swap_remove(oldest);
@@ -61,9 +96,8 @@ impl Newest {
             self.all().iter().filter(|reading| reading.started > before).copied().collect();
         if left.len() < self.all().len() {
             self.0 = match left.as_slice() {
-                [] => Kept::None,
                 [one] => Kept::One(*one),
-                _ => Kept::Many(left),
+                _ => Kept::Other(left.into()),
             };
         }
     }
@@ -80,7 +114,7 @@ impl Newest {
 
     /// Forgets every reading: slowness is judged from the next.
     pub fn clear(&mut self) {
-        self.0 = Kept::None;
+        self.0 = Kept::default();
     }
 
     /// The reading that makes the region slow, with its threshold: of a connected place, under three intervals old; the
@@ -106,17 +140,16 @@ impl Newest {
 
     fn all(&self) -> &[Passed] {
         match &self.0 {
-            Kept::None => &[],
             Kept::One(reading) => std::slice::from_ref(reading),
-            Kept::Many(readings) => readings,
+            Kept::Other(readings) => readings,
         }
     }
 
     fn all_mut(&mut self) -> &mut [Passed] {
         match &mut self.0 {
-            Kept::None => &mut [],
             Kept::One(reading) => std::slice::from_mut(reading),
-            Kept::Many(readings) => readings,
+            Kept::Other(readings) if readings.is_empty() => &mut [],
+            Kept::Other(readings) => readings,
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Moments as milliseconds since the epoch, their ISO 8601 text, and the hour they lie in.
 
 use std::fmt;
+use std::num::NonZeroU64;
 use std::ops::{Add, Sub};
 
 use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
@@ -15,40 +16,66 @@ pub const HOUR: i64 = 60 * MINUTE;
 /// One day in milliseconds.
 pub const DAY: i64 = 24 * HOUR;
 
-/// A moment: milliseconds since 1970-01-01T00:00:00Z.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize)]
-pub struct Timestamp(i64);
+/// A moment: milliseconds since 1970-01-01T00:00:00Z. The earliest is one after `i64::MIN`, which is left to
+/// `Option<Timestamp>`, so that it takes eight bytes too: a monitor has some twenty of them.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(from = "i64", into = "i64")]
+pub struct Timestamp(NonZeroU64);
+
+/// Turns the sign: with it the order of signed numbers is that of unsigned ones.
+const SIGN: u64 = 1 << 63;
 
 impl Timestamp {
     /// The moment that lies so many milliseconds after the epoch.
     pub const fn from_millis(millis: i64) -> Self {
-        Self(millis)
+        match NonZeroU64::new(millis.cast_unsigned() ^ SIGN) {
+            Some(turned) => Self(turned),
+            None => Self(NonZeroU64::MIN),
+        }
     }
 
     /// Milliseconds since the epoch.
     pub const fn as_millis(self) -> i64 {
-        self.0
+        (self.0.get() ^ SIGN).cast_signed()
     }
 
     /// Milliseconds from `earlier` to this moment; negative when it lies before.
     pub const fn since(self, earlier: Self) -> i64 {
-        self.0.saturating_sub(earlier.0)
+        self.as_millis().saturating_sub(earlier.as_millis())
     }
 
     /// The hour since the epoch that this moment lies in.
     pub const fn hour(self) -> i64 {
-        self.0.div_euclid(HOUR)
+        self.as_millis().div_euclid(HOUR)
     }
 
     /// Reads ISO 8601 with an offset (RFC 3339), as the API takes it. Years outside 1970 to 9999 are refused.
     pub fn parse_iso(text: &str) -> Option<Self> {
         let moment = DateTime::parse_from_rfc3339(text.trim()).ok()?.timestamp_millis();
-        (0..253_402_300_800_000).contains(&moment).then_some(Self(moment))
+        (0..253_402_300_800_000).contains(&moment).then_some(Self::from_millis(moment))
     }
 
     /// The calendar's view of this moment, where it has one.
     pub fn to_utc(self) -> Option<DateTime<Utc>> {
-        DateTime::from_timestamp_millis(self.0)
+        DateTime::from_timestamp_millis(self.as_millis())
+    }
+}
+
+impl Default for Timestamp {
+    fn default() -> Self {
+        Self::from_millis(0)
+    }
+}
+
+impl From<i64> for Timestamp {
+    fn from(millis: i64) -> Self {
+        Self::from_millis(millis)
+    }
+}
+
+impl From<Timestamp> for i64 {
+    fn from(moment: Timestamp) -> Self {
+        moment.as_millis()
     }
 }
 
@@ -56,7 +83,7 @@ impl Add<i64> for Timestamp {
     type Output = Self;
 
     fn add(self, millis: i64) -> Self {
-        Self(self.0.saturating_add(millis))
+        Self::from_millis(self.as_millis().saturating_add(millis))
     }
 }
 
@@ -64,14 +91,14 @@ impl Sub<i64> for Timestamp {
     type Output = Self;
 
     fn sub(self, millis: i64) -> Self {
-        Self(self.0.saturating_sub(millis))
+        Self::from_millis(self.as_millis().saturating_sub(millis))
     }
 }
 
 impl fmt::Display for Timestamp {
     /// ISO 8601 in UTC with milliseconds, as the API gives every time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Some(moment) = self.to_utc() else { return write!(f, "{}", self.0) };
+        let Some(moment) = self.to_utc() else { return write!(f, "{}", self.as_millis()) };
         let mut text = *b"0000-00-00T00:00:00.000Z";
         let year = u32::try_from(moment.year()).ok().filter(|year| *year < 10_000);
         let Some(year) = year else {
@@ -132,6 +159,15 @@ mod tests {
             let expected = moment.to_utc().unwrap().to_rfc3339_opts(SecondsFormat::Millis, true);
             proptest::prop_assert_eq!(moment.to_string(), expected);
         }
+    }
+
+    #[test]
+    fn moments_are_in_order_and_none_of_them_takes_no_room() {
+        let millis = [i64::MIN + 1, -1, 0, 1, i64::MAX];
+        let moments = millis.map(Timestamp::from_millis);
+        assert!(moments.is_sorted() && moments.map(Timestamp::as_millis) == millis);
+        assert_eq!(Timestamp::from_millis(i64::MIN), moments[0]);
+        assert_eq!(size_of::<Option<Timestamp>>(), 8);
     }
 
     #[test]

@@ -16,6 +16,7 @@ use prometheus_client::metrics::gauge::ConstGauge;
 use prometheus_client::registry::{Registry, Unit};
 
 use crate::admin::health::Metrics;
+use crate::deliver::counters::Counters as Deliveries;
 use crate::flow::counters::Counters;
 use crate::flow::notices::Notice;
 use crate::http;
@@ -31,6 +32,7 @@ pub(super) struct Sources {
     pub(super) http: Arc<http::Context>,
     pub(super) mesh: Arc<mesh::Counters>,
     pub(super) agents: Box<dyn Fn() -> Vec<AgentView> + Send + Sync>,
+    pub(super) deliveries: Arc<Deliveries>,
     pub(super) alerts: Arc<Alerts>,
     pub(super) store: Store,
 }
@@ -76,6 +78,7 @@ impl Collector for Look {
         self.places(&mut page)?;
         self.mesh(&mut page)?;
         self.doors(&mut page)?;
+        self.deliveries(&mut page)?;
         self.reactions(&mut page)?;
         match self.footprint {
             Some(footprint) => store(&footprint, &mut page),
@@ -185,6 +188,21 @@ impl Look {
         page.counters("heartbeats_refused", "Pings that were not taken in", refused)
     }
 
+    fn deliveries(&self, page: &mut Page<'_>) -> fmt::Result {
+        let deliveries = &self.sources.deliveries;
+        let tries = deliveries.tries().map(|(channel, verdict, count)| {
+            ([("channel", channel.name()), ("outcome", verdict.name())], count)
+        });
+        page.counters("deliveries", "Tries to deliver, by channel and what came of them", tries)?;
+        page.counter("deliveries_dropped", "Deliveries that were not sent", &deliveries.dropped)?;
+        page.gauge("deliveries_waiting", "Deliveries that wait", signed(deliveries.waiting_now()))?;
+        page.gauge(
+            "deliveries_oldest_seconds",
+            "For how long the oldest of them has waited",
+            deliveries.oldest_ms() / 1000,
+        )
+    }
+
     fn reactions(&self, page: &mut Page<'_>) -> fmt::Result {
         let alerts = self.sources.alerts.told().map(|(kind, count)| ([("event", kind.name())], count));
         page.counters("alerts", "Alerts of monitors, whoever hears of them", alerts)?;
@@ -279,6 +297,7 @@ mod tests {
             http: Arc::new(http::Context::new(service, 120)),
             mesh: Arc::default(),
             agents: Box::new(Vec::new),
+            deliveries: Arc::new(Deliveries::new(Clock::system())),
             alerts: Arc::new(Alerts::new(String::new(), None)),
             store,
         };
@@ -295,6 +314,8 @@ mod tests {
             "parallax_commit_duration_seconds_bucket{le=\"0.005\"} 1",
             "parallax_commit_duration_seconds_bucket{le=\"+Inf\"} 2",
             "parallax_commit_duration_seconds_count 2",
+            "parallax_deliveries_total{channel=\"webhook\",outcome=\"retried\"} 0",
+            "parallax_deliveries_waiting 0",
             "parallax_store_blobs 0",
             "parallax_alerts_total{event=\"went-down\"} 0",
             "parallax_journal_behind{reader=\"alerts\"} 0",

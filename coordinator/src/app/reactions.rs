@@ -8,12 +8,14 @@ use tokio::task::JoinHandle;
 use crate::clock::Clock;
 use crate::react::alerts::Alerts;
 use crate::react::incidents::Incidents;
-use crate::react::{self, Reaction};
+use crate::react::notices::Notices;
+use crate::react::subscribers::Subscribers;
+use crate::react::{self, Reaction, fanout};
 use crate::service::Settings;
 use crate::storage::{Read, Store, StoreError};
 
 /// Names of the cursors of all readers.
-pub(super) const NAMES: [&str; 2] = [Alerts::NAME, Incidents::NAME];
+pub(super) const NAMES: [&str; 4] = [Alerts::NAME, Incidents::NAME, Notices::NAME, Subscribers::NAME];
 
 /// The readers, running.
 pub(super) struct Reactions {
@@ -24,14 +26,30 @@ pub(super) struct Reactions {
 /// Gives each reader its place in the journal. Called before anything else runs, so that none misses anything.
 pub(super) async fn begin(store: &Store) -> Result<(), StoreError> {
     react::begin::<Alerts>(store).await?;
-    react::begin::<Incidents>(store).await
+    react::begin::<Incidents>(store).await?;
+    react::begin::<Notices>(store).await?;
+    react::begin::<Subscribers>(store).await
 }
 
 /// Starts the readers.
-pub(super) fn start(store: &Store, clock: &Clock, settings: &Settings, wake: &Arc<Notify>) -> Reactions {
+pub(super) fn start(
+    store: &Store,
+    clock: &Clock,
+    settings: &Settings,
+    notices: Notices,
+    wake: &Arc<Notify>,
+) -> Reactions {
     let alerts = Arc::new(Alerts::new(settings.base_url.clone(), settings.root_domain.clone()));
-    let tasks =
-        vec![run(Arc::clone(&alerts), store, clock, wake), run(Arc::new(Incidents), store, clock, wake)];
+    let subscribers = Subscribers::new(settings.base_url.clone(), settings.root_domain.clone());
+    // What subscribers are told goes out in slices, and whoever makes those wakes the sender.
+    let news = Arc::new(Notify::new());
+    let tasks = vec![
+        run(Arc::clone(&alerts), store, clock, wake),
+        run(Arc::new(Incidents), store, clock, wake),
+        run(Arc::new(notices), store, clock, wake),
+        run(Arc::new(subscribers), store, clock, &news),
+        tokio::spawn(fanout::run(store.clone(), clock.clone(), news, Arc::clone(wake))),
+    ];
     Reactions { tasks, alerts }
 }
 

@@ -79,6 +79,8 @@ fn flat(name: &str, value: &DeValue<'_>) -> Result<String, String> {
         (Some(Shape::Number), DeValue::Integer(number)) if number.radix() == 10 => {
             Ok(number.as_str().to_owned())
         }
+        (Some(Shape::Flag), DeValue::Boolean(is)) => Ok(is.to_string()),
+        (Some(Shape::Flag), _) => Err("must be true or false".to_owned()),
         (Some(Shape::Text), _) => Err("must be a text in quotes".to_owned()),
         (Some(Shape::Number), _) => Err("must be a whole number".to_owned()),
     }

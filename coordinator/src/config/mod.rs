@@ -43,10 +43,10 @@ pub struct Config {
     pub operator: Operator,
     /// What each plan allows.
     pub plans: PlanLimits,
+    /// What leaves the house.
+    pub deliver: Deliver,
     /// The store.
     pub store: Store,
-    /// Whether alerts and news may go to private addresses, loopback among them: for the demo alone, and no setting.
-    pub private_destinations: bool,
     /// Logging.
     pub log: Log,
 }
@@ -82,6 +82,17 @@ pub struct Mesh {
 pub struct Admin {
     /// Address listened on; none: not at all.
     pub listen: Option<SocketAddr>,
+}
+
+/// What leaves the house.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Deliver {
+    /// Lets addresses on one's own networks through: for tests and the demo.
+    pub allow_private: bool,
+    /// Address of Telegram's Bot API, without a trailing slash.
+    pub telegram_url: String,
+    /// Address of PagerDuty's Events API, without a trailing slash.
+    pub pagerduty_url: String,
 }
 
 /// The store.
@@ -179,13 +190,17 @@ impl Default for Config {
             admin: Admin::default(),
             operator: Operator::default(),
             plans: PlanLimits::default(),
+            deliver: Deliver {
+                allow_private: false,
+                telegram_url: "https://api.telegram.org".to_owned(),
+                pagerduty_url: "https://events.pagerduty.com".to_owned(),
+            },
             store: Store {
                 cache_bytes: 16 << 20,
                 snapshot_seconds: 3_600,
                 snapshots_hourly: 24,
                 snapshots_daily: 7,
             },
-            private_destinations: false,
             log: Log { filter: "info".to_owned(), format: LogFormat::Text },
         }
     }

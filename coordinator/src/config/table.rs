@@ -26,6 +26,8 @@ pub(super) enum Shape {
     Text,
     /// A whole number.
     Number,
+    /// Whether something is so.
+    Flag,
 }
 
 /// One setting.
@@ -109,6 +111,18 @@ pub(super) const SETTINGS: &[Setting] = &[
     number!("plans.hobby.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[1]),
     number!("plans.pro.monitors", MONITORS, 1, |c| c.plans.monitors[2]),
     number!("plans.pro.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[2]),
+    Setting {
+        name: "deliver.allow_private",
+        shape: Shape::Flag,
+        read: |config, text| flag(text).map(|it| config.deliver.allow_private = it),
+        show: |config| Some(config.deliver.allow_private.to_string()),
+    },
+    text!("deliver.telegram_url", |c, text| base_url(text).map(|it| c.deliver.telegram_url = it), |c| {
+        Some(quoted(&c.deliver.telegram_url))
+    }),
+    text!("deliver.pagerduty_url", |c, text| base_url(text).map(|it| c.deliver.pagerduty_url = it), |c| {
+        Some(quoted(&c.deliver.pagerduty_url))
+    }),
     number!("store.cache_bytes", (1 << 20)..=(1 << 40), 1, |c| c.store.cache_bytes),
     number!("store.snapshot_seconds", 1..=86_400, 1, |c| c.store.snapshot_seconds),
     number!("store.snapshots_hourly", 1..=10_000, 1, |c| c.store.snapshots_hourly),
@@ -212,6 +226,10 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 fn number(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let rule = || format!("must be a whole number from {} to {}", range.start(), range.end());
     text.parse().ok().filter(|value| range.contains(value)).ok_or_else(rule)
+}
+
+fn flag(text: &str) -> Result<bool, String> {
+    text.parse().map_err(|_| "must be true or false".to_owned())
 }
 
 /// A text as TOML writes it.

@@ -85,6 +85,10 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "coordinator.toml:1: root_domain must be a domain name in small letters, such as status.example.com, \
              not \"Example\"",
         ),
+        (
+            "[deliver]\nallow_private = \"yes\"",
+            "coordinator.toml:2: deliver.allow_private must be true or false",
+        ),
         ("data = \"\"", "coordinator.toml:1: data must be a folder, not \"\""),
         ("[mesh]\nname = \"\"", "coordinator.toml:2: mesh.name must be 1 to 60 characters, not \"\""),
         (
@@ -129,6 +133,7 @@ fn what_is_shown_can_be_read_again() {
     config.mesh.name = "a \"quoted\" name".to_owned();
     config.plans.interval_ms = [60_000, 10_000, 5_000];
     config.log.format = LogFormat::Json;
+    config.deliver.allow_private = true;
     let shown = config.to_toml();
     assert_eq!(load(&shown, &[]), Ok(config), "{shown}");
     assert!(shown.contains("confirmation = \"other-network\""), "{shown}");

@@ -5,7 +5,6 @@ use std::fmt::{self, Write};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
-use parallax_core::event::AlertKind;
 use parallax_core::id::DeliveryId;
 use parallax_core::time::{SECOND, Timestamp};
 use sha2::Sha256;
@@ -78,24 +77,31 @@ impl Secret {
     }
 }
 
-/// The headers of one attempt, in the order of [`HEADERS`]. `delivery` stays the same over all attempts; `at` is the
-/// attempt's own time.
+/// The headers of one attempt, in the order of [`HEADERS`]. `event` is what it tells of, by name; `before` the secret that
+/// was replaced a short while ago, if any, which `webhook-signature` alone goes on showing. `delivery` stays the same over
+/// all attempts; `at` is the attempt's own time.
 pub fn headers(
     secret: &Secret,
-    kind: AlertKind,
+    before: Option<&Secret>,
+    event: &str,
     delivery: DeliveryId,
     at: Timestamp,
     body: &[u8],
 ) -> [(&'static str, String); 6] {
     let (id, seconds) = (delivery.to_string(), at.as_millis().div_euclid(SECOND));
-    let [event, signature, own_id, standard_id, timestamp, standard] = HEADERS;
+    let mut signatures = secret.over_delivery(&id, seconds, body);
+    if let Some(before) = before {
+        signatures.push(' ');
+        signatures.push_str(&before.over_delivery(&id, seconds, body));
+    }
+    let [name, signature, own_id, standard_id, timestamp, standard] = HEADERS;
     [
-        (event, kind.name().to_owned()),
+        (name, event.to_owned()),
         (signature, secret.over_body(body)),
         (own_id, id.clone()),
-        (standard_id, id.clone()),
+        (standard_id, id),
         (timestamp, seconds.to_string()),
-        (standard, secret.over_delivery(&id, seconds, body)),
+        (standard, signatures),
     ]
 }
 
@@ -125,7 +131,7 @@ mod tests {
         let secret = Secret::read(SECRET).unwrap();
         let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
         let at = Timestamp::from_millis(1_795_783_560_999);
-        let sent = headers(&secret, AlertKind::WentSlow, delivery, at, b"{}");
+        let sent = headers(&secret, None, "went-slow", delivery, at, b"{}");
         assert_eq!(sent.each_ref().map(|(name, _)| *name), HEADERS);
         let value = |name: &str| sent.iter().find(|(known, _)| *known == name).unwrap().1.as_str();
         assert_eq!(value("X-Service-Event"), "went-slow");
@@ -134,9 +140,23 @@ mod tests {
             (delivery.to_string().as_str(), value("webhook-id"))
         );
         assert_eq!(value("webhook-timestamp"), "1795783560");
-        let again = headers(&secret, AlertKind::WentSlow, delivery, at + 60_000, b"{}");
+        let again = headers(&secret, None, "went-slow", delivery, at + 60_000, b"{}");
         assert_eq!(again[1], sent[1], "the body alone");
         assert_ne!(again[5], sent[5]);
+    }
+
+    #[test]
+    fn while_a_secret_is_being_replaced_both_sign() {
+        let (new, old) = (
+            Secret::read(SECRET).unwrap(),
+            Secret::read(&format!("{PREFIX}{}", STANDARD.encode([7; 24]))).unwrap(),
+        );
+        let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
+        let by =
+            |secret, before| headers(secret, before, "test", delivery, Timestamp::from_millis(1_000), b"{}");
+        let [new_alone, old_alone, both] = [by(&new, None), by(&old, None), by(&new, Some(&old))];
+        assert_eq!(both[5].1, format!("{} {}", new_alone[5].1, old_alone[5].1));
+        assert_eq!(both[1], new_alone[1], "one signature over the body, by the present secret");
     }
 
     #[test]

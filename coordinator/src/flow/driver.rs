@@ -102,7 +102,7 @@ impl Driver {
         judging: Judging,
         shard: Shard,
     ) -> Result<Self, StoreError> {
-        let stored = store.read(move |read| warmup::read(read, &judging, shard)).await?;
+        let start = store.read(move |read| warmup::begin(read, judging, shard)).await?;
         let counters = Arc::<Counters>::default();
         let looked = (clock.now(), clock.steady());
         let mut driver = Self {
@@ -113,7 +113,7 @@ impl Driver {
             shard,
             machines: Machines::default(),
             places: Places::new(judging.confirmation, Arc::clone(&counters)),
-            cursor: stored.cursor,
+            cursor: start.cursor,
             harvest: Harvest::default(),
             durable: Vec::new(),
             underway: None,
@@ -127,8 +127,7 @@ impl Driver {
             alive_noted: Timestamp::default(),
             looked,
         };
-        stored.monitors().for_each(|monitor| driver.tokens.put(monitor));
-        driver.with(|machines, cx| stored.wake(machines, cx));
+        driver.wake(start).await?;
         driver.replay().await?;
         Ok(driver)
     }
@@ -317,10 +316,24 @@ impl Driver {
     }
 
     /// Readings that the journal holds are noted again: states are written only when they leave steady state.
+    /// Takes every monitor in, some at a time.
+    async fn wake(&mut self, start: warmup::Start) -> Result<(), StoreError> {
+        let (start, mut after) = (Arc::new(start), None);
+        loop {
+            let start = Arc::clone(&start);
+            let Some(stored) = self.store.read(move |read| start.next(read, after)).await? else {
+                return Ok(());
+            };
+            after = Some(stored.last);
+            stored.monitors().for_each(|monitor| self.tokens.put(monitor));
+            self.with(|machines, cx| stored.wake(machines, cx));
+        }
+    }
+
     async fn replay(&mut self) -> Result<(), StoreError> {
         let mut seq = 0;
         loop {
-            let entries = self.store.read(move |read| read.readings_after(seq, 256)).await?;
+            let entries = self.store.read(move |read| read.readings_after(seq, 64)).await?;
             let Some(last) = entries.last() else { return Ok(()) };
             seq = last.seq;
             entries

@@ -3,9 +3,8 @@
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 
-use parallax_core::account::Account;
 use parallax_core::event::{Edited, What};
-use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::id::{MonitorId, PageId};
 use parallax_core::incident::MAX_UNFINISHED;
 use parallax_core::machine::State;
 use parallax_core::monitor::Monitor;
@@ -24,6 +23,9 @@ use super::shard::Shard;
 pub const ALIVE: &str = "driver-alive";
 /// Journal entries read at once.
 const AT_ONCE: usize = 512;
+/// Monitors read at once at the start. All of them would be as much as the machines, and its room stays with the
+/// allocator.
+const MONITORS_AT_ONCE: usize = 64;
 
 /// How monitors are judged, as the operator has set it.
 #[derive(Debug, Clone, Copy, Default)]
@@ -34,49 +36,66 @@ pub struct Judging {
     pub confirmation: Confirmation,
 }
 
-/// Everything that storage knows of the monitors, read at start.
+/// What a start must know before it reads the monitors.
 #[derive(Debug)]
-pub struct Stored {
+pub struct Start {
     /// Sequence number of the newest event before anything was read.
     pub cursor: u64,
+    judging: Judging,
+    shard: Shard,
     /// When the coordinator last noted that it ran.
-    pub alive: Timestamp,
-    monitors: Vec<(Monitor, Watch, State)>,
-    /// Monitors that a maintenance window covers.
-    covered: BTreeSet<MonitorId>,
+    alive: Timestamp,
+    /// Maintenance windows that have begun and are not over.
+    running: BTreeMap<PageId, Vec<Window>>,
 }
 
-/// Reads every monitor of the shard with its state. Call off the runtime: the lists may be long.
-pub fn read(store: &dyn Read, judging: &Judging, shard: Shard) -> Result<Stored, StoreError> {
+/// Some monitors, with all that storage knows of them.
+#[derive(Debug)]
+pub struct Stored {
+    /// The last that was looked at.
+    pub last: MonitorId,
+    alive: Timestamp,
+    /// The shard's, and whether a maintenance window covers them.
+    monitors: Vec<(Monitor, Watch, State, bool)>,
+}
+
+/// Begins to read the shard's monitors. Call off the runtime.
+pub fn begin(store: &dyn Read, judging: Judging, shard: Shard) -> Result<Start, StoreError> {
     let cursor = store.last_event()?;
     let alive = Timestamp::from_millis(i64::try_from(store.cursor(&shard.cursor(ALIVE))?).unwrap_or(0));
-    let accounts: BTreeMap<AccountId, Account> =
-        store.accounts()?.into_iter().map(|account| (account.value.id, account.value)).collect();
-    let pages: BTreeMap<PageId, Page> =
-        store.pages()?.into_iter().map(|page| (page.value.id, page.value)).collect();
-    // Both lists are by id. A map of the states would be as large as they are, and its pieces stay with the allocator.
-    let mut states = store.machines()?.into_iter().peekable();
-    let found = store.monitors()?;
     let mut running: BTreeMap<PageId, Vec<Window>> = BTreeMap::new();
     for incident in store.open_incidents()? {
         let window = Window::of(&incident.value).filter(|window| window.running);
         running.entry(incident.value.page).or_default().extend(window);
     }
-    let mut covered = BTreeSet::new();
-    let mut monitors = Vec::with_capacity(found.len());
-    for monitor in found.into_iter().filter(|monitor| shard.holds(monitor.value.slot)) {
-        let monitor = monitor.value;
-        let Some(page) = pages.get(&monitor.page) else { continue };
-        if running.get(&page.id).is_some_and(|windows| windows.iter().any(|it| it.covers(monitor.id))) {
-            covered.insert(monitor.id);
+    Ok(Start { cursor, judging, shard, alive, running })
+}
+
+impl Start {
+    /// The next monitors behind that one, by id; none where there are no more. Call off the runtime.
+    pub fn next(&self, store: &dyn Read, after: Option<MonitorId>) -> Result<Option<Stored>, StoreError> {
+        let found = store.monitors_after(after, MONITORS_AT_ONCE)?;
+        let Some(last) = found.last().map(|monitor| monitor.value.id) else { return Ok(None) };
+        let mut owners: BTreeMap<PageId, Option<(Page, Plan)>> = BTreeMap::new();
+        let mut monitors = Vec::new();
+        for monitor in found.into_iter().map(|monitor| monitor.value) {
+            if !self.shard.holds(monitor.slot) {
+                continue;
+            }
+            let owner = match owners.entry(monitor.page) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(unknown) => unknown.insert(owner(store, monitor.page)?),
+            };
+            let Some((page, plan)) = owner else { continue };
+            let Judging { limits, confirmation } = &self.judging;
+            let watch = Watch::new(&monitor, page, *plan, limits, *confirmation);
+            let state = store.machine(monitor.id)?.unwrap_or_default();
+            let windows = self.running.get(&page.id);
+            let covered = windows.is_some_and(|windows| windows.iter().any(|it| it.covers(monitor.id)));
+            monitors.push((monitor, watch, state, covered));
         }
-        let plan = accounts.get(&page.account).map_or(Plan::Free, |account| account.plan);
-        let watch = Watch::new(&monitor, page, plan, &judging.limits, judging.confirmation);
-        while states.next_if(|(id, _)| *id < monitor.id).is_some() {}
-        let state = states.next_if(|(id, _)| *id == monitor.id).map(|(_, state)| state).unwrap_or_default();
-        monitors.push((monitor, watch, state));
+        Ok(Some(Stored { last, alive: self.alive, monitors }))
     }
-    Ok(Stored { cursor, alive, monitors, covered })
 }
 
 impl Stored {
@@ -87,16 +106,16 @@ impl Stored {
 
     /// Makes the machines.
     pub fn wake(self, machines: &mut Machines, cx: &mut Cx<'_>) {
-        for (monitor, watch, mut state) in self.monitors {
+        for (monitor, watch, mut state, covered) in self.monitors {
             if state == State::default() {
                 machines.put(&monitor, watch, cx);
             } else {
-                if self.covered.contains(&monitor.id) {
+                if covered {
                     state.begin_window();
                 }
                 machines.restore(&monitor, watch, state, self.alive, cx);
             }
-            machines.cover(monitor.id, self.covered.contains(&monitor.id), cx);
+            machines.cover(monitor.id, covered, cx);
         }
     }
 }
@@ -216,8 +235,14 @@ fn watched(
 ) -> Result<Option<(Monitor, Watch)>, StoreError> {
     let Some(monitor) = store.monitor(id)? else { return Ok(None) };
     let monitor = monitor.value;
-    let Some(page) = store.page(monitor.page)? else { return Ok(None) };
-    let plan = store.account(page.value.account)?.map_or(Plan::Free, |account| account.value.plan);
-    let watch = Watch::new(&monitor, &page.value, plan, &judging.limits, judging.confirmation);
+    let Some((page, plan)) = owner(store, monitor.page)? else { return Ok(None) };
+    let watch = Watch::new(&monitor, &page, plan, &judging.limits, judging.confirmation);
     Ok(Some((monitor, watch)))
+}
+
+/// The page and its account's plan.
+fn owner(store: &dyn Read, page: PageId) -> Result<Option<(Page, Plan)>, StoreError> {
+    let Some(page) = store.page(page)?.map(|page| page.value) else { return Ok(None) };
+    let plan = store.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+    Ok(Some((page, plan)))
 }

@@ -14,8 +14,11 @@ use crate::storage::{Checkpoint, Op, Read};
 const PART_SLOTS: u32 = 64;
 /// Parts that one slice writes at most.
 const PARTS_A_SLICE: usize = 32;
-/// Journal entries that a start reads at once.
-const ENTRIES_AT_ONCE: usize = 1024;
+/// Journal entries, monitors and parts that a start reads at once. What is read is let go soon, and few bytes at a time: the
+/// allocator keeps what many take for good.
+const ENTRIES_AT_ONCE: usize = 64;
+const MONITORS_AT_ONCE: usize = 256;
+const PARTS_AT_ONCE: usize = 8;
 
 /// A part: slot, region, hour and packed readings of each open tail.
 type Part = Vec<(u32, Region, i64, Vec<u8>)>;
@@ -114,19 +117,28 @@ impl Upkeep {
 /// The open tails as the store has them. A journal entry that a part holds already is not taken in again.
 pub(super) fn rebuild(read: &dyn Read) -> Result<(Tails, Upkeep), HistoryError> {
     let mut tails = Tails::default();
-    for monitor in read.monitors()? {
-        tails.enlist(monitor.value.slot, monitor.value.id);
+    let mut after = None;
+    loop {
+        let monitors = read.monitors_after(after, MONITORS_AT_ONCE)?;
+        let Some(last) = monitors.last() else { break };
+        after = Some(last.value.id);
+        monitors.iter().for_each(|monitor| tails.enlist(monitor.value.slot, monitor.value.id));
     }
     let mut through: BTreeMap<u32, u64> = BTreeMap::new();
-    for checkpoint in read.checkpoints()? {
-        let part: Part =
-            postcard::from_bytes(&checkpoint.bytes).map_err(|_| HistoryError::Checkpoint(checkpoint.part))?;
-        for (slot, region, hour, block) in part {
-            if !tails.restore(slot, region, hour, block) {
-                return Err(HistoryError::Checkpoint(checkpoint.part));
+    let mut next = Some(0);
+    while let Some(from) = next {
+        let parts = read.checkpoints(from, PARTS_AT_ONCE)?;
+        next = parts.last().and_then(|last| last.part.checked_add(1));
+        for checkpoint in parts {
+            let damaged = || HistoryError::Checkpoint(checkpoint.part);
+            let part: Part = postcard::from_bytes(&checkpoint.bytes).map_err(|_| damaged())?;
+            for (slot, region, hour, block) in part {
+                if !tails.restore(slot, region, hour, block) {
+                    return Err(damaged());
+                }
             }
+            through.insert(checkpoint.part, checkpoint.through);
         }
-        through.insert(checkpoint.part, checkpoint.through);
     }
     let mut upkeep = Upkeep { parts: through.keys().copied().collect(), ..Upkeep::default() };
     let mut seq = 0;

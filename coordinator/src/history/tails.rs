@@ -19,9 +19,10 @@ const SEALED_AT_ONCE: usize = 240;
 /// Every open tail.
 #[derive(Debug, Default)]
 pub(super) struct Tails {
-    monitors: BTreeMap<u32, Strands>,
+    /// By dense number.
+    monitors: Vec<Option<Strands>>,
     /// Monitors by when they have their next turn.
-    due: BTreeSet<(i64, u32)>,
+    due: BTreeSet<(Timestamp, u32)>,
     /// Monitors that were enlisted since it was last asked who is due.
     new: Vec<u32>,
     /// Sequence number of the newest journal entry that is in the tails.
@@ -35,7 +36,7 @@ struct Strands {
     /// The moment of the last seal, by the monitor's own turn in the hour.
     sealed_at: i64,
     /// Its key in the queue, where it is in it.
-    due_at: Option<i64>,
+    due_at: Option<Timestamp>,
     strands: Vec<Strand>,
 }
 
@@ -71,14 +72,19 @@ pub(super) struct SealedHour {
 
 impl Tails {
     pub(super) fn enlist(&mut self, slot: u32, monitor: MonitorId) {
-        self.monitors.entry(slot).or_insert_with(|| {
+        let Ok(index) = usize::try_from(slot) else { return };
+        if self.monitors.len() <= index {
+            self.monitors.resize_with(index + 1, || None);
+        }
+        if let Some(unknown) = self.monitors.get_mut(index).filter(|known| known.is_none()) {
+            let sealed_at = i64::MIN / 2;
+            *unknown = Some(Strands { monitor, sealed_at, due_at: None, strands: Vec::new() });
             self.new.push(slot);
-            Strands { monitor, sealed_at: i64::MIN / 2, due_at: None, strands: Vec::new() }
-        });
+        }
     }
 
     pub(super) fn forget(&mut self, slot: u32) -> Option<MonitorId> {
-        let strands = self.monitors.remove(&slot)?;
+        let strands = self.monitors.get_mut(usize::try_from(slot).ok()?)?.take()?;
         if let Some(due) = strands.due_at {
             self.due.remove(&(due, slot));
         }
@@ -87,7 +93,7 @@ impl Tails {
 
     /// Takes in a reading; false where it is not.
     pub(super) fn push(&mut self, reading: &Reading) -> bool {
-        let Some(monitor) = self.monitors.get_mut(&reading.slot) else { return false };
+        let Some(monitor) = self.get_mut(reading.slot) else { return false };
         let taken = monitor.push(reading);
         if taken {
             self.line_up(reading.slot, reading.due.hour());
@@ -97,16 +103,16 @@ impl Tails {
 
     /// Sees to it that a monitor with a tail of that hour has its turn in time.
     fn line_up(&mut self, slot: u32, hour: i64) {
-        let Some(monitor) = self.monitors.get(&slot) else { return };
-        let due = monitor.seal_after(hour);
+        let Some(monitor) = self.get(slot) else { return };
+        let due = Timestamp::from_millis(monitor.seal_after(hour));
         if monitor.due_at.is_none_or(|at| due < at) {
             self.queue(slot, due);
         }
     }
 
     /// Gives a monitor its next turn.
-    fn queue(&mut self, slot: u32, due: i64) {
-        let Some(monitor) = self.monitors.get_mut(&slot) else { return };
+    fn queue(&mut self, slot: u32, due: Timestamp) {
+        let Some(monitor) = self.get_mut(slot) else { return };
         if let Some(before) = monitor.due_at.replace(due) {
             self.due.remove(&(before, slot));
         }
@@ -117,13 +123,14 @@ impl Tails {
     /// to code all of them anew would be half of a start.
     pub(super) fn restore(&mut self, slot: u32, region: Region, hour: i64, block: Vec<u8>) -> bool {
         let Ok(samples) = decode(hour, &block) else { return false };
-        let Some(monitor) = self.monitors.get_mut(&slot).filter(|_| !samples.is_empty()) else { return true };
+        let Some(monitor) = self.get_mut(slot).filter(|_| !samples.is_empty()) else { return true };
         if monitor.strands.iter().any(|strand| strand.region == region && strand.hour == hour) {
             for sample in samples {
                 self.push(&sample.reading(slot, region));
             }
             return true;
         }
+        monitor.strands.reserve_exact(1);
         monitor.strands.push(Strand { region, hour, body: Body::Waiting(block.into_boxed_slice()) });
         self.line_up(slot, hour);
         true
@@ -131,7 +138,7 @@ impl Tails {
 
     /// The readings in a monitor's tails.
     pub(super) fn samples(&self, slot: u32) -> BTreeMap<(Region, i64), Vec<Sample>> {
-        let strands = self.monitors.get(&slot).map(|monitor| monitor.strands.as_slice()).unwrap_or_default();
+        let strands = self.get(slot).map(|monitor| monitor.strands.as_slice()).unwrap_or_default();
         strands.iter().map(|strand| ((strand.region, strand.hour), strand.samples())).collect()
     }
 
@@ -139,13 +146,13 @@ impl Tails {
     /// every hour.
     pub(super) fn due(&mut self, now: Timestamp, limit: usize) -> Vec<Sealing> {
         for slot in std::mem::take(&mut self.new) {
-            if let Some(monitor) = self.monitors.get(&slot).filter(|monitor| monitor.due_at.is_none()) {
-                self.queue(slot, monitor.turn_before(now).saturating_add(HOUR));
+            if let Some(monitor) = self.get(slot).filter(|monitor| monitor.due_at.is_none()) {
+                self.queue(slot, Timestamp::from_millis(monitor.turn_before(now)) + HOUR);
             }
         }
-        let due = self.due.iter().take_while(|(due, _)| *due <= now.as_millis()).take(limit);
+        let due = self.due.iter().take_while(|(due, _)| *due <= now).take(limit);
         due.filter_map(|(_, slot)| {
-            let monitor = self.monitors.get(slot)?;
+            let monitor = self.get(*slot)?;
             let over = monitor.strands.iter().filter(|strand| strand.hour < now.hour());
             let hours: Vec<SealedHour> = over
                 .take(SEALED_AT_ONCE)
@@ -159,7 +166,7 @@ impl Tails {
     /// Lets go of tails that are sealed, unless a reading came to them meanwhile.
     pub(super) fn settle(&mut self, sealings: &[Sealing], now: Timestamp) {
         for sealing in sealings {
-            let Some(monitor) = self.monitors.get_mut(&sealing.slot) else { continue };
+            let Some(monitor) = self.get_mut(sealing.slot) else { continue };
             monitor.strands.retain(|strand| {
                 let sealed = |other: &SealedHour| {
                     other.region == strand.region
@@ -174,20 +181,30 @@ impl Tails {
                 continue;
             }
             monitor.sealed_at = monitor.turn_before(now);
-            let next = monitor.sealed_at.saturating_add(HOUR);
+            let next = Timestamp::from_millis(monitor.sealed_at) + HOUR;
             self.queue(sealing.slot, next);
         }
     }
 
     /// The first slot from `slot` on that has open tails.
     pub(super) fn next_open(&self, slot: u32) -> Option<u32> {
-        self.monitors.range(slot..).find(|(_, monitor)| !monitor.strands.is_empty()).map(|(slot, _)| *slot)
+        let open = |strands: &Option<Strands>| strands.as_ref().is_some_and(|it| !it.strands.is_empty());
+        let behind = self.monitors.get(usize::try_from(slot).ok()?..)?.iter().position(open)?;
+        slot.checked_add(u32::try_from(behind).ok()?)
     }
 
     /// The open tails of a monitor, packed: slot, region, hour and bytes.
     pub(super) fn packed(&self, slot: u32) -> Vec<(u32, Region, i64, Vec<u8>)> {
-        let strands = self.monitors.get(&slot).map(|monitor| monitor.strands.as_slice()).unwrap_or_default();
+        let strands = self.get(slot).map(|monitor| monitor.strands.as_slice()).unwrap_or_default();
         strands.iter().map(|strand| (slot, strand.region, strand.hour, strand.packed())).collect()
+    }
+
+    fn get(&self, slot: u32) -> Option<&Strands> {
+        self.monitors.get(usize::try_from(slot).ok()?)?.as_ref()
+    }
+
+    fn get_mut(&mut self, slot: u32) -> Option<&mut Strands> {
+        self.monitors.get_mut(usize::try_from(slot).ok()?)?.as_mut()
     }
 }
 

@@ -38,7 +38,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Who an address stands for: an IPv6 host has a whole /64.
-fn place_of(address: IpAddr) -> u128 {
+pub(super) fn place_of(address: IpAddr) -> u128 {
     match address.to_canonical() {
         IpAddr::V4(address) => u128::from(u32::from(address)),
         IpAddr::V6(address) => u128::from(address) & !u128::from(u64::MAX),

@@ -17,6 +17,11 @@ const PAGE_MESSAGES: u32 = 120;
 /// Requests without a good key that one address may make in a minute: generous, since many may share it.
 const FAILED_REQUESTS: u32 = 600;
 
+/// Wishes to subscribe that one address may send in a minute.
+const WISHES: u32 = 5;
+/// Wishes to subscribe that a page takes in a minute.
+const PAGE_WISHES: u32 = 30;
+
 /// Classes of status, in their order.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 
@@ -29,6 +34,8 @@ pub struct Context {
     /// Answers by class of their status.
     answered: [AtomicU64; CLASSES.len()],
     pub(super) pages: Limiter<PageId>,
+    pub(super) wishes: Limiter<u128>,
+    pub(super) page_wishes: Limiter<PageId>,
     /// The operations as tools, made once they are asked for.
     tools: OnceLock<Tools>,
     /// The API's description, written once it is asked for.
@@ -44,6 +51,8 @@ impl Context {
             strangers: Limiter::new(FAILED_REQUESTS),
             answered: Default::default(),
             pages: Limiter::new(PAGE_MESSAGES),
+            wishes: Limiter::new(WISHES),
+            page_wishes: Limiter::new(PAGE_WISHES),
             tools: OnceLock::new(),
             description: OnceLock::new(),
         }

@@ -52,7 +52,9 @@ const API: &str = "/api/v1";
 /// Every route, readable at a glance.
 fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     use api::monitors::history;
-    use api::{alerts, deliveries, deploys, destinations, incidents, me, monitors, pages, regions};
+    use api::{
+        alerts, deliveries, deploys, destinations, incidents, me, monitors, pages, regions, subscribers,
+    };
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
     const PATCH: Method = Method::PATCH;
@@ -186,6 +188,17 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         (
             "/api/v1/pages/{page}/deliveries/{delivery}/redeliver",
             vec![(POST, keyed(|context, call| deliveries::redeliver(context, call).boxed()))],
+        ),
+        (
+            "/api/v1/pages/{page}/subscribers",
+            vec![
+                (GET, keyed(|context, call| subscribers::list(context, call).boxed())),
+                (POST, keyed(|context, call| subscribers::create(context, call).boxed())),
+            ],
+        ),
+        (
+            "/api/v1/pages/{page}/subscribers/{subscriber}",
+            vec![(DELETE, keyed(|context, call| subscribers::delete(context, call).boxed()))],
         ),
         (
             "/api/v1/pages/{page}/alerts",

@@ -73,6 +73,12 @@ impl Reply {
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 
+    /// The same with another status.
+    pub(super) const fn of(mut self, status: StatusCode) -> Self {
+        self.status = status;
+        self
+    }
+
     /// Its status.
     pub(super) const fn status(&self) -> StatusCode {
         self.status

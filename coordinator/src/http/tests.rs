@@ -8,9 +8,11 @@ mod incidents;
 mod legacy;
 mod letter;
 mod monitors;
+mod outgoing;
 mod pages;
 mod secrets;
 mod socket;
+mod subscribe;
 
 use parallax_core::key::Access;
 use serde_json::{Value, json};
@@ -36,6 +38,7 @@ pub(super) struct Answered {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
+    pub(super) text: String,
 }
 
 impl Client {
@@ -76,6 +79,7 @@ impl Client {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: serde_json::from_slice(response.body()).unwrap_or(Value::Null),
+            text: String::from_utf8_lossy(response.body()).into_owned(),
         }
     }
 

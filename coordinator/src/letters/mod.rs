@@ -2,8 +2,21 @@
 //!
 //! A letter is finished when something happened, so that nothing that changes later shows in it. How it is sent, and
 //! what proves who sent it, is the affair of [`deliver`](crate::deliver).
+//!
+//! Text from outside comes in by [`text`], which makes a bounded line of it; each channel escapes it for its own form.
 
+mod discord;
+mod evidence;
+pub mod mail;
+pub mod notice;
+mod ntfy;
+pub mod pagerduty;
 pub mod payload;
+mod slack;
+mod teams;
+mod telegram;
+mod text;
+mod words;
 
 use std::collections::BTreeMap;
 
@@ -12,7 +25,9 @@ use parallax_core::destination::ChannelKind;
 use parallax_core::event::{AlertKind, Change};
 use parallax_core::place::PlaceNo;
 use parallax_core::time::Timestamp;
+use serde_json::Value;
 
+pub use self::notice::{Matter, OperatorNews, notice};
 use self::payload::{Alert, Subject};
 
 /// An alert that is to be written.
@@ -29,10 +44,13 @@ pub struct News<'a> {
     /// The page's time zone, for what people read.
     pub zone: chrono_tz::Tz,
     /// Names of the places that looked.
-    pub places: &'a BTreeMap<PlaceNo, PlaceName>,
+    pub places: &'a PlaceNames,
     /// Whether it only shows what one would look like.
     pub is_test: bool,
 }
+
+/// Names of places by their numbers.
+pub type PlaceNames = BTreeMap<PlaceNo, PlaceName>;
 
 /// A place by the words that people know it by.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,16 +63,21 @@ pub struct PlaceName {
 
 /// The letter that tells of an alert by that channel.
 pub fn alert(channel: ChannelKind, news: &News<'_>) -> Letter {
-    match channel {
-        ChannelKind::Webhook
-        | ChannelKind::Email
-        | ChannelKind::Slack
-        | ChannelKind::Discord
-        | ChannelKind::Teams
-        | ChannelKind::Telegram
-        | ChannelKind::Ntfy
-        | ChannelKind::PagerDuty => {
-            Letter::Json(Alert::new(news.kind, news.subject, news.change, news.at).bytes())
-        }
-    }
+    Letter::Json(match channel {
+        ChannelKind::Email => return Letter::Mail(mail::alert(news)),
+        ChannelKind::Webhook => Alert::new(news).bytes(),
+        ChannelKind::Slack => bytes(&slack::body(news)),
+        ChannelKind::Discord => bytes(&discord::body(news)),
+        ChannelKind::Teams => bytes(&teams::body(news)),
+        ChannelKind::Telegram => bytes(&telegram::body(news)),
+        ChannelKind::Ntfy => bytes(&ntfy::body(news)),
+        ChannelKind::PagerDuty => bytes(&pagerduty::body(news)),
+    })
 }
+
+fn bytes(body: &Value) -> Vec<u8> {
+    body.to_string().into_bytes()
+}
+
+#[cfg(test)]
+mod tests;

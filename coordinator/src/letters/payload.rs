@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use parallax_core::check::Check;
-use parallax_core::event::{AlertKind, Change};
+use parallax_core::event::AlertKind;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
@@ -11,6 +11,9 @@ use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::Serialize;
+
+use super::News;
+use super::evidence::{self, Round};
 
 /// The monitor that an alert is about, and its page.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,12 +93,18 @@ pub struct Alert {
     duration_ms: Option<u64>,
     /// When it happened.
     at: i64,
+    /// The rounds that led to it, in the order in which they began; empty for what is not decided by rounds.
+    evidence: Vec<Round>,
+    /// There, and true, only in a test: nothing happened.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    test: bool,
 }
 
 impl Alert {
-    /// What is told of `change` at `at`. A field that does not belong to the event is null, whatever the change holds.
-    pub fn new(kind: AlertKind, subject: &Subject, change: &Change, at: Timestamp) -> Self {
+    /// What is told of the news. A field that does not belong to the event is null, whatever the change holds.
+    pub fn new(news: &News<'_>) -> Self {
         use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
+        let News { kind, subject, change, at, .. } = *news;
         let is_one_of = |kinds: &[AlertKind]| kinds.contains(&kind);
         let down_since = change.down_since.filter(|_| is_one_of(&[StillDown, Recovered]));
         let lasted = down_since.and_then(|since| u64::try_from(at.since(since)).ok());
@@ -126,6 +135,8 @@ impl Alert {
                 WentDown | WentSlow => None,
             },
             at: at.as_millis(),
+            evidence: evidence::rounds(&change.evidence, news.places),
+            test: news.is_test,
         }
     }
 
@@ -151,7 +162,7 @@ impl JsonSchema for AlertEvent {
 }
 
 /// Names of regions, for a schema.
-struct RegionName;
+pub(super) struct RegionName;
 
 impl JsonSchema for RegionName {
     fn inline_schema() -> bool {
@@ -168,83 +179,4 @@ impl JsonSchema for RegionName {
 }
 
 #[cfg(test)]
-mod tests {
-    use parallax_core::event::Status;
-    use parallax_core::observation::Failure;
-    use parallax_core::place::RegionSet;
-    use serde_json::{Value, json};
-
-    use super::*;
-
-    fn told(kind: AlertKind) -> Value {
-        let subject = Subject {
-            page_id: "pg_0000000000000000000000000a".parse().unwrap(),
-            page: "Shop".to_owned(),
-            page_url: "https://shop.example".to_owned(),
-            monitor_id: "mon_0000000000000000000000000b".parse().unwrap(),
-            monitor: "Cart \u{2028}\"é\"".to_owned(),
-            url: Some("https://shop.example/cart".to_owned()),
-        };
-        let change = Change {
-            from: Status::Up,
-            to: Status::Down,
-            alert: None,
-            since: Timestamp::from_millis(1_000),
-            down_since: Some(Timestamp::from_millis(1_000)),
-            reason: Some(Failure::UnexpectedStatus(503)),
-            down_from: Some(RegionSet::only(Region::Asia)),
-            latency_ms: Some(1_500),
-            threshold_ms: Some(900),
-            duration_ms: Some(60_000),
-            evidence: Vec::new(),
-        };
-        let bytes = Alert::new(kind, &subject, &change, Timestamp::from_millis(31_000)).bytes();
-        serde_json::from_slice(&bytes).unwrap()
-    }
-
-    #[test]
-    fn each_event_has_its_own_fields_and_null_in_the_others() {
-        let fields = ["error", "downSince", "downFrom", "latencyMs", "thresholdMs", "durationMs"];
-        let why = json!("unexpected status 503");
-        let asia = json!(["asia"]);
-        let none = Value::Null;
-        for (kind, expected) in [
-            (AlertKind::WentDown, [&why, &none, &asia, &none, &none, &none]),
-            (AlertKind::StillDown, [&why, &json!(1_000), &asia, &none, &none, &json!(30_000)]),
-            (AlertKind::Recovered, [&why, &json!(1_000), &none, &json!(1_500), &none, &json!(60_000)]),
-            (AlertKind::WentSlow, [&none, &none, &none, &json!(1_500), &json!(900), &none]),
-            (AlertKind::BackToNormal, [&none, &none, &none, &json!(1_500), &json!(900), &json!(60_000)]),
-        ] {
-            let told = told(kind);
-            assert_eq!(fields.map(|name| &told[name]), expected, "{told}");
-            assert_eq!((&told["event"], &told["at"]), (&json!(kind.name()), &json!(31_000)));
-            assert_eq!(
-                (&told["monitor"], &told["url"]),
-                (&told["checkpoint"], &json!("https://shop.example/cart"))
-            );
-        }
-    }
-
-    #[test]
-    fn every_field_of_the_contract_is_there_in_a_fixed_order() {
-        let names: Vec<String> = told(AlertKind::WentDown).as_object().unwrap().keys().cloned().collect();
-        let expected = [
-            "event",
-            "page",
-            "pageId",
-            "monitor",
-            "checkpoint",
-            "monitorId",
-            "url",
-            "pageUrl",
-            "error",
-            "downSince",
-            "downFrom",
-            "latencyMs",
-            "thresholdMs",
-            "durationMs",
-            "at",
-        ];
-        assert_eq!(names, expected);
-    }
-}
+mod tests;

@@ -5,7 +5,12 @@
 //! monitors' state is none of its affair, so there is no loop.
 
 pub mod alerts;
+pub mod fanout;
 pub mod incidents;
+pub mod notices;
+pub mod subscribers;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use parallax_core::check::Check;
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::Destination;
 use parallax_core::event::{AlertKind, Change, Status};
@@ -156,18 +155,17 @@ impl Service {
             .into_iter()
             .map(|monitor| monitor.value)
             .find(|monitor| destination.monitors.as_ref().is_none_or(|own| own.contains(&monitor.id)));
-        let (monitor_id, monitor, url) = match heard {
-            Some(monitor) => (monitor.id, monitor.name, address_of(&monitor.check)),
+        let subject = match &heard {
+            Some(monitor) => Subject::of(page, self.page_url(page), monitor),
             // A page may have none yet.
-            None => (MonitorId::new(now, rand::random()), "Example".to_owned(), None),
-        };
-        let subject = Subject {
-            page_id: id,
-            page: page.name.clone(),
-            page_url: self.page_url(page),
-            monitor_id,
-            monitor,
-            url,
+            None => Subject {
+                page_id: id,
+                page: page.name.clone(),
+                page_url: self.page_url(page),
+                monitor_id: MonitorId::new(now, rand::random()),
+                monitor: "Example".to_owned(),
+                url: None,
+            },
         };
         let change = Change {
             from: Status::Up,
@@ -299,12 +297,4 @@ fn part(store: &dyn Read, page: PageId, wanted: Wanted) -> crate::storage::Resul
         }
     }
     Ok(Part { deliveries, next })
-}
-
-fn address_of(check: &Check) -> Option<String> {
-    match check {
-        Check::Http(http) => Some(http.url.clone()),
-        Check::Component(component) => Some(component.url.clone()),
-        _ => None,
-    }
 }

@@ -11,8 +11,6 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use parallax_core::delivery::{Delivery, Letter, Mail, Recipient, Stage};
 use parallax_core::destination::{Health, Secrets};
 use parallax_core::id::{DeliveryId, MonitorId, SubscriberId};
@@ -27,6 +25,7 @@ use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 
 use self::pace::Pace;
+use super::destinations::secret;
 use super::{Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
@@ -74,7 +73,7 @@ impl Service {
     /// may have.
     pub async fn subscribe(&self, page: &Page, ask: &Ask) -> Result<Subscribed> {
         let on_page = self.ids_on(page).await?;
-        let asked = ask.settle(&on_page, self.settings().allow_private)?;
+        let asked = ask.settle(&on_page, &|address| self.refused(address))?;
         let id = page.id;
         if self.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
             return Err(Refusals::one("page", "has all the subscribers that it may have").into());
@@ -293,7 +292,7 @@ impl Fresh {
         Self {
             id: SubscriberId::new(now, rand::random()),
             token: rand::random(),
-            secret: format!("whsec_{}", STANDARD.encode(rand::random::<[u8; 32]>())),
+            secret: secret(rand::random()),
             challenge: hex(&rand::random::<[u8; 16]>()),
         }
     }
@@ -364,7 +363,7 @@ fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> O
 }
 
 /// What tells a contact from others of a page.
-fn fingerprint(address: &Address) -> [u8; 16] {
+pub(super) fn fingerprint(address: &Address) -> [u8; 16] {
     let digest: [u8; 32] = Sha256::digest(address.plain()).into();
     let mut start = [0; 16];
     start.copy_from_slice(digest.get(..16).unwrap_or(&[0; 16]));

@@ -204,8 +204,12 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     fn pages_of(&self, account: AccountId) -> Result<Vec<Versioned<Page>>>;
     /// The monitor.
     fn monitor(&self, id: MonitorId) -> Result<Option<Versioned<Monitor>>>;
+    /// Up to `limit` monitors by id, from the one behind `after` on: what a start goes through without holding all.
+    fn monitors_after(&self, after: Option<MonitorId>, limit: usize) -> Result<Vec<Versioned<Monitor>>>;
     /// Every monitor, by id.
-    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>>;
+    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
+        self.monitors_after(None, usize::MAX)
+    }
     /// The page's monitors in page order: by position, then by id.
     fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>>;
     /// The API key.
@@ -247,8 +251,8 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     /// Up to `limit` of the page's deploy markers, newest first: by their moment, then by id.
     fn deploys_of(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Deploy>>>;
 
-    /// The machine state of every monitor that has one, by id.
-    fn machines(&self) -> Result<Vec<(MonitorId, State)>>;
+    /// The monitor's machine state.
+    fn machine(&self, monitor: MonitorId) -> Result<Option<State>>;
     /// The heartbeat's kept pings, newest first.
     fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>>;
     /// Up to `limit` events with a sequence number above `seq`, oldest first.
@@ -271,8 +275,8 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     fn hours(&self, monitor: MonitorId, hours: Range<i64>) -> Result<Vec<Rollup>>;
     /// The monitor's day roll-ups with `days.start <= at < days.end`, oldest first.
     fn days(&self, monitor: MonitorId, days: Range<i64>) -> Result<Vec<Rollup>>;
-    /// The checkpoints of the open tails, by part.
-    fn checkpoints(&self) -> Result<Vec<Checkpoint>>;
+    /// Up to `limit` checkpoints of the open tails, by part, from `part` on.
+    fn checkpoints(&self, part: u32, limit: usize) -> Result<Vec<Checkpoint>>;
 
     /// The next monitor's dense number; 0 at first.
     fn next_slot(&self) -> Result<u32>;

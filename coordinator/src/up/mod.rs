@@ -96,7 +96,7 @@ impl Kind {
             Self::Demo => {
                 config.plans.interval_ms = [DEMO_INTERVAL_MS; 3];
                 // The demo's receiver is on loopback.
-                config.private_destinations = true;
+                config.deliver.allow_private = true;
             }
         }
         config

@@ -39,7 +39,10 @@ pub(super) fn welcome(
     }
     fact("Mesh", &format!("{} (UDP)", running.mesh_addr));
     if let Some(port) = inbox {
-        fact("Webhooks", &format!("http://127.0.0.1:{port}/ shows what the demo's receiver got of alerts and news"));
+        fact(
+            "Webhooks",
+            &format!("http://127.0.0.1:{port}/ shows what the demo's receiver got of alerts and news"),
+        );
     }
     fact("Data", &data.to_string());
     match kind {

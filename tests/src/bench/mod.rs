@@ -6,6 +6,7 @@
 mod agent;
 mod api;
 mod coordinator;
+mod deliveries;
 mod disk;
 pub(crate) mod gauge;
 mod ingest;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const USAGE: &str = "usage: parallax-bench agent TYPE RATE SECONDS | agent-memory | late | wire | ingest [MONITORS] [ROUNDS] \
-                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS] | api [SECONDS]";
+                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS] | api [SECONDS] | deliveries [COUNT]";
 
 /// Runs the program of the command line. Exit codes: 0, 2 (usage).
 pub fn main() -> ExitCode {
@@ -37,6 +38,7 @@ pub fn main() -> ExitCode {
         Some("disk") => disk::disk(number(1, 100), number(2, 26), number(3, 10)),
         Some("memory") => memory::memory(number(1, 10_000), number(2, 6), number(3, 30)),
         Some("api") => api::api(number(1, 5)),
+        Some("deliveries") => deliveries::deliveries(number(1, 20_000)),
         Some("pings") => pings::pings(number(1, 10)),
         _ => {
             let _ = writeln!(std::io::stderr(), "{USAGE}");

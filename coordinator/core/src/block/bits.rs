@@ -1,5 +1,7 @@
 //! Bits in and out of bytes, with the two variable-length codes that blocks use.
 
+use smallvec::SmallVec;
+
 use super::BlockError;
 
 /// Ones in a row after which a Rice-coded number follows in full.
@@ -7,14 +9,15 @@ const RICE_ESCAPE: u32 = 24;
 /// Bits of a Rice-coded number that follows in full: any zigzag difference of two latencies.
 const RICE_FULL: u32 = 33;
 
-/// Bytes of a writer's first room, and of each that follows: what the allocator's pieces hold without waste.
+/// Bytes of a writer's first room on the heap beyond what it has in itself, and of each that follows: what the allocator's pieces hold without waste.
 const FIRST_ROOM: usize = 24;
 const MORE_ROOM: usize = 16;
 
 /// Takes bits, lowest first.
 #[derive(Debug, Clone, Default)]
 pub(super) struct BitWriter {
-    bytes: Vec<u8>,
+    /// The marks of most blocks fit in here.
+    bytes: SmallVec<[u8; 16]>,
     /// Bits of the last byte that are in use, 0 when it is full.
     used: u32,
 }
@@ -31,7 +34,7 @@ impl BitWriter {
             if self.used == 0 {
                 if self.bytes.len() == self.bytes.capacity() {
                     // Several of these for every monitor: doubling would leave half of them empty.
-                    self.bytes.reserve_exact(if self.bytes.is_empty() { FIRST_ROOM } else { MORE_ROOM });
+                    self.bytes.reserve_exact(if self.bytes.spilled() { MORE_ROOM } else { FIRST_ROOM });
                 }
                 self.bytes.push(0);
             }

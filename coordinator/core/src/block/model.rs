@@ -1,5 +1,7 @@
 //! What a block expects of its next reading: coder and decoder hold the same one, and only surprises cost bits.
 
+use smallvec::SmallVec;
+
 use crate::observation::Word;
 use crate::place::PlaceNo;
 use crate::time::Timestamp;
@@ -24,9 +26,10 @@ pub(super) struct Model {
     pub(super) word: Word,
     /// Whether it had a latency.
     pub(super) timed: bool,
-    /// Its place, by index into `places`.
-    place: usize,
-    places: Vec<PlaceModel>,
+    /// Its place, by index into `places`: a block holds fewer readings than that counts.
+    place: u16,
+    /// Most tails know one place.
+    places: SmallVec<[PlaceModel; 1]>,
 }
 
 impl Default for Model {
@@ -38,7 +41,7 @@ impl Default for Model {
             word: Word::Passed,
             timed: true,
             place: 0,
-            places: Vec::new(),
+            places: SmallVec::new(),
         }
     }
 }
@@ -53,10 +56,11 @@ impl Model {
 
     /// The index of the place whose turn is next, as far as turns were seen; none before the first reading.
     pub(super) fn next_place(&self) -> Option<usize> {
-        let place = self.places.get(self.place)?;
+        let present = usize::from(self.place);
+        let place = self.places.get(present)?;
         match place.successor {
             Some(next) => Some(usize::from(next)),
-            None if self.place + 1 < self.places.len() => Some(self.place + 1),
+            None if present + 1 < self.places.len() => Some(present + 1),
             None => Some(0),
         }
     }
@@ -68,7 +72,7 @@ impl Model {
 
     /// The place of the reading at hand.
     pub(super) fn present(&self) -> Option<PlaceNo> {
-        self.place_no(self.place)
+        self.place_no(usize::from(self.place))
     }
 
     /// The index of a place that was seen before.
@@ -78,29 +82,28 @@ impl Model {
 
     /// Makes `index` the place of the reading at hand, as predicted.
     pub(super) fn turn_to(&mut self, index: usize) {
-        self.place = index;
+        self.place = u16::try_from(index).unwrap_or(u16::MAX);
     }
 
     /// Makes `index` the place of the reading at hand, and expects the same turn next time.
     pub(super) fn learn_turn_to(&mut self, index: usize) {
         let next = u16::try_from(index).ok();
-        if let Some(place) = self.places.get_mut(self.place) {
+        if let Some(place) = self.places.get_mut(usize::from(self.place)) {
             place.successor = next;
         }
-        self.place = index;
+        self.turn_to(index);
     }
 
     /// Adds a place that was not seen before, and makes it the one of the reading at hand.
     pub(super) fn add_place(&mut self, no: PlaceNo) {
-        // Most tails know one place.
         self.places.reserve_exact(1);
         self.places.push(PlaceModel { no, successor: None, seen: 0, mean: 0, spread: 0 });
-        self.place = self.places.len() - 1;
+        self.turn_to(self.places.len() - 1);
     }
 
     /// The latencies of the place of the reading at hand.
     pub(super) fn latencies(&mut self) -> Option<&mut PlaceModel> {
-        self.places.get_mut(self.place)
+        self.places.get_mut(usize::from(self.place))
     }
 
     /// Milliseconds between two rounds, as far as one reading and the one before it tell.

@@ -14,7 +14,9 @@ impl Machine {
     pub fn handle_absence(&mut self, since: Timestamp, jump: i64, step: &mut Step<'_>) {
         self.born = step.now;
         if !self.watch.paused {
-            self.changed |= self.state.pulse.grant(jump.max(0));
+            if self.watch.beat.is_some() {
+                self.changed |= self.state.pulse.grant(jump.max(0));
+            }
             self.resume_beat(since, step);
         }
         self.handle_timeout(step);

@@ -8,6 +8,7 @@ use crate::event::{Reason, RoundReport, Status};
 use crate::heartbeat::Pulse;
 use crate::observation::{Failure, Outcome, Word};
 use crate::place::{NetworkNo, PlaceNo, Region, RegionSet};
+use crate::rare::Rare;
 use crate::time::Timestamp;
 use crate::verdict::Lane;
 use crate::watch::Watch;
@@ -35,8 +36,8 @@ pub struct State {
     pub(super) next_number: u32,
     pub(super) last_check: Option<LastCheck>,
     pub(super) expires_at: Option<Timestamp>,
-    pub(super) pulse: Pulse,
-    pub(super) evidence: Vec<RoundReport>,
+    pub(super) pulse: Rare<Pulse>,
+    pub(super) evidence: Rare<Vec<RoundReport>>,
     /// Component: start of the newest passed reading, where the vendor calls it degraded.
     pub(super) degraded: Option<Timestamp>,
     /// Nobody was there for a sooner look: the next try is not before then.

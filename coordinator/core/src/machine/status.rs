@@ -5,6 +5,7 @@ use crate::event::{AlertKind, Change, Reason, Status, What};
 use crate::heartbeat::Pulse;
 use crate::observation::{Facts, Failure};
 use crate::place::{Region, RegionSet};
+use crate::rare::Rare;
 use crate::time::{SECOND, Timestamp};
 use crate::verdict::{Standing, Verdict, judge};
 
@@ -130,7 +131,8 @@ impl Machine {
                 count: self.state.pulse.count,
                 last_run_ms: self.state.pulse.last_run_ms,
                 ..Pulse::default()
-            },
+            }
+            .into(),
             untried: true,
             settings: self.state.settings,
             downtime,
@@ -157,7 +159,7 @@ impl Machine {
             change.threshold_ms = cause.and_then(|(region, ..)| self.watch.threshold(region));
         }
         self.state.slow = None;
-        self.state.evidence.clear();
+        self.state.evidence = Rare::default();
         self.state.lanes.iter_mut().for_each(|lane| lane.readings.clear());
         self.state.degraded = None;
         self.change(change, step);
@@ -179,7 +181,7 @@ impl Machine {
         change.down_since = Some(since);
         change.reason = Some(reason);
         change.down_from = from;
-        change.evidence = std::mem::take(&mut self.state.evidence);
+        change.evidence = self.state.evidence.take();
         self.change(change, step);
     }
 

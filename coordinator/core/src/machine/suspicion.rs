@@ -5,6 +5,7 @@ use crate::confirm::PATIENCE;
 use crate::event::Reason;
 use crate::observation::Word;
 use crate::place::{Region, RegionSet};
+use crate::rare::Rare;
 use crate::time::{HOUR, MINUTE, SECOND, Timestamp};
 use crate::verdict::{APART_SECOND, Lane, Standing, Turn};
 
@@ -75,7 +76,7 @@ impl Machine {
         if over && !running {
             self.state.suspicion = None;
             if self.state.outage.is_none() && self.state.settle_by.is_none() {
-                self.state.evidence.clear();
+                self.state.evidence = Rare::default();
             }
             self.changed = true;
         }

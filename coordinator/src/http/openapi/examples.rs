@@ -35,6 +35,7 @@ pub(super) fn id(name: &str) -> String {
         "incidentId" => INCIDENT.to_string(),
         "deployId" => DEPLOY.to_string(),
         "destinationId" => alerts::DESTINATION.to_string(),
+        "subscriberId" => alerts::SUBSCRIBER.to_string(),
         "deliveryId" => DELIVERY.to_string(),
         _ => String::new(),
     }
@@ -80,6 +81,8 @@ fn compose(schema: &Value, components: &BTreeMap<String, Value>) -> Option<Value
 fn of(name: &str) -> Vec<Value> {
     match name {
         "Alert" => vec![webhooks::example()],
+        "AlertRound" => vec![webhooks::example()["evidence"][0].clone()],
+        "AlertSight" => vec![webhooks::example()["evidence"][0]["first"].clone()],
         "Key" => vec![json!({
             "id": KEY.to_string(), "name": "Deploy script", "access": "write", "pageId": PAGE.to_string(),
             "createdAt": "2026-03-01T08:58:12.000Z",

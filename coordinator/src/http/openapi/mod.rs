@@ -42,6 +42,7 @@ pub(in crate::http) fn part_about(name: &str) -> &'static str {
         "incidentId" => "The incident's id.",
         "deployId" => "The deploy marker's id.",
         "destinationId" => "The destination's id.",
+        "subscriberId" => "The subscriber's id.",
         "deliveryId" => "The delivery's id.",
         _ => "",
     }
@@ -57,6 +58,7 @@ fn tags() -> Value {
         { "name": "Incidents", "description": "Incidents and maintenance, with their updates." },
         { "name": "Deploys", "description": "What was released when." },
         { "name": "Alerts", "description": "Where alerts go, what was sent, and what came of it." },
+        { "name": "Subscribers", "description": "Who is told of incidents and maintenance." },
         { "name": "Webhooks", "description": "What is sent to you when a monitor changes state." },
     ])
 }

@@ -1,8 +1,10 @@
 //! The alert webhook as the description tells of it: its headers, its body, and signed examples that can be checked.
 
-use parallax_core::event::{AlertKind, Change, Status};
-use parallax_core::observation::Failure;
-use parallax_core::place::{Region, RegionSet};
+use std::collections::BTreeMap;
+
+use parallax_core::event::{AlertKind, Change, Reason, RoundReport, Status};
+use parallax_core::observation::{Facts, Failure, Outcome, Word};
+use parallax_core::place::{PlaceNo, Region, RegionSet};
 use parallax_core::time::Timestamp;
 use schemars::SchemaGenerator;
 use serde_json::{Map, Value, json};
@@ -10,6 +12,7 @@ use serde_json::{Map, Value, json};
 use super::examples;
 use crate::deliver::sign::{self, Secret};
 use crate::letters::payload::{Alert, Subject};
+use crate::letters::{News, PlaceName, PlaceNames};
 
 /// The secret that the examples are signed with: the numbers from 0 to 31.
 pub(super) const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
@@ -77,7 +80,8 @@ fn parameters(kind: AlertKind, body: &[u8]) -> Vec<Value> {
         json!({ "type": "string" }),
     ];
     let Ok(secret) = Secret::read(SECRET) else { return Vec::new() };
-    let headers = sign::headers(&secret, kind, examples::DELIVERY, at(kind) + 1_200, body).into_iter();
+    let headers =
+        sign::headers(&secret, None, kind.name(), examples::DELIVERY, at(kind) + 1_200, body).into_iter();
     headers
         .zip(about)
         .zip(schemas)
@@ -139,7 +143,46 @@ fn alert(kind: AlertKind) -> Alert {
         latency_ms: Some(if kind == AlertKind::WentSlow { 2_310 } else { 184 }),
         threshold_ms: Some(900),
         duration_ms: ended.then_some(600_000),
-        evidence: Vec::new(),
+        evidence: if matches!(kind, AlertKind::WentDown | AlertKind::StillDown) {
+            rounds()
+        } else {
+            Vec::new()
+        },
     };
-    Alert::new(kind, &subject, &change, at(kind))
+    Alert::new(&News {
+        kind,
+        subject: &subject,
+        change: &change,
+        at: at(kind),
+        zone: chrono_tz::UTC,
+        places: &places(),
+        is_test: false,
+    })
+}
+
+/// The two rounds that the example's outage is known by.
+fn rounds() -> Vec<RoundReport> {
+    let failed = |latency| {
+        let facts = Facts { status_code: Some(503), latency_ms: Some(latency), ..Facts::default() };
+        Outcome::Failed(facts, Failure::UnexpectedStatus(503))
+    };
+    let round = |reason, started: Timestamp, round| RoundReport {
+        region: Region::Europe,
+        reason,
+        round,
+        started,
+        word: Word::Failed,
+        first: PlaceNo(0),
+        outcome: failed(41),
+        second: Some((PlaceNo(1), failed(47))),
+    };
+    vec![
+        round(Reason::Scheduled, DOWN_SINCE, Some(59_078_580)),
+        round(Reason::Second, DOWN_SINCE + 5_000, None),
+    ]
+}
+
+fn places() -> PlaceNames {
+    let place = |name: &str, network: &str| PlaceName { name: name.to_owned(), network: network.to_owned() };
+    BTreeMap::from([(PlaceNo(0), place("frankfurt-1", "AS64500")), (PlaceNo(1), place("paris-1", "AS64501"))])
 }

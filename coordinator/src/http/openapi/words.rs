@@ -127,6 +127,7 @@ words! {
     AlertEvent: "What happened to the monitor.", AlertKind::ALL.map(AlertKind::name);
     DestinationType: "How a destination is reached.", ChannelKind::ALL.map(ChannelKind::name);
     OffReason: "Why a receiver was switched off.", CoreOffReason::ALL.map(CoreOffReason::name);
+    SubscriberType: "How a subscriber is reached.", ["email", "webhook"];
     DeliveryStatus: "Where a delivery stands; dropped is what says nothing new any more, or has no receiver.", Stage::NAMES;
     Access: "What a key may do; write includes reading.", KeyAccess::ALL.map(KeyAccess::name);
     Indicator: "The state of a page as a whole.", CoreIndicator::ALL.map(CoreIndicator::name);

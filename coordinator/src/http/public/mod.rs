@@ -2,6 +2,7 @@
 
 mod gate;
 mod page;
+mod subscribe;
 
 use ::http::Method;
 use futures_util::FutureExt;
@@ -19,6 +20,27 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ("/", vec![(GET, open(|context, call| page::root(context, call).boxed()))]),
         ("/p/{slug}", vec![(GET, open(|context, call| page::show(context, call).boxed()))]),
         ("/p/{slug}/status.json", vec![(GET, open(|context, call| page::status(context, call).boxed()))]),
+        (
+            "/p/{slug}/subscribe",
+            vec![
+                (GET, open(|context, call| subscribe::ask(context, call).boxed())),
+                (POST, open(|context, call| subscribe::take(context, call).boxed())),
+            ],
+        ),
+        (
+            "/p/{slug}/confirm",
+            vec![
+                (GET, open(|context, call| subscribe::choose(context, call).boxed())),
+                (POST, open(|context, call| subscribe::confirm(context, call).boxed())),
+            ],
+        ),
+        (
+            "/p/{slug}/unsubscribe",
+            vec![
+                (GET, open(|context, call| subscribe::leave(context, call).boxed())),
+                (POST, open(|context, call| subscribe::unsubscribe(context, call).boxed())),
+            ],
+        ),
         ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
     ]
 }

@@ -45,7 +45,7 @@ fn document(title: &str, body: &str) -> String {
 }
 
 /// Text as HTML text.
-fn escaped(text: &str) -> String {
+pub(super) fn escaped(text: &str) -> String {
     let mut safe = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

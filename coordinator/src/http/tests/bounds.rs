@@ -66,6 +66,75 @@ async fn a_pages_fields_keep_their_bounds() {
 }
 
 #[tokio::test]
+async fn a_destinations_fields_keep_their_bounds() {
+    let client = Client::new().await;
+    let monitor = client.make(json!({ "url": "a.example" })).await;
+    let id = &monitor["id"];
+    let made = async |body: Value| {
+        let made = client.call(&client.write, "POST", &client.shop("/destinations"), body).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        client.shop(&format!("/destinations/{}", made.body["destination"]["id"].as_str().unwrap()))
+    };
+    let hook = made(json!({ "type": "webhook", "name": "x", "url": "https://a.example/x" })).await;
+    let start = "https://a.example/";
+    let rows: Vec<Row> = vec![
+        (
+            "name",
+            vec![text(1), text(80)],
+            vec![text(0), text(81), text(4000), json!("a\r\nBcc: b@c.example"), json!("a\0b"), json!(5)],
+        ),
+        ("type", vec![json!("webhook"), Value::Null], vec![json!("slack"), json!("none"), json!(1)]),
+        (
+            "url",
+            vec![letters(start, 2000), json!("http://b.example:8080/")],
+            vec![
+                letters(start, 2001),
+                json!("ftp://a.example"),
+                json!("https://u:p@a.example"),
+                json!("http://127.0.0.1/"),
+                json!("http://[::1]/"),
+                json!("http://[::ffff:10.0.0.1]/"),
+                json!("http://169.254.169.254/latest/meta-data"),
+                json!("http://0177.0.0.1/"),
+                json!("https://hooks.slack.com/services/T/B/x"),
+                json!("https://a.example/***"),
+                Value::Null,
+            ],
+        ),
+        (
+            "events",
+            vec![json!(["went-down"]), json!(["recovered", "recovered"]), Value::Null],
+            vec![json!([]), json!(["down"]), json!("went-down"), json!([1]), json!(vec!["went-down"; 65])],
+        ),
+        (
+            "monitorIds",
+            vec![json!([id]), Value::Null],
+            vec![json!([]), json!(["mon_0000000000000000000000000a"]), json!(["x"]), json!({})],
+        ),
+        ("enabled", vec![json!(true), json!(false), Value::Null], vec![json!("yes"), json!(1)]),
+    ];
+    holds(&client, "PATCH", &hook, json!({}), rows).await;
+    let mail = made(json!({ "type": "email", "name": "x", "to": "a@example.com" })).await;
+    let long = |length: usize| json!(format!("{}@example.com", "a".repeat(length - 12)));
+    let boxes: Row = (
+        "to",
+        vec![long(254), json!("a@b.example")],
+        vec![long(255), json!("a"), json!("a@b\nBcc: c@d.example"), json!("a***@example.com"), Value::Null],
+    );
+    holds(&client, "PATCH", &mail, json!({}), vec![boxes]).await;
+    let settings = client.shop("/alerts");
+    let rows: Vec<Row> = vec![
+        (
+            "repeatMinutes",
+            vec![json!(5), json!(1440), Value::Null],
+            vec![json!(4), json!(1441), json!(5.5), json!("5")],
+        ),
+        ("automaticIncidents", vec![json!(true), json!(false), Value::Null], vec![json!(0), json!("no")]),
+    ];
+    holds(&client, "PATCH", &settings, json!({}), rows).await;
+}
+
+#[tokio::test]
 async fn a_monitors_fields_keep_their_bounds() {
     let client = Client::new().await;
     let path = |made: &Value| client.shop(&format!("/monitors/{}", made["id"].as_str().unwrap()));

@@ -21,6 +21,15 @@ async fn every_route_answers_each_credential_as_it_must() {
     };
     let incident = made("incident", json!({ "title": "x" })).await;
     let deploy = made("deploy", json!({ "version": "x" })).await;
+    client.world.receive();
+    let mail = json!({ "type": "email", "name": "Ops", "to": "a@example.com" });
+    let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example.com/x" });
+    let destination = made("destination", hook).await;
+    let destination = |rest: &str| format!("{destination}{rest}");
+    let tested = client.call(&client.write, "POST", &destination("/test"), Value::Null).await.body;
+    let delivery = client.shop(&format!("/deliveries/{}", tested["delivery"]["id"].as_str().unwrap()));
+    let reader = json!({ "email": "reader@example.com" });
+    let subscriber = made("subscriber", reader).await;
     // Method, path, body, then the status for: no good key, a read key, a write key, one bound to another page, and one
     // of another account.
     let table = [
@@ -68,6 +77,21 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", client.shop("/deploys"), Value::Null, [401, 200, 200, 404, 404]),
         ("POST", client.shop("/deploys"), json!({ "version": "x" }), [401, 403, 201, 404, 404]),
         ("DELETE", deploy, Value::Null, [401, 403, 204, 404, 404]),
+        ("GET", client.shop("/destinations"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop("/destinations"), mail.clone(), [401, 403, 201, 404, 404]),
+        ("GET", destination(""), Value::Null, [401, 200, 200, 404, 404]),
+        ("PATCH", destination(""), edit.clone(), [401, 403, 200, 404, 404]),
+        ("POST", destination("/test"), Value::Null, [401, 403, 200, 404, 404]),
+        ("POST", destination("/rotate-secret"), Value::Null, [401, 403, 200, 404, 404]),
+        ("GET", client.shop("/deliveries"), Value::Null, [401, 200, 200, 404, 404]),
+        ("GET", delivery.clone(), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", format!("{delivery}/redeliver"), Value::Null, [401, 403, 200, 404, 404]),
+        ("DELETE", destination(""), Value::Null, [401, 403, 204, 404, 404]),
+        ("GET", client.shop("/subscribers"), Value::Null, [401, 200, 200, 404, 404]),
+        ("POST", client.shop("/subscribers"), json!({ "email": "b@example.com" }), [401, 403, 201, 404, 404]),
+        ("DELETE", subscriber, Value::Null, [401, 403, 204, 404, 404]),
+        ("GET", client.shop("/alerts"), Value::Null, [401, 200, 200, 404, 404]),
+        ("PATCH", client.shop("/alerts"), json!({ "repeatMinutes": 5 }), [401, 403, 200, 404, 404]),
         ("GET", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("POST", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("GET", "/ping/none/start".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
@@ -92,6 +116,12 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/p/shop".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/p/shop/status.json".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("GET", "/p/shop/subscribe".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("POST", "/p/shop/subscribe".to_owned(), json!({}), [400, 400, 400, 400, 400]),
+        ("GET", "/p/none/confirm".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("POST", "/p/shop/confirm".to_owned(), json!({}), [400, 400, 400, 400, 400]),
+        ("GET", "/p/shop/unsubscribe".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
+        ("POST", "/p/shop/unsubscribe".to_owned(), json!({}), [400, 400, 400, 400, 400]),
         ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("DELETE", client.shop(""), Value::Null, [401, 403, 204, 403, 404]),
     ];

@@ -101,7 +101,7 @@ async fn one_who_has_confirmed_may_ask_for_another_page_on_the_same_day() {
 async fn who_is_asked_depends_on_what_stands() {
     let fresh = Fresh::new(START);
     let page = world().await.shop;
-    let made = |ask: Ask| fresh.subscriber(&page, &ask.settle(&BTreeSet::new(), false).unwrap(), START);
+    let made = |ask: Ask| fresh.subscriber(&page, &ask.settle(&BTreeSet::new(), &|_| None).unwrap(), START);
     let (mailed, hooked) = (made(mail("ann@example.com")), made(hook("hooks.example")));
     let off = |it: &Subscriber| {
         let health = Health { off: Some((START, OffReason::Refused)), ..Health::default() };

@@ -28,7 +28,14 @@ pub(super) fn history_is_found_by_range(bench: &mut Bench) {
     let empty = std::ops::Range { start: 3, end: -3 };
     assert_eq!((reader.hours(id, empty.clone()), reader.days(id, 1..1)), (Ok(Vec::new()), Ok(Vec::new())));
     assert_eq!(reader.blocks(id, Region::Asia, empty), Ok(Vec::new()));
-    assert_eq!(reader.checkpoints().unwrap().iter().map(|it| it.through).collect::<Vec<_>>(), [5, 4]);
+    let through = |part, limit| {
+        let found = reader.checkpoints(part, limit).unwrap();
+        found.iter().map(|it| it.through).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        (through(0, 9), through(0, 1), through(1, 9), through(2, 9)),
+        (vec![5, 4], vec![5], vec![4], vec![])
+    );
     let mut batch = Batch::new();
     batch.write(Op::DropBlocks(id, 0)).write(Op::DropHours(id, 0));
     batch.write(Op::DeleteCheckpoint(1)).write(Op::PutHour(rollup(1, 2, vec![9])));
@@ -37,7 +44,7 @@ pub(super) fn history_is_found_by_range(bench: &mut Bench) {
     assert_eq!(bench.reader.hours(id, -9..9).unwrap().len(), 3);
     assert_eq!(bench.reader.hours(id, 2..9), Ok(vec![rollup(1, 2, vec![9])]));
     assert_eq!(
-        (bench.reader.days(id, -9..9).unwrap().len(), bench.reader.checkpoints().unwrap().len()),
+        (bench.reader.days(id, -9..9).unwrap().len(), bench.reader.checkpoints(0, 9).unwrap().len()),
         (5, 1)
     );
 }

@@ -105,10 +105,10 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
     let mut told = vec![
         format!("{:?} {:?}", reader.accounts(), reader.pages()),
         format!("{:?} {:?}", reader.monitors(), reader.agents()),
-        format!("{:?} {:?}", reader.invitations(), reader.machines()),
+        format!("{:?}", reader.invitations()),
         format!("{:?} {:?}", reader.events_after(0, usize::MAX), reader.last_event()),
         format!("{:?} {:?}", reader.readings_after(0, usize::MAX), reader.last_reading()),
-        format!("{:?} {:?}", reader.checkpoints(), reader.cursor("c")),
+        format!("{:?} {:?}", reader.checkpoints(0, usize::MAX), reader.cursor("c")),
         format!("{:?} {:?} {:?}", reader.next_slot(), reader.next_place(), reader.networks()),
     ];
     told.push(format!("{:?} {:?}", reader.open_incidents(), reader.running_series()));
@@ -124,7 +124,7 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
             reader.remembered(&format!("r{n}"))
         ));
         told.push(format!("{:?}", reader.events_of(monitor_id(n), Some(20), 5)));
-        told.push(format!("{:?}", reader.pings(monitor_id(n))));
+        told.push(format!("{:?} {:?}", reader.pings(monitor_id(n)), reader.machine(monitor_id(n))));
         told.push(format!("{:?}", reader.incidents_of(page_id(n), false, None, 9)));
         told.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
         told.push(format!("{:?}", reader.windows_of(page_id(n), at(2)..at(7))));

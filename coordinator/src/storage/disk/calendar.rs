@@ -13,8 +13,8 @@ use sled::Tree;
 
 use super::failed;
 use super::layout::{self, Key};
+use super::load::{list, load, versioned};
 use super::pending::Pending;
-use super::read::{list, load, versioned};
 use super::stage::{document, put_document};
 use crate::storage::{Result, Standing, Versioned};
 

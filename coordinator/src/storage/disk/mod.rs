@@ -11,6 +11,7 @@ mod files;
 mod fold;
 mod fresh;
 mod layout;
+mod load;
 mod meta;
 mod migrate;
 mod moment;

@@ -13,8 +13,9 @@ use serde::de::DeserializeOwned;
 
 use super::failed;
 use super::layout::{self, Key};
+use super::load::{load, versioned};
 use super::pending::Pending;
-use super::read::{Reader, load, versioned};
+use super::read::Reader;
 use super::stage::{document, put_document};
 use crate::storage::batch::TRIM_AT_ONCE;
 use crate::storage::{Outgoing, Result, Versioned, Waiting};

@@ -29,10 +29,11 @@ use sled::{IVec, Tree};
 
 use super::fold::{self, Kind, NO_REGION, Piece};
 use super::layout::{self, Key, SCHEMA};
+use super::load::{behind, list, load, seq_of, versioned};
 use super::meta::Meta;
 use super::stage::Answer;
 use super::tally::Tally;
-use super::{Shared, cache, calendar, failed, files, moment, record, snapshot};
+use super::{Shared, cache, calendar, failed, files, moment, snapshot};
 use crate::storage::{
     Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,
     StoreError, Versioned, Whole,
@@ -65,21 +66,26 @@ impl Reader {
         Ok(self.one(key)?.map(versioned))
     }
 
-    /// Everything under a prefix, a slice at a time.
-    pub(super) fn all<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<(IVec, T)>> {
-        let Range { mut start, end } = layout::beginning(prefix);
-        let mut all = Vec::new();
+    /// The first records of a range, a slice at a time.
+    fn first<T: DeserializeOwned>(&self, range: Range<Key>, limit: usize) -> Result<Vec<(IVec, T)>> {
+        let Range { mut start, end } = range;
+        let mut found = Vec::new();
         loop {
+            let most = SLICE.min(limit - found.len());
             let slice = self.ask(|tree| {
-                let slice = list(tree, tree.range(start..end.clone()).take(SLICE))?;
+                let slice = list(tree, tree.range(start..end.clone()).take(most))?;
                 cache::walked(tree, slice.iter().map(|(key, _)| key.as_ref()));
                 Ok(slice)
             })?;
-            let Some((last, _)) = slice.last() else { return Ok(all) };
-            start = last.to_vec();
-            start.push(0);
-            all.extend(slice);
+            let Some((last, _)) = slice.last() else { return Ok(found) };
+            start = behind(last);
+            found.extend(slice);
         }
+    }
+
+    /// Everything under a prefix.
+    pub(super) fn all<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<(IVec, T)>> {
+        self.first(layout::beginning(prefix), usize::MAX)
     }
 
     fn documents<T: DeserializeOwned>(&self, prefix: &[u8]) -> Result<Vec<Versioned<T>>> {
@@ -170,8 +176,12 @@ impl Read for Reader {
         self.document(&layout::monitor(id))
     }
 
-    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
-        self.documents(layout::MONITORS)
+    fn monitors_after(&self, after: Option<MonitorId>, limit: usize) -> Result<Vec<Versioned<Monitor>>> {
+        let Range { mut start, end } = layout::beginning(layout::MONITORS);
+        if let Some(after) = after {
+            start = behind(&layout::monitor(after));
+        }
+        Ok(self.first(start..end, limit)?.into_iter().map(|(_, document)| versioned(document)).collect())
     }
 
     fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>> {
@@ -257,9 +267,8 @@ impl Read for Reader {
         self.ask(|tree| calendar::newest(tree, range, limit, key))
     }
 
-    fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
-        let id = |key: &[u8]| MonitorId::from_u128(layout::last_id(key).unwrap_or_default());
-        Ok(self.all(layout::MACHINES)?.into_iter().map(|(key, state)| (id(&key), state)).collect())
+    fn machine(&self, monitor: MonitorId) -> Result<Option<State>> {
+        self.one(&layout::machine(monitor))
     }
 
     fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
@@ -321,8 +330,9 @@ impl Read for Reader {
         self.rollups(Kind::Days, monitor, days)
     }
 
-    fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
-        let found = self.all::<(u64, Vec<u8>)>(layout::CHECKPOINTS)?.into_iter();
+    fn checkpoints(&self, part: u32, limit: usize) -> Result<Vec<Checkpoint>> {
+        let parts = layout::checkpoint(part)..layout::beginning(layout::CHECKPOINTS).end;
+        let found = self.first::<(u64, Vec<u8>)>(parts, limit)?.into_iter();
         let part = |key: &[u8]| layout::last_part(key).unwrap_or_default();
         Ok(found.map(|(key, (through, bytes))| Checkpoint { part: part(&key), through, bytes }).collect())
     }
@@ -363,30 +373,4 @@ impl Read for Reader {
         let bytes = self.0.db.size_on_disk().map_err(failed)?;
         Ok(Footprint { bytes, blobs: self.0.blobs()?, free: files::free(&self.0.folder)? })
     }
-}
-
-pub(super) fn load<T: DeserializeOwned>(tree: &Tree, key: &[u8]) -> Result<Option<T>> {
-    let head = tree.get(key).map_err(failed)?;
-    head.map(|head| record::decode(key, &head, |part| tree.get(part).map_err(failed))).transpose()
-}
-
-pub(super) fn list<T: DeserializeOwned>(
-    tree: &Tree,
-    items: impl Iterator<Item = sled::Result<(IVec, IVec)>>,
-) -> Result<Vec<(IVec, T)>> {
-    items
-        .map(|item| {
-            let (key, head) = item.map_err(failed)?;
-            let value = record::decode(&key, &head, |part| tree.get(part).map_err(failed))?;
-            Ok((key, value))
-        })
-        .collect()
-}
-
-pub(super) fn versioned<T>((revision, value): (u64, T)) -> Versioned<T> {
-    Versioned { revision, value }
-}
-
-fn seq_of(key: &[u8]) -> u64 {
-    layout::last_seq(key).unwrap_or_default()
 }

@@ -1,7 +1,7 @@
 //! The questions, answered from the maps.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Bound, Range};
 use std::path::Path;
 
 use parallax_core::account::Account;
@@ -57,8 +57,9 @@ impl Read for Memory {
         Ok(self.read().monitors.get(&id).cloned())
     }
 
-    fn monitors(&self) -> Result<Vec<Versioned<Monitor>>> {
-        Ok(self.read().monitors.values().cloned().collect())
+    fn monitors_after(&self, after: Option<MonitorId>, limit: usize) -> Result<Vec<Versioned<Monitor>>> {
+        let behind = (after.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        Ok(self.read().monitors.range(behind).map(|(_, monitor)| monitor).take(limit).cloned().collect())
     }
 
     fn monitors_of(&self, page: PageId) -> Result<Vec<Versioned<Monitor>>> {
@@ -159,8 +160,8 @@ impl Read for Memory {
         Ok(found)
     }
 
-    fn machines(&self) -> Result<Vec<(MonitorId, State)>> {
-        Ok(self.read().machines.iter().map(|(id, state)| (*id, state.clone())).collect())
+    fn machine(&self, monitor: MonitorId) -> Result<Option<State>> {
+        Ok(self.read().machines.get(&monitor).cloned())
     }
 
     fn pings(&self, monitor: MonitorId) -> Result<Vec<Ping>> {
@@ -217,8 +218,8 @@ impl Read for Memory {
         Ok(self.read().days.range(within).map(|(_, rollup)| rollup.clone()).collect())
     }
 
-    fn checkpoints(&self) -> Result<Vec<Checkpoint>> {
-        Ok(self.read().checkpoints.values().cloned().collect())
+    fn checkpoints(&self, part: u32, limit: usize) -> Result<Vec<Checkpoint>> {
+        Ok(self.read().checkpoints.range(part..).map(|(_, kept)| kept).take(limit).cloned().collect())
     }
 
     fn next_slot(&self) -> Result<u32> {

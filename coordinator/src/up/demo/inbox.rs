@@ -26,8 +26,13 @@ const KEPT: usize = 100;
 /// The largest body that is read, in bytes.
 const MAX_BODY: usize = 256 << 10;
 /// Headers of a delivery that are shown.
-const SHOWN: [&str; 5] =
-    ["x-service-event", "x-service-delivery", "x-service-signature", "webhook-timestamp", "webhook-signature"];
+const SHOWN: [&str; 5] = [
+    "x-service-event",
+    "x-service-delivery",
+    "x-service-signature",
+    "webhook-timestamp",
+    "webhook-signature",
+];
 
 /// What came in, oldest first.
 #[derive(Debug, Clone, Default)]

@@ -1,6 +1,6 @@
 //! Examples of destinations, deliveries and alert settings, and of the bodies that make and change them.
 
-use parallax_core::id::DestinationId;
+use parallax_core::id::{DestinationId, SubscriberId};
 use serde_json::{Value, json};
 
 use super::{DELIVERY, MONITOR, PAGE};
@@ -9,6 +9,10 @@ use crate::http::openapi::webhooks;
 /// Where the examples' alerts go.
 pub(super) const DESTINATION: DestinationId =
     DestinationId::from_u128(0x019c_a9f5_11c8_7f3e_a04b_d65c_92e1_38b7);
+
+/// Who is told of the examples' page.
+pub(super) const SUBSCRIBER: SubscriberId =
+    SubscriberId::from_u128(0x019c_a9f7_52d3_6a40_b91c_4e08_7fd5_c263);
 
 /// Examples that are written down.
 pub(super) fn of(name: &str) -> Vec<Value> {
@@ -19,6 +23,11 @@ pub(super) fn of(name: &str) -> Vec<Value> {
         "DeliveryTry" => vec![delivery_try()],
         "DeliveryListResponse" => vec![json!({ "deliveries": [delivery()], "nextBefore": null })],
         "AlertSettings" => vec![json!({ "repeatMinutes": 30, "automaticIncidents": true })],
+        "Subscriber" => vec![subscriber()],
+        "SubscriberListResponse" => vec![json!({ "subscribers": [subscriber()], "nextCursor": null })],
+        "SubscriberCreate" => {
+            vec![json!({ "email": "reader@example.com", "monitorIds": [MONITOR.to_string()] })]
+        }
         "DestinationCreate" => vec![
             json!({
                 "type": "webhook", "name": "On call", "url": "https://hooks.shop.example/alerts",
@@ -43,6 +52,14 @@ fn destination() -> Value {
         "secret": webhooks::SECRET, "oldSecretUntil": null, "events": ["went-down", "still-down", "recovered"],
         "monitorIds": [MONITOR.to_string()], "enabled": true, "failingSince": null, "offSince": null,
         "offReason": null, "createdAt": "2026-03-01T08:59:02.118Z",
+    })
+}
+
+fn subscriber() -> Value {
+    json!({
+        "id": SUBSCRIBER.to_string(), "pageId": PAGE.to_string(), "type": "email", "email": "reader@example.com",
+        "url": null, "monitorIds": [MONITOR.to_string()], "confirmedAt": "2026-03-01T09:04:51.770Z",
+        "offSince": null, "offReason": null, "createdAt": "2026-03-01T09:02:17.306Z",
     })
 }
 

@@ -1,4 +1,4 @@
-//! Destinations of alerts, what was sent to them, and a page's alert settings, as the description tells of them.
+//! Destinations of alerts, what was sent, a page's alert settings and its subscribers, as the description tells of them.
 
 use ::http::Method;
 use parallax_core::delivery::Stage;
@@ -7,10 +7,12 @@ use serde_json::json;
 use crate::http::api::alerts::{self, AlertsDocument};
 use crate::http::api::deliveries::view::{DeliveryList, DetailDocument};
 use crate::http::api::destinations::{body, view::DestinationDocument};
+use crate::http::api::subscribers::{self, SubscriberDocument, SubscriberList};
 use crate::http::openapi::examples;
 use crate::http::openapi::operation::{Operation, limit};
 
 const TAG: &str = "Alerts";
+const SUBSCRIBERS: &str = "Subscribers";
 const ALL: &str = "/pages/{pageId}/destinations";
 const ONE: &str = "/pages/{pageId}/destinations/{destinationId}";
 
@@ -78,6 +80,28 @@ pub(super) fn operations() -> Vec<Operation> {
             .does(TAG, "Send a delivery once more")
             .about("Now, under the same id and with the same body.")
             .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery, which waits to be sent."),
+        Operation::new("listSubscribers", Method::GET, "/pages/{pageId}/subscribers")
+            .does(SUBSCRIBERS, "List a page's subscribers")
+            .about("Confirmed or not, oldest first.")
+            .query(
+                "cursor", "The `nextCursor` of the part before, for later ones.", json!({ "type": "string" }),
+                examples::id("subscriberId"),
+            )
+            .query("limit", "How many at most.", limit(), 20)
+            .gives_bare::<SubscriberList>("SubscriberListResponse", "The subscribers."),
+        Operation::new("createSubscriber", Method::POST, "/pages/{pageId}/subscribers")
+            .does(SUBSCRIBERS, "Ask a mailbox to subscribe")
+            .about(
+                "Its reader gets one mail with a link, and is told of nothing before it was followed. A mailbox is asked \
+                 once a day at most, for whatever page.",
+            )
+            .tells()
+            .takes("SubscriberCreate", |description| subscribers::read(description))
+            .gives::<SubscriberDocument>(201, "SubscriberResponse", "subscriber", "The subscriber that was asked."),
+        Operation::new("deleteSubscriber", Method::DELETE, "/pages/{pageId}/subscribers/{subscriberId}")
+            .does(SUBSCRIBERS, "Delete a subscriber")
+            .about("What waits to be sent to it is not sent. It can't be undone.")
+            .gives_nothing("It is gone."),
         Operation::new("getAlerts", Method::GET, "/pages/{pageId}/alerts")
             .does(TAG, "Show a page's alert settings")
             .about("How often an outage that lasts is told again, and whether incidents open by themselves.")

@@ -1,0 +1,44 @@
+//! What leaves the house, put together: the deliverer with its client, its mailer and its settings.
+
+use std::sync::Arc;
+
+use tokio::sync::Notify;
+use url::Url;
+
+use super::AppError;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::deliver::channel::Bases;
+use crate::deliver::webhook::Client;
+use crate::deliver::{DeliverError, Deliverer, Settings, Unset};
+use crate::react::notices::Notices;
+use crate::storage::Store;
+
+/// Where the operator is written to.
+pub(super) fn notices(config: &Config) -> Notices {
+    let operator = &config.operator;
+    Notices { by_mail: operator.mail.is_some(), by_webhook: operator.hook().is_some() }
+}
+
+/// The deliverer, which has not begun; `wake` is told whenever there may be more to send.
+pub(super) fn deliverer(
+    config: &Config,
+    store: &Store,
+    clock: &Clock,
+    base_url: &str,
+    wake: Arc<Notify>,
+) -> Result<Deliverer, AppError> {
+    let client = Client::new(config.deliver.allow_private, &[])?;
+    let base = |text: &str| Url::parse(text).map_err(|error| DeliverError::Setup(error.to_string()));
+    let settings = Settings {
+        bases: Bases {
+            telegram: base(&config.deliver.telegram_url)?,
+            pagerduty: base(&config.deliver.pagerduty_url)?,
+        },
+        base_url: base_url.to_owned(),
+        root_domain: config.http.root_domain.clone(),
+        operator_mail: config.operator.mail.clone(),
+        operator_hook: config.operator.hook(),
+    };
+    Ok(Deliverer::new(store.clone(), clock.clone(), client, Arc::new(Unset), settings, wake))
+}

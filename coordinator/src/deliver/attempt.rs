@@ -1,0 +1,323 @@
+//! One attempt: is it still to be sent, and where to; then the request or the mail, and what its answer means.
+
+use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try};
+use parallax_core::destination::{Channel, ChannelKind};
+use parallax_core::id::{DeliveryId, SubscriberId};
+use parallax_core::page::{NOBODY, Page};
+use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_core::time::Timestamp;
+use serde_json::Value;
+use tokio::time::{Instant, sleep};
+
+use super::channel::{self, Envelope};
+use super::note::{self, Came, Result as Tried};
+use super::post::{Parcel, Posted};
+use super::webhook::{Answer, Call};
+use super::{DeliverError, House, RETRY};
+use crate::storage::{Read, Result, StoreError};
+
+/// What a delivery is called that only shows that a destination can be reached.
+const TEST: &str = "test";
+
+/// Tries to deliver it, and notes what came of that.
+pub(super) async fn attempt(house: &House, id: DeliveryId) -> Came {
+    match prepared(house, id) {
+        Ok(Prepared::Nothing(came)) => came,
+        Ok(Prepared::Vain) => {
+            super::upkeep::drop_all(house, [id].into()).await;
+            Came { is_gone: true, ..Came::done() }
+        }
+        Ok(Prepared::Send { route, secrets, is_test }) => {
+            let (at, began) = (house.clock.now(), Instant::now());
+            let came = send(house, route).await;
+            let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
+            let answer =
+                secrets.iter().fold(came.answer, |text, secret| text.replace(secret.as_str(), "***"));
+            let log = Try { at, took_ms, status: came.status, error: came.error, answer };
+            let counts = !is_test && !came.is_ours;
+            note::note(house, id, Tried { log, outcome: came.outcome, counts, kind: came.kind }).await
+        }
+        Err(StoreError::Closed) => Came::later(house.clock.now()),
+        Err(error) => {
+            tracing::error!(%error, "what is to be delivered can't be read; trying again");
+            sleep(RETRY).await;
+            Came::later(house.clock.now())
+        }
+    }
+}
+
+/// The host and port of a subscriber's requests; none for mail.
+pub(super) fn host_of(contact: &Contact) -> Option<String> {
+    match contact {
+        Contact::Email(_) => None,
+        Contact::Webhook { url, .. } => Some(channel::host_of(url)),
+    }
+}
+
+/// Whether that receiver is there, and switched on. What is left of a page that is being deleted hears of nothing.
+pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Result<bool> {
+    let is_kept =
+        |page| -> Result<bool> { Ok(read.page(page)?.is_some_and(|page| page.value.account != NOBODY)) };
+    Ok(match to {
+        Recipient::Destination(id) => match read.destination(id)? {
+            Some(it) if it.value.enabled && it.value.health.off.is_none() => is_kept(it.value.page)?,
+            Some(_) | None => false,
+        },
+        Recipient::Subscriber(id) => match read.subscriber(id)? {
+            Some(it) if it.value.health.off.is_none() => is_kept(it.value.page)?,
+            Some(_) | None => false,
+        },
+        Recipient::Owner(id) => read.account(id)?.is_some(),
+        Recipient::OperatorMail => house.settings.operator_mail.is_some(),
+        Recipient::OperatorHook => house.settings.operator_hook.is_some(),
+    })
+}
+
+/// What is to be done of a delivery whose turn it is.
+enum Prepared {
+    /// Nothing.
+    Nothing(Came),
+    /// It would be sent in vain.
+    Vain,
+    /// To be sent there.
+    Send {
+        route: std::result::Result<Route, (ChannelKind, DeliverError)>,
+        /// What must not be shown of an answer.
+        secrets: Vec<String>,
+        is_test: bool,
+    },
+}
+
+/// Where it goes.
+enum Route {
+    Call(ChannelKind, Call),
+    Mail(Parcel),
+}
+
+/// What came back.
+struct Back {
+    kind: ChannelKind,
+    outcome: Outcome,
+    status: Option<u16>,
+    error: Option<String>,
+    answer: String,
+    is_ours: bool,
+}
+
+fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
+    let (read, now) = (house.store.reader().as_ref(), house.clock.now());
+    let Some(delivery) = read.delivery(id)? else { return Ok(Prepared::Nothing(Came::done())) };
+    let delivery = delivery.value;
+    match delivery.stage {
+        Stage::Waiting(due) if due > now => return Ok(Prepared::Nothing(Came::later(due))),
+        Stage::Waiting(_) => {}
+        Stage::Delivered(_) | Stage::Failed(_) | Stage::Dropped(_) => {
+            return Ok(Prepared::Nothing(Came::done()));
+        }
+    }
+    let is_test = delivery.event == TEST;
+    // A test may show whether a receiver that is switched off can be reached again.
+    if !is_test && !is_reachable(house, read, delivery.to)? {
+        return Ok(Prepared::Vain);
+    }
+    let envelope = Envelope { delivery: id, event: &delivery.event, at: now };
+    let mut secrets = Vec::new();
+    let mail = |to: &str, letter: &Letter| match letter {
+        Letter::Mail(mail) => Some(Route::Mail(parcel(&delivery, to, mail, None))),
+        Letter::Json(_) | Letter::Bulletin(_) => None,
+    };
+    let route = match delivery.to {
+        Recipient::Destination(to) => match read.destination(to)?.map(|it| it.value.channel) {
+            None => None,
+            Some(Channel::Email { to }) => mail(&to, &delivery.letter).map(Ok),
+            Some(channel) => {
+                secrets.extend(channel::secrets(&channel).into_iter().map(str::to_owned));
+                let bases = &house.settings.bases;
+                json(&delivery.letter).map(|letter| match channel::call(&channel, letter, envelope, bases) {
+                    Ok(Some(call)) => Ok(Route::Call(channel.kind(), call)),
+                    Ok(None) => Err((channel.kind(), DeliverError::NotWeb)),
+                    Err(error) => Err((channel.kind(), error)),
+                })
+            }
+        },
+        Recipient::Subscriber(to) => match read.subscriber(to)? {
+            None => None,
+            Some(subscriber) => told(house, read, &subscriber.value, &delivery, envelope)?,
+        },
+        Recipient::Owner(to) => {
+            read.account(to)?.and_then(|it| mail(&it.value.email, &delivery.letter)).map(Ok)
+        }
+        Recipient::OperatorMail => {
+            house.settings.operator_mail.as_deref().and_then(|to| mail(to, &delivery.letter)).map(Ok)
+        }
+        Recipient::OperatorHook => match (&house.settings.operator_hook, json(&delivery.letter)) {
+            (Some((url, secret)), Some(letter)) => Some(hook(url, secret, letter, envelope)),
+            _ => None,
+        },
+    };
+    Ok(route.map_or(Prepared::Vain, |route| Prepared::Send { route, secrets, is_test }))
+}
+
+type Routed = std::result::Result<Route, (ChannelKind, DeliverError)>;
+
+/// Where news goes to a subscriber; none where it does not want it any more.
+fn told(
+    house: &House,
+    read: &dyn Read,
+    subscriber: &Subscriber,
+    delivery: &Delivery,
+    envelope: Envelope<'_>,
+) -> Result<Option<Routed>> {
+    let news;
+    let (json, mail, unsubscribe) = match &delivery.letter {
+        Letter::Json(letter) => (Some(letter), None, None),
+        Letter::Mail(mail) => (None, Some(mail), None),
+        Letter::Bulletin(id) => {
+            let Some(found) = read.bulletin(*id)? else { return Ok(None) };
+            if subscriber.confirmed_at.is_none() {
+                return Ok(None);
+            }
+            let Some(page) = read.page(subscriber.page)? else { return Ok(None) };
+            news = found.value;
+            let unsubscribe = unsubscribe_at(house, &page.value, subscriber);
+            (Some(&news.json), Some(&news.mail), Some(unsubscribe))
+        }
+    };
+    Ok(match (&subscriber.contact, json, mail) {
+        (Contact::Webhook { url, secret }, Some(letter), _) => Some(hook(url, secret, letter, envelope)),
+        (Contact::Email(to), _, Some(mail)) => Some(Ok(Route::Mail(parcel(delivery, to, mail, unsubscribe)))),
+        (Contact::Webhook { .. } | Contact::Email(_), _, _) => None,
+    })
+}
+
+fn parcel(delivery: &Delivery, to: &str, mail: &Mail, unsubscribe: Option<String>) -> Parcel {
+    let monitor = delivery.monitor.map(|id| id.to_string());
+    Parcel {
+        delivery: delivery.id,
+        date: delivery.created_at,
+        thread: monitor.or_else(|| delivery.incident.map(|id| id.to_string())),
+        to: to.to_owned(),
+        mail: mail.clone(),
+        unsubscribe,
+    }
+}
+
+/// Where a subscriber unsubscribes.
+fn unsubscribe_at(house: &House, page: &Page, subscriber: &Subscriber) -> String {
+    let id = subscriber.id.to_string();
+    let digits = id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default();
+    let url = page.address(&house.settings.base_url, house.settings.root_domain.as_deref());
+    format!("{url}/unsubscribe?t={digits}{:032x}", u128::from_be_bytes(subscriber.token))
+}
+
+fn hook(
+    url: &str,
+    secret: &parallax_core::destination::Secrets,
+    letter: &[u8],
+    envelope: Envelope<'_>,
+) -> Routed {
+    match channel::signed(url, secret, letter, envelope) {
+        Ok(call) => Ok(Route::Call(ChannelKind::Webhook, call)),
+        Err(error) => Err((ChannelKind::Webhook, error)),
+    }
+}
+
+fn json(letter: &Letter) -> Option<&[u8]> {
+    match letter {
+        Letter::Json(bytes) => Some(bytes),
+        Letter::Mail(_) | Letter::Bulletin(_) => None,
+    }
+}
+
+async fn send(house: &House, route: Routed) -> Back {
+    match route {
+        Err((kind, error)) => unanswered(kind, &error),
+        Ok(Route::Call(kind, call)) => match house.client.post(&call).await {
+            Ok(answer) => answered(kind, answer, house.clock.now()),
+            Err(error) => unanswered(kind, &error),
+        },
+        Ok(Route::Mail(parcel)) => {
+            let Posted { outcome, status, error, answer, is_ours } = house.post.post(parcel).await;
+            Back { kind: ChannelKind::Email, outcome, status, error, answer, is_ours }
+        }
+    }
+}
+
+fn unanswered(kind: ChannelKind, error: &DeliverError) -> Back {
+    Back {
+        kind,
+        outcome: Outcome::NotNow(None),
+        status: None,
+        error: Some(error.to_string()),
+        answer: String::new(),
+        is_ours: error.is_ours(),
+    }
+}
+
+fn answered(kind: ChannelKind, answer: Answer, now: Timestamp) -> Back {
+    let status = answer.status.as_u16();
+    let (outcome, error) = match status {
+        200..=299 => (Outcome::Taken, None),
+        410 => (Outcome::Gone, Some("the receiver is gone for good".to_owned())),
+        300..=399 => (Outcome::NotNow(None), Some("redirects are not followed".to_owned())),
+        429 | 503 => {
+            (Outcome::NotNow(pause(kind, &answer, now)), Some(format!("unexpected status {status}")))
+        }
+        _ => (Outcome::NotNow(None), Some(format!("unexpected status {status}"))),
+    };
+    Back { kind, outcome, status: Some(status), error, answer: answer.text, is_ours: false }
+}
+
+/// Milliseconds that the receiver asks to be left alone for (RFC 9110, section 10.2.3).
+fn pause(kind: ChannelKind, answer: &Answer, now: Timestamp) -> Option<i64> {
+    let seconds = |seconds: i64| seconds.max(0).saturating_mul(1_000);
+    if let Some(text) = answer.retry_after.as_deref() {
+        let at = || {
+            let at = httpdate::parse_http_date(text).ok()?.duration_since(std::time::UNIX_EPOCH).ok()?;
+            i64::try_from(at.as_millis()).ok().map(|at| Timestamp::from_millis(at).since(now).max(0))
+        };
+        return text.trim().parse().map(seconds).ok().or_else(at);
+    }
+    if kind != ChannelKind::Telegram {
+        return None;
+    }
+    // https://core.telegram.org/bots/api#responseparameters
+    let told: Value = serde_json::from_str(&answer.text).ok()?;
+    told.pointer("/parameters/retry_after")?.as_i64().map(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use http::StatusCode;
+
+    use super::*;
+
+    #[test]
+    fn each_answer_has_its_meaning() {
+        let now = Timestamp::from_millis(1_795_783_560_000);
+        let of = |kind, status: u16, retry_after: Option<&str>, text: &str| {
+            let retry_after = retry_after.map(str::to_owned);
+            let status = StatusCode::from_u16(status).unwrap();
+            answered(kind, Answer { status, retry_after, text: text.to_owned() }, now).outcome
+        };
+        let told = r#"{"ok":false,"parameters":{"retry_after":5}}"#;
+        let hook = ChannelKind::Webhook;
+        for (kind, status, retry_after, text, outcome) in [
+            (hook, 200, None, "", Outcome::Taken),
+            (hook, 204, Some("7"), "", Outcome::Taken),
+            (hook, 302, None, "", Outcome::NotNow(None)),
+            (hook, 404, Some("7"), "", Outcome::NotNow(None)),
+            (hook, 410, None, "", Outcome::Gone),
+            (hook, 429, Some("7"), "", Outcome::NotNow(Some(7_000))),
+            (hook, 503, Some(" 12 "), "", Outcome::NotNow(Some(12_000))),
+            (hook, 503, Some("Fri, 27 Nov 2026 12:46:30 GMT"), "", Outcome::NotNow(Some(30_000))),
+            (hook, 503, Some("Fri, 27 Nov 2020 12:46:30 GMT"), "", Outcome::NotNow(Some(0))),
+            (hook, 429, Some("soon"), "", Outcome::NotNow(None)),
+            (hook, 429, Some("-7"), "", Outcome::NotNow(Some(0))),
+            (hook, 429, None, told, Outcome::NotNow(None)),
+            (ChannelKind::Telegram, 429, None, told, Outcome::NotNow(Some(5_000))),
+        ] {
+            assert_eq!(of(kind, status, retry_after, text), outcome, "{status} {retry_after:?} {text}");
+        }
+    }
+}

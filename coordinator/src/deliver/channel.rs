@@ -1,0 +1,258 @@
+//! The request that each channel wants, made of a finished letter and of what only its sender may know.
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, header};
+use parallax_core::destination::{Channel, Secrets};
+use parallax_core::id::DeliveryId;
+use parallax_core::time::Timestamp;
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::DeliverError;
+use super::sign::{self, Secret};
+use super::webhook::Call;
+
+/// The addresses of services that have one for everybody.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Bases {
+    /// Of Telegram's Bot API.
+    pub telegram: Url,
+    /// Of PagerDuty's Events API v2.
+    pub pagerduty: Url,
+}
+
+/// What is written on an attempt from the outside.
+#[derive(Debug, Clone, Copy)]
+pub struct Envelope<'a> {
+    /// The delivery.
+    pub delivery: DeliveryId,
+    /// What it tells of, by name.
+    pub event: &'a str,
+    /// When the attempt is made.
+    pub at: Timestamp,
+}
+
+/// The request that carries `letter` there; none where the channel is no matter of HTTP.
+///
+/// # Errors
+/// [`DeliverError::Destination`] where what the destination holds makes no request.
+pub fn call(
+    channel: &Channel,
+    letter: &[u8],
+    envelope: Envelope<'_>,
+    bases: &Bases,
+) -> Result<Option<Call>, DeliverError> {
+    let made = match channel {
+        Channel::Email { .. } => return Ok(None),
+        Channel::Webhook { url, secret } => signed(url, secret, letter, envelope)?,
+        // https://docs.slack.dev/messaging/sending-messages-using-incoming-webhooks
+        // https://discord.com/developers/docs/resources/webhook#execute-webhook
+        Channel::Slack { url } | Channel::Discord { url } | Channel::Teams { url } => {
+            plain(address(url)?, letter.to_vec())
+        }
+        // https://core.telegram.org/bots/api#making-requests
+        Channel::Telegram { token, chat } => {
+            let url = below(&bases.telegram, &[&format!("bot{token}"), "sendMessage"])?;
+            plain(url, with(letter, "chat_id", chat)?)
+        }
+        // https://docs.ntfy.sh/publish/#publish-as-json
+        Channel::Ntfy { url, token } => {
+            let (base, topic) = topic(url)?;
+            let mut call = plain(base, with(letter, "topic", &topic)?);
+            if let Some(token) = token {
+                call.headers.push((header::AUTHORIZATION, secret_value(&format!("Bearer {token}"))?));
+            }
+            call
+        }
+        // https://developer.pagerduty.com/docs/events-api-v2/trigger-events/
+        Channel::PagerDuty { key } => {
+            plain(below(&bases.pagerduty, &["v2", "enqueue"])?, with(letter, "routing_key", key)?)
+        }
+    };
+    Ok(Some(made))
+}
+
+/// The request of a signed webhook. The secret before the present one signs too until its time is up.
+///
+/// # Errors
+/// [`DeliverError::Destination`] where address or secret can't be read.
+pub fn signed(
+    url: &str,
+    secrets: &Secrets,
+    letter: &[u8],
+    envelope: Envelope<'_>,
+) -> Result<Call, DeliverError> {
+    let read = |text: &str| Secret::read(text).map_err(|_| DeliverError::Destination("secret"));
+    let present = read(&secrets.present)?;
+    let before = secrets.before.as_ref().filter(|(_, until)| envelope.at < *until);
+    let before = before.map(|(text, _)| read(text)).transpose()?;
+    let Envelope { delivery, event, at } = envelope;
+    let mut call = plain(address(url)?, letter.to_vec());
+    for (name, value) in sign::headers(&present, before.as_ref(), event, delivery, at, letter) {
+        let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| DeliverError::Destination("event"))?;
+        let value = HeaderValue::try_from(value).map_err(|_| DeliverError::Destination("event"))?;
+        call.headers.push((name, value));
+    }
+    Ok(call)
+}
+
+/// The host and port that a channel's requests go to, which tell whose slots they take; none for mail.
+pub fn host(channel: &Channel, bases: &Bases) -> Option<String> {
+    match channel {
+        Channel::Email { .. } => None,
+        Channel::Webhook { url, .. }
+        | Channel::Slack { url }
+        | Channel::Discord { url }
+        | Channel::Teams { url }
+        | Channel::Ntfy { url, .. } => Some(host_of(url)),
+        Channel::Telegram { .. } => Some(host_of(bases.telegram.as_str())),
+        Channel::PagerDuty { .. } => Some(host_of(bases.pagerduty.as_str())),
+    }
+}
+
+/// The host and port of an address, in one spelling; an empty text for what is none.
+pub fn host_of(url: &str) -> String {
+    let parts = Url::parse(url).ok();
+    let parts = parts.as_ref().and_then(|url| Some((url.host_str()?, url.port_or_known_default()?)));
+    parts.map(|(host, port)| format!("{host}:{port}")).unwrap_or_default()
+}
+
+/// What of a channel must not be shown even where its service repeats it.
+pub fn secrets(channel: &Channel) -> Vec<&str> {
+    match channel {
+        Channel::Telegram { token, .. } => vec![token],
+        Channel::Ntfy { token, .. } => token.iter().map(String::as_str).collect(),
+        Channel::PagerDuty { key } => vec![key],
+        Channel::Email { .. }
+        | Channel::Webhook { .. }
+        | Channel::Slack { .. }
+        | Channel::Discord { .. }
+        | Channel::Teams { .. } => Vec::new(),
+    }
+}
+
+fn plain(url: Url, body: Vec<u8>) -> Call {
+    Call { url, headers: Vec::new(), body: Bytes::from(body) }
+}
+
+fn address(text: &str) -> Result<Url, DeliverError> {
+    Url::parse(text).map_err(|_| DeliverError::Destination("address"))
+}
+
+/// The address with these path segments behind its own, whatever characters they hold.
+fn below(base: &Url, segments: &[&str]) -> Result<Url, DeliverError> {
+    let mut url = base.clone();
+    url.path_segments_mut()
+        .map_err(|()| DeliverError::Destination("address"))?
+        .pop_if_empty()
+        .extend(segments);
+    Ok(url)
+}
+
+/// A topic's address, as where to publish and what.
+fn topic(text: &str) -> Result<(Url, String), DeliverError> {
+    let wrong = || DeliverError::Destination("topic");
+    let mut url = address(text)?;
+    let last = url.path_segments().and_then(|mut segments| segments.rfind(|segment| !segment.is_empty()));
+    let topic = last.ok_or_else(wrong)?.to_owned();
+    url.path_segments_mut().map_err(|()| wrong())?.pop_if_empty().pop();
+    url.set_query(None);
+    url.set_fragment(None);
+    Ok((url, topic))
+}
+
+/// The letter with one more field.
+fn with(letter: &[u8], name: &str, value: &str) -> Result<Vec<u8>, DeliverError> {
+    let mut fields: Map<String, Value> =
+        serde_json::from_slice(letter).map_err(|_| DeliverError::Destination("letter"))?;
+    fields.insert(name.to_owned(), Value::String(value.to_owned()));
+    serde_json::to_vec(&fields).map_err(|_| DeliverError::Destination("letter"))
+}
+
+fn secret_value(text: &str) -> Result<HeaderValue, DeliverError> {
+    let mut value = HeaderValue::from_str(text).map_err(|_| DeliverError::Destination("token"))?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    const OLD: &str = "whsec_BwcHBwcHBwcHBwcHBwcHBwcHBwcHBwcH";
+
+    fn of(channel: &Channel, letter: &str) -> Call {
+        let bases = Bases {
+            telegram: Url::parse("https://api.telegram.org").unwrap(),
+            pagerduty: Url::parse("https://events.pagerduty.com/").unwrap(),
+        };
+        let delivery = "dlv_0000000000000000000000000a".parse().unwrap();
+        let at = Timestamp::from_millis(1_795_783_560_999);
+        let envelope = Envelope { delivery, event: "went-down", at };
+        call(channel, letter.as_bytes(), envelope, &bases).unwrap().unwrap()
+    }
+
+    fn header(call: &Call, name: &str) -> Option<String> {
+        let found = call.headers.iter().find(|(known, _)| known.as_str() == name);
+        found.map(|(_, value)| value.to_str().unwrap().to_owned())
+    }
+
+    #[test]
+    fn each_service_gets_what_it_documents() {
+        let plain = "https://hooks.example/T/B?x=1".to_owned();
+        for (channel, url, body) in [
+            (Channel::Slack { url: plain.clone() }, plain.as_str(), r#"{"a":1}"#),
+            (Channel::Discord { url: plain.clone() }, plain.as_str(), r#"{"a":1}"#),
+            (Channel::Teams { url: plain.clone() }, plain.as_str(), r#"{"a":1}"#),
+            (
+                Channel::Telegram { token: "12:A/../b".into(), chat: "@ops".into() },
+                "https://api.telegram.org/bot12:A%2F..%2Fb/sendMessage",
+                r#"{"a":1,"chat_id":"@ops"}"#,
+            ),
+            (
+                Channel::Ntfy { url: "https://ntfy.example/in/alerts/?x".into(), token: Some("tk_1".into()) },
+                "https://ntfy.example/in",
+                r#"{"a":1,"topic":"alerts"}"#,
+            ),
+            (
+                Channel::Ntfy { url: "https://ntfy.sh/alerts".into(), token: None },
+                "https://ntfy.sh/",
+                r#"{"a":1,"topic":"alerts"}"#,
+            ),
+            (
+                Channel::PagerDuty { key: "R0".into() },
+                "https://events.pagerduty.com/v2/enqueue",
+                r#"{"a":1,"routing_key":"R0"}"#,
+            ),
+        ] {
+            let call = of(&channel, r#"{"a":1}"#);
+            assert_eq!((call.url.as_str(), &call.body[..]), (url, body.as_bytes()));
+            let token = matches!(&channel, Channel::Ntfy { token: Some(_), .. }).then_some("Bearer tk_1");
+            assert_eq!(header(&call, "authorization").as_deref(), token);
+            assert_eq!(header(&call, "webhook-signature"), None, "nobody else's is signed");
+        }
+    }
+
+    #[test]
+    fn the_secret_before_signs_until_its_time_is_up() {
+        let url = "https://a.example/in".to_owned();
+        let signatures = |before: Option<i64>| {
+            let before = before.map(|until| (OLD.to_owned(), Timestamp::from_millis(until)));
+            let secret = Secrets { present: SECRET.to_owned(), before };
+            let call = of(&Channel::Webhook { url: url.clone(), secret }, "{}");
+            assert_eq!(header(&call, "x-service-event").as_deref(), Some("went-down"));
+            header(&call, "webhook-signature").unwrap().split(' ').count()
+        };
+        assert_eq!(signatures(None), 1);
+        assert_eq!(signatures(Some(1_795_783_560_999)), 1);
+        assert_eq!(signatures(Some(1_795_783_561_000)), 2);
+    }
+
+    #[test]
+    fn hosts_are_told_apart_with_their_ports() {
+        assert_eq!(host_of("https://A.example/x"), "a.example:443");
+        assert_eq!(host_of("http://[::1]:8080/"), "[::1]:8080");
+        assert_eq!(host_of("nothing"), "");
+    }
+}

@@ -1,0 +1,46 @@
+//! Mails as files of a folder, for a service that nobody gave a mail server yet: the newest of them, one file each.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+
+use parallax_core::delivery::Outcome;
+
+use super::{Extra, Sent};
+
+/// Mails that are kept: the newest.
+const KEPT: usize = 1_000;
+/// What a mail's file ends with.
+const SUFFIX: &str = ".eml";
+
+/// Keeps a mail. One that is sent again takes the place of its first try.
+pub(super) async fn keep(folder: PathBuf, extra: &Extra<'_>, message: Vec<u8>) -> Sent {
+    // Names sort by time; thirteen digits reach until the year 2286.
+    let name = format!("{:013}-{}{SUFFIX}", extra.date.as_millis(), extra.id);
+    let written = tokio::task::spawn_blocking(move || write(&folder, &name, &message)).await;
+    match written.unwrap_or_else(|error| Err(io::Error::other(error))) {
+        Ok(()) => Sent { status: None, outcome: Outcome::Taken, error: None, answer: String::new() },
+        Err(error) => {
+            Sent::failed(Outcome::NotNow(None), &format!("our side: the folder for mails: {error}"))
+        }
+    }
+}
+
+fn write(folder: &Path, name: &str, message: &[u8]) -> io::Result<()> {
+    DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
+    let unfinished = folder.join(format!(".{name}"));
+    fs::write(&unfinished, message)?;
+    fs::rename(&unfinished, folder.join(name))?;
+    thin(folder)
+}
+
+fn thin(folder: &Path) -> io::Result<()> {
+    let entries = fs::read_dir(folder)?.collect::<io::Result<Vec<_>>>()?;
+    let names = entries.into_iter().filter_map(|entry| entry.file_name().into_string().ok());
+    let mut mails: Vec<String> =
+        names.filter(|name| name.ends_with(SUFFIX) && !name.starts_with('.')).collect();
+    mails.sort_unstable();
+    let over = mails.len().saturating_sub(KEPT);
+    mails.iter().take(over).try_for_each(|name| fs::remove_file(folder.join(name)))
+}

@@ -1,0 +1,140 @@
+//! Whose turn it is, in every way that slots run out.
+
+use parallax_core::id::{DestinationId, MonitorId};
+
+use super::*;
+
+const NOW: Timestamp = Timestamp::from_millis(1_000);
+
+fn to(n: u128) -> Recipient {
+    Recipient::Destination(DestinationId::from_u128(n))
+}
+
+fn waiting(receiver: u128, monitor: u128, seq: u64) -> Waiting {
+    Waiting {
+        id: DeliveryId::from_u128(receiver << 64 | monitor << 32 | u128::from(seq)),
+        lane: Lane { to: to(receiver), subject: MonitorId::from_u128(monitor).to_u128() },
+        seq,
+        due: NOW,
+    }
+}
+
+/// A receiver's host is its number's hundreds.
+fn class(receiver: Recipient, last: Option<bool>) -> Class {
+    let Recipient::Destination(id) = receiver else { return Class { host: None, last } };
+    Class { host: Some(format!("h{}", id.to_u128() / 100).into()), last }
+}
+
+/// Takes all that may go out.
+fn take(queue: &mut Queue, last: Option<bool>) -> Vec<(Lane, DeliveryId)> {
+    let mut looks = usize::MAX;
+    std::iter::from_fn(|| queue.next(NOW, &mut looks, |to| class(to, last))).collect()
+}
+
+fn filled(waiting: &[Waiting]) -> Queue {
+    let mut queue = Queue::default();
+    queue.fill(waiting);
+    queue
+}
+
+fn many(receivers: std::ops::Range<u128>, monitors: u128) -> Vec<Waiting> {
+    receivers.flat_map(|it| (0..monitors).map(move |monitor| waiting(it, monitor, 1))).collect()
+}
+
+#[test]
+fn a_lane_has_one_on_its_way_and_goes_in_its_order() {
+    let mut queue = filled(&[waiting(1, 1, 3), waiting(1, 1, 1), waiting(1, 1, 2)]);
+    for seq in 1..=3 {
+        let taken = take(&mut queue, Some(true));
+        assert_eq!(taken.iter().map(|(_, id)| *id).collect::<Vec<_>>(), [waiting(1, 1, seq).id]);
+        queue.back(taken[0].0, Left::Done, Some(true));
+    }
+    assert_eq!((queue.busy(), queue.next_due()), (0, None));
+}
+
+#[test]
+fn one_that_has_to_wait_holds_its_lane_up_until_its_time() {
+    let mut queue = filled(&[waiting(1, 1, 1), waiting(1, 1, 2), waiting(1, 2, 1)]);
+    let taken = take(&mut queue, Some(true));
+    assert_eq!(taken.len(), 2);
+    queue.back(taken[0].0, Left::Until(NOW + 5_000), Some(false));
+    queue.back(taken[1].0, Left::Done, None);
+    assert!(take(&mut queue, Some(true)).is_empty());
+    assert_eq!(queue.next_due(), Some(NOW + 5_000));
+}
+
+#[test]
+fn slots_are_shared_as_they_should_be() {
+    let count = |waiting: &[Waiting], last| take(&mut filled(waiting), last).len();
+    assert_eq!(count(&many(0..1, 9), Some(true)), RECEIVER);
+    assert_eq!(count(&many(0..1, 9), None), UNPROVEN);
+    assert_eq!(count(&many(0..20, 9), Some(true)), HOST);
+    assert_eq!(count(&many(0..20, 9), Some(false)), FAILING_AT);
+    assert_eq!(count(&many(0..10_000, 1), Some(true)), ALL);
+    assert_eq!(count(&many(0..10_000, 1), Some(false)), FAILING);
+    let mails: Vec<_> = (0..20)
+        .map(|n| {
+            let lane = Lane { to: Recipient::OperatorMail, subject: n };
+            Waiting { lane, ..waiting(n, n, 1) }
+        })
+        .collect();
+    assert_eq!(count(&mails, None), MAILS);
+}
+
+#[test]
+fn every_slot_that_is_given_back_is_taken_again_until_nothing_is_left() {
+    // Receivers that fail, that are new and that are well, on hosts of a hundred each.
+    let all = many(0..400, 7);
+    let mut queue = filled(&all);
+    let last = |to: Recipient| {
+        let Recipient::Destination(id) = to else { return None };
+        [None, Some(true), Some(false)][(id.to_u128() % 3) as usize]
+    };
+    let (mut on_way, mut seen) = (Vec::new(), BTreeSet::new());
+    loop {
+        let mut looks = usize::MAX;
+        while let Some((lane, id)) = queue.next(NOW, &mut looks, |to| class(to, last(to))) {
+            assert!(seen.insert(id), "nothing goes out twice");
+            on_way.push(lane);
+        }
+        let Some(lane) = on_way.pop() else { break };
+        queue.back(lane, Left::Done, None);
+    }
+    assert_eq!(seen.len(), all.len());
+    assert!(queue.held.is_empty() && queue.busy.is_empty());
+}
+
+#[test]
+fn a_receiver_that_took_something_gets_more_at_once() {
+    let mut queue = filled(&many(0..1, 9));
+    let first = take(&mut queue, None);
+    assert_eq!(first.len(), 1);
+    queue.back(first[0].0, Left::Done, Some(true));
+    assert_eq!(take(&mut queue, None).len(), RECEIVER);
+}
+
+#[test]
+fn a_list_that_is_older_than_what_is_on_its_way_sends_nothing_twice() {
+    let all = many(0..1, 2);
+    let mut queue = filled(&all);
+    let taken = take(&mut queue, Some(true));
+    queue.fill(&all);
+    assert!(take(&mut queue, Some(true)).is_empty());
+    taken.iter().for_each(|(lane, _)| queue.back(*lane, Left::Done, Some(true)));
+    assert!(take(&mut queue, Some(true)).is_empty());
+    assert_eq!(queue.busy(), 0);
+}
+
+#[test]
+fn a_turn_looks_at_no_more_than_it_may() {
+    let mut queue = filled(&many(0..100, 1));
+    let mut looks = 10;
+    while queue.next(NOW, &mut looks, |to| class(to, Some(false))).is_some() {}
+    assert_eq!((looks, queue.busy()), (0, FAILING_AT));
+}
+
+#[test]
+fn those_behind_the_first_of_their_lane_are_told() {
+    let list = [waiting(1, 1, 3), waiting(1, 2, 1), waiting(1, 1, 1), waiting(2, 1, 9)];
+    assert_eq!(behind(&list), [list[0]]);
+}

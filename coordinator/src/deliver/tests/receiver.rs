@@ -1,0 +1,122 @@
+//! A receiver on loopback that notes what it gets and answers as it is told.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+
+/// A request that came.
+#[derive(Debug, Clone)]
+pub(crate) struct Got {
+    pub(crate) head: String,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Got {
+    /// A header's value.
+    pub(crate) fn header(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.filter(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| value).next()
+    }
+}
+
+/// What is done with a request.
+pub(crate) enum Reply {
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+    /// Nothing, ever.
+    Hang,
+}
+
+/// An answer with that status and these header lines (each with its end).
+pub(crate) fn status(status: u16, lines: &str) -> Reply {
+    Reply::Bytes(format!("HTTP/1.1 {status} Told\r\n{lines}Content-Length: 2\r\n\r\nok").into_bytes())
+}
+
+pub(crate) struct Receiver {
+    pub(crate) address: SocketAddr,
+    got: Arc<Mutex<Vec<Got>>>,
+    count: watch::Receiver<usize>,
+    serving: JoinHandle<()>,
+}
+
+impl Receiver {
+    /// A receiver whose answer to its n-th request, from 0 on, is what `answer` says.
+    pub(crate) async fn start(answer: impl Fn(usize, &Got) -> Reply + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (got, answer) = (Arc::<Mutex<Vec<Got>>>::default(), Arc::new(answer));
+        let (told, count) = watch::channel(0);
+        let (kept, told) = (Arc::clone(&got), Arc::new(told));
+        let serving = tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (kept, answer, told) = (Arc::clone(&kept), Arc::clone(&answer), Arc::clone(&told));
+                tokio::spawn(async move {
+                    let Some((got, mut stream)) = read(stream).await else { return };
+                    let number = {
+                        let mut kept = kept.lock().unwrap();
+                        kept.push(got.clone());
+                        kept.len() - 1
+                    };
+                    told.send_modify(|count| *count += 1);
+                    match answer(number, &got) {
+                        Reply::Bytes(bytes) => drop(stream.write_all(&bytes).await),
+                        Reply::Hang => std::future::pending().await,
+                    }
+                });
+            }
+        });
+        Self { address, got, count, serving }
+    }
+
+    /// One that takes everything.
+    pub(crate) async fn healthy() -> Self {
+        Self::start(|_, _| status(200, "")).await
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}/in", self.address)
+    }
+
+    /// Waits until so many requests came, and gives them all.
+    pub(crate) async fn has(&self, count: usize) -> Vec<Got> {
+        let mut seen = self.count.clone();
+        let waiting = seen.wait_for(|now| *now >= count);
+        timeout(Duration::from_secs(20), waiting).await.expect("they come in time").unwrap();
+        self.got()
+    }
+
+    pub(crate) fn got(&self) -> Vec<Got> {
+        self.got.lock().unwrap().clone()
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        self.serving.abort();
+    }
+}
+
+async fn read(mut stream: TcpStream) -> Option<(Got, TcpStream)> {
+    let mut bytes = Vec::new();
+    loop {
+        let mut chunk = [0; 4096];
+        let read = stream.read(&mut chunk).await.ok().filter(|read| *read > 0)?;
+        bytes.extend_from_slice(&chunk[..read]);
+        let Some(end) = bytes.windows(4).position(|four| four == b"\r\n\r\n") else { continue };
+        let head = String::from_utf8_lossy(&bytes[..end]).into_owned();
+        let mut got = Got { head, body: bytes[end + 4..].to_vec() };
+        let length: usize = got.header("content-length").and_then(|text| text.parse().ok()).unwrap_or(0);
+        if got.body.len() >= length {
+            return Some((
+                std::mem::replace(&mut got, Got { head: String::new(), body: Vec::new() }),
+                stream,
+            ));
+        }
+    }
+}

@@ -1,0 +1,270 @@
+//! The guarded way to an address that somebody else chose: one POST over a new connection, one bounded answer.
+
+use std::error::Error as _;
+use std::io;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{HeaderName, HeaderValue, Request, StatusCode, header};
+use http_body_util::{BodyExt, Full};
+use hyper::body::Incoming;
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
+use parallax_core::delivery::ANSWER_KEPT;
+use parallax_dial::{Connected, DialError, Fault, Guard, Host, Mode, Policy, Resolver};
+use rustls::{ClientConfig, RootCertStore};
+use rustls_pki_types::{CertificateDer, ServerName};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, timeout_at};
+use tokio_rustls::TlsConnector;
+use url::Url;
+
+use super::DeliverError;
+
+/// How long a request may take in all: name, connection, handshake, answer.
+pub const LIMIT: Duration = Duration::from_secs(10);
+/// How long an answer's body may take once its head is there.
+const BODY: Duration = Duration::from_secs(1);
+/// Bytes of an answer's body that are read.
+const MAX_BODY: usize = 64 * 1024;
+/// Bytes that an answer's head may have.
+const MAX_HEAD: usize = 64 * 1024;
+/// How long the host's own addresses are taken to stay the same.
+const OWN_FOR: Duration = Duration::from_secs(60);
+/// How we call ourselves.
+const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Parallax/", env!("CARGO_PKG_VERSION")));
+
+/// What is posted.
+#[derive(Debug, Clone)]
+pub struct Call {
+    /// Where to.
+    pub url: Url,
+    /// Beside those of every request.
+    pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// JSON.
+    pub body: Bytes,
+}
+
+/// What the receiver answered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// Its status.
+    pub status: StatusCode,
+    /// `Retry-After`, as it was sent.
+    pub retry_after: Option<String>,
+    /// The first [`ANSWER_KEPT`] bytes of its body, with replacement characters for what is no UTF-8.
+    pub text: String,
+}
+
+/// Posts to addresses that somebody else chose.
+#[derive(Debug)]
+pub struct Client {
+    resolver: Resolver,
+    allow_private: bool,
+    tls: Arc<ClientConfig>,
+    limit: Duration,
+    guard: Mutex<Option<(Instant, Arc<Guard>)>>,
+}
+
+impl Client {
+    /// A client that trusts the roots of the web and `extra` ones. Addresses of one's own networks are let through only
+    /// with `allow_private`, which is for tests and the demo.
+    ///
+    /// # Errors
+    /// [`DeliverError::Setup`] where the resolver or TLS can't be used.
+    pub fn new(allow_private: bool, extra: &[CertificateDer<'static>]) -> Result<Self, DeliverError> {
+        let resolver = Resolver::system().map_err(|error| DeliverError::Setup(error.to_string()))?;
+        let mut roots = RootCertStore { roots: webpki_roots::TLS_SERVER_ROOTS.to_vec() };
+        for certificate in extra {
+            roots.add(certificate.clone()).map_err(|error| DeliverError::Setup(error.to_string()))?;
+        }
+        let crypto = Arc::new(rustls::crypto::ring::default_provider());
+        let mut tls = ClientConfig::builder_with_provider(crypto)
+            .with_safe_default_protocol_versions()
+            .map_err(|error| DeliverError::Setup(error.to_string()))?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        tls.alpn_protocols = vec![b"http/1.1".to_vec()];
+        Ok(Self { resolver, allow_private, tls: Arc::new(tls), limit: LIMIT, guard: Mutex::new(None) })
+    }
+
+    /// The same with another limit for a request in all.
+    #[must_use]
+    pub fn limited_to(mut self, limit: Duration) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// Posts once. Redirects are an answer like any other.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub async fn post(&self, call: &Call) -> Result<Answer, DeliverError> {
+        let deadline = Instant::now() + self.limit;
+        let host = call.url.host().ok_or(DeliverError::NotWeb)?;
+        let host = Host::from_url(&host).map_err(|_| DeliverError::NotWeb)?;
+        let is_secret = match call.url.scheme() {
+            "https" => true,
+            "http" => false,
+            _ => return Err(DeliverError::NotWeb),
+        };
+        let port = call.url.port_or_known_default().ok_or(DeliverError::NotWeb)?;
+        let admitted = self.guard().admit(&host, port, Mode::RefuseAny, deadline).await?;
+        let connected = admitted.connect(deadline).await?;
+        connected.without_delay();
+        if is_secret {
+            // On the heap: a request in the open need not be as large as one with TLS.
+            Box::pin(self.post_secretly(call, connected, &host, deadline)).await
+        } else {
+            ask(call, connected.stream, deadline).await
+        }
+    }
+
+    async fn post_secretly(
+        &self,
+        call: &Call,
+        connected: Connected,
+        host: &Host,
+        deadline: Instant,
+    ) -> Result<Answer, DeliverError> {
+        let name = match host {
+            Host::Ip(ip) => ServerName::IpAddress((*ip).into()),
+            Host::Name(name) => {
+                ServerName::try_from(name.as_str().to_owned()).map_err(|_| DeliverError::NotWeb)?
+            }
+        };
+        let shaking = TlsConnector::from(Arc::clone(&self.tls)).connect(name, connected.stream);
+        let stream = match timeout_at(deadline, shaking).await {
+            Err(_) => return Err(DeliverError::Timeout),
+            Ok(Err(error)) => return Err(broken(&error)),
+            Ok(Ok(stream)) => stream,
+        };
+        ask(call, stream, deadline).await
+    }
+
+    /// The guard, which knows the host's own addresses.
+    fn guard(&self) -> Arc<Guard> {
+        let mut guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
+        match guard.as_ref() {
+            Some((made, known)) if made.elapsed() < OWN_FOR => Arc::clone(known),
+            Some(_) | None => {
+                // Nobody's webhook is to reach what listens here; a test's receiver does listen here.
+                let own = if self.allow_private { Vec::new() } else { own_addresses() };
+                let deny = own.into_iter().map(Into::into).collect();
+                let policy = Policy { allow_private: self.allow_private, deny, ..Policy::default() };
+                let made = Arc::new(Guard::new(self.resolver.clone(), policy));
+                *guard = Some((Instant::now(), Arc::clone(&made)));
+                made
+            }
+        }
+    }
+}
+
+fn own_addresses() -> Vec<IpAddr> {
+    match if_addrs::get_if_addrs() {
+        Ok(interfaces) => interfaces.iter().map(if_addrs::Interface::ip).collect(),
+        Err(error) => {
+            tracing::warn!(%error, "this host's own addresses can't be read");
+            Vec::new()
+        }
+    }
+}
+
+async fn ask<S>(call: &Call, stream: S, deadline: Instant) -> Result<Answer, DeliverError>
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let request = request(call)?;
+    let asking = async {
+        let (mut sender, connection) = http1::Builder::new()
+            .max_header_size(MAX_HEAD)
+            .max_buf_size(MAX_HEAD)
+            .handshake(TokioIo::new(stream))
+            .await
+            .map_err(|error| failure(&error))?;
+        let driver = Driver(tokio::spawn(connection));
+        let response = sender.send_request(request).await.map_err(|error| failure(&error))?;
+        Ok::<_, DeliverError>((response, driver))
+    };
+    let (response, _driver) = timeout_at(deadline, asking).await.map_err(|_| DeliverError::Timeout)??;
+    let (head, body) = response.into_parts();
+    let retry_after = head.headers.get(header::RETRY_AFTER);
+    let retry_after = retry_after.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let text = read(body, deadline.min(Instant::now() + BODY)).await;
+    Ok(Answer { status: head.status, retry_after, text })
+}
+
+fn request(call: &Call) -> Result<Request<Full<Bytes>>, DeliverError> {
+    let mut request = Request::new(Full::new(call.body.clone()));
+    *request.method_mut() = http::Method::POST;
+    let target = &call.url[url::Position::BeforePath..url::Position::AfterQuery];
+    *request.uri_mut() = target.parse().map_err(|_| DeliverError::NotWeb)?;
+    let host = &call.url[url::Position::BeforeHost..url::Position::AfterPort];
+    let headers = request.headers_mut();
+    headers.insert(header::HOST, HeaderValue::from_str(host).map_err(|_| DeliverError::NotWeb)?);
+    headers.insert(header::USER_AGENT, USER_AGENT);
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
+    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    headers.extend(call.headers.iter().cloned());
+    Ok(request)
+}
+
+/// The start of a body. What its sender does not send in time, or sends beyond that, is left.
+async fn read(mut body: Incoming, until: Instant) -> String {
+    let (mut kept, mut seen) = (Vec::new(), 0);
+    while seen < MAX_BODY {
+        let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await else { break };
+        let Some(data) = frame.data_ref() else { continue };
+        seen += data.len();
+        let room = ANSWER_KEPT.saturating_sub(kept.len());
+        kept.extend(data.iter().take(room));
+    }
+    String::from_utf8_lossy(&kept).into_owned()
+}
+
+fn failure(error: &hyper::Error) -> DeliverError {
+    if error.is_parse_too_large() {
+        return DeliverError::TooLarge;
+    }
+    if error.is_parse() {
+        return DeliverError::Malformed;
+    }
+    let inner = error.source().and_then(|cause| cause.downcast_ref::<io::Error>());
+    inner.map_or(DeliverError::Closed, broken)
+}
+
+fn broken(error: &io::Error) -> DeliverError {
+    let inner = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>());
+    match inner {
+        Some(rustls::Error::InvalidCertificate(fault)) => DeliverError::Certificate(fault.to_string()),
+        Some(_) => DeliverError::Tls,
+        None if error.kind() == io::ErrorKind::InvalidData => DeliverError::Tls,
+        None => DeliverError::Closed,
+    }
+}
+
+impl From<DialError> for DeliverError {
+    fn from(error: DialError) -> Self {
+        match (error, error.fault()) {
+            (DialError::Timeout, _) => Self::Timeout,
+            (_, Fault::Own) => Self::Ours(error),
+            (_, Fault::Target) => Self::Dial(error),
+        }
+    }
+}
+
+/// The task that drives a connection; it ends with the request.
+struct Driver(JoinHandle<hyper::Result<()>>);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! The client against receivers that misbehave, and addresses that it must not reach.
+
+use rcgen::{CertificateParams, KeyPair};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpListener;
+use tokio_rustls::TlsAcceptor;
+
+use super::*;
+use crate::deliver::tests::receiver::{Receiver, Reply, status};
+
+fn call(url: &str) -> Call {
+    Call { url: Url::parse(url).unwrap(), headers: Vec::new(), body: Bytes::from_static(b"{}") }
+}
+
+fn client() -> Client {
+    Client::new(true, &[]).unwrap()
+}
+
+async fn posted(reply: impl Fn() -> Reply + Send + Sync + 'static) -> Result<Answer, DeliverError> {
+    let receiver = Receiver::start(move |_, _| reply()).await;
+    client().limited_to(Duration::from_millis(1_500)).post(&call(&receiver.url())).await
+}
+
+#[tokio::test]
+async fn an_answer_is_read_to_a_bound_and_its_start_kept() {
+    let huge = || {
+        let mut bytes = b"HTTP/1.1 200 OK\r\nContent-Length: 10485760\r\n\r\n".to_vec();
+        bytes.resize(bytes.len() + (10 << 20), b'x');
+        Reply::Bytes(bytes)
+    };
+    let answer = posted(huge).await.unwrap();
+    assert_eq!((answer.status, answer.text), (StatusCode::OK, "x".repeat(ANSWER_KEPT)));
+    let odd = || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na\xffb".to_vec());
+    assert_eq!(posted(odd).await.unwrap().text, "a\u{fffd}b");
+    // A body that stops in the middle does not undo what its head said.
+    let short = || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab".to_vec());
+    assert_eq!(posted(short).await.unwrap().text, "ab");
+}
+
+#[tokio::test]
+async fn each_way_to_give_no_answer_has_its_word() {
+    assert_eq!(posted(|| Reply::Hang).await, Err(DeliverError::Timeout));
+    assert_eq!(posted(|| Reply::Bytes(Vec::new())).await, Err(DeliverError::Closed));
+    assert_eq!(posted(|| Reply::Bytes(b"SSH-2.0-x\r\n\r\n".to_vec())).await, Err(DeliverError::Malformed));
+    let endless = || Reply::Bytes([b"HTTP/1.1 200 OK\r\nX: ".as_slice(), &[b'x'; 200_000]].concat());
+    assert_eq!(posted(endless).await, Err(DeliverError::TooLarge));
+    let nobody = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = nobody.local_addr().unwrap();
+    drop(nobody);
+    let refused = client().post(&call(&format!("http://{address}/"))).await;
+    assert_eq!(refused, Err(DeliverError::Dial(DialError::Refused)));
+    let plain = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = plain.local_addr().unwrap();
+    let answering = tokio::spawn(async move {
+        let (mut stream, _) = plain.accept().await.unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await.unwrap();
+    });
+    assert_eq!(client().post(&call(&format!("https://{address}/"))).await, Err(DeliverError::Tls));
+    answering.await.unwrap();
+}
+
+#[tokio::test]
+async fn a_redirect_is_an_answer_and_nobody_goes_there() {
+    let secret = Receiver::healthy().await;
+    let to = secret.url();
+    let receiver = Receiver::start(move |_, _| status(302, &format!("Location: {to}\r\n"))).await;
+    let answer = client().post(&call(&receiver.url())).await.unwrap();
+    assert_eq!(answer.status, StatusCode::FOUND);
+    assert!(secret.got().is_empty());
+}
+
+#[tokio::test]
+async fn no_address_of_ones_own_is_reached_however_it_is_written() {
+    let receiver = Receiver::healthy().await;
+    let port = receiver.address.port();
+    let client = Client::new(false, &[]).unwrap();
+    for host in [
+        "127.0.0.1",
+        "127.1",
+        "0",
+        "[::]",
+        "[::1]",
+        "[::ffff:127.0.0.1]",
+        "[::ffff:7f00:1]",
+        "[::127.0.0.1]",
+        "[::ffff:0:127.0.0.1]",
+        "[64:ff9b::7f00:1]",
+        "[64:ff9b:1::a9fe:a9fe]",
+        "[2002:7f00:1::]",
+        "[2001:0:7f00:1::]",
+        "[fe80::1]",
+        "[fec0::1]",
+        "[fd00:ec2::254]",
+        "169.254.169.254",
+        "168.63.129.16",
+        "100.100.100.200",
+        "0x7f.1",
+        "017700000001",
+        "2130706433",
+        "localhost",
+        "localhost.",
+        "a.localhost",
+        "１２７.０.０.１",
+        "127。0。0。1",
+        "example.com@127.0.0.1",
+        "10.0.0.1",
+        "192.168.1.1",
+    ] {
+        let Ok(url) = Url::parse(&format!("http://{host}:{port}/")) else { continue };
+        let call = Call { url, headers: Vec::new(), body: Bytes::new() };
+        let refused = client.post(&call).await;
+        assert!(
+            matches!(
+                refused,
+                Err(DeliverError::Dial(DialError::AddressNotAllowed(_)) | DeliverError::NotWeb)
+            ),
+            "{host}: {refused:?}"
+        );
+    }
+    for ip in own_addresses() {
+        let policy = client.guard().policy().clone();
+        assert!(policy.refusal(ip).is_some(), "{ip} is this host's own");
+    }
+    assert!(receiver.got().is_empty());
+    for url in ["ftp://example.com/", "unix:/run/x", "file:///etc/passwd"] {
+        assert_eq!(client.post(&call(url)).await, Err(DeliverError::NotWeb), "{url}");
+    }
+}
+
+#[tokio::test]
+async fn https_is_spoken_to_whom_the_certificate_names_and_to_nobody_else() {
+    let key = KeyPair::generate().unwrap();
+    let certificate =
+        CertificateParams::new(vec!["localhost".to_owned()]).unwrap().self_signed(&key).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let config = rustls::ServerConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .unwrap()
+        .with_no_client_auth()
+        .with_single_cert(
+            vec![certificate.der().clone()],
+            rustls_pki_types::PrivateKeyDer::try_from(key.serialize_der()).unwrap(),
+        )
+        .unwrap();
+    let acceptor = TlsAcceptor::from(Arc::new(config));
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let serving = tokio::spawn(async move {
+        while let Ok((stream, _)) = listener.accept().await {
+            let Ok(mut stream) = acceptor.accept(stream).await else { continue };
+            let mut head = [0; 4096];
+            let _ = stream.read(&mut head).await;
+            let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    let trusting = Client::new(true, &[certificate.der().clone()]).unwrap();
+    let answer = trusting.post(&call(&format!("https://localhost:{port}/"))).await.unwrap();
+    assert_eq!(answer.status, StatusCode::NO_CONTENT);
+    for (client, host) in [(&trusting, "127.0.0.1"), (&client(), "localhost")] {
+        let refused = client.post(&call(&format!("https://{host}:{port}/"))).await;
+        assert!(matches!(refused, Err(DeliverError::Certificate(_))), "{host}: {refused:?}");
+    }
+    serving.abort();
+}

@@ -1,0 +1,171 @@
+//! A page's subscribers as its owner sees them: list, add, delete.
+
+use std::sync::Arc;
+
+use ::http::StatusCode;
+use parallax_core::destination::edit::MAX_EMAIL;
+use parallax_core::given::Given;
+use parallax_core::id::SubscriberId;
+use parallax_core::incident::MAX_AFFECTED;
+use parallax_core::refusal::Refusals;
+use parallax_core::subscriber::ask::Ask;
+use parallax_core::subscriber::{Contact, Subscriber};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::{bare, done, made, mask, query, ticket, wrapped};
+use crate::http::Context;
+use crate::http::fields::{Fields, field};
+use crate::http::openapi::words;
+use crate::http::reply::Reply;
+use crate::http::route::{Answer, Call};
+use crate::service::once::Once;
+use crate::service::{Caller, Error};
+
+/// `GET /api/v1/pages/{page}/subscribers`
+pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let page = call.page()?;
+    context.service.page(&call.caller, page)?;
+    let rule = "must be the nextCursor of the part before";
+    let after = query::value(&call.query, "cursor", rule, |id| id.parse().ok())?;
+    let limit = query::limit(&call.query)?;
+    let part = context.service.subscribers(&call.caller, page, after, limit).await?;
+    let writes = call.caller.key.access.writes();
+    let list = SubscriberList {
+        subscribers: part.subscribers.iter().map(|it| document(it, writes)).collect(),
+        next_cursor: part.next.map(|id| id.to_string()),
+    };
+    Ok(Reply::written(StatusCode::OK, bare(&list)))
+}
+
+/// `POST /api/v1/pages/{page}/subscribers`
+pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
+    let page = call.page()?;
+    context.service.page(&call.caller, page)?;
+    let (object, ticket) = call.object().await?;
+    let ask = settled(&read(&object))?;
+    let once = Once::new(ticket, &answer);
+    let added =
+        context.service.add_subscriber(&call.caller, page, &ask, &once).await.map_err(in_our_words)?;
+    Ok(made(&call.path, "subscriber", added, answer))
+}
+
+/// `DELETE /api/v1/pages/{page}/subscribers/{subscriber}`
+pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let (page, id) = (call.page()?, call.id::<SubscriberId>("subscriber")?);
+    let nothing = |(): &()| Vec::new();
+    let ticket = ticket(&call, || context.service.page(&call.caller, page).map(drop))?;
+    let once = Once::new(ticket, &nothing);
+    let deleted = context.service.delete_subscriber(&call.caller, page, id, &once).await?;
+    Ok(done(StatusCode::NO_CONTENT, deleted, nothing))
+}
+
+/// A subscriber's fields, as they were sent.
+pub(in crate::http) struct New {
+    email: Given<String>,
+    monitor_ids: Given<Vec<String>>,
+}
+
+/// The fields as they were sent; others are ignored.
+pub(in crate::http) fn read(mut body: impl Fields) -> New {
+    New {
+        email: body.text(
+            field("email", "The mailbox. Its reader is asked first.")
+                .required()
+                .characters(3, MAX_EMAIL)
+                .example("reader@example.com"),
+        ),
+        monitor_ids: body.texts(
+            field("monitorIds", "Monitors that it is told of, by id. Null: the whole page.")
+                .most(MAX_AFFECTED)
+                .nullable(),
+        ),
+    }
+}
+
+fn settled(new: &New) -> Result<Ask, Refusals> {
+    let mut faults = Refusals::none();
+    let email = new.email.required("email", None, &mut faults, |email| Ok(email.clone()));
+    let monitors = new.monitor_ids.optional("monitorIds", None, &mut faults, |ids| Ok(Some(ids.clone())));
+    if faults.is_empty() { Ok(Ask { email, url: None, monitors }) } else { Err(faults) }
+}
+
+/// The same refusal with the fields by the names that the API has for them.
+fn in_our_words(error: Error) -> Error {
+    let Error::Invalid(faults) = error else { return error };
+    let mut ours = Refusals::none();
+    for fault in faults.iter() {
+        let field = if fault.field == "monitors" { "monitorIds" } else { &fault.field };
+        ours.add(field, fault.rule.clone());
+    }
+    ours.into()
+}
+
+/// A part of a page's subscribers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct SubscriberList {
+    /// Oldest first.
+    subscribers: Vec<SubscriberDocument>,
+    /// What `cursor` has to be for the next part; null where there is none.
+    next_cursor: Option<String>,
+}
+
+/// One who is told of a page's incidents and maintenance.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Subscriber")]
+pub(in crate::http) struct SubscriberDocument {
+    /// Subscriber id.
+    id: String,
+    /// The page.
+    page_id: String,
+    /// How it is reached.
+    #[serde(rename = "type")]
+    #[schemars(with = "words::SubscriberType")]
+    kind: &'static str,
+    /// email: the mailbox. Masked for a read key.
+    email: Option<String>,
+    /// webhook: where to. Masked but for its host.
+    url: Option<String>,
+    /// Monitors that it is told of; null means the whole page.
+    monitor_ids: Option<Vec<String>>,
+    /// When its reader confirmed; null until then: nothing is sent before.
+    #[schemars(with = "Option<words::Moment>")]
+    confirmed_at: Option<String>,
+    /// Since when nothing is sent to it, since it takes nothing.
+    #[schemars(with = "Option<words::Moment>")]
+    off_since: Option<String>,
+    /// Why nothing is sent to it.
+    #[schemars(with = "Option<words::OffReason>")]
+    off_reason: Option<&'static str>,
+    /// When it was made.
+    #[schemars(with = "words::Moment")]
+    created_at: String,
+}
+
+fn document(subscriber: &Subscriber, writes: bool) -> SubscriberDocument {
+    let (email, url) = match &subscriber.contact {
+        Contact::Email(email) if writes => (Some(email.clone()), None),
+        Contact::Email(email) => (Some(mask::email(email)), None),
+        // Its owner may have put a secret into it, and gave it to us alone.
+        Contact::Webhook { url, .. } => (None, Some(mask::url(url))),
+    };
+    let (monitors, health) = (subscriber.monitors.as_ref(), &subscriber.health);
+    SubscriberDocument {
+        id: subscriber.id.to_string(),
+        page_id: subscriber.page.to_string(),
+        kind: subscriber.contact.kind(),
+        email,
+        url,
+        monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
+        confirmed_at: subscriber.confirmed_at.map(|at| at.to_string()),
+        off_since: health.off.map(|(at, _)| at.to_string()),
+        off_reason: health.off.map(|(_, reason)| reason.name()),
+        created_at: subscriber.created_at.to_string(),
+    }
+}
+
+fn answer(subscriber: &Subscriber) -> Vec<u8> {
+    wrapped("subscriber", &document(subscriber, true))
+}

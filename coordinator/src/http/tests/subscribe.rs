@@ -1,0 +1,172 @@
+//! The visitors' forms: looking changes nothing, one click does, and asking tells nobody anything.
+
+use parallax_core::page::Page;
+use parallax_core::subscriber::{Contact, Subscriber};
+
+use super::*;
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+
+impl Client {
+    async fn post(&self, path: &str, body: &str) -> Answered {
+        self.send("POST", path, &[FORM], body).await
+    }
+
+    async fn look(&self, path: &str) -> Answered {
+        self.send("GET", path, &[], "").await
+    }
+
+    fn subscribers(&self) -> Vec<Subscriber> {
+        self.world.subscribers(&self.world.shop)
+    }
+}
+
+#[tokio::test]
+async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
+    let client = Client::new().await;
+    let [one, other] = [json!({ "url": "a.example", "name": "<i>One" }), json!({ "url": "b.example" })];
+    let [one, _] = [client.make(one).await, client.make(other).await];
+    let id = one["id"].as_str().unwrap();
+    let form = client.look("/p/shop/subscribe").await;
+    assert!(form.text.contains("&lt;i&gt;One") && !form.text.contains("<i>"), "{}", form.text);
+    let wish = format!("email=ann%40example.com&scope=chosen&monitors={id}");
+    assert_eq!(client.post("/p/shop/subscribe", &wish).await.status, 200);
+    let who = client.subscribers().remove(0);
+    assert_eq!((&who.contact, who.confirmed_at), (&Contact::Email("ann@example.com".to_owned()), None));
+    let (confirm, leave) =
+        (format!("/p/shop/confirm?t={}", who.link()), format!("/p/shop/unsubscribe?t={}", who.link()));
+    for path in [&confirm, &leave] {
+        for method in ["GET", "HEAD"] {
+            let seen = client.send(method, path, &[], "").await;
+            assert_eq!(seen.status, 200, "{path}");
+            for (name, value) in [
+                ("cache-control", "no-store"),
+                ("referrer-policy", "no-referrer"),
+                ("x-robots-tag", "noindex"),
+                ("x-content-type-options", "nosniff"),
+            ] {
+                assert_eq!(seen.headers[name], value, "{path}");
+            }
+            let policy = seen.headers["content-security-policy"].to_str().unwrap();
+            assert!(
+                policy.contains("default-src 'none'") && policy.contains("form-action 'self'"),
+                "{policy}"
+            );
+        }
+        assert_eq!(client.subscribers(), [who.clone()], "looking changes nothing");
+    }
+    let choice = client.look(&confirm).await.text;
+    assert!(choice.contains(&format!("value=\"{id}\" checked")), "{choice}");
+
+    let sure = client.post("/p/shop/confirm", &format!("t={}&scope=page", who.link())).await;
+    assert_eq!((sure.status, client.subscribers()[0].monitors.clone()), (200, None));
+    assert!(client.subscribers()[0].confirmed_at.is_some());
+    let none = client.post("/p/shop/confirm", &format!("t={}&scope=chosen", who.link())).await;
+    assert_eq!((none.status, none.text.contains("monitors must name at least one")), (400, true));
+
+    let left = client.post("/p/shop/unsubscribe", &format!("t={}", who.link())).await;
+    assert_eq!((left.status, client.subscribers().len()), (200, 0));
+    assert_eq!(client.look(&confirm).await.status, 404);
+}
+
+#[tokio::test]
+async fn one_click_of_a_mail_program_unsubscribes_and_may_be_repeated() {
+    let client = Client::new().await;
+    for (kind, body) in [
+        ("application/x-www-form-urlencoded", "List-Unsubscribe=One-Click"),
+        (
+            "multipart/form-data; boundary=b",
+            "--b\r\nContent-Disposition: form-data; name=\"List-Unsubscribe\"\r\n\r\nOne-Click\r\n--b--",
+        ),
+    ] {
+        let who = client.world.subscribed("ann@example.com").await;
+        // The page may have got another name since, and may hide by now.
+        let hidden = Page { private: true, slug: "new".to_owned(), ..client.world.shop.clone() };
+        client.world.keep_page(hidden).await;
+        let path = format!("/p/shop/unsubscribe?t={}", who.link());
+        let clicked = client.send("POST", &path, &[("content-type", kind)], body).await;
+        assert_eq!((clicked.status, client.subscribers().len()), (200, 0), "{kind}");
+        assert!(!clicked.headers.contains_key("location") && !clicked.headers.contains_key("set-cookie"));
+        let page = client.world.shop.clone();
+        client.world.keep_page(page).await;
+        assert_eq!(client.send("POST", &path, &[("content-type", kind)], body).await.status, 200);
+    }
+}
+
+#[tokio::test]
+async fn whoever_asks_learns_nothing_of_others() {
+    let client = Client::new().await;
+    client.world.subscribed("known@example.com").await;
+    let mut answers = Vec::new();
+    for address in ["known", "new", "new", "other"] {
+        let body = format!("email={address}%40example.com");
+        let told = client.post("/p/shop/subscribe", &body).await;
+        answers.push((told.status, told.headers, told.text));
+    }
+    assert!(answers.iter().all(|told| *told == answers[0] && told.0 == 200), "{answers:?}");
+    assert_eq!(client.subscribers().len(), 3);
+    let shape = |answered: Answered| {
+        let digits =
+            |text: &str| text.chars().filter(|sign| !sign.is_ascii_alphanumeric()).collect::<String>();
+        (answered.status, answered.text.len(), digits(&answered.text.replace(['+', '/', '='], "")))
+    };
+    let client = Client::new().await;
+    let first = shape(client.post("/p/shop/subscribe", "url=https%3A%2F%2Fhooks.example").await);
+    let again = shape(client.post("/p/shop/subscribe", "url=https%3A%2F%2Fhooks.example").await);
+    assert_eq!((&first, client.subscribers().len()), (&again, 1));
+}
+
+#[tokio::test]
+async fn what_was_typed_wrongly_comes_back_escaped_with_the_rule() {
+    let client = Client::new().await;
+    for (body, rule) in [
+        ("", "email is required"),
+        ("email=%3Cscript%3E", "email must be an email address"),
+        ("url=http%3A%2F%2F127.0.0.1%2F%22%3E%3Cb%3E", "url must not be a loopback address"),
+        ("email=a%40b.example&monitors=x", "monitors must be monitors of this page"),
+    ] {
+        client.world.clock.set(client.world.service.now() + 60_000);
+        let told = client.post("/p/shop/subscribe", body).await;
+        assert_eq!((told.status, told.text.contains(rule)), (400, true), "{body}: {}", told.text);
+        assert!(!told.text.contains("<script>") && !told.text.contains("\"><b>"), "{}", told.text);
+    }
+    assert!(client.subscribers().is_empty());
+}
+
+#[tokio::test]
+async fn an_address_and_a_page_have_so_many_wishes_in_a_minute() {
+    let client = Client::new().await;
+    let wish =
+        async |n: usize| client.post("/p/shop/subscribe", &format!("email=a{n}%40b.example")).await.status;
+    for n in 0..5 {
+        assert_eq!(wish(n).await, 200);
+    }
+    let refused = client.post("/p/shop/subscribe", "email=b%40b.example").await;
+    assert_eq!((refused.status, refused.headers["retry-after"].to_str().unwrap()), (429, "60"));
+    assert_eq!((client.post("/p/journal/subscribe", "").await.status, client.subscribers().len()), (429, 5));
+    client.world.clock.set(client.world.service.now() + 60_000);
+    assert_eq!(wish(9).await, 200);
+}
+
+#[tokio::test]
+async fn a_page_that_hides_has_no_forms() {
+    let client = Client::new().await;
+    client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
+    for (method, path) in [
+        ("GET", "subscribe"),
+        ("POST", "subscribe"),
+        ("GET", "confirm?t=x"),
+        ("POST", "confirm?t=x"),
+        ("GET", "unsubscribe?t=x"),
+        ("POST", "unsubscribe?t=x"),
+        ("POST", "unsubscribe"),
+    ] {
+        let hidden = client.send(method, &format!("/p/shop/{path}"), &[FORM], "").await;
+        let none = client.send(method, &format!("/p/none/{path}"), &[FORM], "").await;
+        assert_eq!(
+            (hidden.status, &hidden.text, &hidden.headers),
+            (404, &none.text, &none.headers),
+            "{path}"
+        );
+    }
+}

@@ -1,0 +1,185 @@
+//! What an alert rests on: the rounds that led to it, which place of which network looked, and what each saw.
+
+use parallax_core::event::{Reason, RoundReport};
+use parallax_core::observation::{Outcome, Word};
+use parallax_core::place::{PlaceNo, Region};
+use parallax_core::time::{SECOND, Timestamp};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::payload::RegionName;
+use super::{PlaceNames, text};
+
+/// Rounds that one alert tells of at most: more than a machine keeps.
+const MAX_ROUNDS: usize = 32;
+/// UTF-16 units of one failure's words.
+const MAX_SEEN: usize = 200;
+/// UTF-16 units of a place's name, and of its network's.
+const MAX_NAME: usize = 60;
+/// How a place is called that is known no more.
+const GONE: &str = "a former agent";
+
+/// A round that led to the alert, with what each of its two places saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AlertRound")]
+pub(super) struct Round {
+    /// The region it was run for.
+    #[schemars(with = "RegionName")]
+    region: &'static str,
+    /// Why it was run: `scheduled`, `second-round`, `sweep`.
+    #[schemars(with = "String")]
+    reason: &'static str,
+    /// Its number in the schedule; null for one out of turn.
+    round: Option<u64>,
+    /// When it began.
+    started_at: i64,
+    /// How it ended: `passed`, `failed`, `disputed`.
+    #[schemars(with = "String")]
+    result: &'static str,
+    /// What the place saw that looked first.
+    first: Sight,
+    /// What the place on another network saw; null where none was asked.
+    second: Option<Sight>,
+}
+
+/// What one place saw.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "AlertSight")]
+struct Sight {
+    /// The place's name; null for one that is known no more.
+    place: Option<String>,
+    /// Its network; null for a place that is known no more.
+    network: Option<String>,
+    /// Whether it passed; null where the place could not look.
+    ok: Option<bool>,
+    /// http: the status received.
+    status_code: Option<u16>,
+    /// Response time in milliseconds.
+    latency_ms: Option<u32>,
+    /// The address that was checked.
+    address: Option<String>,
+    /// Why it did not pass.
+    error: Option<String>,
+}
+
+/// The rounds in the order in which they began.
+pub(super) fn rounds(evidence: &[RoundReport], places: &PlaceNames) -> Vec<Round> {
+    ordered(evidence).into_iter().map(|report| round(report, places)).collect()
+}
+
+fn ordered(evidence: &[RoundReport]) -> Vec<&RoundReport> {
+    let mut reports: Vec<&RoundReport> = evidence.iter().collect();
+    reports.sort_by_key(|report| (report.started, report.region));
+    reports.truncate(MAX_ROUNDS);
+    reports
+}
+
+fn round(report: &RoundReport, places: &PlaceNames) -> Round {
+    Round {
+        region: report.region.name(),
+        reason: report.reason.name(),
+        round: report.round,
+        started_at: report.started.as_millis(),
+        result: report.word.name(),
+        first: sight(report.first, &report.outcome, places),
+        second: report.second.as_ref().map(|(no, outcome)| sight(*no, outcome, places)),
+    }
+}
+
+fn sight(no: PlaceNo, outcome: &Outcome, places: &PlaceNames) -> Sight {
+    let (ok, facts, error) = match outcome {
+        Outcome::Passed(facts) => (Some(true), Some(facts), None),
+        Outcome::Failed(facts, failure) => (Some(false), Some(facts), Some(failure.to_string())),
+        Outcome::Inconclusive(fault) => (None, None, Some(fault.to_string())),
+        Outcome::Pending => (None, None, None),
+    };
+    let place = places.get(&no);
+    Sight {
+        place: place.map(|place| place.name.clone()),
+        network: place.map(|place| place.network.clone()),
+        ok,
+        status_code: facts.and_then(|facts| facts.status_code),
+        latency_ms: facts.and_then(|facts| facts.latency_ms),
+        address: facts.and_then(|facts| facts.address).map(|address| address.to_string()),
+        error: error.map(|error| text::cut(&error, MAX_SEEN)),
+    }
+}
+
+/// One sentence a region, those that failed first: `Asia: connection refused from tokyo-1 (AS64500), then from tokyo-2
+/// (AS64501); again 5 s later`.
+pub(super) fn sentences(evidence: &[RoundReport], places: &PlaceNames) -> Vec<String> {
+    let reports = ordered(evidence);
+    let of = |region: Region| -> Vec<&RoundReport> {
+        reports.iter().copied().filter(|report| report.region == region).collect()
+    };
+    let mut regions: Vec<_> = Region::ALL.into_iter().map(|region| (region, of(region))).collect();
+    regions.retain(|(_, rounds)| !rounds.is_empty());
+    regions.sort_by_key(|(_, rounds)| rounds.iter().all(|report| report.word != Word::Failed));
+    let all = regions.iter();
+    all.map(|(region, rounds)| format!("{}: {}", region.title(), sentence(rounds, places))).collect()
+}
+
+fn sentence(rounds: &[&RoundReport], places: &PlaceNames) -> String {
+    let mut clauses = Vec::new();
+    let mut before: Option<(String, Timestamp)> = None;
+    for report in rounds {
+        let clause = clause(report, places);
+        clauses.push(match &before {
+            None => clause.clone(),
+            Some((same, at)) if *same == clause => format!("again {}", later(report.started, *at)),
+            Some((_, at)) => format!("{}, {clause}", later(report.started, *at)),
+        });
+        before = Some((clause, report.started));
+    }
+    clauses.join("; ")
+}
+
+fn clause(report: &RoundReport, places: &PlaceNames) -> String {
+    let first = seen(&report.outcome);
+    let mut clause = format!("{first} from {}", place(report.first, places));
+    match &report.second {
+        Some((no, outcome)) => {
+            let second = seen(outcome);
+            let but = if report.word == Word::Disputed { "but" } else { "then" };
+            let what = if second == first { String::new() } else { format!(" {second}") };
+            clause.push_str(&format!(", {but}{what} from {}", place(*no, places)));
+        }
+        None if report.word == Word::Unconfirmed => clause.push_str(", not confirmed"),
+        None => {}
+    }
+    match report.reason {
+        Reason::Manual => clause.push_str(", asked for"),
+        Reason::Scheduled
+        | Reason::First
+        | Reason::Confirm
+        | Reason::Second
+        | Reason::Sweep
+        | Reason::FollowUp => {}
+    }
+    clause
+}
+
+fn seen(outcome: &Outcome) -> String {
+    match outcome {
+        Outcome::Passed(facts) => {
+            facts.latency_ms.map_or_else(|| "passed".to_owned(), |latency| format!("passed in {latency} ms"))
+        }
+        Outcome::Failed(_, failure) => text::line(&failure.to_string(), MAX_SEEN),
+        Outcome::Inconclusive(fault) => format!("no word, since {fault},"),
+        Outcome::Pending => "no answer yet".to_owned(),
+    }
+}
+
+fn place(no: PlaceNo, places: &PlaceNames) -> String {
+    let Some(place) = places.get(&no) else { return GONE.to_owned() };
+    format!("{} ({})", text::line(&place.name, MAX_NAME), text::line(&place.network, MAX_NAME))
+}
+
+fn later(at: Timestamp, before: Timestamp) -> String {
+    match at.since(before) {
+        apart if apart < SECOND => "at once".to_owned(),
+        apart => format!("{} later", super::words::length(apart)),
+    }
+}

@@ -1,0 +1,139 @@
+//! Mails: one sheet of words, as plain text and as HTML, and the line that a subscriber leaves by.
+
+use askama::Template;
+use parallax_core::delivery::Mail;
+
+use super::words::{Grade, Story};
+use super::{News, text};
+
+/// UTF-16 units of a subject at most.
+const MAX_SUBJECT: usize = 200;
+/// Where a sheet's HTML takes what is added for each receiver. Nothing else in a sheet can write a comment.
+const FOOTER: &str = "<!--footer-->";
+
+/// What a mail says, before it is laid out. Texts are plain: HTML escapes them.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sheet {
+    /// The subject, and the heading.
+    pub(super) title: String,
+    /// The colour of the heading.
+    pub(super) mood: Mood,
+    /// Paragraphs.
+    pub(super) lead: Vec<String>,
+    /// What is known, each with its label.
+    pub(super) facts: Vec<(&'static str, String)>,
+    /// Heading of the list.
+    pub(super) list_title: &'static str,
+    /// The list.
+    pub(super) list: Vec<String>,
+    /// A longer text as it was written, and the same as HTML that holds nothing harmful.
+    pub(super) body: Option<Body>,
+    /// A link, with what it says.
+    pub(super) link: Option<(String, String)>,
+    /// Small print.
+    pub(super) footer: Vec<String>,
+}
+
+/// A longer text.
+#[derive(Debug, Clone)]
+pub(super) struct Body {
+    /// As it was written.
+    pub(super) text: String,
+    /// As HTML, sanitised.
+    pub(super) html: String,
+}
+
+/// The colour of a heading.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Mood {
+    /// Neither.
+    #[default]
+    Plain,
+    /// Something is down.
+    Bad,
+    /// Something needs a look.
+    Warning,
+    /// Something is over.
+    Good,
+}
+
+impl Mood {
+    const fn colour(self) -> &'static str {
+        match self {
+            Self::Plain => "#3b5bdb",
+            Self::Bad => "#c62828",
+            Self::Warning => "#b26a00",
+            Self::Good => "#2e7d32",
+        }
+    }
+}
+
+#[derive(Template)]
+#[template(path = "letters/mail.html")]
+struct Html<'a> {
+    sheet: &'a Sheet,
+}
+
+#[derive(Template)]
+#[template(path = "letters/mail.txt", escape = "none")]
+struct Text<'a> {
+    sheet: &'a Sheet,
+}
+
+#[derive(Template)]
+#[template(path = "letters/footer.html")]
+struct Footer<'a> {
+    page: &'a str,
+    url: &'a str,
+}
+
+impl Sheet {
+    /// The finished mail.
+    pub(super) fn mail(&self) -> Mail {
+        // Writing to memory does not fail.
+        Mail {
+            subject: text::line(&self.title, MAX_SUBJECT),
+            text: Text { sheet: self }.render().unwrap_or_default(),
+            html: Html { sheet: self }.render().unwrap_or_default(),
+        }
+    }
+}
+
+/// The mail that tells of an alert.
+pub(super) fn alert(news: &News<'_>) -> Mail {
+    let story = Story::tell(news);
+    Sheet {
+        title: story.headline,
+        mood: match story.grade {
+            Grade::Bad => Mood::Bad,
+            Grade::Poor => Mood::Warning,
+            Grade::Good => Mood::Good,
+        },
+        facts: story.facts,
+        list_title: "What was seen",
+        list: story.evidence,
+        link: Some(("Open the status page".to_owned(), story.page_url)),
+        footer: vec![format!(
+            "You get this because this address is a destination of the alerts of {}.",
+            story.page
+        )],
+        ..Sheet::default()
+    }
+    .mail()
+}
+
+/// A page's news as one subscriber gets it: with the link that ends it, which asks for nothing but a click.
+pub fn with_unsubscribe(mail: &Mail, page: &str, url: &str) -> Mail {
+    let page = text::line(page, MAX_SUBJECT);
+    let footer = Footer { page: &page, url }.render().unwrap_or_default();
+    let html = match mail.html.rfind(FOOTER) {
+        Some(at) => {
+            let (before, after) = mail.html.split_at(at);
+            format!("{before}{footer}{}", after.strip_prefix(FOOTER).unwrap_or(after))
+        }
+        None => format!("{}{footer}", mail.html),
+    };
+    let text =
+        format!("{}\n\nYou subscribed to the updates of {page}.\nUnsubscribe: {url}\n", mail.text.trim_end());
+    Mail { subject: mail.subject.clone(), text, html }
+}

@@ -1,0 +1,211 @@
+//! What the operator is told of the mesh, the store and the certificates: a place in quarantine, a region without places.
+
+use parallax_core::delivery::Mail;
+use parallax_core::place::Region;
+use parallax_core::time::Timestamp;
+use serde::Serialize;
+
+use super::PlaceName;
+use super::mail::{Mood, Sheet};
+use super::text;
+
+/// News for the operator.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OperatorNews {
+    /// What it is about.
+    pub matter: Matter,
+    /// Whether it is over.
+    pub ended: bool,
+    /// When it began, or when it ended.
+    pub at: Timestamp,
+}
+
+/// What an operator can mend.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Matter {
+    /// A place contradicts the others.
+    Quarantine {
+        /// Which.
+        place: PlaceName,
+        /// Where it stands.
+        region: Region,
+    },
+    /// No agent of a region is connected; with none, no agent at all.
+    NobodyConnected(Option<Region>),
+    /// All agents of a region are on one network; with none, all of the mesh.
+    OneNetwork(Option<Region>),
+    /// The store's disk is nearly full: bytes that are free.
+    StoreLow(u64),
+    /// A certificate ends soon, at that moment: an agent's by its name, else the authority's.
+    CertificateEnding {
+        /// Whose.
+        agent: Option<String>,
+        /// When it ends.
+        ends_at: Timestamp,
+    },
+}
+
+impl Matter {
+    /// Each name, in the order of the variants.
+    pub const NAMES: [&'static str; 5] =
+        ["place-quarantined", "region-stale", "second-network-missing", "store-low", "certificate-ending"];
+
+    /// The name that letters and deliveries use.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::Quarantine { .. } => "place-quarantined",
+            Self::NobodyConnected(_) => "region-stale",
+            Self::OneNetwork(_) => "second-network-missing",
+            Self::StoreLow(_) => "store-low",
+            Self::CertificateEnding { .. } => "certificate-ending",
+        }
+    }
+}
+
+/// The JSON that is posted, signed. Times are milliseconds since the epoch.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Notice<'a> {
+    event: &'static str,
+    ended: bool,
+    message: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    place: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    network: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    free_bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    agent: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ends_at: Option<i64>,
+    at: i64,
+}
+
+/// What is posted to the operator's webhook, and what is mailed to the operator.
+pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
+    let message = message(&news.matter, news.ended);
+    let mut notice = Notice {
+        event: news.matter.name(),
+        ended: news.ended,
+        message: &message,
+        place: None,
+        network: None,
+        region: None,
+        free_bytes: None,
+        agent: None,
+        ends_at: None,
+        at: news.at.as_millis(),
+    };
+    match &news.matter {
+        Matter::Quarantine { place, region } => {
+            notice.place = Some(&place.name);
+            notice.network = Some(&place.network);
+            notice.region = Some(region.name());
+        }
+        Matter::NobodyConnected(region) | Matter::OneNetwork(region) => {
+            notice.region = region.map(Region::name);
+        }
+        Matter::StoreLow(free) => notice.free_bytes = Some(*free),
+        Matter::CertificateEnding { agent, ends_at } => {
+            notice.agent = agent.as_deref();
+            notice.ends_at = Some(ends_at.as_millis());
+        }
+    }
+    // A struct of texts and numbers is always written.
+    let json = serde_json::to_vec(&notice).unwrap_or_default();
+    (json, mail(news, &message))
+}
+
+fn mail(news: &OperatorNews, message: &str) -> Mail {
+    let title = format!("{}{}", if news.ended { "Over: " } else { "" }, title(&news.matter));
+    Sheet {
+        title: text::line(&title, 200),
+        mood: if news.ended { Mood::Good } else { Mood::Warning },
+        lead: vec![message.to_owned()],
+        facts: vec![(
+            if news.ended { "Over since" } else { "Since" },
+            super::words::moment(news.at, chrono_tz::UTC),
+        )],
+        footer: vec![
+            "You get this because your address is set as the operator's of this Parallax.".to_owned(),
+        ],
+        ..Sheet::default()
+    }
+    .mail()
+}
+
+fn title(matter: &Matter) -> String {
+    match matter {
+        Matter::Quarantine { place, .. } => format!("agent {} is in quarantine", place.name),
+        Matter::NobodyConnected(None) => "no agent is connected".to_owned(),
+        Matter::NobodyConnected(Some(region)) => format!("no agent in {} is connected", region.title()),
+        Matter::OneNetwork(None) => "all agents are on one network".to_owned(),
+        Matter::OneNetwork(Some(region)) => format!("{} has one network", region.title()),
+        Matter::StoreLow(_) => "the store is low on space".to_owned(),
+        Matter::CertificateEnding { agent: Some(agent), .. } => {
+            format!("certificate of agent {agent} ends soon")
+        }
+        Matter::CertificateEnding { agent: None, .. } => "the authority's certificate ends soon".to_owned(),
+    }
+}
+
+fn message(matter: &Matter, ended: bool) -> String {
+    let clean = |name: &str| text::line(name, 120);
+    match (matter, ended) {
+        (Matter::Quarantine { place, region }, false) => format!(
+            "The agent {} ({}, {}) reports failures that other networks contradict. It runs one round in ten, none of \
+             which counts, and confirms nobody until it agrees with the others again.",
+            clean(&place.name),
+            region.title(),
+            clean(&place.network)
+        ),
+        (Matter::Quarantine { place, .. }, true) => {
+            format!("The agent {} agrees with the others again: its rounds count.", clean(&place.name))
+        }
+        (Matter::NobodyConnected(None), false) => "No agent is connected: nothing is checked.".to_owned(),
+        (Matter::NobodyConnected(None), true) => "Agents are connected again.".to_owned(),
+        (Matter::NobodyConnected(Some(region)), false) => {
+            format!("No agent in {} is connected: nothing is checked from there.", region.title())
+        }
+        (Matter::NobodyConnected(Some(region)), true) => {
+            format!("An agent in {} is connected again.", region.title())
+        }
+        (Matter::OneNetwork(None), false) => {
+            "All agents are on one network: outages can't be confirmed from another \
+                                              one. Add an agent on a second network."
+                .to_owned()
+        }
+        (Matter::OneNetwork(None), true) => "Agents are on two networks or more again.".to_owned(),
+        (Matter::OneNetwork(Some(region)), false) => format!(
+            "All connected agents in {} are on one network: it can confirm only what other regions see too.",
+            region.title()
+        ),
+        (Matter::OneNetwork(Some(region)), true) => {
+            format!("{} has agents on two networks or more again.", region.title())
+        }
+        (Matter::StoreLow(free), false) => format!(
+            "The disk that holds the store has {} MiB left. Writes are refused once too little is free.",
+            free >> 20
+        ),
+        (Matter::StoreLow(free), true) => {
+            format!("The disk that holds the store has {} MiB free again.", free >> 20)
+        }
+        (Matter::CertificateEnding { agent: Some(agent), .. }, false) => format!(
+            "The certificate of the agent {} ends soon and was not renewed. An agent whose certificate has ended must \
+             join anew.",
+            clean(agent)
+        ),
+        (Matter::CertificateEnding { agent: Some(agent), .. }, true) => {
+            format!("The agent {} has a new certificate.", clean(agent))
+        }
+        (Matter::CertificateEnding { agent: None, .. }, false) => {
+            "The certificate of the mesh's authority ends soon. Exchange it with `parallax mesh`.".to_owned()
+        }
+        (Matter::CertificateEnding { agent: None, .. }, true) => {
+            "The mesh's authority has a new certificate.".to_owned()
+        }
+    }
+}

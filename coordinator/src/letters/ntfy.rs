@@ -1,0 +1,33 @@
+//! ntfy: a message published as JSON; its topic is added when it is sent.
+//!
+//! Shape and bounds: ntfy, "Publish as JSON". It is plain text.
+
+use parallax_core::event::AlertKind;
+use serde_json::{Value, json};
+
+use super::words::Story;
+use super::{News, text};
+
+/// Bytes of a message at most; a longer one becomes an attachment.
+const MAX_MESSAGE: usize = 4_096;
+/// Bytes of a title.
+const MAX_TITLE: usize = 250;
+
+/// The body that is posted.
+pub(super) fn body(news: &News<'_>) -> Value {
+    let story = Story::tell(news);
+    // 5 rings on, 4 rings once, 3 is the usual.
+    let (priority, tag) = match news.kind {
+        AlertKind::WentDown => (5, "rotating_light"),
+        AlertKind::StillDown => (4, "rotating_light"),
+        AlertKind::WentSlow => (4, "warning"),
+        AlertKind::Recovered | AlertKind::BackToNormal => (3, "white_check_mark"),
+    };
+    json!({
+        "title": text::cut_bytes(&story.headline, MAX_TITLE),
+        "message": text::cut_bytes(&story.plain(), MAX_MESSAGE),
+        "priority": priority,
+        "tags": [tag],
+        "click": story.page_url,
+    })
+}

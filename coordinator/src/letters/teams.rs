@@ -1,0 +1,51 @@
+//! Microsoft Teams: an Adaptive Card in the message that a workflow ("when a webhook request is received") posts.
+//!
+//! Shape: Microsoft, "Create incoming webhooks with Workflows" and Adaptive Cards 1.4. All words stand in runs of text,
+//! which know no Markdown.
+
+use serde_json::{Value, json};
+
+use super::words::{Grade, Story};
+use super::{News, text};
+
+/// The body that is posted.
+pub(super) fn body(news: &News<'_>) -> Value {
+    let story = Story::tell(news);
+    let colour = match story.grade {
+        Grade::Bad => "Attention",
+        Grade::Poor => "Warning",
+        Grade::Good => "Good",
+    };
+    let mut body = vec![line(vec![json!({
+        "type": "TextRun", "text": text::teams(&story.headline), "size": "Large", "weight": "Bolder", "color": colour,
+    })])];
+    body.extend(story.facts.iter().map(|(label, value)| {
+        line(vec![
+            json!({ "type": "TextRun", "text": format!("{label}: "), "weight": "Bolder" }),
+            json!({ "type": "TextRun", "text": text::teams(value) }),
+        ])
+    }));
+    body.extend(story.evidence.iter().map(|sentence| {
+        line(vec![json!({ "type": "TextRun", "text": text::teams(sentence), "isSubtle": true })])
+    }));
+    json!({
+        "type": "message",
+        "attachments": [{
+            "contentType": "application/vnd.microsoft.card.adaptive",
+            "contentUrl": null,
+            "content": {
+                "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",
+                "type": "AdaptiveCard",
+                "version": "1.4",
+                "fallbackText": text::teams(&story.headline),
+                "msteams": { "width": "Full" },
+                "body": body,
+                "actions": [{ "type": "Action.OpenUrl", "title": "Status page", "url": story.page_url }],
+            },
+        }],
+    })
+}
+
+fn line(runs: Vec<Value>) -> Value {
+    json!({ "type": "RichTextBlock", "inlines": runs })
+}

@@ -1,0 +1,36 @@
+//! Telegram's `sendMessage` in its HTML mode; the chat's id is added when it is sent.
+//!
+//! Shape and bounds: Telegram, "Bot API", `sendMessage` and "HTML style". A text is cut before its tags are set, so
+//! that none is left open.
+
+use serde_json::{Value, json};
+
+use super::words::{Grade, Story};
+use super::{News, text};
+
+/// UTF-16 units of a message at most, tags not counted.
+const MAX_TEXT: usize = 4_096;
+
+/// The body that is posted.
+pub(super) fn body(news: &News<'_>) -> Value {
+    let story = Story::tell(news);
+    let sign = match story.grade {
+        Grade::Bad => "🔴",
+        Grade::Poor => "🟠",
+        Grade::Good => "🟢",
+    };
+    let shown = |words: &str| text::html(&text::nobody(words));
+    let mut message = format!("{sign} <b>{}</b>\n", shown(&story.headline));
+    for (label, value) in &story.facts {
+        message.push_str(&format!("{label}: {}\n", shown(value)));
+    }
+    let link = format!("\n<a href=\"{}\">Status page</a>", text::html(&story.page_url));
+    let used = message.encode_utf16().count() + link.encode_utf16().count();
+    // Escapes only make it longer than what is counted.
+    let evidence = text::cut(&story.evidence.join("\n"), MAX_TEXT.saturating_sub(used) / 2);
+    if !evidence.is_empty() {
+        message.push_str(&format!("\n{}\n", shown(&evidence)));
+    }
+    message.push_str(&link);
+    json!({ "text": message, "parse_mode": "HTML", "link_preview_options": { "is_disabled": true } })
+}

@@ -1,0 +1,411 @@
+//! Alerts by every channel: what people read, and that no text from outside becomes anything but text.
+
+use parallax_core::event::{Reason, RoundReport, Status};
+use parallax_core::observation::{Facts, Failure, Outcome, Word};
+use parallax_core::place::{Region, RegionSet};
+use serde_json::json;
+
+use super::*;
+
+/// A page, a monitor and what happened to it.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Cast<'a> {
+    pub(super) page: &'a str,
+    pub(super) monitor: &'a str,
+    pub(super) reason: Option<&'a str>,
+    pub(super) is_test: bool,
+}
+
+impl Default for Cast<'_> {
+    fn default() -> Self {
+        Self { page: "Shop", monitor: "Checkout", reason: None, is_test: false }
+    }
+}
+
+impl Cast<'_> {
+    /// Hands the news to whoever writes it.
+    pub(super) fn tell<T>(&self, kind: AlertKind, write: impl FnOnce(&News<'_>) -> T) -> T {
+        let subject = Subject {
+            page_id: "pg_0000000000000000000000000a".parse().unwrap(),
+            page: self.page.to_owned(),
+            page_url: "https://shop.example".to_owned(),
+            monitor_id: "mon_0000000000000000000000000b".parse().unwrap(),
+            monitor: self.monitor.to_owned(),
+            url: Some("https://shop.example/cart".to_owned()),
+        };
+        let reason = match self.reason {
+            Some(words) => Failure::Other(words.to_owned()),
+            None => Failure::UnexpectedStatus(503),
+        };
+        let change = Change {
+            from: Status::Up,
+            to: Status::Down,
+            alert: None,
+            since: Timestamp::from_millis(1_000),
+            down_since: Some(Timestamp::from_millis(1_000)),
+            reason: Some(reason.clone()),
+            down_from: Some(RegionSet::only(Region::Asia)),
+            latency_ms: Some(1_500),
+            threshold_ms: Some(900),
+            duration_ms: Some(60_000),
+            evidence: rounds(&reason),
+        };
+        let place =
+            |name: &str, network: &str| PlaceName { name: name.to_owned(), network: network.to_owned() };
+        let places = PlaceNames::from([
+            (PlaceNo(0), place("tokyo-1", "AS64500")),
+            (PlaceNo(1), place("tokyo-2", "AS64501")),
+            (PlaceNo(2), place("paris-1", "AS64502")),
+        ]);
+        write(&News {
+            kind,
+            subject: &subject,
+            change: &change,
+            at: Timestamp::from_millis(31_000),
+            zone: chrono_tz::Europe::Berlin,
+            places: &places,
+            is_test: self.is_test,
+        })
+    }
+
+    fn json(&self, channel: ChannelKind, kind: AlertKind) -> Value {
+        match self.tell(kind, |news| alert(channel, news)) {
+            Letter::Json(bytes) => serde_json::from_slice(&bytes).unwrap(),
+            other => panic!("{other:?}"),
+        }
+    }
+
+    fn mail(&self, kind: AlertKind) -> parallax_core::delivery::Mail {
+        self.tell(kind, mail::alert)
+    }
+}
+
+fn rounds(reason: &Failure) -> Vec<RoundReport> {
+    let failed = || {
+        let facts = Facts {
+            status_code: Some(503),
+            latency_ms: Some(41),
+            address: Some([192, 0, 2, 7].into()),
+            ..Facts::default()
+        };
+        Outcome::Failed(facts, reason.clone())
+    };
+    let round = |region, reason, started, first, second| RoundReport {
+        region,
+        reason,
+        round: Some(7),
+        started: Timestamp::from_millis(started),
+        word: Word::Failed,
+        first: PlaceNo(first),
+        outcome: failed(),
+        second,
+    };
+    let passed = Outcome::Passed(Facts { latency_ms: Some(88), ..Facts::default() });
+    vec![
+        round(Region::Asia, Reason::Second, 6_000, 9, Some((PlaceNo(1), failed()))),
+        round(Region::Asia, Reason::Scheduled, 1_000, 0, Some((PlaceNo(1), failed()))),
+        RoundReport {
+            word: Word::Passed,
+            outcome: passed,
+            ..round(Region::Europe, Reason::Sweep, 6_100, 2, None)
+        },
+    ]
+}
+
+#[test]
+fn people_read_what_each_place_saw() {
+    let told = Cast::default().tell(AlertKind::WentDown, |news| {
+        let mut rounds = news.change.evidence.clone();
+        evidence::sentences(&rounds, news.places)
+            .into_iter()
+            .chain({
+                // The same place again, and a second network that passes.
+                rounds[0].first = PlaceNo(0);
+                rounds[2].second = Some((PlaceNo(0), rounds[0].outcome.clone()));
+                rounds[1].word = Word::Disputed;
+                rounds[1].second = Some((PlaceNo(2), rounds[2].outcome.clone()));
+                evidence::sentences(&rounds, news.places)
+            })
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(
+        told,
+        [
+            "Asia: unexpected status 503 from tokyo-1 (AS64500), then from tokyo-2 (AS64501); 5 s later, unexpected \
+             status 503 from a former agent, then from tokyo-2 (AS64501)",
+            "Europe: passed in 88 ms from paris-1 (AS64502)",
+            "Asia: unexpected status 503 from tokyo-1 (AS64500), but passed in 88 ms from paris-1 (AS64502); 5 s later, \
+             unexpected status 503 from tokyo-1 (AS64500), then from tokyo-2 (AS64501)",
+            "Europe: passed in 88 ms from paris-1 (AS64502), then unexpected status 503 from tokyo-1 (AS64500)",
+        ]
+    );
+}
+
+#[test]
+fn a_second_round_that_saw_the_same_says_so_in_short() {
+    let told =
+        Cast { reason: Some("connection refused"), ..Cast::default() }.tell(AlertKind::WentDown, |news| {
+            let mut rounds = news.change.evidence.clone();
+            rounds[0].first = PlaceNo(0);
+            evidence::sentences(&rounds[..2], news.places)
+        });
+    assert_eq!(
+        told,
+        ["Asia: connection refused from tokyo-1 (AS64500), then from tokyo-2 (AS64501); again 5 s later"]
+    );
+}
+
+#[test]
+fn times_name_their_zone_and_lengths_are_short() {
+    let at = Timestamp::from_millis(1_772_357_405_000);
+    assert_eq!(
+        words::moment(at, chrono_tz::Europe::Berlin),
+        "2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)"
+    );
+    assert_eq!(words::moment(at, chrono_tz::UTC), "2026-03-01 09:30:05 (UTC)");
+    for (millis, words) in [
+        (-5, "0 ms"),
+        (250, "250 ms"),
+        (59_999, "59 s"),
+        (61_000, "1 min 1 s"),
+        (3_600_000, "1 h"),
+        (3_605_000, "1 h"),
+        (90_000_000, "1 d 1 h"),
+    ] {
+        assert_eq!(words::length(millis), words, "{millis}");
+    }
+}
+
+#[test]
+fn a_mail_says_what_when_and_who_saw_it() {
+    let mail = Cast::default().mail(AlertKind::WentDown);
+    assert_eq!(mail.subject, "Down: Checkout (Shop)");
+    assert_eq!(
+        mail.text,
+        "Down: Checkout (Shop)\n\
+         \n\
+         Reason: unexpected status 503\n\
+         Down from: Asia; up from Europe\n\
+         Since: 1970-01-01 01:00:01 (Europe/Berlin, UTC+01:00)\n\
+         Checked: https://shop.example/cart\n\
+         \n\
+         What was seen:\n\
+         - Asia: unexpected status 503 from tokyo-1 (AS64500), then from tokyo-2 (AS64501); 5 s later, unexpected \
+         status 503 from a former agent, then from tokyo-2 (AS64501)\n\
+         - Europe: passed in 88 ms from paris-1 (AS64502)\n\
+         \n\
+         Open the status page: https://shop.example\n\
+         \n\
+         -- \n\
+         You get this because this address is a destination of the alerts of Shop.\n"
+    );
+    for part in ["<h1", "Asia: unexpected status 503", "href=\"https://shop.example\"", "color-scheme"] {
+        assert!(mail.html.contains(part), "{part} in {}", mail.html);
+    }
+    for elsewhere in ["<img", "<link", "src=", "url(", "<script", "@import"] {
+        assert!(!mail.html.contains(elsewhere), "{elsewhere} would fetch something");
+    }
+    let titles = AlertKind::ALL.map(|kind| Cast::default().mail(kind).subject);
+    let expected = ["Down", "Still down", "Recovered", "Slow", "Back to normal"];
+    assert_eq!(titles, expected.map(|title| format!("{title}: Checkout (Shop)")));
+    let test = Cast { is_test: true, ..Cast::default() }.mail(AlertKind::WentDown);
+    assert_eq!(test.subject, "[Test] Down: Checkout (Shop)");
+    assert!(test.text.contains("Nothing happened"));
+}
+
+#[test]
+fn a_subscribers_mail_ends_with_the_way_out() {
+    let mail = Cast { page: "A <b>", ..Cast::default() }.mail(AlertKind::Recovered);
+    let mail = mail::with_unsubscribe(&mail, "A <b>", "https://s.example/u?a=1&b=2");
+    assert!(
+        mail.text
+            .ends_with("You subscribed to the updates of A <b>.\nUnsubscribe: https://s.example/u?a=1&b=2\n")
+    );
+    assert!(mail.html.contains("updates of A &#60;b&#62;."), "{}", mail.html);
+    assert!(
+        mail.html.contains("<a href=\"https://s.example/u?a=1&#38;b=2\">Unsubscribe</a>"),
+        "{}",
+        mail.html
+    );
+    assert!(!mail.html.contains("<!--footer-->"));
+}
+
+#[test]
+fn each_service_gets_the_shape_that_it_documents() {
+    let cast = Cast::default();
+    let of = |channel| cast.json(channel, AlertKind::WentDown);
+    let slack = of(ChannelKind::Slack);
+    assert_eq!(slack["text"], "Down: Checkout (Shop)");
+    assert_eq!(slack["attachments"][0]["fallback"], "Down: Checkout (Shop)");
+    assert_eq!(slack["attachments"][0]["title_link"], "https://shop.example");
+    assert_eq!(slack["attachments"][0]["fields"][0]["title"], "Reason");
+    let discord = of(ChannelKind::Discord);
+    assert_eq!(discord["allowed_mentions"], json!({ "parse": [] }));
+    assert_eq!(discord["embeds"][0]["url"], "https://shop.example");
+    assert_eq!(discord["embeds"][0]["timestamp"], "1970-01-01T00:00:31.000Z");
+    let teams = of(ChannelKind::Teams);
+    assert_eq!(teams["type"], "message");
+    let card = &teams["attachments"][0]["content"];
+    assert_eq!((&card["type"], &card["version"]), (&json!("AdaptiveCard"), &json!("1.4")));
+    assert_eq!(card["body"][0]["inlines"][0]["text"], "Down: Checkout (Shop)");
+    let telegram = of(ChannelKind::Telegram);
+    assert_eq!(telegram["parse_mode"], "HTML");
+    assert!(telegram["text"].as_str().unwrap().starts_with("🔴 <b>Down: Checkout (Shop)</b>\n"));
+    let ntfy = of(ChannelKind::Ntfy);
+    assert_eq!((&ntfy["title"], &ntfy["priority"]), (&json!("Down: Checkout (Shop)"), &json!(5)));
+    let pagerduty = of(ChannelKind::PagerDuty);
+    assert_eq!(pagerduty["payload"]["summary"], "Down: Checkout (Shop)");
+    assert_eq!(pagerduty["payload"]["severity"], "critical");
+    for secret in ["chat_id", "topic", "routing_key"] {
+        for body in [&telegram, &ntfy, &pagerduty] {
+            assert_eq!(body.get(secret), None);
+        }
+    }
+}
+
+#[test]
+fn what_is_over_closes_what_it_opened_at_pagerduty() {
+    let cast = Cast::default();
+    let of = |kind| cast.json(ChannelKind::PagerDuty, kind);
+    let opened = [AlertKind::WentDown, AlertKind::StillDown].map(|kind| of(kind)["dedup_key"].clone());
+    assert_eq!(opened[0], opened[1]);
+    let slow = of(AlertKind::WentSlow);
+    assert_eq!((&slow["event_action"], &slow["payload"]["severity"]), (&json!("trigger"), &json!("warning")));
+    assert_ne!(slow["dedup_key"], opened[0]);
+    let recovered = of(AlertKind::Recovered);
+    assert_eq!((&recovered["event_action"], &recovered["dedup_key"]), (&json!("resolve"), &opened[0]));
+    let also = json!([{ "event_action": "resolve", "dedup_key": slow["dedup_key"] }]);
+    assert_eq!(recovered[pagerduty::ALSO], also, "an outage ends slowness too");
+    let normal = of(AlertKind::BackToNormal);
+    assert_eq!((&normal["event_action"], &normal["dedup_key"]), (&json!("resolve"), &slow["dedup_key"]));
+    let test = Cast { is_test: true, ..cast }.json(ChannelKind::PagerDuty, AlertKind::WentDown);
+    assert_ne!(test["dedup_key"], opened[0], "a test touches no incident");
+}
+
+/// Every text of a body, with its path.
+fn texts<'a>(value: &'a Value, path: &str, found: &mut Vec<(String, &'a str)>) {
+    match value {
+        Value::String(text) => found.push((path.to_owned(), text)),
+        Value::Array(items) => items.iter().for_each(|item| texts(item, path, found)),
+        Value::Object(fields) => {
+            fields.iter().for_each(|(name, field)| texts(field, &format!("{path}/{name}"), found));
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+const HOSTILE: [&str; 16] = [
+    "Cart\r\nBcc: eve@evil.example\r\n\r\nHello",
+    "<script>alert(1)</script><img src=x onerror=alert(1)>",
+    "\"><a href=\"https://evil.example\">x</a>",
+    "[log in](https://evil.example) ![x](https://evil.example/x.png)",
+    "<!channel> <@U024BE7LH> <https://evil.example|Status page> &lt;!here&gt;",
+    "@everyone @here @channel <@&1234> <#1>",
+    "\u{202e}gpj.exe\u{202c} \u{2066}x\u{2069} \u{200f}y",
+    "a\u{0}b\u{1b}[31mc\u{9b}d\u{7f}",
+    "line\u{2028}line\u{2029}line\u{85}line",
+    "`code` **bold** __under__ ~~gone~~ ||hidden|| # head > quote",
+    "</b></a><tg-spoiler>x</tg-spoiler> &amp; &#60;",
+    "{{DATE(2026-03-01T09:30:00Z)}} <at>Ann</at>",
+    "-->  <!--footer--> ]]>",
+    "{% include \"x\" %} {{ sheet.title }}",
+    "👩\u{200d}👩\u{200d}👧 ünïcödé العربية",
+    "",
+];
+
+fn hostile() -> Vec<String> {
+    let long = ["<", "&", "@", "*", "🚀", "é", "\u{202e}", "A"].map(|sign| sign.repeat(4_000));
+    HOSTILE.into_iter().map(str::to_owned).chain(long).collect()
+}
+
+#[test]
+fn a_text_from_outside_stays_a_text_in_every_chat() {
+    for text in hostile() {
+        let cast = Cast { page: &text, monitor: &text, reason: Some(&text), is_test: false };
+        for (channel, kind) in ChannelKind::ALL.into_iter().flat_map(|c| AlertKind::ALL.map(|k| (c, k))) {
+            if matches!(channel, ChannelKind::Email | ChannelKind::Webhook) {
+                continue;
+            }
+            let body = cast.json(channel, kind);
+            let mut found = Vec::new();
+            texts(&body, "", &mut found);
+            for (path, shown) in found {
+                let at = format!("{} {path} of {text:?}: {shown:?}", channel.name());
+                assert!(channel == ChannelKind::Telegram || shown.chars().count() <= 4_096, "{at}");
+                let is_clean =
+                    |sign: char| sign == '\n' || text::line(&sign.to_string(), 9) == sign.to_string();
+                assert!(shown.chars().all(|sign| sign == ' ' || is_clean(sign)), "{at}");
+                match channel {
+                    ChannelKind::Slack => {
+                        assert!(!shown.contains(['<', '>']), "{at}");
+                        assert!(!shown.contains("]("), "{at}");
+                        assert!(!shown.contains("@channel") && !shown.contains("@here"), "{at}");
+                        assert!(shown.encode_utf16().count() <= 3_000, "{at}");
+                    }
+                    ChannelKind::Discord => {
+                        // A footer knows no Markdown.
+                        assert!(path.ends_with("/footer/text") || !has_bare(shown, "*_~`|<>[]()#"), "{at}");
+                        assert!(!shown.contains("@everyone"), "{at}");
+                    }
+                    ChannelKind::Teams => assert!(!shown.contains("{{"), "{at}"),
+                    ChannelKind::Telegram if path == "/text" => assert_only_our_tags(shown, &at),
+                    ChannelKind::Ntfy => assert!(shown.len() <= 4_096, "{at}"),
+                    ChannelKind::PagerDuty if path == "/payload/summary" => {
+                        assert!(shown.chars().count() <= 1_024, "{at}");
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Whether one of the signs stands there without a backslash before it.
+fn has_bare(shown: &str, signs: &str) -> bool {
+    let mut is_escaped = false;
+    shown.chars().any(|sign| {
+        let is_bare = signs.contains(sign) && !is_escaped;
+        is_escaped = sign == '\\' && !is_escaped;
+        is_bare
+    })
+}
+
+fn assert_only_our_tags(shown: &str, at: &str) {
+    let ours = ["<b>", "</b>", "<a href=\"https://shop.example\">", "</a>"];
+    let rest = ours.iter().fold(shown.to_owned(), |rest, tag| rest.replacen(tag, "", 1));
+    assert!(!rest.contains(['<', '>', '"']), "{at}");
+    let read = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&amp;", "&")];
+    let read = read.iter().fold(rest.clone(), |text, (entity, sign)| text.replace(entity, sign));
+    assert!(read.encode_utf16().count() <= 4_096, "{at}");
+    for part in rest.split('&').skip(1) {
+        assert!(["amp;", "lt;", "gt;", "quot;"].iter().any(|entity| part.starts_with(entity)), "{at}");
+    }
+}
+
+#[test]
+fn a_text_from_outside_stays_a_text_in_a_mail() {
+    for text in hostile() {
+        let cast = Cast { page: &text, monitor: &text, reason: Some(&text), is_test: false };
+        let usual = Cast { reason: Some("x"), ..Cast::default() };
+        for kind in AlertKind::ALL {
+            let mail = mail::with_unsubscribe(&cast.mail(kind), &text, "https://s.example/u");
+            let at = format!("{text:?}: {mail:?}");
+            assert!(!mail.subject.contains(char::is_control) && mail.subject.chars().count() <= 200, "{at}");
+            assert!(mail.html.len() + mail.text.len() < 40_000, "{at}");
+            let tags = |html: &str| html.matches('<').count();
+            let plain = mail::with_unsubscribe(&usual.mail(kind), "x", "https://s.example/u");
+            assert_eq!(tags(&mail.html), tags(&plain.html), "{at}");
+            assert_eq!(mail.html.matches("<!--footer-->").count(), 0, "{at}");
+            assert!(!mail.text.contains(['\r', '\0', '\u{202e}']), "{at}");
+            assert_eq!(mail.text.lines().count(), plain.text.lines().count(), "{at}");
+        }
+    }
+}
+
+#[test]
+fn a_webhook_holds_a_hostile_text_as_it_is() {
+    for text in hostile() {
+        let told = Cast { monitor: &text, ..Cast::default() }.json(ChannelKind::Webhook, AlertKind::WentDown);
+        assert_eq!(told["monitor"], text.as_str());
+    }
+}

@@ -1,0 +1,175 @@
+//! Text from outside, made fit for where it is shown: one clean line, cut to a bound, escaped for its context.
+
+/// What a text that was cut ends with.
+const MORE: char = '…';
+/// Keeps what stands around it from being read as one sign, and shows as nothing.
+const APART: char = '\u{200b}';
+
+/// One line of at most `max` UTF-16 units, which no service counts fewer of. Line breaks and tabs become blanks; other
+/// control characters and marks that turn the direction of writing are left out.
+pub(super) fn line(text: &str, max: usize) -> String {
+    let mut line = String::with_capacity(text.len().min(max));
+    for sign in text.chars() {
+        match sign {
+            '\t' | '\n' | '\r' | '\u{b}' | '\u{c}' | '\u{85}' | '\u{2028}' | '\u{2029}' => {
+                if !line.ends_with(' ') {
+                    line.push(' ');
+                }
+            }
+            sign if is_hidden(sign) => {}
+            sign => line.push(sign),
+        }
+    }
+    cut(line.trim(), max)
+}
+
+/// The same, but paragraphs and lines stay.
+pub(super) fn lines(text: &str, max: usize) -> String {
+    let text = text.replace("\r\n", "\n").replace(['\r', '\u{2028}', '\u{2029}'], "\n");
+    let kept: String =
+        text.chars().filter(|sign| *sign == '\n' || *sign == '\t' || !is_hidden(*sign)).collect();
+    cut(kept.trim(), max)
+}
+
+/// The start of a text, of at most `max` UTF-16 units, with a sign where something was left out.
+pub(super) fn cut(text: &str, max: usize) -> String {
+    cut_by(text, max, char::len_utf16)
+}
+
+/// The start of a text, of at most `max` bytes, with a sign where something was left out.
+pub(super) fn cut_bytes(text: &str, max: usize) -> String {
+    cut_by(text, max, char::len_utf8)
+}
+
+fn cut_by(text: &str, max: usize, length: fn(char) -> usize) -> String {
+    let mut used = 0;
+    let mut end = 0;
+    for (at, sign) in text.char_indices() {
+        used += length(sign);
+        if used > max {
+            let mut start = text.get(..end).unwrap_or_default().to_owned();
+            start.push(MORE);
+            return start;
+        }
+        if used + length(MORE) <= max {
+            end = at + sign.len_utf8();
+        }
+    }
+    text.to_owned()
+}
+
+/// Control characters, and marks that turn the direction of writing (UAX 9) and so let a text show as another.
+fn is_hidden(sign: char) -> bool {
+    sign.is_control()
+        || matches!(
+            sign,
+            '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{feff}'
+        )
+}
+
+/// For HTML's text and quoted attributes, and for Telegram's HTML, which knows these four alone.
+pub(super) fn html(text: &str) -> String {
+    replaced(text, |sign| match sign {
+        '&' => Some("&amp;"),
+        '<' => Some("&lt;"),
+        '>' => Some("&gt;"),
+        '"' => Some("&quot;"),
+        _ => None,
+    })
+}
+
+/// For Slack's mrkdwn: neither link nor mention can begin. Mattermost, which reads the same, knows Markdown's links and
+/// mentions without brackets too.
+pub(super) fn slack(text: &str) -> String {
+    let escaped = replaced(text, |sign| match sign {
+        '&' => Some("&amp;"),
+        '<' => Some("&lt;"),
+        '>' => Some("&gt;"),
+        _ => None,
+    });
+    nobody(&escaped.replace("](", &format!("]{APART}(")).replace("][", &format!("]{APART}[")))
+}
+
+/// For Discord's Markdown.
+pub(super) fn discord(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for sign in text.chars() {
+        if matches!(
+            sign,
+            '\\' | '*' | '_' | '~' | '`' | '|' | '[' | ']' | '(' | ')' | '<' | '>' | '#' | ':' | '-'
+        ) {
+            escaped.push('\\');
+        }
+        escaped.push(sign);
+    }
+    nobody(&escaped)
+}
+
+/// A text in which nobody is addressed: what follows an `@` that begins a word is no name any more.
+pub(super) fn nobody(text: &str) -> String {
+    let mut apart = String::with_capacity(text.len());
+    let mut before = ' ';
+    for sign in text.chars() {
+        apart.push(sign);
+        if sign == '@' && !before.is_alphanumeric() {
+            apart.push(APART);
+        }
+        before = sign;
+    }
+    apart
+}
+
+/// For Teams' cards, whose runs of text know no Markdown: what a card would put in the place of `{{…}}` is kept apart.
+pub(super) fn teams(text: &str) -> String {
+    text.replace("{{", &format!("{{{APART}{{"))
+}
+
+fn replaced(text: &str, by: fn(char) -> Option<&'static str>) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for sign in text.chars() {
+        match by(sign) {
+            Some(entity) => escaped.push_str(entity),
+            None => escaped.push(sign),
+        }
+    }
+    escaped
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_one_line_without_hidden_signs() {
+        for (text, shown) in [
+            ("Cart\r\nBcc: a@b.example", "Cart Bcc: a@b.example"),
+            ("a\u{0}b\u{7f}c\u{9b}d", "abcd"),
+            ("\u{202e}exe.cod\u{202c} \u{2066}x\u{2069}", "exe.cod x"),
+            ("a\u{2028}b\u{2029}c", "a b c"),
+            ("👩\u{200d}🚀 é", "👩\u{200d}🚀 é"),
+        ] {
+            assert_eq!(line(text, 100), shown, "{text:?}");
+        }
+        assert_eq!(lines("a\r\nb\u{0}\r\rc\u{202e}", 100), "a\nb\n\nc");
+    }
+
+    #[test]
+    fn a_text_is_cut_between_characters() {
+        assert_eq!(cut("abcd", 4), "abcd");
+        assert_eq!(cut("abcde", 4), "abc…");
+        assert_eq!(cut("ab🚀d", 4), "ab…");
+        assert_eq!(cut_bytes("ééé", 6), "ééé");
+        assert_eq!(cut_bytes("éééé", 6), "é…");
+        assert_eq!(cut("abc", 0), "…");
+    }
+
+    #[test]
+    fn nobody_is_addressed() {
+        assert_eq!(slack("<!channel> & [x](https://e.example) @all a@b"), {
+            "&lt;!channel&gt; &amp; [x]\u{200b}(https://e.example) @\u{200b}all a@b"
+        });
+        assert_eq!(discord("@everyone [x](y)"), "@\u{200b}everyone \\[x\\]\\(y\\)");
+        assert_eq!(html("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
+        assert_eq!(teams("{{DATE(x)}} {{{"), "{\u{200b}{DATE(x)}} {\u{200b}{{");
+    }
+}

@@ -1,0 +1,200 @@
+//! What people are told of an alert, in words, before any channel writes it in its own form.
+
+use parallax_core::event::AlertKind;
+use parallax_core::place::{Region, RegionSet};
+use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+
+use super::{News, evidence, text};
+
+/// UTF-16 units of a name, of a reason, of an address, and of all that the places saw.
+const MAX_NAME: usize = 100;
+const MAX_REASON: usize = 400;
+const MAX_ADDRESS: usize = 300;
+const MAX_EVIDENCE: usize = 1_500;
+
+/// An alert in words. Every text in it is one line without control characters, and bounded; none is escaped.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Story {
+    /// `Down: Checkout (Shop)`.
+    pub(super) headline: String,
+    /// What is known, each with its label.
+    pub(super) facts: Vec<(&'static str, String)>,
+    /// What was seen, a sentence for each region.
+    pub(super) evidence: Vec<String>,
+    /// The page's name.
+    pub(super) page: String,
+    /// The monitor's name.
+    pub(super) monitor: String,
+    /// The page's address.
+    pub(super) page_url: String,
+    /// How bad it is.
+    pub(super) grade: Grade,
+}
+
+/// How bad something is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Grade {
+    /// An outage.
+    Bad,
+    /// Slow.
+    Poor,
+    /// Over.
+    Good,
+}
+
+impl Story {
+    /// Tells the news.
+    pub(super) fn tell(news: &News<'_>) -> Self {
+        let page = text::line(&news.subject.page, MAX_NAME);
+        let monitor = text::line(&news.subject.monitor, MAX_NAME);
+        let mark = if news.is_test { "[Test] " } else { "" };
+        Self {
+            headline: format!("{mark}{}: {monitor} ({page})", title(news.kind)),
+            facts: facts(news),
+            evidence: evidence(news),
+            page,
+            monitor,
+            page_url: text::line(&news.subject.page_url, MAX_ADDRESS),
+            grade: match news.kind {
+                AlertKind::WentDown | AlertKind::StillDown => Grade::Bad,
+                AlertKind::WentSlow => Grade::Poor,
+                AlertKind::Recovered | AlertKind::BackToNormal => Grade::Good,
+            },
+        }
+    }
+
+    /// Facts and evidence as lines of plain text.
+    pub(super) fn plain(&self) -> String {
+        let facts = self.facts.iter().map(|(label, value)| format!("{label}: {value}"));
+        facts.chain(self.evidence.iter().cloned()).collect::<Vec<_>>().join("\n")
+    }
+}
+
+impl Grade {
+    /// Its colour as red, green and blue.
+    pub(super) const fn colour(self) -> u32 {
+        match self {
+            Self::Bad => 0xC6_28_28,
+            Self::Poor => 0xB2_6A_00,
+            Self::Good => 0x2E_7D_32,
+        }
+    }
+
+    /// Its colour as the web writes it.
+    pub(super) fn hex(self) -> String {
+        format!("#{:06X}", self.colour())
+    }
+}
+
+const fn title(kind: AlertKind) -> &'static str {
+    match kind {
+        AlertKind::WentDown => "Down",
+        AlertKind::StillDown => "Still down",
+        AlertKind::Recovered => "Recovered",
+        AlertKind::WentSlow => "Slow",
+        AlertKind::BackToNormal => "Back to normal",
+    }
+}
+
+fn facts(news: &News<'_>) -> Vec<(&'static str, String)> {
+    use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
+    let change = news.change;
+    let since = change.down_since.unwrap_or(change.since);
+    let lasted = change.duration_ms.and_then(|millis| i64::try_from(millis).ok()).map(length);
+    let mut facts = Vec::new();
+    let mut add = |label, value: Option<String>| facts.extend(value.map(|value| (label, value)));
+    let reason = change.reason.as_ref().map(|reason| text::line(&reason.to_string(), MAX_REASON));
+    match news.kind {
+        WentDown | StillDown => {
+            add("Reason", reason);
+            add("Down from", change.down_from.map(|regions| names(regions, change)));
+            add("Since", Some(moment(since, news.zone)));
+            if news.kind == StillDown {
+                add("Down for", Some(length(news.at.since(since))));
+            }
+        }
+        Recovered => {
+            add("It was", reason);
+            add("Down for", lasted);
+            add("Since", change.down_since.map(|since| moment(since, news.zone)));
+            add("Until", Some(moment(change.since, news.zone)));
+            add("Response time", change.latency_ms.map(|latency| format!("{latency} ms")));
+        }
+        WentSlow | BackToNormal => {
+            add("Response time", speed(change.latency_ms, change.threshold_ms));
+            let label = if news.kind == WentSlow { "Since" } else { "Until" };
+            add(label, Some(moment(change.since, news.zone)));
+            if news.kind == BackToNormal {
+                add("Slow for", lasted);
+            }
+        }
+    }
+    add("Checked", news.subject.url.as_ref().map(|url| text::line(url, MAX_ADDRESS)));
+    if news.is_test {
+        add("Note", Some("This is a test. Nothing happened.".to_owned()));
+    }
+    facts
+}
+
+fn names(regions: RegionSet, change: &parallax_core::event::Change) -> String {
+    let down = regions.iter().map(Region::title).collect::<Vec<_>>().join(", ");
+    let seen: RegionSet = change.evidence.iter().map(|report| report.region).collect();
+    let up = seen.without(regions).iter().map(Region::title).collect::<Vec<_>>().join(", ");
+    if up.is_empty() { down } else { format!("{down}; up from {up}") }
+}
+
+fn speed(latency: Option<u32>, threshold: Option<u32>) -> Option<String> {
+    let latency = latency?;
+    Some(match threshold {
+        Some(threshold) => format!("{latency} ms (threshold {threshold} ms)"),
+        None => format!("{latency} ms"),
+    })
+}
+
+/// As many sentences as fit; what is left out is counted.
+fn evidence(news: &News<'_>) -> Vec<String> {
+    let all = evidence::sentences(&news.change.evidence, news.places);
+    let count = all.len();
+    let mut left = MAX_EVIDENCE;
+    let mut kept = Vec::new();
+    for sentence in all {
+        if left == 0 {
+            break;
+        }
+        let sentence = text::cut(&sentence, left);
+        left = left.saturating_sub(sentence.encode_utf16().count());
+        kept.push(sentence);
+    }
+    if kept.len() < count {
+        kept.push(format!("and {} more", count - kept.len()));
+    }
+    kept
+}
+
+/// A moment in a zone, with the zone: `2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)`.
+pub(super) fn moment(at: Timestamp, zone: chrono_tz::Tz) -> String {
+    let Some(utc) = at.to_utc() else { return at.to_string() };
+    let local = utc.with_timezone(&zone);
+    match zone {
+        chrono_tz::UTC | chrono_tz::Etc::UTC => local.format("%Y-%m-%d %H:%M:%S (UTC)").to_string(),
+        zone => {
+            format!("{} ({}, UTC{})", local.format("%Y-%m-%d %H:%M:%S"), zone.name(), local.format("%:z"))
+        }
+    }
+}
+
+/// A length of time in its two greatest units: `3 d 4 h`, `12 min`, `5 s`.
+pub(super) fn length(millis: i64) -> String {
+    const UNITS: [(i64, &str); 4] = [(DAY, "d"), (HOUR, "h"), (MINUTE, "min"), (SECOND, "s")];
+    let mut left = millis.max(0);
+    let mut parts = Vec::new();
+    for (unit, name) in UNITS {
+        if parts.len() < 2 && left >= unit {
+            parts.push(format!("{} {name}", left / unit));
+            left %= unit;
+        } else if !parts.is_empty() {
+            break;
+        }
+    }
+    if parts.is_empty() { format!("{millis} ms", millis = millis.max(0)) } else { parts.join(" ") }
+}

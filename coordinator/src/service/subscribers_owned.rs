@@ -1,0 +1,108 @@
+//! A page's subscribers as its owner sees them: all of them, one more who is asked first, and one taken out.
+
+use parallax_core::id::{PageId, SubscriberId};
+use parallax_core::page::Page;
+use parallax_core::refusal::Refusals;
+use parallax_core::subscriber::Subscriber;
+use parallax_core::subscriber::ask::Ask;
+
+use super::once::{Done, Once};
+use super::subscribers::fingerprint;
+use super::{Caller, Error, Result, Service};
+use crate::storage::{Batch, Expect, Is, Op, Versioned};
+
+/// Part of a page's subscribers.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Oldest first.
+    pub subscribers: Vec<Subscriber>,
+    /// After which one the next part begins; none where there is none.
+    pub next: Option<SubscriberId>,
+}
+
+impl Service {
+    /// Up to `limit` of the page's subscribers after that one, confirmed or not, oldest first.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a page that the key does not reach.
+    pub async fn subscribers(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        after: Option<SubscriberId>,
+        limit: usize,
+    ) -> Result<Part> {
+        let page = self.page(caller, page)?.id;
+        let found = self.store().read(move |store| store.subscribers_of(page, after, limit + 1)).await?;
+        let has_more = found.len() > limit;
+        let subscribers: Vec<_> = found.into_iter().take(limit).map(|it| it.value).collect();
+        let next = subscribers.last().filter(|_| has_more).map(|last| last.id);
+        Ok(Part { subscribers, next })
+    }
+
+    /// Asks a mailbox whether it wants to be told of the page. Nothing else is sent to it before its reader says so.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], and [`Error::Invalid`], also where the mailbox was asked within the last
+    /// day, for whatever page, and this page has it not.
+    pub async fn add_subscriber(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        ask: &Ask,
+        once: &Once<'_, Subscriber>,
+    ) -> Result<Done<Subscriber>> {
+        caller.writes()?;
+        let page = &self.page(caller, page)?;
+        if let Some(answer) = self.answered(once)? {
+            return Ok(Done::Before(answer));
+        }
+        self.subscribe(page, ask).await?;
+        let address = ask.settle(&self.ids_on(page).await?, self.settings().allow_private)?.address;
+        let fingerprint = fingerprint(&address);
+        self.change(page.id.to_u128(), || async move {
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let found = self.store().reader().subscriber_by(page.id, fingerprint)?;
+            let asked = found.ok_or_else(|| {
+                Refusals::one("email", "was asked to confirm within the last day; only its reader can go on")
+            })?;
+            let mut batch = Batch::new();
+            self.remember(once, &asked.value, &mut batch)?;
+            Ok((Done::Now(asked.value), (!batch.is_empty()).then_some(batch)))
+        })
+        .await
+    }
+
+    /// Takes a subscriber out. What waits to be sent to it is not sent any more.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`].
+    pub async fn delete_subscriber(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: SubscriberId,
+        once: &Once<'_, ()>,
+    ) -> Result<Done<()>> {
+        caller.writes()?;
+        self.change(id.to_u128(), || async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let found = self.subscriber_on(&page, id)?;
+            let mut batch = Batch::new();
+            batch.expect(Expect::Subscriber(id, Is::At(found.revision))).write(Op::DeleteSubscriber(id));
+            self.remember(once, &(), &mut batch)?;
+            Ok((Done::Now(()), Some(batch)))
+        })
+        .await
+    }
+
+    fn subscriber_on(&self, page: &Page, id: SubscriberId) -> Result<Versioned<Subscriber>> {
+        let subscriber = self.store().reader().subscriber(id)?;
+        subscriber.filter(|subscriber| subscriber.value.page == page.id).ok_or(Error::NotFound)
+    }
+}

@@ -1,0 +1,171 @@
+//! Deliveries to a receiver on loopback: how many a core sends, and how long one takes from its commit to its receiver.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_coordinator::clock::Clock;
+use parallax_coordinator::deliver::channel::Bases;
+use parallax_coordinator::deliver::webhook::Client;
+use parallax_coordinator::deliver::{Deliverer, Settings, Unset};
+use parallax_coordinator::storage::{Batch, Store};
+use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
+use parallax_core::destination::{Channel, Destination, Health, Secrets};
+use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
+use parallax_core::plan::Plan;
+use parallax_core::time::Timestamp;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+use super::coordinator::{self, Made};
+use super::{figure, gauge, is_whole, now_ms, quantile};
+
+const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+/// Receivers, each with a port of its own.
+const RECEIVERS: u16 = 64;
+/// Monitors that deliveries are about.
+const MONITORS: u32 = 1000;
+/// Deliveries of which each is waited for.
+const SINGLE: u32 = 500;
+/// A letter is about as long.
+const LETTER: usize = 900;
+
+/// Sends `count` that wait already, then some one by one.
+pub(super) fn deliveries(count: u32) {
+    let core = gauge::step_aside();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("a runtime");
+    runtime.block_on(async {
+        let made = coordinator::make(1, 0, Plan::Pro).await;
+        let (told, mut taken) = watch::channel(0_u32);
+        let told = Arc::new(told);
+        let mut ports = Vec::new();
+        for _ in 0..RECEIVERS {
+            let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+            ports.push(listener.local_addr().expect("an address").port());
+            tokio::spawn(take(listener, Arc::clone(&told)));
+        }
+        let page = made.monitors[0].page;
+        seed(&made, page, &ports, count).await;
+
+        let running = made.serve(core).await;
+        let begun = Instant::now();
+        let cpu = gauge::cpu_seconds(running.process.id());
+        let before = *taken.borrow();
+        taken.wait_for(|taken| *taken >= count).await.expect("they are told");
+        let cpu = gauge::cpu_seconds(running.process.id()) - cpu;
+        let sent = f64::from(count - before);
+        figure("deliveries_per_cpu_second", sent / cpu, "deliveries/s", "-");
+        figure("deliveries_rate", sent / begun.elapsed().as_secs_f64(), "deliveries/s", "-");
+        figure("deliveries_cpu", cpu * 1e6 / sent, "us/delivery", "-");
+        drop(running);
+
+        let mut micros = one_by_one(&made, page, &mut taken).await;
+        micros.sort_unstable();
+        figure("delivery_from_commit_p50", quantile(&micros, 0.5) / 1e3, "ms", "-");
+        figure("delivery_from_commit_p99", quantile(&micros, 0.99) / 1e3, "ms", "<=2000");
+    });
+}
+
+async fn seed(made: &Made, page: PageId, ports: &[u16], count: u32) {
+    let store = made.store().await;
+    let mut batch = Batch::new();
+    for (n, port) in (0..).zip(ports) {
+        let secret = Secrets { present: SECRET.to_owned(), before: None };
+        batch.write(Destination {
+            id: DestinationId::from_u128(n),
+            page,
+            name: "Receiver".to_owned(),
+            channel: Channel::Webhook { url: format!("http://127.0.0.1:{port}/"), secret },
+            events: None,
+            monitors: None,
+            enabled: true,
+            health: Health::default(),
+            created_at: Timestamp::from_millis(now_ms()),
+        });
+    }
+    store.commit(batch).await.expect("a commit");
+    for first in (0..count).step_by(coordinator::AT_ONCE) {
+        let mut batch = Batch::new();
+        let some = first..count.min(first + u32::try_from(coordinator::AT_ONCE).expect("a number"));
+        some.for_each(|number| drop(batch.write(delivery(page, number))));
+        store.commit(batch).await.expect("a commit");
+    }
+    store.close().await;
+}
+
+/// How many microseconds each took from its commit until it was there.
+async fn one_by_one(made: &Made, page: PageId, taken: &mut watch::Receiver<u32>) -> Vec<i64> {
+    let (store, wake) = (made.store().await, Arc::new(Notify::new()));
+    let nowhere = || reqwest::Url::parse("http://127.0.0.1:9").expect("a URL");
+    let settings = Settings {
+        bases: Bases { telegram: nowhere(), pagerduty: nowhere() },
+        base_url: "http://127.0.0.1:9".to_owned(),
+        root_domain: None,
+        operator_mail: None,
+        operator_hook: None,
+    };
+    let client = Client::new(true, &[]).expect("a client");
+    let deliverer =
+        Deliverer::new(store.clone(), Clock::system(), client, Arc::new(Unset), settings, Arc::clone(&wake));
+    let (stop, stops) = watch::channel(false);
+    let running = tokio::spawn(deliverer.run(stops));
+    let mut micros = Vec::new();
+    for number in 0..SINGLE {
+        let before = *taken.borrow_and_update();
+        commit(&store, delivery(page, u32::MAX - number)).await;
+        let begun = Instant::now();
+        wake.notify_one();
+        taken.wait_for(|taken| *taken > before).await.expect("they are told");
+        micros.push(i64::try_from(begun.elapsed().as_micros()).expect("it fits"));
+        // As alerts come: now and then.
+        tokio::time::sleep(Duration::from_millis(u64::from(number % 7) * 5)).await;
+    }
+    stop.send_replace(true);
+    running.await.expect("it stops");
+    store.close().await;
+    micros
+}
+
+async fn commit(store: &Store, delivery: Delivery) {
+    store.commit(Batch::new().write(delivery).clone()).await.expect("a commit");
+}
+
+fn delivery(page: PageId, number: u32) -> Delivery {
+    let now = Timestamp::from_millis(now_ms());
+    let mut random = [0; 10];
+    random[..4].copy_from_slice(&number.to_be_bytes());
+    Delivery {
+        id: DeliveryId::new(now, random),
+        page: Some(page),
+        to: Recipient::Destination(DestinationId::from_u128(u128::from(number % u32::from(RECEIVERS)))),
+        event: "went-down".to_owned(),
+        monitor: Some(MonitorId::from_u128(u128::from(number / u32::from(RECEIVERS) % MONITORS))),
+        incident: None,
+        seq: u64::from(number),
+        letter: Letter::Json(vec![b'x'; LETTER]),
+        once: false,
+        created_at: now,
+        stage: Stage::Waiting(now),
+        tries: 0,
+        log: Vec::new(),
+    }
+}
+
+async fn take(listener: TcpListener, told: Arc<watch::Sender<u32>>) {
+    while let Ok((stream, _)) = listener.accept().await {
+        tokio::spawn(answer(stream, Arc::clone(&told)));
+    }
+}
+
+async fn answer(mut stream: TcpStream, told: Arc<watch::Sender<u32>>) {
+    let (mut bytes, mut chunk) = (Vec::new(), [0; 8192]);
+    while !is_whole(&bytes) {
+        match stream.read(&mut chunk).await {
+            Ok(0) | Err(_) => return,
+            Ok(read) => bytes.extend_from_slice(&chunk[..read]),
+        }
+    }
+    told.send_modify(|taken| *taken += 1);
+    let _ = stream.write_all(b"HTTP/1.1 204 No Content\r\n\r\n").await;
+}
