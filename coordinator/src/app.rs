@@ -263,7 +263,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
     let wake = service.outgoing();
-    let reactions = reactions::start(&store, &clock, &settings, &wake);
+    let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake);
     let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
     let lookout = notices::Lookout::start(

@@ -39,6 +39,7 @@ mod legacy;
 mod lines;
 mod mail;
 mod misbehaved;
+mod notices;
 mod outage;
 mod peers;
 mod resolver;

@@ -11,7 +11,14 @@ use crate::config::Config;
 use crate::deliver::channel::Bases;
 use crate::deliver::webhook::Client;
 use crate::deliver::{DeliverError, Deliverer, Settings};
+use crate::react::notices::Notices;
 use crate::storage::Store;
+
+/// Where the operator is written to.
+pub(super) fn notices(config: &Config) -> Notices {
+    let operator = &config.operator;
+    Notices { by_mail: operator.mail.is_some(), by_webhook: operator.hook().is_some() }
+}
 
 /// The deliverer, which has not begun; `wake` is told whenever there may be more to send.
 pub(super) fn deliverer(
@@ -30,8 +37,8 @@ pub(super) fn deliverer(
         },
         base_url: base_url.to_owned(),
         root_domain: config.http.root_domain.clone(),
-        operator_mail: None,
-        operator_hook: None,
+        operator_mail: config.operator.mail.clone(),
+        operator_hook: config.operator.hook(),
     };
     let mailer = Arc::new(super::mail::mailer(&config.mail)?);
     Ok(Deliverer::new(store.clone(), clock.clone(), client, mailer, settings, wake))

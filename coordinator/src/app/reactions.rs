@@ -8,13 +8,14 @@ use tokio::task::JoinHandle;
 use crate::clock::Clock;
 use crate::react::alerts::Alerts;
 use crate::react::incidents::Incidents;
+use crate::react::notices::Notices;
 use crate::react::subscribers::Subscribers;
 use crate::react::{self, Reaction, fanout};
 use crate::service::Settings;
 use crate::storage::{Read, Store, StoreError};
 
 /// Names of the cursors of all readers.
-pub(super) const NAMES: [&str; 3] = [Alerts::NAME, Incidents::NAME, Subscribers::NAME];
+pub(super) const NAMES: [&str; 4] = [Alerts::NAME, Incidents::NAME, Notices::NAME, Subscribers::NAME];
 
 /// The readers, running.
 pub(super) struct Reactions {
@@ -26,11 +27,18 @@ pub(super) struct Reactions {
 pub(super) async fn begin(store: &Store) -> Result<(), StoreError> {
     react::begin::<Alerts>(store).await?;
     react::begin::<Incidents>(store).await?;
+    react::begin::<Notices>(store).await?;
     react::begin::<Subscribers>(store).await
 }
 
 /// Starts the readers.
-pub(super) fn start(store: &Store, clock: &Clock, settings: &Settings, wake: &Arc<Notify>) -> Reactions {
+pub(super) fn start(
+    store: &Store,
+    clock: &Clock,
+    settings: &Settings,
+    notices: Notices,
+    wake: &Arc<Notify>,
+) -> Reactions {
     let alerts = Arc::new(Alerts::new(settings.base_url.clone(), settings.root_domain.clone()));
     let subscribers = Subscribers::new(settings.base_url.clone(), settings.root_domain.clone());
     // What subscribers are told goes out in slices, and whoever makes those wakes the sender.
@@ -38,6 +46,7 @@ pub(super) fn start(store: &Store, clock: &Clock, settings: &Settings, wake: &Ar
     let tasks = vec![
         run(Arc::clone(&alerts), store, clock, wake),
         run(Arc::new(Incidents), store, clock, wake),
+        run(Arc::new(notices), store, clock, wake),
         run(Arc::new(subscribers), store, clock, &news),
         tokio::spawn(fanout::run(store.clone(), clock.clone(), news, Arc::clone(wake))),
     ];

@@ -5,6 +5,7 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use parallax_core::account;
+use parallax_core::destination::Secrets;
 
 use super::Config;
 
@@ -27,6 +28,12 @@ pub struct Operator {
 }
 
 impl Operator {
+    /// The webhook with what it is signed with, where there is one.
+    pub fn hook(&self) -> Option<(String, Secrets)> {
+        let (url, present) = self.webhook.clone().zip(self.webhook_secret.clone())?;
+        Some((url, Secrets { present, before: None }))
+    }
+
     /// The setting that is needed beside those that are there, with the rule.
     pub(super) fn missing(&self) -> Option<(&'static str, String)> {
         let unsigned = self.webhook.is_some() && self.webhook_secret.is_none();

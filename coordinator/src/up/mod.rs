@@ -93,7 +93,11 @@ impl Kind {
         config.log.filter = "warn,parallax_coordinator::flow::notices=error".to_owned();
         match self {
             Self::Single { .. } => config.confirmation = Confirmation::Repeat,
-            Self::Demo => config.plans.interval_ms = [DEMO_INTERVAL_MS; 3],
+            Self::Demo => {
+                config.plans.interval_ms = [DEMO_INTERVAL_MS; 3];
+                // The demo's receiver is on loopback.
+                config.deliver.allow_private = true;
+            }
         }
         config
     }
@@ -205,7 +209,7 @@ async fn settle(
     if let Some(path) = ready_file {
         ready::write(&path, &Ready::of(running, first.key.as_ref(), Some(&first.page)))?;
     }
-    out::notice(&words::welcome(kind, config, running, &first));
+    out::notice(&words::welcome(kind, config, running, &first, demo.as_ref().map(|demo| demo.inbox)));
     Ok(World { agents, demo })
 }
 

@@ -10,7 +10,13 @@ use crate::app::Running;
 use crate::config::Config;
 
 /// The welcome, with what to try next.
-pub(super) fn welcome(kind: &Kind, config: &Config, running: &Running, first: &First) -> String {
+pub(super) fn welcome(
+    kind: &Kind,
+    config: &Config,
+    running: &Running,
+    first: &First,
+    inbox: Option<u16>,
+) -> String {
     let page = running.service.page_url(&first.page);
     let data = config.data.display();
     // Whoever keeps this one's data elsewhere will keep the agent's elsewhere too.
@@ -32,6 +38,12 @@ pub(super) fn welcome(kind: &Kind, config: &Config, running: &Running, first: &F
         ),
     }
     fact("Mesh", &format!("{} (UDP)", running.mesh_addr));
+    if let Some(port) = inbox {
+        fact(
+            "Webhooks",
+            &format!("http://127.0.0.1:{port}/ shows what the demo's receiver got of alerts and news"),
+        );
+    }
     fact("Data", &data.to_string());
     match kind {
         Kind::Single { region, network } => {

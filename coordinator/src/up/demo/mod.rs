@@ -2,6 +2,8 @@
 //! monitors that watch them.
 
 mod certificate;
+mod inbox;
+mod listeners;
 mod memory;
 mod monitors;
 mod outside;
@@ -19,6 +21,7 @@ use tokio::sync::watch;
 use tokio::task::JoinSet;
 
 pub(super) use self::certificate::Certificate;
+use self::inbox::Inbox;
 use self::memory::Memory;
 use self::monitors::{SPECS, Spec, Watched};
 pub(super) use self::outside::Registry;
@@ -31,6 +34,8 @@ use crate::service::{Caller, Error, Service};
 /// Targets that are served.
 #[derive(Debug)]
 pub(super) struct Demo {
+    /// The port at which deliveries can be looked at.
+    pub(super) inbox: u16,
     tasks: JoinSet<()>,
     stop: watch::Sender<bool>,
 }
@@ -52,6 +57,9 @@ impl Demo {
         tasks.spawn(registry.serve(service.now(), stopping.clone()));
         let owner = Owner { service, caller: first.caller(service), first };
         owner.describe_page().await?;
+        let (receiver, inbox) = owner.receiver().await?;
+        tasks.spawn(Inbox::default().serve(receiver, stopping.clone()));
+        owner.make_listeners(inbox).await?;
         for spec in SPECS {
             let known = memory.of(spec.key);
             let port = match spec.watched {
@@ -83,7 +91,7 @@ impl Demo {
             memory.note(spec.key, port, monitor);
             memory.write(data)?;
         }
-        Ok(Self { tasks, stop })
+        Ok(Self { inbox, tasks, stop })
     }
 
     /// Ends the targets.

@@ -1,0 +1,162 @@
+//! Notices: what an operator can mend becomes one delivery to each of the operator's own destinations.
+
+use std::collections::BTreeMap;
+
+use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
+use parallax_core::event::What;
+use parallax_core::member::Agent;
+use parallax_core::notice;
+use parallax_core::place::PlaceNo;
+use parallax_core::time::Timestamp;
+
+use super::{Reaction, delivery_id};
+use crate::letters::PlaceName;
+use crate::letters::notice::{Matter, OperatorNews};
+use crate::storage::{Batch, Read, Recorded, Result};
+
+/// Writes to the operator.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Notices {
+    /// Whether there is a mailbox.
+    pub by_mail: bool,
+    /// Whether there is a webhook.
+    pub by_webhook: bool,
+}
+
+impl Reaction for Notices {
+    const NAME: &'static str = "notices";
+
+    fn react(&self, read: &dyn Read, events: &[Recorded], now: Timestamp) -> Result<Batch> {
+        let mut batch = Batch::new();
+        for recorded in events {
+            let (by_mail, by_webhook) = (self.by_mail, self.by_webhook);
+            if !by_mail && !by_webhook {
+                break;
+            }
+            let Some(news) = news(recorded, read)? else { continue };
+            let (json, mail) = crate::letters::notice::notice(&news);
+            let name = news.matter.name();
+            if by_webhook {
+                batch.write(delivery(recorded, Recipient::OperatorHook, name, Letter::Json(json), now));
+            }
+            if by_mail {
+                batch.write(delivery(recorded, Recipient::OperatorMail, name, Letter::Mail(mail), now));
+            }
+        }
+        Ok(batch)
+    }
+}
+
+/// What the event tells an operator, where it does.
+fn news(recorded: &Recorded, read: &dyn Read) -> Result<Option<OperatorNews>> {
+    let (matter, ended) = match &recorded.event.what {
+        What::Quarantine(place, begins) => (quarantine(*place, read)?, !begins),
+        What::Notice(notice) => (Some(matter(&notice.matter, read)?), notice.ended),
+        _ => return Ok(None),
+    };
+    Ok(matter.map(|matter| OperatorNews { matter, ended, at: recorded.event.at }))
+}
+
+/// None where the agent is gone: who took it out knows.
+fn quarantine(place: PlaceNo, read: &dyn Read) -> Result<Option<Matter>> {
+    let agents: BTreeMap<PlaceNo, Agent> =
+        read.agents()?.into_iter().map(|agent| (agent.value.place, agent.value)).collect();
+    Ok(agents.get(&place).map(|agent| Matter::Quarantine {
+        place: PlaceName { name: agent.name.clone(), network: agent.network.clone() },
+        region: agent.region,
+    }))
+}
+
+fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
+    Ok(match matter {
+        notice::Matter::NobodyConnected(region) => Matter::NobodyConnected(*region),
+        notice::Matter::OneNetwork(region) => Matter::OneNetwork(*region),
+        notice::Matter::StoreLow(free) => Matter::StoreLow(*free),
+        notice::Matter::CertificateEnding { agent, ends_at } => {
+            let name = read.agent(*agent)?.map_or_else(|| agent.to_string(), |agent| agent.value.name);
+            Matter::CertificateEnding { agent: Some(name), ends_at: *ends_at }
+        }
+    })
+}
+
+fn delivery(recorded: &Recorded, to: Recipient, event: &str, letter: Letter, now: Timestamp) -> Delivery {
+    Delivery {
+        id: delivery_id(recorded, to),
+        page: None,
+        to,
+        event: event.to_owned(),
+        monitor: None,
+        incident: None,
+        seq: recorded.seq,
+        letter,
+        once: false,
+        created_at: now,
+        stage: Stage::Waiting(now),
+        tries: 0,
+        log: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use parallax_core::delivery::Mail;
+    use parallax_core::event::Event;
+    use parallax_core::notice::Notice;
+    use parallax_core::place::Region;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::react::{Turn, turn};
+    use crate::storage::Store;
+    use crate::storage::contract::samples::{agent, at};
+
+    async fn written(reaction: Notices, events: &[What]) -> Vec<Delivery> {
+        let store = Store::in_memory().unwrap();
+        let mut batch = Batch::new();
+        batch.write(agent(1));
+        for what in events {
+            batch.event(Event { at: at(5), page: None, monitor: None, what: what.clone() });
+        }
+        store.commit(batch).await.unwrap();
+        let (reaction, clock) = (Arc::new(reaction), Clock::by_hand(at(9)));
+        // A second reading of the same would give the same ids.
+        while turn(&reaction, &store, &clock).await.unwrap() != Turn::Rests {}
+        let found = store.reader().deliveries_of(None, None, 99).unwrap();
+        found.into_iter().map(|delivery| delivery.value).collect()
+    }
+
+    fn text(mail: &Letter) -> String {
+        match mail {
+            Letter::Mail(Mail { subject, text, .. }) => format!("{subject}\n{text}"),
+            Letter::Json(_) | Letter::Bulletin(_) => String::new(),
+        }
+    }
+
+    #[tokio::test]
+    async fn each_notice_goes_once_to_every_destination_of_the_operator() {
+        let agent = agent(1);
+        let ending = notice::Matter::CertificateEnding { agent: agent.id, ends_at: at(7) };
+        let events = [
+            What::Quarantine(agent.place, true),
+            What::Quarantine(PlaceNo(999), true),
+            What::AgentJoined(agent.id),
+            What::Notice(Notice {
+                matter: notice::Matter::NobodyConnected(Some(Region::Asia)),
+                ended: false,
+            }),
+            What::Notice(Notice { matter: ending, ended: false }),
+        ];
+        let both = written(Notices { by_mail: true, by_webhook: true }, &events).await;
+        assert_eq!(both.len(), 6, "{both:?}");
+        let mails: Vec<String> = both.iter().map(|delivery| text(&delivery.letter)).collect();
+        for words in ["no agent in Asia", agent.name.as_str()] {
+            let named = mails.iter().any(|mail| mail.to_lowercase().contains(&words.to_lowercase()));
+            assert!(named, "{words}: {mails:?}");
+        }
+        let mail = written(Notices { by_mail: true, by_webhook: false }, &events).await;
+        assert!(mail.len() == 3 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
+        assert!(written(Notices::default(), &events).await.is_empty());
+    }
+}

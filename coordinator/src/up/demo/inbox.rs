@@ -1,0 +1,148 @@
+//! The demo's receiver of webhooks: it answers challenges, keeps the newest deliveries, and shows them to whoever looks.
+
+use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use bytes::Bytes;
+use http::header::{CONTENT_TYPE, X_CONTENT_TYPE_OPTIONS};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
+use http_body_util::{BodyExt, Full, Limited};
+use hyper::body::Incoming;
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use serde_json::Value;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::time::timeout;
+
+use super::targets::{PATIENCE, accept};
+
+/// Deliveries that are kept.
+const KEPT: usize = 100;
+/// The largest body that is read, in bytes.
+const MAX_BODY: usize = 256 << 10;
+/// Headers of a delivery that are shown.
+const SHOWN: [&str; 5] = [
+    "x-service-event",
+    "x-service-delivery",
+    "x-service-signature",
+    "webhook-timestamp",
+    "webhook-signature",
+];
+
+/// What came in, oldest first.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Inbox(Arc<Mutex<VecDeque<Received>>>);
+
+/// One delivery.
+#[derive(Debug, Clone)]
+struct Received {
+    path: String,
+    headers: Vec<(&'static str, String)>,
+    body: String,
+}
+
+impl Inbox {
+    /// Serves until told to stop.
+    pub(super) async fn serve(self, listener: TcpListener, stop: watch::Receiver<bool>) {
+        let connection = move |stream: TcpStream, _: SocketAddr| {
+            let inbox = self.clone();
+            async move {
+                let service = service_fn(move |request| {
+                    let inbox = inbox.clone();
+                    async move { Ok::<_, Infallible>(inbox.answer(request).await) }
+                });
+                let mut http = http1::Builder::new();
+                http.timer(TokioTimer::new()).header_read_timeout(PATIENCE);
+                // How a connection ended is its peer's affair.
+                let _ = http.serve_connection(TokioIo::new(stream), service).await;
+            }
+        };
+        accept(listener, stop, connection).await;
+    }
+
+    async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
+        if request.method() != Method::POST {
+            return text(StatusCode::OK, self.page());
+        }
+        let (head, body) = request.into_parts();
+        let body = Limited::new(body, MAX_BODY).collect();
+        let Ok(Ok(body)) = timeout(PATIENCE, body).await else {
+            return text(StatusCode::BAD_REQUEST, "not read\n".to_owned());
+        };
+        text(StatusCode::OK, self.take(head.uri.path(), &head.headers, &body.to_bytes()))
+    }
+
+    /// Keeps a delivery; gives what it is answered.
+    fn take(&self, path: &str, headers: &HeaderMap, body: &[u8]) -> String {
+        let json: Option<Value> = serde_json::from_slice(body).ok();
+        let challenge = json.as_ref().and_then(|json| json.get("challenge")?.as_str().map(str::to_owned));
+        let pretty = json.and_then(|json| serde_json::to_string_pretty(&json).ok());
+        let shown = |name: &'static str| Some((name, headers.get(name)?.to_str().ok()?.to_owned()));
+        let received = Received {
+            path: path.to_owned(),
+            headers: SHOWN.into_iter().filter_map(shown).collect(),
+            body: pretty.unwrap_or_else(|| String::from_utf8_lossy(body).into_owned()),
+        };
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        while kept.len() >= KEPT {
+            kept.pop_front();
+        }
+        kept.push_back(received);
+        challenge.unwrap_or_else(|| "taken\n".to_owned())
+    }
+
+    /// Everything that is kept, newest first.
+    fn page(&self) -> String {
+        let kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut page = format!("{} deliveries, newest first; {KEPT} are kept.\n", kept.len());
+        for received in kept.iter().rev() {
+            // Writing to a text can't fail.
+            let _ = writeln!(page, "\nPOST {}", received.path);
+            for (name, value) in &received.headers {
+                let _ = writeln!(page, "{name}: {value}");
+            }
+            let _ = writeln!(page, "{}", received.body);
+        }
+        page
+    }
+}
+
+fn text(status: StatusCode, text: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(text)));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain; charset=utf-8"));
+    // What a body says is never taken for a page.
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_are_shown_first_and_a_challenge_is_answered() {
+        let inbox = Inbox::default();
+        let mut headers = HeaderMap::new();
+        headers.insert("x-service-event", HeaderValue::from_static("went-down"));
+        headers.insert("cookie", HeaderValue::from_static("private"));
+        for n in 0..KEPT + 5 {
+            let body = format!("{{\"n\":{n}}}");
+            assert_eq!(inbox.take("/alerts", &headers, body.as_bytes()), "taken\n");
+        }
+        let page = inbox.page();
+        assert!(page.starts_with("100 deliveries") && page.contains("x-service-event: went-down"), "{page}");
+        assert!(!page.contains("private") && !page.contains("\"n\": 4\n"), "{page}");
+        let place = |n: usize| page.find(&format!("\"n\": {n}\n")).unwrap();
+        assert!(place(104) < place(5));
+        assert_eq!(inbox.take("/news", &headers, b"{\"challenge\":\"abc\"}"), "abc");
+        inbox.take("/news", &headers, b"\xff no JSON");
+        assert!(inbox.page().contains("no JSON"));
+    }
+}
