@@ -2,7 +2,9 @@
 
 pub mod care;
 mod figures;
+mod follow;
 mod metrics;
+mod past;
 mod rescue;
 
 use std::collections::BTreeSet;
@@ -33,7 +35,7 @@ use crate::flow::{Arrival, Beats, INBOX_DEPTH, Question};
 use crate::history::{self, History};
 use crate::http;
 use crate::members::Roll;
-use crate::mesh::{self, MeshHandle, Trust};
+use crate::mesh::{self, Trust};
 use crate::service::{self, Service};
 use crate::storage::disk::Options;
 use crate::storage::{Batch, Op, Store, StoreError};
@@ -257,6 +259,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
+    let boards = context.boards().clone();
     doors.push(tokio::spawn(http::server::serve(http, Arc::clone(&context), told(doors_stop.clone()))));
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
@@ -280,8 +283,9 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let helpers = vec![
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
-        tokio::spawn(follow_quarantine(Arc::clone(&mesh), quarantine)),
-        tokio::spawn(follow_members(Arc::clone(&mesh), members.clone())),
+        tokio::spawn(boards.follow()),
+        tokio::spawn(follow::quarantine(Arc::clone(&mesh), quarantine)),
+        tokio::spawn(follow::members(Arc::clone(&mesh), members.clone())),
         tokio::spawn(keep_history(history, store.clone(), clock.clone())),
         tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
     ];
@@ -351,26 +355,6 @@ fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppErro
 async fn told(mut stop: watch::Receiver<bool>) {
     // Who would tell is gone: that too is a reason to stop.
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-/// Tells the mesh who is in quarantine, so that it deals out shadow rounds.
-async fn follow_quarantine(mesh: Arc<MeshHandle>, mut quarantine: watch::Receiver<Arc<BTreeSet<PlaceNo>>>) {
-    let mut before = BTreeSet::new();
-    while quarantine.changed().await.is_ok() {
-        let now = quarantine.borrow_and_update().as_ref().clone();
-        for place in before.symmetric_difference(&now) {
-            mesh.set_quarantine(*place, now.contains(place));
-        }
-        before = now;
-    }
-}
-
-/// Makes live connections follow what an operator did to the members.
-async fn follow_members(mesh: Arc<MeshHandle>, members: Roll) {
-    loop {
-        members.changed().await;
-        mesh.refresh();
-    }
 }
 
 /// Seals, rolls up and trims, in slices beside other work.

@@ -36,6 +36,8 @@ pub(super) struct Answered {
     pub(super) status: u16,
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
+    /// The body as it came.
+    pub(super) bytes: bytes::Bytes,
 }
 
 impl Client {
@@ -76,6 +78,7 @@ impl Client {
             status: response.status().as_u16(),
             headers: response.headers().clone(),
             body: serde_json::from_slice(response.body()).unwrap_or(Value::Null),
+            bytes: response.into_body(),
         }
     }
 

@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod beats;
+pub mod board;
 pub mod care;
 pub mod deploys;
 pub mod figures;
