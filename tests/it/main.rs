@@ -37,6 +37,7 @@ mod legacy;
 mod lines;
 mod misbehaved;
 mod outage;
+mod pages;
 mod peers;
 mod resolver;
 mod restart;
