@@ -13,6 +13,7 @@ macro_rules! in_a_world {
         }
     };
 }
+mod alerts;
 mod api;
 mod beyond;
 mod bombs;

@@ -9,8 +9,6 @@ pub mod fanout;
 pub mod incidents;
 pub mod notices;
 pub mod subscribers;
-#[cfg(test)]
-mod tests;
 
 use std::sync::Arc;
 use std::time::Duration;
