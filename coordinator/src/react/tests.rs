@@ -34,6 +34,8 @@ impl House {
         let clock = Clock::by_hand(at(HOUR));
         let reaction = Arc::new(Subscribers::new("https://status.example".to_owned(), None));
         let house = Self { store, clock, reaction };
+        // The first event of all is none that a reader hears of.
+        house.happens(IncidentId::from_u128(0), News::Changed, None, false).await;
         begin::<Subscribers>(&house.store).await.unwrap();
         house.put(account(1)).await;
         house.put(page(1, 1, "one")).await;
