@@ -364,7 +364,7 @@ fn service_settings(config: &Config, base_url: String) -> service::Settings {
         base_url,
         root_domain: config.http.root_domain.clone(),
         limits: config.plans,
-        allow_private: false,
+        allow_private: config.deliver.allow_private,
     }
 }
 
