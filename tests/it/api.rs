@@ -334,3 +334,34 @@ async fn fifty_clients_post_to_one_incident_and_every_update_is_there_in_order()
     let moments: Vec<&str> = updates.iter().filter_map(|update| update["createdAt"].as_str()).collect();
     assert!(moments.is_sorted_by(|newer, older| newer >= older), "newest first: {moments:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_owner_hears_by_mail_and_a_webhook_is_made_tested_and_taken_out() {
+    let service = service().await;
+    let all = format!("/pages/{}/destinations", service.page);
+    let destinations = service.client.get(&all).await.is(200)["destinations"].take();
+    assert_eq!((&destinations[0]["name"], &destinations[0]["type"]), (&json!("Owner"), &json!("email")));
+    for (url, rule) in [
+        ("http://127.0.0.1:9/", "url must not be a loopback address"),
+        ("https://hooks.slack.com/services/T/B/x", "url is an address of Slack: use type slack"),
+    ] {
+        let body = json!({ "type": "webhook", "name": "x", "url": url });
+        assert_eq!(service.client.post(&all, &body).await.refused(400, "bad_request"), rule);
+    }
+    // A name that leads nowhere (RFC 2606): what comes of a test is told all the same.
+    let body = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.parallax.invalid/x" });
+    let made = service.client.post(&all, &body).await.is(201)["destination"].take();
+    assert!(made["secret"].as_str().is_some_and(|secret| secret.starts_with("whsec_")), "{made}");
+    let one = format!("{all}/{}", made["id"].as_str().expect("an id"));
+    let tested = service.client.post(&format!("{one}/test"), &json!({})).await.is(200)["delivery"].take();
+    assert_eq!(
+        (&tested["status"], &tested["test"], &tested["tries"]),
+        (&json!("failed"), &json!(true), &json!(1))
+    );
+    assert!(tested["lastError"].is_string(), "{tested}");
+    let deliveries = format!("/pages/{}/deliveries?status=failed", service.page);
+    let listed = service.client.get(&deliveries).await.is(200)["deliveries"].take();
+    assert_eq!(listed[0]["id"], tested["id"], "{listed}");
+    service.client.delete(&one).await.is(204);
+    service.client.get(&one).await.refused(404, "not_found");
+}
