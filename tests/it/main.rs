@@ -44,5 +44,6 @@ mod resolver;
 mod restart;
 mod stage;
 mod stall;
+mod subscribers;
 mod tidy;
 mod world;
