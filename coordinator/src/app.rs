@@ -5,6 +5,7 @@ pub mod care;
 mod figures;
 mod mail;
 mod metrics;
+mod notices;
 mod outgoing;
 mod reactions;
 mod rescue;
@@ -265,6 +266,14 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let reactions = reactions::start(&store, &clock, &settings, &wake);
     let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
+    let lookout = notices::Lookout::start(
+        store.clone(),
+        clock.clone(),
+        Arc::clone(&flow),
+        config.mesh.certificate_life,
+    )
+    .await?;
+
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     doors.push(tokio::spawn(http::server::serve(http, Arc::clone(&context), told(doors_stop.clone()))));
@@ -292,6 +301,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let helpers = vec![
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
+        tokio::spawn(lookout.run()),
         tokio::spawn(service.clone().keep_subscribers()),
         tokio::spawn(beside::follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(beside::follow_members(Arc::clone(&mesh), members.clone())),

@@ -32,6 +32,7 @@ mod full;
 mod guard;
 mod heartbeat;
 mod identity;
+mod incidents;
 mod join;
 mod kills;
 mod legacy;

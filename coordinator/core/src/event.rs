@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, MonitorId, PageId};
 use crate::incident::Told;
+use crate::notice::Notice;
 use crate::observation::{Failure, Outcome, Word};
 use crate::place::{PlaceNo, Region, RegionSet};
 use crate::time::Timestamp;
@@ -71,6 +72,8 @@ pub enum What {
     ScopeChanged(Option<RegionSet>),
     /// News of an incident or a maintenance window.
     Incident(Told),
+    /// News for the operator.
+    Notice(Notice),
 }
 
 /// How a thing was changed.

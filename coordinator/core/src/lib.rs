@@ -25,6 +25,7 @@ pub mod latency;
 pub mod machine;
 pub mod member;
 pub mod monitor;
+pub mod notice;
 pub mod observation;
 pub mod page;
 pub mod place;

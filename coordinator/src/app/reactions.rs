@@ -7,13 +7,14 @@ use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::react::alerts::Alerts;
+use crate::react::incidents::Incidents;
 use crate::react::subscribers::Subscribers;
 use crate::react::{self, Reaction, fanout};
 use crate::service::Settings;
 use crate::storage::{Read, Store, StoreError};
 
 /// Names of the cursors of all readers.
-pub(super) const NAMES: [&str; 2] = [Alerts::NAME, Subscribers::NAME];
+pub(super) const NAMES: [&str; 3] = [Alerts::NAME, Incidents::NAME, Subscribers::NAME];
 
 /// The readers, running.
 pub(super) struct Reactions {
@@ -24,6 +25,7 @@ pub(super) struct Reactions {
 /// Gives each reader its place in the journal. Called before anything else runs, so that none misses anything.
 pub(super) async fn begin(store: &Store) -> Result<(), StoreError> {
     react::begin::<Alerts>(store).await?;
+    react::begin::<Incidents>(store).await?;
     react::begin::<Subscribers>(store).await
 }
 
@@ -35,6 +37,7 @@ pub(super) fn start(store: &Store, clock: &Clock, settings: &Settings, wake: &Ar
     let news = Arc::new(Notify::new());
     let tasks = vec![
         run(Arc::clone(&alerts), store, clock, wake),
+        run(Arc::new(Incidents), store, clock, wake),
         run(Arc::new(subscribers), store, clock, &news),
         tokio::spawn(fanout::run(store.clone(), clock.clone(), news, Arc::clone(wake))),
     ];

@@ -255,7 +255,8 @@ impl Calendar {
                         | What::AgentJoined(_)
                         | What::AgentRevoked(_)
                         | What::Quarantine(..)
-                        | What::ScopeChanged(_),
+                        | What::ScopeChanged(_)
+                        | What::Notice(_),
                         _,
                     ) => {}
                 }

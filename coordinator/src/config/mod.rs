@@ -3,6 +3,7 @@
 mod file;
 mod mail;
 mod nearest;
+mod operator;
 mod table;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use parallax_core::plan::PlanLimits;
 use parallax_core::watch::Confirmation;
 
 pub use self::mail::{Mail, MailTls, MailTransport};
+pub use self::operator::Operator;
 use self::table::{SETTINGS, Setting};
 pub use self::table::{base_url, root_domain};
 
@@ -39,6 +41,8 @@ pub struct Config {
     pub mesh: Mesh,
     /// Health, for whoever runs the service.
     pub admin: Admin,
+    /// Where whoever runs the service is told what to mend.
+    pub operator: Operator,
     /// What each plan allows.
     pub plans: PlanLimits,
     /// What leaves the house.
@@ -188,6 +192,7 @@ impl Default for Config {
                 certificate_life: 30 * 86_400,
             },
             admin: Admin::default(),
+            operator: Operator::default(),
             plans: PlanLimits::default(),
             deliver: Deliver {
                 allow_private: false,
@@ -238,12 +243,10 @@ impl Config {
             return Err(ConfigError::Faults(faults));
         }
         flags.apply(&mut config);
-        match config.mail.missing() {
+        let missing = config.operator.missing().map(|(name, rule)| (name.to_owned(), rule));
+        match missing.or_else(|| config.mail.missing().map(|(name, rule)| (format!("mail.{name}"), rule))) {
             None => Ok(config),
-            Some((name, rule)) => {
-                let place = format!("mail.{name}");
-                Err(ConfigError::Faults(vec![Fault { place, rule, is_given: false }]))
-            }
+            Some((place, rule)) => Err(ConfigError::Faults(vec![Fault { place, rule, is_given: false }])),
         }
     }
 

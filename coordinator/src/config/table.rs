@@ -8,7 +8,7 @@ use std::str::FromStr;
 use parallax_core::watch::Confirmation;
 use tracing_subscriber::EnvFilter;
 
-use super::{Config, LogFormat, mail};
+use super::{Config, LogFormat, mail, operator};
 
 /// Seconds that an interval may have.
 const INTERVAL: RangeInclusive<u64> = 5..=86_400;
@@ -45,7 +45,7 @@ impl Setting {
     /// Sets it, or says which rule the text breaks; of a secret, without the text.
     pub(super) fn take(&self, config: &mut Config, text: &str) -> Result<(), String> {
         (self.read)(config, text).map_err(|rule| match self.name {
-            "mail.password" => rule,
+            "operator.webhook_secret" | "mail.password" => rule,
             _ => format!("{rule}, not {text:?}"),
         })
     }
@@ -96,6 +96,11 @@ pub(super) const SETTINGS: &[Setting] = &[
     number!("mesh.certificate_life_seconds", CERTIFICATE_LIFE, 1, |c| c.mesh.certificate_life),
     text!("admin.listen", |config, text| address(text).map(|it| config.admin.listen = Some(it)), |config| {
         config.admin.listen.map(|listen| quoted(&listen.to_string()))
+    }),
+    text!("operator.mail", operator::read_mail, |c| c.operator.mail.as_deref().map(quoted)),
+    text!("operator.webhook", operator::read_webhook, |c| c.operator.webhook.as_deref().map(quoted)),
+    text!("operator.webhook_secret", operator::read_secret, |c| {
+        c.operator.webhook_secret.as_ref().map(|_| quoted("(hidden)"))
     }),
     number!("plans.certificate_interval_seconds", INTERVAL, 1000, |c| c.plans.certificate_interval_ms),
     number!("plans.domain_interval_seconds", INTERVAL, 1000, |c| c.plans.domain_interval_ms),

@@ -146,6 +146,28 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
+fn the_operators_webhook_needs_a_secret_which_nothing_shows() {
+    let hook = "[operator]\nmail = \"ops@example.com\"\nwebhook = \"https://ops.example/hook\"\n";
+    let refused = load(hook, &[]).unwrap_err();
+    assert_eq!(refused, "operator.webhook_secret is needed with operator.webhook");
+    let secret = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+    let config = load(hook, &[("PARALLAX_OPERATOR_WEBHOOK_SECRET", secret)]).unwrap();
+    assert_eq!(config.operator.webhook_secret.as_deref(), Some(secret));
+    let shown = format!("{config:?}{}", config.to_toml());
+    assert!(!shown.contains(secret) && shown.contains("ops@example.com"), "{shown}");
+    for (setting, text) in [
+        ("MAIL", "nobody"),
+        ("WEBHOOK", "ftp://a.example"),
+        ("WEBHOOK", "https://user@a.example"),
+        ("WEBHOOK_SECRET", "whsec_c2hvcnQ="),
+    ] {
+        let told = load(hook, &[(&format!("PARALLAX_OPERATOR_{setting}"), text)]).unwrap_err();
+        assert!(told.starts_with(&format!("PARALLAX_OPERATOR_{setting} must be")), "{told}");
+        assert_eq!(told.contains(text), setting != "WEBHOOK_SECRET", "{told}");
+    }
+}
+
+#[test]
 fn mail_is_off_unless_all_that_it_needs_is_set() {
     assert_eq!(load("", &[]).unwrap().mail, Mail::default());
     let smtp = "[mail]\ntransport = \"smtp\"\nhost = \"mail.example\"\nfrom = \"Status <s@example.com>\"\n";

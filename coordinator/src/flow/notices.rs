@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt;
 
+use parallax_core::notice::Matter;
 use parallax_core::place::{Mesh, NetworkNo, Region};
 use parallax_core::watch::Confirmation;
 
@@ -69,6 +70,29 @@ pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
     told
 }
 
+/// The same as matters that can be judged by it, each with whether it is so. What another one covers is not judged: where
+/// nobody is, it can't be told on how many networks they are.
+pub fn matters(told: &BTreeSet<Notice>) -> Vec<(Matter, bool)> {
+    let nobody = told.contains(&Notice::NobodyConnected);
+    let mut matters = vec![(Matter::NobodyConnected(None), nobody)];
+    if nobody {
+        return matters;
+    }
+    let one_network = told.contains(&Notice::NothingConfirmed) || told.contains(&Notice::RepeatedOnly);
+    matters.push((Matter::OneNetwork(None), one_network));
+    if one_network {
+        return matters;
+    }
+    for region in Region::ALL {
+        let nobody = told.contains(&Notice::NobodyIn(region));
+        matters.push((Matter::NobodyConnected(Some(region)), nobody));
+        if !nobody {
+            matters.push((Matter::OneNetwork(Some(region)), told.contains(&Notice::OneNetwork(region))));
+        }
+    }
+    matters
+}
+
 /// Logs what is new since the last look, and what is over.
 pub fn tell(before: &BTreeSet<Notice>, now: &BTreeSet<Notice>) {
     for notice in now.difference(before) {
@@ -110,5 +134,24 @@ mod tests {
             Notice::NobodyIn(Region::Africa),
         ];
         assert_eq!(notices(&two, Confirmation::OtherNetwork), expected.into());
+    }
+
+    #[test]
+    fn a_dead_agent_is_one_matter_whatever_it_was_part_of() {
+        let region = Region::Asia;
+        let holding = |places: &[(Region, u16, bool)]| -> Vec<Matter> {
+            let matters = matters(&notices(&mesh(places), Confirmation::OtherNetwork));
+            matters.into_iter().filter(|(_, holds)| *holds).map(|(matter, _)| matter).collect()
+        };
+        let europe = [(Region::Europe, 1, true), (Region::Europe, 2, true)];
+        let with = |asia: &[bool]| {
+            let asia = (1..).zip(asia).map(|(network, connected)| (region, network, *connected));
+            europe.into_iter().chain(asia).collect::<Vec<_>>()
+        };
+        assert_eq!(holding(&with(&[true, true])), []);
+        assert_eq!(holding(&with(&[true, false])), [Matter::OneNetwork(Some(region))]);
+        assert_eq!(holding(&with(&[false, false])), [Matter::NobodyConnected(Some(region))]);
+        assert_eq!(holding(&[(region, 1, false)]), [Matter::NobodyConnected(None)]);
+        assert_eq!(holding(&[(region, 1, true), (region, 1, false)]), [Matter::OneNetwork(None)]);
     }
 }

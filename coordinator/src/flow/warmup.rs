@@ -173,7 +173,8 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
                     | What::AgentRevoked(_)
                     | What::Quarantine(..)
                     | What::ScopeChanged(_)
-                    | What::Incident(_),
+                    | What::Incident(_)
+                    | What::Notice(_),
                     ..,
                 ) => {}
             }

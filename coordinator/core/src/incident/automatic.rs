@@ -71,7 +71,8 @@ impl<'a> Happened<'a> {
                 | What::AgentJoined(_)
                 | What::AgentRevoked(_)
                 | What::Quarantine(..)
-                | What::Incident(_),
+                | What::Incident(_)
+                | What::Notice(_),
                 _,
             ) => None,
         }

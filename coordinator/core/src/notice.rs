@@ -1,0 +1,190 @@
+//! What an operator can mend, and when it is told: once it has lasted for a while, and once when it is over.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::AgentId;
+use crate::place::Region;
+use crate::time::{SECOND, Timestamp};
+
+/// Milliseconds that a matter must last before it is told, and be over before that is: agents that come back after a
+/// restart of ours are no news.
+pub const PATIENCE: i64 = 20 * SECOND;
+
+/// Something that an operator can mend. Variants are only ever added at the end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Matter {
+    /// No agent of the region is connected; with none, no agent at all.
+    NobodyConnected(Option<Region>),
+    /// All connected agents of the region are on one network; with none, all of the mesh.
+    OneNetwork(Option<Region>),
+    /// The disk that holds the store is nearly full: bytes that are free.
+    StoreLow(u64),
+    /// An agent's certificate should have been renewed long ago.
+    CertificateEnding {
+        /// Whose.
+        agent: AgentId,
+        /// When it ends.
+        ends_at: Timestamp,
+    },
+}
+
+/// News for the operator.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Notice {
+    /// What it is about, as it is now.
+    pub matter: Matter,
+    /// Whether it is over.
+    pub ended: bool,
+}
+
+/// What tells one matter from another, whatever its figures are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Topic {
+    /// See [`Matter::NobodyConnected`].
+    NobodyConnected(Option<Region>),
+    /// See [`Matter::OneNetwork`].
+    OneNetwork(Option<Region>),
+    /// See [`Matter::StoreLow`].
+    StoreLow,
+    /// See [`Matter::CertificateEnding`].
+    CertificateEnding(AgentId),
+}
+
+impl Matter {
+    /// What it is about.
+    pub const fn topic(&self) -> Topic {
+        match self {
+            Self::NobodyConnected(region) => Topic::NobodyConnected(*region),
+            Self::OneNetwork(region) => Topic::OneNetwork(*region),
+            Self::StoreLow(_) => Topic::StoreLow,
+            Self::CertificateEnding { agent, .. } => Topic::CertificateEnding(*agent),
+        }
+    }
+}
+
+/// A name that nothing else has: what is kept of a topic is found by it.
+impl fmt::Display for Topic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (name, region) = match self {
+            Self::NobodyConnected(region) => ("nobody-connected", region),
+            Self::OneNetwork(region) => ("one-network", region),
+            Self::StoreLow => ("store-low", &None),
+            Self::CertificateEnding(agent) => return write!(f, "certificate-ending-{agent}"),
+        };
+        match region {
+            Some(region) => write!(f, "{name}-{region}"),
+            None => f.write_str(name),
+        }
+    }
+}
+
+/// What was told and is not over, and what has become different since.
+#[derive(Debug, Clone, Default)]
+pub struct Board {
+    told: BTreeSet<Topic>,
+    /// What is otherwise than it was told, and since when.
+    pending: BTreeMap<Topic, i64>,
+}
+
+impl Board {
+    /// A board on which these matters are told already.
+    pub fn with(told: BTreeSet<Topic>) -> Self {
+        Self { told, pending: BTreeMap::new() }
+    }
+
+    /// Each matter that can be judged now, and whether it is so; gives what is to be told. `steady` is in milliseconds
+    /// that only go forth. The same is given again until [`Board::note`] says that it was told.
+    pub fn look(&mut self, matters: &[(Matter, bool)], steady: i64) -> Vec<Notice> {
+        let mut notices = Vec::new();
+        for (matter, holds) in matters {
+            let topic = matter.topic();
+            if self.told.contains(&topic) == *holds {
+                self.pending.remove(&topic);
+            } else if steady - *self.pending.entry(topic).or_insert(steady) >= PATIENCE {
+                notices.push(Notice { matter: *matter, ended: !holds });
+            }
+        }
+        notices
+    }
+
+    /// That was told.
+    pub fn note(&mut self, notice: &Notice) {
+        let topic = notice.matter.topic();
+        self.pending.remove(&topic);
+        if notice.ended {
+            self.told.remove(&topic);
+        } else {
+            self.told.insert(topic);
+        }
+    }
+
+    /// Certificates that were told to be ending, of agents that are gone: nothing more is told of them.
+    pub fn forget_others(&mut self, agents: &BTreeSet<AgentId>) -> Vec<Topic> {
+        let is_gone = |topic: &Topic| matches!(topic, Topic::CertificateEnding(id) if !agents.contains(id));
+        self.pending.retain(|topic, _| !is_gone(topic));
+        self.told.extract_if(.., is_gone).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOBODY: Matter = Matter::NobodyConnected(Some(Region::Asia));
+
+    fn look(board: &mut Board, holds: bool, steady: i64) -> Vec<Notice> {
+        let notices = board.look(&[(NOBODY, holds)], steady);
+        notices.iter().for_each(|notice| board.note(notice));
+        notices
+    }
+
+    #[test]
+    fn a_matter_is_told_once_it_lasts_and_once_when_it_is_over() {
+        let mut board = Board::default();
+        let mut told = Vec::new();
+        for second in 0..100 {
+            // A short gap in it is none, and so is a short relapse.
+            let holds = (10..60).contains(&second) && second != 45 || second == 70;
+            let notices = look(&mut board, holds, second * SECOND);
+            told.extend(notices.into_iter().map(|notice| (second, notice.ended)));
+        }
+        assert_eq!(told, [(30, false), (91, true)]);
+    }
+
+    #[test]
+    fn what_was_told_before_a_restart_is_not_told_again() {
+        let mut board = Board::with([NOBODY.topic()].into());
+        assert_eq!((look(&mut board, true, 0), look(&mut board, true, 99 * SECOND)), (vec![], vec![]));
+        assert_eq!(look(&mut board, false, 100 * SECOND), []);
+        assert_eq!(look(&mut board, false, 120 * SECOND), [Notice { matter: NOBODY, ended: true }]);
+    }
+
+    #[test]
+    fn what_could_not_be_noted_is_given_again() {
+        let mut board = Board::default();
+        let now = [(NOBODY, true)];
+        assert_eq!((board.look(&now, 0).len(), board.look(&now, PATIENCE).len()), (0, 1));
+        assert_eq!(board.look(&now, PATIENCE + 1).len(), 1);
+    }
+
+    #[test]
+    fn topics_have_names_of_their_own() {
+        let agent = AgentId::from_u128(7);
+        let topics = [
+            Topic::NobodyConnected(None),
+            Topic::NobodyConnected(Some(Region::Asia)),
+            Topic::OneNetwork(None),
+            Topic::OneNetwork(Some(Region::Asia)),
+            Topic::StoreLow,
+            Topic::CertificateEnding(agent),
+        ];
+        let names: BTreeSet<String> = topics.iter().map(Topic::to_string).collect();
+        assert_eq!(names.len(), topics.len(), "{names:?}");
+        let mut board = Board::with(topics.into());
+        assert_eq!(board.forget_others(&[agent].into()), []);
+        assert_eq!(board.forget_others(&BTreeSet::new()), [Topic::CertificateEnding(agent)]);
+    }
+}

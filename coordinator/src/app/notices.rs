@@ -1,0 +1,224 @@
+//! What an operator can mend: looked for in the mesh, the store and the certificates, and told by the journal once it
+//! lasts and once it is over. What was told is kept beside the journal, so that a restart tells nothing twice.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+use parallax_core::event::{Event, What};
+use parallax_core::id::AgentId;
+use parallax_core::member::Agent;
+use parallax_core::notice::{Board, Matter, Notice, Topic};
+use parallax_core::place::Region;
+use parallax_core::time::{SECOND, Timestamp};
+
+use crate::clock::Clock;
+use crate::flow::counters::Counters;
+use crate::flow::notices;
+use crate::storage::{Batch, Op, Read, Result, Store, StoreError};
+
+/// Pause between two looks.
+const LOOK: Duration = Duration::from_secs(5);
+/// Looks after which the store's space is looked at again.
+const SPACE_EVERY: u64 = 12;
+/// Free bytes below which the store is short of space, well before it refuses writes.
+const LOW: u64 = 512 << 20;
+/// Free bytes from which it is no longer.
+const ENOUGH: u64 = 768 << 20;
+/// What a cursor is set to that stands for a topic: far beyond every event, so that it keeps none of them from being
+/// trimmed. The lowest bit says whether it was told.
+const MARK: u64 = 1 << 63;
+
+/// Looks at everything that an operator can mend.
+pub(super) struct Lookout {
+    store: Store,
+    clock: Clock,
+    counters: Arc<Counters>,
+    /// Life of an agent's certificate, in seconds.
+    certificate_life: i64,
+    board: Board,
+    space: Option<(Matter, bool)>,
+    looks: u64,
+}
+
+impl Lookout {
+    /// A lookout that knows what was told before.
+    pub(super) async fn start(
+        store: Store,
+        clock: Clock,
+        counters: Arc<Counters>,
+        certificate_life: i64,
+    ) -> Result<Self> {
+        let told = store.read(told).await?;
+        let board = Board::with(told);
+        Ok(Self { store, clock, counters, certificate_life, board, space: None, looks: 0 })
+    }
+
+    /// Runs as long as the coordinator does.
+    pub(super) async fn run(mut self) {
+        loop {
+            match self.look().await {
+                Ok(()) => {}
+                Err(StoreError::Closed) => return,
+                Err(error) => {
+                    tracing::error!(%error, "what the operator is to be told can't be kept; trying again")
+                }
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+    }
+
+    /// One look at everything.
+    async fn look(&mut self) -> Result<()> {
+        let now = self.clock.now();
+        if self.looks % SPACE_EVERY == 0 {
+            self.space = space(self.store.read(|read| read.footprint()).await?.free);
+        }
+        self.looks += 1;
+        let agents = self.store.read(|read| read.agents()).await?;
+        let agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
+        let mut matters = notices::matters(&self.counters.notices());
+        matters.extend(self.space);
+        matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.certificate_life, now)));
+        let present: BTreeSet<AgentId> =
+            agents.iter().filter(|agent| agent.revoked_at.is_none()).map(|agent| agent.id).collect();
+        for topic in self.board.forget_others(&present) {
+            self.keep(topic, false, None).await?;
+        }
+        for notice in self.board.look(&matters, self.clock.steady()) {
+            let event = Event { at: now, page: None, monitor: None, what: What::Notice(notice) };
+            self.keep(notice.matter.topic(), !notice.ended, Some(event)).await?;
+            self.board.note(&notice);
+            say(&notice);
+        }
+        Ok(())
+    }
+
+    async fn keep(&self, topic: Topic, told: bool, event: Option<Event>) -> Result<()> {
+        let mut batch = Batch::new();
+        batch.write(Op::SetCursor(cursor(topic), MARK | u64::from(told)));
+        batch.events.extend(event);
+        self.store.commit(batch).await.map(drop)
+    }
+}
+
+fn say(notice: &Notice) {
+    let matter = notice.matter;
+    if notice.ended {
+        tracing::info!(?matter, "the operator is told that this is over");
+    } else {
+        tracing::warn!(?matter, "the operator is told of this");
+    }
+}
+
+fn cursor(topic: Topic) -> String {
+    format!("notice-{topic}")
+}
+
+/// What was told and is not over.
+fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
+    let regions = || std::iter::once(None).chain(Region::ALL.into_iter().map(Some));
+    let agents = read.agents()?.into_iter().map(|agent| Topic::CertificateEnding(agent.value.id));
+    let topics = regions()
+        .map(Topic::NobodyConnected)
+        .chain(regions().map(Topic::OneNetwork))
+        .chain([Topic::StoreLow])
+        .chain(agents);
+    let mut told = BTreeSet::new();
+    for topic in topics {
+        if read.cursor(&cursor(topic))? & 1 == 1 {
+            told.insert(topic);
+        }
+    }
+    Ok(told)
+}
+
+/// Whether that much free space is too little; between the bounds it stays as it was told.
+fn space(free: u64) -> Option<(Matter, bool)> {
+    (!(LOW..ENOUGH).contains(&free)).then_some((Matter::StoreLow(free), free < LOW))
+}
+
+/// Whether the agent's certificate is near its end. Agents renew it from two thirds of its life on, so that one which has
+/// less than a sixth left failed for long. None for what no certificate is noted of.
+fn certificate(agent: &Agent, life: i64, now: Timestamp) -> Option<(Matter, bool)> {
+    let from = agent.standing.valid_from;
+    if agent.revoked_at.is_some() || from == 0 {
+        return None;
+    }
+    let ends_at = Timestamp::from_millis(from.saturating_add(life).saturating_mul(SECOND));
+    let left = ends_at.since(now);
+    Some((Matter::CertificateEnding { agent: agent.id, ends_at }, left < life.saturating_mul(SECOND) / 6))
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::notice::PATIENCE;
+    use parallax_core::time::DAY;
+
+    use super::*;
+    use crate::storage::contract::samples::{agent, at};
+
+    fn notices(store: &Store) -> Vec<Notice> {
+        let events = store.reader().events_after(0, 99).unwrap();
+        let notice = |what: &What| match what {
+            What::Notice(notice) => Some(*notice),
+            _ => None,
+        };
+        events.iter().filter_map(|recorded| notice(&recorded.event.what)).collect()
+    }
+
+    #[test]
+    fn space_is_short_below_one_bound_and_enough_above_another() {
+        for (free, expected) in [(0, Some(true)), (LOW - 1, Some(true)), (LOW, None), (ENOUGH, Some(false))] {
+            assert_eq!(space(free).map(|(_, low)| low), expected, "{free}");
+        }
+    }
+
+    #[test]
+    fn a_certificate_is_near_its_end_in_the_last_sixth_of_its_life() {
+        let life = 30 * 86_400;
+        let mut agent = agent(1);
+        assert_eq!(certificate(&agent, life, at(0)), None, "none was noted");
+        agent.standing.valid_from = 1;
+        let ends = |now| certificate(&agent, life, at(now)).map(|(_, ends)| ends);
+        assert_eq!((ends(25 * DAY), ends(25 * DAY + 1001)), (Some(false), Some(true)));
+    }
+
+    #[tokio::test]
+    async fn each_matter_is_in_the_journal_once_over_any_restart() {
+        let store = Store::in_memory().unwrap();
+        let life = 30 * 86_400;
+        let mut failing = agent(1);
+        failing.standing.valid_from = 1;
+        let mut batch = Batch::new();
+        batch.write(failing.clone());
+        store.commit(batch).await.unwrap();
+        let clock = Clock::by_hand(at(29 * DAY));
+        let lookout = async || {
+            let counters = Arc::<Counters>::default();
+            let mut lookout = Lookout::start(store.clone(), clock.clone(), counters, life).await.unwrap();
+            // The store in memory has no disk that could be full.
+            for _ in 0..3 {
+                lookout.looks = 1;
+                lookout.look().await.unwrap();
+                clock.set(clock.now() + PATIENCE);
+            }
+        };
+        lookout().await;
+        lookout().await;
+        let ends_at = at(life * SECOND + SECOND);
+        let ending = |ends_at, ended| Notice {
+            matter: Matter::CertificateEnding { agent: failing.id, ends_at },
+            ended,
+        };
+        assert_eq!(notices(&store), [ending(ends_at, false)]);
+        let mut batch = Batch::new();
+        let mut renewed = failing.clone();
+        renewed.standing.valid_from = 29 * 86_400;
+        batch.write(renewed);
+        store.commit(batch).await.unwrap();
+        lookout().await;
+        lookout().await;
+        assert_eq!(notices(&store)[1..], [ending(at(59 * DAY), true)]);
+    }
+}

@@ -1,0 +1,67 @@
+//! Settings of the operator's own destination: where whoever runs the service is told what to mend.
+
+use std::fmt;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use parallax_core::account;
+
+use super::Config;
+
+/// Characters of a webhook's URL.
+const MAX_URL: usize = 2048;
+/// What a secret begins with, before its base64.
+const SECRET: &str = "whsec_";
+/// Bytes that a secret may have.
+const SECRET_BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+
+/// Where whoever runs the service is told what to mend: agents, networks, space, certificates.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Operator {
+    /// A mailbox.
+    pub mail: Option<String>,
+    /// A URL that is posted to, signed.
+    pub webhook: Option<String>,
+    /// What it is signed with: `whsec_` and base64.
+    pub webhook_secret: Option<String>,
+}
+
+impl Operator {
+    /// The setting that is needed beside those that are there, with the rule.
+    pub(super) fn missing(&self) -> Option<(&'static str, String)> {
+        let unsigned = self.webhook.is_some() && self.webhook_secret.is_none();
+        unsigned.then(|| ("operator.webhook_secret", "is needed with operator.webhook".to_owned()))
+    }
+}
+
+impl fmt::Debug for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Operator({:?}, {:?})", self.mail, self.webhook)
+    }
+}
+
+pub(super) fn read_mail(config: &mut Config, text: &str) -> Result<(), String> {
+    config.operator.mail = Some(account::email(text)?);
+    Ok(())
+}
+
+pub(super) fn read_webhook(config: &mut Config, text: &str) -> Result<(), String> {
+    let rule = || format!("must be an http:// or https:// URL of at most {MAX_URL} characters");
+    let uri: http::Uri = text.parse().map_err(|_| rule())?;
+    let is_web = matches!(uri.scheme_str(), Some("http" | "https"));
+    let is_plain = uri.authority().is_some_and(|authority| !authority.as_str().contains('@'));
+    if !is_web || !is_plain || text.chars().count() > MAX_URL {
+        return Err(rule());
+    }
+    config.operator.webhook = Some(text.to_owned());
+    Ok(())
+}
+
+pub(super) fn read_secret(config: &mut Config, text: &str) -> Result<(), String> {
+    let bytes = text.strip_prefix(SECRET).and_then(|rest| STANDARD.decode(rest).ok());
+    if bytes.is_none_or(|bytes| !SECRET_BYTES.contains(&bytes.len())) {
+        return Err("must be whsec_ and the base64 of 24 to 64 random bytes".to_owned());
+    }
+    config.operator.webhook_secret = Some(text.to_owned());
+    Ok(())
+}
