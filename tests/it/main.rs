@@ -48,5 +48,6 @@ mod resolver;
 mod restart;
 mod stage;
 mod stall;
+mod subscribers;
 mod tidy;
 mod world;

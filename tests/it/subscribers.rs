@@ -1,0 +1,298 @@
+//! Subscribers of a real service and a real mail server: asked, told, let go, and told over kill -9.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use parallax_coordinator::storage::disk::Options;
+use parallax_coordinator::storage::{Batch, Store};
+use parallax_core::id::{PageId, SubscriberId};
+use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_tests::client::Client;
+use parallax_tests::eventually::{eventually, note, wall_clock};
+use parallax_tests::installation::{Account, Coordinator};
+use serde_json::json;
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+
+const SOON: Duration = Duration::from_secs(20);
+/// Longest way of one word to everybody.
+const LONG: Duration = Duration::from_secs(300);
+/// Mails that the service has under way at once.
+const SLOTS: usize = 8;
+
+/// A mail that was taken.
+#[derive(Debug, Clone)]
+struct Taken {
+    to: String,
+    /// Headers, unfolded, and text, with soft line breaks taken out.
+    text: String,
+}
+
+impl Taken {
+    fn header(&self, name: &str) -> String {
+        let mut lines = self.text.lines().filter_map(|line| line.split_once(": "));
+        lines
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map_or_else(String::new, |(_, it)| it.to_owned())
+    }
+}
+
+/// A mail server (RFC 5321) that takes everything.
+struct Mailbox {
+    address: SocketAddr,
+    taken: Arc<Mutex<Vec<Taken>>>,
+    count: watch::Receiver<usize>,
+}
+
+impl Mailbox {
+    async fn open() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (told, count) = watch::channel(0);
+        let mailbox = Self { address: listener.local_addr().unwrap(), taken: Arc::default(), count };
+        let (taken, told) = (Arc::clone(&mailbox.taken), Arc::new(told));
+        tokio::spawn(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                let (taken, told) = (Arc::clone(&taken), Arc::clone(&told));
+                // One that hangs up early was killed.
+                tokio::spawn(async move { talk(stream, &taken, &told).await.ok() });
+            }
+        });
+        mailbox
+    }
+
+    fn config(&self) -> String {
+        format!(
+            "[mail]\ntransport = \"smtp\"\nhost = \"127.0.0.1\"\nport = {}\ntls = \"none\"\nfrom = \"status@example.com\"\n",
+            self.address.port()
+        )
+    }
+
+    fn taken(&self) -> Vec<Taken> {
+        self.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn has(&self, count: usize, limit: Duration) {
+        let mut seen = self.count.clone();
+        let waiting = seen.wait_for(|now| *now >= count);
+        let came = tokio::time::timeout(limit, waiting).await.is_ok();
+        assert!(came, "{} of {count} mails came within {limit:?}", *self.count.borrow());
+    }
+}
+
+async fn talk(
+    stream: TcpStream,
+    taken: &Mutex<Vec<Taken>>,
+    told: &watch::Sender<usize>,
+) -> std::io::Result<()> {
+    let (read, mut write) = stream.into_split();
+    let mut lines = BufReader::new(read).lines();
+    write.write_all(b"220 mail.example ESMTP\r\n").await?;
+    let mut to = String::new();
+    while let Some(line) = lines.next_line().await? {
+        let verb = line.to_ascii_uppercase();
+        let answer = if verb.starts_with("DATA") {
+            write.write_all(b"354 go on\r\n").await?;
+            let mut text = String::new();
+            loop {
+                // One that ends before its dot was not sent.
+                let Some(line) = lines.next_line().await? else { return Ok(()) };
+                if line == "." {
+                    break;
+                }
+                text.push_str(&line);
+                text.push('\n');
+            }
+            let text = text.replace("=\n", "").replace("=3D", "=").replace("\n ", " ");
+            let mut all = taken.lock().unwrap_or_else(PoisonError::into_inner);
+            all.push(Taken { to: to.clone(), text });
+            told.send_replace(all.len());
+            "250 taken\r\n"
+        } else if let Some(address) =
+            verb.starts_with("RCPT").then(|| line.split(['<', '>']).nth(1)).flatten()
+        {
+            to = address.to_owned();
+            "250 ok\r\n"
+        } else if verb.starts_with("QUIT") {
+            write.write_all(b"221 bye\r\n").await?;
+            return Ok(());
+        } else {
+            "250 ok\r\n"
+        };
+        write.write_all(answer.as_bytes()).await?;
+    }
+    Ok(())
+}
+
+/// A browser without a script.
+struct Visitor(reqwest::Client);
+
+impl Visitor {
+    fn new() -> Self {
+        parallax_tests::use_ring();
+        let tls = rustls::ClientConfig::builder()
+            .with_root_certificates(rustls::RootCertStore::empty())
+            .with_no_client_auth();
+        let built =
+            reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy().timeout(SOON).build();
+        Self(built.unwrap())
+    }
+
+    async fn get(&self, url: &str) -> (u16, String) {
+        let answer = self.0.get(url).send().await.unwrap();
+        (answer.status().as_u16(), answer.text().await.unwrap())
+    }
+
+    async fn post(&self, url: &str, body: &str) -> u16 {
+        let request = self.0.post(url).header("content-type", "application/x-www-form-urlencoded");
+        request.body(body.to_owned()).send().await.unwrap().status().as_u16()
+    }
+}
+
+/// The first address of that part of the page's in a mail.
+fn link(mail: &Taken, part: &str) -> String {
+    let at = mail.text.find(&format!("/{part}?t=")).unwrap_or_else(|| panic!("{part}: {}", mail.text));
+    let start = mail.text[..at].rfind("http").unwrap();
+    mail.text[start..].split([' ', '\n', '>', '"', '<']).next().unwrap().to_owned()
+}
+
+async fn opens_an_incident(account: &Account, title: &str) -> String {
+    let body = json!({ "title": title, "message": "We are looking." });
+    let made = account.client.post(&format!("/pages/{}/incidents", account.page), &body).await.is(201);
+    made["incident"]["id"].as_str().unwrap().to_owned()
+}
+
+#[tokio::test]
+async fn a_visitor_subscribes_is_told_and_leaves_with_one_click() {
+    let mailbox = Mailbox::open().await;
+    let coordinator = Coordinator::serve(([127, 0, 0, 1], 0).into(), &mailbox.config()).await;
+    let account = coordinator.account("pro");
+    let page = format!("{}/p/{}", coordinator.ready.base_url, account.slug);
+    let visitor = Visitor::new();
+    assert_eq!(visitor.post(&format!("{page}/subscribe"), "email=ann%40example.com").await, 200);
+    mailbox.has(1, SOON).await;
+    let asked = mailbox.taken().remove(0);
+    let confirm = link(&asked, "confirm");
+    let (status, form) = visitor.get(&confirm).await;
+    assert!(status == 200 && form.contains("ann@example.com"), "{form}");
+    opens_an_incident(&account, "Before").await;
+    let (at, token) = confirm.split_once('?').unwrap();
+    assert_eq!(visitor.post(at, &format!("{token}&scope=page")).await, 200);
+
+    let incident = opens_an_incident(&account, "Broken cable").await;
+    mailbox.has(2, SOON).await;
+    let news = mailbox.taken().remove(1);
+    assert_eq!(news.to, "ann@example.com");
+    assert!(news.header("Subject").contains("Broken cable"), "what was before is not told: {}", news.text);
+    assert_eq!(news.header("List-Unsubscribe-Post"), "List-Unsubscribe=One-Click");
+    let leave = link(&news, "unsubscribe");
+    assert!(news.header("List-Unsubscribe").contains(&leave), "{}", news.text);
+    assert_eq!(visitor.get(&leave).await.0, 200);
+    let update = json!({ "status": "monitoring", "message": "Better" });
+    let updates = format!("/pages/{}/incidents/{incident}/updates", account.page);
+    account.client.post(&updates, &update).await.is(201);
+    mailbox.has(3, SOON).await;
+
+    assert_eq!(visitor.post(&leave, "List-Unsubscribe=One-Click").await, 200);
+    // One who comes after hears of what follows, so it has gone by the one who left.
+    assert_eq!(visitor.post(&format!("{page}/subscribe"), "email=bob%40example.com").await, 200);
+    mailbox.has(4, SOON).await;
+    let confirm = link(&mailbox.taken()[3], "confirm");
+    let (at, token) = confirm.split_once('?').unwrap();
+    assert_eq!(visitor.post(at, token).await, 200);
+    account.client.post(&updates, &json!({ "status": "resolved", "message": "Done" })).await.is(201);
+    mailbox.has(5, SOON).await;
+    assert_eq!(mailbox.taken()[4].to, "bob@example.com");
+}
+
+fn known(n: u128, page: PageId) -> Subscriber {
+    let now = wall_clock();
+    let mut random = [0; 10];
+    random[6..].copy_from_slice(&u32::try_from(n).unwrap().to_be_bytes());
+    Subscriber {
+        id: SubscriberId::new(now, random),
+        page,
+        contact: Contact::Email(format!("{n}@example.com")),
+        fingerprint: n.to_be_bytes(),
+        monitors: None,
+        confirmed_at: Some(now),
+        token: [7; 16],
+        asked_at: now,
+        health: Default::default(),
+        created_at: now,
+    }
+}
+
+/// Puts subscribers into the store of a service that does not run.
+async fn seed(coordinator: &Coordinator, subscribers: &[Subscriber]) {
+    let folder = coordinator.data().join("store");
+    let store = tokio::task::spawn_blocking(move || Store::on_disk(&folder, Options::default()))
+        .await
+        .unwrap()
+        .unwrap();
+    let mut batch = Batch::new();
+    for subscriber in subscribers {
+        batch.write(subscriber.clone());
+    }
+    store.commit(batch).await.unwrap();
+    store.close().await;
+}
+
+/// One word to so many, while the service is killed so often.
+async fn kills(count: u128, kills: usize) {
+    let mailbox = Mailbox::open().await;
+    let mut coordinator = Coordinator::serve(([127, 0, 0, 1], 0).into(), &mailbox.config()).await;
+    let account = coordinator.account("pro");
+    coordinator.process.terminate();
+    coordinator.process.ended(SOON).await;
+    let page: PageId = account.page.parse().unwrap();
+    let mut everybody: Vec<Subscriber> = (1..=count).map(|n| known(n, page)).collect();
+    everybody.sort_by_key(|it| it.id);
+    seed(&coordinator, &everybody).await;
+    coordinator.restart().await;
+    let client = Client::new(&coordinator.ready.base_url, Some(&account.key));
+    let account = Account { client, ..account };
+    opens_an_incident(&account, "Broken cable").await;
+
+    let (visitor, mut left) = (Visitor::new(), BTreeSet::new());
+    let step = usize::try_from(count).unwrap() / (kills + 1);
+    for kill in 1..=kills {
+        // Not at the same place each time: a few mails after a mark that moves.
+        mailbox.has(kill * step + kill * 7 % 13, LONG).await;
+        if let Some(last) = everybody.pop_if(|_| kill % 2 == 1) {
+            let leave = last.unsubscribe_url(&format!("{}/p/{}", coordinator.ready.base_url, account.slug));
+            assert_eq!(visitor.post(&leave, "List-Unsubscribe=One-Click").await, 200);
+            let Contact::Email(address) = last.contact else { panic!("all are mailboxes") };
+            left.insert(address);
+        }
+        coordinator.process.kill();
+        coordinator.restart().await;
+    }
+    let mut got: BTreeMap<String, Vec<String>> = BTreeMap::new();
+    eventually("everybody is told", LONG, async || {
+        got.clear();
+        for mail in mailbox.taken() {
+            got.entry(mail.to.clone()).or_default().push(mail.header("Message-ID"));
+        }
+        (got.len() >= everybody.len()).then_some(())
+    })
+    .await;
+    assert!(left.iter().all(|address| !got.contains_key(address)), "nobody who had left: {left:?}");
+    let again: usize = got.values().map(|ids| ids.len() - 1).sum();
+    assert!(again <= kills * SLOTS, "{again} mails came again");
+    assert!(got.values().all(|ids| ids.iter().collect::<BTreeSet<_>>().len() == 1), "each has one id");
+    note(&format!("{} told, {} left, {again} mails came again after {kills} kills", got.len(), left.len()));
+}
+
+#[tokio::test]
+async fn three_hundred_are_told_over_five_kills() {
+    kills(300, 5).await;
+}
+
+#[tokio::test]
+#[ignore = "takes minutes: `cargo test -p parallax-tests --test it five_thousand -- --ignored`"]
+async fn five_thousand_are_told_over_thirty_kills() {
+    kills(5_000, 30).await;
+}
