@@ -3,6 +3,7 @@
 mod beside;
 pub mod care;
 mod figures;
+mod mail;
 mod metrics;
 mod notices;
 mod outgoing;
@@ -90,6 +91,9 @@ pub enum AppError {
     /// The admin socket could not be opened.
     #[error("the admin socket can't be used: {0}")]
     Admin(io::Error),
+    /// Mails can't be sent as it is set.
+    #[error("[mail] can't be used: {0}")]
+    Mail(String),
     /// Nothing could be delivered.
     #[error(transparent)]
     Deliver(#[from] crate::deliver::DeliverError),

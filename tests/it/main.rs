@@ -37,6 +37,7 @@ mod join;
 mod kills;
 mod legacy;
 mod lines;
+mod mail;
 mod misbehaved;
 mod notices;
 mod outage;

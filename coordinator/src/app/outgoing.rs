@@ -10,7 +10,7 @@ use crate::clock::Clock;
 use crate::config::Config;
 use crate::deliver::channel::Bases;
 use crate::deliver::webhook::Client;
-use crate::deliver::{DeliverError, Deliverer, Settings, Unset};
+use crate::deliver::{DeliverError, Deliverer, Settings};
 use crate::react::notices::Notices;
 use crate::storage::Store;
 
@@ -40,5 +40,6 @@ pub(super) fn deliverer(
         operator_mail: config.operator.mail.clone(),
         operator_hook: config.operator.hook(),
     };
-    Ok(Deliverer::new(store.clone(), clock.clone(), client, Arc::new(Unset), settings, wake))
+    let mailer = Arc::new(super::mail::mailer(&config.mail)?);
+    Ok(Deliverer::new(store.clone(), clock.clone(), client, mailer, settings, wake))
 }

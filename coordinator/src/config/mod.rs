@@ -1,6 +1,7 @@
 //! Settings: defaults, overridden by a TOML file, by the environment and by flags, to one checked struct.
 
 mod file;
+mod mail;
 mod nearest;
 mod operator;
 mod table;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use parallax_core::plan::PlanLimits;
 use parallax_core::watch::Confirmation;
 
+pub use self::mail::{Mail, MailTls, MailTransport};
 pub use self::operator::Operator;
 use self::table::{SETTINGS, Setting};
 pub use self::table::{base_url, root_domain};
@@ -47,6 +49,8 @@ pub struct Config {
     pub deliver: Deliver,
     /// The store.
     pub store: Store,
+    /// Outgoing mail.
+    pub mail: Mail,
     /// Logging.
     pub log: Log,
 }
@@ -201,6 +205,7 @@ impl Default for Config {
                 snapshots_hourly: 24,
                 snapshots_daily: 7,
             },
+            mail: Mail::default(),
             log: Log { filter: "info".to_owned(), format: LogFormat::Text },
         }
     }
@@ -238,11 +243,11 @@ impl Config {
             return Err(ConfigError::Faults(faults));
         }
         flags.apply(&mut config);
-        match config.operator.missing() {
+        let missing = config.mail.missing().map(|(name, rule)| (format!("mail.{name}"), rule));
+        let missing = missing.or_else(|| config.operator.missing());
+        match missing {
             None => Ok(config),
-            Some((name, rule)) => {
-                Err(ConfigError::Faults(vec![Fault { place: name.to_owned(), rule, is_given: false }]))
-            }
+            Some((place, rule)) => Err(ConfigError::Faults(vec![Fault { place, rule, is_given: false }])),
         }
     }
 

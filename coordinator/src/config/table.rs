@@ -8,7 +8,7 @@ use std::str::FromStr;
 use parallax_core::watch::Confirmation;
 use tracing_subscriber::EnvFilter;
 
-use super::{Config, LogFormat, operator};
+use super::{Config, LogFormat, mail, operator};
 
 /// Seconds that an interval may have.
 const INTERVAL: RangeInclusive<u64> = 5..=86_400;
@@ -45,7 +45,7 @@ impl Setting {
     /// Sets it, or says which rule the text breaks; of a secret, without the text.
     pub(super) fn take(&self, config: &mut Config, text: &str) -> Result<(), String> {
         (self.read)(config, text).map_err(|rule| match self.name {
-            "operator.webhook_secret" => rule,
+            "mail.password" | "operator.webhook_secret" => rule,
             _ => format!("{rule}, not {text:?}"),
         })
     }
@@ -111,6 +111,27 @@ pub(super) const SETTINGS: &[Setting] = &[
     number!("plans.hobby.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[1]),
     number!("plans.pro.monitors", MONITORS, 1, |c| c.plans.monitors[2]),
     number!("plans.pro.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[2]),
+    text!("mail.transport", mail::read_transport, |c| Some(quoted(c.mail.transport.name()))),
+    text!("mail.host", mail::read_host, |c| c.mail.host.as_deref().map(quoted)),
+    Setting {
+        name: "mail.port",
+        shape: Shape::Number,
+        read: |c, text| {
+            let port = number(text, 1..=65_535)?;
+            c.mail.port = u16::try_from(port).ok();
+            Ok(())
+        },
+        show: |c| c.mail.port.map(|port| port.to_string()),
+    },
+    text!("mail.tls", mail::read_tls, |c| Some(quoted(c.mail.tls.name()))),
+    text!("mail.ca", mail::read_ca, |c| c.mail.ca.as_ref().map(|ca| quoted(&ca.to_string_lossy()))),
+    text!("mail.username", mail::read_username, |c| c.mail.username.as_deref().map(quoted)),
+    text!("mail.password", mail::read_password, |c| c.mail.password.as_ref().map(|_| quoted("(hidden)"))),
+    text!("mail.from", mail::read_from, |c| c.mail.from.as_deref().map(quoted)),
+    text!("mail.reply_to", mail::read_reply_to, |c| c.mail.reply_to.as_deref().map(quoted)),
+    text!("mail.folder", mail::read_folder, |c| {
+        c.mail.folder.as_ref().map(|folder| quoted(&folder.to_string_lossy()))
+    }),
     Setting {
         name: "deliver.allow_private",
         shape: Shape::Flag,

@@ -166,3 +166,59 @@ fn the_operators_webhook_needs_a_secret_which_nothing_shows() {
         assert_eq!(told.contains(text), setting != "WEBHOOK_SECRET", "{told}");
     }
 }
+
+#[test]
+fn mail_is_off_unless_all_that_it_needs_is_set() {
+    assert_eq!(load("", &[]).unwrap().mail, Mail::default());
+    let smtp = "[mail]\ntransport = \"smtp\"\nhost = \"mail.example\"\nfrom = \"Status <s@example.com>\"\n";
+    let mail = load(smtp, &[]).unwrap().mail;
+    assert_eq!((mail.port(), mail.tls), (587, MailTls::StartTls));
+    let with = |more: &str| load(&format!("{smtp}{more}"), &[]).map(|config| config.mail.port());
+    assert_eq!(with("tls = \"implicit\"\n"), Ok(465));
+    assert_eq!(with("tls = \"none\"\n"), Ok(25));
+    assert_eq!(with("tls = \"none\"\nport = 1025\n"), Ok(1025));
+    let login = "username = \"u\"\npassword = \"secret\"\n";
+    assert_eq!(with(login), Ok(587));
+    assert_eq!(
+        with(&format!("tls = \"none\"\n{login}")),
+        Err("mail.tls must be \"starttls\" or \"implicit\" where a password is sent".to_owned())
+    );
+    assert_eq!(with("username = \"u\"\n"), Err("mail.password must be set beside mail.username".to_owned()));
+    for (file, told) in [
+        ("transport = \"smtp\"", "mail.host must be set with transport = \"smtp\""),
+        ("transport = \"smtp\"\nhost = \"h\"", "mail.from must be set with transport = \"smtp\""),
+        ("transport = \"folder\"", "mail.folder must be set with transport = \"folder\""),
+        (
+            "transport = \"sendmail\"",
+            "coordinator.toml:2: mail.transport must be \"smtp\", \"folder\" or \"none\", not \"sendmail\"",
+        ),
+        (
+            "host = \"h:25\\r\\nx\"",
+            "coordinator.toml:2: mail.host must be a host name or an IP address, without a port, not \"h:25\\r\\nx\"",
+        ),
+        ("port = 0", "coordinator.toml:2: mail.port must be a whole number from 1 to 65535, not \"0\""),
+        (
+            "from = \"a@b.example\\r\\nBcc: x@y.example\"",
+            "coordinator.toml:2: mail.from must be a mail address, or a name and an address: Status \
+             <status@example.com>, not \"a@b.example\\r\\nBcc: x@y.example\"",
+        ),
+        (
+            "password = \"secret\\u0000\"",
+            "coordinator.toml:2: mail.password must be 1 to 1000 bytes without control characters",
+        ),
+    ] {
+        assert_eq!(load(&format!("[mail]\n{file}\n"), &[]).err().as_deref(), Some(told), "{file}");
+    }
+}
+
+#[test]
+fn the_password_of_the_mail_server_is_shown_nowhere() {
+    let folder = tempfile::tempdir().unwrap();
+    let held = folder.path().join("password");
+    std::fs::write(&held, "pa55word\n").unwrap();
+    let environment =
+        [("PARALLAX_MAIL_USERNAME", "status"), ("PARALLAX_MAIL_PASSWORD_FILE", held.to_str().unwrap())];
+    let config = load("", &environment).unwrap();
+    assert_eq!(config.mail.password.as_deref(), Some("pa55word"));
+    assert!(!format!("{config:?}{}", config.to_toml()).contains("pa55word"));
+}

@@ -14,6 +14,7 @@ use super::note::{self, Came, Result as Tried};
 use super::post::{Parcel, Posted};
 use super::webhook::{Answer, Call};
 use super::{DeliverError, House, RETRY};
+use crate::letters;
 use crate::storage::{Read, Result, StoreError};
 
 /// What a delivery is called that only shows that a destination can be reached.
@@ -168,7 +169,7 @@ fn told(
     delivery: &Delivery,
     envelope: Envelope<'_>,
 ) -> Result<Option<Routed>> {
-    let news;
+    let (news, finished);
     let (json, mail, unsubscribe) = match &delivery.letter {
         Letter::Json(letter) => (Some(letter), None, None),
         Letter::Mail(mail) => (None, Some(mail), None),
@@ -180,7 +181,8 @@ fn told(
             let Some(page) = read.page(subscriber.page)? else { return Ok(None) };
             news = found.value;
             let unsubscribe = unsubscribe_at(house, &page.value, subscriber);
-            (Some(&news.json), Some(&news.mail), Some(unsubscribe))
+            finished = letters::mail::with_unsubscribe(&news.mail, &page.value.name, &unsubscribe);
+            (Some(&news.json), Some(&finished), Some(unsubscribe))
         }
     };
     Ok(match (&subscriber.contact, json, mail) {
@@ -232,14 +234,25 @@ fn json(letter: &Letter) -> Option<&[u8]> {
 async fn send(house: &House, route: Routed) -> Back {
     match route {
         Err((kind, error)) => unanswered(kind, &error),
-        Ok(Route::Call(kind, call)) => match house.client.post(&call).await {
-            Ok(answer) => answered(kind, answer, house.clock.now()),
-            Err(error) => unanswered(kind, &error),
-        },
+        Ok(Route::Call(kind, call)) => {
+            let back = post(house, kind, &call).await;
+            // What else the receiver is to hear comes after it; both are sent again where one was not taken.
+            match call.then.as_deref() {
+                Some(then) if back.outcome == Outcome::Taken => post(house, kind, then).await,
+                Some(_) | None => back,
+            }
+        }
         Ok(Route::Mail(parcel)) => {
             let Posted { outcome, status, error, answer, is_ours } = house.post.post(parcel).await;
             Back { kind: ChannelKind::Email, outcome, status, error, answer, is_ours }
         }
+    }
+}
+
+async fn post(house: &House, kind: ChannelKind, call: &Call) -> Back {
+    match house.client.post(call).await {
+        Ok(answer) => answered(kind, answer, house.clock.now()),
+        Err(error) => unanswered(kind, &error),
     }
 }
 

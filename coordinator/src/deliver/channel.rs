@@ -11,6 +11,7 @@ use url::Url;
 use super::DeliverError;
 use super::sign::{self, Secret};
 use super::webhook::Call;
+use crate::letters::pagerduty;
 
 /// The addresses of services that have one for everybody.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +67,13 @@ pub fn call(
         }
         // https://developer.pagerduty.com/docs/events-api-v2/trigger-events/
         Channel::PagerDuty { key } => {
-            plain(below(&bases.pagerduty, &["v2", "enqueue"])?, with(letter, "routing_key", key)?)
+            let url = below(&bases.pagerduty, &["v2", "enqueue"])?;
+            let (letter, then) = apart(letter)?;
+            let mut call = plain(url.clone(), with(&letter, "routing_key", key)?);
+            if let Some(then) = then {
+                call.then = Some(Box::new(plain(url, with(&then, "routing_key", key)?)));
+            }
+            call
         }
     };
     Ok(Some(made))
@@ -132,7 +139,7 @@ pub fn secrets(channel: &Channel) -> Vec<&str> {
 }
 
 fn plain(url: Url, body: Vec<u8>) -> Call {
-    Call { url, headers: Vec::new(), body: Bytes::from(body) }
+    Call { url, headers: Vec::new(), body: Bytes::from(body), then: None }
 }
 
 fn address(text: &str) -> Result<Url, DeliverError> {
@@ -167,6 +174,15 @@ fn with(letter: &[u8], name: &str, value: &str) -> Result<Vec<u8>, DeliverError>
         serde_json::from_slice(letter).map_err(|_| DeliverError::Destination("letter"))?;
     fields.insert(name.to_owned(), Value::String(value.to_owned()));
     serde_json::to_vec(&fields).map_err(|_| DeliverError::Destination("letter"))
+}
+
+/// An event of PagerDuty's, and the one that goes after it where there is one.
+fn apart(letter: &[u8]) -> Result<(Vec<u8>, Option<Vec<u8>>), DeliverError> {
+    let fault = |_| DeliverError::Destination("letter");
+    let mut fields: Map<String, Value> = serde_json::from_slice(letter).map_err(fault)?;
+    let then = fields.shift_remove(pagerduty::THEN);
+    let bytes = |value: &Value| serde_json::to_vec(value).map_err(fault);
+    Ok((bytes(&Value::Object(fields))?, then.as_ref().map(bytes).transpose()?))
 }
 
 fn secret_value(text: &str) -> Result<HeaderValue, DeliverError> {

@@ -8,14 +8,14 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
+use futures_util::future::BoxFuture;
 use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart, SinglePart};
-use parallax_core::delivery::{ANSWER_KEPT, Mail, Outcome};
-use parallax_core::id::DeliveryId;
-use parallax_core::time::Timestamp;
+use parallax_core::delivery::{ANSWER_KEPT, Outcome};
 
 use self::smtp::Smtp;
+use super::post::{Parcel, Post, Posted};
 
 /// How long a mail server is waited for at one step, before it took the mail's text, unless set otherwise.
 pub const PATIENCE: Duration = Duration::from_secs(30);
@@ -87,32 +87,6 @@ pub enum MailError {
     Tls(#[from] lettre::transport::smtp::Error),
 }
 
-/// What a mail carries beside its words.
-#[derive(Debug, Clone, Copy)]
-pub struct Extra<'a> {
-    /// The delivery's id, which makes the `Message-ID`: the same over all tries.
-    pub id: DeliveryId,
-    /// When the letter was made: its `Date`, over all tries.
-    pub date: Timestamp,
-    /// Where one click ends the subscription (RFC 8058): an https address of at most 500 characters.
-    pub unsubscribe: Option<&'a str>,
-    /// What the mail belongs to, by its id (`mon_…`, `inc_…`): mail programs show those of one together.
-    pub thread: Option<&'a str>,
-}
-
-/// What came of a try.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
-    /// The server's reply code, where there was a reply.
-    pub status: Option<u16>,
-    /// What it means for the delivery.
-    pub outcome: Outcome,
-    /// Why it was not taken, and by whose fault.
-    pub error: Option<String>,
-    /// What the server said.
-    pub answer: String,
-}
-
 /// Sends mails.
 #[derive(Debug)]
 pub struct Mailer {
@@ -151,60 +125,63 @@ impl Mailer {
         !matches!(self.way, Way::None)
     }
 
-    /// One try to send a mail to one address. A server that took the mail and was lost before it said so gets it again,
-    /// under the same `Message-ID`.
-    pub async fn send(&self, to: &str, mail: &Mail, extra: &Extra<'_>) -> Sent {
-        let message = match self.message(to, mail, extra) {
-            Ok(message) => message,
-            Err(sent) => return sent,
-        };
-        match &self.way {
-            Way::None => Sent::failed(Outcome::NotNow(None), "no mail transport is set (mail.transport)"),
-            Way::Folder(folder) => folder::keep(folder.clone(), extra, message.formatted()).await,
-            Way::Smtp(smtp) => smtp.send(message.envelope(), &message.formatted()).await,
-        }
-    }
-
     /// The message; the fault is the recipient's address, or one of ours.
-    fn message(&self, to: &str, mail: &Mail, extra: &Extra<'_>) -> Result<Message, Sent> {
-        let refused = |_| Sent::failed(Outcome::Refused, "not a mail address");
-        let to = Mailbox::new(None, to.parse().map_err(refused)?);
+    fn message(&self, parcel: &Parcel) -> Result<Message, Posted> {
+        let refused = |_| failed(Outcome::Refused, "not a mail address", false);
+        let to = Mailbox::new(None, parcel.to.parse().map_err(refused)?);
         let host = self.from.email.domain();
-        let date = SystemTime::UNIX_EPOCH + Duration::from_millis(extra.date.as_millis().unsigned_abs());
+        let since = Duration::from_millis(parcel.date.as_millis().unsigned_abs());
         let mut builder = Message::builder()
             .from(self.from.clone())
             .to(to)
-            .date(date)
-            .message_id(Some(format!("<{}@{host}>", extra.id)))
-            .subject(mail.subject.clone());
+            .date(SystemTime::UNIX_EPOCH + since)
+            .message_id(Some(format!("<{}@{host}>", parcel.delivery)))
+            .subject(parcel.mail.subject.replace(char::is_control, " "));
         if let Some(reply_to) = &self.reply_to {
             builder = builder.reply_to(reply_to.clone());
         }
-        if let Some(thread) = extra.thread.filter(|thread| is_plain(thread)) {
+        if let Some(thread) = parcel.thread.as_deref().filter(|thread| is_plain(thread)) {
             let root = format!("<{thread}@{host}>");
             builder = builder.in_reply_to(root.clone()).references(root);
         }
         // Nobody's out-of-office reply is wanted (RFC 3834).
         builder = builder.raw_header(plain("Auto-Submitted", "auto-generated".to_owned()));
-        if let Some(url) = extra.unsubscribe.filter(|url| is_plain(url)) {
+        if let Some(url) = parcel.unsubscribe.as_deref().filter(|url| is_plain(url)) {
             // On one line: relays that fold it break its signature.
             builder = builder
                 .raw_header(plain("List-Unsubscribe", format!("<{url}>")))
                 .raw_header(plain("List-Unsubscribe-Post", "List-Unsubscribe=One-Click".to_owned()));
         }
         let parts = MultiPart::alternative()
-            .boundary(format!("part-{}", extra.id))
+            .boundary(format!("part-{}", parcel.delivery))
             .build()
-            .singlepart(SinglePart::plain(mail.text.clone()))
-            .singlepart(SinglePart::html(mail.html.clone()));
-        builder.multipart(parts).map_err(|error| Sent::failed(Outcome::NotNow(None), &error.to_string()))
+            .singlepart(SinglePart::plain(parcel.mail.text.clone()))
+            .singlepart(SinglePart::html(parcel.mail.html.clone()));
+        builder.multipart(parts).map_err(|error| failed(Outcome::NotNow(None), &error.to_string(), true))
     }
 }
 
-impl Sent {
-    fn failed(outcome: Outcome, error: &str) -> Self {
-        Self { status: None, outcome, error: Some(error.to_owned()), answer: String::new() }
+impl Post for Mailer {
+    /// A server that took the mail and was lost before it said so gets it again, under the same `Message-ID`.
+    fn post(&self, parcel: Parcel) -> BoxFuture<'_, Posted> {
+        Box::pin(async move {
+            let message = match self.message(&parcel) {
+                Ok(message) => message,
+                Err(posted) => return posted,
+            };
+            match &self.way {
+                Way::None => {
+                    failed(Outcome::NotNow(None), "our side: no mail server is set (mail.transport)", true)
+                }
+                Way::Folder(folder) => folder::keep(folder.clone(), &parcel, message.formatted()).await,
+                Way::Smtp(smtp) => smtp.send(message.envelope(), &message.formatted()).await,
+            }
+        })
     }
+}
+
+fn failed(outcome: Outcome, error: &str, is_ours: bool) -> Posted {
+    Posted { status: None, outcome, error: Some(error.to_owned()), answer: String::new(), is_ours }
 }
 
 /// Whether a text may stand in a header between `<` and `>` as it is.

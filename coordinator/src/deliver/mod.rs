@@ -36,7 +36,7 @@ use self::channel::Bases;
 use self::counters::Counters;
 pub use self::error::DeliverError;
 use self::note::Came;
-pub use self::post::{Parcel, Post, Posted, Unset};
+pub use self::post::{Parcel, Post, Posted};
 use self::queue::{Class, Queue};
 use self::upkeep::Listed;
 use self::webhook::Client;

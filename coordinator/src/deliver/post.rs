@@ -44,21 +44,3 @@ pub trait Post: fmt::Debug + Send + Sync {
     /// Sends a mail, and says what came of it.
     fn post(&self, parcel: Parcel) -> BoxFuture<'_, Posted>;
 }
-
-/// A mailer that was given no way to send: every mail waits.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct Unset;
-
-impl Post for Unset {
-    fn post(&self, _: Parcel) -> BoxFuture<'_, Posted> {
-        let error = Some("no mail server is set; this is our own trouble".to_owned());
-        let posted = Posted {
-            outcome: Outcome::NotNow(None),
-            status: None,
-            error,
-            answer: String::new(),
-            is_ours: true,
-        };
-        Box::pin(std::future::ready(posted))
-    }
-}

@@ -46,6 +46,8 @@ pub struct Call {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// JSON.
     pub body: Bytes,
+    /// What is posted next, once this was taken.
+    pub then: Option<Box<Call>>,
 }
 
 /// What the receiver answered.

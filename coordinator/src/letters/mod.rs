@@ -8,14 +8,18 @@
 mod discord;
 mod evidence;
 pub mod mail;
+mod markdown;
 pub mod notice;
 mod ntfy;
 pub mod pagerduty;
 pub mod payload;
+mod person;
+pub mod resource;
 mod slack;
 mod teams;
 mod telegram;
 mod text;
+pub mod update;
 mod words;
 
 use std::collections::BTreeMap;
@@ -29,6 +33,8 @@ use serde_json::Value;
 
 pub use self::notice::{Matter, OperatorNews, notice};
 use self::payload::{Alert, Subject};
+pub use self::person::{confirmation, switched_off};
+pub use self::update::{IncidentNews, Written, quiet, update};
 
 /// An alert that is to be written.
 #[derive(Debug, Clone, Copy)]

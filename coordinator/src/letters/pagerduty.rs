@@ -2,7 +2,7 @@
 //!
 //! Shape and bounds: PagerDuty, "Events API v2 overview" and "PD-CEF". An outage and slowness each have a key of the
 //! monitor's own, under which PagerDuty has one open incident at most: what is over closes it, whenever it began, and
-//! the next one opens another. `recovered` ends slowness too, so it carries a second event under [`ALSO`].
+//! the next one opens another. `recovered` ends slowness too, so it carries a second event under [`THEN`].
 
 use parallax_core::event::AlertKind;
 use serde_json::{Value, json};
@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use super::words::Story;
 use super::{News, text};
 
-/// Where a letter holds events to be sent after it, in a list; the field itself is not sent.
-pub const ALSO: &str = "also";
+/// Where a letter holds the event that is to be sent after it; the field itself is not sent.
+pub const THEN: &str = "then";
 
 /// Characters of a summary at most.
 const MAX_SUMMARY: usize = 1_024;
@@ -49,7 +49,7 @@ pub(super) fn body(news: &News<'_>) -> Value {
         && let Some(fields) = body.as_object_mut()
     {
         let slow = json!({ "event_action": "resolve", "dedup_key": key(news, "slow") });
-        fields.insert(ALSO.to_owned(), json!([slow]));
+        fields.insert(THEN.to_owned(), slow);
     }
     body
 }

@@ -74,9 +74,9 @@ impl Grade {
     /// Its colour as red, green and blue.
     pub(super) const fn colour(self) -> u32 {
         match self {
-            Self::Bad => 0xC6_28_28,
-            Self::Poor => 0xB2_6A_00,
-            Self::Good => 0x2E_7D_32,
+            Self::Bad => 0x00C6_2828,
+            Self::Poor => 0x00B2_6A00,
+            Self::Good => 0x002E_7D32,
         }
     }
 

@@ -188,7 +188,7 @@ async fn an_owner_is_reminded_of_an_incident_that_is_still_open() {
     house.react().await;
     let [reminder] = &house.deliveries()[..] else { panic!("one is made") };
     assert_eq!((reminder.to, reminder.once), (Recipient::Owner(page(1, 1, "one").account), false));
-    assert!(matches!(&reminder.letter, Letter::Mail(mail) if mail.text.contains("60 minutes")));
+    assert!(matches!(&reminder.letter, Letter::Mail(mail) if mail.text.contains("no update for 1 h")));
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parallax_core::destination::edit::{Around, DestinationEdit};
-use parallax_core::destination::{Channel, ChannelKind, Destination, MAX_DESTINATIONS};
+use parallax_core::destination::{Channel, Destination, MAX_DESTINATIONS};
 use parallax_core::id::{DestinationId, PageId};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanRefusal;
@@ -65,7 +65,7 @@ impl Service {
             let made = edit.settle_new((id, page.id), secret(rand::random()), &around, self.now())?;
             let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value;
             let (plan, kind) = (account.plan, made.channel.kind());
-            if kind != ChannelKind::Email && !plan.has_webhooks() {
+            if !plan.has_channel(kind) {
                 return Err(PlanRefusal::ChannelNeedsHobby { plan, kind }.into());
             }
             if self.store().reader().destinations_of(page.id)?.len() >= MAX_DESTINATIONS {

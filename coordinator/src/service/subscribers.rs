@@ -11,7 +11,7 @@ mod tests;
 use std::collections::BTreeSet;
 use std::sync::{Mutex, PoisonError};
 
-use parallax_core::delivery::{Delivery, Letter, Mail, Recipient, Stage};
+use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{Health, Secrets};
 use parallax_core::id::{DeliveryId, MonitorId, SubscriberId};
 use parallax_core::page::Page;
@@ -27,6 +27,7 @@ use tokio::sync::Notify;
 use self::pace::Pace;
 use super::destinations::secret;
 use super::{Error, Result, Service};
+use crate::letters;
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
 /// What a webhook is asked by, before it gets anything: its answer must be the value of `challenge`.
@@ -240,9 +241,10 @@ impl Service {
     fn question(&self, page: &Page, subscriber: &Subscriber, fresh: &Fresh) -> Delivery {
         let (url, now) = (self.page_url(page), self.now());
         let (event, letter) = match &subscriber.contact {
-            Contact::Email(_) => {
-                (CONFIRMATION, Letter::Mail(confirmation(page, &subscriber.confirm_url(&url))))
-            }
+            Contact::Email(_) => (
+                CONFIRMATION,
+                Letter::Mail(letters::confirmation(&page.name, &url, &subscriber.confirm_url(&url))),
+            ),
             Contact::Webhook { .. } => {
                 let question = json!({
                     "event": CHALLENGE, "page": page.name, "pageUrl": url,
@@ -323,21 +325,6 @@ impl Fresh {
         let id = self.id.to_string();
         format!("{}{}", id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default(), hex(&self.token))
     }
-}
-
-/// The mail that asks whether its reader wants to be told.
-fn confirmation(page: &Page, url: &str) -> Mail {
-    let name = &page.name;
-    let text = format!(
-        "Somebody, hopefully you, asked to be told of incidents and maintenance of {name}.\n\nIf you want this, open the \
-         link and confirm. If you do nothing, you hear no more of it.\n\n{url}\n"
-    );
-    let html = format!("<pre>{}</pre>", escaped(&text));
-    Mail { subject: format!("Confirm: updates of {name}"), text, html }
-}
-
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
 /// The subscriber as it is kept once it is asked, or that it is not: `before` is what stands of that contact, `new` what

@@ -58,7 +58,7 @@ impl Service {
             return Ok(Done::Before(answer));
         }
         self.subscribe(page, ask).await?;
-        let address = ask.settle(&self.ids_on(page).await?, self.settings().allow_private)?.address;
+        let address = ask.settle(&self.ids_on(page).await?, &|address| self.refused(address))?.address;
         let fingerprint = fingerprint(&address);
         self.change(page.id.to_u128(), || async move {
             if let Some(answer) = self.answered(once)? {

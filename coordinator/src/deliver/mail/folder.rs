@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 
 use parallax_core::delivery::Outcome;
 
-use super::{Extra, Sent};
+use super::failed;
+use crate::deliver::post::{Parcel, Posted};
 
 /// Mails that are kept: the newest.
 const KEPT: usize = 1_000;
@@ -15,14 +16,20 @@ const KEPT: usize = 1_000;
 const SUFFIX: &str = ".eml";
 
 /// Keeps a mail. One that is sent again takes the place of its first try.
-pub(super) async fn keep(folder: PathBuf, extra: &Extra<'_>, message: Vec<u8>) -> Sent {
+pub(super) async fn keep(folder: PathBuf, parcel: &Parcel, message: Vec<u8>) -> Posted {
     // Names sort by time; thirteen digits reach until the year 2286.
-    let name = format!("{:013}-{}{SUFFIX}", extra.date.as_millis(), extra.id);
+    let name = format!("{:013}-{}{SUFFIX}", parcel.date.as_millis(), parcel.delivery);
     let written = tokio::task::spawn_blocking(move || write(&folder, &name, &message)).await;
     match written.unwrap_or_else(|error| Err(io::Error::other(error))) {
-        Ok(()) => Sent { status: None, outcome: Outcome::Taken, error: None, answer: String::new() },
+        Ok(()) => Posted {
+            status: None,
+            outcome: Outcome::Taken,
+            error: None,
+            answer: String::new(),
+            is_ours: false,
+        },
         Err(error) => {
-            Sent::failed(Outcome::NotNow(None), &format!("our side: the folder for mails: {error}"))
+            failed(Outcome::NotNow(None), &format!("our side: the folder for mails: {error}"), true)
         }
     }
 }

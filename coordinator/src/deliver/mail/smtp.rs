@@ -19,7 +19,8 @@ use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
 use super::step::{self, Step};
-use super::{MailError, Sent, SmtpConfig, Tls, kept};
+use super::{MailError, SmtpConfig, Tls, failed, kept};
+use crate::deliver::post::Posted;
 
 /// Connections at once.
 const CONNECTIONS: usize = 4;
@@ -60,7 +61,7 @@ impl Smtp {
     }
 
     /// One try to send a message.
-    pub(super) async fn send(&self, envelope: &Envelope, message: &[u8]) -> Sent {
+    pub(super) async fn send(&self, envelope: &Envelope, message: &[u8]) -> Posted {
         let Ok(_turn) = self.turns.acquire().await else { return step::late(Step::Connect) };
         // A connection that waited may have been closed by the server meanwhile; then nothing was said on it.
         while let Some(mut connection) = self.waiting() {
@@ -82,13 +83,13 @@ impl Smtp {
     }
 
     /// Up to the sender.
-    async fn begin(&self, connection: &mut AsyncSmtpConnection, envelope: &Envelope) -> Result<(), Sent> {
+    async fn begin(&self, connection: &mut AsyncSmtpConnection, envelope: &Envelope) -> Result<(), Posted> {
         let mut parameters = Vec::new();
         let is_ascii = |address: &Address| AsRef::<str>::as_ref(address).is_ascii();
         if !envelope.to().iter().chain(envelope.from()).all(is_ascii) {
             if !connection.server_info().supports_feature(Extension::SmtpUtfEight) {
                 let error = "the mail server can't send to addresses beyond ASCII (no SMTPUTF8)";
-                return Err(Sent::failed(Outcome::Refused, error));
+                return Err(failed(Outcome::Refused, error, false));
             }
             parameters.push(MailParameter::SmtpUtfEight);
         }
@@ -102,7 +103,7 @@ impl Smtp {
         mut connection: AsyncSmtpConnection,
         envelope: &Envelope,
         message: &[u8],
-    ) -> Sent {
+    ) -> Posted {
         let sent = match self.transfer(&mut connection, envelope, message).await {
             Ok(sent) | Err(sent) => sent,
         };
@@ -123,22 +124,23 @@ impl Smtp {
         connection: &mut AsyncSmtpConnection,
         envelope: &Envelope,
         message: &[u8],
-    ) -> Result<Sent, Sent> {
+    ) -> Result<Posted, Posted> {
         for to in envelope.to() {
             self.within(Step::Recipient, connection.command(Rcpt::new(to.clone(), Vec::new()))).await?;
         }
         self.within(Step::Content, connection.command(Data)).await?;
         let reply = self.within(Step::Content, connection.message(message)).await?;
         let answer = reply.message().collect::<Vec<_>>().join("\n");
-        Ok(Sent {
+        Ok(Posted {
             status: Some(u16::from(reply.code())),
             outcome: Outcome::Taken,
             error: None,
             answer: kept(answer),
+            is_ours: false,
         })
     }
 
-    async fn connect(&self) -> Result<AsyncSmtpConnection, Sent> {
+    async fn connect(&self) -> Result<AsyncSmtpConnection, Posted> {
         let (config, name) = (&self.config, ClientId::default());
         let server = (config.host.as_str(), config.port);
         let first = self.tls.clone().filter(|_| config.tls == Tls::Implicit);
@@ -173,7 +175,11 @@ impl Smtp {
         let _ = tokio::time::timeout(Duration::from_secs(1), connection.abort()).await;
     }
 
-    async fn within<T>(&self, step: Step, doing: impl Future<Output = Result<T, Error>>) -> Result<T, Sent> {
+    async fn within<T>(
+        &self,
+        step: Step,
+        doing: impl Future<Output = Result<T, Error>>,
+    ) -> Result<T, Posted> {
         let patience = match step {
             Step::Content => self.config.patience.saturating_mul(4),
             Step::Connect | Step::Login | Step::Sender | Step::Recipient => self.config.patience,

@@ -3,7 +3,8 @@
 use lettre::transport::smtp::Error;
 use parallax_core::delivery::Outcome;
 
-use super::{Sent, kept};
+use super::kept;
+use crate::deliver::post::Posted;
 
 /// A step on the way of a mail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +22,11 @@ pub(super) enum Step {
 }
 
 impl Step {
+    /// Whether a server that puts it off may do so because of whom the mail is for.
+    const fn is_of_receiver(self) -> bool {
+        matches!(self, Self::Recipient | Self::Content)
+    }
+
     const fn words(self) -> &'static str {
         match self {
             Self::Connect => "the mail server can't be reached",
@@ -34,24 +40,26 @@ impl Step {
 
 /// What is noted of an error at a step. Only what is certain to be about the address is held against it: a server that
 /// takes nothing from us must not cost its owners their addresses.
-pub(super) fn failed(step: Step, error: &Error) -> Sent {
+pub(super) fn failed(step: Step, error: &Error) -> Posted {
     let status = error.status().map(u16::from);
     let said = describe(error);
     let is_refused =
         error.is_permanent() && status.is_some_and(|status| is_about_address(step, status, &said));
-    let is_ours = error.is_permanent() && !is_refused;
+    let is_ours = !is_refused && (error.is_permanent() || !step.is_of_receiver() || status.is_none());
     let whose = if is_ours { "our side: " } else { "" };
-    Sent {
+    Posted {
         status,
         outcome: if is_refused { Outcome::Refused } else { Outcome::NotNow(None) },
         error: Some(format!("{whose}{}", step.words())),
         answer: kept(said),
+        is_ours,
     }
 }
 
 /// A step that took too long.
-pub(super) fn late(step: Step) -> Sent {
-    Sent::failed(Outcome::NotNow(None), &format!("{}: no answer in time", step.words()))
+pub(super) fn late(step: Step) -> Posted {
+    let error = format!("our side: {}: no answer in time", step.words());
+    super::failed(Outcome::NotNow(None), &error, true)
 }
 
 fn describe(error: &Error) -> String {

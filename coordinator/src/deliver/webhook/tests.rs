@@ -9,7 +9,7 @@ use super::*;
 use crate::deliver::tests::receiver::{Receiver, Reply, status};
 
 fn call(url: &str) -> Call {
-    Call { url: Url::parse(url).unwrap(), headers: Vec::new(), body: Bytes::from_static(b"{}") }
+    Call { url: Url::parse(url).unwrap(), headers: Vec::new(), body: Bytes::from_static(b"{}"), then: None }
 }
 
 fn client() -> Client {
@@ -107,7 +107,7 @@ async fn no_address_of_ones_own_is_reached_however_it_is_written() {
         "192.168.1.1",
     ] {
         let Ok(url) = Url::parse(&format!("http://{host}:{port}/")) else { continue };
-        let call = Call { url, headers: Vec::new(), body: Bytes::new() };
+        let call = Call { url, headers: Vec::new(), body: Bytes::new(), then: None };
         let refused = client.post(&call).await;
         assert!(
             matches!(

@@ -155,3 +155,72 @@ fn update<T: Time>(update: &Update) -> UpdateDocument<T> {
         created_at: T::of(update.created_at),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
+    use parallax_core::incident::series::Series;
+    use parallax_core::incident::{Affected, Impact, Incident, Kind, Progress};
+    use parallax_core::recurrence::{Every, Recurrence};
+    use parallax_core::remind::Remind;
+
+    use super::*;
+    use crate::letters::resource::Resource;
+
+    #[test]
+    fn subscribers_are_sent_an_incident_as_the_api_shows_it() {
+        let at = Timestamp::from_millis(1_772_357_400_000);
+        let monitor = MonitorId::from_u128(2);
+        let remind = vec![Remind::read("1h").unwrap()];
+        let affected = vec![Affected { monitor, impact: Some(Impact::Major) }];
+        let incident = Incident {
+            id: IncidentId::from_u128(1),
+            page: PageId::from_u128(3),
+            kind: Kind::Maintenance,
+            title: "Upgrade".to_owned(),
+            status: Progress::Completed,
+            impact: Impact::Partial,
+            started_at: at,
+            ends_at: Some(at + 1),
+            resolved_at: Some(at + 2),
+            automatic: true,
+            notify: true,
+            remind: remind.clone(),
+            series: Some(SeriesId::from_u128(5)),
+            postmortem: Some("A disk was full.".to_owned()),
+            affected: affected.clone(),
+            updates: vec![Update {
+                id: UpdateId::from_u128(4),
+                status: "completed".to_owned(),
+                body: "Done.".to_owned(),
+                created_at: at + 2,
+            }],
+            begun: true,
+            reminded_until: at,
+            created_at: at,
+        };
+        let series = Series {
+            id: SeriesId::from_u128(5),
+            page: incident.page,
+            recurrence: Recurrence { every: Every::Weekly, zone: chrono_tz::Europe::Berlin, first: at },
+            length: 1,
+            next: 1,
+            stopped_at: Some(at),
+            title: String::new(),
+            message: String::new(),
+            affected,
+            remind,
+            notify: true,
+        };
+        let monitors = vec![
+            (monitor, "Checkout".to_owned(), Some(Impact::Major)),
+            (MonitorId::from_u128(6), "Search".to_owned(), None),
+        ];
+        let bare = Incident { remind: Vec::new(), ends_at: None, postmortem: None, ..incident.clone() };
+        for (incident, series) in [(incident, Some(series)), (bare, None)] {
+            let sent = serde_json::to_string(&Resource::new(&incident, series.as_ref(), &monitors)).unwrap();
+            let shown = Shown { incident, series, monitors: monitors.clone() };
+            assert_eq!(sent, serde_json::to_string(&document(&shown)).unwrap());
+        }
+    }
+}

@@ -1,0 +1,47 @@
+//! The mailer that the settings ask for.
+
+use std::path::Path;
+
+use super::AppError;
+use crate::config::{self, MailTls, MailTransport};
+use crate::deliver::mail::{MailConfig, Mailer, PATIENCE, SmtpConfig, Tls, Transport};
+
+/// Longest file of certificates, in bytes.
+const MAX_CA: u64 = 1 << 20;
+/// Whom mails of a folder are from, where nobody set it.
+const FROM: &str = "Parallax <parallax@localhost>";
+
+/// Makes the mailer. Nothing is connected to yet.
+///
+/// # Errors
+/// [`AppError::Mail`] for certificates that can't be read.
+pub(super) fn mailer(mail: &config::Mail) -> Result<Mailer, AppError> {
+    let transport = match (mail.transport, &mail.host, &mail.folder) {
+        (MailTransport::Smtp, Some(host), _) => Transport::Smtp(SmtpConfig {
+            host: host.clone(),
+            port: mail.port(),
+            tls: match mail.tls {
+                MailTls::StartTls => Tls::StartTls,
+                MailTls::Implicit => Tls::Implicit,
+                MailTls::None => Tls::Off,
+            },
+            credentials: mail.username.clone().zip(mail.password.clone()),
+            authority: mail.ca.as_deref().map(certificates).transpose()?,
+            patience: PATIENCE,
+        }),
+        (MailTransport::Folder, _, Some(folder)) => Transport::Folder(folder.clone()),
+        (MailTransport::None | MailTransport::Smtp | MailTransport::Folder, _, _) => Transport::None,
+    };
+    let from = mail.from.clone().unwrap_or_else(|| FROM.to_owned());
+    let config = MailConfig { transport, from, reply_to: mail.reply_to.clone() };
+    Mailer::new(&config).map_err(|error| AppError::Mail(error.to_string()))
+}
+
+fn certificates(path: &Path) -> Result<Vec<u8>, AppError> {
+    let fault = |words: String| AppError::Mail(format!("ca {}: {words}", path.display()));
+    let size = std::fs::metadata(path).map_err(|error| fault(error.to_string()))?.len();
+    if size > MAX_CA {
+        return Err(fault(format!("is longer than {MAX_CA} bytes")));
+    }
+    std::fs::read(path).map_err(|error| fault(error.to_string()))
+}

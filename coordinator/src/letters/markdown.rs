@@ -1,0 +1,84 @@
+//! Markdown that people write, as HTML that holds nothing but plain structure and plain links.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::LazyLock;
+
+use ammonia::Builder;
+use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
+
+/// What is let through: structure, emphasis, and links that open elsewhere without telling from where.
+static SANITISER: LazyLock<Builder<'static>> = LazyLock::new(|| {
+    let mut builder = Builder::empty();
+    builder
+        .tags(HashSet::from(["p", "br", "strong", "em", "code", "pre", "ul", "ol", "li", "blockquote", "a"]))
+        .tag_attributes(HashMap::from([("a", HashSet::from(["href"]))]))
+        .url_schemes(HashSet::from(["http", "https", "mailto"]))
+        .url_relative(ammonia::UrlRelative::Deny)
+        .link_rel(Some("nofollow noopener noreferrer"));
+    builder
+});
+
+/// The HTML of a text in Markdown. HTML in it is shown as text, headings are bold lines, images are links to them.
+pub(super) fn html(text: &str) -> String {
+    let events = Parser::new_ext(text, Options::empty()).map(|event| match event {
+        Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
+        Event::Start(Tag::Heading { .. }) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Paragraph),
+        Event::Start(Tag::Image { dest_url, title, id, .. }) => {
+            Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id })
+        }
+        Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
+        other => other,
+    });
+    let mut html = String::with_capacity(text.len() * 2);
+    pulldown_cmark::html::push_html(&mut html, events);
+    SANITISER.clean(&html).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_people_write_keeps_its_structure() {
+        assert_eq!(html("A **b** *c* `d`\n\n- e\n- [f](https://f.example)"), {
+            "<p>A <strong>b</strong> <em>c</em> <code>d</code></p>\n<ul>\n<li>e</li>\n<li><a href=\"https://f.example\" \
+             rel=\"nofollow noopener noreferrer\">f</a></li>\n</ul>\n"
+        });
+        assert_eq!(html("# Head"), "<p>Head</p>\n");
+        assert_eq!(
+            html("![x](https://x.example/x.png)"),
+            "<p><a href=\"https://x.example/x.png\" rel=\"nofollow noopener noreferrer\">x</a></p>\n"
+        );
+    }
+
+    #[test]
+    fn nothing_that_acts_or_fetches_comes_through() {
+        for text in [
+            "<script>alert(1)</script>",
+            "a <img src=x onerror=alert(1)> b",
+            "[x](javascript:alert(1))",
+            "[x](JaVaScRiPt:alert(1))",
+            "[x](data:text/html,<script>alert(1)</script>)",
+            "[x](/relative) [y](//evil.example)",
+            "[x](https://x.example \"\\\" onmouseover=alert(1)\")",
+            "<a href=\"https://x.example\" style=\"position:fixed\">x</a>",
+            "![x](javascript:alert(1))",
+            "<!--footer-->",
+            "<style>*{display:none}</style>\n\ntext",
+        ] {
+            let html = html(text);
+            let tags: Vec<&str> =
+                html.split('<').skip(1).filter_map(|tag| tag.split(['>', ' ']).next()).collect();
+            let known = ["p", "/p", "a", "/a"];
+            assert!(tags.iter().all(|tag| known.contains(tag)), "{text:?}: {html}");
+            for attribute in html.split("<a").skip(1).filter_map(|rest| rest.split('>').next()) {
+                assert!(!attribute.contains("on") || attribute.contains("noopener"), "{html}");
+                assert!(
+                    !attribute.to_lowercase().contains("script") && !attribute.contains("style"),
+                    "{html}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,216 @@
+//! News of incidents and windows as subscribers and owners get them.
+
+use parallax_core::id::{IncidentId, PageId, UpdateId};
+use parallax_core::incident::{Affected, Progress};
+use parallax_core::time::HOUR;
+use serde_json::{Value, json};
+
+use super::super::{mail, notice};
+use super::*;
+
+const AT: Timestamp = Timestamp::from_millis(1_772_357_400_000);
+
+fn incident(kind: Kind, title: &str, body: &str) -> Incident {
+    let monitor = MonitorId::from_u128(2);
+    let is_window = kind == Kind::Maintenance;
+    Incident {
+        id: IncidentId::from_u128(1),
+        page: PageId::from_u128(3),
+        kind,
+        title: title.to_owned(),
+        status: if is_window { Progress::Scheduled } else { Progress::Investigating },
+        impact: Impact::Partial,
+        started_at: AT,
+        ends_at: is_window.then_some(AT + HOUR),
+        resolved_at: None,
+        automatic: false,
+        notify: true,
+        remind: Vec::new(),
+        series: None,
+        postmortem: None,
+        affected: vec![Affected { monitor, impact: None }],
+        updates: vec![Update {
+            id: UpdateId::from_u128(4),
+            status: "investigating".to_owned(),
+            body: body.to_owned(),
+            created_at: AT,
+        }],
+        begun: false,
+        reminded_until: AT,
+        created_at: AT,
+    }
+}
+
+fn news<T>(what: What, incident: &Incident, page: &str, write: impl FnOnce(&IncidentNews<'_>) -> T) -> T {
+    let told = Told { incident: incident.id, news: what, update: Some(UpdateId::from_u128(4)), notify: true };
+    write(&IncidentNews {
+        told: &told,
+        page,
+        page_url: "https://shop.example",
+        incident,
+        series: None,
+        monitors: &[(MonitorId::from_u128(2), "Checkout".to_owned(), Some(Impact::Major))],
+        at: AT,
+        zone: chrono_tz::Europe::Berlin,
+    })
+}
+
+#[test]
+fn subscribers_read_what_happened_and_what_was_said() {
+    let incident = incident(Kind::Incident, "Slow checkout", "We are **looking** into it.\n\n- soon");
+    let written = news(What::Opened, &incident, "Shop", update).unwrap();
+    assert_eq!(written.event, "incident.created");
+    assert_eq!(written.mail.subject, "Incident: Slow checkout (Shop)");
+    assert_eq!(
+        written.mail.text,
+        "Incident: Slow checkout (Shop)\n\
+         \n\
+         We are **looking** into it.\n\
+         \n\
+         - soon\n\
+         \n\
+         Status: investigating\n\
+         Affected: Checkout\n\
+         Impact: partial\n\
+         Since: 2026-03-01 10:30:00 (Europe/Berlin, UTC+01:00)\n\
+         \n\
+         Open on the status page: https://shop.example/incidents/inc_00000000000000000000000001\n"
+    );
+    assert!(written.mail.html.contains("<p>We are <strong>looking</strong> into it.</p>"));
+    assert!(written.mail.html.contains("<li>soon</li>"));
+}
+
+#[test]
+fn a_webhook_gets_the_incident_and_the_update() {
+    let incident = incident(Kind::Incident, "Slow", "Looking.");
+    let written = news(What::Updated, &incident, "Shop", update).unwrap();
+    let told: Value = serde_json::from_slice(&written.json).unwrap();
+    let names: Vec<&str> = told.as_object().unwrap().keys().map(String::as_str).collect();
+    assert_eq!(names, ["event", "page", "pageUrl", "incident", "update", "at"]);
+    assert_eq!((&told["event"], &told["at"]), (&json!("incident.updated"), &json!(1_772_357_400_000_i64)));
+    assert_eq!(told["incident"]["startedAt"], "2026-03-01T09:30:00.000Z");
+    assert_eq!(told["incident"]["monitors"][0]["impact"], "major");
+    assert_eq!(told["update"], told["incident"]["updates"][0]);
+    assert_eq!(told["update"]["body"], "Looking.");
+}
+
+#[test]
+fn each_news_has_its_name_and_what_is_nobodys_is_not_told() {
+    let window = incident(Kind::Maintenance, "Upgrade", "Soon.");
+    let told = |what| news(what, &window, "Shop", update).map(|it| (it.event, it.mail.subject));
+    for (what, event, title) in [
+        (What::Opened, "incident.created", "Incident"),
+        (What::Updated, "maintenance.updated", "Update"),
+        (What::Resolved, "incident.resolved", "Resolved"),
+        (What::Scheduled, "maintenance.scheduled", "Maintenance planned"),
+        (What::Reminder(HOUR), "maintenance.reminder", "Maintenance in 1 h"),
+        (What::Started, "maintenance.started", "Maintenance begins"),
+        (What::Completed, "maintenance.completed", "Maintenance completed"),
+    ] {
+        assert_eq!(told(what), Some((event, format!("{title}: Upgrade (Shop)"))));
+        assert!(EVENTS.contains(&event));
+    }
+    for what in [What::OwnerReminder(HOUR), What::Changed, What::Deleted] {
+        assert_eq!(told(what), None);
+    }
+    let mail = news(What::OwnerReminder(HOUR), &window, "Shop", |news| quiet(news, HOUR));
+    assert_eq!(mail.subject, "No update for 1 h: Upgrade (Shop)");
+}
+
+#[test]
+fn a_long_incident_is_told_with_its_newest_updates() {
+    let mut incident = incident(Kind::Incident, "Slow", "x");
+    let last = incident.updates[0].clone();
+    incident.updates = (0..200)
+        .map(|no| Update { id: UpdateId::from_u128(100 + no), body: no.to_string(), ..last.clone() })
+        .chain([last.clone()])
+        .collect();
+    let written = news(What::Updated, &incident, "Shop", update).unwrap();
+    let told: Value = serde_json::from_slice(&written.json).unwrap();
+    let updates = told["incident"]["updates"].as_array().unwrap();
+    assert_eq!((updates.len(), &updates[0]["body"], &updates[1]["body"]), (20, &json!("x"), &json!("199")));
+}
+
+#[test]
+fn hostile_titles_and_bodies_stay_texts() {
+    let long = "<".repeat(4_000);
+    for text in [
+        "a\r\nBcc: eve@evil.example\r\n\r\nx",
+        "<script>alert(1)</script><img src=x onerror=alert(1)>",
+        "[x](javascript:alert(1)) ![y](https://evil.example/y.png)",
+        "\u{202e}gpj.exe \u{0} \u{2066}x",
+        "<!--footer--> {{ sheet.title }}",
+        &long,
+    ] {
+        let incident = incident(Kind::Incident, text, text);
+        let written = news(What::Opened, &incident, text, update).unwrap();
+        let told: Value = serde_json::from_slice(&written.json).unwrap();
+        assert_eq!((&told["incident"]["title"], &told["update"]["body"]), (&json!(text), &json!(text)));
+        let mails = [
+            mail::with_unsubscribe(&written.mail, text, "https://s.example/u"),
+            news(What::OwnerReminder(1), &incident, text, |news| quiet(news, 1)),
+            super::super::confirmation(text, text, "https://s.example/c"),
+            super::super::switched_off(
+                text,
+                text,
+                parallax_core::destination::OffReason::Gone,
+                AT,
+                chrono_tz::UTC,
+            ),
+            operator(text),
+        ];
+        for mail in mails {
+            let at = format!("{text:?}: {mail:?}");
+            assert!(!mail.subject.contains(char::is_control), "{at}");
+            assert!(mail.subject.encode_utf16().count() <= 200, "{at}");
+            assert!(!mail.html.contains("<script") && !mail.html.contains("<img"), "{at}");
+            assert!(!mail.html.contains("=\"javascript"), "{at}");
+            for hidden in ['\0', '\r', '\u{202e}', '\u{2066}'] {
+                assert!(!mail.text.contains(hidden) && !mail.html.contains(hidden), "{at}");
+            }
+        }
+    }
+}
+
+fn operator(name: &str) -> Mail {
+    let place = super::super::PlaceName { name: name.to_owned(), network: name.to_owned() };
+    let region = parallax_core::place::Region::Asia;
+    let matter = super::super::Matter::Quarantine { place, region };
+    let (json, mail) = notice::notice(&super::super::OperatorNews { matter, ended: false, at: AT });
+    let told: Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!((&told["event"], &told["place"]), (&json!("place-quarantined"), &json!(name)));
+    mail
+}
+
+#[test]
+fn the_operator_is_told_of_each_matter_and_of_its_end() {
+    use super::super::{Matter, OperatorNews, PlaceName};
+    use parallax_core::place::Region;
+    let place = PlaceName { name: "tokyo-1".to_owned(), network: "AS64500".to_owned() };
+    let matters = [
+        (Matter::Quarantine { place, region: Region::Asia }, "agent tokyo-1 is in quarantine"),
+        (Matter::NobodyConnected(None), "no agent is connected"),
+        (Matter::NobodyConnected(Some(Region::Asia)), "no agent in Asia is connected"),
+        (Matter::OneNetwork(None), "all agents are on one network"),
+        (Matter::OneNetwork(Some(Region::Asia)), "Asia has one network"),
+        (Matter::StoreLow(64 << 20), "the store is low on space"),
+        (
+            Matter::CertificateEnding { agent: Some("tokyo-1".to_owned()), ends_at: AT },
+            "certificate of agent tokyo-1 ends soon",
+        ),
+        (Matter::CertificateEnding { agent: None, ends_at: AT }, "the authority's certificate ends soon"),
+    ];
+    for (matter, title) in matters {
+        for ended in [false, true] {
+            let (json, mail) = notice::notice(&OperatorNews { matter: matter.clone(), ended, at: AT });
+            let told: Value = serde_json::from_slice(&json).unwrap();
+            assert_eq!((&told["event"], &told["ended"]), (&json!(matter.name()), &json!(ended)));
+            assert_eq!(told["at"], AT.as_millis());
+            assert!(Matter::NAMES.contains(&matter.name()));
+            let over = if ended { format!("Over: {title}") } else { title.to_owned() };
+            assert_eq!(mail.subject.to_lowercase(), over.to_lowercase());
+            assert!(mail.text.contains(told["message"].as_str().unwrap()), "{}", mail.text);
+            assert!(mail.text.contains("2026-03-01 09:30:00 (UTC)"), "{}", mail.text);
+        }
+    }
+}
