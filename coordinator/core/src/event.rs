@@ -147,6 +147,11 @@ pub struct Change {
 }
 
 impl Change {
+    /// Whether the status is another than before. It is not where one is told that it is still down.
+    pub fn is_transition(&self) -> bool {
+        self.from != self.to
+    }
+
     /// A change to `to`, of which nothing is told yet. Who makes it known fills in where it came from.
     pub(crate) const fn to(to: Status, since: Timestamp) -> Self {
         Self {

@@ -8,6 +8,7 @@ use crate::monitor::Monitor;
 use crate::page::Page;
 use crate::place::{Mesh, Region, RegionSet};
 use crate::plan::{Plan, PlanLimits};
+use crate::telling::Telling;
 use crate::time::{MINUTE, SECOND};
 
 /// How failures are confirmed.
@@ -45,12 +46,14 @@ pub struct Watch {
     pub beat: Option<(i64, i64)>,
     /// How failures are confirmed.
     pub confirmation: Confirmation,
+    /// Minutes between two words on an outage that lasts; none: one word.
+    pub repeat_minutes: Option<u16>,
     /// Not checked while set.
     pub paused: bool,
 }
 
 impl Watch {
-    /// What counts for a monitor of that page on that plan.
+    /// What counts for a monitor of that page on that plan, where the page says every outage once.
     pub fn new(
         monitor: &Monitor,
         page: &Page,
@@ -86,8 +89,15 @@ impl Watch {
             slow_thresholds: monitor.slow_thresholds.clone().filter(|_| used).unwrap_or_default(),
             beat,
             confirmation,
+            repeat_minutes: None,
             paused: monitor.paused || (kind == CheckKind::Component && !plan.has_components()),
         }
+    }
+
+    /// The same on a page with those alert settings.
+    #[must_use]
+    pub fn told_by(self, telling: &Telling) -> Self {
+        Self { repeat_minutes: telling.repeat_minutes, ..self }
     }
 
     /// The lane that a region's rounds are judged in: its own, or the only one where regions do not judge.

@@ -8,7 +8,7 @@ use parallax_core::heartbeat::Beat;
 use parallax_core::id::MonitorId;
 use parallax_core::machine::{Machine, Output, Step};
 use parallax_core::place::{Mesh, Region, RegionSet};
-use parallax_core::time::{DAY, SECOND, Timestamp};
+use parallax_core::time::{DAY, MINUTE, SECOND, Timestamp};
 use parallax_core::watch::{Confirmation, Watch};
 use proptest::prelude::*;
 
@@ -26,8 +26,127 @@ fn heartbeat() -> Watch {
         slow_thresholds: BTreeMap::new(),
         beat: Some((3_600 * SECOND, 300 * SECOND)),
         confirmation: Confirmation::OtherNetwork,
+        repeat_minutes: None,
         paused: false,
     }
+}
+
+/// A heartbeat of whose outages is said every five minutes that they last.
+fn repeated() -> Watch {
+    Watch { repeat_minutes: Some(5), ..heartbeat() }
+}
+
+/// A monitor that does what it is told to, and everything that was told of it: minute, and what.
+struct Tale {
+    machine: Machine,
+    told: Vec<(i64, AlertKind)>,
+}
+
+impl Tale {
+    /// Up since the minute 0.
+    fn new() -> Self {
+        let (mesh, mut out) = (Mesh::default(), Vec::new());
+        let machine = Machine::new(repeated(), &mut Step { now: minute(0), mesh: &mesh, out: &mut out });
+        let mut tale = Self { machine, told: Vec::new() };
+        tale.is(true, 0);
+        tale
+    }
+
+    /// Does that in that minute, after everything that was due before; `late` milliseconds after it was due.
+    fn at(&mut self, when: i64, late: i64, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
+        while let Some(due) = self.machine.poll_timeout().filter(|due| *due < minute(when)) {
+            self.turn(due + late, Machine::handle_timeout);
+        }
+        self.turn(minute(when), act);
+    }
+
+    fn turn(&mut self, now: Timestamp, act: impl FnOnce(&mut Machine, &mut Step<'_>)) {
+        let (mesh, mut out) = (Mesh::default(), Vec::new());
+        act(&mut self.machine, &mut Step { now, mesh: &mesh, out: &mut out });
+        for output in out {
+            let Output::Happened(what) = output else { continue };
+            let What::Changed(change) = *what else { continue };
+            self.told.extend(change.alert.map(|alert| (now.since(minute(0)) / MINUTE, alert)));
+        }
+    }
+
+    fn is(&mut self, up: bool, when: i64) {
+        let beat = if up { Beat::Ran } else { Beat::Failed(None) };
+        self.at(when, 0, |machine, step| machine.handle_beat(beat, None, step).map_or((), drop));
+    }
+}
+
+fn minute(minute: i64) -> Timestamp {
+    Timestamp::from_millis(20_000 * DAY + minute * MINUTE)
+}
+
+#[test]
+fn of_sixteen_ways_through_a_window_each_tells_the_difference_at_its_end_and_nothing_inside() {
+    for ways in 0..16_u8 {
+        let [before, inside, at_end, after] = [8, 4, 2, 1].map(|bit| ways & bit == 0);
+        let mut tale = Tale::new();
+        tale.is(before, 1);
+        tale.at(8, 0, |machine, step| machine.handle_window(true, step));
+        tale.is(inside, 9);
+        tale.is(at_end, 21);
+        tale.at(29, 0, |machine, step| machine.handle_window(false, step));
+        tale.is(after, 37);
+        tale.at(45, 0, Machine::handle_timeout);
+        let mut expected = Vec::new();
+        let mut is_up = true;
+        for (up, when) in [(before, 1), (at_end, 29), (after, 37)] {
+            let alert = if up { AlertKind::Recovered } else { AlertKind::WentDown };
+            expected.extend((up != is_up).then_some((when, alert)));
+            is_up = up;
+        }
+        // The outage before the window began in minute 1; that at its end, where it was up inside, in minute 21, else it
+        // is the one from before, or began in minute 9; that after it in minute 37.
+        let end_began = match (before, inside) {
+            (_, true) => 21,
+            (true, false) => 9,
+            (false, false) => 1,
+        };
+        let mut still = |began: i64, from: i64, until: i64| {
+            let due = (1..20).map(|n| began + 5 * n).filter(|due| (from..until).contains(due));
+            expected.extend(due.map(|due| (due, AlertKind::StillDown)));
+        };
+        if !before {
+            still(1, 1, 8);
+        }
+        if !at_end {
+            still(end_began, 30, if after { 37 } else { 46 });
+        }
+        if at_end && !after {
+            still(37, 37, 46);
+        }
+        expected.sort();
+        assert_eq!(tale.told, expected, "before {before}, inside {inside}, end {at_end}, after {after}");
+    }
+}
+
+#[test]
+fn twelve_intervals_do_not_drift_however_late_each_is_noticed() {
+    for late in [0, 1, 999, 59_999] {
+        let mut tale = Tale::new();
+        tale.is(false, 1);
+        tale.at(63, late, Machine::handle_timeout);
+        let expected: Vec<(i64, AlertKind)> = [(1, AlertKind::WentDown)]
+            .into_iter()
+            .chain((1..=12).map(|n| (1 + 5 * n, AlertKind::StillDown)))
+            .collect();
+        assert_eq!(tale.told, expected, "noticed {late} ms late");
+        assert_eq!(tale.machine.poll_timeout(), Some(minute(66)));
+    }
+}
+
+#[test]
+fn what_was_slept_through_is_said_once_and_a_clock_that_goes_back_silences_nothing() {
+    let mut tale = Tale::new();
+    tale.is(false, 1);
+    tale.turn(minute(32), Machine::handle_timeout);
+    assert_eq!(tale.told, [(1, AlertKind::WentDown), (32, AlertKind::StillDown)]);
+    tale.turn(minute(10), Machine::handle_timeout);
+    assert_eq!(tale.machine.poll_timeout(), Some(minute(11)), "and not only after the minute 32");
 }
 
 proptest! {
@@ -37,7 +156,7 @@ proptest! {
     fn what_was_told_is_what_is_so(acts in prop::collection::vec((0..6_u8, 0..4_000_000_i64), 1..60)) {
         let (mesh, mut now) = (Mesh::default(), Timestamp::from_millis(20_000 * DAY));
         let mut out = Vec::new();
-        let mut machine = Machine::new(heartbeat(), &mut Step { now, mesh: &mesh, out: &mut out });
+        let mut machine = Machine::new(repeated(), &mut Step { now, mesh: &mesh, out: &mut out });
         let mut down_as_told = false;
         // Each act after the deadlines that came before it: what they tell is told before a window begins.
         let deadline = 6;
@@ -50,7 +169,7 @@ proptest! {
                 3 => {
                     let written = postcard::to_allocvec(machine.state()).unwrap_or_default();
                     let state = postcard::from_bytes(&written).unwrap_or_default();
-                    machine = Machine::restore(heartbeat(), state, now, &mut step);
+                    machine = Machine::restore(repeated(), state, now, &mut step);
                 }
                 6 => machine.handle_timeout(&mut step),
                 _ => drop(machine.handle_beat(Beat::Ran, None, &mut step)),
@@ -59,8 +178,9 @@ proptest! {
                 let Output::Happened(what) = output else { continue };
                 let What::Changed(Change { alert: Some(alert), .. }) = *what else { continue };
                 prop_assert!(!machine.is_covered(), "nothing is told while it is covered");
-                prop_assert_eq!(alert == AlertKind::Recovered, down_as_told, "told in turn");
-                down_as_told = alert == AlertKind::WentDown;
+                let ends_or_goes_on = alert != AlertKind::WentDown;
+                prop_assert_eq!(ends_or_goes_on, down_as_told, "told in turn");
+                down_as_told = alert != AlertKind::Recovered;
             }
             let is_down = machine.status() == Status::Down;
             prop_assert!(machine.is_covered() || is_down == down_as_told, "what is so is told");

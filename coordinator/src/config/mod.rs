@@ -243,9 +243,8 @@ impl Config {
             return Err(ConfigError::Faults(faults));
         }
         flags.apply(&mut config);
-        let missing = config.mail.missing().map(|(name, rule)| (format!("mail.{name}"), rule));
-        let missing = missing.or_else(|| config.operator.missing());
-        match missing {
+        let missing = config.operator.missing().map(|(name, rule)| (name.to_owned(), rule));
+        match missing.or_else(|| config.mail.missing().map(|(name, rule)| (format!("mail.{name}"), rule))) {
             None => Ok(config),
             Some((place, rule)) => Err(ConfigError::Faults(vec![Fault { place, rule, is_given: false }])),
         }

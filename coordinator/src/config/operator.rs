@@ -35,9 +35,9 @@ impl Operator {
     }
 
     /// The setting that is needed beside those that are there, with the rule.
-    pub(super) fn missing(&self) -> Option<(String, String)> {
+    pub(super) fn missing(&self) -> Option<(&'static str, String)> {
         let unsigned = self.webhook.is_some() && self.webhook_secret.is_none();
-        unsigned.then(|| ("operator.webhook_secret".to_owned(), "is needed with operator.webhook".to_owned()))
+        unsigned.then(|| ("operator.webhook_secret", "is needed with operator.webhook".to_owned()))
     }
 }
 

@@ -45,7 +45,7 @@ impl Setting {
     /// Sets it, or says which rule the text breaks; of a secret, without the text.
     pub(super) fn take(&self, config: &mut Config, text: &str) -> Result<(), String> {
         (self.read)(config, text).map_err(|rule| match self.name {
-            "mail.password" | "operator.webhook_secret" => rule,
+            "operator.webhook_secret" | "mail.password" => rule,
             _ => format!("{rule}, not {text:?}"),
         })
     }

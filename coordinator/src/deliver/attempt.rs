@@ -2,7 +2,7 @@
 
 use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try};
 use parallax_core::destination::{Channel, ChannelKind};
-use parallax_core::id::{DeliveryId, SubscriberId};
+use parallax_core::id::DeliveryId;
 use parallax_core::page::{NOBODY, Page};
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::time::Timestamp;
@@ -206,10 +206,8 @@ fn parcel(delivery: &Delivery, to: &str, mail: &Mail, unsubscribe: Option<String
 
 /// Where a subscriber unsubscribes.
 fn unsubscribe_at(house: &House, page: &Page, subscriber: &Subscriber) -> String {
-    let id = subscriber.id.to_string();
-    let digits = id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default();
-    let url = page.address(&house.settings.base_url, house.settings.root_domain.as_deref());
-    format!("{url}/unsubscribe?t={digits}{:032x}", u128::from_be_bytes(subscriber.token))
+    let page_url = page.address(&house.settings.base_url, house.settings.root_domain.as_deref());
+    subscriber.unsubscribe_url(&page_url)
 }
 
 fn hook(

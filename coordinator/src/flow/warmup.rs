@@ -10,6 +10,7 @@ use parallax_core::machine::State;
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::plan::{Plan, PlanLimits};
+use parallax_core::telling::Telling;
 use parallax_core::time::Timestamp;
 use parallax_core::watch::{Confirmation, Watch};
 use parallax_core::window::Window;
@@ -76,7 +77,7 @@ impl Start {
     pub fn next(&self, store: &dyn Read, after: Option<MonitorId>) -> Result<Option<Stored>, StoreError> {
         let found = store.monitors_after(after, MONITORS_AT_ONCE)?;
         let Some(last) = found.last().map(|monitor| monitor.value.id) else { return Ok(None) };
-        let mut owners: BTreeMap<PageId, Option<(Page, Plan)>> = BTreeMap::new();
+        let mut owners: BTreeMap<PageId, Option<Owner>> = BTreeMap::new();
         let mut monitors = Vec::new();
         for monitor in found.into_iter().map(|monitor| monitor.value) {
             if !self.shard.holds(monitor.slot) {
@@ -86,11 +87,10 @@ impl Start {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => unknown.insert(owner(store, monitor.page)?),
             };
-            let Some((page, plan)) = owner else { continue };
-            let Judging { limits, confirmation } = &self.judging;
-            let watch = Watch::new(&monitor, page, *plan, limits, *confirmation);
+            let Some(owner) = owner else { continue };
+            let (watch, page) = (owner.watch(&monitor, &self.judging), owner.page.id);
             let state = store.machine(monitor.id)?.unwrap_or_default();
-            let windows = self.running.get(&page.id);
+            let windows = self.running.get(&page);
             let covered = windows.is_some_and(|windows| windows.iter().any(|it| it.covers(monitor.id)));
             monitors.push((monitor, watch, state, covered));
         }
@@ -235,14 +235,28 @@ fn watched(
 ) -> Result<Option<(Monitor, Watch)>, StoreError> {
     let Some(monitor) = store.monitor(id)? else { return Ok(None) };
     let monitor = monitor.value;
-    let Some((page, plan)) = owner(store, monitor.page)? else { return Ok(None) };
-    let watch = Watch::new(&monitor, &page, plan, &judging.limits, judging.confirmation);
+    let Some(owner) = owner(store, monitor.page)? else { return Ok(None) };
+    let watch = owner.watch(&monitor, judging);
     Ok(Some((monitor, watch)))
 }
 
-/// The page and its account's plan.
-fn owner(store: &dyn Read, page: PageId) -> Result<Option<(Page, Plan)>, StoreError> {
+/// What a page has its monitors judged and told by.
+struct Owner {
+    page: Page,
+    plan: Plan,
+    telling: Telling,
+}
+
+impl Owner {
+    fn watch(&self, monitor: &Monitor, judging: &Judging) -> Watch {
+        let watch = Watch::new(monitor, &self.page, self.plan, &judging.limits, judging.confirmation);
+        watch.told_by(&self.telling)
+    }
+}
+
+fn owner(store: &dyn Read, page: PageId) -> Result<Option<Owner>, StoreError> {
     let Some(page) = store.page(page)?.map(|page| page.value) else { return Ok(None) };
     let plan = store.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
-    Ok(Some((page, plan)))
+    let telling = store.telling(page.id)?.map(|telling| telling.value).unwrap_or_default();
+    Ok(Some(Owner { page, plan, telling }))
 }

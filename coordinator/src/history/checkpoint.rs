@@ -14,8 +14,8 @@ use crate::storage::{Checkpoint, Op, Read};
 const PART_SLOTS: u32 = 64;
 /// Parts that one slice writes at most.
 const PARTS_A_SLICE: usize = 32;
-/// Journal entries, monitors and parts that a start reads at once. What is read is let go soon, and few bytes at a time: the
-/// allocator keeps what many take for good.
+/// Journal entries, monitors and parts that a start reads at once. It lets go of them soon, but the room that many of them
+/// take stays with the allocator.
 const ENTRIES_AT_ONCE: usize = 64;
 const MONITORS_AT_ONCE: usize = 256;
 const PARTS_AT_ONCE: usize = 8;

@@ -24,9 +24,9 @@ use crate::storage::{Block, Op, Read, Result, Rollup};
 
 /// Monitors that one slice seals at most.
 const MONITORS_A_SLICE: usize = 64;
-/// Hours that are folded together once they are over, each monitor's in another hour after them: a fold of fewer would
-/// write the record of a span more than once, and until then every hour of a region is a record of its own.
-const FOLD_EVERY: i64 = 8;
+/// Hours between two turns of a monitor to have its hours folded: each writes the day anew, and until then every hour
+/// of a region is a record of its own.
+const FOLD_EVERY: i64 = 4;
 
 /// What one slice writes, and what may be let go once that is durable.
 #[derive(Debug)]
@@ -46,7 +46,7 @@ pub(super) fn slice(history: &History, read: &dyn Read, now: Timestamp, windows:
         if settles(sealing.monitor, now) {
             let day = |hours: i64| (now.hour() - hours).div_euclid(24);
             ops.extend([
-                Op::Fold(sealing.monitor, now.hour().div_euclid(FOLD_EVERY) * FOLD_EVERY),
+                Op::Fold(sealing.monitor, now.hour()),
                 Op::DropBlocks(sealing.monitor, day(KEEP_BLOCKS)),
                 Op::DropHours(sealing.monitor, day(KEEP_HOURS)),
             ]);

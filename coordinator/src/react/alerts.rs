@@ -176,4 +176,4 @@ fn agents(read: &dyn Read) -> Result<BTreeMap<PlaceNo, PlaceName>> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -1,307 +1,249 @@
-//! News and its way out: who is told what, when, in which order, and over a crash.
+//! Readers of the journal: nothing skipped, nothing twice, whatever fails between reading and writing.
 
-mod kill;
+mod news;
 
-use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
-use parallax_core::event::{Event, What};
-use parallax_core::id::{IncidentId, SubscriberId, UpdateId};
-use parallax_core::incident::{Incident, News, Progress, Told, Update};
-use parallax_core::page::Page;
-use parallax_core::subscriber::{Bulletin, Subscriber};
-use parallax_core::time::{HOUR, Timestamp};
-use serde_json::{Value, json};
+use parallax_core::destination::Destination;
+use parallax_core::event::{AlertKind, Event};
+use parallax_core::id::MonitorId;
+use proptest::prelude::*;
 
-use super::fanout::{self, AHEAD, SLICE};
-use super::subscribers::Subscribers;
+use super::alerts::Alerts;
+use super::alerts::tests::{Bench, told};
 use super::*;
-use crate::storage::contract::samples::{
-    account, at, bulletin, incident, monitor, monitor_id, page, page_id, subscriber, window,
-};
+use crate::storage::contract::samples::{at, destination, monitor_id, page_id};
+use crate::storage::memory::Memory;
+use crate::storage::{Committed, Is, Write};
 
-/// A page with as many subscribers, its reaction, and a clock.
-struct House {
-    store: Store,
-    clock: Clock,
-    reaction: Arc<Subscribers>,
+/// How a commit goes wrong.
+#[derive(Debug, Clone, Copy)]
+enum Fault {
+    /// Nothing was written.
+    Before,
+    /// Everything was written, and nobody knows.
+    After,
 }
 
-impl House {
-    async fn new(subscribers: u128) -> Self {
-        let store = Store::in_memory().unwrap();
-        let clock = Clock::by_hand(at(HOUR));
-        let reaction = Arc::new(Subscribers::new("https://status.example".to_owned(), None));
-        let house = Self { store, clock, reaction };
-        begin::<Subscribers>(&house.store).await.unwrap();
-        house.put(account(1)).await;
-        house.put(page(1, 1, "one")).await;
-        house.put(monitor(1, 1, 0)).await;
-        for n in 1..=subscribers {
-            house.put(known(n)).await;
-        }
-        house
-    }
+/// An engine whose next commit fails where it is told so, and that shows what it was asked to write.
+#[derive(Debug)]
+struct Faulty {
+    engine: Memory,
+    next: Arc<Mutex<Option<Fault>>>,
+    written: Arc<Mutex<Vec<Batch>>>,
+}
 
-    async fn put(&self, op: impl Into<Op>) {
-        self.store.commit(Batch::new().write(op).clone()).await.unwrap();
-    }
-
-    async fn happens(&self, of: IncidentId, news: News, update: Option<u128>, notify: bool) {
-        let told = Told { incident: of, news, update: update.map(UpdateId::from_u128), notify };
-        let event =
-            Event { at: self.clock.now(), page: Some(page_id(1)), monitor: None, what: What::Incident(told) };
-        self.store.commit(Batch::new().event(event).clone()).await.unwrap();
-    }
-
-    async fn react(&self) {
-        while turn(&self.reaction, &self.store, &self.clock).await.unwrap() != Turn::Rests {}
-    }
-
-    fn news(&self) -> Vec<Bulletin> {
-        self.store.reader().open_bulletins().unwrap().into_iter().map(|it| it.value).collect()
-    }
-
-    fn deliveries(&self) -> Vec<Delivery> {
-        let mut found = self.store.reader().deliveries_of(Some(page_id(1)), None, 99_999).unwrap();
-        found.reverse();
-        found.into_iter().map(|it| it.value).collect()
-    }
-
-    async fn fan_out(&self) -> fanout::Turn {
-        fanout::turn(&self.store, &self.clock).await.unwrap()
-    }
-
-    /// Sends everything that waits.
-    async fn send(&self) {
-        for delivery in self.deliveries() {
-            if let Stage::Waiting(_) = delivery.stage {
-                self.put(Delivery { stage: Stage::Delivered(self.clock.now()), ..delivery }).await;
+impl Write for Faulty {
+    fn commit(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
+        self.written.lock().unwrap().extend_from_slice(group);
+        let failed = || vec![Err(StoreError::Io("the disk is gone".to_owned())); group.len()];
+        match self.next.lock().unwrap().take() {
+            None => self.engine.commit(group),
+            Some(Fault::Before) => failed(),
+            Some(Fault::After) => {
+                self.engine.commit(group);
+                failed()
             }
         }
     }
 
-    /// Who got how many deliveries.
-    fn got(&self) -> BTreeMap<u128, usize> {
-        let mut got = BTreeMap::new();
-        for delivery in self.deliveries() {
-            if let Recipient::Subscriber(id) = delivery.to {
-                *got.entry(id.to_u128()).or_insert(0) += 1;
-            }
+    fn tidy(&mut self) -> Result<bool> {
+        self.engine.tidy()
+    }
+}
+
+/// The alerts of a page with three destinations, over an engine that fails.
+struct Trial {
+    bench: Bench,
+    next: Arc<Mutex<Option<Fault>>>,
+    written: Arc<Mutex<Vec<Batch>>>,
+}
+
+impl Trial {
+    /// The first destination hears of everything, the second of outages, the third of one monitor.
+    async fn new() -> Self {
+        let (next, written) = (Arc::default(), Arc::default());
+        let engine = Memory::new();
+        let faulty =
+            Faulty { engine: engine.clone(), next: Arc::clone(&next), written: Arc::clone(&written) };
+        let bench = Bench::new(Store::start(Arc::new(engine), Box::new(faulty)).unwrap()).await;
+        bench.write(destination(1, 1)).await;
+        let outages = Some(vec![AlertKind::WentDown, AlertKind::Recovered]);
+        bench.write(Destination { events: outages, ..destination(2, 1) }).await;
+        bench.write(Destination { monitors: Some(vec![monitor_id(2)]), ..destination(3, 1) }).await;
+        Self { bench, next, written }
+    }
+
+    fn fails(&self, fault: Option<Fault>) {
+        *self.next.lock().unwrap() = fault;
+    }
+
+    /// What each destination is told: of which monitor, by which event, in order.
+    fn told(&self) -> BTreeMap<u128, Vec<(u64, MonitorId, String)>> {
+        let mut told: BTreeMap<u128, Vec<_>> = BTreeMap::new();
+        for delivery in self.bench.deliveries() {
+            let Recipient::Destination(to) = delivery.to else { panic!("{delivery:?}") };
+            let of = delivery.monitor.unwrap();
+            told.entry(to.to_u128()).or_default().push((delivery.seq, of, delivery.event));
         }
-        got
+        told
     }
 }
 
-fn known(n: u128) -> Subscriber {
-    let mut fingerprint = [0; 16];
-    fingerprint.copy_from_slice(&n.to_be_bytes());
-    Subscriber { fingerprint, ..subscriber(n, 1, 0) }
+/// Sees everything, writes nothing but what it expects of the store, and that only the first time.
+#[derive(Debug, Default)]
+struct Hesitant {
+    seen: Mutex<Vec<u64>>,
+    turns: AtomicUsize,
 }
 
-fn update(id: u128, status: Progress, body: &str) -> Update {
-    let status = status.name().to_owned();
-    Update { id: UpdateId::from_u128(id), status, body: body.to_owned(), created_at: at(HOUR) }
-}
+impl Reaction for Hesitant {
+    const NAME: &'static str = "hesitant";
 
-fn broken() -> Incident {
-    let updates = vec![update(1, Progress::Investigating, "Looking"), update(2, Progress::Resolved, "Fixed")];
-    Incident {
-        status: Progress::Resolved,
-        resolved_at: Some(at(2 * HOUR)),
-        updates,
-        ..incident(7, 1, HOUR, true)
+    fn react(&self, _: &dyn Read, events: &[Recorded], _: Timestamp) -> Result<Batch> {
+        self.seen.lock().unwrap().extend(events.iter().map(|event| event.seq));
+        let mut batch = Batch::new();
+        if self.turns.fetch_add(1, Ordering::SeqCst) == 0 {
+            batch.expect(Expect::Page(page_id(1), Is::Absent));
+        }
+        Ok(batch)
     }
 }
 
 #[tokio::test]
-async fn each_word_on_an_incident_is_one_bulletin_of_its_moment() {
-    let house = House::new(1).await;
-    // Both are read late: it is over by now.
-    house.put(broken()).await;
-    house.happens(broken().id, News::Opened, Some(1), true).await;
-    house.happens(broken().id, News::Resolved, Some(2), true).await;
-    house.react().await;
-    let news = house.news();
-    let told: Vec<Value> = news.iter().map(|it| serde_json::from_slice(&it.json).unwrap()).collect();
-    assert_eq!(told.len(), 2);
-    for (news, told, event, status, body) in [
-        (&news[0], &told[0], "incident.created", "investigating", "Looking"),
-        (&news[1], &told[1], "incident.resolved", "resolved", "Fixed"),
-    ] {
-        assert_eq!((news.event.as_str(), &told["event"]), (event, &json!(event)));
-        assert_eq!(told["incident"]["status"], status);
-        assert_eq!((&told["update"]["body"], &told["at"]), (&json!(body), &json!(at(HOUR).as_millis())));
-        assert_eq!(
-            (&told["page"], &told["pageUrl"]),
-            (&json!("Page 1"), &json!("https://status.example/p/one"))
-        );
-        assert!(news.mail.text.contains(body) && news.affected == [monitor_id(1)], "{news:?}");
-    }
-    assert_eq!(told[0]["incident"]["resolvedAt"], Value::Null);
-    assert_eq!(told[0]["incident"]["updates"].as_array().unwrap().len(), 1);
+async fn what_is_written_and_the_cursor_are_one_batch_that_expects_the_cursor() {
+    let trial = Trial::new().await;
+    let seq = trial.bench.happens(vec![told(AlertKind::WentDown, 2, 40_000)]).await;
+    trial.written.lock().unwrap().clear();
+    assert_eq!(trial.bench.turn().await, Ok(Turn::Wrote));
+    let written = trial.written.lock().unwrap().clone();
+    let [batch] = written.as_slice() else { panic!("{written:?}") };
+    assert_eq!(batch.expect, [Expect::Cursor(Alerts::NAME.to_owned(), seq - 1)]);
+    let puts = batch.ops.iter().filter(|op| matches!(op, Op::PutDelivery(_))).count();
+    assert_eq!((puts, batch.ops.last()), (3, Some(&Op::SetCursor(Alerts::NAME.to_owned(), seq))));
 }
 
 #[tokio::test]
-async fn a_window_is_told_at_creation_reminder_start_and_end() {
-    let house = House::new(1).await;
-    let planned =
-        Incident { updates: vec![update(1, Progress::Scheduled, "Soon")], ..window(7, 1, HOUR, true) };
-    house.put(planned.clone()).await;
-    for news in [News::Scheduled, News::Reminder(HOUR), News::Started, News::Completed] {
-        house.happens(planned.id, news, None, true).await;
-    }
-    house.react().await;
-    let mut events: Vec<(u64, String)> = house.news().into_iter().map(|it| (it.seq, it.event)).collect();
-    events.sort();
-    let names: Vec<&str> = events.iter().map(|(_, name)| name.as_str()).collect();
-    let names_of = ["scheduled", "reminder", "started", "completed"].map(|it| format!("maintenance.{it}"));
-    assert_eq!(names, names_of);
+async fn a_reader_that_has_never_run_begins_with_what_is_new_and_one_that_has_goes_on() {
+    let trial = Trial::new().await;
+    let store = &trial.bench.store;
+    let before = trial.bench.happens(vec![told(AlertKind::WentDown, 1, 40_000)]).await;
+    begin::<Hesitant>(store).await.unwrap();
+    assert_eq!(store.reader().cursor(Hesitant::NAME), Ok(before), "nobody is told of what was before");
+    begin::<Alerts>(store).await.unwrap();
+    assert_eq!(store.reader().cursor(Alerts::NAME), Ok(before - 1), "what is known is not skipped");
+    assert_eq!(trial.bench.turn().await, Ok(Turn::Wrote));
 }
 
 #[tokio::test]
-async fn silence_is_kept_where_nobody_is_to_be_told() {
-    let house = House::new(1).await;
-    house.put(broken()).await;
-    house.happens(broken().id, News::Opened, Some(1), false).await;
-    house.happens(broken().id, News::Changed, None, true).await;
-    house.happens(broken().id, News::Deleted, None, true).await;
-    house.happens(IncidentId::from_u128(99), News::Opened, None, true).await;
-    house.react().await;
-    assert_eq!(house.news(), []);
-    for hidden in [Page { private: true, ..page(1, 1, "one") }, page(1, 1, "one").let_go()] {
-        house.put(hidden).await;
-        house.happens(broken().id, News::Opened, Some(1), true).await;
-        house.happens(broken().id, News::OwnerReminder(HOUR), None, true).await;
-        house.react().await;
-        assert_eq!(house.news(), []);
-    }
-    assert_eq!(house.deliveries(), [], "nobody's page has no owner, and what is closed needs no update");
+async fn after_a_conflict_the_same_events_are_read_again() {
+    let trial = Trial::new().await;
+    let (store, clock) = (&trial.bench.store, &trial.bench.clock);
+    begin::<Hesitant>(store).await.unwrap();
+    let reader = Arc::new(Hesitant::default());
+    let events = vec![told(AlertKind::WentDown, 1, 40_000), told(AlertKind::Recovered, 1, 41_000)];
+    let last = trial.bench.happens(events).await;
+    let first = turn(&reader, store, clock).await;
+    assert!(matches!(first, Err(StoreError::Conflict(_))), "{first:?}");
+    assert_eq!(turn(&reader, store, clock).await, Ok(Turn::Passed));
+    assert_eq!(*reader.seen.lock().unwrap(), [last - 1, last, last - 1, last]);
+    assert_eq!(turn(&reader, store, clock).await, Ok(Turn::Rests));
 }
 
 #[tokio::test]
-async fn an_owner_is_reminded_of_an_incident_that_is_still_open() {
-    let house = House::new(0).await;
-    house.put(incident(7, 1, HOUR, true)).await;
-    house.happens(IncidentId::from_u128(7), News::OwnerReminder(HOUR), None, true).await;
-    house.react().await;
-    let [reminder] = &house.deliveries()[..] else { panic!("one is made") };
-    assert_eq!((reminder.to, reminder.once), (Recipient::Owner(page(1, 1, "one").account), false));
-    assert!(matches!(&reminder.letter, Letter::Mail(mail) if mail.text.contains("no update for 1 h")));
-}
-
-#[tokio::test]
-async fn news_goes_out_in_slices_while_most_of_the_last_are_sent() {
-    let house = House::new(330).await;
-    house.put(bulletin(HOUR, 1, false)).await;
-    let mut turns = 0;
-    loop {
-        match house.fan_out().await {
-            fanout::Turn::Wrote => turns += 1,
-            fanout::Turn::Waits => {
-                let waiting = house.store.reader().waiting().unwrap().len();
-                assert!((AHEAD..AHEAD + SLICE).contains(&waiting), "{waiting}");
-                house.send().await;
-            }
-            fanout::Turn::Rests => break,
+async fn a_running_reader_goes_on_after_a_conflict_and_wakes_whoever_sends() {
+    let trial = Trial::new().await;
+    let (store, clock, wake) = (trial.bench.store.clone(), trial.bench.clock.clone(), Arc::default());
+    let alerts = Arc::clone(&trial.bench.alerts);
+    // Two of one name are in each other's way: one of them is always too late.
+    let runs = [(); 2]
+        .map(|()| tokio::spawn(run(Arc::clone(&alerts), store.clone(), clock.clone(), Arc::clone(&wake))));
+    for n in 0..20 {
+        let kind = if n % 2 == 0 { AlertKind::WentDown } else { AlertKind::Recovered };
+        let seq = trial.bench.happens(vec![told(kind, 2, 40_000 + n)]).await;
+        while store.reader().cursor(Alerts::NAME).unwrap() < seq {
+            wake.notified().await;
         }
     }
-    assert_eq!((turns, house.got()), (7, (1..=330).map(|n| (n, 1)).collect()));
-}
-
-#[tokio::test]
-async fn receivers_that_fail_hold_up_nobody_elses_news() {
-    let house = House::new(300).await;
-    house.put(bulletin(HOUR, 1, false)).await;
-    while house.fan_out().await != fanout::Turn::Rests {
-        let later = Stage::Waiting(house.clock.now() + HOUR);
-        for delivery in house.deliveries() {
-            house.put(Delivery { stage: later, ..delivery }).await;
-        }
-    }
-    assert_eq!(house.got().len(), 300);
-}
-
-#[tokio::test]
-async fn who_leaves_gets_nothing_from_the_next_slice_on() {
-    let house = House::new(120).await;
-    house.put(bulletin(HOUR, 1, false)).await;
-    assert_eq!(house.fan_out().await, fanout::Turn::Wrote);
-    for n in [SLICE as u128 + 1, 120] {
-        house.put(Op::DeleteSubscriber(SubscriberId::from_u128(n))).await;
-    }
-    house.put(Subscriber { confirmed_at: None, ..known(60) }).await;
-    house.put(Subscriber { confirmed_at: Some(at(2 * HOUR)), ..known(61) }).await;
-    house.put(Subscriber { monitors: Some(vec![monitor_id(9)]), ..known(62) }).await;
-    while house.fan_out().await != fanout::Turn::Rests {
-        house.send().await;
-    }
-    // Its bulletin names no monitor, so whoever chose some hears of it too.
-    let missing: Vec<u128> = (1..=120).filter(|n| !house.got().contains_key(n)).collect();
-    assert_eq!(missing, [SLICE as u128 + 1, 60, 61, 120]);
-}
-
-#[tokio::test]
-async fn news_of_one_incident_keeps_its_order_and_others_go_beside() {
-    let house = House::new(160).await;
-    let first = bulletin(HOUR, 1, false);
-    let second = Bulletin { seq: 4, ..bulletin(HOUR + 1, 1, false) };
-    let other = Bulletin { seq: 5, incident: IncidentId::from_u128(2), ..bulletin(HOUR + 2, 1, false) };
-    for it in [&other, &second, &first] {
-        house.put(it.clone()).await;
-    }
-    while house.fan_out().await != fanout::Turn::Rests {
-        let seen: Vec<u64> = house.deliveries().iter().map(|it| it.seq).collect();
-        let of = |seq: u64| seen.iter().filter(|it| **it == seq).count();
-        assert!(of(4) == 0 || of(3) == 160, "{} {}", of(3), of(4));
-        assert!(of(4) > 0 || of(5) == of(3), "{} {}", of(3), of(5));
-        house.send().await;
-    }
-    assert_eq!(house.got(), (1..=160).map(|n| (n, 3)).collect());
-}
-
-#[tokio::test]
-async fn a_page_that_hides_or_goes_stops_what_is_under_way() {
-    for hidden in [Page { private: true, ..page(1, 1, "one") }, page(1, 1, "one").let_go()] {
-        let house = House::new(120).await;
-        house.put(bulletin(HOUR, 1, false)).await;
-        house.fan_out().await;
-        house.put(hidden).await;
-        assert_eq!(house.fan_out().await, fanout::Turn::Wrote);
-        assert_eq!((house.fan_out().await, house.got().len()), (fanout::Turn::Rests, SLICE));
+    assert_eq!(trial.told().values().map(Vec::len).collect::<Vec<_>>(), [20, 20, 20]);
+    store.close().await;
+    for run in runs {
+        run.abort();
     }
 }
 
-#[tokio::test]
-async fn a_start_after_a_crash_goes_on_where_it_stood() {
-    let folder = tempfile::tempdir().unwrap();
-    let open = || Store::on_disk(folder.path(), crate::storage::disk::Options::default()).unwrap();
-    let clock = Clock::by_hand(at(HOUR));
-    let store = open();
-    let mut batch = Batch::new();
-    batch.write(page(1, 1, "one")).write(bulletin(HOUR, 1, false));
-    for n in 1..=130 {
-        batch.write(known(n));
-    }
-    store.commit(batch).await.unwrap();
-    let mut store = Some(store);
-    let made = loop {
-        let opened = store.take().unwrap_or_else(open);
-        let done = fanout::turn(&opened, &clock).await.unwrap();
-        let made = opened.reader().deliveries_of(Some(page_id(1)), None, 999).unwrap();
-        for it in &made {
-            let sent = Stage::Delivered(Timestamp::from_millis(1));
-            opened
-                .commit(Batch::new().write(Delivery { stage: sent, ..it.value.clone() }).clone())
-                .await
-                .unwrap();
-        }
-        opened.close().await;
-        drop(opened);
-        if done == fanout::Turn::Rests {
-            break made;
-        }
+/// What a monitor in that state may go through next: the alert, and the state after it.
+fn next(state: AlertKind, choice: u8) -> AlertKind {
+    use AlertKind::{BackToNormal, Recovered, StillDown, WentDown, WentSlow};
+    let choices: &[AlertKind] = match state {
+        WentDown | StillDown => &[StillDown, Recovered],
+        WentSlow => &[BackToNormal, WentDown],
+        Recovered | BackToNormal => &[WentDown, WentSlow],
     };
-    assert_eq!(made.len(), 130);
+    choices[usize::from(choice) % choices.len()]
+}
+
+async fn lives_through(acts: Vec<(u8, u8, u8)>) -> Trial {
+    let trial = Trial::new().await;
+    let mut states = [AlertKind::Recovered; 2];
+    let mut pending: Vec<Event> = Vec::new();
+    let mut expected: BTreeMap<u128, Vec<(u64, MonitorId, String)>> = BTreeMap::new();
+    let mut seq = trial.bench.store.reader().last_event().unwrap();
+    let mut turns = Vec::new();
+    for (moment, (of, choice, act)) in (40_000..).zip(acts) {
+        let of = usize::from(of % 2);
+        let kind = next(states[of], choice);
+        states[of] = kind;
+        let number = of as u128 + 1;
+        pending.push(told(kind, number, moment));
+        seq += 1;
+        let heard =
+            [(1, true), (2, matches!(kind, AlertKind::WentDown | AlertKind::Recovered)), (3, number == 2)];
+        for (to, _) in heard.iter().filter(|(_, hears)| *hears) {
+            expected.entry(*to).or_default().push((seq, monitor_id(number), kind.name().to_owned()));
+        }
+        let fault = match act % 8 {
+            0..=2 => continue,
+            3 => Some(Fault::Before),
+            4 => Some(Fault::After),
+            _ => None,
+        };
+        trial.bench.happens(std::mem::take(&mut pending)).await;
+        trial.fails(fault);
+        turns.push(trial.bench.turn().await);
+        trial.fails(None);
+    }
+    trial.bench.happens(pending).await;
+    while trial.bench.turn().await != Ok(Turn::Rests) {}
+    assert_eq!(trial.told(), expected, "each hears of what it wants to, once, in order: {turns:?}");
+    trial
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn each_destination_gets_legal_pairs_exactly_once_whatever_fails(
+        acts in prop::collection::vec(any::<(u8, u8, u8)>(), 1..300)
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let trial = runtime.block_on(lives_through(acts));
+        for (to, told) in trial.told() {
+            let mut down = BTreeSet::new();
+            for (_, of, event) in told {
+                match event.as_str() {
+                    "went-down" => prop_assert!(down.insert(of), "{to} is told twice that {of} is down"),
+                    "still-down" => prop_assert!(down.contains(&of)),
+                    "recovered" => prop_assert!(down.remove(&of), "{to} is told of no outage before"),
+                    _ => prop_assert!(!down.contains(&of)),
+                }
+            }
+        }
+        let deliveries = trial.bench.deliveries();
+        let ids: BTreeSet<_> = deliveries.iter().map(|delivery| delivery.id).collect();
+        prop_assert_eq!(ids.len(), deliveries.len(), "each has an id of its own");
+        prop_assert!(deliveries.iter().all(|delivery| delivery.created_at == at(50_000)));
+    }
 }

@@ -138,8 +138,12 @@ impl Service {
             let read = self.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
             let Some(oldest) = read.last().map(|event| event.seq) else { break None };
             scanned += read.len();
-            let told =
-                |event: &Recorded| matches!(event.event.what, What::Changed(_) | What::ScopeChanged(_));
+            let told = |event: &Recorded| match &event.event.what {
+                // That it is still down is told again and again, and changes nothing.
+                What::Changed(change) => change.is_transition(),
+                What::ScopeChanged(_) => true,
+                _ => false,
+            };
             items.extend(read.into_iter().filter(told));
             if items.len() > limit {
                 items.truncate(limit);

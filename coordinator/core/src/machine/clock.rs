@@ -35,6 +35,9 @@ impl Machine {
             }
             self.changed |= lane.end_failures_by(now);
         }
+        if self.repeated_until().is_some_and(|until| until > now) {
+            self.skip_repeats(now);
+        }
         let mut bring_back = |moment: Option<&mut Timestamp>, latest: Timestamp| {
             if let Some(moment) = moment.filter(|moment| **moment > latest) {
                 *moment = latest;

@@ -47,6 +47,7 @@ impl Machine {
             (false, Some(_)) => {
                 let told = self.state.window.take().unwrap_or_default();
                 self.changed = true;
+                self.skip_repeats(step.now);
                 self.tell_difference(*told, step);
             }
             (true, Some(_)) | (false, None) => {}

@@ -3,7 +3,7 @@
 //! A machine is a plain value in quinn's manner: the `handle_*` methods take what arrived, [`Machine::poll_timeout`]
 //! says when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always arguments. What comes out is
 //! pushed to the [`Step`]'s list. Rounds live in `round`, their second words in `second` and their ends in `conclude`;
-//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `clock` what else befalls time.
+//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `repeat` what is said while an outage lasts, `clock` what else befalls time.
 //!
 //! The law is the design's page on what the service means. Where it leaves something open, this is decided:
 //! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
@@ -30,6 +30,7 @@ mod beat;
 mod clock;
 mod conclude;
 mod cover;
+mod repeat;
 mod resume;
 mod round;
 mod second;
@@ -209,6 +210,9 @@ impl Machine {
 
     /// The monitor, its page or its plan changed. Everything is judged anew at once.
     pub fn handle_edit(&mut self, watch: Watch, step: &mut Step<'_>) {
+        if watch.repeat_minutes != self.watch.repeat_minutes {
+            self.skip_repeats(step.now);
+        }
         self.watch = watch;
         self.adopt(step);
         self.settle(step);
@@ -260,6 +264,7 @@ impl Machine {
         self.expire_readings(step);
         self.check_pulse(step);
         self.settle(step);
+        self.repeat(step);
     }
 
     /// When [`Machine::handle_timeout`] is to be called next; None while nothing is waited for. In steady state the
@@ -277,6 +282,7 @@ impl Machine {
             .chain(self.follow_up_at())
             .chain(self.reading_expires_at())
             .chain(self.pulse_deadline())
+            .chain(self.repeat_at())
             .min()
     }
 

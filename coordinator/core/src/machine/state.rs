@@ -83,7 +83,22 @@ pub(super) struct Outage {
     pub(super) hint_swept: bool,
     /// When the passed round began that made them look: what began before it says nothing of the time since.
     pub(super) passed: Option<Timestamp>,
+    /// That it lasts was said up to then, or is not made up for; none: up to when this process took the machine over.
+    #[serde(skip)]
+    pub(super) repeated_until: Unkept,
 }
+
+/// A moment that is no part of what is remembered: it is not written, and memories are alike whatever it is.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Unkept(pub(super) Option<Timestamp>);
+
+impl PartialEq for Unkept {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl Eq for Unkept {}
 
 /// Some regions saw a failure, and it is being looked into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -144,7 +159,14 @@ pub(super) struct Second {
 impl Outage {
     /// An outage that nobody has recovered from yet.
     pub(super) const fn new(since: Timestamp, reason: Failure) -> Self {
-        Self { since, reason, recovery_swept: false, hint_swept: false, passed: None }
+        Self {
+            since,
+            reason,
+            recovery_swept: false,
+            hint_swept: false,
+            passed: None,
+            repeated_until: Unkept(None),
+        }
     }
 }
 

@@ -325,6 +325,7 @@ impl Machine {
         }
         self.state.since = Some(change.since);
         self.state.down_from = change.down_from;
+        self.skip_repeats(step.now);
         if self.watch.kind.has_downtime() {
             self.state.downtime.note(change.to == Status::Down, change.since);
         }

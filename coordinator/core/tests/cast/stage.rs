@@ -123,6 +123,7 @@ pub(crate) fn watch(kind: CheckKind, interval_ms: u32) -> Watch {
         slow_thresholds: BTreeMap::new(),
         beat: None,
         confirmation: Confirmation::OtherNetwork,
+        repeat_minutes: None,
         paused: false,
     }
 }

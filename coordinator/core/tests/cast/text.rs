@@ -105,6 +105,8 @@ pub(crate) fn set(watch: &mut Watch, setting: &str, value: &str) -> Told<()> {
         "uptime" => watch.uptime_regions = if value == "all" { None } else { Some(regions(value)?) },
         "latency" => watch.latency_regions = regions(value)?,
         "pinned" => watch.pinned = if value == "nowhere" { None } else { Some(region(value)?) },
+        "repeat" if value == "off" => watch.repeat_minutes = None,
+        "repeat" => watch.repeat_minutes = u16::try_from(span(value)? / MINUTE).ok(),
         "confirmation" if value == "repeat" => watch.confirmation = Confirmation::Repeat,
         _ => return Err(format!("'{setting} {value}' is no setting")),
     }

@@ -100,7 +100,10 @@ impl Held {
     }
 
     fn changed(&mut self, change: &Change) {
-        if change.alert.is_some() && change.from != self.status {
+        if change.alert == Some(AlertKind::StillDown) {
+            assert_eq!((change.from, change.to, self.told), (Status::Down, Status::Down, Status::Down));
+            assert_eq!(Some(change.since), self.since, "it is down since it went down");
+        } else if change.alert.is_some() && change.from != self.status {
             // The end of a window tells of what is so: of a recovery first, where it is slow since.
             let first = (Status::Slow, Some(AlertKind::Recovered));
             assert!(change.to == self.status || (self.status, change.alert) == first, "{change:?}");
@@ -126,6 +129,7 @@ impl Held {
             (Status::Up | Status::Slow, AlertKind::WentDown) => Status::Down,
             (Status::Down, AlertKind::Recovered) | (Status::Slow, AlertKind::BackToNormal) => Status::Up,
             (Status::Up, AlertKind::WentSlow) => Status::Slow,
+            (Status::Down, AlertKind::StillDown) => Status::Down,
             (told, alert) => panic!("{alert:?} is told while {told:?} was: {change:?}"),
         };
         self.told = next;

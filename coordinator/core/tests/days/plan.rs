@@ -210,6 +210,7 @@ fn watch(chance: &mut Chance, places: &[Place]) -> Watch {
         slow_thresholds: BTreeMap::new(),
         beat: None,
         confirmation: Confirmation::OtherNetwork,
+        repeat_minutes: chance.one_in(2).then_some(5),
         paused: false,
     }
 }

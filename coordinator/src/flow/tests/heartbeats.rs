@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use parallax_core::check::HeartbeatCheck;
 use parallax_core::heartbeat::{self, Beat};
 use parallax_core::incident::Incident;
+use parallax_core::telling::Telling;
 use parallax_core::time::{MINUTE, SECOND};
 
 use super::*;
@@ -173,4 +174,41 @@ async fn a_flood_of_pings_is_written_once_a_second_and_every_one_is_kept() {
     stream.stop().await;
     last.await.unwrap();
     assert_eq!(written(), 9);
+}
+
+#[tokio::test]
+async fn an_outage_is_said_again_by_the_page_s_interval_also_after_a_restart() {
+    let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
+    let stream = Stream::start(&store, &clock).await;
+    stream.ping(Beat::Ran).await.await.unwrap();
+    stream.moment(MINUTE).await;
+    stream.ping(Beat::Failed(None)).await.await.unwrap();
+    stream.becomes(Status::Down).await;
+    let telling = Telling { repeat_minutes: Some(5), ..Telling::default() };
+    let mut batch = storage::Batch::new();
+    batch.write(storage::Op::PutTelling(PAGE, telling)).event(Event {
+        at: clock.now(),
+        page: Some(PAGE),
+        monitor: None,
+        what: What::PageEdited(Edited::Changed),
+    });
+    store.commit(batch).await.unwrap();
+    let still = |stream: &Stream| {
+        let told = stream.changes().into_iter().filter(|(_, alert)| *alert == Some(AlertKind::StillDown));
+        told.count()
+    };
+    stream.moment(6 * MINUTE - SECOND).await;
+    assert_eq!(still(&stream), 0);
+    stream.moment(11 * MINUTE).await;
+    stream.moment(11 * MINUTE + SECOND).await;
+    assert_eq!(still(&stream), 2);
+    stream.stop().await;
+    clock.set(START + 18 * MINUTE);
+    let stream = Stream::start(&store, &clock).await;
+    stream.moment(20 * MINUTE).await;
+    assert_eq!(still(&stream), 2, "what was due while nobody was there is not made up for");
+    stream.moment(21 * MINUTE).await;
+    stream.moment(21 * MINUTE + SECOND).await;
+    assert_eq!(still(&stream), 3);
+    stream.stop().await;
 }

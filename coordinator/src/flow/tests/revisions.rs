@@ -32,6 +32,7 @@ fn a_round_of_the_domain_before_the_edit_is_kept_at_the_moment_it_began() {
         slow_thresholds: BTreeMap::new(),
         beat: None,
         confirmation: Confirmation::default(),
+        repeat_minutes: None,
         paused: false,
     };
     let due = |host: &str, round: i64| {

@@ -83,7 +83,7 @@ async fn a_destinations_fields_keep_their_bounds() {
             vec![text(1), text(80)],
             vec![text(0), text(81), text(4000), json!("a\r\nBcc: b@c.example"), json!("a\0b"), json!(5)],
         ),
-        ("type", vec![json!("webhook"), Value::Null], vec![json!("slack"), json!("none"), json!(1)]),
+        ("type", vec![json!("webhook")], vec![json!("slack"), json!("none"), json!(1), Value::Null]),
         (
             "url",
             vec![letters(start, 2000), json!("http://b.example:8080/")],

@@ -76,7 +76,7 @@ async fn whoever_asks_is_told_the_same_and_the_address_is_asked_once_a_day() {
     let who = world.subscribers(shop).remove(0);
     assert_eq!((who.confirmed_at, asked.to), (None, Recipient::Subscriber(who.id)));
     let Letter::Mail(letter) = &asked.letter else { panic!("{asked:?}") };
-    assert!(letter.text.contains(&format!("https://status.example/p/shop/confirm?t={}", who.link())));
+    assert!(letter.text.contains(&who.confirm_url(&service.page_url(shop))));
     assert!(world.subscribers(blog).is_empty() && world.asked(blog).is_empty());
 
     world.clock.set(service.now() + ASKED_AGAIN);

@@ -82,6 +82,19 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
     let of_incident = with(&of_page, json!({ "incidentId": incident }));
     let deploys = asked(&client, &client.read, tool(1, "list_deploys", of_page.clone())).await;
     let deploy = deploys["result"]["structuredContent"]["deploys"][0]["id"].clone();
+    client.world.receive();
+    let made = async |name: &str, more: Value| {
+        let given = asked(&client, &client.write, tool(1, name, with(&of_page, more))).await;
+        given["result"]["structuredContent"].clone()
+    };
+    let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example.com/x" });
+    let destination = made("create_destination", hook.clone()).await["destination"]["id"].clone();
+    let destination = with(&of_page, json!({ "destinationId": destination }));
+    let tested = asked(&client, &client.write, tool(1, "test_destination", destination.clone())).await;
+    let delivery = tested["result"]["structuredContent"]["delivery"]["id"].clone();
+    let delivery = with(&of_page, json!({ "deliveryId": delivery }));
+    let subscriber = made("create_subscriber", json!({ "email": "a@example.com" })).await;
+    let subscriber = with(&of_page, json!({ "subscriberId": subscriber["subscriber"]["id"] }));
     // In an order in which nothing is gone before it is asked for.
     let calls = [
         ("get_key", json!({})),
@@ -108,6 +121,21 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
         ("list_deploys", of_page.clone()),
         ("create_deploy", with(&of_page, json!({ "version": "1.1" }))),
         ("delete_deploy", with(&of_page, json!({ "deployId": deploy }))),
+        ("list_destinations", of_page.clone()),
+        ("create_destination", with(&of_page, hook)),
+        ("get_destination", destination.clone()),
+        ("update_destination", with(&destination, json!({ "events": ["went-down"], "enabled": true }))),
+        ("test_destination", destination.clone()),
+        ("rotate_secret", destination.clone()),
+        ("list_deliveries", with(&of_page, json!({ "status": "delivered", "limit": 5 }))),
+        ("get_delivery", delivery.clone()),
+        ("redeliver", delivery),
+        ("delete_destination", destination),
+        ("list_subscribers", of_page.clone()),
+        ("create_subscriber", with(&of_page, json!({ "email": "b@example.com", "monitorIds": [monitor] }))),
+        ("delete_subscriber", subscriber),
+        ("get_alerts", of_page.clone()),
+        ("update_alerts", with(&of_page, json!({ "repeatMinutes": 30, "automaticIncidents": false }))),
         ("delete_incident", of_incident),
         ("delete_monitor", of_monitor),
         ("delete_page", of_page),

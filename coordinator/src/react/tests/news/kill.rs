@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use futures_util::future::join_all;
-use parallax_core::id::DeliveryId;
+use parallax_core::id::{AgentId, DeliveryId};
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -92,6 +92,10 @@ async fn kills(subscribers: u128, kills: usize) {
     let open = || Store::on_disk(folder.path(), Options::default()).unwrap();
     let store = open();
     begin::<Subscribers>(&store).await.unwrap();
+    // The first event of all is none that a reader hears of.
+    let first =
+        Event { at: at(0), page: None, monitor: None, what: What::AgentJoined(AgentId::from_u128(1)) };
+    store.commit(Batch::new().event(first).clone()).await.unwrap();
     let mut batch = Batch::new();
     batch.write(account(1)).write(page(1, 1, "one")).write(monitor(1, 1, 0)).write(broken());
     for n in 1..=subscribers {
