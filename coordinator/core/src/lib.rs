@@ -8,6 +8,7 @@
 pub mod account;
 pub mod assign;
 pub mod block;
+pub mod board;
 pub mod check;
 pub mod confirm;
 pub mod delivery;

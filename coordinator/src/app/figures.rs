@@ -8,6 +8,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
+use parallax_core::board::Chart;
 use parallax_core::confirm;
 use parallax_core::id::MonitorId;
 use parallax_core::incident::MAX_WINDOW;
@@ -16,16 +17,17 @@ use parallax_core::observation::Reading;
 use parallax_core::page::Page;
 use parallax_core::place::{Mesh, Region, RegionSet};
 use parallax_core::plan::{Plan, PlanLimits};
-use parallax_core::rollup::{Counts, Rules, end_of_day, start_of_day};
+use parallax_core::rollup::Counts;
 use parallax_core::time::{DAY, HOUR, Timestamp};
 use parallax_core::uptime::Span;
 use parallax_core::watch::{Confirmation, Watch};
 use tokio::sync::watch;
 
+use super::past;
 use crate::flow::warmup::Judging;
-use crate::history::{self, History, HistoryError, KEEP_BLOCKS, Question};
+use crate::history::{History, HistoryError, KEEP_BLOCKS, Question};
 use crate::mesh::AgentView;
-use crate::service::figures::{Figure, Figures};
+use crate::service::figures::{Figure, Figures, Lanes, Stretch};
 use crate::service::history::{Place, Stand};
 use crate::service::{Error, Result};
 use crate::storage::{Read, Store, StoreError};
@@ -126,7 +128,52 @@ impl Figures for FromHistory {
         let look = self.store.read(move |read| {
             let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
             let question = question(&monitor, &page, plan, &mesh, now);
-            by_day(&history, read, &monitor, &page, &question, days).map_err(StoreError::from)
+            let lanes = past::lanes(&history, read, &monitor, &page, (now, question.counted), days)?;
+            let mut counts: BTreeMap<NaiveDate, Counts> = BTreeMap::new();
+            for (date, of_region) in lanes.into_values().flatten() {
+                counts.entry(date).or_default().merge(of_region);
+            }
+            Ok(counts)
+        });
+        look.map(|looked| looked.map_err(Error::from)).boxed()
+    }
+
+    fn lanes<'a>(
+        &'a self,
+        page: &'a Page,
+        monitors: &'a [Monitor],
+        days: RangeInclusive<NaiveDate>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>> {
+        let mesh = Arc::clone(&self.mesh.borrow());
+        let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
+        let look = self.store.read(move |read| {
+            let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+            let of = |monitor: &Monitor| {
+                let counted = question(monitor, &page, plan, &mesh, now).counted;
+                let all = (now, RegionSet::ALL);
+                Ok((counted, past::lanes(&history, read, monitor, &page, all, days.clone())?))
+            };
+            monitors.iter().map(of).collect()
+        });
+        look.map(|looked| looked.map_err(Error::from)).boxed()
+    }
+
+    fn charts<'a>(
+        &'a self,
+        page: &'a Page,
+        monitors: &'a [Monitor],
+        stretch: Stretch,
+    ) -> BoxFuture<'a, Result<Vec<Chart>>> {
+        let mesh = Arc::clone(&self.mesh.borrow());
+        let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
+        let look = self.store.read(move |read| {
+            let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+            let of = |monitor: &Monitor| {
+                let counted = question(monitor, &page, plan, &mesh, stretch.to).latency;
+                Ok(past::chart(&history, read, monitor, counted, stretch)?)
+            };
+            monitors.iter().map(of).collect()
         });
         look.map(|looked| looked.map_err(Error::from)).boxed()
     }
@@ -194,52 +241,4 @@ fn newest(
         }
         span *= 4;
     }
-}
-
-/// Days out of their roll-ups; the newest three, which may be sealed in part only, out of their readings.
-fn by_day(
-    history: &History,
-    read: &dyn Read,
-    monitor: &Monitor,
-    page: &Page,
-    question: &Question,
-    days: RangeInclusive<NaiveDate>,
-) -> std::result::Result<BTreeMap<NaiveDate, Counts>, HistoryError> {
-    let zone = page.timezone;
-    let number = |day: &NaiveDate| i64::from(day.to_epoch_days());
-    // Nothing was before the epoch.
-    let first = number(days.start()).max(0);
-    let last = number(days.end()).max(first);
-    let mut counts: BTreeMap<NaiveDate, Counts> = BTreeMap::new();
-    for (day, regions) in history.days(read, monitor.id, first..last.saturating_add(1))? {
-        let Some(date) = i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days) else { continue };
-        let of_day = counts.entry(date).or_default();
-        regions
-            .iter()
-            .filter(|(region, _)| question.counted.contains(**region))
-            .for_each(|(_, rollup)| of_day.merge(rollup.counts));
-    }
-    // Sealed days know their windows; those that are not sealed yet are counted anew.
-    let windows = history::covering(read, monitor, question.now - (3 * DAY + MAX_WINDOW)..question.now)?;
-    for date in days.start().iter_days().take_while(|date| date <= days.end()) {
-        let bounds = start_of_day(date, zone).zip(end_of_day(date, zone));
-        let Some((start, end)) = bounds.filter(|(_, end)| *end > question.now - 2 * DAY) else { continue };
-        if start > question.now {
-            break;
-        }
-        let mut of_day = Counts::default();
-        for region in question.counted.iter() {
-            let slow_threshold_ms = monitor
-                .slow_thresholds
-                .as_ref()
-                .and_then(|thresholds| thresholds.get(&region).copied())
-                .or(monitor.slow_threshold_ms);
-            for sample in history.readings(read, (monitor.slot, monitor.id), region, start, end)? {
-                let excluded = windows.iter().any(|window| window.contains(sample.due));
-                of_day.add(&sample, Rules { slow_threshold_ms, excluded });
-            }
-        }
-        counts.insert(date, of_day);
-    }
-    Ok(counts)
 }

@@ -220,6 +220,20 @@ impl History {
         Ok(rollups.iter().map(|rollup| (rollup.at, unpack_rollup(rollup))).collect())
     }
 
+    /// The sealed hour roll-ups of a monitor, by the number of hours since the epoch.
+    ///
+    /// # Errors
+    /// When the store can't be read.
+    pub fn hours(
+        &self,
+        read: &dyn Read,
+        monitor: MonitorId,
+        hours: Range<i64>,
+    ) -> Result<BTreeMap<i64, HourRollups>, HistoryError> {
+        let rollups = read.hours(monitor, hours)?;
+        Ok(rollups.iter().map(|rollup| (rollup.at, unpack_rollup(rollup))).collect())
+    }
+
     fn tails(&self) -> MutexGuard<'_, Tails> {
         locked(&self.tails)
     }

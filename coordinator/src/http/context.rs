@@ -6,10 +6,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ::http::StatusCode;
 use bytes::Bytes;
 use parallax_core::id::{KeyId, PageId};
+use tokio::sync::watch;
 
 use super::limit::Limiter;
 use super::mcp::Tools;
 use super::{openapi, reply};
+use crate::publish::Boards;
 use crate::service::Service;
 
 /// Messages that a public page answers to agents in a minute.
@@ -29,6 +31,10 @@ const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
 #[derive(Debug)]
 pub struct Context {
     pub(super) service: Service,
+    /// What visitors are served.
+    pub(super) boards: Boards,
+    /// Told once the server is to stop: answers without an end end then.
+    stopping: watch::Sender<bool>,
     pub(super) keys: Limiter<KeyId>,
     pub(super) strangers: Limiter<u128>,
     /// Answers by class of their status.
@@ -46,7 +52,9 @@ impl Context {
     /// The context of a server over that service, where each key has so many requests in a minute.
     pub fn new(service: Service, requests_per_minute: u32) -> Self {
         Self {
+            boards: Boards::new(service.clone()),
             service,
+            stopping: watch::Sender::new(false),
             keys: Limiter::new(requests_per_minute),
             strangers: Limiter::new(FAILED_REQUESTS),
             answered: Default::default(),
@@ -62,6 +70,11 @@ impl Context {
     pub fn answered(&self) -> [(&'static str, u64); CLASSES.len()] {
         let mut counts = self.answered.iter().map(|count| count.load(Ordering::Relaxed));
         CLASSES.map(|class| (class, counts.next().unwrap_or(0)))
+    }
+
+    /// What visitors are served: whoever runs the server has it follow the journal.
+    pub const fn boards(&self) -> &Boards {
+        &self.boards
     }
 
     /// The service behind the handlers.
@@ -81,6 +94,16 @@ impl Context {
     /// The API's operations as tools for agents.
     pub(super) fn tools(&self) -> &Tools {
         self.tools.get_or_init(|| Tools::new(openapi::operations()))
+    }
+
+    /// Ends the answers that have no end of their own.
+    pub(super) fn stop(&self) {
+        self.stopping.send_replace(true);
+    }
+
+    /// Told when the server is to stop.
+    pub(super) fn stopping(&self) -> watch::Receiver<bool> {
+        self.stopping.subscribe()
     }
 
     pub(super) fn count(&self, status: StatusCode) {

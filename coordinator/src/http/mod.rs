@@ -224,7 +224,7 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 /// The one filter: it takes a request apart and never rejects.
 fn filter(
     context: Arc<Context>,
-) -> impl Filter<Extract = (::http::Response<bytes::Bytes>,), Error = warp::Rejection> + Clone {
+) -> impl Filter<Extract = (warp::reply::Response,), Error = warp::Rejection> + Clone {
     let table = Arc::new(Table::new(rows()));
     warp::method()
         .and(warp::path::full())
@@ -237,7 +237,7 @@ fn filter(
             let body = in_parts(body);
             async move {
                 let request = Request { method, path: path.as_str().to_owned(), query, headers, peer, body };
-                Ok::<_, Infallible>(answer(context, table, request).await.into_response())
+                Ok::<_, Infallible>(answer(context, table, request).await.into_warp())
             }
         })
 }

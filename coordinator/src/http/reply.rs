@@ -1,6 +1,11 @@
 //! An answer before it is on the wire.
 
+use std::convert::Infallible;
+use std::fmt;
 use std::hash::BuildHasher;
+use std::pin::Pin;
+use std::sync::{Mutex, PoisonError};
+use std::task::{Context, Poll};
 
 use ::http::header::{
     CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, LOCATION,
@@ -9,20 +14,46 @@ use ::http::header::{
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
 use foldhash::quality::FixedState;
+use futures_util::stream::{self, BoxStream};
+use futures_util::{Stream, StreamExt};
 use parallax_core::quota::Allowance;
 use serde::Serialize;
 
 /// What a page for people may load and do: nothing.
 const POLICY: &str = "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
+/// Parts of a body that has no end of its own.
+pub(super) type Parts = BoxStream<'static, Result<Bytes, Infallible>>;
+
+/// The same for one who wants to share it between threads, which nobody does.
+struct Alone(Mutex<Parts>);
+
+impl Stream for Alone {
+    type Item = Result<Bytes, Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.get_mut().unwrap_or_else(PoisonError::into_inner).as_mut().poll_next(cx)
+    }
+}
+
 /// Status, headers and body.
-#[derive(Debug)]
 pub(super) struct Reply {
     status: StatusCode,
     headers: HeaderMap,
     body: Bytes,
     /// What of the body a tag is made of; none where it is all of it.
     gist: Option<Bytes>,
+    /// What follows the body for as long as somebody reads it.
+    rest: Option<Parts>,
+}
+
+impl fmt::Debug for Reply {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reply")
+            .field("status", &self.status)
+            .field("headers", &self.headers)
+            .finish_non_exhaustive()
+    }
 }
 
 impl Reply {
@@ -33,7 +64,7 @@ impl Reply {
 
     /// A JSON document that is written already; without one where the status has none.
     pub(super) fn written(status: StatusCode, document: impl Into<Bytes>) -> Self {
-        let reply = Self { status, headers: HeaderMap::new(), body: document.into(), gist: None }
+        let reply = Self { status, headers: HeaderMap::new(), body: document.into(), gist: None, rest: None }
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if status == StatusCode::NO_CONTENT {
@@ -50,27 +81,45 @@ impl Reply {
 
     /// Nothing but a status.
     pub(super) fn empty(status: StatusCode) -> Self {
-        Self { status, headers: HeaderMap::new(), body: Bytes::new(), gist: None }
+        Self { status, headers: HeaderMap::new(), body: Bytes::new(), gist: None, rest: None }
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }
 
     /// A word in plain text that no one may keep.
     pub(super) fn text(text: &'static str) -> Self {
         let body = Bytes::from_static(text.as_bytes());
-        Self { status: StatusCode::OK, headers: HeaderMap::new(), body, gist: None }
+        Self { status: StatusCode::OK, headers: HeaderMap::new(), body, gist: None, rest: None }
             .with(CONTENT_TYPE, HeaderValue::from_static("text/plain"))
             .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 
+    /// Bytes of that media type, of which the headers are the caller's affair.
+    pub(super) fn bytes(media: &'static str, body: impl Into<Bytes>) -> Self {
+        Self { status: StatusCode::OK, headers: HeaderMap::new(), body: body.into(), gist: None, rest: None }
+            .with(CONTENT_TYPE, HeaderValue::from_static(media))
+            .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
+    }
+
+    /// The same, followed by what has no end of its own.
+    pub(super) fn followed_by(self, rest: Parts) -> Self {
+        Self { rest: Some(rest), ..self }
+    }
+
+    /// The same, whose body the reader has already.
+    pub(super) fn unchanged(mut self) -> Self {
+        self.status = StatusCode::NOT_MODIFIED;
+        self.body = Bytes::new();
+        self.headers.remove(CONTENT_TYPE);
+        self
+    }
+
     /// A page for people, which loads nothing.
     pub(super) fn html(text: String) -> Self {
-        Self { status: StatusCode::OK, headers: HeaderMap::new(), body: text.into(), gist: None }
-            .with(CONTENT_TYPE, HeaderValue::from_static("text/html; charset=utf-8"))
+        Self::bytes("text/html; charset=utf-8", text)
             .with(CACHE_CONTROL, HeaderValue::from_static("public, max-age=15"))
             .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
             .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
-            .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 
     /// The same with another status.
@@ -126,14 +175,9 @@ impl Reply {
     }
 
     /// The same, with the body's tag as it was made before.
-    pub(super) fn tagged_as(mut self, tag: &str, headers: &HeaderMap) -> Self {
-        let mut values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-        if values.any(|value| names(value, tag)) {
-            self.status = StatusCode::NOT_MODIFIED;
-            self.body = Bytes::new();
-            self.headers.remove(CONTENT_TYPE);
-        }
-        let reply = self.with(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
+    pub(super) fn tagged_as(self, tag: &str, headers: &HeaderMap) -> Self {
+        let reply = if is_known(tag, headers) { self.unchanged() } else { self };
+        let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("private, no-cache"));
         match HeaderValue::try_from(tag) {
             Ok(tag) => reply.with(ETAG, tag),
             Err(_) => reply,
@@ -141,6 +185,21 @@ impl Reply {
     }
 
     /// The answer as warp takes it.
+    pub(super) fn into_warp(self) -> warp::reply::Response {
+        let mut response = match self.rest {
+            None => Response::new(self.body.into()),
+            Some(rest) => {
+                let first = stream::iter([Ok::<_, Infallible>(self.body)]);
+                warp::Reply::into_response(warp::reply::stream(Alone(Mutex::new(first.chain(rest).boxed()))))
+            }
+        };
+        *response.status_mut() = self.status;
+        *response.headers_mut() = self.headers;
+        response
+    }
+
+    /// The answer as far as it is known.
+    #[cfg(test)]
     pub(super) fn into_response(self) -> Response<Bytes> {
         let mut response = Response::new(self.body);
         *response.status_mut() = self.status;
@@ -152,6 +211,12 @@ impl Reply {
 /// The tag of a body. Whoever has another document under the same 64 bits has made it so for himself.
 pub(super) fn tag(body: &[u8]) -> String {
     format!("W/\"{:016x}-{:x}\"", FixedState::default().hash_one(body), body.len())
+}
+
+/// Whether the reader says that he has what that tag stands for.
+pub(super) fn is_known(tag: &str, headers: &HeaderMap) -> bool {
+    let mut values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
+    values.any(|value| names(value, tag))
 }
 
 /// Whether a list of tags names that one, weakly compared (RFC 9110, 8.8.3.2), or any.

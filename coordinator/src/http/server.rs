@@ -137,7 +137,7 @@ pub(super) async fn serve_within(
                 } else {
                     let reply = Refused::Host.reply();
                     context.count(reply.status());
-                    Ok(warp::Reply::into_response(reply.into_response()))
+                    Ok(reply.into_warp())
                 };
                 seat.answered();
                 answer
@@ -162,6 +162,7 @@ pub(super) async fn serve_within(
         });
     }
     drop(listener);
+    context.stop();
     if tokio::time::timeout(DRAIN, graceful.shutdown()).await.is_err() {
         tracing::warn!("requests were still under way when the server stopped");
     }

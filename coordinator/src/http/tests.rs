@@ -39,6 +39,8 @@ pub(super) struct Answered {
     pub(super) headers: HeaderMap,
     pub(super) body: Value,
     pub(super) text: String,
+    /// The body as it came.
+    pub(super) bytes: bytes::Bytes,
 }
 
 impl Client {
@@ -80,6 +82,7 @@ impl Client {
             headers: response.headers().clone(),
             body: serde_json::from_slice(response.body()).unwrap_or(Value::Null),
             text: String::from_utf8_lossy(response.body()).into_owned(),
+            bytes: response.into_body(),
         }
     }
 

@@ -134,6 +134,3 @@ pub async fn turn<R: Reaction>(reaction: &Arc<R>, store: &Store, clock: &Clock) 
     reaction.written(&events);
     Ok(if writes { Turn::Wrote } else { Turn::Passed })
 }
-
-#[cfg(test)]
-mod tests;

@@ -6,9 +6,11 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use futures_util::future::BoxFuture;
+use parallax_core::board::Chart;
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
+use parallax_core::place::{Region, RegionSet};
 use parallax_core::plan::Plan;
 use parallax_core::rollup::Counts;
 use parallax_core::time::Timestamp;
@@ -27,6 +29,20 @@ pub struct Figure {
     /// Maintenance that covered the monitor meanwhile: it counts for nothing.
     pub excluded: Vec<Span>,
 }
+
+/// A stretch of time, in parts of one length.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Stretch {
+    /// Its beginning.
+    pub from: Timestamp,
+    /// Its end.
+    pub to: Timestamp,
+    /// In how many parts: at least one.
+    pub parts: usize,
+}
+
+/// How the rounds of each region ended, by day.
+pub type Lanes = BTreeMap<Region, BTreeMap<NaiveDate, Counts>>;
 
 /// Whoever can work out figures, and says what the mesh as it stands can do.
 pub trait Figures: Send + Sync + fmt::Debug {
@@ -54,6 +70,24 @@ pub trait Figures: Send + Sync + fmt::Debug {
         days: RangeInclusive<NaiveDate>,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<BTreeMap<NaiveDate, Counts>>>;
+
+    /// For each of a page's monitors, in the same order: the regions that count for up and down, and how the rounds of
+    /// every region ended on each of the days in the page's zone.
+    fn lanes<'a>(
+        &'a self,
+        page: &'a Page,
+        monitors: &'a [Monitor],
+        days: RangeInclusive<NaiveDate>,
+        now: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>>;
+
+    /// For each of a page's monitors, in the same order: its response times.
+    fn charts<'a>(
+        &'a self,
+        page: &'a Page,
+        monitors: &'a [Monitor],
+        stretch: Stretch,
+    ) -> BoxFuture<'a, Result<Vec<Chart>>>;
 
     /// The places in service.
     fn stands(&self) -> Vec<Stand>;
@@ -93,6 +127,25 @@ impl Figures for NoFigures {
         _now: Timestamp,
     ) -> BoxFuture<'a, Result<BTreeMap<NaiveDate, Counts>>> {
         Box::pin(std::future::ready(Ok(BTreeMap::new())))
+    }
+
+    fn lanes<'a>(
+        &'a self,
+        _page: &'a Page,
+        monitors: &'a [Monitor],
+        _days: RangeInclusive<NaiveDate>,
+        _now: Timestamp,
+    ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>> {
+        Box::pin(std::future::ready(Ok(vec![Default::default(); monitors.len()])))
+    }
+
+    fn charts<'a>(
+        &'a self,
+        _page: &'a Page,
+        monitors: &'a [Monitor],
+        _stretch: Stretch,
+    ) -> BoxFuture<'a, Result<Vec<Chart>>> {
+        Box::pin(std::future::ready(Ok(vec![Chart::default(); monitors.len()])))
     }
 
     fn stands(&self) -> Vec<Stand> {

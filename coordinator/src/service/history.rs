@@ -80,7 +80,7 @@ pub struct Stand {
 }
 
 /// Time down, and what of it does not count.
-struct Timed {
+pub(super) struct Timed {
     zone: chrono_tz::Tz,
     now: Timestamp,
     downtime: Downtime,
@@ -88,7 +88,7 @@ struct Timed {
 }
 
 impl Timed {
-    fn uptime(&self, date: NaiveDate) -> Option<f64> {
+    pub(super) fn uptime(&self, date: NaiveDate) -> Option<f64> {
         let window = Span { from: start_of_day(date, self.zone)?, to: end_of_day(date, self.zone)? };
         self.downtime.uptime_over(window, self.now, &self.excluded)
     }
@@ -202,7 +202,7 @@ impl Service {
     }
 
     /// What the days from `from` on of a monitor without rounds of its own are worked out from.
-    async fn timed(&self, page: &Page, monitor: &Monitor, from: NaiveDate) -> Result<Timed> {
+    pub(super) async fn timed(&self, page: &Page, monitor: &Monitor, from: NaiveDate) -> Result<Timed> {
         let (zone, now, id) = (page.timezone, self.now(), page.id);
         let first = start_of_day(from, zone).unwrap_or(now);
         let starts = first - MAX_WINDOW..now;

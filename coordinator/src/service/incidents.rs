@@ -269,7 +269,7 @@ impl Service {
         Ok(monitors.into_iter().map(|monitor| monitor.value.id).collect())
     }
 
-    async fn shown_incident(&self, incident: Incident) -> Result<Shown> {
+    pub(super) async fn shown_incident(&self, incident: Incident) -> Result<Shown> {
         let shown = self.store().read(move |store| {
             let names = names(store, incident.page)?;
             shown(store, incident, &names)
@@ -277,7 +277,7 @@ impl Service {
         Ok(shown.await?)
     }
 
-    fn incident_on(&self, page: &Page, id: IncidentId) -> Result<Versioned<Incident>> {
+    pub(super) fn incident_on(&self, page: &Page, id: IncidentId) -> Result<Versioned<Incident>> {
         let incident = self.store().reader().incident(id)?;
         incident.filter(|incident| incident.value.page == page.id).ok_or(Error::NotFound)
     }
@@ -287,12 +287,12 @@ impl Service {
     }
 }
 
-fn names(store: &dyn Read, page: PageId) -> crate::storage::Result<BTreeMap<MonitorId, String>> {
+pub(super) fn names(store: &dyn Read, page: PageId) -> crate::storage::Result<BTreeMap<MonitorId, String>> {
     let monitors = store.monitors_of(page)?.into_iter();
     Ok(monitors.map(|monitor| (monitor.value.id, monitor.value.name)).collect())
 }
 
-fn shown(
+pub(super) fn shown(
     store: &dyn Read,
     incident: Incident,
     names: &BTreeMap<MonitorId, String>,

@@ -6,6 +6,7 @@
 
 pub mod accounts;
 pub mod beats;
+pub mod board;
 pub mod care;
 pub mod deliveries;
 pub mod deploys;

@@ -203,7 +203,7 @@ impl Service {
         shown.into_iter().next().ok_or(Error::NotFound)
     }
 
-    async fn with_state(&self, page: &Page, monitors: Vec<Monitor>) -> Result<Vec<Shown>> {
+    pub(super) async fn with_state(&self, page: &Page, monitors: Vec<Monitor>) -> Result<Vec<Shown>> {
         let views = self.views(monitors.iter().map(|monitor| monitor.id).collect());
         let figures = self.0.figures.last_day(page, &monitors, self.now());
         let (views, figures) = futures_util::future::join(views, figures).await;

@@ -49,8 +49,8 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "publish",
-        &[All("storage"), All("views")],
-        "boards are made from what is stored, for anyone to read",
+        &[All("service"), All("views")],
+        "documents are drawn from what the service lets a visitor see, and of nothing that passed no gate",
     ),
     Room(
         "letters",

@@ -1,7 +1,9 @@
 //! The visitor's side: the routes of a public page, each of which begins at the gate.
 
 mod gate;
+mod live;
 mod page;
+mod served;
 mod subscribe;
 
 use ::http::Method;
@@ -18,7 +20,19 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     const POST: Method = Method::POST;
     vec![
         ("/", vec![(GET, open(|context, call| page::root(context, call).boxed()))]),
+        ("/assets/{name}", vec![(GET, open(|context, call| served::asset(context, call).boxed()))]),
         ("/p/{slug}", vec![(GET, open(|context, call| page::show(context, call).boxed()))]),
+        ("/p/{slug}/history", vec![(GET, open(|context, call| page::history(context, call).boxed()))]),
+        ("/p/{slug}/history/{month}", vec![(GET, open(|context, call| page::month(context, call).boxed()))]),
+        (
+            "/p/{slug}/incidents/{incident}",
+            vec![(GET, open(|context, call| page::incident(context, call).boxed()))],
+        ),
+        (
+            "/p/{slug}/monitors/{monitor}",
+            vec![(GET, open(|context, call| page::monitor(context, call).boxed()))],
+        ),
+        ("/p/{slug}/events", vec![(GET, open(|context, call| live::events(context, call).boxed()))]),
         ("/p/{slug}/status.json", vec![(GET, open(|context, call| page::status(context, call).boxed()))]),
         (
             "/p/{slug}/subscribe",

@@ -1,47 +1,50 @@
-//! The visitor's side: a page's name and the state of its monitors.
+//! The documents of a page: the page itself, its months, incidents and monitors, and its status as JSON.
 
-use std::fmt::Write;
 use std::sync::Arc;
 
-use ::http::header::ACCESS_CONTROL_ALLOW_ORIGIN;
-use ::http::{HeaderValue, StatusCode};
+use ::http::HeaderMap;
 
 use super::enter;
+use super::served::{document, shared};
 use crate::http::Context;
 use crate::http::api::pages::status;
+use crate::http::error::Refused;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
+use crate::publish::Paper;
+use crate::service::Error;
+use crate::service::gate::Admitted;
 
 /// `GET /`
 pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
-    Ok(Reply::html(document("Parallax", "<p>Status pages and monitoring.</p>")))
+    let text = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Parallax</title><h1>Parallax</h1>\
+                <p>Status pages and monitoring.</p></html>";
+    Ok(Reply::html(text.to_owned()))
 }
 
 /// `GET /p/{slug}`
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
-    let overview = context.service.public_overview(&page).await?;
-    let mut body = format!("<p>{}</p><ul>", escaped(&overview.headline));
-    for shown in &overview.monitors {
-        // Writing to a string does not fail.
-        let _ = write!(body, "<li>{}: {}</li>", escaped(&shown.monitor.name), shown.view.status.name());
-    }
-    body.push_str("</ul>");
-    Ok(Reply::html(document(&escaped(&overview.page.name), &body)))
+    paper(&context, &call.headers, &page, Paper::Page).await
 }
 
 /// `GET /p/{slug}/status.json`
 pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
-    let overview = context.service.public_overview(&page).await?;
-    let reply = Reply::json(StatusCode::OK, &status::written(&context.service, &overview));
-    Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")))
+    let (service, admitted) = (context.service.clone(), page.clone());
+    let draw = move || async move {
+        let overview = service.public_overview(&admitted).await?;
+        Ok(status::written(&service, &overview).to_string().into_bytes())
+    };
+    let written = context.boards.kept(&page, Paper::Status, "application/json", draw).await?;
+    Ok(shared(&page, document(&page, &written, &call.headers)))
 }
 
-fn document(title: &str, body: &str) -> String {
-    format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>{title}</title><h1>{title}</h1>{body}</html>"
-    )
+/// `GET /p/{slug}/history`
+pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
+    let page = enter(&context, &call)?;
+    let (_, (year, month)) = context.service.months(&page);
+    paper(&context, &call.headers, &page, Paper::Month(year, month)).await
 }
 
 /// Text as HTML text.
@@ -60,12 +63,55 @@ pub(super) fn escaped(text: &str) -> String {
     safe
 }
 
+/// `GET /p/{slug}/history/{month}`
+pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
+    let page = enter(&context, &call)?;
+    let (first, last) = context.service.months(&page);
+    let asked = year_and_month(call.param("month")?).filter(|month| (first..=last).contains(month));
+    let (year, month) = asked.ok_or(Refused::Page)?;
+    paper(&context, &call.headers, &page, Paper::Month(year, month)).await
+}
+
+/// `GET /p/{slug}/incidents/{incident}`
+pub(super) async fn incident(context: Arc<Context>, call: Call<()>) -> Answer {
+    let page = enter(&context, &call)?;
+    let id = call.id("incident").map_err(|_| Refused::Page)?;
+    paper(&context, &call.headers, &page, Paper::Incident(id)).await
+}
+
+/// `GET /p/{slug}/monitors/{monitor}`
+pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
+    let page = enter(&context, &call)?;
+    let id = call.id("monitor").map_err(|_| Refused::Page)?;
+    paper(&context, &call.headers, &page, Paper::Monitor(id)).await
+}
+
+async fn paper(context: &Context, headers: &HeaderMap, page: &Admitted, paper: Paper) -> Answer {
+    let drawn = context.boards.get(page, paper).await.map_err(|error| match error {
+        Error::NotFound => Refused::Page,
+        other => other.into(),
+    })?;
+    Ok(document(page, &drawn, headers))
+}
+
+/// Reads a month as its address has it: `2026-11`.
+fn year_and_month(text: &str) -> Option<(i32, u32)> {
+    let (year, month) = text.split_once('-')?;
+    let is_plain =
+        year.len() == 4 && month.len() == 2 && text.bytes().all(|it| it.is_ascii_digit() || it == b'-');
+    let (year, month) = (year.parse().ok()?, month.parse().ok()?);
+    (is_plain && (1..=12).contains(&month)).then_some((year, month))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_can_not_become_markup() {
-        assert_eq!(escaped("<b onload='x'>&\""), "&lt;b onload=&#39;x&#39;&gt;&amp;&quot;");
+    fn a_month_has_one_address() {
+        assert_eq!(year_and_month("2026-11"), Some((2026, 11)));
+        for bad in ["2026-1", "2026-13", "2026-00", "26-11", "+202-11", "2026-11-01", "2026", ""] {
+            assert_eq!(year_and_month(bad), None, "{bad}");
+        }
     }
 }

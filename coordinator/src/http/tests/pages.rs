@@ -80,3 +80,119 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     client.world.put_page(client.world.shop.clone()).await;
     assert_eq!(name("status.shop.example", "/status.json").await.0, 404, "it is not its domain any more");
 }
+
+/// A document of the shop's page as text.
+async fn document(client: &Client, path: &str) -> String {
+    let seen = client.send("GET", path, &[], "").await;
+    assert_eq!(seen.status, 200, "{path}: {seen:?}");
+    String::from_utf8(seen.bytes.to_vec()).unwrap()
+}
+
+#[tokio::test]
+async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
+    let client = Client::new().await;
+    client.make(json!({ "url": "a.example" })).await;
+    let plain = client.send("GET", "/p/shop", &[], "").await;
+    let text = std::str::from_utf8(&plain.bytes).unwrap();
+    let policy = plain.headers["content-security-policy"].to_str().unwrap();
+    for part in ["default-src 'none'", "script-src 'self';", "style-src 'self';", "frame-ancestors 'none'"] {
+        assert!(policy.contains(part), "{policy}");
+    }
+    assert!(plain.headers["cache-control"].to_str().unwrap().starts_with("public, max-age=15"));
+    for inline in [" style=", "<style", "<script>", " onclick", "javascript:", "http://", "//cdn"] {
+        assert!(!text.contains(inline), "{inline}");
+    }
+    for (accepted, encoding) in [("gzip", "gzip"), ("gzip, br", "br")] {
+        let small = client.send("GET", "/p/shop", &[("accept-encoding", accepted)], "").await;
+        assert_eq!(small.headers["content-encoding"], encoding);
+        assert_eq!(
+            (&small.headers["etag"], &small.headers["vary"]),
+            (&plain.headers["etag"], &"accept-encoding".parse().unwrap())
+        );
+        assert!(small.bytes.len() * 3 < plain.bytes.len());
+    }
+    let tag = plain.headers["etag"].to_str().unwrap();
+    let known = client.send("GET", "/p/shop", &[("if-none-match", tag)], "").await;
+    assert_eq!((known.status, known.bytes.len()), (304, 0));
+    for asset in crate::views::assets::all() {
+        let path = format!("/assets/{}", asset.name);
+        assert!(
+            !text.contains("/assets/") || asset.media.starts_with("image") || text.contains(&path),
+            "{path}"
+        );
+        let seen = client.send("GET", &path, &[("host", "shop.pages.example")], "").await;
+        assert_eq!(seen.bytes, asset.text.as_bytes(), "{path}");
+        assert!(seen.headers["cache-control"].to_str().unwrap().contains("immutable"));
+    }
+}
+
+#[tokio::test]
+async fn a_change_is_on_the_page_at_once_and_links_fit_its_address() {
+    let client = Client::new().await;
+    assert!(document(&client, "/p/shop").await.contains("No data yet"));
+    let body = json!({ "title": "Till is jammed", "impact": "partial", "message": "We *look*." });
+    let opened = client.call(&client.write, "POST", &client.shop("/incidents"), body).await;
+    let id = opened.body["incident"]["id"].as_str().unwrap();
+    let page = document(&client, "/p/shop").await;
+    assert!(page.contains("<h2>Till is jammed</h2>") && page.contains("We <em>look</em>."), "{page}");
+    assert!(page.contains(&format!("href=\"/p/shop/incidents/{id}\"")), "{page}");
+    let own = client.send("GET", "/", &[("host", "shop.pages.example")], "").await;
+    assert!(String::from_utf8_lossy(&own.bytes).contains(&format!("href=\"/incidents/{id}\"")));
+    let update = json!({ "status": "resolved", "message": "Over." });
+    client.call(&client.write, "POST", &client.shop(&format!("/incidents/{id}/updates")), update).await;
+    let page = document(&client, "/p/shop").await;
+    assert!(!page.contains("<h2>Till is jammed</h2>") && page.contains(">Till is jammed</a>"), "{page}");
+    let status = client.send("GET", "/p/shop/status.json", &[], "").await;
+    assert_eq!((status.status, &status.body["incidents"]), (200, &json!([])));
+    assert_eq!(status.headers["access-control-allow-origin"], "*");
+    assert!(document(&client, &format!("/p/shop/incidents/{id}")).await.contains("Over."));
+    assert!(document(&client, "/p/shop/history").await.contains("Till is jammed"));
+}
+
+#[tokio::test]
+async fn what_people_write_can_not_become_markup() {
+    let client = Client::new().await;
+    let payloads = [
+        "<script>alert(1)</script>",
+        "\"><img src=x onerror=alert(1)>",
+        "' onmouseover='alert(1)",
+        "</title><svg onload=alert(1)>",
+        "{{ 7 * 7 }}<u>",
+    ];
+    for payload in payloads {
+        let monitor = json!({ "name": payload, "group": payload, "url": "a.example" });
+        let made = client.call(&client.write, "POST", &client.shop("/monitors"), monitor).await;
+        let incident =
+            json!({ "title": payload, "message": payload, "impact": "major", "postmortem": payload });
+        let opened = client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
+        assert_eq!((made.status, opened.status), (201, 201), "{payload}");
+        let edit = json!({ "name": payload, "description": payload, "supportUrl": null });
+        assert_eq!(client.call(&client.write, "PATCH", &client.shop(""), edit).await.status, 200);
+        let monitor = made.body["monitor"]["id"].as_str().unwrap().to_owned();
+        let incident = opened.body["incident"]["id"].as_str().unwrap().to_owned();
+        for path in [
+            "/p/shop".to_owned(),
+            "/p/shop/history".to_owned(),
+            format!("/p/shop/monitors/{monitor}"),
+            format!("/p/shop/incidents/{incident}"),
+        ] {
+            let text = document(&client, &path).await;
+            assert!(text.contains("alert(1)") || text.contains("7 * 7"), "it is there as text: {path}");
+            for markup in ["<script>", "<img", "<svg onload", "<u>"] {
+                assert!(!text.contains(markup), "{markup}: {path}");
+            }
+            // Between tags a quote is a letter like any other; in a tag it would end a value.
+            let in_tags = text.split('<').filter_map(|part| part.split_once('>')).map(|(tag, _)| tag);
+            assert!(
+                !in_tags.into_iter().any(|tag| tag.contains("' onmouse") || tag.contains("onerror")),
+                "{path}"
+            );
+        }
+        client
+            .call(&client.write, "DELETE", &client.shop(&format!("/monitors/{monitor}")), Value::Null)
+            .await;
+        client
+            .call(&client.write, "DELETE", &client.shop(&format!("/incidents/{incident}")), Value::Null)
+            .await;
+    }
+}

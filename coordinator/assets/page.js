@@ -1,0 +1,151 @@
+// What a page can do beyond being read: keep itself new, speak the visitor's time, strips by arrow keys, a theme.
+(() => {
+  "use strict";
+  const root = document.documentElement, body = document.body;
+  const $ = (selector, from = document) => [...from.querySelectorAll(selector)];
+
+  // The theme: the system's until another is chosen.
+  const theme = document.getElementById("theme");
+  const store = {
+    get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
+    set: (key, value) => { try { value ? localStorage.setItem(key, value) : localStorage.removeItem(key); } catch { /* private mode */ } },
+  };
+  const themes = ["", "light", "dark"], names = { "": "as the system", light: "light", dark: "dark" };
+  const paint = (name) => {
+    if (name) root.dataset.theme = name; else delete root.dataset.theme;
+    if (theme) { theme.title = `Theme: ${names[name]}`; theme.querySelector(".vh").textContent = theme.title; }
+  };
+  let chosen = themes.includes(store.get("theme")) ? store.get("theme") : "";
+  paint(chosen);
+  if (theme) {
+    theme.hidden = false;
+    theme.onclick = () => {
+      chosen = themes[(themes.indexOf(chosen) + 1) % themes.length];
+      store.set("theme", chosen);
+      paint(chosen);
+    };
+  }
+
+  // Times in the visitor's zone.
+  const zone = Intl.DateTimeFormat().resolvedOptions().timeZone;
+  const year = new Date().getFullYear();
+  const ago = (millis) => {
+    const seconds = Math.max(0, Math.round(millis / 1000));
+    const [count, unit] = seconds < 90 ? [seconds, "second"] : seconds < 5400 ? [Math.round(seconds / 60), "minute"]
+      : seconds < 129600 ? [Math.round(seconds / 3600), "hour"] : [Math.round(seconds / 86400), "day"];
+    return `${count} ${unit}${count === 1 ? "" : "s"} ago`;
+  };
+  // The visitor's clock may be wrong: ages go by the server's.
+  let skew = 0;
+  const times = (from) => {
+    for (const time of $("time[data-f]", from)) {
+      const at = new Date(time.dateTime), shape = time.dataset.f;
+      if (isNaN(at)) continue;
+      if (!time.title) time.title = time.textContent;
+      if (shape === "ago") { time.textContent = ago(Date.now() - skew - at); continue; }
+      const options = shape === "c" ? {} : { day: "numeric", month: "short" };
+      if (shape === "t" && at.getFullYear() !== year) options.year = "numeric";
+      time.textContent = at.toLocaleString(root.lang, { ...options, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+    }
+    const said = document.getElementById("zone");
+    if (said && zone) said.textContent = `Times in your zone (${zone})`;
+  };
+  times(document);
+
+  // A strip is one stop of the tab key; arrows move within it. Escape hides its words.
+  const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -1000, End: 1000 };
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") { body.classList.add("quiet"); $("details.pop[open]").forEach((it) => { it.open = false; it.firstElementChild.focus(); }); return; }
+    const strip = event.target.closest?.(".strip"), move = moves[event.key];
+    if (!strip || !move || event.altKey || event.ctrlKey || event.metaKey) return;
+    const days = $("a", strip).filter((day) => day.offsetParent);
+    const at = days.indexOf(event.target.closest("a"));
+    const next = days[Math.min(days.length - 1, Math.max(0, at + move))];
+    if (!next) return;
+    event.preventDefault();
+    body.classList.remove("quiet");
+    days[at].tabIndex = -1;
+    next.tabIndex = 0;
+    next.focus();
+  });
+  document.addEventListener("pointermove", () => body.classList.remove("quiet"), { passive: true });
+  document.addEventListener("click", (event) => {
+    for (const pop of $("details.pop[open]")) if (!pop.contains(event.target)) pop.open = false;
+  });
+
+  // A day that is linked to is shown.
+  const target = () => {
+    const day = location.hash.startsWith("#d") && document.getElementById(location.hash.slice(1));
+    if (day) { day.closest("details").open = true; day.scrollIntoView({ block: "center" }); }
+  };
+  addEventListener("hashchange", target);
+  target();
+
+  if (!("live" in body.dataset)) return;
+
+  // The page as it is now takes the place of what it was; what the visitor opened, chose or stands on stays.
+  const path = location.pathname;
+  const parts = ["headline", "open", "groups", "past"];
+  let tag = "", good = Date.now(), busy = false, again = 0;
+  const swap = (fresh) => {
+    const opened = new Map($("details.more").map((it) => [it.closest("[id]").id, it.open]));
+    const held = document.activeElement, card = held?.closest?.(".mon")?.id;
+    const place = card && (held.matches(".strip a") ? `.strip a:nth-child(${[...held.parentNode.children].indexOf(held) + 1})` : held.matches("summary") ? "summary" : "h3 a");
+    for (const id of parts) {
+      const old = document.getElementById(id), now = fresh.getElementById(id);
+      if (old && now) {
+        if (id === "headline") { old.className = now.className; if (old.innerHTML !== now.innerHTML) old.innerHTML = now.innerHTML; } else old.replaceWith(now);
+      } else if (old) old.remove();
+      else if (now) document.getElementById("headline").after(now);
+    }
+    document.title = fresh.title;
+    for (const it of $("details.more")) { const was = opened.get(it.closest("[id]").id); if (was !== undefined) it.open = was; }
+    if (place && document.activeElement !== held) {
+      const next = document.getElementById(card)?.querySelector(place);
+      if (next?.matches(".strip a")) { $("a", next.parentNode).forEach((it) => { it.tabIndex = -1; }); next.tabIndex = 0; }
+      next?.focus({ preventScroll: true });
+    }
+    times(document);
+  };
+  const load = async () => {
+    if (busy) return;
+    busy = true;
+    try {
+      const got = await fetch(path, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-cache" });
+      if (got.status === 200) {
+        const date = Date.parse(got.headers.get("date"));
+        if (date) skew = Date.now() - date;
+        tag = got.headers.get("etag") || "";
+        swap(new DOMParser().parseFromString(await got.text(), "text/html"));
+      }
+      if (got.ok || got.status === 304) { good = Date.now(); root.classList.remove("old"); }
+    } catch { /* tried again below */ }
+    busy = false;
+  };
+  // Whoever hears of a change comes within three seconds, not all in one.
+  const soon = () => { clearTimeout(again); again = setTimeout(load, Math.random() * 3000); };
+  let source, silent = 0;
+  const listen = () => {
+    source?.close();
+    if (document.hidden || !window.EventSource) return;
+    source = new EventSource(`${path === "/" ? "" : path}/events`);
+    source.onmessage = soon;
+    // After an interruption something may have been missed.
+    source.onerror = () => { silent = 1; };
+    source.onopen = () => { if (silent) { silent = 0; soon(); } };
+  };
+  listen();
+  document.addEventListener("visibilitychange", () => { listen(); if (!document.hidden && Date.now() - good > 30000) soon(); });
+  // Figures and ages change without events, and streams may fail: half a minute to a minute apart.
+  const poll = () => setTimeout(async () => { if (!document.hidden) await load(); poll(); }, 30000 + Math.random() * 30000);
+  poll();
+  setInterval(() => {
+    for (const time of $("time[data-f=ago]")) time.textContent = ago(Date.now() - skew - new Date(time.dateTime));
+    // What can't be fetched any more is not called new.
+    if (Date.now() - good > 180000 && !document.hidden && !root.classList.contains("old")) {
+      root.classList.add("old");
+      const words = document.querySelector("#headline p");
+      if (words) words.textContent = `This page could not be renewed since ${new Date(good).toLocaleTimeString()}. It may not be so any more.`;
+    }
+  }, 1000);
+})();

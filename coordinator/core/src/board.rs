@@ -1,0 +1,241 @@
+//! A page as its visitors are shown it: its monitors with their past, its incidents, and from where and when it was seen.
+
+use std::collections::BTreeMap;
+
+use chrono::NaiveDate;
+
+use crate::check::CheckKind;
+use crate::deploy::Deploy;
+use crate::event::Status;
+use crate::headline::Indicator;
+use crate::id::MonitorId;
+use crate::incident::{Impact, Incident};
+use crate::machine::View;
+use crate::monitor::Monitor;
+use crate::page::Page;
+use crate::place::{Region, RegionSet};
+use crate::rollup::Counts;
+use crate::time::{DAY, Timestamp};
+use crate::uptime::{ErrorBudget, Tally};
+
+/// Days that a strip shows.
+pub const DAYS: usize = 90;
+/// Days that an error budget is reckoned over.
+pub const BUDGET_DAYS: usize = 30;
+
+/// One look at a page.
+#[derive(Debug, Clone)]
+pub struct Board {
+    /// The page.
+    pub page: Page,
+    /// When it was looked at.
+    pub now: Timestamp,
+    /// How it is in one word.
+    pub indicator: Indicator,
+    /// Its monitors in page order.
+    pub monitors: Vec<Shown>,
+    /// Open incidents, newest first.
+    pub incidents: Vec<Notice>,
+    /// Maintenance under way, or planned within the next week, soonest first.
+    pub maintenance: Vec<Notice>,
+    /// Incidents and windows of the last days that are over, newest first.
+    pub past: Vec<Notice>,
+    /// Deploy markers, newest first; none where the page does not show them.
+    pub deploys: Vec<Deploy>,
+    /// Regions with a place in service.
+    pub regions: RegionSet,
+}
+
+/// A monitor as a page shows it.
+#[derive(Debug, Clone)]
+pub struct Shown {
+    /// The monitor.
+    pub monitor: Monitor,
+    /// Its present state.
+    pub view: View,
+    /// Share of the checks of the last 24 hours that passed, in percent.
+    pub uptime_24h: Option<f64>,
+    /// Median response time of the last 24 hours, in milliseconds.
+    pub latency_ms: Option<u32>,
+    /// A window that is under way covers it.
+    pub covered: bool,
+    /// What was before.
+    pub past: Past,
+}
+
+/// What is known of a monitor's past.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Past {
+    /// Day by day in the page's zone, oldest first.
+    pub days: Vec<Day>,
+    /// The same for each region that was looked from, whether it counts or not.
+    pub lanes: BTreeMap<Region, BTreeMap<NaiveDate, Counts>>,
+    /// Response times.
+    pub chart: Chart,
+}
+
+/// One day of a monitor.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Day {
+    /// Its date in the page's zone.
+    pub date: NaiveDate,
+    /// How the rounds of the counted regions ended.
+    pub counts: Counts,
+    /// Uptime in percent, rounded down; none where nothing is known.
+    pub uptime: Option<f64>,
+}
+
+/// Response times over a stretch of time, in parts of one length.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Chart {
+    /// Its beginning.
+    pub from: Timestamp,
+    /// Its end.
+    pub to: Timestamp,
+    /// Regions whose response times count.
+    pub counted: RegionSet,
+    /// The median of each part in milliseconds, by region; none where nothing was measured.
+    pub regions: BTreeMap<Region, Vec<Option<u32>>>,
+}
+
+/// An incident or a window with its monitors that are still there: id, name, and impact where one of its own was given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Notice {
+    /// It.
+    pub incident: Incident,
+    /// Its monitors.
+    pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
+}
+
+/// A stretch of time in which a monitor was down.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Outage {
+    /// When it began.
+    pub from: Timestamp,
+    /// When it ended; none while it lasts.
+    pub to: Option<Timestamp>,
+    /// Why, where that is known.
+    pub reason: Option<String>,
+    /// The regions that it was down from while others saw it up.
+    pub regions: Option<RegionSet>,
+}
+
+impl Board {
+    /// When the newest check ended that anything here rests on.
+    pub fn checked(&self) -> Option<Timestamp> {
+        self.monitors.iter().filter_map(|shown| shown.view.last_check.as_ref()).map(|check| check.at).max()
+    }
+
+    /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
+    pub fn is_stale(&self) -> bool {
+        Self::none_looks(self.regions, &self.monitors)
+    }
+
+    /// The same of some monitors, with those regions in service.
+    pub fn none_looks(regions: RegionSet, monitors: &[Shown]) -> bool {
+        let is_checked = |shown: &Shown| {
+            let reports_itself = shown.monitor.check.kind() == CheckKind::Heartbeat;
+            !shown.monitor.paused && !reports_itself
+        };
+        regions.is_empty() && monitors.iter().any(is_checked)
+    }
+
+    /// Monitors with that status that no running window covers.
+    pub fn with_status(&self, status: Status) -> impl Iterator<Item = &Shown> {
+        self.monitors.iter().filter(move |shown| shown.view.status == status && !shown.covered)
+    }
+}
+
+impl Shown {
+    /// Its uptime over its newest days, in percent with three decimals, rounded down; none where nothing is known.
+    pub fn uptime_over(&self, days: usize) -> Option<f64> {
+        let newest = || self.past.days.iter().rev().take(days);
+        if !self.monitor.check.kind().has_downtime() {
+            return tally(newest()).percent();
+        }
+        let known: Vec<f64> = newest().filter_map(|day| day.uptime).collect();
+        let mean = known.iter().sum::<f64>() / known.len() as f64;
+        (!known.is_empty()).then(|| (mean * 1000.0).floor() / 1000.0)
+    }
+
+    /// What a target in percent allows over thirty days, and how much of that is used.
+    pub fn budget(&self, target_percent: f64, now: Timestamp) -> Option<ErrorBudget> {
+        let uptime = self.uptime_over(BUDGET_DAYS)?;
+        let counted = if self.monitor.check.kind().has_downtime() {
+            // In thousandths of a percent, which is all that is known.
+            let passed = (uptime * 1000.0).round().clamp(0.0, 100_000.0) as u64;
+            Tally { passed, failed: 100_000 - passed }
+        } else {
+            tally(self.past.days.iter().rev().take(BUDGET_DAYS))
+        };
+        let period = BUDGET_DAYS as i64 * DAY;
+        Some(ErrorBudget::new(target_percent, period, now.since(self.monitor.created_at), counted))
+    }
+
+    /// The threshold that its readings are measured by where no region has one of its own, in milliseconds.
+    pub fn threshold_ms(&self, region: Option<Region>) -> Option<u32> {
+        let own = region.zip(self.monitor.slow_thresholds.as_ref());
+        own.and_then(|(region, thresholds)| thresholds.get(&region).copied())
+            .or(self.monitor.slow_threshold_ms)
+    }
+}
+
+impl Day {
+    /// Minutes of the day that it was down, by the share of what was seen of it.
+    pub fn minutes_down(&self) -> f64 {
+        let share = self.uptime.map_or(0.0, |uptime| (100.0 - uptime).max(0.0) / 100.0);
+        share * (24.0 * 60.0)
+    }
+}
+
+impl Chart {
+    /// How many parts it has.
+    pub fn parts(&self) -> usize {
+        self.regions.values().map(Vec::len).max().unwrap_or(0)
+    }
+
+    /// The mean of the counted regions in each part.
+    pub fn mean(&self) -> Vec<Option<u32>> {
+        let part = |at: usize| {
+            let counted = self.regions.iter().filter(|(region, _)| self.counted.contains(**region));
+            let seen: Vec<u64> =
+                counted.filter_map(|(_, parts)| parts.get(at).copied().flatten()).map(u64::from).collect();
+            let mean = seen.iter().sum::<u64>().checked_div(seen.len() as u64)?;
+            u32::try_from(mean).ok()
+        };
+        (0..self.parts()).map(part).collect()
+    }
+}
+
+fn tally<'a>(days: impl Iterator<Item = &'a Day>) -> Tally {
+    days.fold(Tally::default(), |mut sum, day| {
+        sum.merge(day.counts.tally());
+        sum
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_chart_is_the_mean_of_the_regions_that_count() {
+        let regions = BTreeMap::from([
+            (Region::Europe, vec![Some(100), None, Some(30)]),
+            (Region::Asia, vec![Some(300), Some(50), None]),
+            (Region::Africa, vec![Some(9000), Some(9000), None]),
+        ]);
+        let mut counted = RegionSet::only(Region::Europe);
+        counted.insert(Region::Asia);
+        let chart = Chart { counted, regions, ..Chart::default() };
+        assert_eq!(chart.mean(), [Some(200), Some(50), Some(30)]);
+        assert_eq!(Chart::default().mean(), []);
+    }
+
+    #[test]
+    fn minutes_down_follow_from_the_share_that_was_up() {
+        let day = |uptime| Day { date: NaiveDate::default(), counts: Counts::default(), uptime };
+        assert_eq!(day(None).minutes_down(), 0.0);
+        assert!((day(Some(99.0)).minutes_down() - 14.4).abs() < 1e-9);
+    }
+}

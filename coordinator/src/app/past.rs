@@ -1,0 +1,137 @@
+//! A monitor's past out of the history: how its rounds ended day by day, and its response times, region by region.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+
+use chrono::NaiveDate;
+use parallax_core::board::Chart;
+use parallax_core::monitor::Monitor;
+use parallax_core::observation::Word;
+use parallax_core::page::Page;
+use parallax_core::place::{Region, RegionSet};
+use parallax_core::rollup::{Counts, Histogram, Rules, end_of_day, start_of_day};
+use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
+
+use crate::history::{self, History, HistoryError};
+use crate::service::figures::{Lanes, Stretch};
+use crate::storage::Read;
+
+/// The longest stretch that is drawn from single readings; a longer one is drawn from the roll-ups of hours.
+const FROM_READINGS: i64 = 2 * DAY;
+
+/// Days out of their roll-ups; the newest three, which may be sealed in part only, out of their readings.
+pub(super) fn lanes(
+    history: &History,
+    read: &dyn Read,
+    monitor: &Monitor,
+    page: &Page,
+    (now, regions): (Timestamp, RegionSet),
+    days: RangeInclusive<NaiveDate>,
+) -> Result<Lanes, HistoryError> {
+    let zone = page.timezone;
+    let number = |day: &NaiveDate| i64::from(day.to_epoch_days());
+    // Nothing was before the epoch.
+    let first = number(days.start()).max(0);
+    let last = number(days.end()).max(first);
+    let mut lanes = Lanes::new();
+    for (day, sealed) in history.days(read, monitor.id, first..last.saturating_add(1))? {
+        let Some(date) = i32::try_from(day).ok().and_then(NaiveDate::from_epoch_days) else { continue };
+        for (region, rollup) in sealed.into_iter().filter(|(region, _)| regions.contains(*region)) {
+            lanes.entry(region).or_default().insert(date, rollup.counts);
+        }
+    }
+    // Sealed days know their windows; those that are not sealed yet are counted anew.
+    let windows =
+        history::covering(read, monitor, now - (3 * DAY + parallax_core::incident::MAX_WINDOW)..now)?;
+    for date in days.start().iter_days().take_while(|date| date <= days.end()) {
+        let bounds = start_of_day(date, zone).zip(end_of_day(date, zone));
+        let Some((start, end)) = bounds.filter(|(_, end)| *end > now - 2 * DAY) else { continue };
+        if start > now {
+            break;
+        }
+        for region in regions.iter() {
+            let own =
+                monitor.slow_thresholds.as_ref().and_then(|thresholds| thresholds.get(&region).copied());
+            let slow_threshold_ms = own.or(monitor.slow_threshold_ms);
+            let mut counts = Counts::default();
+            for sample in history.readings(read, (monitor.slot, monitor.id), region, start, end)? {
+                let excluded = windows.iter().any(|window| window.contains(sample.due));
+                counts.add(&sample, Rules { slow_threshold_ms, excluded });
+            }
+            if counts == Counts::default() {
+                if let Some(days) = lanes.get_mut(&region) {
+                    days.remove(&date);
+                }
+            } else {
+                lanes.entry(region).or_default().insert(date, counts);
+            }
+        }
+    }
+    Ok(lanes)
+}
+
+/// The median of each part of a stretch, region by region: of readings where it is short, of the roll-ups of its hours
+/// and the readings that are in none yet where it is long.
+pub(super) fn chart(
+    history: &History,
+    read: &dyn Read,
+    monitor: &Monitor,
+    counted: RegionSet,
+    stretch: Stretch,
+) -> Result<Chart, HistoryError> {
+    let Stretch { from, to, parts } = stretch;
+    let mut chart = Chart { from, to, counted, regions: BTreeMap::new() };
+    if !monitor.check.kind().has_latency() || parts == 0 {
+        return Ok(chart);
+    }
+    let width = (to.since(from) / i64::try_from(parts).unwrap_or(i64::MAX)).max(MINUTE);
+    let part_of = |moment: Timestamp| usize::try_from(moment.since(from).div_euclid(width)).ok();
+    let mut folded: BTreeMap<Region, Vec<Histogram>> = BTreeMap::new();
+    let mut since = from;
+    if to.since(from) > FROM_READINGS {
+        since = from.max(to - FROM_READINGS);
+        for (hour, regions) in history.hours(read, monitor.id, from.hour()..to.hour())? {
+            let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
+            since = since.max(start + HOUR);
+            for (region, rollup) in regions {
+                let parts = folded.entry(region).or_insert_with(|| vec![Histogram::default(); parts]);
+                let Some(part) = part_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
+                rollup.places.iter().for_each(|(_, latencies)| part.merge(latencies));
+            }
+        }
+    }
+    let mut exact: BTreeMap<Region, Vec<Vec<u32>>> = BTreeMap::new();
+    for region in Region::ALL {
+        for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to + 1)? {
+            let Some(latency) = sample.latency_ms.filter(|_| sample.word == Word::Passed) else { continue };
+            let parts = exact.entry(region).or_insert_with(|| vec![Vec::new(); parts]);
+            if let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) {
+                part.push(latency);
+            }
+        }
+    }
+    for region in Region::ALL {
+        let (sums, singles) = (folded.get(&region), exact.get_mut(&region));
+        if sums.is_none() && singles.is_none() {
+            continue;
+        }
+        let mut medians: Vec<Option<u32>> = match sums {
+            Some(parts) => parts.iter().map(|part| part.quantile_ms(500)).collect(),
+            None => vec![None; parts],
+        };
+        for (median, singles) in medians.iter_mut().zip(singles.into_iter().flatten()) {
+            // Where hours were folded into the part already, the few single ones beside them do not move it.
+            *median = median.or_else(|| middle(singles));
+        }
+        chart.regions.insert(region, medians);
+    }
+    Ok(chart)
+}
+
+fn middle(latencies: &mut [u32]) -> Option<u32> {
+    let middle = latencies.len() / 2;
+    if latencies.is_empty() {
+        return None;
+    }
+    Some(*latencies.select_nth_unstable(middle).1)
+}

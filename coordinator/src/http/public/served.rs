@@ -1,0 +1,134 @@
+//! How a document of a page goes out: compressed as its reader likes it, with what browsers and caches must know.
+
+use std::sync::{Arc, LazyLock};
+
+use ::http::header::{
+    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
+    ETAG, HeaderName, REFERRER_POLICY, VARY,
+};
+use ::http::{HeaderMap, HeaderValue};
+
+use crate::http::Context;
+use crate::http::error::Refused;
+use crate::http::reply::{Reply, is_known};
+use crate::http::route::{Answer, Call};
+use crate::publish::Document;
+use crate::service::gate::Admitted;
+use crate::views::assets;
+
+/// What a page may load and do: its own files alone, and nothing written into it.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+                      form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// For how long an open page may be kept, and used while a new one is fetched or there is none to be had.
+const OPEN: &str = "public, max-age=15, stale-while-revalidate=60, stale-if-error=86400";
+/// A file's name changes with what is in it.
+const FOREVER: &str = "public, max-age=31536000, immutable";
+
+/// The answer with a document of a page that has let its visitor in.
+pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &HeaderMap) -> Reply {
+    let reply = compressed(document, headers)
+        .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+        .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+        .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static("interest-cohort=()"));
+    if page.is_guarded() {
+        return reply
+            .with(CACHE_CONTROL, HeaderValue::from_static("private, no-store"))
+            .with(VARY, HeaderValue::from_static("accept-encoding, cookie"))
+            .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
+    }
+    let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static(OPEN));
+    known(reply, document, headers)
+}
+
+/// The same for scripts of other sites, where everybody may see the page.
+pub(in crate::http) fn shared(page: &Admitted, reply: Reply) -> Reply {
+    if page.is_guarded() {
+        return reply;
+    }
+    reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
+}
+
+/// `GET /assets/{name}`
+pub(super) async fn asset(_context: Arc<Context>, call: Call<()>) -> Answer {
+    static PRESSED: LazyLock<Vec<(&str, Document)>> = LazyLock::new(|| {
+        let press = |asset: &'static assets::Asset| {
+            (asset.name.as_str(), Document::press(asset.media, asset.text.as_bytes()))
+        };
+        assets::all().into_iter().map(press).collect()
+    });
+    let name = call.param("name")?;
+    let (_, pressed) = PRESSED.iter().find(|(known, _)| *known == name).ok_or(Refused::Route)?;
+    let reply = compressed(pressed, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(FOREVER));
+    Ok(known(reply, pressed, &call.headers))
+}
+
+fn known(reply: Reply, document: &Document, headers: &HeaderMap) -> Reply {
+    let reply = if is_known(&document.tag, headers) { reply.unchanged() } else { reply };
+    match HeaderValue::try_from(document.tag.as_str()) {
+        Ok(tag) => reply.with(ETAG, tag),
+        Err(_) => reply,
+    }
+}
+
+fn compressed(document: &Document, headers: &HeaderMap) -> Reply {
+    let (body, encoding) = match encoding(headers) {
+        Encoding::Brotli => (document.brotli.clone(), Some("br")),
+        Encoding::Gzip => (document.gzip.clone(), Some("gzip")),
+        Encoding::Plain => (document.plain(), None),
+    };
+    let reply = Reply::bytes(document.media, body).with(VARY, HeaderValue::from_static("accept-encoding"));
+    match encoding {
+        Some(encoding) => reply.with(CONTENT_ENCODING, HeaderValue::from_static(encoding)),
+        None => reply,
+    }
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Encoding {
+    Brotli,
+    Gzip,
+    Plain,
+}
+
+/// The smallest that the reader takes (RFC 9110, 12.5.3); a weight of nought refuses.
+fn encoding(headers: &HeaderMap) -> Encoding {
+    let (mut brotli, mut gzip) = (false, false);
+    let values = headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    for one in values.flat_map(|value| value.split(',')) {
+        let (name, weight) = one.split_once(';').unwrap_or((one, ""));
+        let weight = weight.trim().strip_prefix("q=").map_or(Ok(1.0), str::parse::<f32>);
+        let is_taken = weight.is_ok_and(|weight| weight > 0.0);
+        match name.trim() {
+            name if name.eq_ignore_ascii_case("br") => brotli = is_taken,
+            name if name.eq_ignore_ascii_case("gzip") => gzip = is_taken,
+            _ => {}
+        }
+    }
+    match (brotli, gzip) {
+        (true, _) => Encoding::Brotli,
+        (false, true) => Encoding::Gzip,
+        (false, false) => Encoding::Plain,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_gets_the_smallest_that_he_takes() {
+        for (accepted, expected) in [
+            ("gzip, deflate, br, zstd", Encoding::Brotli),
+            ("GZIP;q=0.5", Encoding::Gzip),
+            ("br;q=0, gzip", Encoding::Gzip),
+            ("br; q=0.0", Encoding::Plain),
+            ("identity", Encoding::Plain),
+            ("gzip;q=x", Encoding::Plain),
+            ("", Encoding::Plain),
+        ] {
+            let headers = [(ACCEPT_ENCODING, accepted.parse().unwrap())].into_iter().collect();
+            assert_eq!(encoding(&headers), expected, "{accepted}");
+        }
+        assert_eq!(encoding(&HeaderMap::new()), Encoding::Plain);
+    }
+}

@@ -1,0 +1,79 @@
+//! A document as it is kept: compressed twice, and known by a tag.
+
+use std::fmt::Write as _;
+use std::io::{Read, Write};
+
+use bytes::Bytes;
+use sha2::{Digest, Sha256};
+
+/// How hard it is tried to make it small: once for many readers, but while the first of them waits.
+const GZIP: u32 = 6;
+const BROTLI: u32 = 7;
+/// Brotli's window, as a power of two.
+const WINDOW: u32 = 20;
+
+/// A document of a page.
+#[derive(Debug)]
+pub struct Document {
+    /// Its media type.
+    pub media: &'static str,
+    /// Compressed with brotli.
+    pub brotli: Bytes,
+    /// Compressed with gzip.
+    pub gzip: Bytes,
+    /// Its entity tag (RFC 9110, 8.8.3): weak, since it is the same for each encoding.
+    pub tag: String,
+}
+
+impl Document {
+    /// A document of that media type.
+    pub fn press(media: &'static str, text: &[u8]) -> Self {
+        let mut gzip = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::new(GZIP));
+        // Writing to memory does not fail.
+        let gzip = gzip.write_all(text).and_then(|()| gzip.finish()).unwrap_or_default();
+        let mut brotli = brotli::CompressorWriter::new(Vec::new(), 4096, BROTLI, WINDOW);
+        let written = brotli.write_all(text);
+        let brotli = written.map(|()| brotli.into_inner()).unwrap_or_default();
+        Self { media, brotli: brotli.into(), gzip: gzip.into(), tag: tag(text) }
+    }
+
+    /// The document as it was before it was compressed, for the few who take nothing else.
+    pub fn plain(&self) -> Bytes {
+        let mut text = Vec::with_capacity(self.gzip.len() * 8);
+        // It was compressed here, so it can be read.
+        let _ = flate2::read::GzDecoder::new(self.gzip.as_ref()).read_to_end(&mut text);
+        text.into()
+    }
+
+    /// Bytes that it takes.
+    pub fn bytes(&self) -> usize {
+        self.brotli.len() + self.gzip.len() + self.tag.len()
+    }
+}
+
+fn tag(text: &[u8]) -> String {
+    let mut tag = String::from("W/\"");
+    for byte in Sha256::digest(text).iter().take(12) {
+        let _ = write!(tag, "{byte:02x}");
+    }
+    tag.push('"');
+    tag
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_comes_out_as_it_went_in() {
+        let text = "<p>all is well</p>".repeat(1000);
+        let document = Document::press("text/html", text.as_bytes());
+        assert_eq!(document.plain(), text.as_bytes());
+        let mut read = Vec::new();
+        brotli::Decompressor::new(document.brotli.as_ref(), 4096).read_to_end(&mut read).unwrap();
+        assert_eq!(read, text.as_bytes());
+        assert!(document.brotli.len() < 200 && document.bytes() < 600, "{}", document.bytes());
+        assert_eq!(document.tag, Document::press("x", text.as_bytes()).tag);
+        assert_ne!(document.tag, Document::press("x", b"").tag);
+    }
+}

@@ -1,0 +1,329 @@
+//! A page as its visitors see it, with its past: what the public pages are drawn from.
+
+use std::collections::BTreeMap;
+
+use chrono::{Datelike, Days, NaiveDate};
+use parallax_core::board::{BUDGET_DAYS, Board, Chart, DAYS, Day, Notice, Outage, Past, Shown};
+use parallax_core::event::{Status, What};
+use parallax_core::id::{IncidentId, MonitorId, PageId};
+use parallax_core::monitor::Monitor;
+use parallax_core::page::Page;
+use parallax_core::place::RegionSet;
+use parallax_core::rollup::{day_of, start_of_day};
+use parallax_core::time::{DAY, Timestamp};
+use parallax_core::window::Window;
+
+use tokio::sync::watch;
+
+use super::figures::Stretch;
+use super::gate::Admitted;
+use super::{Error, Result, Service, incidents, monitors};
+
+/// Days of incidents that are over which a page shows.
+pub const PAST_DAYS: u64 = 14;
+/// Incidents and windows of one list at most.
+const LISTED: usize = 200;
+/// Parts of a page's charts.
+const PARTS: usize = 48;
+/// Outages that a monitor's page lists at most.
+const OUTAGES: usize = 50;
+/// Events that one look for outages goes through at most.
+const SCANNED: usize = 4096;
+/// Events read at once.
+const READ_AT_ONCE: usize = 512;
+/// Deploy markers that are drawn at most.
+const DEPLOYS: usize = 50;
+
+/// How far back a monitor's charts go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Range {
+    /// 24 hours.
+    Day,
+    /// 7 days.
+    Week,
+    /// 30 days.
+    Month,
+    /// 90 days.
+    Quarter,
+}
+
+impl Range {
+    /// Each of them, shortest first.
+    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Quarter];
+
+    /// Milliseconds of the range, and in how many parts it is shown.
+    const fn parts(self) -> (i64, usize) {
+        match self {
+            Self::Day => (DAY, 96),
+            Self::Week => (7 * DAY, 84),
+            Self::Month => (30 * DAY, 90),
+            Self::Quarter => (90 * DAY, 90),
+        }
+    }
+}
+
+/// A monitor with longer charts and its outages.
+#[derive(Debug, Clone)]
+pub struct Closer {
+    /// The page it is on.
+    pub page: Page,
+    /// When it was looked at.
+    pub now: Timestamp,
+    /// The monitor.
+    pub shown: Shown,
+    /// Response times of each [`Range`], shortest first.
+    pub charts: Vec<Chart>,
+    /// Its outages, newest first.
+    pub outages: Vec<Outage>,
+    /// Deploy markers, newest first; none where the page does not show them.
+    pub deploys: Vec<parallax_core::deploy::Deploy>,
+    /// Regions with a place in service.
+    pub regions: RegionSet,
+}
+
+/// Which pages changed since a moment of the journal.
+#[derive(Debug, Default)]
+pub struct Changes {
+    /// Each with the last event that concerned it.
+    pub pages: BTreeMap<PageId, u64>,
+    /// The last event that was read.
+    pub upto: u64,
+    /// Whether that was the newest.
+    pub is_end: bool,
+}
+
+impl Service {
+    /// Tells of each new event by its number.
+    pub fn news(&self) -> watch::Receiver<u64> {
+        self.store().events_seen()
+    }
+
+    /// Which pages changed after that event, as far as one look goes. A round that changed nothing is no change.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn page_changes(&self, after: u64) -> Result<Changes> {
+        let read = self.store().read(move |store| store.events_after(after, READ_AT_ONCE)).await?;
+        let mut changes = Changes { upto: after, is_end: read.len() < READ_AT_ONCE, ..Changes::default() };
+        for event in read {
+            changes.upto = event.seq;
+            let Some(page) = event.event.page else { continue };
+            if matches!(event.event.what, What::PageEdited(_)) {
+                self.forget_domains();
+            }
+            if !matches!(event.event.what, What::Round(_)) {
+                changes.pages.insert(page, event.seq);
+            }
+        }
+        Ok(changes)
+    }
+
+    /// A page as its visitors see it.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn board(&self, page: &Admitted) -> Result<Board> {
+        let overview = self.public_overview(page).await?;
+        let now = self.now();
+        let page = &overview.page;
+        let windows: Vec<Window> = overview
+            .maintenance
+            .iter()
+            .filter_map(|shown| Window::of(&shown.incident))
+            .filter(|window| window.span.contains(now))
+            .collect();
+        let is_covered = |id| windows.iter().any(|window| window.covers(id));
+        let covered: Vec<bool> = overview.monitors.iter().map(|shown| is_covered(shown.monitor.id)).collect();
+        let stretch = Stretch { from: now - DAY, to: now, parts: PARTS };
+        let pasts = self.pasts(page, &overview.monitors, stretch).await?;
+        let seen = overview.monitors.into_iter().zip(pasts).zip(covered);
+        let monitors = seen.map(|((shown, past), covered)| drawn(shown, past, covered)).collect();
+        let until = day_of(now, page.timezone).and_then(|today| today.checked_sub_days(Days::new(PAST_DAYS)));
+        let since = until.and_then(|date| start_of_day(date, page.timezone)).unwrap_or(now - DAY);
+        let mut past = self.notices(page, since, now + 1).await?;
+        past.retain(|notice| !notice.incident.is_open());
+        Ok(Board {
+            now,
+            indicator: overview.indicator,
+            monitors,
+            incidents: overview.incidents.into_iter().map(notice).collect(),
+            maintenance: overview.maintenance.into_iter().map(notice).collect(),
+            past,
+            deploys: self.markers(page).await?,
+            regions: self.regions_in_service(),
+            page: overview.page,
+        })
+    }
+
+    /// One of a page's monitors with longer charts and its outages.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for one that is not on the page.
+    pub async fn closer(&self, page: &Admitted, id: MonitorId) -> Result<Closer> {
+        let page = page.page().clone();
+        let monitor = self.monitor_on(&page, id)?.value;
+        let now = self.now();
+        let shown = self.with_state(&page, vec![monitor]).await?;
+        let open = self.open_on(page.id, parallax_core::incident::MAX_UNFINISHED).await?;
+        let covers = |window: Window| window.span.contains(now) && window.covers(id);
+        let covered = open.iter().filter_map(|shown| Window::of(&shown.incident)).any(covers);
+        let mut charts = Vec::new();
+        let mut past = Past::default();
+        for range in Range::ALL {
+            let (length, parts) = range.parts();
+            let stretch = Stretch { from: now - length, to: now, parts };
+            let looked = if charts.is_empty() {
+                past = self.pasts(&page, &shown, stretch).await?.pop().unwrap_or_default();
+                past.chart.clone()
+            } else {
+                let monitors: Vec<Monitor> = shown.iter().map(|shown| shown.monitor.clone()).collect();
+                self.0.figures.charts(&page, &monitors, stretch).await?.pop().unwrap_or_default()
+            };
+            charts.push(looked);
+        }
+        let shown = shown.into_iter().next().ok_or(Error::NotFound)?;
+        Ok(Closer {
+            now,
+            shown: drawn(shown, past, covered),
+            charts,
+            outages: self.outages(id).await?,
+            deploys: self.markers(&page).await?,
+            regions: self.regions_in_service(),
+            page,
+        })
+    }
+
+    /// One of a page's incidents or windows.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for one that is not on the page.
+    pub async fn notice(&self, page: &Admitted, id: IncidentId) -> Result<Notice> {
+        let incident = self.incident_on(page.page(), id)?.value;
+        self.shown_incident(incident).await.map(notice)
+    }
+
+    /// A page's incidents and windows of a month in its zone, newest first; two hundred at most.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a month that no calendar has.
+    pub async fn notices_in(&self, page: &Admitted, year: i32, month: u32) -> Result<Vec<Notice>> {
+        let zone = page.page().timezone;
+        let first = NaiveDate::from_ymd_opt(year, month, 1).ok_or(Error::NotFound)?;
+        let next = first.checked_add_months(chrono::Months::new(1)).ok_or(Error::NotFound)?;
+        let bounds = start_of_day(first, zone).zip(start_of_day(next, zone));
+        let (from, to) = bounds.ok_or(Error::NotFound)?;
+        self.notices(page.page(), from, to).await
+    }
+
+    /// The months of which a page has a history: from its first to the present one, as years and months.
+    pub fn months(&self, page: &Admitted) -> ((i32, u32), (i32, u32)) {
+        let zone = page.page().timezone;
+        let month = |moment| day_of(moment, zone).map_or((1970, 1), |day| (day.year(), day.month()));
+        (month(page.page().created_at), month(self.now()))
+    }
+
+    async fn pasts(&self, page: &Page, shown: &[monitors::Shown], stretch: Stretch) -> Result<Vec<Past>> {
+        let now = self.now();
+        let Some(today) = day_of(now, page.timezone) else { return Ok(vec![Past::default(); shown.len()]) };
+        let first = today.checked_sub_days(Days::new(DAYS as u64 - 1)).unwrap_or(today);
+        let monitors: Vec<Monitor> = shown.iter().map(|shown| shown.monitor.clone()).collect();
+        let mut lanes = self.0.figures.lanes(page, &monitors, first..=today, now).await?.into_iter();
+        let mut charts = self.0.figures.charts(page, &monitors, stretch).await?.into_iter();
+        let mut pasts = Vec::with_capacity(shown.len());
+        for shown in shown {
+            let (counted, lanes) = lanes.next().unwrap_or_default();
+            let timed = if shown.monitor.check.kind().has_downtime() {
+                Some(self.timed(page, &shown.monitor, first).await?)
+            } else {
+                None
+            };
+            let day = |date: NaiveDate| {
+                let mut counts = parallax_core::rollup::Counts::default();
+                for (_, days) in lanes.iter().filter(|(region, _)| counted.contains(**region)) {
+                    counts.merge(days.get(&date).copied().unwrap_or_default());
+                }
+                let uptime = match &timed {
+                    Some(timed) => timed.uptime(date),
+                    None => counts.tally().percent(),
+                };
+                Day { date, counts, uptime }
+            };
+            let days = first.iter_days().take(DAYS).map(day).collect();
+            pasts.push(Past { days, lanes, chart: charts.next().unwrap_or_default() });
+        }
+        Ok(pasts)
+    }
+
+    /// Incidents and windows that began in a stretch of time, newest first.
+    async fn notices(&self, page: &Page, from: Timestamp, to: Timestamp) -> Result<Vec<Notice>> {
+        let id = page.id;
+        let before = Some((to, IncidentId::from_u128(0)));
+        let found = self.store().read(move |store| {
+            let names = incidents::names(store, id)?;
+            let mut found = store.incidents_of(id, false, before, LISTED)?;
+            found.retain(|incident| incident.value.started_at >= from);
+            found
+                .into_iter()
+                .map(|incident| incidents::shown(store, incident.value, &names))
+                .collect::<crate::storage::Result<Vec<_>>>()
+        });
+        Ok(found.await?.into_iter().map(notice).collect())
+    }
+
+    async fn markers(&self, page: &Page) -> Result<Vec<parallax_core::deploy::Deploy>> {
+        if !page.show_deploys {
+            return Ok(Vec::new());
+        }
+        let id = page.id;
+        let deploys = self.store().read(move |store| store.deploys_of(id, DEPLOYS)).await?;
+        Ok(deploys.into_iter().map(|deploy| deploy.value).collect())
+    }
+
+    fn regions_in_service(&self) -> RegionSet {
+        self.stands().into_iter().map(|stand| stand.region).collect()
+    }
+
+    /// A monitor's outages as far as its changes are kept, newest first.
+    async fn outages(&self, id: MonitorId) -> Result<Vec<Outage>> {
+        let (mut outages, mut ended, mut before, mut scanned) = (Vec::new(), None, None, 0);
+        while outages.len() < OUTAGES && scanned < SCANNED {
+            let read = self.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
+            let Some(oldest) = read.last() else { break };
+            before = Some(oldest.seq);
+            scanned += read.len();
+            for event in read {
+                let What::Changed(change) = event.event.what else { continue };
+                if change.to == Status::Down {
+                    outages.push(Outage {
+                        from: change.down_since.unwrap_or(change.since),
+                        to: ended.take(),
+                        reason: change.reason.map(|reason| reason.to_string()),
+                        regions: change.down_from,
+                    });
+                } else {
+                    // Read backwards: the oldest end after an outage is its own.
+                    ended = Some(change.since);
+                }
+            }
+        }
+        outages.truncate(OUTAGES);
+        Ok(outages)
+    }
+}
+
+fn drawn(shown: monitors::Shown, past: Past, covered: bool) -> Shown {
+    Shown {
+        monitor: shown.monitor,
+        view: shown.view,
+        uptime_24h: shown.figure.uptime,
+        latency_ms: shown.figure.latency_ms,
+        covered,
+        past,
+    }
+}
+
+fn notice(shown: incidents::Shown) -> Notice {
+    Notice { incident: shown.incident, monitors: shown.monitors }
+}
+
+const _: () = assert!(BUDGET_DAYS <= DAYS, "a budget is reckoned from the days of the strip");

@@ -1,0 +1,247 @@
+//! Response times as a drawing: a line for each region or their mean, the threshold, and markers of deploys.
+
+use std::fmt::Write;
+
+use chrono_tz::Tz;
+use parallax_core::board::{Chart, Shown};
+use parallax_core::deploy::Deploy;
+use parallax_core::place::Region;
+use parallax_core::time::{DAY, Timestamp};
+
+use super::words::{self, Moment};
+
+/// Width and height in the drawing's own units; it is stretched to its place.
+const WIDE: f64 = 900.0;
+const HIGH: f64 = 120.0;
+
+/// A drawing, ready to print.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Drawing {
+    /// What is said to those who don't see it.
+    pub summary: String,
+    /// The lines.
+    pub lines: Vec<Line>,
+    /// The area below the one line; empty where there are several.
+    pub area: String,
+    /// Heights of the marks of the scale, with their values; highest first.
+    pub marks: Vec<(String, String)>,
+    /// Height of the threshold, with its words.
+    pub threshold: Option<(String, String)>,
+    /// Markers of deploys, oldest first.
+    pub deploys: Vec<Marker>,
+    /// What stands below the ends and the middle.
+    pub ticks: Vec<Moment>,
+}
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Line {
+    /// The class that gives it its colour and pattern.
+    pub class: String,
+    /// Its name.
+    pub name: &'static str,
+    /// Its path.
+    pub path: String,
+    /// Least, middle and largest value.
+    pub figures: String,
+}
+
+/// A deploy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Marker {
+    /// Where it stands, in percent of the width.
+    pub x: String,
+    /// What was deployed.
+    pub version: String,
+    /// A safe address of the release.
+    pub url: Option<String>,
+    /// A line about it.
+    pub note: Option<String>,
+    /// When.
+    pub at: Moment,
+}
+
+/// The mean of the regions that count; none where nothing was measured.
+pub fn of_page(shown: &Shown, chart: &Chart, deploys: &[Deploy], zone: Tz) -> Option<Drawing> {
+    let mean = chart.mean();
+    drawn(shown, chart, vec![("mean".to_owned(), "Response time", mean)], deploys, zone)
+}
+
+/// A line for each region; none where nothing was measured.
+pub fn by_region(shown: &Shown, chart: &Chart, deploys: &[Deploy], zone: Tz) -> Option<Drawing> {
+    let lines = chart.regions.iter().map(|(region, parts)| (class(*region), region.title(), parts.clone()));
+    drawn(shown, chart, lines.collect(), deploys, zone)
+}
+
+/// The class of a region's line.
+pub fn class(region: Region) -> String {
+    format!("r{}", region.index())
+}
+
+fn drawn(
+    shown: &Shown,
+    chart: &Chart,
+    lines: Vec<(String, &'static str, Vec<Option<u32>>)>,
+    deploys: &[Deploy],
+    zone: Tz,
+) -> Option<Drawing> {
+    let seen = lines.iter().flat_map(|(_, _, parts)| parts).filter_map(|part| *part);
+    let most = seen.max()?;
+    let threshold = shown.threshold_ms(None);
+    // A threshold far above everything would press the line to the ground.
+    let shown_threshold = threshold.filter(|threshold| *threshold <= most.saturating_mul(3));
+    let top = nice(most.max(shown_threshold.unwrap_or(0)));
+    let y = |value: u32| HIGH - f64::from(value) / f64::from(top) * HIGH;
+    let is_one = lines.len() == 1;
+    let mut area = String::new();
+    let lines: Vec<Line> = lines
+        .into_iter()
+        .filter(|(_, _, parts)| parts.iter().any(Option::is_some))
+        .map(|(class, name, parts)| {
+            let (path, below) = path(&parts, y);
+            if is_one {
+                area = below;
+            }
+            Line { class, name, path, figures: figures(&parts) }
+        })
+        .collect();
+    let length = chart.to.since(chart.from).max(1);
+    let concerns = |deploy: &&Deploy| {
+        let here = deploy.monitors.as_ref().is_none_or(|monitors| monitors.contains(&shown.monitor.id));
+        here && (chart.from..=chart.to).contains(&deploy.at)
+    };
+    let marker = |deploy: &Deploy| Marker {
+        x: number(deploy.at.since(chart.from) as f64 / length as f64 * 100.0),
+        version: deploy.version.clone(),
+        url: deploy.url.as_deref().and_then(words::link),
+        note: deploy.note.clone(),
+        at: words::moment(deploy.at, zone),
+    };
+    let what = if is_one {
+        lines.first().map(|line| line.figures.clone()).unwrap_or_default()
+    } else {
+        let each = lines.iter().map(|line| format!("{}: {}", line.name, line.figures));
+        each.collect::<Vec<_>>().join("; ")
+    };
+    Some(Drawing {
+        summary: format!("Response time over {}: {what}", words::length(length)),
+        lines,
+        area,
+        marks: [top, top / 2].iter().map(|mark| (number(y(*mark)), words::milliseconds(*mark))).collect(),
+        threshold: shown_threshold.map(|threshold| {
+            (number(y(threshold)), format!("slow above {}", words::milliseconds(threshold)))
+        }),
+        deploys: deploys.iter().filter(concerns).map(marker).rev().collect(),
+        ticks: ticks(chart, zone),
+    })
+}
+
+/// A line's path, broken where nothing was measured, and the area below it.
+fn path(parts: &[Option<u32>], y: impl Fn(u32) -> f64) -> (String, String) {
+    let step = WIDE / parts.len().max(1) as f64;
+    let (mut line, mut area) = (String::new(), String::new());
+    let mut begun: Option<f64> = None;
+    let mut end = 0.0;
+    for (at, part) in parts.iter().enumerate() {
+        let x = (at as f64 + 0.5) * step;
+        // Writing to a text does not fail.
+        match part {
+            Some(value) => {
+                let height = number(y(*value));
+                let (x_text, lead) = (number(x), if begun.is_some() { 'L' } else { 'M' });
+                let _ = write!(line, "{lead}{x_text} {height}");
+                if begun.is_none() {
+                    begun = Some(x);
+                    let _ = write!(area, "M{x_text} {HIGH}");
+                }
+                let _ = write!(area, "L{x_text} {height}");
+                end = x;
+            }
+            None => {
+                if let Some(start) = begun.take() {
+                    close(&mut line, &mut area, start, end);
+                }
+            }
+        }
+    }
+    if let Some(start) = begun {
+        close(&mut line, &mut area, start, end);
+    }
+    (line, area)
+}
+
+/// Ends a stretch; a single point becomes a dash that can be seen.
+fn close(line: &mut String, area: &mut String, start: f64, end: f64) {
+    if end <= start {
+        line.push_str("h2");
+    }
+    let _ = write!(area, "V{HIGH}z");
+}
+
+fn figures(parts: &[Option<u32>]) -> String {
+    let mut seen: Vec<u32> = parts.iter().filter_map(|part| *part).collect();
+    seen.sort_unstable();
+    match (seen.first(), seen.get(seen.len() / 2), seen.last()) {
+        (Some(least), _, Some(most)) if least == most => words::milliseconds(*most),
+        (Some(least), Some(middle), Some(most)) => {
+            format!("{least} to {}, median {}", words::milliseconds(*most), words::milliseconds(*middle))
+        }
+        _ => "no data".to_owned(),
+    }
+}
+
+/// The next round number, so that the scale's marks are whole.
+fn nice(most: u32) -> u32 {
+    let mut unit = 10_u32;
+    loop {
+        for step in [1, 2, 3, 4, 5, 6, 8] {
+            let top = unit.saturating_mul(step);
+            if top >= most && top % 2 == 0 {
+                return top;
+            }
+        }
+        if unit >= 100_000_000 {
+            return most.max(1);
+        }
+        unit *= 10;
+    }
+}
+
+fn ticks(chart: &Chart, zone: Tz) -> Vec<Moment> {
+    let length = chart.to.since(chart.from);
+    let pattern = if length <= 2 * DAY { "%H:%M" } else { "%-d %b" };
+    let tick = |quarter: i64| {
+        let at: Timestamp = chart.from + length / 4 * quarter;
+        Moment { iso: at.to_string(), text: words::formatted(at, zone, pattern) }
+    };
+    (0..=4).map(tick).collect()
+}
+
+/// A coordinate with one decimal at most.
+fn number(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scales_end_at_round_numbers() {
+        for (most, top) in
+            [(0, 10), (7, 10), (11, 20), (121, 200), (262, 300), (301, 400), (999, 1000), (4100, 5000)]
+        {
+            assert_eq!(nice(most), top, "{most}");
+        }
+        assert!(nice(u32::MAX) >= 1);
+    }
+
+    #[test]
+    fn a_line_breaks_where_nothing_was_measured() {
+        let (line, area) = path(&[Some(10), Some(20), None, Some(30)], f64::from);
+        assert_eq!(line, "M112.5 10L337.5 20M787.5 30h2");
+        assert_eq!(area, "M112.5 120L112.5 10L337.5 20V120zM787.5 120L787.5 30V120z");
+        assert_eq!(path(&[None, None], f64::from), (String::new(), String::new()));
+    }
+}

@@ -1,0 +1,219 @@
+//! Incidents and maintenance windows: cards with their updates, days of the past, months, and a page of their own.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use chrono::{Datelike, Days, NaiveDate};
+use chrono_tz::Tz;
+use parallax_core::board::Notice;
+use parallax_core::incident::{Impact, Incident, Kind, Progress};
+use parallax_core::page::Page;
+use parallax_core::rollup::day_of;
+use parallax_core::time::Timestamp;
+
+use super::assets;
+use super::markdown::{self, Markup};
+use super::page::Frame;
+use super::words::{self, Moment};
+
+/// Updates that a card shows; the incident's own page has all of them.
+const UPDATES: usize = 5;
+
+/// An incident or a window, ready to print.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Card {
+    /// Class and icon.
+    pub class: &'static str,
+    /// Its address on the page.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// What kind of thing it is, and how bad.
+    pub kind: &'static str,
+    /// When it began, or is planned to.
+    pub from: Moment,
+    /// When it ends or ended, and how the script is to print that: the time alone where it is the same day.
+    pub to: Option<(Moment, &'static str)>,
+    /// How long it has lasted, or lasted.
+    pub length: String,
+    /// Whether it is over.
+    pub is_over: bool,
+    /// Whether it is maintenance.
+    pub is_window: bool,
+    /// Names of its monitors; empty where it names none.
+    pub monitors: String,
+    /// A monitor's going down opened it.
+    pub automatic: bool,
+    /// Newest first.
+    pub updates: Vec<Said>,
+    /// Updates that are left out.
+    pub more: usize,
+    /// Its post-mortem.
+    pub postmortem: Option<Markup>,
+}
+
+/// An update.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Said {
+    /// Its status in a word.
+    pub status: String,
+    /// When it was posted.
+    pub at: Moment,
+    /// What was said.
+    pub body: Markup,
+}
+
+/// A day, and what was on it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PastDay {
+    /// Its name.
+    pub name: String,
+    /// What began on it.
+    pub cards: Vec<Card>,
+}
+
+impl Card {
+    /// The card of a notice, with its newest updates alone where `short`.
+    pub fn of(notice: &Notice, root: &str, zone: Tz, now: Timestamp, short: bool) -> Self {
+        let incident = &notice.incident;
+        let is_window = incident.kind == Kind::Maintenance;
+        let is_over = !incident.is_open();
+        let end = incident.resolved_at.or(if is_window { incident.ends_at } else { None });
+        let last = if is_over || is_window { end.unwrap_or(now) } else { now };
+        let shown = if short { UPDATES } else { usize::MAX };
+        let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
+        Self {
+            class: class(incident),
+            path: format!("{root}/incidents/{}", incident.id),
+            title: incident.title.clone(),
+            kind: kind(incident, now),
+            from: words::moment(incident.started_at, zone),
+            to: end.map(|end| until(incident.started_at, end, zone)),
+            length: words::length(last.since(incident.started_at)),
+            is_over,
+            is_window,
+            monitors: words::list(&names),
+            automatic: incident.automatic,
+            updates: incident.updates.iter().rev().take(shown).map(|update| said(update, zone)).collect(),
+            more: incident.updates.len().saturating_sub(shown),
+            postmortem: incident.postmortem.as_deref().map(markdown::render),
+        }
+    }
+}
+
+fn until(from: Timestamp, to: Timestamp, zone: Tz) -> (Moment, &'static str) {
+    if day_of(from, zone) == day_of(to, zone) {
+        let text = words::formatted(to, zone, "%H:%M %Z");
+        return (Moment { iso: to.to_string(), text }, "c");
+    }
+    (words::moment(to, zone), "t")
+}
+
+fn said(update: &parallax_core::incident::Update, zone: Tz) -> Said {
+    let mut letters = update.status.chars();
+    let status =
+        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default();
+    Said { status, at: words::moment(update.created_at, zone), body: markdown::render(&update.body) }
+}
+
+fn class(incident: &Incident) -> &'static str {
+    match (incident.kind, incident.status, incident.impact) {
+        (Kind::Maintenance, ..) => "maint",
+        (Kind::Incident, Progress::Resolved, _) => "up",
+        (Kind::Incident, _, Impact::None) => "none",
+        (Kind::Incident, _, Impact::Degraded) => "slow",
+        (Kind::Incident, _, Impact::Partial) => "part",
+        (Kind::Incident, _, Impact::Major) => "down",
+    }
+}
+
+fn kind(incident: &Incident, now: Timestamp) -> &'static str {
+    match (incident.kind, incident.impact) {
+        (Kind::Maintenance, _) if !incident.is_open() => "Maintenance",
+        (Kind::Maintenance, _) if incident.begun || incident.started_at <= now => "Maintenance under way",
+        (Kind::Maintenance, _) => "Planned maintenance",
+        (Kind::Incident, Impact::None) => "Notice",
+        (Kind::Incident, Impact::Degraded) => "Degraded",
+        (Kind::Incident, Impact::Partial) => "Partial outage",
+        (Kind::Incident, Impact::Major) => "Major outage",
+    }
+}
+
+/// The last days with what began on them, newest first, from `today` back.
+pub fn past_days(cards: Vec<(Timestamp, Card)>, today: NaiveDate, days: u64, zone: Tz) -> Vec<PastDay> {
+    let mut by_day: BTreeMap<NaiveDate, Vec<Card>> = BTreeMap::new();
+    for (at, card) in cards {
+        if let Some(day) = day_of(at, zone) {
+            by_day.entry(day).or_default().push(card);
+        }
+    }
+    let day = |back| {
+        let date = today.checked_sub_days(Days::new(back))?;
+        Some(PastDay { name: words::day(date), cards: by_day.remove(&date).unwrap_or_default() })
+    };
+    (0..days).filter_map(day).collect()
+}
+
+/// The page of one incident.
+#[derive(Debug, Clone, Template)]
+#[template(path = "public/incident.html")]
+pub struct IncidentPage {
+    frame: Frame,
+    card: Card,
+}
+
+impl IncidentPage {
+    /// The page of a notice.
+    pub fn new(page: &Page, root: &str, notice: &Notice, now: Timestamp) -> Self {
+        let card = Card::of(notice, root, page.timezone, now, false);
+        Self { frame: Frame::new(page, root, &card.title, now), card }
+    }
+}
+
+/// The page of a month.
+#[derive(Debug, Clone, Template)]
+#[template(path = "public/history.html")]
+pub struct HistoryPage {
+    frame: Frame,
+    name: String,
+    days: Vec<PastDay>,
+    earlier: Option<(String, String)>,
+    later: Option<(String, String)>,
+}
+
+impl HistoryPage {
+    /// The page of a month's notices, between the first and the last month that the page has.
+    pub fn new(
+        (page, root): (&Page, &str),
+        (year, month): (i32, u32),
+        (first, last): ((i32, u32), (i32, u32)),
+        notices: &[Notice],
+        now: Timestamp,
+    ) -> Self {
+        let zone = page.timezone;
+        let mut days: Vec<PastDay> = Vec::new();
+        for notice in notices {
+            let name = day_of(notice.incident.started_at, zone).map(words::day).unwrap_or_default();
+            let card = Card::of(notice, root, zone, now, true);
+            match days.last_mut() {
+                Some(day) if day.name == name => day.cards.push(card),
+                Some(_) | None => days.push(PastDay { name, cards: vec![card] }),
+            }
+        }
+        let link = |(year, month): (i32, u32)| {
+            (format!("{root}/history/{year:04}-{month:02}"), words::month(year, month))
+        };
+        let date = NaiveDate::from_ymd_opt(year, month, 1);
+        let step = |date: Option<NaiveDate>| date.map(|date| (date.year(), date.month()));
+        let before = step(date.and_then(|date| date.checked_sub_months(chrono::Months::new(1))));
+        let after = step(date.and_then(|date| date.checked_add_months(chrono::Months::new(1))));
+        let name = words::month(year, month);
+        Self {
+            frame: Frame::new(page, root, &format!("History of {name}"), now),
+            name,
+            days,
+            earlier: before.filter(|month| *month >= first).map(link),
+            later: after.filter(|month| *month <= last).map(link),
+        }
+    }
+}

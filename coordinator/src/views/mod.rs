@@ -1,0 +1,30 @@
+//! Templates and what they print: every view is made of core's values alone, and says the same for the same.
+//!
+//! A view is a struct of ready-to-print values, which its template escapes as it prints them. The one exception is
+//! [`markdown`], which gives markup that was cut down to what is allowed.
+
+pub mod assets;
+pub mod chart;
+pub mod headline;
+pub mod incident;
+pub mod markdown;
+pub mod monitor;
+pub mod page;
+pub mod strip;
+pub mod words;
+
+/// A view that can't be printed.
+#[derive(Debug, thiserror::Error)]
+#[error("a view can't be printed: {0}")]
+pub struct Unprintable(#[from] askama::Error);
+
+/// Prints a view.
+///
+/// # Errors
+/// Where its template gives up, which none of ours does.
+pub fn print(view: &impl askama::Template) -> Result<Vec<u8>, Unprintable> {
+    Ok(view.render()?.into_bytes())
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -1,0 +1,294 @@
+//! A page with everything on it, drawn from values alone.
+
+use std::collections::BTreeMap;
+
+use chrono::{Days, NaiveDate};
+use parallax_core::board::{Board, Chart, DAYS, Day, Notice, Outage, Past, Shown};
+use parallax_core::check::edit::CheckEdit;
+use parallax_core::deploy::Deploy;
+use parallax_core::event::Status;
+use parallax_core::given::Given;
+use parallax_core::headline::Indicator;
+use parallax_core::id::{AccountId, DeployId, IncidentId, MonitorId, PageId, UpdateId};
+use parallax_core::incident::{Affected, Impact, Incident, Kind, Progress, Update};
+use parallax_core::machine::{LastCheck, View};
+use parallax_core::monitor::edit::MonitorEdit;
+use parallax_core::monitor::{Monitor, Seat};
+use parallax_core::observation::Facts;
+use parallax_core::page::Page;
+use parallax_core::place::{Region, RegionSet};
+use parallax_core::rollup::Counts;
+use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+
+use super::incident::{HistoryPage, IncidentPage};
+use super::monitor::{Close, MonitorPage};
+use super::page::StatusPage;
+
+/// When it is looked at.
+pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_795_783_560_000);
+
+pub(crate) fn page() -> Page {
+    Page {
+        id: PageId::from_u128(1),
+        account: AccountId::from_u128(1),
+        name: "Northwind".to_owned(),
+        slug: "northwind".to_owned(),
+        custom_domain: None,
+        description: Some("Shop, payments and the public API".to_owned()),
+        support_url: Some("https://help.example/".to_owned()),
+        timezone: chrono_tz::Tz::UTC,
+        uptime_target: Some(99.9),
+        password: None,
+        private: false,
+        show_deploys: true,
+        show_locations: true,
+        latency_regions: None,
+        uptime_regions: None,
+        created_at: NOW - 400 * DAY,
+    }
+}
+
+pub(crate) fn monitor(number: u32, name: &str, group: &str) -> Monitor {
+    let mut edit = MonitorEdit { name: Given::Value(name.to_owned()), ..MonitorEdit::default() };
+    edit.group = Given::Value(group.to_owned());
+    edit.slow_threshold_ms = Given::Value(250);
+    edit.check = CheckEdit { url: Given::Value("https://example.com".to_owned()), ..CheckEdit::default() };
+    let seat = Seat {
+        id: MonitorId::from_u128(u128::from(number)),
+        page: PageId::from_u128(1),
+        slot: number,
+        position: number,
+        now: NOW - 60 * DAY,
+    };
+    Monitor::new(seat, edit.settle(None, "token").unwrap())
+}
+
+/// Numbers that look like chance and are always the same.
+fn noise(seed: u32) -> impl FnMut() -> u32 {
+    let mut state = seed.wrapping_mul(2_654_435_761).max(1);
+    move || {
+        state ^= state << 13;
+        state ^= state >> 17;
+        state ^= state << 5;
+        state
+    }
+}
+
+/// A past that is known for that many days.
+fn past(number: u32, known: usize) -> Past {
+    let mut next = noise(number + 7);
+    let first =
+        NaiveDate::from_ymd_opt(2026, 11, 27).unwrap().checked_sub_days(Days::new(DAYS as u64 - 1)).unwrap();
+    let mut days = Vec::new();
+    for (at, date) in first.iter_days().take(DAYS).enumerate() {
+        let mut counts = Counts::default();
+        if DAYS - at <= known {
+            counts.passed = 8640;
+            match next() % 40 {
+                0 => counts.failed = 600,
+                1 => counts.failed = 40,
+                2 | 3 => counts.slow = 2000,
+                4 => counts.failed = 1,
+                5 => counts = Counts { excluded: 8640, ..Counts::default() },
+                _ => {}
+            }
+        }
+        days.push(Day { date, counts, uptime: counts.tally().percent() });
+    }
+    let mut lanes = BTreeMap::new();
+    let mut regions = BTreeMap::new();
+    for region in Region::ALL {
+        let base = 40 + 45 * region.index() as u32 + number * 3;
+        let line = (0..48).map(|at| {
+            let bump = if (32..36).contains(&at) { 70 } else { 0 };
+            (region != Region::Africa || !(10..14).contains(&at)).then(|| base + bump + next() % 20)
+        });
+        regions.insert(region, line.collect());
+        let mut own: BTreeMap<NaiveDate, Counts> = days.iter().map(|day| (day.date, day.counts)).collect();
+        if region == Region::Africa {
+            own.retain(|date, _| date.format("%-d").to_string() != "12");
+        }
+        lanes.insert(region, own);
+    }
+    let chart = Chart { from: NOW - DAY, to: NOW, counted: RegionSet::only(Region::Europe), regions };
+    Past { days, lanes, chart }
+}
+
+pub(crate) fn shown(number: u32, name: &str, group: &str, status: Status, known: usize) -> Shown {
+    let last_check = LastCheck { at: NOW - 9 * SECOND, ok: true, facts: Facts::default(), error: None };
+    Shown {
+        monitor: monitor(number, name, group),
+        view: View {
+            status,
+            since: Some(NOW - 14 * MINUTE),
+            last_check: Some(last_check),
+            ..View::default()
+        },
+        uptime_24h: Some(99.982),
+        latency_ms: Some(88 + number * 11),
+        covered: false,
+        past: past(number, known),
+    }
+}
+
+pub(crate) fn incident(number: u128, title: &str) -> Incident {
+    Incident {
+        id: IncidentId::from_u128(number),
+        page: PageId::from_u128(1),
+        kind: Kind::Incident,
+        title: title.to_owned(),
+        status: Progress::Identified,
+        impact: Impact::Partial,
+        started_at: NOW - 14 * MINUTE,
+        ends_at: None,
+        resolved_at: None,
+        automatic: true,
+        notify: true,
+        remind: Vec::new(),
+        series: None,
+        postmortem: None,
+        affected: vec![Affected { monitor: MonitorId::from_u128(3), impact: None }],
+        updates: vec![
+            update(1, "investigating", "Connection timed out, seen from two networks in Asia.", 14),
+            update(
+                2,
+                "identified",
+                "A transit provider in *Singapore* drops our traffic. We are moving to [another one](https://example.com/).",
+                6,
+            ),
+        ],
+        begun: false,
+        reminded_until: NOW,
+        created_at: NOW - 14 * MINUTE,
+    }
+}
+
+fn update(number: u128, status: &str, body: &str, ago: i64) -> Update {
+    Update {
+        id: UpdateId::from_u128(number),
+        status: status.to_owned(),
+        body: body.to_owned(),
+        created_at: NOW - ago * MINUTE,
+    }
+}
+
+pub(crate) fn notice(incident: Incident) -> Notice {
+    Notice { incident, monitors: vec![(MonitorId::from_u128(3), "Payments API".to_owned(), None)] }
+}
+
+fn window() -> Incident {
+    Incident {
+        kind: Kind::Maintenance,
+        status: Progress::Scheduled,
+        impact: Impact::None,
+        started_at: NOW + 3 * DAY,
+        ends_at: Some(NOW + 3 * DAY + 90 * MINUTE),
+        automatic: false,
+        updates: Vec::new(),
+        ..incident(2, "Database upgrade")
+    }
+}
+
+fn resolved() -> Incident {
+    Incident {
+        status: Progress::Resolved,
+        started_at: NOW - 2 * DAY,
+        resolved_at: Some(NOW - 2 * DAY + 22 * MINUTE),
+        postmortem: Some("## What happened\n\nA *cache* was cold.\n\n- we warm it now".to_owned()),
+        ..incident(3, "Checkout slow for some customers")
+    }
+}
+
+/// A page with everything on it.
+pub(crate) fn board() -> Board {
+    let mut asia = shown(3, "Payments API", "Payments", Status::Down, 60);
+    asia.view.down_from = Some(RegionSet::only(Region::Asia));
+    let monitors = vec![
+        shown(1, "Web shop", "Shop", Status::Up, 90),
+        shown(2, "Search", "Shop", Status::Slow, 90),
+        asia,
+        shown(4, "Nightly settlement", "Payments", Status::Up, 40),
+        shown(5, "Card network (vendor)", "Payments", Status::Unknown, 0),
+    ];
+    let deploy = |number: u128, version: &str, ago: i64| Deploy {
+        id: DeployId::from_u128(number),
+        page: PageId::from_u128(1),
+        version: version.to_owned(),
+        url: Some("https://example.com/r".to_owned()),
+        note: None,
+        monitors: None,
+        at: NOW - ago * HOUR,
+        created_at: NOW,
+    };
+    Board {
+        page: page(),
+        now: NOW,
+        indicator: Indicator::Partial,
+        monitors,
+        incidents: vec![notice(incident(1, "Payments API fails from Asia"))],
+        maintenance: vec![notice(window())],
+        past: vec![notice(resolved())],
+        deploys: vec![deploy(2, "v4.12.1", 8), deploy(1, "v4.12.0", 17)],
+        regions: RegionSet::ALL,
+    }
+}
+
+/// Every document of that page by name.
+pub(crate) fn documents() -> Vec<(&'static str, String)> {
+    let board = board();
+    let stale = Board { regions: RegionSet::NONE, ..board.clone() };
+    let calm = Board {
+        incidents: Vec::new(),
+        maintenance: Vec::new(),
+        indicator: Indicator::Operational,
+        monitors: (1..=20)
+            .map(|number| {
+                let group = ["Shop", "Payments", "Infrastructure"][number as usize % 3];
+                shown(number, &format!("Service number {number}"), group, Status::Up, 90)
+            })
+            .collect(),
+        ..board.clone()
+    };
+    let root = "/p/northwind";
+    let close = Close {
+        page: &board.page,
+        root,
+        now: NOW,
+        is_stale: false,
+        shown: &board.monitors[2],
+        charts: &[board.monitors[2].past.chart.clone(), board.monitors[1].past.chart.clone()],
+        outages: &[
+            Outage {
+                from: NOW - 14 * MINUTE,
+                to: None,
+                reason: Some("timed out connecting".to_owned()),
+                regions: Some(RegionSet::only(Region::Asia)),
+            },
+            Outage { from: NOW - 9 * DAY, to: Some(NOW - 9 * DAY + HOUR), reason: None, regions: None },
+        ],
+        deploys: &board.deploys,
+    };
+    let notices = [notice(incident(1, "Payments API fails from Asia")), notice(resolved())];
+    let months = ((2025, 10), (2026, 11));
+    let render = |template: &dyn askama::DynTemplate| template.dyn_render().unwrap();
+    vec![
+        ("page", render(&StatusPage::new(&board, root))),
+        ("stale", render(&StatusPage::new(&stale, root))),
+        ("twenty", render(&StatusPage::new(&calm, ""))),
+        ("monitor", render(&MonitorPage::new(&close))),
+        ("incident", render(&IncidentPage::new(&board.page, root, &notices[1], NOW))),
+        ("history", render(&HistoryPage::new((&board.page, root), (2026, 11), months, &notices, NOW))),
+    ]
+}
+
+#[test]
+fn every_document_is_drawn() {
+    for (name, document) in documents() {
+        assert!(document.starts_with("<!doctype html>") && document.ends_with("</html>"), "{name}");
+        // Whoever wants to look at them says where they are to lie.
+        if let Some(folder) = std::env::var_os("PARALLAX_SPECIMENS") {
+            let document = document.replace("/assets/", "assets/");
+            std::fs::write(std::path::Path::new(&folder).join(format!("{name}.html")), document).unwrap();
+        }
+    }
+}

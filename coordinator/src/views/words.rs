@@ -1,0 +1,187 @@
+//! Times, durations and figures as a page prints them.
+
+use chrono::NaiveDate;
+use chrono_tz::Tz;
+use parallax_core::place::RegionSet;
+use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+
+/// A moment for people and for programs: the script puts it into the visitor's zone.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Moment {
+    /// ISO 8601.
+    pub iso: String,
+    /// In the page's zone, with its name.
+    pub text: String,
+}
+
+/// Date and time.
+pub fn moment(at: Timestamp, zone: Tz) -> Moment {
+    Moment { iso: at.to_string(), text: formatted(at, zone, "%-d %b %Y, %H:%M %Z") }
+}
+
+/// The time of the day alone, to the second.
+pub fn clock(at: Timestamp, zone: Tz) -> Moment {
+    Moment { iso: at.to_string(), text: formatted(at, zone, "%H:%M:%S %Z") }
+}
+
+/// A day without its year.
+pub fn day(date: NaiveDate) -> String {
+    date.format("%-d %B").to_string()
+}
+
+/// A day with its year, short.
+pub fn full_day(date: NaiveDate) -> String {
+    date.format("%-d %b %Y").to_string()
+}
+
+/// A month with its year.
+pub fn month(year: i32, month: u32) -> String {
+    NaiveDate::from_ymd_opt(year, month, 1).map(|first| first.format("%B %Y").to_string()).unwrap_or_default()
+}
+
+/// How long something lasts or lasted, in its two largest units.
+pub fn length(millis: i64) -> String {
+    let millis = millis.max(0);
+    let units = [(DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second")];
+    let Some(first) = units.iter().position(|(unit, _)| millis >= *unit) else {
+        return "under a second".to_owned();
+    };
+    let mut parts = Vec::new();
+    let mut rest = millis;
+    // Seconds tell something only of what lasts a minute or less.
+    let last = if millis >= MINUTE { 3 } else { 4 };
+    for (unit, name) in units.iter().take(last.min(first + 2)).skip(first) {
+        let count = rest / unit;
+        rest %= unit;
+        if count > 0 {
+            parts.push(format!("{count} {name}{}", if count == 1 { "" } else { "s" }));
+        }
+    }
+    parts.join(" ")
+}
+
+/// A share in percent, with three decimals where it is not whole. Nothing is rounded up.
+pub fn percent(share: f64) -> String {
+    let thousandths = (share * 1000.0 + 1e-6).floor();
+    if thousandths >= 100_000.0 {
+        return "100 %".to_owned();
+    }
+    format!("{:.3} %", thousandths / 1000.0)
+}
+
+/// Minutes, short.
+pub fn minutes(minutes: f64) -> String {
+    if minutes < 1.0 {
+        return "under 1 min".to_owned();
+    }
+    let whole = minutes.round() as u64;
+    match (whole / 60, whole % 60) {
+        (0, minutes) => format!("{minutes} min"),
+        (hours, 0) => format!("{hours} h"),
+        (hours, minutes) => format!("{hours} h {minutes} min"),
+    }
+}
+
+/// Milliseconds, short.
+pub fn milliseconds(value: u32) -> String {
+    if value < 10_000 { format!("{value} ms") } else { format!("{:.1} s", f64::from(value) / 1000.0) }
+}
+
+/// A list as it is read aloud.
+pub fn list(names: &[String]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => one.clone(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// Regions as they are read aloud.
+pub fn regions(regions: RegionSet) -> String {
+    list(&regions.iter().map(|region| region.title().to_owned()).collect::<Vec<_>>())
+}
+
+/// A number with what is counted.
+pub fn count(number: usize, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
+/// An address that may stand in a link: http, https or mailto. It was judged as it came in, and is judged again here.
+pub fn link(address: &str) -> Option<String> {
+    let url = url::Url::parse(address.trim()).ok()?;
+    matches!(url.scheme(), "http" | "https" | "mailto").then(|| url.to_string())
+}
+
+/// A moment in a zone by a pattern of chrono's; empty where the calendar has none.
+pub fn formatted(at: Timestamp, zone: Tz, pattern: &str) -> String {
+    at.to_utc().map(|utc| utc.with_timezone(&zone).format(pattern).to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_said_in_their_two_largest_units() {
+        for (millis, said) in [
+            (0, "under a second"),
+            (1_500, "1 second"),
+            (59_999, "59 seconds"),
+            (60_000, "1 minute"),
+            (14 * MINUTE + 59 * SECOND, "14 minutes"),
+            (HOUR, "1 hour"),
+            (2 * HOUR + 5 * MINUTE, "2 hours 5 minutes"),
+            (3 * DAY + 4 * HOUR + 5 * MINUTE, "3 days 4 hours"),
+            (3 * DAY + 5 * MINUTE, "3 days"),
+            (-5, "under a second"),
+        ] {
+            assert_eq!(length(millis), said, "{millis}");
+        }
+    }
+
+    #[test]
+    fn nothing_short_of_all_is_called_a_hundred_percent() {
+        for (share, said) in [
+            (100.0, "100 %"),
+            (99.999, "99.999 %"),
+            (99.9999, "99.999 %"),
+            (0.0, "0.000 %"),
+            (99.9, "99.900 %"),
+        ] {
+            assert_eq!(percent(share), said);
+        }
+    }
+
+    #[test]
+    fn moments_are_in_the_pages_zone_and_name_it() {
+        let at = Timestamp::from_millis(1_795_783_560_000);
+        assert_eq!(moment(at, Tz::Europe__Berlin).text, "27 Nov 2026, 13:46 CET");
+        assert_eq!(clock(at, Tz::UTC).text, "12:46:00 UTC");
+        assert_eq!(moment(at, Tz::UTC).iso, "2026-11-27T12:46:00.000Z");
+    }
+
+    #[test]
+    fn only_addresses_that_can_do_no_harm_become_links() {
+        for bad in
+            ["javascript:alert(1)", " java\tscript:alert(1)", "data:text/html,x", "//a.example", "x", ""]
+        {
+            assert_eq!(link(bad), None, "{bad}");
+        }
+        assert_eq!(link("https://a.example/\"x").as_deref(), Some("https://a.example/%22x"));
+        assert_eq!(link("mailto:a@b.example").as_deref(), Some("mailto:a@b.example"));
+    }
+
+    #[test]
+    fn lists_are_read_aloud() {
+        let list = |names: &[&str]| list(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        assert_eq!((list(&[]), list(&["a"])), (String::new(), "a".to_owned()));
+        assert_eq!(
+            (list(&["a", "b"]), list(&["a", "b", "c"])),
+            ("a and b".to_owned(), "a, b and c".to_owned())
+        );
+        assert_eq!(
+            (minutes(0.4), minutes(59.6), minutes(60.0), minutes(130.0)),
+            ("under 1 min".to_owned(), "1 h".to_owned(), "1 h".to_owned(), "2 h 10 min".to_owned())
+        );
+    }
+}
