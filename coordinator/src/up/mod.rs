@@ -23,13 +23,16 @@ use self::demo::{Certificate, Demo, Registry};
 use self::first::First;
 use self::ready::Ready;
 use crate::app::{self, AppError, Running};
-use crate::config::Config;
+use crate::config::{Config, MailTransport};
 use crate::members::MemberError;
 use crate::out;
 use crate::service;
 
 /// Milliseconds between a demo monitor's rounds in one region: short, so that every state is seen soon.
 const DEMO_INTERVAL_MS: u32 = (10 * SECOND) as u32;
+
+/// Folder of what would be mailed, below the data, where no mail server is set.
+const MAILS: &str = "mails";
 
 /// What is tried.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -142,10 +145,15 @@ struct World {
 /// [`UpError`] where a part can't start or ends by itself; what runs is stopped in order first.
 pub async fn run(
     kind: Kind,
-    config: Config,
+    mut config: Config,
     ready_file: Option<PathBuf>,
     mut shutdown: watch::Receiver<bool>,
 ) -> Result<(), UpError> {
+    if config.mail.transport == MailTransport::None {
+        // Whoever tries it has no mail server, and can read in a folder what would be sent.
+        config.mail.transport = MailTransport::Folder;
+        config.mail.folder = Some(config.data.join(MAILS));
+    }
     let (stop, stopping) = watch::channel(false);
     let running = app::start(config.clone(), stopping).await?;
     let settled = tokio::select! {

@@ -44,6 +44,9 @@ pub(super) fn welcome(
             &format!("http://127.0.0.1:{port}/ shows what the demo's receiver got of alerts and news"),
         );
     }
+    if let Some(folder) = &config.mail.folder {
+        fact("Mails", &format!("{} holds them: no mail server is set", folder.display()));
+    }
     fact("Data", &data.to_string());
     match kind {
         Kind::Single { region, network } => {
