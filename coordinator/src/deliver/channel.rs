@@ -251,6 +251,15 @@ mod tests {
     }
 
     #[test]
+    fn an_event_that_goes_after_another_is_posted_apart() {
+        let call = of(&Channel::PagerDuty { key: "R0".into() }, r#"{"a":1,"then":{"b":2},"c":3}"#);
+        assert_eq!(&call.body[..], br#"{"a":1,"c":3,"routing_key":"R0"}"#);
+        let then = call.then.unwrap();
+        assert_eq!((then.url, &then.body[..]), (call.url, &br#"{"b":2,"routing_key":"R0"}"#[..]));
+        assert!(then.then.is_none());
+    }
+
+    #[test]
     fn the_secret_before_signs_until_its_time_is_up() {
         let url = "https://a.example/in".to_owned();
         let signatures = |before: Option<i64>| {

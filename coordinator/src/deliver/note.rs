@@ -1,6 +1,6 @@
 //! Noting what came of a try: delivery, the receiver's health and what its owner is told of it, in one batch.
 
-use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try};
+use parallax_core::delivery::{Delivery, Letter, Outcome, Recipient, Stage, Try};
 use parallax_core::destination::{ChannelKind, Destination, Health, OffReason};
 use parallax_core::id::DeliveryId;
 use parallax_core::subscriber::Subscriber;
@@ -10,6 +10,7 @@ use tokio::time::sleep;
 use super::counters::Verdict;
 use super::queue::Left;
 use super::{House, RETRY, fresh_id, health, jitter};
+use crate::letters;
 use crate::storage::{Batch, Expect, Is, Read, Result as Stored, StoreError};
 
 /// Milliseconds until one whose attempt broke off is tried again.
@@ -141,21 +142,17 @@ fn told(
         monitor: None,
         incident: None,
         seq: read.last_event()?,
-        letter: Letter::Mail(notice(&page.name, &destination.name, reason)),
+        letter: Letter::Mail(letters::switched_off(
+            &destination.name,
+            &page.name,
+            reason,
+            now,
+            page.timezone,
+        )),
         once: false,
         created_at: now,
         stage: Stage::Waiting(now),
         tries: 0,
         log: Vec::new(),
     }))
-}
-
-fn notice(page: &str, destination: &str, reason: OffReason) -> Mail {
-    let why = match reason {
-        OffReason::Gone => "it answered that it is gone",
-        OffReason::Failing => "nothing could be delivered to it for five days",
-        OffReason::Refused => "its mail server refused the address for good, three times",
-    };
-    let text = format!("The destination {destination} of {page} was switched off: {why}.\n");
-    Mail { subject: format!("{destination} was switched off"), html: String::new(), text }
 }

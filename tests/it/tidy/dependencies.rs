@@ -21,6 +21,7 @@ const BANNED: &[(&str, &str)] = &[
 
 /// Licences under which a crate may be used: an expression is allowed when it can be met by these.
 const LICENCES: &[&str] = &[
+    "0BSD",
     "Apache-2.0",
     "Apache-2.0 WITH LLVM-exception",
     "BSD-2-Clause",
@@ -30,6 +31,8 @@ const LICENCES: &[&str] = &[
     "ISC",
     "MIT",
     "MIT-0",
+    // Asks only that changes to its own files stay open; they are used as they are.
+    "MPL-2.0",
     "Unicode-3.0",
     "Unlicense",
     "Zlib",

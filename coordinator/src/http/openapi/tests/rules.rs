@@ -216,8 +216,8 @@ fn a_webhook_is_described_with_signatures_that_hold() {
     assert_eq!(bodies["examples"].as_object().unwrap().len(), 5);
 }
 
-const SIGNATURE: &str = "sha256=f3779b8970b8491acfc84262dd00c3f2e978f923411642939c599792dd6c5529";
-const STANDARD: &str = "v1,SUJMKUPsTOYT66+QzCXoulMwPttFzHD42n2h6uv3HS8=";
+const SIGNATURE: &str = "sha256=49f04bc33328696ae56d346840785b4d68a3470918747b5095e10e6f023cb21f";
+const STANDARD: &str = "v1,5wxTQhtEIv1st4BpMYHEjHYVZv9ODscL6PzLt6Zzmjk=";
 
 #[tokio::test]
 async fn examples_of_bodies_are_taken() {
