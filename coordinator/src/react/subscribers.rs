@@ -80,7 +80,7 @@ impl Subscribers {
         }
         let Some(Written { event, json, mail }) = letters::update(&news) else { return Ok(()) };
         batch.write(Bulletin {
-            id: BulletinId::new(now, start_of(&Sha256::digest(recorded.seq.to_be_bytes()))),
+            id: BulletinId::new(recorded.event.at, start_of(&Sha256::digest(recorded.seq.to_be_bytes()))),
             page: page.id,
             incident: then.id,
             event: event.to_owned(),
@@ -88,7 +88,8 @@ impl Subscribers {
             affected: then.affected.iter().map(|it| it.monitor).collect(),
             json,
             mail,
-            created_at: now,
+            // Who confirms from then on has not asked for it, however late it is read.
+            created_at: recorded.event.at,
             reached: None,
             done: false,
         });

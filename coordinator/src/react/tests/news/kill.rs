@@ -141,7 +141,6 @@ async fn kills(subscribers: u128, kills: usize) {
     assert_eq!(ids.len(), got.len(), "a letter that comes again has its old id");
     let twice = letters - got.len();
     assert!(twice <= kills * SLOTS, "{twice} came again");
-    eprintln!("{} told, {} left, {twice} letters again after {kills} kills", got.len(), left.len());
 }
 
 #[tokio::test]
