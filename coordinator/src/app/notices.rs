@@ -71,7 +71,7 @@ impl Lookout {
     /// One look at everything.
     async fn look(&mut self) -> Result<()> {
         let now = self.clock.now();
-        if self.looks % SPACE_EVERY == 0 {
+        if self.looks.is_multiple_of(SPACE_EVERY) {
             self.space = space(self.store.read(|read| read.footprint()).await?.free);
         }
         self.looks += 1;

@@ -340,7 +340,7 @@ fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> O
         // The mail leads its reader to what is chosen; whoever asked changes nothing of it.
         (None, Some(_)) => is_mail.then(|| Subscriber { asked_at: new.asked_at, ..before.clone() }),
         // Earlier mails stay good.
-        (None, None) => is_mail.then(|| Subscriber {
+        (None, None) => is_mail.then_some(Subscriber {
             id: before.id,
             token: before.token,
             created_at: before.created_at,

@@ -38,7 +38,7 @@ pub(in crate::http) async fn ask(context: Arc<Context>, call: Call<()>) -> Answe
 pub(in crate::http) async fn take(context: Arc<Context>, mut call: Call<()>) -> Answer {
     let page = entered(&context, &call)?;
     let fields = Fields::read(&mut call).await?;
-    if let Err(refused) = admit(&context, &call, &page) {
+    if let Some(refused) = refused(&context, &call, &page) {
         return Ok(refused);
     }
     let (email, url) = (fields.one("email"), fields.one("url"));
@@ -134,13 +134,13 @@ async fn chosen(context: &Context, page: &Page, link: &str, faults: &Refusals) -
 
 /// Counts a wish of this address and of this page; a page that says to come later where it is one too many. A proxy on
 /// this host brings everybody's, so loopback is not counted.
-fn admit(context: &Context, call: &Call<()>, page: &Page) -> Result<(), Reply> {
+fn refused(context: &Context, call: &Call<()>, page: &Page) -> Option<Reply> {
     let now = context.service.now();
     let peer = call.peer.map(|peer| peer.0.to_canonical()).filter(|peer| !peer.is_loopback());
     let by_peer =
         peer.map_or(Ok(()), |peer| context.wishes.admit_all(auth::place_of(peer), 1, now).map(drop));
     let admitted = by_peer.and_then(|()| context.page_wishes.admit_all(page.id, 1, now).map(drop));
-    admitted.map_err(|allowance| {
+    admitted.err().map(|allowance| {
         shown(forms::too_many(page))
             .of(StatusCode::TOO_MANY_REQUESTS)
             .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))

@@ -53,7 +53,7 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
                 "{policy}"
             );
         }
-        assert_eq!(client.subscribers(), [who.clone()], "looking changes nothing");
+        assert_eq!(client.subscribers(), std::slice::from_ref(&who), "looking changes nothing");
     }
     let choice = client.look(&confirm).await.text;
     assert!(choice.contains(&format!("value=\"{id}\" checked")), "{choice}");
