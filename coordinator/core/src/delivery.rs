@@ -169,7 +169,8 @@ impl Delivery {
             Outcome::Gone | Outcome::Refused => Stage::Failed(now),
             Outcome::NotNow(_) if self.once => Stage::Failed(now),
             Outcome::NotNow(asked) => match PAUSES.get(self.tries as usize - 1) {
-                Some(pause) => Stage::Waiting(now + asked.map_or_else(|| spread(*pause, jitter), capped)),
+                // Who asks for less than the pause gets the pause: ten tries must last a day.
+                Some(pause) => Stage::Waiting(now + spread(*pause, jitter).max(asked.map_or(0, capped))),
                 None => Stage::Failed(now),
             },
         };
@@ -256,6 +257,7 @@ mod tests {
             (false, Outcome::NotNow(None), 1.0, waits(6_000)),
             (false, Outcome::NotNow(None), -1.0, waits(4_000)),
             (false, Outcome::NotNow(Some(7_000)), 1.0, waits(7_000)),
+            (false, Outcome::NotNow(Some(0)), 0.0, waits(5_000)),
             (false, Outcome::NotNow(Some(9 * HOUR)), 0.0, waits(HOUR)),
             (true, Outcome::NotNow(Some(7_000)), 0.0, Stage::Failed(now)),
         ] {

@@ -145,6 +145,12 @@ impl Deliverer {
             tokio::select! {
                 biased;
                 _ = stop.wait_for(|stop| *stop) => break,
+                // Before what is over: of that there may always be more.
+                () = self.wake.notified() => is_stale = true,
+                () = sleep_until(list_at), if is_stale && !self.is_listing => {
+                    is_stale = false;
+                    self.list();
+                }
                 Some(done) = self.jobs.join_next() => match done {
                     Ok(Done::Listed(listed)) => {
                         self.is_listing = false;
@@ -158,11 +164,6 @@ impl Deliverer {
                     Err(_) => {}
                 },
                 () = tokio::task::yield_now(), if !is_all => {}
-                () = self.wake.notified() => is_stale = true,
-                () = sleep_until(list_at), if is_stale && !self.is_listing => {
-                    is_stale = false;
-                    self.list();
-                }
                 () = sleep_until(look_at), if !is_stale && !self.is_listing => is_stale = true,
                 () = sleep(to_next.unwrap_or_default()), if to_next.is_some() => {}
             }
