@@ -30,7 +30,7 @@ pub(super) async fn attempt(house: &House, id: DeliveryId) -> Came {
         }
         Ok(Prepared::Send { route, secrets, is_test }) => {
             let (at, began) = (house.clock.now(), Instant::now());
-            let came = send(house, route).await;
+            let came = send(house, *route).await;
             let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
             let answer =
                 secrets.iter().fold(came.answer, |text, secret| text.replace(secret.as_str(), "***"));
@@ -82,7 +82,7 @@ enum Prepared {
     Vain,
     /// To be sent there.
     Send {
-        route: std::result::Result<Route, (ChannelKind, DeliverError)>,
+        route: Box<Routed>,
         /// What must not be shown of an answer.
         secrets: Vec<String>,
         is_test: bool,
@@ -156,7 +156,7 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
             _ => None,
         },
     };
-    Ok(route.map_or(Prepared::Vain, |route| Prepared::Send { route, secrets, is_test }))
+    Ok(route.map_or(Prepared::Vain, |route| Prepared::Send { route: Box::new(route), secrets, is_test }))
 }
 
 type Routed = std::result::Result<Route, (ChannelKind, DeliverError)>;

@@ -47,7 +47,7 @@ pub struct Call {
     /// JSON.
     pub body: Bytes,
     /// What is posted next, once this was taken.
-    pub then: Option<Box<Call>>,
+    pub then: Option<Box<Self>>,
 }
 
 /// What the receiver answered.
