@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use parallax_coordinator::clock::Clock;
 use parallax_coordinator::deliver::channel::Bases;
+use parallax_coordinator::deliver::mail::{MailConfig, Mailer, Transport};
 use parallax_coordinator::deliver::webhook::Client;
-use parallax_coordinator::deliver::{Deliverer, Settings, Unset};
+use parallax_coordinator::deliver::{Deliverer, Settings};
 use parallax_coordinator::storage::{Batch, Store};
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{Channel, Destination, Health, Secrets};
@@ -106,8 +107,11 @@ async fn one_by_one(made: &Made, page: PageId, taken: &mut watch::Receiver<u32>)
         operator_hook: None,
     };
     let client = Client::new(true, &[]).expect("a client");
+    let mail =
+        MailConfig { transport: Transport::None, from: "bench@example.com".to_owned(), reply_to: None };
+    let mailer = Arc::new(Mailer::new(&mail).expect("an address"));
     let deliverer =
-        Deliverer::new(store.clone(), Clock::system(), client, Arc::new(Unset), settings, Arc::clone(&wake));
+        Deliverer::new(store.clone(), Clock::system(), client, mailer, settings, Arc::clone(&wake));
     let (stop, stops) = watch::channel(false);
     let running = tokio::spawn(deliverer.run(stops));
     let mut micros = Vec::new();
