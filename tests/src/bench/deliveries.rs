@@ -89,7 +89,9 @@ async fn seed(made: &Made, page: PageId, ports: &[u16], count: u32) {
     for first in (0..count).step_by(coordinator::AT_ONCE) {
         let mut batch = Batch::new();
         let some = first..count.min(first + u32::try_from(coordinator::AT_ONCE).expect("a number"));
-        some.for_each(|number| drop(batch.write(delivery(page, number))));
+        for number in some {
+            batch.write(delivery(page, number));
+        }
         store.commit(batch).await.expect("a commit");
     }
     store.close().await;
