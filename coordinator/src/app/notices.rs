@@ -178,6 +178,7 @@ mod tests {
     fn a_certificate_is_near_its_end_in_the_last_sixth_of_its_life() {
         let life = 30 * 86_400;
         let mut agent = agent(1);
+        agent.standing.valid_from = 0;
         assert_eq!(certificate(&agent, life, at(0)), None, "none was noted");
         agent.standing.valid_from = 1;
         let ends = |now| certificate(&agent, life, at(now)).map(|(_, ends)| ends);
