@@ -23,7 +23,7 @@ const UNSUBSCRIBE: &str = "https://status.example.com/p/shop/unsubscribe/\
 struct Server {
     process: Process,
     port: u16,
-    folder: TempDir,
+    _folder: TempDir,
 }
 
 impl Server {
@@ -36,7 +36,7 @@ impl Server {
         let mut process = Process::start("mail-server", command, folder.path());
         process.says("listening on ", SOON).await;
         let port = process.log().lines().find_map(|line| line.strip_prefix("listening on ")?.parse().ok());
-        Some(Self { process, port: port.unwrap(), folder })
+        Some(Self { process, port: port.unwrap(), _folder: folder })
     }
 
     fn config(&self) -> SmtpConfig {

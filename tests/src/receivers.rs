@@ -62,8 +62,11 @@ pub struct Receiver {
     serving: Option<JoinHandle<()>>,
 }
 
+/// How the request of that number is answered.
+type Answering = dyn Fn(usize, &Taken) -> Manner + Send + Sync;
+
 struct Shared {
-    manner: Box<dyn Fn(usize, &Taken) -> Manner + Send + Sync>,
+    manner: Box<Answering>,
     taken: Mutex<Vec<Taken>>,
     count: watch::Sender<usize>,
 }
