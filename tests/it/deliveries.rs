@@ -305,7 +305,6 @@ async fn kill_between_an_answer_and_its_note_repeats_that_one_and_loses_nothing(
     assert!(is_in_order(&by_monitor(&taken)));
     let repeated = repeated(&taken);
     note(&format!("{KILLS} kills between answer and note: {} of {count} came again", repeated.len()));
-    // Four are on their way to one receiver at most.
-    assert!(repeated.values().sum::<usize>() <= 4 * KILLS as usize, "{repeated:?}");
-    assert!(repeated.values().all(|again| *again <= KILLS as usize), "{repeated:?}");
+    // One is on its way to one receiver at most.
+    assert!(repeated.values().sum::<usize>() <= KILLS as usize, "{repeated:?}");
 }

@@ -17,10 +17,8 @@ const FAILING: usize = 64;
 const HOST: usize = 8;
 /// Of these, to receivers whose last try failed.
 const FAILING_AT: usize = 4;
-/// To one receiver, once it took something.
-const RECEIVER: usize = 4;
-/// To one that has not taken anything yet, or not the last time: what hangs costs one slot.
-const UNPROVEN: usize = 1;
+/// To one receiver: what hangs costs one slot, and a kill repeats one delivery to each receiver at most.
+const RECEIVER: usize = 1;
 /// Mails on their way at once, beside the requests.
 const MAILS: usize = 8;
 
@@ -187,11 +185,7 @@ impl Queue {
     /// One that waited for room where there is some now.
     fn unparked(&mut self) -> Option<Head> {
         while let Some(pool) = self.freed.first().cloned() {
-            let proven = match &pool {
-                Pool::Receiver(to) => self.classes.get(to).is_some_and(|class| class.last == Some(true)),
-                _ => true,
-            };
-            let has_room = self.held.get(&pool).is_none_or(|held| *held < room(&pool, proven));
+            let has_room = self.held.get(&pool).is_none_or(|held| *held < room(&pool));
             let next = self.parked.get_mut(&pool).filter(|_| has_room).and_then(BTreeSet::pop_first);
             match next {
                 Some(head) => return Some(head),
@@ -228,10 +222,8 @@ pub(super) fn behind(waiting: &[Waiting]) -> Vec<Waiting> {
 /// The pools that a request to that receiver takes from, and how many each has room for.
 fn pools(to: Recipient, class: &Class) -> Vec<(Pool, usize)> {
     let Some(host) = &class.host else { return vec![(Pool::Mails, MAILS)] };
-    let proven = class.last == Some(true);
-    let receiver = Pool::Receiver(to);
     // The narrowest first, so that whoever is held up waits where only its like do.
-    let mut pools = vec![(receiver.clone(), room(&receiver, proven))];
+    let mut pools = vec![(Pool::Receiver(to), RECEIVER)];
     if class.last == Some(false) {
         pools.push((Pool::FailingAt(Arc::clone(host)), FAILING_AT));
         pools.push((Pool::Failing, FAILING));
@@ -241,14 +233,13 @@ fn pools(to: Recipient, class: &Class) -> Vec<(Pool, usize)> {
     pools
 }
 
-fn room(pool: &Pool, proven: bool) -> usize {
+fn room(pool: &Pool) -> usize {
     match pool {
         Pool::All => ALL,
         Pool::Failing => FAILING,
         Pool::Host(_) => HOST,
         Pool::FailingAt(_) => FAILING_AT,
-        Pool::Receiver(_) if proven => RECEIVER,
-        Pool::Receiver(_) => UNPROVEN,
+        Pool::Receiver(_) => RECEIVER,
         Pool::Mails => MAILS,
     }
 }
