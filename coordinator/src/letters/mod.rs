@@ -3,7 +3,7 @@
 //! A letter is finished when something happened, so that nothing that changes later shows in it. How it is sent, and
 //! what proves who sent it, is the affair of [`deliver`](crate::deliver).
 //!
-//! Text from outside comes in by [`text`], which makes a bounded line of it; each channel escapes it for its own form.
+//! Text from outside comes in by `text`, which makes a bounded line of it; each channel escapes it for its own form.
 
 mod discord;
 mod evidence;
