@@ -134,6 +134,7 @@ impl Machine {
             watch.counted(step.mesh)
         };
         let mut machine = Self { watch, state, born: step.now, counted, changed: false };
+        machine.skip_repeats(step.now);
         if machine.state.settings != Settings::of(&machine.watch) {
             machine.adopt(step);
         }

@@ -120,8 +120,12 @@ fn described(
             "description": parameter.about, "schema": parameter.schema, "example": parameter.example,
         })
     }));
-    let more = if operation.writes() { "IdempotencyKey" } else { "IfNoneMatch" };
-    parameters.push(json!({ "$ref": format!("#/components/parameters/{more}") }));
+    let more = match (operation.writes(), operation.each_time) {
+        (true, true) => None,
+        (true, false) => Some("IdempotencyKey"),
+        (false, _) => Some("IfNoneMatch"),
+    };
+    parameters.extend(more.map(|name| json!({ "$ref": format!("#/components/parameters/{name}") })));
     let headers = errors::headers_of(operation);
     let mut answer = json!({ "description": operation.answer.about, "headers": headers });
     if let Some(document) = &operation.answer.document {

@@ -30,6 +30,8 @@ pub(in crate::http) struct Operation {
     pub(in crate::http) answer: Answer,
     /// People may be told of it by mail.
     pub(in crate::http) tells: bool,
+    /// It does its work each time that it is asked, so that a request that is sent again is another one.
+    pub(in crate::http) each_time: bool,
 }
 
 /// How many things a part of a list is asked for.
@@ -100,6 +102,7 @@ impl Operation {
             body: None,
             answer: Answer { status: 200, about: "", document: None },
             tells: false,
+            each_time: false,
         }
     }
 
@@ -119,6 +122,12 @@ impl Operation {
     /// It mails people unless told not to.
     pub(in crate::http) const fn tells(mut self) -> Self {
         self.tells = true;
+        self
+    }
+
+    /// It does its work each time, whatever idempotency key comes with it.
+    pub(in crate::http) const fn each_time(mut self) -> Self {
+        self.each_time = true;
         self
     }
 

@@ -47,6 +47,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives_nothing("It is gone."),
         Operation::new("testDestination", Method::POST, "/pages/{pageId}/destinations/{destinationId}/test")
             .does(TAG, "Send a test alert")
+            .each_time()
             .about(
                 "Sends a signed alert that is marked as a test, once, and answers with what came of it, within 15 \
                  seconds; `status` is waiting where nothing has come of it by then. Five a minute for a page.",
@@ -108,6 +109,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings."),
         Operation::new("updateAlerts", Method::PATCH, "/pages/{pageId}/alerts")
             .does(TAG, "Change a page's alert settings")
+            .about("A field that is left out stays; null sets its default: told once, and incidents open by themselves.")
             .takes("AlertsUpdate", |description| alerts::read(description))
             .gives::<AlertsDocument>(200, "AlertsResponse", "alerts", "The settings after the change."),
     ]

@@ -53,6 +53,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives_nothing("It is gone."),
         Operation::new("checkMonitor", Method::POST, "/pages/{pageId}/monitors/{monitorId}/check")
             .does(TAG, "Check a monitor now")
+            .each_time()
             .about(
                 "Asks a place in each region that the monitor is checked from, of those that can run its type, to look \
                  now, and answers with what each saw, within 15 seconds. It counts for no figure.",
