@@ -8,6 +8,7 @@ use parallax_core::page::Page;
 use parallax_core::refusal::Refusals;
 
 use super::super::page::escaped;
+use crate::views::assets;
 
 /// What was typed, and what is wrong with it.
 #[derive(Debug, Default)]
@@ -67,10 +68,10 @@ pub(super) fn subscribe(page: &Page, form: &Form, choice: &Choice) -> String {
         "<h2>Get updates</h2><p>Incidents and maintenance of this page, as they are told here.</p>{}\
          <form method=\"post\" action=\"subscribe\"><label for=\"email\">Email</label>\
          <input id=\"email\" name=\"email\" type=\"email\" maxlength=\"254\" autocomplete=\"email\" required value=\"{}\">{}\
-         <button>Subscribe</button><p>You confirm by a link that we send, and can leave with every mail.</p></form>\
+         <button class=\"btn main\">Subscribe</button><p>You confirm by a link that we send, and can leave with every mail.</p></form>\
          <h2>By webhook</h2><form method=\"post\" action=\"subscribe\"><label for=\"url\">Address</label>\
          <input id=\"url\" name=\"url\" type=\"url\" maxlength=\"2000\" required value=\"{}\">{}\
-         <button>Subscribe</button><p>We post a challenge to it once: JSON with a member <code>challenge</code>, whose \
+         <button class=\"btn main\">Subscribe</button><p>We post a challenge to it once: JSON with a member <code>challenge</code>, whose \
          value has to be the answer. News are posted as signed JSON.</p></form>",
         faults(&form.faults),
         typed(&form.email),
@@ -116,7 +117,7 @@ pub(super) fn choose(
     let (title, button) = if is_new { ("Confirm", "Yes, tell me") } else { ("What you are told of", "Save") };
     let body = format!(
         "<h2>{title}</h2><p>Updates of {} to <strong>{}</strong>.</p>{}<form method=\"post\" action=\"confirm\">{}{}\
-         <button>{button}</button></form><p><a href=\"unsubscribe?t={}\">Rather not</a></p>",
+         <button class=\"btn main\">{button}</button></form><p><a href=\"unsubscribe?t={}\">Rather not</a></p>",
         escaped(&page.name),
         escaped(address),
         faults(wrong),
@@ -141,7 +142,7 @@ pub(super) fn confirmed(page: &Page, link: &str) -> String {
 pub(super) fn leave(page: &Page, link: &str) -> String {
     let body = format!(
         "<h2>Unsubscribe</h2><p>No more updates of {}.</p><form method=\"post\" action=\"unsubscribe\">{}\
-         <button>Unsubscribe</button></form><p><a href=\"confirm?t={}\">Change what you are told of instead</a></p>",
+         <button class=\"btn main\">Unsubscribe</button></form><p><a href=\"confirm?t={}\">Change what you are told of instead</a></p>",
         escaped(&page.name),
         hidden(link),
         escaped(link),
@@ -185,6 +186,8 @@ fn document(page: &Page, title: &str, body: &str) -> String {
     format!(
         "<!doctype html><html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\"><meta name=\"robots\" content=\"noindex\">\
-         <title>{title}: {name}</title></head><body><main><h1>{name}</h1>{body}</main></body></html>"
+         <title>{title}: {name}</title><link rel=\"stylesheet\" href=\"/assets/{}\"></head><body><div class=\"wrap\">\
+         <header class=\"top\"><h1>{name}</h1></header><main class=\"card pad form\">{body}</main></div></body></html>",
+        assets::style()
     )
 }
