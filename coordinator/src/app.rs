@@ -283,7 +283,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
 
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     let boards = context.boards().clone();
-    let (mut doors, certificates) = opened.serve(&context, &doors_stop);
+    let (mut doors, certificates) = opened.serve(&context, &clock, &doors_stop)?;
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
     doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
@@ -301,7 +301,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             alerts: Arc::clone(&reactions.alerts),
             store: store.clone(),
         };
-        let serving = admin::health::serve(listener, is_ready, metrics.writer(), doors_stop.clone());
+        let answers = admin::health::Answers { metrics: metrics.writer(), ours: doors::ours(&service) };
+        let serving = admin::health::serve(listener, is_ready, answers, doors_stop.clone());
         doors.push(tokio::spawn(serving));
     }
 

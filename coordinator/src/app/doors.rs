@@ -10,12 +10,19 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::AppError;
+use crate::admin::health::Ours;
+use crate::clock::Clock;
 use crate::config::Config;
 use crate::http::Context;
 use crate::http::server::{self, Places, Way};
+use crate::service::Service;
 use crate::service::hosts::name_of;
+use crate::tls::acme::{self, Keeper, Names};
 use crate::tls::files::Files;
 use crate::tls::{Challenges, Shown};
+
+/// Name of the folder of certificates.
+const FOLDER: &str = "tls";
 
 /// Listeners that nobody is served at yet.
 pub(super) struct Doors {
@@ -34,6 +41,7 @@ struct Secure {
     challenges: Challenges,
     redirect: bool,
     files: Option<Files>,
+    acme: Option<acme::Settings>,
 }
 
 impl Doors {
@@ -61,22 +69,33 @@ impl Doors {
     }
 
     /// Serves at all of them until told to stop; gives the doors, and what keeps their certificates.
+    ///
+    /// # Errors
+    /// [`AppError::Tls`] where certificates can't be kept.
     pub(super) fn serve(
         self,
         context: &Arc<Context>,
+        clock: &Clock,
         stop: &watch::Receiver<bool>,
-    ) -> (Vec<JoinHandle<()>>, Vec<JoinHandle<()>>) {
+    ) -> Result<(Vec<JoinHandle<()>>, Vec<JoinHandle<()>>), AppError> {
         let places = Places::of_this_process();
         let door = |listener, way| {
             let (context, stop) = (Arc::clone(context), told(stop.clone()));
             tokio::spawn(server::serve(listener, way, places.clone(), context, stop))
         };
-        let Some(secure) = self.secure else { return (vec![door(self.plain, Way::Plain)], Vec::new()) };
-        let led = Way::Led { challenges: secure.challenges, redirect: secure.redirect };
+        let Some(secure) = self.secure else { return Ok((vec![door(self.plain, Way::Plain)], Vec::new())) };
+        let led = Way::Led { challenges: secure.challenges.clone(), redirect: secure.redirect };
         let doors =
             vec![door(self.plain, led), door(secure.listener, Way::Tls(secure.shown.clone(), secure.config))];
         let files = secure.files.map(|files| tokio::spawn(files.keep(secure.shown.clone())));
-        (doors, files.into_iter().collect())
+        let mut helpers: Vec<JoinHandle<()>> = files.into_iter().collect();
+        if let Some(settings) = secure.acme {
+            let (shown, clock) = (secure.shown, clock.clone());
+            let keeper = Keeper::new(settings, names(context.service()), clock, shown, secure.challenges)
+                .map_err(|error| AppError::Tls(error.to_string()))?;
+            helpers.push(tokio::spawn(keeper.run()));
+        }
+        Ok((doors, helpers))
     }
 }
 
@@ -97,6 +116,12 @@ impl Secure {
             challenges: Challenges::default(),
             redirect: config.tls.redirect,
             files,
+            acme: config.acme.enabled.then(|| acme::Settings {
+                folder: config.data.join(FOLDER),
+                directory: config.acme.directory.clone(),
+                contact: config.acme.contact.clone(),
+                roots: config.acme.roots.clone(),
+            }),
         })
     }
 }
@@ -112,6 +137,22 @@ pub(super) async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpL
 /// That an address can't be listened on.
 pub(super) fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {
     AppError::Listen { what, address, source }
+}
+
+/// Whether a name is ours, for a proxy that asks.
+pub(super) fn ours(service: &Service) -> Ours {
+    let service = service.clone();
+    Arc::new(move |name| {
+        service.is_ours(name).inspect_err(|error| tracing::warn!(%error, "our names can't be read")).ok()
+    })
+}
+
+/// The names that certificates are ordered for.
+fn names(service: &Service) -> Names {
+    let service = service.clone();
+    Arc::new(move || {
+        service.names().inspect_err(|error| tracing::warn!(%error, "our names can't be read")).ok()
+    })
 }
 
 async fn told(mut stop: watch::Receiver<bool>) {

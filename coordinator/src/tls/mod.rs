@@ -1,7 +1,8 @@
 //! TLS of the coordinator's own: which certificate is shown for which name, and where certificates come from.
 //!
-//! [`Shown`] is what the listener asks. The operator's files fill it ([`files`]).
+//! [`Shown`] is what the listener asks. The operator's files fill it ([`files`]), and an authority asked by ACME ([`acme`]).
 
+pub mod acme;
 mod config;
 pub mod files;
 mod pair;

@@ -54,6 +54,11 @@ impl Shown {
         own.or_else(|| all.issued.get(&host)).cloned()
     }
 
+    /// The certificate that was issued for a host.
+    pub fn issued(&self, host: &str) -> Option<Pair> {
+        self.0.load().issued.get(host).cloned()
+    }
+
     /// The operator's own.
     pub fn own(&self) -> Option<Pair> {
         self.0.load().own.clone()
