@@ -22,6 +22,7 @@ pub mod look;
 pub mod monitors;
 pub mod once;
 pub mod pages;
+pub mod password;
 pub mod subscribers;
 pub mod subscribers_owned;
 mod telling;
