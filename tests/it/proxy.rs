@@ -42,16 +42,18 @@ async fn caddy_asks_which_names_are_ours() {
         .replace("127.0.0.1:8080", &format!("127.0.0.1:{plain}"))
         .replace("https:// {", &format!("https://:{tls} {{"))
         // Certificates of its own, since no authority is to be asked.
-        .replacen("{\n", "{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n\tauto_https disable_redirects\n", 1);
+        .replacen(
+            "{\n",
+            "{\n\tadmin off\n\tlocal_certs\n\tskip_install_trust\n\tauto_https disable_redirects\n",
+            1,
+        );
     let file = folder.path().join("Caddyfile");
     std::fs::write(&file, settings).unwrap();
     let mut command = Command::new(caddy);
     command.args(["run", "--adapter", "caddyfile", "--config"]).arg(&file);
     command.env("XDG_DATA_HOME", folder.path()).env("XDG_CONFIG_HOME", folder.path());
     let mut caddy = Process::start("caddy", command, folder.path());
-    let over = |host: &str, path: &str| {
-        visit(&format!("https://{host}:{tls}{path}"), &file, &["--insecure"])
-    };
+    let over = |host: &str, path: &str| visit(&format!("https://{host}:{tls}{path}"), &file, &["--insecure"]);
     let seen = eventually("the page is served through caddy", START, async || {
         assert!(caddy.running(), "caddy ended: {}", caddy.log());
         Some(over(&page, "/status.json")).filter(|seen| seen.status == 200)

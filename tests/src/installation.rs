@@ -88,7 +88,8 @@ impl Coordinator {
     pub async fn serve_at(http: SocketAddr, config: &str) -> Self {
         let folder = TempDir::new().expect("temporary folder");
         let file = configured(&folder, config);
-        let arguments = ["serve", "--config", &file, "--mesh-listen", "127.0.0.1:0", "--listen", &http.to_string()];
+        let arguments =
+            ["serve", "--config", &file, "--mesh-listen", "127.0.0.1:0", "--listen", &http.to_string()];
         Self::start_with(folder, &arguments, None).await
     }
 

@@ -17,7 +17,8 @@ use crate::visits::{Authority, visit};
 const START: Duration = Duration::from_secs(20);
 
 /// What every zone begins with; its number goes up with each change.
-const ZONE: &str = "$TTL 1\n@ SOA ns.test. hostmaster.test. {NUMBER} 60 60 60 1\n@ NS ns.test.\nns A 127.0.0.1\n";
+const ZONE: &str =
+    "$TTL 1\n@ SOA ns.test. hostmaster.test. {NUMBER} 60 60 60 1\n@ NS ns.test.\nns A 127.0.0.1\n";
 
 /// Name server and authority.
 #[derive(Debug)]

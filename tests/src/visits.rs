@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair, date_time_ymd};
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 
 /// An authority of a test's own.
 #[derive(Debug)]
@@ -20,6 +20,7 @@ impl Authority {
         let key = KeyPair::generate().expect("key");
         let mut params = CertificateParams::new(Vec::new()).expect("no names");
         params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.distinguished_name.push(DnType::CommonName, "authority of a test");
         let file = folder.join("authority.pem");
         fs::write(&file, params.self_signed(&key).expect("authority").pem()).expect("file can be written");
         Self { issuer: Issuer::new(params, key), file }
@@ -28,8 +29,10 @@ impl Authority {
     /// A certificate for those names, good until that year's begin, and its key, in PEM.
     pub fn issue(&self, names: &[&str], year: i32) -> (String, String) {
         let key = KeyPair::generate().expect("key");
+        let common = names.first().copied().unwrap_or_default();
         let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
         let mut params = CertificateParams::new(names).expect("host names");
+        params.distinguished_name.push(DnType::CommonName, common);
         params.not_before = date_time_ymd(2020, 1, 1);
         params.not_after = date_time_ymd(year, 1, 1);
         (params.signed_by(&key, &self.issuer).expect("leaf").pem(), key.serialize_pem())
@@ -67,7 +70,16 @@ impl Visit {
 pub fn visit(url: &str, roots: &Path, more: &[&str]) -> Visit {
     let mark = "\n~~~ ";
     let mut command = Command::new("curl");
-    command.args(["--silent", "--show-error", "--verbose", "--include", "--max-time", "20", "--noproxy", "*"]);
+    command.args([
+        "--silent",
+        "--show-error",
+        "--verbose",
+        "--include",
+        "--max-time",
+        "20",
+        "--noproxy",
+        "*",
+    ]);
     command.args(["--connect-to", &format!("::127.0.0.1:{}", port(url))]).arg("--cacert").arg(roots);
     command.arg("--write-out").arg(format!("{mark}%{{http_version}} %{{http_code}}"));
     let output = command.args(more).arg(url).output().expect("curl runs");

@@ -7,13 +7,13 @@ use futures_util::future::BoxFuture;
 use parallax_core::event::Edited;
 use parallax_core::id::PageId;
 use parallax_core::page::Page;
-use parallax_core::page::domain::DomainClaim;
+use parallax_core::page::domain::{DomainClaim, FREED_FOR, Freed};
 use parallax_core::page::verification::{Unseen, judge, next_look};
 use parallax_core::refusal::Refusals;
 use parallax_core::time::{SECOND, Timestamp};
 
 use super::{Caller, Error, Result, Service};
-use crate::storage::{Batch, Expect, Is};
+use crate::storage::{Batch, Expect, Is, Op};
 
 /// Time between two looks on request at one page's domain, in milliseconds.
 const APART: i64 = 10 * SECOND;
@@ -55,9 +55,8 @@ impl Service {
     pub async fn domains_due(&self) -> Result<Vec<PageId>> {
         let now = self.now();
         let pages = self.store().read(|store| store.pages()).await?;
-        let due = |page: &Page| {
-            page.domain_claim.as_ref().and_then(next_look).is_some_and(|next| next <= now)
-        };
+        let due =
+            |page: &Page| page.domain_claim.as_ref().and_then(next_look).is_some_and(|next| next <= now);
         Ok(pages.into_iter().filter(|page| due(&page.value)).map(|page| page.value.id).collect())
     }
 
@@ -87,11 +86,15 @@ impl Service {
             };
             let mut batch = Batch::new();
             batch.expect(Expect::Page(id, Is::At(page.revision)));
-            let (page, is_seen) = noted(page.value, claim, refused, now);
-            batch.write(page);
-            if is_seen {
+            if refused.is_none() {
                 batch.event(self.page_event(id, Edited::Changed));
+                if let Some(before) = page.value.custom_domain.clone().filter(|before| *before != claim.host)
+                {
+                    let freed = Freed { account: page.value.account, until: now + FREED_FOR };
+                    batch.write(Op::PutFreed(before, freed));
+                }
             }
+            batch.write(noted(page.value, claim, refused, now));
             Ok(((), Some(batch)))
         })
         .await?;
@@ -134,14 +137,14 @@ impl Service {
     }
 }
 
-/// The page after a look, and whether its visitors can see the difference.
-fn noted(mut page: Page, claim: &DomainClaim, refused: Option<String>, now: Timestamp) -> (Page, bool) {
-    if refused.is_none() {
-        page.custom_domain = Some(claim.host.clone());
-        page.domain_claim = None;
-        return (page, true);
-    }
-    page.domain_claim =
-        Some(DomainClaim { checked_at: Some(now), problem: refused, ..claim.clone() });
-    (page, false)
+/// The page after a look that gave it the domain, or was refused for that reason.
+fn noted(mut page: Page, claim: &DomainClaim, refused: Option<String>, now: Timestamp) -> Page {
+    page.domain_claim = match refused {
+        Some(words) => Some(DomainClaim { checked_at: Some(now), problem: Some(words), ..claim.clone() }),
+        None => {
+            page.custom_domain = Some(claim.host.clone());
+            None
+        }
+    };
+    page
 }
