@@ -255,7 +255,10 @@ impl Config {
         }
         flags.apply(&mut config);
         let missing = config.operator.missing().map(|(name, rule)| (name.to_owned(), rule));
-        let tls = config.tls.missing(&config.acme).map(|(name, rule)| (name.to_owned(), rule.to_owned()));
+        let tls = config
+            .tls
+            .missing(&config.acme, config.http.base_url.as_deref())
+            .map(|(name, rule)| (name.to_owned(), rule.to_owned()));
         let missing = missing.or(tls);
         match missing.or_else(|| config.mail.missing().map(|(name, rule)| (format!("mail.{name}"), rule))) {
             None => Ok(config),

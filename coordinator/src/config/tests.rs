@@ -103,6 +103,10 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "[tls]\nlisten = \"127.0.0.1:0\"",
             "tls.certificate is needed with tls.listen unless acme.enabled is true",
         ),
+        (
+            "base_url = \"http://a.example\"\n[tls]\nlisten = \"127.0.0.1:0\"\ncertificate = \"c\"\nkey = \"k\"",
+            "base_url must begin with https:// with tls.listen",
+        ),
         ("[tls]\nkey = \"k.pem\"", "tls.certificate is needed with tls.key"),
         ("[tls]\ncertificate = \"c.pem\"", "tls.key is needed with tls.certificate"),
         ("[acme]\nenabled = true", "tls.listen is needed with acme.enabled"),

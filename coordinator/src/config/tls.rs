@@ -61,7 +61,15 @@ impl Default for Acme {
 
 impl Tls {
     /// The setting that is needed beside those that are there, with the rule.
-    pub(super) fn missing(&self, acme: &Acme) -> Option<(&'static str, &'static str)> {
+    pub(super) fn missing(
+        &self,
+        acme: &Acme,
+        base_url: Option<&str>,
+    ) -> Option<(&'static str, &'static str)> {
+        if self.listen.is_some() && base_url.is_some_and(|url| !url.starts_with("https://")) {
+            // Visitors are led there, and would be led in a circle.
+            return Some(("base_url", "must begin with https:// with tls.listen"));
+        }
         match (self.listen, &self.certificate, &self.key) {
             (_, Some(_), None) => Some(("tls.key", "is needed with tls.certificate")),
             (_, None, Some(_)) => Some(("tls.certificate", "is needed with tls.key")),
