@@ -47,22 +47,6 @@ pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
     paper(&context, &call.headers, &page, Paper::Month(year, month)).await
 }
 
-/// Text as HTML text.
-pub(super) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            other => safe.push(other),
-        }
-    }
-    safe
-}
-
 /// `GET /p/{slug}/history/{month}`
 pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
