@@ -28,7 +28,7 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
     let [one, _] = [client.make(one).await, client.make(other).await];
     let id = one["id"].as_str().unwrap();
     let form = client.look("/p/shop/subscribe").await;
-    assert!(form.text.contains("&lt;i&gt;One") && !form.text.contains("<i>"), "{}", form.text);
+    assert!(form.text.contains("&#60;i&#62;One") && !form.text.contains("<i>"), "{}", form.text);
     let wish = format!("email=ann%40example.com&scope=chosen&monitors={id}");
     assert_eq!(client.post("/p/shop/subscribe", &wish).await.status, 200);
     let who = client.subscribers().remove(0);
