@@ -152,7 +152,7 @@ fn told(
         once: false,
         created_at: now,
         stage: Stage::Waiting(now),
-        tries: 0,
+        tries: Default::default(),
         log: Vec::new(),
     }))
 }

@@ -130,7 +130,7 @@ impl World {
         let waiting = async {
             loop {
                 let found = self.store.reader().delivery(id).unwrap().unwrap().value;
-                if is(found.stage) && (found.tries > 0 || !matches!(found.stage, Stage::Waiting(_))) {
+                if is(found.stage) && (found.tries.all() > 0 || !matches!(found.stage, Stage::Waiting(_))) {
                     return found;
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -167,7 +167,7 @@ async fn what_is_written_is_posted_once_signed_and_noted() {
     world.hook(1, &receiver.url()).await;
     let id = world.send(1, 1, 4, "went-down").await;
     let noted = world.stands(id, delivered).await;
-    assert_eq!((noted.tries, noted.log[0].status, noted.log[0].answer.as_str()), (1, Some(200), "ok"));
+    assert_eq!((noted.tries.all(), noted.log[0].status, noted.log[0].answer.as_str()), (1, Some(200), "ok"));
     let got = receiver.got();
     assert_eq!((got.len(), got[0].body.as_slice()), (1, br#"{"seq":4}"#.as_slice()));
     assert!(got[0].head.starts_with("POST /in HTTP/1.1\r\n"), "{}", got[0].head);

@@ -202,7 +202,7 @@ impl Service {
             once: true,
             created_at: now,
             stage: Stage::Waiting(now),
-            tries: 0,
+            tries: Default::default(),
             log: Vec::new(),
         })
     }

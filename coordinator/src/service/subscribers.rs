@@ -266,7 +266,7 @@ impl Service {
             once: matches!(subscriber.contact, Contact::Webhook { .. }),
             created_at: now,
             stage: Stage::Waiting(now),
-            tries: 0,
+            tries: Default::default(),
             log: Vec::new(),
         }
     }

@@ -125,7 +125,7 @@ fn document(delivery: &Delivery) -> DeliveryDocument {
         incident_id: delivery.incident.map(|id| id.to_string()),
         status: delivery.stage.name(),
         status_at: at.to_string(),
-        tries: delivery.tries,
+        tries: delivery.tries.all(),
         last_status: last.and_then(|last| last.status),
         last_error: last.and_then(|last| last.error.clone()),
         created_at: delivery.created_at.to_string(),
