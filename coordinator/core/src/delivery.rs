@@ -38,6 +38,8 @@ pub enum Recipient {
     OperatorMail,
     /// The operator's webhook.
     OperatorHook,
+    /// The mailbox of a destination, asked whether it wants to be one. It gets nothing else before it says so.
+    Asked(DestinationId),
 }
 
 /// What is sent, finished when it happened: nothing that changes later shows in it.

@@ -1,6 +1,7 @@
 //! The forms by which visitors subscribe, confirm, choose and leave, without a script. Looking at one changes nothing.
 
 mod forms;
+pub(super) mod mailbox;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -163,6 +163,34 @@ pub(super) fn void(page: &Page) -> String {
     document(page, "This link is not valid", body)
 }
 
+/// The form by which a mailbox's reader says that he wants alerts.
+pub(super) fn wants(page: &Page, mailbox: &str, link: &str) -> String {
+    let body = format!(
+        "<h2>Confirm the alerts</h2><p>A mail to <strong>{}</strong> whenever a monitor of {} goes down, comes back or is \
+         slow.</p><form method=\"post\" action=\"confirm-alerts\">{}<button class=\"btn main\">Yes, send them</button></form>",
+        escaped(mailbox),
+        escaped(&page.name),
+        hidden(link),
+    );
+    document(page, "Confirm the alerts", &body)
+}
+
+/// What is said once alerts are wanted.
+pub(super) fn wanted(page: &Page, mailbox: &str) -> String {
+    let body = format!(
+        "<h2>Done</h2><p>Alerts of {} go to <strong>{}</strong>. Who looks after the page can end it.</p>",
+        escaped(&page.name),
+        escaped(mailbox),
+    );
+    document(page, "Done", &body)
+}
+
+/// A link to that form that is good for nothing.
+pub(super) fn too_late(page: &Page) -> String {
+    let body = "<h2>This link is not valid</h2><p>It may have been too late. Who looks after the page can have another sent.</p>";
+    document(page, "This link is not valid", body)
+}
+
 /// More wishes than are taken.
 pub(super) fn too_many(page: &Page) -> String {
     let body = "<h2>Too many at once</h2><p>Please try again in a minute.</p>";
