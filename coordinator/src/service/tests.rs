@@ -2,6 +2,7 @@
 
 mod clearing;
 mod incidents;
+mod mailboxes;
 mod outgoing;
 mod room;
 

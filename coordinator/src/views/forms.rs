@@ -89,6 +89,20 @@ pub enum Step {
     Left,
     /// Came by a link that is good for nothing.
     Void,
+    /// Says whether alerts may come to this mailbox.
+    WantAlerts {
+        /// The mailbox.
+        mailbox: String,
+        /// The link's value.
+        link: String,
+    },
+    /// Has said that they may.
+    AlertsWanted {
+        /// The mailbox.
+        mailbox: String,
+    },
+    /// Came to say so by a link that is good for nothing.
+    AlertsTooLate,
     /// Sent more wishes than are taken.
     TooMany,
 }
@@ -114,7 +128,9 @@ impl FormPage {
             Step::Confirmed { .. } => "Done",
             Step::Leave { .. } => "Unsubscribe",
             Step::Left => "You are unsubscribed",
-            Step::Void => "This link is not valid",
+            Step::Void | Step::AlertsTooLate => "This link is not valid",
+            Step::WantAlerts { .. } => "Confirm the alerts",
+            Step::AlertsWanted { .. } => "Done",
             Step::TooMany => "Too many at once",
         };
         Self { frame: Frame::new(page, root, title, now), title, step }
@@ -153,6 +169,8 @@ mod tests {
             Step::Challenged { secret: nasty.clone(), link: nasty.clone() },
             Step::Choose { address: nasty.clone(), is_new: true, link: nasty.clone(), choice, faults },
             Step::Confirmed { link: nasty.clone() },
+            Step::WantAlerts { mailbox: nasty.clone(), link: nasty.clone() },
+            Step::AlertsWanted { mailbox: nasty.clone() },
             Step::Leave { link: nasty },
         ] {
             let document = document("/p/northwind", step);

@@ -55,6 +55,13 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
                 (POST, open(|context, call| subscribe::unsubscribe(context, call).boxed())),
             ],
         ),
+        (
+            "/p/{slug}/confirm-alerts",
+            vec![
+                (GET, open(|context, call| subscribe::mailbox::look(context, call).boxed())),
+                (POST, open(|context, call| subscribe::mailbox::confirm(context, call).boxed())),
+            ],
+        ),
         ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
     ]
 }

@@ -1,5 +1,7 @@
 //! The forms by which visitors subscribe, confirm, choose and leave, without a script. Looking at one changes nothing.
 
+pub(super) mod mailbox;
+
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -134,11 +136,15 @@ fn entered(context: &Context, call: &Call<()>) -> Result<At, Refused> {
 /// The page of those who leave: where it hides from visitors by now, whoever has a good link is still let go.
 fn enter_to_leave(context: &Context, call: &Call<()>, link: &str) -> Result<At, Refused> {
     let Some(page) = context.service.page_of_link(link)? else { return entered(context, call) };
+    let root = root_of(context, call, &page)?;
+    Ok(At { page, root })
+}
+
+/// What a page's paths begin with where it was asked for, for those whom a good link led to it.
+fn root_of(context: &Context, call: &Call<()>, page: &Page) -> Result<String, Error> {
     let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
     let is_own = host.map(|host| context.service.page_at(host)).transpose()?.flatten().is_some();
-    let root =
-        if is_own { String::new() } else { format!("{}/p/{}", context.service.base_path(), page.slug) };
-    Ok(At { page, root })
+    Ok(if is_own { String::new() } else { format!("{}/p/{}", context.service.base_path(), page.slug) })
 }
 
 /// The form by which one who was asked confirms, or changes what he hears of.
