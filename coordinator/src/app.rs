@@ -2,6 +2,7 @@
 
 mod beside;
 pub mod care;
+mod doors;
 mod figures;
 mod mail;
 mod metrics;
@@ -23,9 +24,9 @@ use parallax_certs::rotation::Authorities;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::SECOND;
-use tokio::net::TcpListener;
 use tokio::sync::{mpsc, watch};
 
+use self::doors::Doors;
 use crate::admin;
 use crate::calendar::Calendar;
 use crate::clock::Clock;
@@ -95,6 +96,9 @@ pub enum AppError {
     /// Mails can't be sent as it is set.
     #[error("[mail] can't be used: {0}")]
     Mail(String),
+    /// TLS can't be served as it is set.
+    #[error("[tls] can't be used: {0}")]
+    Tls(String),
     /// Nothing could be delivered.
     #[error(transparent)]
     Deliver(#[from] crate::deliver::DeliverError),
@@ -107,6 +111,8 @@ pub enum AppError {
 pub struct Running {
     /// Where HTTP is served.
     pub http_addr: SocketAddr,
+    /// Where HTTP is served over TLS, where it is.
+    pub tls_addr: Option<SocketAddr>,
     /// Where the mesh is served (UDP).
     pub mesh_addr: SocketAddr,
     /// Where health is served, where it is.
@@ -202,10 +208,10 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let driver =
         Driver::start(clock.clone(), store.clone(), Arc::clone(&history), judging, Shard::WHOLE).await?;
 
-    let http = bind_http("HTTP", config.http.listen).await?;
-    let http_addr = http.local_addr().map_err(|source| listen("HTTP", config.http.listen, source))?;
+    let opened = Doors::open(&config).await?;
+    let (http_addr, tls_addr) = (opened.http_addr, opened.tls_addr);
     let socket = UdpSocket::bind(config.mesh.listen)
-        .map_err(|source| listen("the mesh", config.mesh.listen, source))?;
+        .map_err(|source| doors::listen("the mesh", config.mesh.listen, source))?;
 
     let (inbox, arrivals) = mpsc::channel::<Arrival>(INBOX_DEPTH);
     let (questions, asked) = mpsc::channel::<Question>(QUESTIONS_WAITING);
@@ -252,7 +258,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let flow = driver.counters();
     let driver = tokio::spawn(driver.run(channels));
 
-    let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{http_addr}"));
+    let base_url = config.http.base_url.clone().unwrap_or_else(|| opened.base_url());
     let figures = figures::FromHistory::new(
         store.clone(),
         Arc::clone(&history),
@@ -275,17 +281,16 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     )
     .await?;
 
-    let mut doors = Vec::new();
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     let boards = context.boards().clone();
-    doors.push(tokio::spawn(http::server::serve(http, Arc::clone(&context), told(doors_stop.clone()))));
+    let (mut doors, certificates) = opened.serve(&context, &clock, &doors_stop)?;
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
     doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
     let mut admin_addr = None;
     let (ready, is_ready) = watch::channel(false);
     if let Some(address) = config.admin.listen {
-        let listener = bind_http("the admin address", address).await?;
+        let listener = doors::bind("the admin address", address).await?;
         admin_addr = listener.local_addr().ok();
         let metrics = metrics::Sources {
             flow,
@@ -296,11 +301,13 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             alerts: Arc::clone(&reactions.alerts),
             store: store.clone(),
         };
-        let serving = admin::health::serve(listener, is_ready, metrics.writer(), doors_stop.clone());
+        let answers = admin::health::Answers { metrics: metrics.writer(), ours: doors::ours(&service) };
+        let serving = admin::health::serve(listener, is_ready, answers, doors_stop.clone());
         doors.push(tokio::spawn(serving));
     }
 
-    let helpers = vec![
+    let mut helpers = certificates;
+    helpers.extend([
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
         tokio::spawn(lookout.run()),
@@ -310,7 +317,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         tokio::spawn(beside::follow_members(Arc::clone(&mesh), members.clone())),
         tokio::spawn(beside::keep_history(history, store.clone(), clock.clone())),
         tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
-    ];
+    ]);
     let deliverer = tokio::spawn(deliverer.run(doors_stop));
     ready.send_replace(true);
     let reactions = reactions.tasks;
@@ -327,7 +334,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         store,
         ready,
     };
-    Ok(Running { http_addr, mesh_addr, admin_addr, base_url, service, members, drain })
+    Ok(Running { http_addr, tls_addr, mesh_addr, admin_addr, base_url, service, members, drain })
 }
 
 async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities, MeshSecret), AppError> {
@@ -383,17 +390,4 @@ fn service_settings(config: &Config, base_url: String) -> service::Settings {
         limits: config.plans,
         allow_private: config.deliver.allow_private,
     }
-}
-
-async fn bind_http(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
-    http::server::listener(address).await.map_err(|source| listen(what, address, source))
-}
-
-fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {
-    AppError::Listen { what, address, source }
-}
-
-async fn told(mut stop: watch::Receiver<bool>) {
-    // Who would tell is gone: that too is a reason to stop.
-    let _ = stop.wait_for(|stop| *stop).await;
 }

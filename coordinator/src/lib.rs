@@ -26,5 +26,6 @@ pub mod react;
 pub mod service;
 pub mod storage;
 pub mod telemetry;
+pub mod tls;
 pub mod up;
 pub mod views;

@@ -1,4 +1,5 @@
-//! The admin address: `/healthz` (the process answers), `/readyz` (it serves) and `/metrics` (how it runs).
+//! The admin address: `/healthz` (the process answers), `/readyz` (it serves), `/metrics` (how it runs) and `/ask` (is a
+//! name ours: for a proxy that makes certificates on demand).
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -29,11 +30,24 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 /// Whoever writes the metrics, anew at each call.
 pub type Metrics = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 
-/// Serves health and metrics on the listener until told to stop.
+/// Whoever knows which names are ours; none where that can't be told now.
+pub type Ours = Arc<dyn Fn(&str) -> Option<bool> + Send + Sync>;
+
+/// What is asked at the admin address.
+#[derive(Clone)]
+#[allow(missing_debug_implementations, reason = "functions have nothing to show")]
+pub struct Answers {
+    /// Whoever writes the metrics.
+    pub metrics: Metrics,
+    /// Whoever knows which names are ours.
+    pub ours: Ours,
+}
+
+/// Serves health, metrics and a proxy's questions on the listener until told to stop.
 pub async fn serve(
     listener: TcpListener,
     ready: watch::Receiver<bool>,
-    metrics: Metrics,
+    answers: Answers,
     mut shutdown: watch::Receiver<bool>,
 ) {
     let slots = Arc::new(Semaphore::new(CONNECTIONS));
@@ -53,12 +67,12 @@ pub async fn serve(
             tokio::time::sleep(BACK_OFF).await;
             continue;
         };
-        let (ready, metrics) = (ready.clone(), Arc::clone(&metrics));
+        let (ready, answers) = (ready.clone(), answers.clone());
         connections.spawn(async move {
             let _slot = slot;
             let service = service_fn(move |request| {
-                let (is_ready, metrics) = (*ready.borrow(), Arc::clone(&metrics));
-                async move { Ok::<_, Infallible>(answer(&request, is_ready, &metrics).await) }
+                let (is_ready, answers) = (*ready.borrow(), answers.clone());
+                async move { Ok::<_, Infallible>(answer(&request, is_ready, &answers).await) }
             });
             let mut http = http1::Builder::new();
             http.timer(TokioTimer::new()).header_read_timeout(HEAD);
@@ -69,9 +83,9 @@ pub async fn serve(
     connections.shutdown().await;
 }
 
-async fn answer<B>(request: &Request<B>, is_ready: bool, metrics: &Metrics) -> Response<Full<Bytes>> {
+async fn answer<B>(request: &Request<B>, is_ready: bool, answers: &Answers) -> Response<Full<Bytes>> {
     if let (&Method::GET | &Method::HEAD, "/metrics") = (request.method(), request.uri().path()) {
-        let mut response = Response::new(Full::new(Bytes::from(metrics().await)));
+        let mut response = Response::new(Full::new(Bytes::from((answers.metrics)().await)));
         response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
         return response;
     }
@@ -79,12 +93,23 @@ async fn answer<B>(request: &Request<B>, is_ready: bool, metrics: &Metrics) -> R
         (&Method::GET | &Method::HEAD, "/healthz") => (StatusCode::OK, "alive\n"),
         (&Method::GET | &Method::HEAD, "/readyz") if is_ready => (StatusCode::OK, "ready\n"),
         (&Method::GET | &Method::HEAD, "/readyz") => (StatusCode::SERVICE_UNAVAILABLE, "not ready\n"),
-        (_, "/healthz" | "/readyz" | "/metrics") => (StatusCode::METHOD_NOT_ALLOWED, "GET only\n"),
-        (_, _) => (StatusCode::NOT_FOUND, "there is /healthz, /readyz and /metrics\n"),
+        (&Method::GET | &Method::HEAD, "/ask") => match (answers.ours)(&named(request.uri().query())) {
+            Some(true) => (StatusCode::OK, "ours\n"),
+            Some(false) => (StatusCode::NOT_FOUND, "not ours\n"),
+            None => (StatusCode::SERVICE_UNAVAILABLE, "not known now\n"),
+        },
+        (_, "/healthz" | "/readyz" | "/metrics" | "/ask") => (StatusCode::METHOD_NOT_ALLOWED, "GET only\n"),
+        (_, _) => (StatusCode::NOT_FOUND, "there is /healthz, /readyz, /metrics and /ask\n"),
     };
     let mut response = Response::new(Full::new(Bytes::from_static(text.as_bytes())));
     *response.status_mut() = status;
     response
+}
+
+/// The `domain` of a question; empty where there is none.
+fn named(query: Option<&str>) -> String {
+    let mut pairs = url::form_urlencoded::parse(query.unwrap_or_default().as_bytes());
+    pairs.find(|(name, _)| name == "domain").map(|(_, value)| value.into_owned()).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -94,9 +119,11 @@ mod tests {
     #[tokio::test]
     async fn readiness_follows_the_service_and_life_does_not() {
         let metrics: Metrics = Arc::new(|| Box::pin(std::future::ready("# EOF\n".to_owned())));
+        let ours: Ours = Arc::new(|name| (name != "broken.example").then_some(name == "ours.example"));
+        let answers = Answers { metrics, ours };
         let ask = async |method: Method, path: &str, is_ready| {
             let request = Request::builder().method(method).uri(path).body(()).unwrap();
-            answer(&request, is_ready, &metrics).await.status().as_u16()
+            answer(&request, is_ready, &answers).await.status().as_u16()
         };
         assert_eq!(ask(Method::GET, "/healthz", false).await, 200);
         assert_eq!(ask(Method::GET, "/readyz", false).await, 503);
@@ -104,5 +131,15 @@ mod tests {
         assert_eq!(ask(Method::POST, "/readyz", true).await, 405);
         assert_eq!(ask(Method::GET, "/metrics", false).await, 200);
         assert_eq!(ask(Method::GET, "/", true).await, 404);
+        for (query, status) in [
+            ("?domain=ours.example", 200),
+            ("?other=1&domain=ours%2Eexample", 200),
+            ("?domain=other.example", 404),
+            ("?domain=broken.example", 503),
+            ("?domain=", 404),
+            ("", 404),
+        ] {
+            assert_eq!(ask(Method::GET, &format!("/ask{query}"), true).await, status, "{query}");
+        }
     }
 }

@@ -25,6 +25,9 @@ pub(super) async fn run(
         );
     }
     out::notice(&format!("API and pages: {}", running.base_url));
+    if let Some(address) = running.tls_addr {
+        out::notice(&format!("TLS: {address}"));
+    }
     out::notice(&format!("Mesh: {} (UDP)", running.mesh_addr));
     if let Some(address) = running.admin_addr {
         out::notice(&format!("Health: http://{address}/readyz"));

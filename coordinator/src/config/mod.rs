@@ -5,6 +5,7 @@ mod mail;
 mod nearest;
 mod operator;
 mod table;
+mod tls;
 
 use std::fmt;
 use std::io;
@@ -16,6 +17,7 @@ use parallax_core::watch::Confirmation;
 
 pub use self::mail::{Mail, MailTls, MailTransport};
 pub use self::operator::Operator;
+pub use self::tls::{Acme, Domains, Tls};
 use self::table::{SETTINGS, Setting};
 pub use self::table::{base_url, root_domain};
 
@@ -37,6 +39,12 @@ pub struct Config {
     pub confirmation: Confirmation,
     /// API, pages and pings.
     pub http: Http,
+    /// TLS for these, where a proxy does not do it.
+    pub tls: Tls,
+    /// Certificates by ACME.
+    pub acme: Acme,
+    /// How pages' own domains are looked at.
+    pub domains: Domains,
     /// Where agents connect.
     pub mesh: Mesh,
     /// Health, for whoever runs the service.
@@ -185,6 +193,9 @@ impl Default for Config {
                 root_domain: None,
                 requests_per_minute: 120,
             },
+            tls: Tls::default(),
+            acme: Acme::default(),
+            domains: Domains::default(),
             mesh: Mesh {
                 listen: SocketAddr::from((Ipv4Addr::UNSPECIFIED, 7443)),
                 name: "parallax".to_owned(),
@@ -244,6 +255,8 @@ impl Config {
         }
         flags.apply(&mut config);
         let missing = config.operator.missing().map(|(name, rule)| (name.to_owned(), rule));
+        let tls = config.tls.missing(&config.acme).map(|(name, rule)| (name.to_owned(), rule.to_owned()));
+        let missing = missing.or(tls);
         match missing.or_else(|| config.mail.missing().map(|(name, rule)| (format!("mail.{name}"), rule))) {
             None => Ok(config),
             Some((place, rule)) => Err(ConfigError::Faults(vec![Fault { place, rule, is_given: false }])),

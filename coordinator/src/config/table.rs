@@ -8,7 +8,7 @@ use std::str::FromStr;
 use parallax_core::watch::Confirmation;
 use tracing_subscriber::EnvFilter;
 
-use super::{Config, LogFormat, mail, operator};
+use super::{Config, LogFormat, mail, operator, tls};
 
 /// Seconds that an interval may have.
 const INTERVAL: RangeInclusive<u64> = 5..=86_400;
@@ -72,6 +72,17 @@ macro_rules! number {
     };
 }
 
+macro_rules! switch {
+    ($name:literal, |$config:ident| $field:expr) => {
+        Setting {
+            name: $name,
+            shape: Shape::Flag,
+            read: |$config, text| flag(text).map(|it| $field = it),
+            show: |$config| Some($field.to_string()),
+        }
+    };
+}
+
 /// Every setting, section by section, in the order in which they are shown.
 pub(super) const SETTINGS: &[Setting] = &[
     text!("data", read_data, |config| Some(quoted(&config.data.to_string_lossy()))),
@@ -88,6 +99,23 @@ pub(super) const SETTINGS: &[Setting] = &[
     ),
     number!("requests_per_minute", 1..=1_000_000_000, 1, |config| config.http.requests_per_minute),
     text!("confirmation", read_confirmation, |config| Some(quoted(confirmation(config.confirmation)))),
+    text!("tls.listen", |config, text| address(text).map(|it| config.tls.listen = Some(it)), |config| {
+        config.tls.listen.map(|listen| quoted(&listen.to_string()))
+    }),
+    text!("tls.certificate", |c, text| tls::read_file(text).map(|it| c.tls.certificate = it), |c| {
+        c.tls.certificate.as_ref().map(|file| quoted(&file.to_string_lossy()))
+    }),
+    text!("tls.key", |c, text| tls::read_file(text).map(|it| c.tls.key = it), |c| {
+        c.tls.key.as_ref().map(|file| quoted(&file.to_string_lossy()))
+    }),
+    switch!("tls.redirect", |config| config.tls.redirect),
+    switch!("acme.enabled", |config| config.acme.enabled),
+    text!("acme.directory", tls::read_directory, |c| Some(quoted(&c.acme.directory))),
+    text!("acme.contact", tls::read_contact, |c| c.acme.contact.as_deref().map(quoted)),
+    text!("acme.roots", |c, text| tls::read_file(text).map(|it| c.acme.roots = it), |c| {
+        c.acme.roots.as_ref().map(|file| quoted(&file.to_string_lossy()))
+    }),
+    text!("domains.resolvers", tls::read_resolvers, |c| tls::show_resolvers(c).as_deref().map(quoted)),
     text!("mesh.listen", |config, text| address(text).map(|it| config.mesh.listen = it), |config| {
         Some(quoted(&config.mesh.listen.to_string()))
     }),
@@ -132,12 +160,7 @@ pub(super) const SETTINGS: &[Setting] = &[
     text!("mail.folder", mail::read_folder, |c| {
         c.mail.folder.as_ref().map(|folder| quoted(&folder.to_string_lossy()))
     }),
-    Setting {
-        name: "deliver.allow_private",
-        shape: Shape::Flag,
-        read: |config, text| flag(text).map(|it| config.deliver.allow_private = it),
-        show: |config| Some(config.deliver.allow_private.to_string()),
-    },
+    switch!("deliver.allow_private", |config| config.deliver.allow_private),
     text!("deliver.telegram_url", |c, text| base_url(text).map(|it| c.deliver.telegram_url = it), |c| {
         Some(quoted(&c.deliver.telegram_url))
     }),

@@ -89,6 +89,23 @@ fn a_wrong_file_is_refused_with_file_line_and_rule() {
             "[deliver]\nallow_private = \"yes\"",
             "coordinator.toml:2: deliver.allow_private must be true or false",
         ),
+        (
+            "[domains]\nresolvers = \"127.0.0.1\"",
+            "coordinator.toml:2: domains.resolvers must be 1 to 8 IP addresses with ports and spaces between, \
+             such as 127.0.0.1:53, not \"127.0.0.1\"",
+        ),
+        (
+            "[acme]\ndirectory = \"http://ca.example/\"",
+            "coordinator.toml:2: acme.directory must be an https:// URL of at most 2048 characters, \
+             not \"http://ca.example/\"",
+        ),
+        (
+            "[tls]\nlisten = \"127.0.0.1:0\"",
+            "tls.certificate is needed with tls.listen unless acme.enabled is true",
+        ),
+        ("[tls]\nkey = \"k.pem\"", "tls.certificate is needed with tls.key"),
+        ("[tls]\ncertificate = \"c.pem\"", "tls.key is needed with tls.certificate"),
+        ("[acme]\nenabled = true", "tls.listen is needed with acme.enabled"),
         ("data = \"\"", "coordinator.toml:1: data must be a folder, not \"\""),
         ("[mesh]\nname = \"\"", "coordinator.toml:2: mesh.name must be 1 to 60 characters, not \"\""),
         (

@@ -24,6 +24,8 @@ pub(super) enum Refused {
     Method(String),
     /// The request does not say, or says twice, which host it is for.
     Host,
+    /// The request is for a host that is nobody's here (RFC 9110, section 15.5.20).
+    Elsewhere,
 }
 
 impl From<Error> for Refused {
@@ -59,6 +61,7 @@ impl Refused {
                 let words = "a request names its host in one `Host` header";
                 envelope(StatusCode::BAD_REQUEST, "bad_request", words)
             }
+            Self::Elsewhere => Reply::empty(StatusCode::MISDIRECTED_REQUEST),
             Self::Method(allowed) => {
                 let words = format!("this route answers to {allowed}");
                 let reply = envelope(StatusCode::METHOD_NOT_ALLOWED, "method_not_allowed", &words);

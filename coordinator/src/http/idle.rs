@@ -29,6 +29,10 @@ struct All {
 #[derive(Debug, Clone)]
 pub(super) struct Seat(Arc<Kept>);
 
+/// A request under way.
+#[derive(Debug)]
+pub(super) struct Asked(Seat);
+
 #[derive(Debug)]
 struct Kept {
     idle: Idle,
@@ -40,8 +44,8 @@ struct Kept {
 struct State {
     /// Its number among the idle ones.
     number: Option<u64>,
-    /// Whether a request is being answered.
-    is_asked: bool,
+    /// Requests that are being answered: one at most but over HTTP/2.
+    asked: u32,
     /// Whether some of an answer may still be on its way.
     is_unsent: bool,
 }
@@ -99,14 +103,10 @@ impl Seat {
         }
     }
 
-    /// A request's head has been read.
-    pub(super) fn asked(&self) {
-        self.change(|state| state.is_asked = true);
-    }
-
-    /// Its answer is made, and remains to be sent.
-    pub(super) fn answered(&self) {
-        self.change(|state| (state.is_asked, state.is_unsent) = (false, true));
+    /// A request's head has been read; it is answered, or given up by its sender, once this is dropped.
+    pub(super) fn asked(&self) -> Asked {
+        self.change(|state| state.asked = state.asked.saturating_add(1));
+        Asked(self.clone())
     }
 
     /// Bytes were written, or are to be.
@@ -122,7 +122,7 @@ impl Seat {
     fn change(&self, change: impl FnOnce(&mut State)) {
         let mut state = locked(&self.0.state);
         change(&mut state);
-        let is_idle = !state.is_asked && !state.is_unsent;
+        let is_idle = state.asked == 0 && !state.is_unsent;
         match (is_idle, state.number) {
             (true, None) => {
                 let mut all = locked(&self.0.idle.all);
@@ -139,6 +139,13 @@ impl Seat {
             }
             _ => {}
         }
+    }
+}
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        // The answer remains to be sent.
+        self.0.change(|state| (state.asked, state.is_unsent) = (state.asked.saturating_sub(1), true));
     }
 }
 
@@ -165,12 +172,12 @@ mod tests {
     fn the_one_idle_for_longest_leaves_and_those_with_a_request_stay() {
         let idle = Idle::new(Duration::ZERO);
         let [busy, sending, used, fresh] = std::array::from_fn(|_| idle.seat());
-        busy.asked();
-        sending.asked();
-        sending.answered();
+        let _busy = [busy.asked(), busy.asked()];
+        drop(busy.asked());
+        busy.sent();
+        drop(sending.asked());
         // Used since, it has been idle for less long than the fresh one.
-        used.asked();
-        used.answered();
+        drop(used.asked());
         used.sent();
         for seat in [&fresh, &used] {
             assert!(idle.make_room().now_or_never().is_some());
@@ -189,9 +196,9 @@ mod tests {
     async fn whoever_waits_for_room_has_it_once_a_connection_is_idle() {
         let idle = Idle::new(Duration::ZERO);
         let seat = idle.seat();
-        seat.asked();
+        let asked = seat.asked();
         let answered = async {
-            seat.answered();
+            drop(asked);
             seat.sent();
         };
         tokio::join!(idle.make_room(), answered);
@@ -205,7 +212,7 @@ mod tests {
         let (begun, seat) = (Instant::now(), idle.seat());
         idle.make_room().await;
         assert!(begun.elapsed() >= FRESH);
-        seat.asked();
+        let _asked = seat.asked();
         assert!(seat.told_to_leave().now_or_never().is_none());
         assert!(idle.stayed().now_or_never().is_some());
     }

@@ -1,27 +1,30 @@
 //! Accepts connections and serves them, within limits of number and time, until told to stop.
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use hyper::Version;
+use ::http::Request;
 use hyper::body::Incoming;
-use hyper::header::HOST;
 use hyper::server::conn::http1;
 use hyper::service::{Service, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
-use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::server::graceful::{GracefulShutdown, Watcher};
 use hyper_util::service::TowerToHyperService;
+use rustls::ServerConfig;
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::crowd::Crowd;
-use super::error::Refused;
+use super::guest::Guest;
 use super::idle::Idle;
 use super::stall::Stalling;
-use super::{Context, Peer, filter};
+use super::{Context, Peer, filter, tls};
+use crate::tls::{Challenges, Shown};
 
 /// Bytes of a request's head.
 const HEAD_BYTES: usize = 16 * 1024;
@@ -90,72 +93,91 @@ pub async fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     Ok(listener)
 }
 
-/// Serves HTTP/1.1 on the listener until `shutdown` resolves, then lets requests under way end.
-///
-/// HTTP/2 is for a proxy in front: without it there is no version to sniff, so that the head's time-out covers a
-/// connection's first byte too.
-pub async fn serve(listener: TcpListener, context: Arc<Context>, shutdown: impl Future<Output = ()> + Send) {
-    let limits = match descriptors() {
-        Some(descriptors) => Limits::default().with_descriptors(descriptors),
-        None => Limits::default(),
-    };
-    serve_within(limits, listener, context, shutdown).await;
+/// How the connections of a listener are served.
+#[derive(Debug, Clone)]
+pub enum Way {
+    /// In the clear.
+    Plain,
+    /// In the clear beside a listener with TLS, to which visitors are led where `redirect` says so.
+    Led {
+        /// What an authority may ask for.
+        challenges: Challenges,
+        /// Whether all else is led to https.
+        redirect: bool,
+    },
+    /// Over TLS.
+    Tls(Shown, Arc<ServerConfig>),
 }
 
-pub(super) async fn serve_within(
+/// The places that all listeners share: what one takes, another has not.
+#[derive(Debug, Clone)]
+pub struct Places {
     limits: Limits,
+    crowd: Crowd,
+    slots: Arc<Semaphore>,
+    idle: Idle,
+}
+
+impl Places {
+    /// As many as this process's descriptors allow.
+    pub fn of_this_process() -> Self {
+        Self::within(match descriptors() {
+            Some(descriptors) => Limits::default().with_descriptors(descriptors),
+            None => Limits::default(),
+        })
+    }
+
+    pub(super) fn within(limits: Limits) -> Self {
+        let (crowd, idle) = (Crowd::new(limits.of_one_peer), Idle::new(FRESH));
+        Self { limits, crowd, slots: Arc::new(Semaphore::new(limits.connections)), idle }
+    }
+}
+
+/// Serves HTTP on the listener until `shutdown` resolves, then lets requests under way end.
+///
+/// In the clear it is HTTP/1.1 alone: HTTP/2 is for a proxy in front. Without it there is no version to sniff, so that
+/// the head's time-out covers a connection's first byte too.
+pub async fn serve(
     listener: TcpListener,
+    way: Way,
+    places: Places,
     context: Arc<Context>,
     shutdown: impl Future<Output = ()> + Send,
 ) {
     let service = TowerToHyperService::new(warp::service(filter(Arc::clone(&context))));
-    let crowd = Crowd::new(limits.of_one_peer);
-    let slots = Arc::new(Semaphore::new(limits.connections));
-    let idle = Idle::new(FRESH);
     let graceful = GracefulShutdown::new();
     tokio::pin!(shutdown);
     loop {
         let accepted = tokio::select! {
             biased;
             () = &mut shutdown => break,
-            accepted = next(&listener, &crowd, &slots, &idle) => accepted,
+            accepted = next(&listener, &places) => accepted,
         };
         let Some((stream, peer, place)) = accepted else { continue };
         // Small answers must not wait; a socket that refuses this serves all the same.
         let _ = stream.set_nodelay(true);
-        let service = service.clone();
-        let (context, peer) = (Arc::clone(&context), Peer(peer));
-        let seat = idle.seat();
-        let asked = seat.clone();
-        let served = service_fn(move |mut request: hyper::Request<Incoming>| {
-            request.extensions_mut().insert(peer);
-            let (context, service, seat) = (Arc::clone(&context), service.clone(), asked.clone());
-            async move {
-                seat.asked();
-                let answer = if names_its_host(&request) {
-                    service.call(request).await
-                } else {
-                    let reply = Refused::Host.reply();
-                    context.count(reply.status());
-                    Ok(reply.into_warp())
-                };
-                seat.answered();
-                answer
-            }
+        let (limits, seat, watcher) = (places.limits, places.idle.seat(), graceful.watcher());
+        let guest = Arc::new(Guest {
+            service: service.clone(),
+            context: Arc::clone(&context),
+            peer: Peer(peer),
+            seat: seat.clone(),
+            way: way.clone(),
         });
-        let connection = http1::Builder::new()
-            .timer(TokioTimer::new())
-            .header_read_timeout(limits.head)
-            .max_buf_size(HEAD_BYTES)
-            .max_headers(HEAD_LINES)
-            .serve_connection(TokioIo::new(Stalling::new(stream, limits.stall, seat.clone())), served);
-        let watched = graceful.watch(connection);
+        let way = way.clone();
+        let served = async move {
+            match &way {
+                Way::Tls(shown, config) => tls::serve(stream, (shown, config), limits, guest, watcher).await,
+                Way::Plain | Way::Led { .. } => {
+                    let stream = Stalling::new(stream, limits.stall, guest.seat.clone());
+                    one(stream, limits, guest, watcher).await;
+                }
+            }
+        };
         tokio::spawn(async move {
             tokio::select! {
                 biased;
-                ended = watched => if let Err(error) = ended {
-                    tracing::debug!(%error, "a connection ended early");
-                },
+                () = served => {}
                 () = seat.told_to_leave() => tracing::debug!("an idle connection made room"),
             }
             drop(place);
@@ -168,13 +190,31 @@ pub(super) async fn serve_within(
     }
 }
 
+/// HTTP/1.1 over a connection (RFC 9112), to its end.
+pub(super) async fn one<S, I>(io: I, limits: Limits, guest: Arc<Guest<S>>, watcher: Watcher)
+where
+    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible> + Send + Sync + 'static,
+    S::Future: Send,
+    I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
+    let served = service_fn(move |request| {
+        let guest = Arc::clone(&guest);
+        async move { guest.answer(request).await }
+    });
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.head)
+        .max_buf_size(HEAD_BYTES)
+        .max_headers(HEAD_LINES)
+        .serve_connection(TokioIo::new(io), served);
+    if let Err(error) = watcher.watch(connection).await {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
 /// The next connection that has a place; nothing where one was not taken.
-async fn next(
-    listener: &TcpListener,
-    crowd: &Crowd,
-    slots: &Arc<Semaphore>,
-    idle: &Idle,
-) -> Option<(TcpStream, IpAddr, impl Send + 'static)> {
+async fn next(listener: &TcpListener, places: &Places) -> Option<(TcpStream, IpAddr, impl Send + 'static)> {
+    let Places { crowd, slots, idle, .. } = places;
     let (stream, peer) = match listener.accept().await {
         Ok((stream, peer)) => (stream, peer.ip()),
         Err(error) => {
@@ -203,12 +243,6 @@ async fn next(
         slot = made => slot,
     };
     Some((stream, peer, (place, slot.ok()?)))
-}
-
-/// Whether a request says which host it is for, once: HTTP/1.1 demands it (RFC 9112, section 3.2).
-fn names_its_host<B>(request: &hyper::Request<B>) -> bool {
-    let named = request.headers().get_all(HOST).iter().count();
-    named == 1 || (named == 0 && request.version() < Version::HTTP_11)
 }
 
 /// How many descriptors this process may have open; nothing where the host does not say or sets no limit.

@@ -100,9 +100,8 @@ impl Service {
         after.find('/').and_then(|at| after.get(at..)).unwrap_or("")
     }
 
-    fn base_host(&self) -> Option<String> {
-        let after = self.base_url().split_once("://").map_or("", |(_, rest)| rest);
-        plain(after.split('/').next().unwrap_or_default())
+    pub(super) fn base_host(&self) -> Option<String> {
+        super::hosts::host_of(self.base_url())
     }
 
     fn with_domains<T>(&self, act: impl FnOnce(&Domains) -> T) -> Result<T> {
@@ -127,7 +126,7 @@ const fn is_guarded(page: &Page) -> bool {
 }
 
 /// A host as it is compared: in small letters, without a port and without the root's dot. None for what is no name.
-fn plain(host: &str) -> Option<String> {
+pub(super) fn plain(host: &str) -> Option<String> {
     let name = host.split_once(':').map_or(host, |(name, _)| name);
     let name = name.strip_suffix('.').unwrap_or(name);
     let is_sound = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'.');

@@ -14,6 +14,7 @@ pub mod destinations;
 pub mod figures;
 pub mod gate;
 pub mod history;
+pub mod hosts;
 pub mod incidents;
 pub mod keys;
 mod live;

@@ -8,9 +8,12 @@ use crate::http::error::Refused;
 use crate::http::route::Call;
 use crate::service::Error;
 use crate::service::gate::{Admitted, Door};
+use crate::service::hosts::Whose;
 
 /// What the paths of hosts that belong to no page begin with, where a page's own host has them too.
 const SHARED: &str = "/assets/";
+/// What the paths of pings begin with: a job may know us by any name, and a lost ping would be taken for a lost job.
+const ANYWHERE: &str = "/ping/";
 
 /// The page of a request to one of [`rows`](super::rows), for a visitor who may see it.
 ///
@@ -29,15 +32,19 @@ pub(in crate::http) fn enter(context: &Context, call: &Call<()>) -> Result<Admit
 /// The path under which the table has what a page's own host was asked for; none for every other host.
 ///
 /// # Errors
-/// A fault of the store.
+/// [`Refused::Elsewhere`] for a host that is nobody's here, and a fault of the store.
 pub(in crate::http) fn inner_path(
     context: &Context,
     headers: &HeaderMap,
     path: &str,
 ) -> Result<Option<String>, Refused> {
-    let Some(host) = host(headers).filter(|_| !path.starts_with(SHARED)) else { return Ok(None) };
-    let slug = context.service.page_at(host)?;
-    Ok(slug.map(|slug| format!("/p/{slug}{}", if path == "/" { "" } else { path })))
+    let Some(host) = host(headers) else { return Ok(None) };
+    match context.service.whose(host)? {
+        Whose::Nobody if !path.starts_with(ANYWHERE) => Err(Refused::Elsewhere),
+        Whose::Nobody | Whose::Base => Ok(None),
+        Whose::Page(_) if path.starts_with(SHARED) => Ok(None),
+        Whose::Page(slug) => Ok(Some(format!("/p/{slug}{}", if path == "/" { "" } else { path }))),
+    }
 }
 
 fn host(headers: &HeaderMap) -> Option<&str> {

@@ -62,10 +62,18 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     for host in ["shop.pages.example", "SHOP.Pages.Example.:443"] {
         assert_eq!(name(host, "/status.json").await, (200, json!("Shop")), "{host}");
     }
-    // The service's own address, and those that are nobody's, have no page at their root.
-    for host in ["status.example", "shop.elsewhere.example", "pages.example", "127.0.0.1:8080"] {
+    // The service's own addresses have no page at their root.
+    for host in ["status.example", "STATUS.example.:443", "localhost:8080", "[::1]:8080", "127.0.0.1:8080"] {
         assert_eq!(name(host, "/status.json").await.0, 404, "{host}");
         assert_eq!(name(host, "/p/shop/status.json").await, (200, json!("Shop")), "{host}");
+    }
+    for host in ["shop.elsewhere.example", "pages.example", "status.example.elsewhere.example", "a b", "[::1"] {
+        for path in ["/status.json", "/p/shop/status.json", "/p/shop", "/api/v1/me", "/assets/page.css", "/", "/none"] {
+            let seen = client.send("GET", path, &[("host", host)], "").await;
+            assert_eq!((seen.status, seen.text.as_str()), (421, ""), "{host}{path}");
+        }
+        let token = format!("/ping/{}", "a".repeat(32));
+        assert_eq!(name(host, &token).await.0, 404, "a job may know us by any name");
     }
     for host in ["none.pages.example", "a.shop.pages.example", ".pages.example"] {
         for path in ["/status.json", "/p/shop/status.json", "/api/v1/me", "/"] {
@@ -78,7 +86,7 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     assert_eq!(name("Status.shop.example:8443", "/status.json").await, (200, json!("Shop")));
     assert_eq!(name("status.shop.example", "/p/journal/status.json").await.0, 404, "another's page");
     client.world.put_page(client.world.shop.clone()).await;
-    assert_eq!(name("status.shop.example", "/status.json").await.0, 404, "it is not its domain any more");
+    assert_eq!(name("status.shop.example", "/status.json").await.0, 421, "it is not its domain any more");
 }
 
 /// A document of the shop's page as text.

@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::Client;
-use crate::http::server::{Limits, serve_within};
+use crate::http::server::{Limits, Places, Way, serve};
 
 struct Server {
     address: std::net::SocketAddr,
@@ -26,7 +26,7 @@ async fn server_within(limits: Limits, client: &Client) -> Server {
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
     let context = Arc::clone(&client.context);
-    let served = tokio::spawn(serve_within(limits, listener, context, async {
+    let served = tokio::spawn(serve(listener, Way::Plain, Places::within(limits), context, async {
         let _ = stopped.await;
     }));
     Server { address, stop, served }
@@ -43,7 +43,7 @@ async fn exchange(server: &Server, bytes: &[u8]) -> String {
 }
 
 fn head(line: &str, key: &str, more: &str) -> Vec<u8> {
-    format!("{line} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n{more}\r\n")
+    format!("{line} HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n{more}\r\n")
         .into()
 }
 
@@ -139,7 +139,7 @@ async fn whoever_does_not_finish_a_head_is_let_go() {
     let client = Client::new().await;
     let limits = Limits { head: Duration::from_millis(100), ..Limits::default() };
     let server = server_within(limits, &client).await;
-    for sent in ["", "G", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\nHost: x\r\n"] {
+    for sent in ["", "G", "PRI * HTTP/2.0\r\n", "GET / HTTP/1.1\r\nHost: status.example\r\n"] {
         let answer = tokio::time::timeout(Duration::from_secs(5), exchange(&server, sent.as_bytes())).await;
         assert!(!answer.unwrap().contains(" 200 "), "{sent:?}");
     }
@@ -156,7 +156,7 @@ async fn connections_above_the_limit_wait_for_a_place() {
     let mut line = [0; 25];
     first.read_exact(&mut line).await.unwrap();
     assert_eq!(&line, b"HTTP/1.1 100 Continue\r\n\r\n");
-    let second = exchange(&server, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n");
+    let second = exchange(&server, b"GET / HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n");
     tokio::pin!(second);
     // The place is free only once the first is gone.
     assert!(tokio::time::timeout(Duration::from_millis(100), &mut second).await.is_err());
@@ -181,7 +181,7 @@ async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_req
         }
         idle.push(stream);
     }
-    let answer = exchange(&server, b"GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n").await;
+    let answer = exchange(&server, b"GET / HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     // All but the newest three have been closed, oldest first; with bytes unread that is a reset.
     let newest = idle.split_off(17);
@@ -201,7 +201,7 @@ async fn a_stopped_server_ends_idle_connections_and_takes_no_more() {
     let client = Client::new().await;
     let server = server(&client).await;
     let mut idle = TcpStream::connect(server.address).await.unwrap();
-    idle.write_all(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n").await.unwrap();
+    idle.write_all(b"GET / HTTP/1.1\r\nHost: status.example\r\n\r\n").await.unwrap();
     let mut first = [0; 12];
     idle.read_exact(&mut first).await.unwrap();
     assert_eq!(&first, b"HTTP/1.1 200");

@@ -1,0 +1,161 @@
+//! The doors over HTTP: where they listen, in the clear and over TLS, and what their TLS needs beside them.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+use super::AppError;
+use crate::admin::health::Ours;
+use crate::clock::Clock;
+use crate::config::Config;
+use crate::http::Context;
+use crate::http::server::{self, Places, Way};
+use crate::service::Service;
+use crate::service::hosts::name_of;
+use crate::tls::acme::{self, Keeper, Names};
+use crate::tls::files::Files;
+use crate::tls::{Challenges, Shown};
+
+/// Name of the folder of certificates.
+const FOLDER: &str = "tls";
+
+/// Listeners that nobody is served at yet.
+pub(super) struct Doors {
+    plain: TcpListener,
+    /// Where HTTP is served in the clear.
+    pub(super) http_addr: SocketAddr,
+    /// Where HTTP is served over TLS, where it is.
+    pub(super) tls_addr: Option<SocketAddr>,
+    secure: Option<Secure>,
+}
+
+struct Secure {
+    listener: TcpListener,
+    shown: Shown,
+    config: Arc<ServerConfig>,
+    challenges: Challenges,
+    redirect: bool,
+    files: Option<Files>,
+    acme: Option<acme::Settings>,
+}
+
+impl Doors {
+    /// Listens, and reads what TLS needs.
+    ///
+    /// # Errors
+    /// [`AppError`] where an address can't be listened on, or the certificate is of no use.
+    pub(super) async fn open(config: &Config) -> Result<Self, AppError> {
+        let plain = bind("HTTP", config.http.listen).await?;
+        let http_addr = plain.local_addr().map_err(|source| listen("HTTP", config.http.listen, source))?;
+        let secure = match config.tls.listen {
+            Some(address) => Some(Secure::open(config, address).await?),
+            None => None,
+        };
+        let tls_addr = secure.as_ref().and_then(|secure| secure.listener.local_addr().ok());
+        Ok(Self { plain, http_addr, tls_addr, secure })
+    }
+
+    /// How people reach it where nobody has set that.
+    pub(super) fn base_url(&self) -> String {
+        match self.tls_addr {
+            Some(address) => format!("https://{address}"),
+            None => format!("http://{}", self.http_addr),
+        }
+    }
+
+    /// Serves at all of them until told to stop; gives the doors, and what keeps their certificates.
+    ///
+    /// # Errors
+    /// [`AppError::Tls`] where certificates can't be kept.
+    pub(super) fn serve(
+        self,
+        context: &Arc<Context>,
+        clock: &Clock,
+        stop: &watch::Receiver<bool>,
+    ) -> Result<(Vec<JoinHandle<()>>, Vec<JoinHandle<()>>), AppError> {
+        let places = Places::of_this_process();
+        let door = |listener, way| {
+            let (context, stop) = (Arc::clone(context), told(stop.clone()));
+            tokio::spawn(server::serve(listener, way, places.clone(), context, stop))
+        };
+        let Some(secure) = self.secure else { return Ok((vec![door(self.plain, Way::Plain)], Vec::new())) };
+        let led = Way::Led { challenges: secure.challenges.clone(), redirect: secure.redirect };
+        let doors =
+            vec![door(self.plain, led), door(secure.listener, Way::Tls(secure.shown.clone(), secure.config))];
+        let files = secure.files.map(|files| tokio::spawn(files.keep(secure.shown.clone())));
+        let mut helpers: Vec<JoinHandle<()>> = files.into_iter().collect();
+        if let Some(settings) = secure.acme {
+            let (shown, clock) = (secure.shown, clock.clone());
+            let keeper = Keeper::new(settings, names(context.service()), clock, shown, secure.challenges)
+                .map_err(|error| AppError::Tls(error.to_string()))?;
+            helpers.push(tokio::spawn(keeper.run()));
+        }
+        Ok((doors, helpers))
+    }
+}
+
+impl Secure {
+    async fn open(config: &Config, address: SocketAddr) -> Result<Self, AppError> {
+        let base = config.http.base_url.as_deref().and_then(name_of);
+        let shown = Shown::new(base);
+        let files = config.tls.certificate.clone().zip(config.tls.key.clone());
+        let files = files.map(|(certificate, key)| Files { certificate, key });
+        if let Some(files) = &files {
+            let pair = files.read().map_err(|error| AppError::Tls(error.to_string()))?;
+            shown.put_own(pair);
+        }
+        Ok(Self {
+            listener: bind("TLS", address).await?,
+            config: shown.server_config().map_err(|error| AppError::Tls(error.to_string()))?,
+            shown,
+            challenges: Challenges::default(),
+            redirect: config.tls.redirect,
+            files,
+            acme: config.acme.enabled.then(|| acme::Settings {
+                folder: config.data.join(FOLDER),
+                directory: config.acme.directory.clone(),
+                contact: config.acme.contact.clone(),
+                roots: config.acme.roots.clone(),
+            }),
+        })
+    }
+}
+
+/// A listener for HTTP.
+///
+/// # Errors
+/// [`AppError::Listen`].
+pub(super) async fn bind(what: &'static str, address: SocketAddr) -> Result<TcpListener, AppError> {
+    server::listener(address).await.map_err(|source| listen(what, address, source))
+}
+
+/// That an address can't be listened on.
+pub(super) fn listen(what: &'static str, address: SocketAddr, source: io::Error) -> AppError {
+    AppError::Listen { what, address, source }
+}
+
+/// Whether a name is ours, for a proxy that asks.
+pub(super) fn ours(service: &Service) -> Ours {
+    let service = service.clone();
+    Arc::new(move |name| {
+        service.is_ours(name).inspect_err(|error| tracing::warn!(%error, "our names can't be read")).ok()
+    })
+}
+
+/// The names that certificates are ordered for.
+fn names(service: &Service) -> Names {
+    let service = service.clone();
+    Arc::new(move || {
+        service.names().inspect_err(|error| tracing::warn!(%error, "our names can't be read")).ok()
+    })
+}
+
+async fn told(mut stop: watch::Receiver<bool>) {
+    // Who would tell is gone: that too is a reason to stop.
+    let _ = stop.wait_for(|stop| *stop).await;
+}

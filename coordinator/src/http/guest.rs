@@ -1,0 +1,128 @@
+//! Whoever is connected: each request is held against the way it came before it goes to the routes.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use ::http::header::{HOST, HeaderName, STRICT_TRANSPORT_SECURITY};
+use ::http::{HeaderValue, Request, Version};
+use hyper::body::Incoming;
+use hyper::service::Service;
+
+use super::error::Refused;
+use super::idle::Seat;
+use super::lead;
+use super::reply::Reply;
+use super::server::Way;
+use super::{Context, Peer};
+
+/// For how long a browser that was here over TLS comes back over nothing else (RFC 6797): half a year. It says nothing of
+/// other names below, and is no longer, since a page's own domain may move on to where there is no TLS.
+const HALF_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=15552000");
+
+/// One connection's visitor.
+#[derive(Debug)]
+pub(super) struct Guest<S> {
+    pub(super) service: S,
+    pub(super) context: Arc<Context>,
+    pub(super) peer: Peer,
+    pub(super) seat: Seat,
+    pub(super) way: Way,
+}
+
+impl<S> Guest<S>
+where
+    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>,
+{
+    /// Answers a request.
+    ///
+    /// # Errors
+    /// None.
+    pub(super) async fn answer(
+        &self,
+        mut request: Request<Incoming>,
+    ) -> Result<warp::reply::Response, Infallible> {
+        let _asked = self.seat.asked();
+        request.extensions_mut().insert(self.peer);
+        let mut response = match self.first(&mut request) {
+            Some(reply) => {
+                self.context.count(reply.status());
+                reply.into_warp()
+            }
+            None => self.service.call(request).await?,
+        };
+        if matches!(self.way, Way::Tls(..)) {
+            response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, HALF_A_YEAR);
+        }
+        Ok(response)
+    }
+
+    /// What is answered before the routes are asked.
+    fn first<B>(&self, request: &mut Request<B>) -> Option<Reply> {
+        if !names_its_host(request) {
+            return Some(Refused::Host.reply());
+        }
+        match &self.way {
+            Way::Led { challenges, redirect } => {
+                lead::answer(&self.context, challenges, *redirect, request).unwrap_or_else(|error| Some(error.reply()))
+            }
+            Way::Plain | Way::Tls(..) => None,
+        }
+    }
+}
+
+/// Whether a request says which host it is for, once: HTTP/1.1 demands it (RFC 9112, section 3.2). HTTP/2 says it in
+/// `:authority` (RFC 9113, section 8.3.1), which becomes the header; where a request says it in both ways, they agree.
+fn names_its_host<B>(request: &mut Request<B>) -> bool {
+    let named = request.headers().get_all(HOST).iter().count();
+    let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
+    match (named, authority) {
+        (0, None) => request.version() < Version::HTTP_11,
+        (0, Some(authority)) if request.version() == Version::HTTP_2 => {
+            HeaderValue::try_from(authority).is_ok_and(|host| {
+                request.headers_mut().insert(HOST, host);
+                true
+            })
+        }
+        (0, Some(_)) => request.version() < Version::HTTP_11,
+        (1, None) => true,
+        (1, Some(authority)) => said(request, &HOST).is_some_and(|host| host.eq_ignore_ascii_case(&authority)),
+        _ => false,
+    }
+}
+
+fn said<'a, B>(request: &'a Request<B>, name: &HeaderName) -> Option<&'a str> {
+    request.headers().get(name)?.to_str().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_request_names_one_host() {
+        let named = |version, uri: &str, hosts: &[&str]| {
+            let mut request = Request::builder().version(version).uri(uri);
+            for host in hosts {
+                request = request.header(HOST, *host);
+            }
+            let mut request = request.body(()).unwrap();
+            names_its_host(&mut request).then(|| said(&request, &HOST).unwrap_or_default().to_owned())
+        };
+        let [old, one, two] = [Version::HTTP_10, Version::HTTP_11, Version::HTTP_2];
+        for (version, uri, hosts, expected) in [
+            (old, "/", &[][..], Some("")),
+            (one, "/", &[], None),
+            (one, "/", &["a.example"], Some("a.example")),
+            (one, "/", &["a.example", "a.example"], None),
+            (one, "http://A.example/", &["a.example"], Some("a.example")),
+            (one, "http://b.example/", &["a.example"], None),
+            (one, "http://a.example/", &[], None),
+            (two, "https://a.example/", &[], Some("a.example")),
+            (two, "https://a.example/", &["a.example"], Some("a.example")),
+            (two, "https://a.example/", &["b.example"], None),
+            (two, "/", &[], None),
+        ] {
+            assert_eq!(named(version, uri, hosts).as_deref(), expected, "{version:?} {uri} {hosts:?}");
+        }
+    }
+}

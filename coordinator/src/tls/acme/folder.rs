@@ -1,0 +1,105 @@
+//! What ACME keeps on disk: the account's key, and each name's certificate with its key, one file each.
+
+use std::path::{Path, PathBuf};
+
+use instant_acme::AccountCredentials;
+use parallax_certs::files;
+use rustls::pki_types::DnsName;
+
+use super::AcmeError;
+use crate::tls::Pair;
+
+/// A folder that only its owner may reach.
+#[derive(Debug, Clone)]
+pub(super) struct Folder(PathBuf);
+
+impl Folder {
+    /// Makes it where it is not there.
+    pub(super) fn open(path: &Path) -> Result<Self, AcmeError> {
+        files::private_folder(path)?;
+        Ok(Self(path.to_owned()))
+    }
+
+    /// The account at that directory; none where there is none yet.
+    pub(super) fn account(&self, directory: &str) -> Result<Option<AccountCredentials>, AcmeError> {
+        let Some(text) = files::read_secret(&self.account_at(directory))? else { return Ok(None) };
+        // One that can't be read is made anew: an account is worth nothing by itself.
+        Ok(serde_json::from_str(&text).ok())
+    }
+
+    /// Keeps the account.
+    pub(super) fn keep_account(
+        &self,
+        directory: &str,
+        account: &AccountCredentials,
+    ) -> Result<(), AcmeError> {
+        let text = serde_json::to_string(account).map_err(|error| AcmeError::Folder(error.to_string()))?;
+        Ok(files::write_secret(&self.account_at(directory), &text)?)
+    }
+
+    /// The certificate of a name; none where there is none, or none that can be shown.
+    pub(super) fn pair(&self, name: &str) -> Option<Pair> {
+        let text = match files::read_secret(&self.pair_at(name)?) {
+            Ok(text) => text?,
+            Err(error) => {
+                tracing::warn!(%name, %error, "a certificate on disk can't be read");
+                return None;
+            }
+        };
+        Pair::read(&text, &text)
+            .inspect_err(|error| tracing::warn!(%name, %error, "a certificate on disk is of no use"))
+            .ok()
+    }
+
+    /// Keeps the certificate of a name: key and chain in one file, so that they are never apart.
+    pub(super) fn keep_pair(&self, name: &str, pem: &str) -> Result<(), AcmeError> {
+        let path = self.pair_at(name).ok_or_else(|| AcmeError::Folder(format!("{name} is no name")))?;
+        Ok(files::write_secret(&path, pem)?)
+    }
+
+    /// Forgets the certificate of a name.
+    pub(super) fn forget(&self, name: &str) {
+        if let Some(path) = self.pair_at(name)
+            && let Err(error) = std::fs::remove_file(path)
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%name, %error, "a certificate of no use was not removed");
+        }
+    }
+
+    fn account_at(&self, directory: &str) -> PathBuf {
+        let digest = ring::digest::digest(&ring::digest::SHA256, directory.as_bytes());
+        let short: String = digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
+        self.0.join(format!("account-{short}.json"))
+    }
+
+    /// None for what is no name: it might lead out of the folder.
+    fn pair_at(&self, name: &str) -> Option<PathBuf> {
+        DnsName::try_from(name).ok()?;
+        Some(self.0.join(format!("{name}.pem")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::super::pair::tests::pem;
+    use super::*;
+
+    #[test]
+    fn a_certificate_is_kept_with_its_key_and_found_again() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&place.path().join("tls")).unwrap();
+        let (certificate, key) = pem(&["a.example"], 2090);
+        assert!(folder.pair("a.example").is_none());
+        folder.keep_pair("a.example", &(key + &certificate)).unwrap();
+        assert!(folder.pair("a.example").unwrap().covers("a.example"));
+        folder.forget("a.example");
+        folder.forget("a.example");
+        assert!(folder.pair("a.example").is_none());
+        for bad in ["../a", "a/b", "", "..", "a.example/../b"] {
+            assert!(folder.keep_pair(bad, "x").is_err(), "{bad}");
+        }
+        folder.keep_pair("b.example", "damaged").unwrap();
+        assert!(folder.pair("b.example").is_none());
+    }
+}

@@ -1,0 +1,99 @@
+//! One order: from a name to its certificate, with the proof at the plain listener (RFC 8555, HTTP-01).
+
+use std::time::Duration;
+
+use instant_acme::{
+    Account, AuthorizationStatus, ChallengeType, Error, Identifier, NewOrder, Order, OrderStatus, RetryPolicy,
+};
+use rcgen::{CertificateParams, DistinguishedName, KeyPair};
+
+use super::plan::Failure;
+use crate::tls::Challenges;
+
+/// How long the authority may take to look, and to sign.
+const PATIENCE: RetryPolicy =
+    RetryPolicy::new().initial_delay(Duration::from_millis(250)).backoff(1.5).timeout(Duration::from_secs(60));
+
+/// Why an order gave no certificate.
+#[derive(Debug, thiserror::Error)]
+#[error("{words}")]
+pub(super) struct Failed {
+    /// What is known of it.
+    words: String,
+    /// Whose trouble it is, which says how long to wait.
+    pub(super) failure: Failure,
+}
+
+/// Orders a certificate for one name; gives the key and the chain, in PEM.
+pub(super) async fn order(account: &Account, name: &str, challenges: &Challenges) -> Result<String, Failed> {
+    let names = [Identifier::Dns(name.to_owned())];
+    let mut order = account.new_order(&NewOrder::new(&names)).await?;
+    let mut open = Vec::new();
+    let issued = fulfil(&mut order, name, challenges, &mut open).await;
+    for token in open {
+        challenges.take(&token);
+    }
+    issued
+}
+
+async fn fulfil(
+    order: &mut Order,
+    name: &str,
+    challenges: &Challenges,
+    open: &mut Vec<String>,
+) -> Result<String, Failed> {
+    let mut all = order.authorizations();
+    while let Some(one) = all.next().await {
+        let mut one = one?;
+        if one.status == AuthorizationStatus::Valid {
+            continue;
+        }
+        let Some(mut challenge) = one.challenge(ChallengeType::Http01) else {
+            return Err(Failed::refused("the authority offers no proof by HTTP"));
+        };
+        challenges.put(&challenge.token, challenge.key_authorization().as_str());
+        open.push(challenge.token.clone());
+        challenge.set_ready().await?;
+    }
+    if order.poll_ready(&PATIENCE).await? != OrderStatus::Ready {
+        return Err(Failed::refused(&why_not(order).await));
+    }
+    let key = KeyPair::generate().map_err(|error| Failed::refused(&error.to_string()))?;
+    let mut params = CertificateParams::new(vec![name.to_owned()])
+        .map_err(|error| Failed::refused(&error.to_string()))?;
+    params.distinguished_name = DistinguishedName::new();
+    let request = params.serialize_request(&key).map_err(|error| Failed::refused(&error.to_string()))?;
+    order.finalize_csr(request.der()).await?;
+    let chain = order.poll_certificate(&PATIENCE).await?;
+    Ok(format!("{}{chain}", key.serialize_pem()))
+}
+
+/// What the authority says of a proof that it could not see.
+async fn why_not(order: &mut Order) -> String {
+    let mut all = order.authorizations();
+    while let Some(one) = all.next().await {
+        let Ok(mut one) = one else { break };
+        if let Ok(state) = one.refresh().await
+            && let Some(problem) = state.challenges.iter().find_map(|challenge| challenge.error.as_ref())
+        {
+            return problem.to_string();
+        }
+    }
+    "the authority did not see the proof".to_owned()
+}
+
+impl Failed {
+    pub(super) fn refused(words: &str) -> Self {
+        Self { words: words.to_owned(), failure: Failure::Refused }
+    }
+}
+
+impl From<Error> for Failed {
+    fn from(error: Error) -> Self {
+        let failure = match &error {
+            Error::Api(_) | Error::Unsupported(_) => Failure::Refused,
+            _ => Failure::Unreached,
+        };
+        Self { words: error.to_string(), failure }
+    }
+}

@@ -1,0 +1,26 @@
+//! The listener's settings of TLS: versions, protocols, and whose certificate is shown.
+
+use std::sync::Arc;
+
+use rustls::ServerConfig;
+use rustls::server::ResolvesServerCert;
+use rustls::version::{TLS12, TLS13};
+
+/// What is spoken, the best first (RFC 7301).
+const PROTOCOLS: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Settings for visitors: TLS 1.3 and 1.2, with ring's suites alone. No session is kept beyond this process, and nothing
+/// is taken before the handshake is done.
+///
+/// # Errors
+/// Where the suites do not fit the versions, which they do.
+pub(super) fn server(shown: Arc<dyn ResolvesServerCert>) -> Result<Arc<ServerConfig>, rustls::Error> {
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&TLS13, &TLS12])?
+        .with_no_client_auth()
+        .with_cert_resolver(shown);
+    config.alpn_protocols = PROTOCOLS.map(<[u8]>::to_vec).to_vec();
+    config.max_early_data_size = 0;
+    Ok(Arc::new(config))
+}

@@ -1,0 +1,128 @@
+//! A certificate with its issuers and its key, read from PEM and found to belong together.
+
+use std::fmt;
+use std::sync::Arc;
+
+use parallax_core::time::{SECOND, Timestamp};
+use rustls::client::verify_server_name;
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
+use x509_parser::prelude::{FromDer, X509Certificate};
+
+/// Certificates that a chain may have.
+const MOST_ISSUERS: usize = 10;
+
+/// Why a pair is of no use.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PairError {
+    /// The text of the certificates.
+    #[error("the certificate {0}")]
+    Certificate(String),
+    /// The text of the key.
+    #[error("the key {0}")]
+    Key(String),
+    /// They are not of one another.
+    #[error("certificate and key do not belong together: {0}")]
+    Apart(String),
+}
+
+/// A certificate that can be shown.
+#[derive(Clone)]
+pub struct Pair {
+    key: Arc<CertifiedKey>,
+    /// From when on it is good.
+    pub not_before: Timestamp,
+    /// Until when it is good.
+    pub not_after: Timestamp,
+}
+
+impl Pair {
+    /// Reads a certificate (the leaf first) and its key.
+    ///
+    /// # Errors
+    /// [`PairError`] for text that is no PEM, for more than ten certificates, and for a key of another certificate.
+    pub fn read(certificates: &str, key: &str) -> Result<Self, PairError> {
+        let bad = |what: &dyn fmt::Display| PairError::Certificate(format!("can't be read: {what}"));
+        let chain = CertificateDer::pem_slice_iter(certificates.as_bytes())
+            .take(MOST_ISSUERS + 1)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|error| bad(&error))?;
+        let Some(leaf) = chain.first().filter(|_| chain.len() <= MOST_ISSUERS) else {
+            return Err(PairError::Certificate(format!("must come with 1 to {MOST_ISSUERS} in all")));
+        };
+        let (_, parsed) = X509Certificate::from_der(leaf).map_err(|error| bad(&error))?;
+        let moment = |at: i64| Timestamp::from_millis(at.saturating_mul(SECOND));
+        let validity = parsed.validity();
+        let (not_before, not_after) =
+            (moment(validity.not_before.timestamp()), moment(validity.not_after.timestamp()));
+        // What does not parse can't be compared with a name later.
+        ParsedCertificate::try_from(leaf).map_err(|error| bad(&error))?;
+        let key = PrivateKeyDer::from_pem_slice(key.as_bytes())
+            .map_err(|error| PairError::Key(format!("can't be read: {error}")))?;
+        let provider = rustls::crypto::ring::default_provider();
+        let key = CertifiedKey::from_der(chain, key, &provider)
+            .map_err(|error| PairError::Apart(error.to_string()))?;
+        Ok(Self { key: Arc::new(key), not_before, not_after })
+    }
+
+    /// Whether the certificate is good for that name, by its alternative names (RFC 6125, section 6.4).
+    pub fn covers(&self, host: &str) -> bool {
+        let parsed = self.key.end_entity_cert().ok().map(ParsedCertificate::try_from);
+        match (parsed, ServerName::try_from(host)) {
+            (Some(Ok(parsed)), Ok(name)) => verify_server_name(&parsed, &name).is_ok(),
+            _ => false,
+        }
+    }
+
+    /// What the handshake takes.
+    pub(super) fn key(&self) -> Arc<CertifiedKey> {
+        Arc::clone(&self.key)
+    }
+}
+
+impl fmt::Debug for Pair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Pair({} to {})", self.not_before, self.not_after)
+    }
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    /// A certificate of its own for those names, good from 2020 until that year, and its key.
+    pub(crate) fn pem(names: &[&str], until: i32) -> (String, String) {
+        let key = KeyPair::generate().unwrap();
+        let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+        let mut params = CertificateParams::new(names).unwrap();
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(until, 1, 1);
+        (params.self_signed(&key).unwrap().pem(), key.serialize_pem())
+    }
+
+    #[test]
+    fn a_pair_covers_its_names_and_no_others() {
+        let (certificate, key) = pem(&["status.example", "*.pages.example"], 2090);
+        let pair = Pair::read(&certificate, &key).unwrap();
+        assert!(pair.covers("status.example") && pair.covers("shop.pages.example"));
+        for other in ["example", "pages.example", "a.b.pages.example", "status.example.org", ""] {
+            assert!(!pair.covers(other), "{other}");
+        }
+        assert_eq!(pair.not_after, Timestamp::from_millis(3_786_912_000_000));
+    }
+
+    #[test]
+    fn what_does_not_belong_together_is_refused() {
+        let (certificate, key) = pem(&["a.example"], 2090);
+        let (_, other) = pem(&["a.example"], 2090);
+        assert!(matches!(Pair::read(&certificate, &other), Err(PairError::Apart(_))));
+        assert!(matches!(Pair::read("", &key), Err(PairError::Certificate(_))));
+        assert!(matches!(Pair::read(&certificate.repeat(11), &key), Err(PairError::Certificate(_))));
+        assert!(matches!(Pair::read(&key, &key), Err(PairError::Certificate(_))));
+        assert!(matches!(Pair::read(&certificate, "x"), Err(PairError::Key(_))));
+    }
+}
