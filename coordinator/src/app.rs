@@ -31,6 +31,7 @@ use crate::admin;
 use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::config::Config;
+use crate::domains;
 use crate::drain::Drain;
 use crate::flow::driver::{Channels, Driver};
 use crate::flow::shard::Shard;
@@ -99,6 +100,9 @@ pub enum AppError {
     /// TLS can't be served as it is set.
     #[error("[tls] can't be used: {0}")]
     Tls(String),
+    /// Pages' own domains can't be looked for as it is set.
+    #[error("[domains] can't be used: {0}")]
+    Domains(String),
     /// Nothing could be delivered.
     #[error(transparent)]
     Deliver(#[from] crate::deliver::DeliverError),
@@ -269,6 +273,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let settings = service_settings(&config, base_url.clone());
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
+    service.look_up_by(outgoing::records(&config)?);
     let wake = service.outgoing();
     let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake);
     let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
@@ -310,6 +315,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     helpers.extend([
         tokio::spawn(calendar.run(clock.clone())),
         tokio::spawn(service.clone().keep_clearing()),
+        tokio::spawn(domains::keep(service.clone())),
         tokio::spawn(lookout.run()),
         tokio::spawn(boards.follow()),
         tokio::spawn(service.clone().keep_subscribers()),

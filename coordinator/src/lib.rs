@@ -13,6 +13,7 @@ pub mod cli;
 pub mod clock;
 pub mod config;
 pub mod deliver;
+pub mod domains;
 mod drain;
 pub mod flow;
 pub mod history;

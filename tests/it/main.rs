@@ -13,6 +13,7 @@ macro_rules! in_a_world {
         }
     };
 }
+mod acme;
 mod alerts;
 mod api;
 mod beyond;
@@ -44,10 +45,13 @@ mod notices;
 mod outage;
 mod pages;
 mod peers;
+mod proxy;
 mod resolver;
 mod restart;
 mod stage;
 mod stall;
 mod subscribers;
 mod tidy;
+mod tls;
+mod tls_floods;
 mod world;

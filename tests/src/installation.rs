@@ -84,6 +84,15 @@ impl Coordinator {
         Self::start_with(folder, &arguments, Some(most)).await
     }
 
+    /// As [`Coordinator::serve`] on loopback, with HTTP in the clear at that address: for who has to know it before.
+    pub async fn serve_at(http: SocketAddr, config: &str) -> Self {
+        let folder = TempDir::new().expect("temporary folder");
+        let file = configured(&folder, config);
+        let arguments =
+            ["serve", "--config", &file, "--mesh-listen", "127.0.0.1:0", "--listen", &http.to_string()];
+        Self::start_with(folder, &arguments, None).await
+    }
+
     /// `parallax up` with further arguments, such as `--demo`.
     pub async fn up(arguments: &[&str]) -> Self {
         let folder = TempDir::new().expect("temporary folder");
@@ -98,7 +107,10 @@ impl Coordinator {
     async fn start_with(folder: TempDir, arguments: &[&str], descriptors: Option<u32>) -> Self {
         let data = folder.path().join("data").to_string_lossy().into_owned();
         let mut arguments: Vec<String> = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        arguments.extend(["--data".to_owned(), data, "--listen".to_owned(), "127.0.0.1:0".to_owned()]);
+        arguments.extend(["--data".to_owned(), data]);
+        if !arguments.iter().any(|argument| argument == "--listen") {
+            arguments.extend(["--listen", "127.0.0.1:0"].map(str::to_owned));
+        }
         let binary = binary("parallax");
         let launching = Launch { folder: folder.path(), binary: &binary, user: None, descriptors, start: 0 };
         let (process, ready) = launch(launching, &arguments)
@@ -115,8 +127,10 @@ impl Coordinator {
     /// As [`Coordinator::restart`]; an error where it ends instead of serving.
     pub async fn try_restart(&mut self) -> Result<(), Refusal> {
         assert!(!self.process.running(), "it is stopped before it is started again");
-        let http = self.ready.base_url.trim_start_matches("http://").trim_end_matches('/').to_owned();
-        for (option, value) in [("--listen", http), ("--mesh-listen", self.ready.mesh.to_string())] {
+        // Over TLS the address in the clear is another, and was given.
+        let http = self.ready.base_url.strip_prefix("http://").map(|it| it.trim_end_matches('/').to_owned());
+        let ports = http.map(|http| ("--listen", http));
+        for (option, value) in ports.into_iter().chain([("--mesh-listen", self.ready.mesh.to_string())]) {
             let at = self.arguments.iter().position(|argument| argument == option).expect("option was given");
             self.arguments[at + 1] = value;
         }

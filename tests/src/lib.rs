@@ -10,6 +10,7 @@ pub mod clocks;
 pub mod dns;
 pub mod eventually;
 pub mod installation;
+pub mod issuer;
 pub mod journal;
 pub mod mount;
 pub mod netns;
@@ -22,6 +23,7 @@ pub mod stranger;
 pub mod syscalls;
 pub mod targets;
 pub mod tools;
+pub mod visits;
 
 /// Makes ring the provider of this process's cryptography. Every test that speaks TLS, and every client, calls it first.
 pub fn use_ring() {

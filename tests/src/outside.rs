@@ -51,12 +51,7 @@ impl Peers {
         let found =
             (program("nginx"), program("named"), Some(PathBuf::from(BROTLI)).filter(|at| at.is_file()));
         let (Some(nginx), Some(named), Some(brotli_module)) = found else {
-            let needed = "apt-get install nginx libnginx-mod-http-brotli-filter bind9";
-            assert!(
-                std::env::var(REQUIRE).as_deref() != Ok("1"),
-                "{REQUIRE}=1, and peers are missing: {needed}"
-            );
-            leave_out(test, "no nginx or bind9", needed);
+            lacking(test, "no nginx or bind9", "apt-get install nginx libnginx-mod-http-brotli-filter bind9");
             return None;
         };
         let folder = TempDir::new().expect("temporary folder");
@@ -114,18 +109,25 @@ impl Peers {
     }
 }
 
-fn program(name: &str) -> Option<PathBuf> {
+/// Leaves a test out for want of a peer; fails if `PARALLAX_REQUIRE_PEERS` is 1.
+pub fn lacking(test: &str, why: &str, needed: &str) {
+    assert!(std::env::var(REQUIRE).as_deref() != Ok("1"), "{REQUIRE}=1, and peers are missing: {needed}");
+    leave_out(test, why, needed);
+}
+
+/// Where Debian has put a program; none where it is not installed.
+pub fn program(name: &str) -> Option<PathBuf> {
     PLACES.iter().map(|place| Path::new(place).join(name)).find(|path| path.is_file())
 }
 
 /// Ports that are free now, each another one.
-fn free<const N: usize>() -> [u16; N] {
+pub fn free<const N: usize>() -> [u16; N] {
     let held = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
     held.map(|listener| listener.local_addr().expect("a listener has an address").port())
 }
 
 /// A port that is free for UDP and TCP.
-fn free_for_both() -> u16 {
+pub fn free_for_both() -> u16 {
     loop {
         let udp = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
         let address: SocketAddr = udp.local_addr().expect("a socket has an address");

@@ -4,6 +4,7 @@ pub mod access;
 pub mod domain;
 pub mod edit;
 pub mod look;
+pub mod verification;
 
 use serde::{Deserialize, Serialize};
 

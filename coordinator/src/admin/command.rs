@@ -155,7 +155,7 @@ impl From<Error> for Fault {
             Error::Invalid(_) => "invalid",
             Error::OnePage => "one_page",
             Error::KeyReused => "idempotency_key_reused",
-            Error::CheckedJustNow { .. } => "rate_limited",
+            Error::CheckedJustNow { .. } | Error::DomainCheckedJustNow { .. } => "rate_limited",
             Error::PlanLimit(_) => "plan_limit",
             Error::TestedTooOften { .. } => "rate_limited",
             Error::TooManyPings => "rate_limited",

@@ -11,6 +11,7 @@ use crate::config::Config;
 use crate::deliver::channel::Bases;
 use crate::deliver::webhook::Client;
 use crate::deliver::{DeliverError, Deliverer, Settings};
+use crate::domains::Records;
 use crate::react::notices::Notices;
 use crate::storage::Store;
 
@@ -18,6 +19,12 @@ use crate::storage::Store;
 pub(super) fn notices(config: &Config) -> Notices {
     let operator = &config.operator;
     Notices { by_mail: operator.mail.is_some(), by_webhook: operator.hook().is_some() }
+}
+
+/// Whoever looks for the records of pages' own domains.
+pub(super) fn records(config: &Config) -> Result<Arc<Records>, AppError> {
+    let records = Records::of(&config.domains.resolvers);
+    records.map(Arc::new).map_err(|error| AppError::Domains(error.to_string()))
 }
 
 /// The deliverer, which has not begun; `wake` is told whenever there may be more to send.

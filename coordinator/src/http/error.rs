@@ -89,10 +89,12 @@ fn from_service(error: Error) -> Reply {
             Reply::json(StatusCode::BAD_REQUEST, &json!({ "error": error }))
         }
         Error::KeyReused => envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &words),
-        Error::CheckedJustNow { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
-            .with(RETRY_AFTER, HeaderValue::from(seconds)),
-        Error::TestedTooOften { seconds } => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
-            .with(RETRY_AFTER, HeaderValue::from(seconds)),
+        Error::CheckedJustNow { seconds }
+        | Error::DomainCheckedJustNow { seconds }
+        | Error::TestedTooOften { seconds } => {
+            envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
+                .with(RETRY_AFTER, HeaderValue::from(seconds))
+        }
         Error::TooManyPings => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
             .with(RETRY_AFTER, HeaderValue::from(1)),
         Error::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),

@@ -90,6 +90,10 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             ],
         ),
         (
+            "/api/v1/pages/{page}/domain/check",
+            vec![(POST, keyed(|context, call| pages::check_domain(context, call).boxed()))],
+        ),
+        (
             "/api/v1/pages/{page}/status",
             vec![(GET, keyed(|context, call| pages::status::show(context, call).boxed()))],
         ),

@@ -11,6 +11,7 @@ pub mod care;
 pub mod deliveries;
 pub mod deploys;
 pub mod destinations;
+pub mod domains;
 pub mod figures;
 pub mod gate;
 pub mod history;
@@ -30,7 +31,7 @@ pub mod token;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use parallax_core::id::{KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
@@ -92,6 +93,10 @@ struct Parts {
     wishes: subscribers::Wishes,
     /// The pages' custom domains, once they were read.
     domains: Mutex<Option<gate::Domains>>,
+    /// Whoever looks for their records.
+    lookup: OnceLock<Arc<dyn domains::Lookup>>,
+    /// When pages' domains were last looked for on request.
+    domains_looked: Mutex<BTreeMap<PageId, Timestamp>>,
     /// Tests of each page's destinations in its present minute.
     tested: Mutex<BTreeMap<PageId, Minute>>,
     /// Told when deliveries were put into the store, or are due anew.
@@ -133,6 +138,12 @@ pub enum Error {
     /// The monitor was checked on request a moment ago.
     #[error("this monitor was checked on request just now; again in {seconds} seconds")]
     CheckedJustNow {
+        /// Seconds until it may be again.
+        seconds: u32,
+    },
+    /// The page's domain was looked for on request a moment ago.
+    #[error("this page's domain was looked for on request just now; again in {seconds} seconds")]
+    DomainCheckedJustNow {
         /// Seconds until it may be again.
         seconds: u32,
     },
@@ -190,6 +201,8 @@ impl Service {
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
             domains: Mutex::new(None),
+            lookup: OnceLock::new(),
+            domains_looked: Mutex::default(),
             tested: Mutex::new(BTreeMap::new()),
             outgoing: Arc::default(),
             let_go: Notify::new(),

@@ -78,9 +78,20 @@ pub(super) const ROOMS: &[Room] = &[
         "three doors call the service; it knows none of them",
     ),
     Room(
+        "tls",
+        &[All("clock")],
+        "certificates are kept for names that others give; whose they are is the service's affair",
+    ),
+    Room(
+        "domains",
+        &[All("service")],
+        "it asks name servers; what their answers mean is the service's affair",
+    ),
+    Room(
         "http",
         &[
             All("service"),
+            All("tls"),
             All("publish"),
             All("views"),
             All("clock"),
@@ -145,19 +156,38 @@ pub(super) const ALONE: &[Alone] = &[
             "coordinator/src/members",
             "coordinator/src/app",
             "coordinator/src/up",
+            "coordinator/src/tls/acme/folder.rs",
+            "coordinator/src/tls/acme/mod.rs",
             "agent/src",
         ],
-        "who may join is the mesh's affair",
+        "who may join is the mesh's affair; files for their owner alone are written in one way",
     ),
     Alone(
         "parallax_dial",
-        &["coordinator/src/deliver", "coordinator/src/service", "coordinator/src/app", "agent/src"],
-        "only probes and deliveries speak to addresses that customers give; the service asks the table of addresses",
+        &[
+            "coordinator/src/deliver",
+            "coordinator/src/domains",
+            "coordinator/src/service",
+            "coordinator/src/app",
+            "agent/src",
+        ],
+        "only probes and deliveries speak to addresses that customers give; the service asks the table of addresses, and \
+         domains the name servers",
     ),
     Alone(
         "reqwest",
         &["coordinator/src/deliver", "agent/src/probe"],
         "what leaves the house goes through one guarded client",
+    ),
+    Alone(
+        "instant_acme",
+        &["coordinator/src/tls/acme"],
+        "an authority is asked in one place, by a client with bounds",
+    ),
+    Alone(
+        "hyper_rustls",
+        &["coordinator/src/tls/acme"],
+        "what leaves the house goes through one guarded client; the authority is the operator's own choice",
     ),
     Alone("lettre", &["coordinator/src/deliver"], "mail is sent by deliveries alone"),
     Alone(

@@ -62,6 +62,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", client.shop(""), Value::Null, [401, 200, 200, 404, 404]),
         ("HEAD", client.shop(""), Value::Null, [401, 200, 200, 404, 404]),
         ("PATCH", client.shop(""), edit.clone(), [401, 403, 200, 404, 404]),
+        ("POST", client.shop("/domain/check"), Value::Null, [401, 403, 400, 404, 404]),
         ("GET", client.shop("/status"), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", client.shop("/monitors"), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", client.shop("/checkpoints"), Value::Null, [401, 200, 200, 404, 404]),

@@ -64,3 +64,9 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     let deleted = context.service.delete_page(&call.caller, page, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }
+
+/// `POST /api/v1/pages/{page}/domain/check`
+pub(in crate::http) async fn check_domain(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let page = context.service.check_domain(&call.caller, call.page()?).await?;
+    Ok(Reply::written(StatusCode::OK, wrapped("page", &view::document(&context.service, &page))))
+}

@@ -45,6 +45,13 @@ pub(super) fn operations() -> Vec<Operation> {
             .about("Its address, its domain and its plan can't be changed here.")
             .takes("PageUpdate", |description| body::read(description))
             .gives::<PageDocument>(200, "PageResponse", "page", "The page after the change."),
+        Operation::new("checkDomain", Method::POST, "/pages/{pageId}/domain/check")
+            .does(TAG, "Look at once for a page's own domain")
+            .about(
+                "For a domain that was asked for: its TXT record is looked for now, beside the looks that come by \
+                 themselves for seven days. Once in ten seconds. Where the record is not there, the page says why.",
+            )
+            .gives::<PageDocument>(200, "PageResponse", "page", "The page after the look."),
         Operation::new("getStatus", Method::GET, "/pages/{pageId}/status")
             .does(TAG, "Show a page's status document")
             .about(

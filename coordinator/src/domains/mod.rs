@@ -1,0 +1,79 @@
+//! Looks for the records of pages' own domains: soon after each was asked for, then ever more seldom.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use futures_util::future::BoxFuture;
+use futures_util::{FutureExt, StreamExt, stream};
+use parallax_core::page::verification::Unseen;
+use parallax_dial::{DialError, Host, Record, RecordKind, Resolver, SetupError};
+use tokio::time::Instant;
+
+use crate::service::Service;
+use crate::service::domains::Lookup;
+
+/// Pause between two looks at what is due.
+const LOOK: Duration = Duration::from_secs(5);
+/// How long one record may take.
+const LIMIT: Duration = Duration::from_secs(10);
+/// Records that are looked for at once.
+const AT_ONCE: usize = 8;
+
+/// Asks name servers.
+#[derive(Debug)]
+pub struct Records(Resolver);
+
+impl Records {
+    /// Asks these name servers; the host's where there are none.
+    ///
+    /// # Errors
+    /// [`SetupError`] where the host has none that can be used.
+    pub fn of(servers: &[SocketAddr]) -> Result<Self, SetupError> {
+        let resolver =
+            if servers.is_empty() { Resolver::system()? } else { Resolver::with_servers(servers)? };
+        Ok(Self(resolver.limited_to(LIMIT)))
+    }
+}
+
+impl Lookup for Records {
+    fn texts<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<Vec<String>, Unseen>> {
+        async move {
+            let Ok(Host::Name(name)) = Host::parse(name) else { return Err(Unseen::Absent) };
+            let asked = self.0.records(&name, RecordKind::Txt, Instant::now() + LIMIT).await;
+            let records = asked.map_err(|error| match error {
+                DialError::NotFound | DialError::NoAddress => Unseen::Absent,
+                DialError::ServFail { .. } => Unseen::Fault,
+                DialError::DnsTimeout => Unseen::Silence,
+                _ => Unseen::Ours,
+            })?;
+            let text = |record| match record {
+                Record::Text(text) => Some(text),
+                Record::Address(_) | Record::Name(_) | Record::Exchange { .. } => None,
+            };
+            Ok(records.into_iter().filter_map(text).collect())
+        }
+        .boxed()
+    }
+}
+
+/// Looks for what is due, for as long as the coordinator runs.
+pub async fn keep(service: Service) {
+    loop {
+        match service.domains_due().await {
+            Ok(due) => {
+                let looks = due.into_iter().map(|page| {
+                    let service = service.clone();
+                    async move { (page, service.look_for_domain(page).await) }
+                });
+                let mut looks = stream::iter(looks).buffer_unordered(AT_ONCE);
+                while let Some((page, looked)) = looks.next().await {
+                    if let Err(error) = looked {
+                        tracing::warn!(%page, %error, "what a look for a domain gave can't be kept");
+                    }
+                }
+            }
+            Err(error) => tracing::warn!(%error, "which domains are to be looked for can't be read"),
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}

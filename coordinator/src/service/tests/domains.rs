@@ -1,0 +1,164 @@
+//! Pages' own domains: whose they are, and whose not, whatever a name server says.
+
+use std::sync::Mutex as StdMutex;
+
+use futures_util::FutureExt;
+use futures_util::future::BoxFuture;
+use parallax_core::page::domain::{DomainClaim, Freed};
+use parallax_core::page::verification::{PATIENCE, Unseen};
+use parallax_core::time::DAY;
+
+use super::*;
+use crate::service::domains::Lookup;
+use crate::service::hosts::Whose;
+use crate::storage::Op;
+
+const HOST: &str = "status.shop.example";
+
+/// Says what it was told to, whoever asks; and what it was asked.
+#[derive(Debug)]
+struct Said {
+    answer: StdMutex<std::result::Result<Vec<String>, Unseen>>,
+    asked: StdMutex<Vec<String>>,
+    /// Put into the store while it looks.
+    meanwhile: StdMutex<Option<(Service, Page)>>,
+}
+
+impl Lookup for Said {
+    fn texts<'a>(&'a self, name: &'a str) -> BoxFuture<'a, std::result::Result<Vec<String>, Unseen>> {
+        async move {
+            self.asked.lock().unwrap().push(name.to_owned());
+            let meanwhile = self.meanwhile.lock().unwrap().take();
+            if let Some((service, page)) = meanwhile {
+                let mut batch = Batch::new();
+                batch.write(page);
+                service.store().commit(batch).await.unwrap();
+            }
+            self.answer.lock().unwrap().clone()
+        }
+        .boxed()
+    }
+}
+
+async fn asking() -> (World, Arc<Said>, Page) {
+    let world = world().await;
+    let said = Arc::new(Said {
+        answer: StdMutex::new(Err(Unseen::Absent)),
+        asked: StdMutex::default(),
+        meanwhile: StdMutex::default(),
+    });
+    world.service.look_up_by(Arc::clone(&said) as Arc<dyn Lookup>);
+    let page = claiming(&world.shop, "t0ken", world.service.now());
+    put(&world, page.clone()).await;
+    (world, said, page)
+}
+
+fn claiming(page: &Page, token: &str, now: Timestamp) -> Page {
+    let claim = DomainClaim::new(HOST.to_owned(), token.to_owned(), now);
+    Page { domain_claim: Some(claim), ..page.clone() }
+}
+
+async fn put(world: &World, what: impl Into<Op>) {
+    let mut batch = Batch::new();
+    batch.write(what);
+    world.service.store().commit(batch).await.unwrap();
+    world.service.forget_domains();
+}
+
+fn value(page: &Page) -> String {
+    page.domain_claim.as_ref().unwrap().record_value()
+}
+
+fn stands(world: &World, page: &Page) -> (Option<String>, Option<String>) {
+    let page = world.service.store().reader().page(page.id).unwrap().unwrap().value;
+    (page.custom_domain, page.domain_claim.and_then(|claim| claim.problem))
+}
+
+fn whose(world: &World) -> Whose {
+    world.service.whose(HOST).unwrap()
+}
+
+#[tokio::test]
+async fn a_domain_is_a_pages_once_its_record_is_there_and_not_before() {
+    let (world, said, page) = asking().await;
+    assert_eq!(world.service.domains_due().await.unwrap(), [page.id]);
+    world.service.look_for_domain(page.id).await.unwrap();
+    assert_eq!(said.asked.lock().unwrap()[..], ["_parallax-challenge.status.shop.example".to_owned()]);
+    let (own, problem) = stands(&world, &page);
+    assert!(own.is_none() && problem.unwrap().starts_with("there is no TXT record"));
+    assert_eq!(world.service.domains_due().await.unwrap(), []);
+    for answer in [Ok(vec![value(&page) + "x"]), Ok(Vec::new()), Err(Unseen::Silence), Err(Unseen::Ours)] {
+        *said.answer.lock().unwrap() = answer;
+        world.service.look_for_domain(page.id).await.unwrap();
+        assert!(!world.service.is_ours(HOST).unwrap());
+        assert_eq!(whose(&world), Whose::Nobody);
+        assert!(!world.service.names().unwrap().contains(&HOST.to_owned()));
+    }
+    let before = *world.service.news().borrow();
+    *said.answer.lock().unwrap() = Ok(vec!["v=spf1 -all".to_owned(), value(&page)]);
+    world.service.look_for_domain(page.id).await.unwrap();
+    assert_eq!(stands(&world, &page), (Some(HOST.to_owned()), None));
+    assert_eq!(whose(&world), Whose::Page("shop".to_owned()));
+    assert!(
+        world.service.is_ours(HOST).unwrap() && world.service.names().unwrap().contains(&HOST.to_owned())
+    );
+    assert!(*world.service.news().borrow() > before, "the journal tells of it");
+}
+
+#[tokio::test]
+async fn what_is_anothers_stays_anothers() {
+    let (world, said, page) = asking().await;
+    *said.answer.lock().unwrap() = Ok(vec![value(&page)]);
+    put(&world, Page { custom_domain: Some(HOST.to_owned()), ..world.blog.clone() }).await;
+    world.service.look_for_domain(page.id).await.unwrap();
+    assert_eq!(stands(&world, &page).1.unwrap(), "status.shop.example is another page's domain");
+    put(&world, world.blog.clone()).await;
+    let until = world.service.now() + 30 * DAY;
+    put(&world, Op::PutFreed(HOST.to_owned(), Freed { account: world.foreign.account, until })).await;
+    world.service.look_for_domain(page.id).await.unwrap();
+    assert!(stands(&world, &page).1.unwrap().contains("another account's domain until lately"));
+    world.clock.set(until);
+    world.service.look_for_domain(page.id).await.unwrap();
+    assert_eq!(stands(&world, &page).0.as_deref(), Some(HOST));
+}
+
+#[tokio::test]
+async fn a_claim_that_changed_while_it_was_looked_for_is_not_verified() {
+    let (world, said, page) = asking().await;
+    *said.answer.lock().unwrap() = Ok(vec![value(&page)]);
+    let other = claiming(&page, "another", world.service.now());
+    *said.meanwhile.lock().unwrap() = Some((world.service.clone(), other));
+    world.service.look_for_domain(page.id).await.unwrap();
+    assert_eq!(stands(&world, &page), (None, None));
+}
+
+#[tokio::test]
+async fn a_page_that_takes_another_domain_frees_the_one_before() {
+    let (world, said, page) = asking().await;
+    let before = "old.shop.example".to_owned();
+    put(&world, Page { custom_domain: Some(before.clone()), ..page.clone() }).await;
+    *said.answer.lock().unwrap() = Ok(vec![value(&page)]);
+    world.service.look_for_domain(page.id).await.unwrap();
+    let freed = world.service.store().reader().freed(&before).unwrap().unwrap();
+    assert_eq!((freed.account, freed.until), (page.account, world.service.now() + 30 * DAY));
+    assert!(!world.service.is_ours(&before).unwrap());
+}
+
+#[tokio::test]
+async fn a_look_on_request_comes_at_once_but_not_too_often() {
+    let (world, said, page) = asking().await;
+    let caller = world.caller(Access::Write).await;
+    let reader = world.caller(Access::Read).await;
+    assert_eq!(world.service.check_domain(&reader, page.id).await.unwrap_err(), Error::ReadOnly);
+    let none = world.service.check_domain(&caller, world.blog.id).await.unwrap_err();
+    assert!(matches!(none, Error::Invalid(_)), "{none:?}");
+    let looked = world.service.check_domain(&caller, page.id).await.unwrap();
+    assert!(looked.domain_claim.unwrap().problem.is_some());
+    let again = world.service.check_domain(&caller, page.id).await.unwrap_err();
+    assert_eq!(again, Error::DomainCheckedJustNow { seconds: 10 });
+    // Long after it is looked for by itself no more, it still is on request.
+    world.clock.set(world.service.now() + PATIENCE);
+    *said.answer.lock().unwrap() = Ok(vec![value(&page)]);
+    let looked = world.service.check_domain(&caller, page.id).await.unwrap();
+    assert_eq!(looked.custom_domain.as_deref(), Some(HOST));
+}
