@@ -43,22 +43,24 @@
       if (isNaN(at)) continue;
       if (!time.title) time.title = time.textContent;
       if (shape === "ago") { time.textContent = ago(Date.now() - skew - at); continue; }
+      // t: date and time; c: the time alone; d: the date alone.
       const options = shape === "c" ? {} : { day: "numeric", month: "short" };
       if (shape === "t" && at.getFullYear() !== year) options.year = "numeric";
-      time.textContent = at.toLocaleString(root.lang, { ...options, hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+      if (shape !== "d") Object.assign(options, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
+      time.textContent = at.toLocaleString(root.lang, options);
     }
     const said = document.getElementById("zone");
     if (said && zone) said.textContent = `Times in your zone (${zone})`;
   };
   times(document);
 
-  // A strip is one stop of the tab key; arrows move within it. Escape hides its words.
+  // A strip is one stop of the tab key; arrows move within it. Escape hides its words, until another day is looked at.
   const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -1000, End: 1000 };
   document.addEventListener("keydown", (event) => {
     if (event.key === "Escape") { body.classList.add("quiet"); $("details.pop[open]").forEach((it) => { it.open = false; it.firstElementChild.focus(); }); return; }
     const strip = event.target.closest?.(".strip"), move = moves[event.key];
     if (!strip || !move || event.altKey || event.ctrlKey || event.metaKey) return;
-    const days = $("a", strip).filter((day) => day.offsetParent);
+    const days = $("a", strip).filter((day) => day.getClientRects().length);
     const at = days.indexOf(event.target.closest("a"));
     const next = days[Math.min(days.length - 1, Math.max(0, at + move))];
     if (!next) return;
@@ -76,7 +78,8 @@
   // A day that is linked to is shown.
   const target = () => {
     const day = location.hash.startsWith("#d") && document.getElementById(location.hash.slice(1));
-    if (day) { day.closest("details").open = true; day.scrollIntoView({ block: "center" }); }
+    const folded = day && day.closest("details");
+    if (folded) { folded.open = true; day.scrollIntoView({ block: "center" }); }
   };
   addEventListener("hashchange", target);
   target();
@@ -84,24 +87,34 @@
   if (!("live" in body.dataset)) return;
 
   // The page as it is now takes the place of what it was; what the visitor opened, chose or stands on stays.
-  const path = location.pathname;
-  const parts = ["headline", "open", "groups", "past"];
-  let tag = "", good = Date.now(), busy = false, again = 0;
+  let path = location.pathname + location.search, tag = "", good = Date.now(), busy = false, again = 0;
+  const name = (it) => `${it.closest("[id]").id} ${it.className}`;
+  // Where the visitor stands: the nearest element with an id, and the way from there.
+  const place = (held) => {
+    const near = held?.closest?.("main [id]");
+    if (!near || held === near) return null;
+    const way = held.matches(".strip a") ? `.strip a:nth-child(${[...held.parentNode.children].indexOf(held) + 1})`
+      : held.matches("summary") ? `${held.parentNode.className.split(" ").map((it) => `.${it}`).join("")}>summary`
+      : held.matches(".spans a") ? ".spans [aria-current]" : held.matches("a[href]") ? `a[href="${CSS.escape(held.getAttribute("href"))}"]` : null;
+    return way && [near.id, way];
+  };
   const swap = (fresh) => {
-    const opened = new Map($("details.more").map((it) => [it.closest("[id]").id, it.open]));
-    const held = document.activeElement, card = held?.closest?.(".mon")?.id;
-    const place = card && (held.matches(".strip a") ? `.strip a:nth-child(${[...held.parentNode.children].indexOf(held) + 1})` : held.matches("summary") ? "summary" : "h3 a");
-    for (const id of parts) {
-      const old = document.getElementById(id), now = fresh.getElementById(id);
-      if (old && now) {
-        if (id === "headline") { old.className = now.className; if (old.innerHTML !== now.innerHTML) old.innerHTML = now.innerHTML; } else old.replaceWith(now);
-      } else if (old) old.remove();
-      else if (now) document.getElementById("headline").after(now);
+    const opened = new Map($("details.more").map((it) => [name(it), it.open]));
+    const held = document.activeElement, stood = place(held);
+    const parts = (from) => $("main>[data-part]", from);
+    for (const old of parts(document)) if (!fresh.getElementById(old.id)) old.remove();
+    let before = null;
+    for (const now of parts(fresh)) {
+      const old = document.getElementById(now.id);
+      if (!old) { if (before) before.after(now); else document.getElementById("main").prepend(now); before = now; continue; }
+      before = old;
+      // The headline is spoken where it changes, so it stays the element that it was.
+      if (old.getAttribute("role") === "status") { old.className = now.className; if (old.innerHTML !== now.innerHTML) old.innerHTML = now.innerHTML; } else { old.replaceWith(now); before = now; }
     }
     document.title = fresh.title;
-    for (const it of $("details.more")) { const was = opened.get(it.closest("[id]").id); if (was !== undefined) it.open = was; }
-    if (place && document.activeElement !== held) {
-      const next = document.getElementById(card)?.querySelector(place);
+    for (const it of $("details.more")) { const was = opened.get(name(it)); if (was !== undefined) it.open = was; }
+    if (stood && document.activeElement !== held) {
+      const next = document.getElementById(stood[0])?.querySelector(stood[1]);
       if (next?.matches(".strip a")) { $("a", next.parentNode).forEach((it) => { it.tabIndex = -1; }); next.tabIndex = 0; }
       next?.focus({ preventScroll: true });
     }
@@ -111,8 +124,10 @@
     if (busy) return;
     busy = true;
     try {
-      const got = await fetch(path, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-cache" });
-      if (got.status === 200) {
+      const asked = path;
+      const got = await fetch(asked, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-cache" });
+      if (asked !== path) again = setTimeout(load);
+      else if (got.status === 200) {
         const date = Date.parse(got.headers.get("date"));
         if (date) skew = Date.now() - date;
         tag = got.headers.get("etag") || "";
@@ -122,13 +137,29 @@
     } catch { /* tried again below */ }
     busy = false;
   };
+  // Another range, without leaving the page; where that fails, by leaving it.
+  document.addEventListener("click", async (event) => {
+    const link = event.target.closest?.(".spans a");
+    if (!link || event.button || event.ctrlKey || event.metaKey || event.shiftKey || event.altKey) return;
+    event.preventDefault();
+    const href = link.getAttribute("href");
+    try {
+      const got = await fetch(href);
+      if (!got.ok) throw new Error();
+      tag = got.headers.get("etag") || "";
+      const fresh = new DOMParser().parseFromString(await got.text(), "text/html");
+      history.replaceState(null, "", href);
+      path = location.pathname + location.search;
+      swap(fresh);
+    } catch { location.href = href; }
+  });
   // Whoever hears of a change comes within three seconds, not all in one.
   const soon = () => { clearTimeout(again); again = setTimeout(load, Math.random() * 3000); };
   let source, silent = 0;
   const listen = () => {
     source?.close();
     if (document.hidden || !window.EventSource) return;
-    source = new EventSource(`${path === "/" ? "" : path}/events`);
+    source = new EventSource(`${body.dataset.root}/events`);
     source.onmessage = soon;
     // After an interruption something may have been missed.
     source.onerror = () => { silent = 1; };
@@ -144,7 +175,7 @@
     // What can't be fetched any more is not called new.
     if (Date.now() - good > 180000 && !document.hidden && !root.classList.contains("old")) {
       root.classList.add("old");
-      const words = document.querySelector("#headline p");
+      const words = document.querySelector("#headline p,.whole>.meta");
       if (words) words.textContent = `This page could not be renewed since ${new Date(good).toLocaleTimeString()}. It may not be so any more.`;
     }
   }, 1000);

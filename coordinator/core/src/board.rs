@@ -3,25 +3,107 @@
 use std::collections::BTreeMap;
 
 use chrono::NaiveDate;
+use chrono_tz::Tz;
 
 use crate::check::CheckKind;
 use crate::deploy::Deploy;
 use crate::event::Status;
 use crate::headline::Indicator;
 use crate::id::MonitorId;
-use crate::incident::{Impact, Incident};
+use crate::incident::{Impact, Incident, Kind};
 use crate::machine::View;
 use crate::monitor::Monitor;
 use crate::page::Page;
 use crate::place::{Region, RegionSet};
-use crate::rollup::Counts;
-use crate::time::{DAY, Timestamp};
-use crate::uptime::{ErrorBudget, Tally};
+use crate::rollup::{Counts, day_of, start_of_day};
+use crate::time::{DAY, HOUR, MINUTE, Timestamp};
+use crate::uptime::{ErrorBudget, Span, Tally};
 
 /// Days that a strip shows.
 pub const DAYS: usize = 90;
 /// Days that an error budget is reckoned over.
 pub const BUDGET_DAYS: usize = 30;
+
+/// Slices of a week that a strip shows, and how long each is.
+const WEEK_SLICES: i64 = 28;
+const WEEK_SLICE: i64 = 6 * HOUR;
+
+/// How far back strips and charts go.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Range {
+    /// 24 hours, hour by hour.
+    Day,
+    /// 7 days, by quarters of a day.
+    Week,
+    /// 30 days, day by day.
+    Month,
+    /// 90 days, day by day.
+    #[default]
+    Quarter,
+}
+
+impl Range {
+    /// Each of them, shortest first.
+    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Quarter];
+
+    /// Its name in an address.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Day => "24h",
+            Self::Week => "7d",
+            Self::Month => "30d",
+            Self::Quarter => "90d",
+        }
+    }
+
+    /// The range of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|range| range.name() == name)
+    }
+
+    /// How many days it spans.
+    pub const fn days(self) -> usize {
+        match self {
+            Self::Day => 1,
+            Self::Week => 7,
+            Self::Month => 30,
+            Self::Quarter => DAYS,
+        }
+    }
+
+    /// Whether a strip shows it day by day, rather than in slices of days.
+    pub const fn is_by_day(self) -> bool {
+        matches!(self, Self::Month | Self::Quarter)
+    }
+
+    /// In how many parts a chart shows it.
+    pub const fn parts(self) -> usize {
+        match self {
+            Self::Day => 96,
+            Self::Week => 84,
+            Self::Month | Self::Quarter => 90,
+        }
+    }
+
+    /// The slices that a strip shows of it, oldest first: whole hours, or quarters of a day in that zone; the last holds
+    /// `now`. None where it is shown by day.
+    pub fn slices(self, now: Timestamp, zone: Tz) -> Vec<Span> {
+        let (last, width, count) = match self {
+            Self::Day => (Timestamp::from_millis(now.hour() * HOUR), HOUR, 24),
+            Self::Week => {
+                let midnight = day_of(now, zone).and_then(|day| start_of_day(day, zone)).unwrap_or(now);
+                let passed = now.since(midnight).div_euclid(WEEK_SLICE);
+                (midnight + passed * WEEK_SLICE, WEEK_SLICE, WEEK_SLICES)
+            }
+            Self::Month | Self::Quarter => return Vec::new(),
+        };
+        let slice = |back: i64| {
+            let from = last - back * width;
+            Span { from, to: from + width }
+        };
+        (0..count).rev().map(slice).collect()
+    }
+}
 
 /// One look at a page.
 #[derive(Debug, Clone)]
@@ -30,6 +112,8 @@ pub struct Board {
     pub page: Page,
     /// When it was looked at.
     pub now: Timestamp,
+    /// How far back its strips go.
+    pub range: Range,
     /// How it is in one word.
     pub indicator: Indicator,
     /// Its monitors in page order.
@@ -38,7 +122,7 @@ pub struct Board {
     pub incidents: Vec<Notice>,
     /// Maintenance under way, or planned within the next week, soonest first.
     pub maintenance: Vec<Notice>,
-    /// Incidents and windows of the last days that are over, newest first.
+    /// Incidents and windows of the last [`DAYS`] that are over, newest first.
     pub past: Vec<Notice>,
     /// Deploy markers, newest first; none where the page does not show them.
     pub deploys: Vec<Deploy>,
@@ -70,6 +154,10 @@ pub struct Past {
     pub days: Vec<Day>,
     /// The same for each region that was looked from, whether it counts or not.
     pub lanes: BTreeMap<Region, BTreeMap<NaiveDate, Counts>>,
+    /// The slices of a short [`Range`], oldest first; none where it is shown by day.
+    pub slices: Vec<Slice>,
+    /// The same for each region that was looked from: as many as there are slices.
+    pub slice_lanes: BTreeMap<Region, Vec<Counts>>,
     /// Response times.
     pub chart: Chart,
 }
@@ -83,6 +171,21 @@ pub struct Day {
     pub counts: Counts,
     /// Uptime in percent, rounded down; none where nothing is known.
     pub uptime: Option<f64>,
+    /// How much of it is over and was watched, in milliseconds.
+    pub lasted: i64,
+}
+
+/// A part of a monitor's day.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Slice {
+    /// When it was.
+    pub span: Span,
+    /// How the rounds of the counted regions ended.
+    pub counts: Counts,
+    /// Uptime in percent, rounded down; none where nothing is known.
+    pub uptime: Option<f64>,
+    /// How much of it is over and was watched, in milliseconds.
+    pub lasted: i64,
 }
 
 /// Response times over a stretch of time, in parts of one length.
@@ -120,10 +223,34 @@ pub struct Outage {
     pub regions: Option<RegionSet>,
 }
 
+impl Notice {
+    /// Whether it is about that monitor.
+    pub fn concerns(&self, monitor: MonitorId) -> bool {
+        self.incident.affected.iter().any(|affected| affected.monitor == monitor)
+    }
+
+    /// When it began; none for maintenance, which is no trouble.
+    pub fn trouble(&self) -> Option<Timestamp> {
+        (self.incident.kind == Kind::Incident).then_some(self.incident.started_at)
+    }
+}
+
 impl Board {
     /// When the newest check ended that anything here rests on.
     pub fn checked(&self) -> Option<Timestamp> {
         self.monitors.iter().filter_map(|shown| shown.view.last_check.as_ref()).map(|check| check.at).max()
+    }
+
+    /// The regions in service that anything here was seen from, today or yesterday: a monitor may be watched from few.
+    pub fn seen_from(&self) -> RegionSet {
+        let is_seen = |region: &Region| {
+            self.monitors.iter().any(|shown| {
+                let newest = shown.past.days.iter().rev().take(2).map(|day| day.date);
+                let lane = shown.past.lanes.get(region);
+                newest.into_iter().any(|date| lane.is_some_and(|days| days.contains_key(&date)))
+            })
+        };
+        self.regions.iter().filter(is_seen).collect()
     }
 
     /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
@@ -147,6 +274,11 @@ impl Board {
 }
 
 impl Shown {
+    /// Its uptime over a range, as [`Shown::uptime_over`] gives it; over 24 hours that of the last 24, not of today.
+    pub fn uptime_in(&self, range: Range) -> Option<f64> {
+        if range == Range::Day { self.uptime_24h } else { self.uptime_over(range.days()) }
+    }
+
     /// Its uptime over its newest days, in percent with three decimals, rounded down; none where nothing is known.
     pub fn uptime_over(&self, days: usize) -> Option<f64> {
         let newest = || self.past.days.iter().rev().take(days);
@@ -180,12 +312,11 @@ impl Shown {
     }
 }
 
-impl Day {
-    /// Minutes of the day that it was down, by the share of what was seen of it.
-    pub fn minutes_down(&self) -> f64 {
-        let share = self.uptime.map_or(0.0, |uptime| (100.0 - uptime).max(0.0) / 100.0);
-        share * (24.0 * 60.0)
-    }
+/// Minutes down of a stretch that lasted so many milliseconds, by the share of what was seen of it; none where nothing is
+/// known.
+pub fn minutes_down(uptime: Option<f64>, lasted: i64) -> f64 {
+    let share = uptime.map_or(0.0, |uptime| (100.0 - uptime).max(0.0) / 100.0);
+    share * lasted.max(0) as f64 / MINUTE as f64
 }
 
 impl Chart {
@@ -234,8 +365,29 @@ mod tests {
 
     #[test]
     fn minutes_down_follow_from_the_share_that_was_up() {
-        let day = |uptime| Day { date: NaiveDate::default(), counts: Counts::default(), uptime };
-        assert_eq!(day(None).minutes_down(), 0.0);
-        assert!((day(Some(99.0)).minutes_down() - 14.4).abs() < 1e-9);
+        assert_eq!(minutes_down(None, DAY), 0.0);
+        assert!((minutes_down(Some(99.0), DAY) - 14.4).abs() < 1e-9);
+        assert!((minutes_down(Some(50.0), HOUR) - 30.0).abs() < 1e-9, "a day that has just begun");
+    }
+
+    #[test]
+    fn slices_meet_and_the_last_holds_the_present() {
+        let now = Timestamp::from_millis(1_795_783_560_000);
+        for (range, zone, count, width) in [
+            (Range::Day, Tz::UTC, 24, HOUR),
+            (Range::Week, Tz::UTC, 28, 6 * HOUR),
+            (Range::Week, Tz::Asia__Kolkata, 28, 6 * HOUR),
+        ] {
+            let slices = range.slices(now, zone);
+            assert_eq!(slices.len(), count);
+            assert!(slices.iter().all(|slice| slice.to.since(slice.from) == width));
+            assert!(slices.windows(2).all(|two| two[0].to == two[1].from));
+            assert!(slices.last().unwrap().contains(now));
+        }
+        assert!(
+            Range::Month.slices(now, Tz::UTC).is_empty() && Range::Quarter.slices(now, Tz::UTC).is_empty()
+        );
+        assert!(Range::ALL.iter().all(|range| Range::named(range.name()) == Some(*range)));
+        assert_eq!((Range::named("1y"), Range::default()), (None, Range::Quarter));
     }
 }

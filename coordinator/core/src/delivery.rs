@@ -14,6 +14,10 @@ pub const PAUSES: [i64; 9] =
 pub const JITTER: f64 = 0.2;
 /// The longest that a receiver's `Retry-After` is respected, in milliseconds.
 pub const MAX_RETRY_AFTER: i64 = HOUR;
+/// Waits that a receiver may ask for before further ones count as tries.
+pub const MAX_ASKED: u32 = 100;
+/// Milliseconds since it was made after which waits that its receiver asks for count as tries.
+pub const MAX_ASKING: i64 = DAY;
 /// Milliseconds that a delivery is kept.
 pub const KEPT: i64 = 30 * DAY;
 /// Tries that are kept of one delivery: the newest.
@@ -34,6 +38,8 @@ pub enum Recipient {
     OperatorMail,
     /// The operator's webhook.
     OperatorHook,
+    /// The mailbox of a destination, asked whether it wants to be one. It gets nothing else before it says so.
+    Asked(DestinationId),
 }
 
 /// What is sent, finished when it happened: nothing that changes later shows in it.
@@ -85,9 +91,41 @@ pub struct Delivery {
     /// Where it stands.
     pub stage: Stage,
     /// Tries since it was made, or asked for anew.
-    pub tries: u32,
+    pub tries: Tries,
     /// The newest tries, oldest first.
     pub log: Vec<Try>,
+}
+
+/// How often a delivery was tried: a count of tries, and beside it a count of those after which the receiver asked to
+/// wait, which do not use the others up.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Tries(u32);
+
+impl Tries {
+    /// The upper half holds those that were asked to wait: records of before have none.
+    const ASKED: u32 = 1 << 16;
+
+    /// Those that count.
+    pub const fn counted(self) -> u32 {
+        self.0 % Self::ASKED
+    }
+
+    /// Those after which the receiver asked to wait.
+    pub const fn asked(self) -> u32 {
+        self.0 / Self::ASKED
+    }
+
+    /// Both.
+    pub const fn all(self) -> u32 {
+        self.counted() + self.asked()
+    }
+}
+
+impl std::fmt::Debug for Tries {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}+{}", self.counted(), self.asked())
+    }
 }
 
 /// Where a delivery stands.
@@ -138,7 +176,7 @@ pub struct Try {
 pub enum Outcome {
     /// The receiver took it.
     Taken,
-    /// It did not, and may later; with the milliseconds that it asked to wait.
+    /// It did not, and may later; with the milliseconds that it asked to wait. Less than a second is no wish.
     NotNow(Option<i64>),
     /// It never will: the receiver is gone.
     Gone,
@@ -158,19 +196,30 @@ impl Delivery {
         Lane { to: self.to, subject }
     }
 
-    /// Notes a try and decides what is next. `jitter` is from -1 to 1.
+    /// Notes a try and decides what is next. `jitter` is from -1 to 1, and for pauses of ours: a receiver that says when
+    /// to come again is taken at its word, an hour at most, and up to [`MAX_ASKED`] times within [`MAX_ASKING`] at no cost
+    /// of the ten tries.
     pub fn note(&mut self, tried: Try, outcome: Outcome, now: Timestamp, jitter: f64) {
         self.log.push(tried);
         let over = self.log.len().saturating_sub(TRIES_KEPT);
         self.log.drain(..over);
-        self.tries = self.tries.saturating_add(1);
-        self.stage = match outcome {
-            Outcome::Taken => Stage::Delivered(now),
-            Outcome::Gone | Outcome::Refused => Stage::Failed(now),
-            Outcome::NotNow(_) if self.once => Stage::Failed(now),
-            Outcome::NotNow(asked) => match PAUSES.get(self.tries as usize - 1) {
-                // Who asks for less than the pause gets the pause: ten tries must last a day.
-                Some(pause) => Stage::Waiting(now + spread(*pause, jitter).max(asked.map_or(0, capped))),
+        let asked = match outcome {
+            Outcome::NotNow(Some(asked)) if asked >= SECOND => Some(asked.min(MAX_RETRY_AFTER)),
+            Outcome::NotNow(_) | Outcome::Taken | Outcome::Gone | Outcome::Refused => None,
+        };
+        let is_free = self.tries.asked() < MAX_ASKED && now.since(self.created_at) < MAX_ASKING;
+        if asked.is_some() && is_free && !self.once {
+            self.tries.0 += Tries::ASKED;
+        } else if self.tries.counted() + 1 < Tries::ASKED {
+            self.tries.0 += 1;
+        }
+        self.stage = match (outcome, asked) {
+            (Outcome::Taken, _) => Stage::Delivered(now),
+            (Outcome::Gone | Outcome::Refused, _) => Stage::Failed(now),
+            (Outcome::NotNow(_), _) if self.once => Stage::Failed(now),
+            (Outcome::NotNow(_), Some(asked)) if is_free => Stage::Waiting(now + asked),
+            (Outcome::NotNow(_), _) => match PAUSES.get(self.tries.counted() as usize - 1) {
+                Some(pause) => Stage::Waiting(now + asked.unwrap_or_else(|| spread(*pause, jitter))),
                 None => Stage::Failed(now),
             },
         };
@@ -179,12 +228,8 @@ impl Delivery {
     /// To be sent anew, now, under its old id.
     pub fn again(&mut self, now: Timestamp) {
         self.stage = Stage::Waiting(now);
-        self.tries = 0;
+        self.tries = Tries::default();
     }
-}
-
-fn capped(asked: i64) -> i64 {
-    asked.clamp(0, MAX_RETRY_AFTER)
 }
 
 fn spread(pause: i64, jitter: f64) -> i64 {
@@ -203,6 +248,10 @@ pub struct Lane {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::option;
+    use proptest::prelude::*;
+
     use super::*;
 
     fn delivery() -> Delivery {
@@ -218,7 +267,7 @@ mod tests {
             once: false,
             created_at: Timestamp::from_millis(0),
             stage: Stage::Waiting(Timestamp::from_millis(0)),
-            tries: 0,
+            tries: Tries::default(),
             log: Vec::new(),
         }
     }
@@ -257,11 +306,63 @@ mod tests {
             (false, Outcome::NotNow(None), 1.0, waits(6_000)),
             (false, Outcome::NotNow(None), -1.0, waits(4_000)),
             (false, Outcome::NotNow(Some(7_000)), 1.0, waits(7_000)),
+            (false, Outcome::NotNow(Some(1_000)), -1.0, waits(1_000)),
+            (false, Outcome::NotNow(Some(40 * MINUTE)), -1.0, waits(40 * MINUTE)),
+            (false, Outcome::NotNow(Some(999)), 0.0, waits(5_000)),
             (false, Outcome::NotNow(Some(0)), 0.0, waits(5_000)),
+            (false, Outcome::NotNow(Some(-7)), 0.0, waits(5_000)),
             (false, Outcome::NotNow(Some(9 * HOUR)), 0.0, waits(HOUR)),
             (true, Outcome::NotNow(Some(7_000)), 0.0, Stage::Failed(now)),
         ] {
             assert_eq!(after(once, outcome, jitter), stage, "{once} {outcome:?}");
+        }
+    }
+
+    #[test]
+    fn a_wait_that_was_asked_for_costs_no_try_until_there_were_a_hundred_or_a_day_is_over() {
+        let start = Timestamp::from_millis(0);
+        let asks = |delivery: &mut Delivery, now| {
+            delivery.note(tried(now), Outcome::NotNow(Some(7_000)), now, 1.0);
+            assert!(matches!(delivery.stage, Stage::Waiting(due) if due.since(now) == 7_000), "{delivery:?}");
+            (delivery.tries.counted(), delivery.tries.asked())
+        };
+        let mut delivery = delivery();
+        delivery.note(tried(start), Outcome::NotNow(None), start, 0.0);
+        for asked in 1..=MAX_ASKED {
+            assert_eq!(asks(&mut delivery, start), (1, asked));
+        }
+        for counted in 2..=9 {
+            assert_eq!(asks(&mut delivery, start), (counted, MAX_ASKED));
+        }
+        delivery.note(tried(start), Outcome::NotNow(Some(7_000)), start, 1.0);
+        assert_eq!((delivery.stage, delivery.tries.all()), (Stage::Failed(start), 10 + MAX_ASKED));
+        delivery.again(start + MAX_ASKING - 1);
+        assert_eq!(asks(&mut delivery, start + MAX_ASKING - 1), (0, 1));
+        assert_eq!(asks(&mut delivery, start + MAX_ASKING), (1, 1));
+    }
+
+    proptest! {
+        #[test]
+        fn whatever_a_receiver_says_each_delivery_ends_in_bounds(
+            answers in vec((option::of(-10_i64..3 * HOUR), -1.0..1.0_f64), 1..12),
+        ) {
+            let mut delivery = delivery();
+            let mut now = Timestamp::from_millis(0);
+            for (asked, jitter) in answers.iter().cycle() {
+                let Stage::Waiting(due) = delivery.stage else { break };
+                prop_assert!(due >= now);
+                now = due;
+                delivery.note(tried(now), Outcome::NotNow(*asked), now, *jitter);
+                if let (Stage::Waiting(due), Some(asked)) = (delivery.stage, asked)
+                    && *asked >= SECOND
+                {
+                    prop_assert_eq!(due.since(now), (*asked).min(MAX_RETRY_AFTER));
+                }
+            }
+            let pauses: i64 = PAUSES.iter().map(|pause| (pause * 6 / 5).max(MAX_RETRY_AFTER)).sum();
+            prop_assert_eq!(delivery.stage, Stage::Failed(now));
+            prop_assert!(delivery.tries.counted() == 10 && delivery.tries.asked() <= MAX_ASKED);
+            prop_assert!(now.as_millis() <= MAX_ASKING + MAX_RETRY_AFTER + pauses, "{now}");
         }
     }
 
@@ -275,7 +376,7 @@ mod tests {
         delivery.again(now);
         assert_eq!(
             (delivery.stage, delivery.tries, delivery.log.len()),
-            (Stage::Waiting(now), 0, TRIES_KEPT)
+            (Stage::Waiting(now), Tries::default(), TRIES_KEPT)
         );
     }
 }

@@ -192,11 +192,13 @@ pub enum OffReason {
     Failing,
     /// Its mail server refused the address for good, three times.
     Refused,
+    /// Its mailbox's reader was asked, then, whether he wants it, and has not said so.
+    Unconfirmed,
 }
 
 impl OffReason {
     /// Each of them.
-    pub const ALL: [Self; 3] = [Self::Gone, Self::Failing, Self::Refused];
+    pub const ALL: [Self; 4] = [Self::Gone, Self::Failing, Self::Refused, Self::Unconfirmed];
 
     /// The name that the API uses.
     pub const fn name(self) -> &'static str {
@@ -204,11 +206,25 @@ impl OffReason {
             Self::Gone => "gone",
             Self::Failing => "failing",
             Self::Refused => "refused",
+            Self::Unconfirmed => "unconfirmed",
         }
     }
 }
 
 impl Destination {
+    /// When its mailbox's reader was last asked whether he wants alerts; none where nobody is asked, or he said so.
+    pub fn asked_at(&self) -> Option<Timestamp> {
+        self.health.off.filter(|(_, reason)| *reason == OffReason::Unconfirmed).map(|(at, _)| at)
+    }
+
+    /// The mailbox that it writes to.
+    pub fn mailbox(&self) -> Option<&str> {
+        match &self.channel {
+            Channel::Email { to } => Some(to),
+            _ => None,
+        }
+    }
+
     /// Whether it is to hear of that kind of alert of that monitor.
     pub fn hears(&self, kind: AlertKind, monitor: MonitorId) -> bool {
         self.enabled

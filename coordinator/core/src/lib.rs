@@ -23,6 +23,7 @@ pub mod id;
 pub mod incident;
 pub mod key;
 pub mod latency;
+pub mod link;
 pub mod machine;
 pub mod member;
 pub mod monitor;

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::delivery::Mail;
 use crate::destination::{Health, Secrets};
 use crate::id::{BulletinId, IncidentId, MonitorId, PageId, SubscriberId};
+use crate::link;
 use crate::time::{DAY, Timestamp};
 
 /// Subscribers of one page: at most so many.
@@ -68,9 +69,7 @@ impl Contact {
 impl Subscriber {
     /// What its links carry: the 26 digits of its id, then its token in hex.
     pub fn link(&self) -> String {
-        let id = self.id.to_string();
-        let digits = id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default();
-        format!("{digits}{:032x}", u128::from_be_bytes(self.token))
+        link::write(&self.id.to_string(), SubscriberId::PREFIX, self.token)
     }
 
     /// Where it confirms, and changes what it hears of; `page_url` is the page's public address.
@@ -99,13 +98,7 @@ impl Subscriber {
 
 /// Reads what a link carries; none for what no link of ours carries.
 pub fn read_link(text: &str) -> Option<(SubscriberId, [u8; 16])> {
-    const DIGITS: usize = 26;
-    const TOKEN: usize = 32;
-    let (digits, token) = text.split_at_checked(DIGITS)?;
-    let is_hex = token.len() == TOKEN && token.bytes().all(|byte| byte.is_ascii_hexdigit());
-    let token = is_hex.then(|| u128::from_str_radix(token, 16).ok()).flatten()?;
-    let id = format!("{}{digits}", SubscriberId::PREFIX).parse().ok()?;
-    Some((id, token.to_be_bytes()))
+    link::read(SubscriberId::PREFIX, text)
 }
 
 /// News of a page that its subscribers get, made once. It goes out to them in slices, by their ids.
@@ -163,12 +156,6 @@ mod tests {
             subscriber.confirm_url("https://a.example"),
             format!("https://a.example/confirm?t={link}")
         );
-        let short = &link[..57];
-        for text in
-            ["", short, &format!("{link}0"), &format!("{short}g"), &format!("é{short}"), &"z".repeat(58)]
-        {
-            assert_eq!(read_link(text), None, "{text}");
-        }
     }
 
     #[test]

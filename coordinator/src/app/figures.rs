@@ -27,7 +27,7 @@ use super::past;
 use crate::flow::warmup::Judging;
 use crate::history::{History, HistoryError, KEEP_BLOCKS, Question};
 use crate::mesh::AgentView;
-use crate::service::figures::{Figure, Figures, Lanes, Stretch};
+use crate::service::figures::{Figure, Figures, Lanes, Slices, Stretch};
 use crate::service::history::{Place, Stand};
 use crate::service::{Error, Result};
 use crate::storage::{Read, Store, StoreError};
@@ -155,6 +155,19 @@ impl Figures for FromHistory {
                 Ok((counted, past::lanes(&history, read, monitor, &page, all, days.clone())?))
             };
             monitors.iter().map(of).collect()
+        });
+        look.map(|looked| looked.map_err(Error::from)).boxed()
+    }
+
+    fn slices<'a>(
+        &'a self,
+        _page: &'a Page,
+        monitors: &'a [Monitor],
+        spans: &'a [Span],
+    ) -> BoxFuture<'a, Result<Vec<Slices>>> {
+        let (history, monitors, spans) = (Arc::clone(&self.history), monitors.to_vec(), spans.to_vec());
+        let look = self.store.read(move |read| {
+            monitors.iter().map(|monitor| Ok(past::slices(&history, read, monitor, &spans)?)).collect()
         });
         look.map(|looked| looked.map_err(Error::from)).boxed()
     }

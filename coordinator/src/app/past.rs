@@ -11,9 +11,10 @@ use parallax_core::page::Page;
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::rollup::{Counts, Histogram, Rules, end_of_day, start_of_day};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
+use parallax_core::uptime::Span;
 
 use crate::history::{self, History, HistoryError};
-use crate::service::figures::{Lanes, Stretch};
+use crate::service::figures::{Lanes, Slices, Stretch};
 use crate::storage::Read;
 
 /// The longest stretch that is drawn from single readings; a longer one is drawn from the roll-ups of hours.
@@ -50,9 +51,7 @@ pub(super) fn lanes(
             break;
         }
         for region in regions.iter() {
-            let own =
-                monitor.slow_thresholds.as_ref().and_then(|thresholds| thresholds.get(&region).copied());
-            let slow_threshold_ms = own.or(monitor.slow_threshold_ms);
+            let slow_threshold_ms = threshold(monitor, region);
             let mut counts = Counts::default();
             for sample in history.readings(read, (monitor.slot, monitor.id), region, start, end)? {
                 let excluded = windows.iter().any(|window| window.contains(sample.due));
@@ -68,6 +67,46 @@ pub(super) fn lanes(
         }
     }
     Ok(lanes)
+}
+
+/// Slices out of the roll-ups of their hours, and of the readings of hours that are in none yet.
+pub(super) fn slices(
+    history: &History,
+    read: &dyn Read,
+    monitor: &Monitor,
+    spans: &[Span],
+) -> Result<Slices, HistoryError> {
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(Slices::new()) };
+    let (from, to, width) = (first.from, last.to, first.to.since(first.from).max(1));
+    let part_of = |moment: Timestamp| usize::try_from(moment.since(from).div_euclid(width)).ok();
+    let mut slices = Slices::new();
+    let mut since = from.max(to - FROM_READINGS);
+    for (hour, regions) in history.hours(read, monitor.id, from.hour()..to.hour())? {
+        let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
+        since = since.max(start + HOUR);
+        for (region, rollup) in regions {
+            let parts = slices.entry(region).or_insert_with(|| vec![Counts::default(); spans.len()]);
+            let Some(part) = part_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
+            part.merge(rollup.counts);
+        }
+    }
+    let windows = history::covering(read, monitor, since - parallax_core::incident::MAX_WINDOW..to)?;
+    for region in Region::ALL {
+        let slow_threshold_ms = threshold(monitor, region);
+        for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to)? {
+            let parts = slices.entry(region).or_insert_with(|| vec![Counts::default(); spans.len()]);
+            let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) else { continue };
+            let excluded = windows.iter().any(|window| window.contains(sample.due));
+            part.add(&sample, Rules { slow_threshold_ms, excluded });
+        }
+    }
+    Ok(slices)
+}
+
+/// What a region's readings are measured by.
+fn threshold(monitor: &Monitor, region: Region) -> Option<u32> {
+    let own = monitor.slow_thresholds.as_ref().and_then(|thresholds| thresholds.get(&region).copied());
+    own.or(monitor.slow_threshold_ms)
 }
 
 /// The median of each part of a stretch, region by region: of readings where it is short, of the roll-ups of its hours

@@ -1,7 +1,7 @@
 //! One attempt: is it still to be sent, and where to; then the request or the mail, and what its answer means.
 
 use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try};
-use parallax_core::destination::{Channel, ChannelKind};
+use parallax_core::destination::{Channel, ChannelKind, Destination};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::{NOBODY, Page};
 use parallax_core::subscriber::{Contact, Subscriber};
@@ -71,6 +71,10 @@ pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Res
         Recipient::Owner(id) => read.account(id)?.is_some(),
         Recipient::OperatorMail => house.settings.operator_mail.is_some(),
         Recipient::OperatorHook => house.settings.operator_hook.is_some(),
+        Recipient::Asked(id) => match read.destination(id)? {
+            Some(it) if it.value.asked_at().is_some() => is_kept(it.value.page)?,
+            Some(_) | None => false,
+        },
     })
 }
 
@@ -147,6 +151,12 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
         },
         Recipient::Owner(to) => {
             read.account(to)?.and_then(|it| mail(&it.value.email, &delivery.letter)).map(Ok)
+        }
+        Recipient::Asked(to) => {
+            // Another mailbox, and one that was asked anew since, is not asked by this.
+            let is_it = |it: &Destination| it.asked_at() == Some(delivery.created_at);
+            let asked = read.destination(to)?.map(|it| it.value).filter(is_it);
+            asked.as_ref().and_then(Destination::mailbox).and_then(|to| mail(to, &delivery.letter)).map(Ok)
         }
         Recipient::OperatorMail => {
             house.settings.operator_mail.as_deref().and_then(|to| mail(to, &delivery.letter)).map(Ok)

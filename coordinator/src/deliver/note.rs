@@ -121,7 +121,9 @@ fn fare(read: &dyn Read, to: Recipient, tried: &Result, now: Timestamp, batch: &
             batch.expect(Expect::Subscriber(id, Is::At(found.revision))).write(subscriber);
             Ok(is_turn || off.is_some())
         }
-        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => Ok(false),
+        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook | Recipient::Asked(_) => {
+            Ok(false)
+        }
     }
 }
 
@@ -152,7 +154,7 @@ fn told(
         once: false,
         created_at: now,
         stage: Stage::Waiting(now),
-        tries: 0,
+        tries: Default::default(),
         log: Vec::new(),
     }))
 }

@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
 use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Stage};
-use parallax_core::destination::{Channel, Destination, OffReason};
+use parallax_core::destination::{Channel, Destination, Health, OffReason};
 use parallax_core::id::{DestinationId, IncidentId, SubscriberId};
 use parallax_core::subscriber::Contact;
 use parallax_core::time::SECOND;
@@ -130,7 +130,7 @@ impl World {
         let waiting = async {
             loop {
                 let found = self.store.reader().delivery(id).unwrap().unwrap().value;
-                if is(found.stage) && (found.tries > 0 || !matches!(found.stage, Stage::Waiting(_))) {
+                if is(found.stage) && (found.tries.all() > 0 || !matches!(found.stage, Stage::Waiting(_))) {
                     return found;
                 }
                 tokio::time::sleep(Duration::from_millis(5)).await;
@@ -167,7 +167,7 @@ async fn what_is_written_is_posted_once_signed_and_noted() {
     world.hook(1, &receiver.url()).await;
     let id = world.send(1, 1, 4, "went-down").await;
     let noted = world.stands(id, delivered).await;
-    assert_eq!((noted.tries, noted.log[0].status, noted.log[0].answer.as_str()), (1, Some(200), "ok"));
+    assert_eq!((noted.tries.all(), noted.log[0].status, noted.log[0].answer.as_str()), (1, Some(200), "ok"));
     let got = receiver.got();
     assert_eq!((got.len(), got[0].body.as_slice()), (1, br#"{"seq":4}"#.as_slice()));
     assert!(got[0].head.starts_with("POST /in HTTP/1.1\r\n"), "{}", got[0].head);
@@ -339,6 +339,34 @@ async fn a_mailbox_that_refuses_for_good_three_times_is_switched_off() {
     }
     let health = world.store.reader().destination(DestinationId::from_u128(1)).unwrap().unwrap().value.health;
     assert_eq!(health.off, Some((BEGAN, OffReason::Refused)));
+}
+
+#[tokio::test]
+async fn a_mailbox_that_is_asked_gets_the_question_of_that_moment_and_no_alert() {
+    let world = World::new().await;
+    let (id, asked) = (DestinationId::from_u128(1), |at| Health {
+        off: Some((at, OffReason::Unconfirmed)),
+        ..Health::default()
+    });
+    world.put(Destination { health: asked(BEGAN), ..samples::destination(1, 1) }).await;
+    let letter = || Letter::Mail(Mail { subject: String::new(), text: String::new(), html: String::new() });
+    let send = async |to: Recipient| {
+        let delivery = Delivery { letter: letter(), monitor: None, ..world.delivery(to, 0, "x") };
+        let id = delivery.id;
+        world.put(delivery).await;
+        id
+    };
+    let alert = send(Recipient::Destination(id)).await;
+    world.stands(alert, dropped).await;
+    let question = send(Recipient::Asked(id)).await;
+    world.stands(question, |stage| matches!(stage, Stage::Delivered(_))).await;
+    world.put(Destination { health: asked(BEGAN + 1), ..samples::destination(1, 1) }).await;
+    let late = send(Recipient::Asked(id)).await;
+    world.stands(late, dropped).await;
+    world.put(samples::destination(1, 1)).await;
+    let needless = send(Recipient::Asked(id)).await;
+    world.stands(needless, dropped).await;
+    assert_eq!(world.mails.mails.lock().unwrap().len(), 1);
 }
 
 #[tokio::test]

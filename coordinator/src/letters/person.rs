@@ -1,4 +1,4 @@
-//! Mails to one person that tell of no news: to confirm a subscription, and that a destination was switched off.
+//! Mails to one person that tell of no news: to confirm a subscription or alerts, and that a destination was switched off.
 
 use parallax_core::delivery::Mail;
 use parallax_core::destination::OffReason;
@@ -27,6 +27,23 @@ pub fn confirmation(page: &str, page_url: &str, confirm_url: &str) -> Mail {
     .mail()
 }
 
+/// Asks whether the address wants a page's alerts. The link shows a page with a button; opening it confirms nothing.
+pub fn alerts_confirmation(page: &str, page_url: &str, confirm_url: &str) -> Mail {
+    let page = text::line(page, MAX_NAME);
+    Sheet {
+        title: format!("Confirm that you want the alerts of {page}"),
+        lead: vec![format!(
+            "Whoever looks after {page} ({}) asked that this address get a mail whenever one of its monitors goes down, \
+             comes back or is slow. If you want that, open the link and confirm. If not, ignore this: nothing more will come.",
+            text::line(page_url, 300)
+        )],
+        link: Some(("Confirm the alerts".to_owned(), confirm_url.to_owned())),
+        footer: vec!["The link is good for two days.".to_owned()],
+        ..Sheet::default()
+    }
+    .mail()
+}
+
 /// Tells a page's owner that a destination, named so, was switched off by us.
 pub fn switched_off(
     destination: &str,
@@ -40,6 +57,7 @@ pub fn switched_off(
         OffReason::Gone => "It answered 410: there is nobody at this address any more.",
         OffReason::Failing => "For five days every delivery to it has failed.",
         OffReason::Refused => "Its mail server refused the address for good, three times in a row.",
+        OffReason::Unconfirmed => "The reader of its mailbox has not confirmed.",
     };
     Sheet {
         title: format!("Alerts to {name} are switched off ({page})"),

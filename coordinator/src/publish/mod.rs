@@ -15,7 +15,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_core::board::Board;
+use parallax_core::board::{Board, Range};
 use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
@@ -25,7 +25,7 @@ use crate::service::{Error, Result, Service};
 use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::monitor::{Close, MonitorPage};
 use crate::views::page::StatusPage;
-use crate::views::{Unprintable, print};
+use crate::views::print;
 use live::Journal;
 use shelf::{Held, Shelf};
 
@@ -35,12 +35,12 @@ const TIDY: Duration = Duration::from_secs(60);
 /// One of the documents of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Paper {
-    /// The page itself.
-    Page,
+    /// The page itself, with strips of a range.
+    Page(Range),
     /// The status document.
     Status,
-    /// A monitor's own page.
-    Monitor(MonitorId),
+    /// A monitor's own page, with a strip and a chart of a range.
+    Monitor(MonitorId, Range),
     /// An incident's own page.
     Incident(IncidentId),
     /// The incidents of a year's month.
@@ -53,8 +53,8 @@ impl Paper {
     /// How old it may be, in milliseconds, while nothing happens.
     const fn age(&self) -> i64 {
         match self {
-            Self::Page | Self::Status => 10 * SECOND,
-            Self::Monitor(_) => 30 * SECOND,
+            Self::Page(_) | Self::Status => 10 * SECOND,
+            Self::Monitor(..) => 30 * SECOND,
             Self::Incident(_) | Self::Month(..) | Self::Other(_) => 60 * SECOND,
         }
     }
@@ -207,12 +207,12 @@ impl Boards {
     async fn draw(&self, admitted: &Admitted, paper: &Paper) -> Result<Vec<u8>> {
         let (service, page, root) = (&self.0.service, admitted.page(), admitted.root());
         match paper {
-            Paper::Page => {
-                let (board, root) = (service.board(admitted).await?, root.to_owned());
+            Paper::Page(range) => {
+                let (board, root) = (service.board(admitted, *range).await?, root.to_owned());
                 off_the_runtime(move || print(&StatusPage::new(&board, &root))).await
             }
-            Paper::Monitor(id) => {
-                let closer = service.closer(admitted, *id).await?;
+            Paper::Monitor(id, range) => {
+                let closer = service.closer(admitted, *id, *range).await?;
                 let root = root.to_owned();
                 off_the_runtime(move || {
                     let is_stale = Board::none_looks(closer.regions, std::slice::from_ref(&closer.shown));
@@ -222,7 +222,8 @@ impl Boards {
                         now: closer.now,
                         is_stale,
                         shown: &closer.shown,
-                        charts: &closer.charts,
+                        range: closer.range,
+                        notices: &closer.notices,
                         outages: &closer.outages,
                         deploys: &closer.deploys,
                     };
@@ -247,14 +248,22 @@ impl Boards {
     }
 }
 
-async fn off_the_runtime(
-    draw: impl FnOnce() -> std::result::Result<Vec<u8>, Unprintable> + Send + 'static,
-) -> Result<Vec<u8>> {
+/// Draws where it keeps nobody else waiting.
+///
+/// # Errors
+/// [`Error::Internal`] with what `draw` says.
+pub async fn off_the_runtime<T, E>(
+    draw: impl FnOnce() -> std::result::Result<T, E> + Send + 'static,
+) -> Result<T>
+where
+    T: Send + 'static,
+    E: std::fmt::Display + Send + 'static,
+{
     let drawn = tokio::task::spawn_blocking(draw).await;
     printed(drawn.map_err(|error| Error::Internal(error.to_string()))?)
 }
 
-fn printed(drawn: std::result::Result<Vec<u8>, Unprintable>) -> Result<Vec<u8>> {
+fn printed<T, E: std::fmt::Display>(drawn: std::result::Result<T, E>) -> Result<T> {
     drawn.map_err(|error| Error::Internal(error.to_string()))
 }
 

@@ -76,7 +76,7 @@ async fn what_is_not_there_takes_no_room() {
     let boards = Boards::new(world.service.clone());
     let page = world.service.admit("shop", Door::Shared).unwrap();
     for number in 0..20 {
-        let missing = boards.get(&page, Paper::Monitor(MonitorId::from_u128(number))).await;
+        let missing = boards.get(&page, Paper::Monitor(MonitorId::from_u128(number), Range::default())).await;
         assert_eq!(missing.unwrap_err(), Error::NotFound);
     }
     assert!(!boards.0.shelf.has(world.shop.id));

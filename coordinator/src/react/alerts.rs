@@ -116,7 +116,7 @@ fn delivery(
         once: false,
         created_at: now,
         stage: Stage::Waiting(now),
-        tries: 0,
+        tries: Default::default(),
         log: Vec::new(),
     }
 }

@@ -154,7 +154,7 @@ fn delivery(bulletin: &Bulletin, to: SubscriberId, now: Timestamp) -> Delivery {
         once: false,
         created_at: now,
         stage: Stage::Waiting(now),
-        tries: 0,
+        tries: Default::default(),
         log: Vec::new(),
     }
 }

@@ -92,7 +92,7 @@ fn delivery(recorded: &Recorded, to: Recipient, event: &str, letter: Letter, now
         once: false,
         created_at: now,
         stage: Stage::Waiting(now),
-        tries: 0,
+        tries: Default::default(),
         log: Vec::new(),
     }
 }

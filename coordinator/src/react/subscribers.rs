@@ -140,7 +140,7 @@ fn reminder(
         once: false,
         created_at: now,
         stage: Stage::Waiting(now),
-        tries: 0,
+        tries: Default::default(),
         log: Vec::new(),
     }
 }

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use chrono::{Datelike, Days, NaiveDate};
-use parallax_core::board::{BUDGET_DAYS, Board, Chart, DAYS, Day, Notice, Outage, Past, Shown};
+use parallax_core::board::{BUDGET_DAYS, Board, DAYS, Day, Notice, Outage, Past, Range, Shown, Slice};
 use parallax_core::event::{Status, What};
 use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::place::RegionSet;
-use parallax_core::rollup::{day_of, start_of_day};
+use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
 use parallax_core::time::{DAY, Timestamp};
+use parallax_core::uptime::Span;
 use parallax_core::window::Window;
 
 use tokio::sync::watch;
@@ -19,8 +20,6 @@ use super::figures::Stretch;
 use super::gate::Admitted;
 use super::{Error, Result, Service, incidents, monitors};
 
-/// Days of incidents that are over which a page shows.
-pub const PAST_DAYS: u64 = 14;
 /// Incidents and windows of one list at most.
 const LISTED: usize = 200;
 /// Parts of a page's charts.
@@ -34,35 +33,7 @@ const READ_AT_ONCE: usize = 512;
 /// Deploy markers that are drawn at most.
 const DEPLOYS: usize = 50;
 
-/// How far back a monitor's charts go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Range {
-    /// 24 hours.
-    Day,
-    /// 7 days.
-    Week,
-    /// 30 days.
-    Month,
-    /// 90 days.
-    Quarter,
-}
-
-impl Range {
-    /// Each of them, shortest first.
-    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Quarter];
-
-    /// Milliseconds of the range, and in how many parts it is shown.
-    const fn parts(self) -> (i64, usize) {
-        match self {
-            Self::Day => (DAY, 96),
-            Self::Week => (7 * DAY, 84),
-            Self::Month => (30 * DAY, 90),
-            Self::Quarter => (90 * DAY, 90),
-        }
-    }
-}
-
-/// A monitor with longer charts and its outages.
+/// A monitor with a longer chart, its outages and its incidents.
 #[derive(Debug, Clone)]
 pub struct Closer {
     /// The page it is on.
@@ -71,8 +42,10 @@ pub struct Closer {
     pub now: Timestamp,
     /// The monitor.
     pub shown: Shown,
-    /// Response times of each [`Range`], shortest first.
-    pub charts: Vec<Chart>,
+    /// How far back its strip and its chart go.
+    pub range: Range,
+    /// Its incidents and windows of the last [`DAYS`], newest first.
+    pub notices: Vec<Notice>,
     /// Its outages, newest first.
     pub outages: Vec<Outage>,
     /// Deploy markers, newest first; none where the page does not show them.
@@ -118,11 +91,11 @@ impl Service {
         Ok(changes)
     }
 
-    /// A page as its visitors see it.
+    /// A page as its visitors see it, with strips of that range.
     ///
     /// # Errors
     /// [`Error::Internal`] where the store can't be read.
-    pub async fn board(&self, page: &Admitted) -> Result<Board> {
+    pub async fn board(&self, page: &Admitted, range: Range) -> Result<Board> {
         let overview = self.public_overview(page).await?;
         let now = self.now();
         let page = &overview.page;
@@ -135,15 +108,14 @@ impl Service {
         let is_covered = |id| windows.iter().any(|window| window.covers(id));
         let covered: Vec<bool> = overview.monitors.iter().map(|shown| is_covered(shown.monitor.id)).collect();
         let stretch = Stretch { from: now - DAY, to: now, parts: PARTS };
-        let pasts = self.pasts(page, &overview.monitors, stretch).await?;
+        let pasts = self.pasts(page, &overview.monitors, stretch, range).await?;
         let seen = overview.monitors.into_iter().zip(pasts).zip(covered);
         let monitors = seen.map(|((shown, past), covered)| drawn(shown, past, covered)).collect();
-        let until = day_of(now, page.timezone).and_then(|today| today.checked_sub_days(Days::new(PAST_DAYS)));
-        let since = until.and_then(|date| start_of_day(date, page.timezone)).unwrap_or(now - DAY);
-        let mut past = self.notices(page, since, now + 1).await?;
+        let mut past = self.notices(page, now - DAYS as i64 * DAY, now + 1).await?;
         past.retain(|notice| !notice.incident.is_open());
         Ok(Board {
             now,
+            range,
             indicator: overview.indicator,
             monitors,
             incidents: overview.incidents.into_iter().map(notice).collect(),
@@ -155,11 +127,11 @@ impl Service {
         })
     }
 
-    /// One of a page's monitors with longer charts and its outages.
+    /// One of a page's monitors with a strip and a chart of that range, its outages and its incidents.
     ///
     /// # Errors
     /// [`Error::NotFound`] for one that is not on the page.
-    pub async fn closer(&self, page: &Admitted, id: MonitorId) -> Result<Closer> {
+    pub async fn closer(&self, page: &Admitted, id: MonitorId, range: Range) -> Result<Closer> {
         let page = page.page().clone();
         let monitor = self.monitor_on(&page, id)?.value;
         let now = self.now();
@@ -167,25 +139,17 @@ impl Service {
         let open = self.open_on(page.id, parallax_core::incident::MAX_UNFINISHED).await?;
         let covers = |window: Window| window.span.contains(now) && window.covers(id);
         let covered = open.iter().filter_map(|shown| Window::of(&shown.incident)).any(covers);
-        let mut charts = Vec::new();
-        let mut past = Past::default();
-        for range in Range::ALL {
-            let (length, parts) = range.parts();
-            let stretch = Stretch { from: now - length, to: now, parts };
-            let looked = if charts.is_empty() {
-                past = self.pasts(&page, &shown, stretch).await?.pop().unwrap_or_default();
-                past.chart.clone()
-            } else {
-                let monitors: Vec<Monitor> = shown.iter().map(|shown| shown.monitor.clone()).collect();
-                self.0.figures.charts(&page, &monitors, stretch).await?.pop().unwrap_or_default()
-            };
-            charts.push(looked);
-        }
+        let length = range.days() as i64 * DAY;
+        let stretch = Stretch { from: now - length, to: now, parts: range.parts() };
+        let past = self.pasts(&page, &shown, stretch, range).await?.pop().unwrap_or_default();
+        let mut notices = self.notices(&page, now - DAYS as i64 * DAY, now + 1).await?;
+        notices.retain(|notice| notice.concerns(id));
         let shown = shown.into_iter().next().ok_or(Error::NotFound)?;
         Ok(Closer {
             now,
             shown: drawn(shown, past, covered),
-            charts,
+            range,
+            notices,
             outages: self.outages(id).await?,
             deploys: self.markers(&page).await?,
             regions: self.regions_in_service(),
@@ -222,13 +186,25 @@ impl Service {
         (month(page.page().created_at), month(self.now()))
     }
 
-    async fn pasts(&self, page: &Page, shown: &[monitors::Shown], stretch: Stretch) -> Result<Vec<Past>> {
+    async fn pasts(
+        &self,
+        page: &Page,
+        shown: &[monitors::Shown],
+        stretch: Stretch,
+        range: Range,
+    ) -> Result<Vec<Past>> {
         let now = self.now();
         let Some(today) = day_of(now, page.timezone) else { return Ok(vec![Past::default(); shown.len()]) };
         let first = today.checked_sub_days(Days::new(DAYS as u64 - 1)).unwrap_or(today);
         let monitors: Vec<Monitor> = shown.iter().map(|shown| shown.monitor.clone()).collect();
         let mut lanes = self.0.figures.lanes(page, &monitors, first..=today, now).await?.into_iter();
         let mut charts = self.0.figures.charts(page, &monitors, stretch).await?.into_iter();
+        let spans = range.slices(now, page.timezone);
+        let mut slices = if spans.is_empty() {
+            Vec::new().into_iter()
+        } else {
+            self.0.figures.slices(page, &monitors, &spans).await?.into_iter()
+        };
         let mut pasts = Vec::with_capacity(shown.len());
         for shown in shown {
             let (counted, lanes) = lanes.next().unwrap_or_default();
@@ -238,7 +214,7 @@ impl Service {
                 None
             };
             let day = |date: NaiveDate| {
-                let mut counts = parallax_core::rollup::Counts::default();
+                let mut counts = Counts::default();
                 for (_, days) in lanes.iter().filter(|(region, _)| counted.contains(**region)) {
                     counts.merge(days.get(&date).copied().unwrap_or_default());
                 }
@@ -246,10 +222,26 @@ impl Service {
                     Some(timed) => timed.uptime(date),
                     None => counts.tally().percent(),
                 };
-                Day { date, counts, uptime }
+                let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
+                let lasted = bounds.map_or(DAY, |(from, to)| lasted(Span { from, to }, &shown.monitor, now));
+                Day { date, counts, uptime, lasted }
             };
+            let slice_lanes = slices.next().unwrap_or_default();
+            let slice = |(at, span): (usize, &Span)| {
+                let mut counts = Counts::default();
+                for (_, parts) in slice_lanes.iter().filter(|(region, _)| counted.contains(**region)) {
+                    counts.merge(parts.get(at).copied().unwrap_or_default());
+                }
+                let uptime = match &timed {
+                    Some(timed) => timed.uptime_in(*span),
+                    None => counts.tally().percent(),
+                };
+                Slice { span: *span, counts, uptime, lasted: lasted(*span, &shown.monitor, now) }
+            };
+            let slices = spans.iter().enumerate().map(slice).collect();
             let days = first.iter_days().take(DAYS).map(day).collect();
-            pasts.push(Past { days, lanes, chart: charts.next().unwrap_or_default() });
+            let chart = charts.next().unwrap_or_default();
+            pasts.push(Past { days, lanes, slices, slice_lanes, chart });
         }
         Ok(pasts)
     }
@@ -309,6 +301,11 @@ impl Service {
         outages.truncate(OUTAGES);
         Ok(outages)
     }
+}
+
+/// Milliseconds of a stretch that are over, from when the monitor was made on.
+fn lasted(span: Span, monitor: &Monitor, now: Timestamp) -> i64 {
+    span.to.min(now).since(span.from.max(monitor.created_at)).max(0)
 }
 
 fn drawn(shown: monitors::Shown, past: Past, covered: bool) -> Shown {

@@ -25,6 +25,8 @@ use crate::storage::{Batch, Expect, Is, Read, Versioned};
 pub const TESTS: u32 = 5;
 /// What a test is called among deliveries.
 pub const TEST: &str = "test";
+/// Why nothing is sent to a mailbox that was asked.
+const UNCONFIRMED: &str = "can't be sent: the reader of its mailbox has not confirmed yet";
 /// How long the outcome of a test is waited for.
 const PATIENCE: Duration = Duration::from_secs(12);
 /// How often it is looked for.
@@ -124,11 +126,15 @@ impl Service {
     /// after which the delivery is given as it stands. It is tried once.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::TestedTooOften`].
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a mailbox that is not confirmed, and
+    /// [`Error::TestedTooOften`].
     pub async fn test_destination(&self, caller: &Caller, page: PageId, id: DestinationId) -> Result<Opened> {
         caller.writes()?;
         let page = self.page(caller, page)?;
         let destination = self.destination_on(&page, id)?.value;
+        if destination.asked_at().is_some() {
+            return Err(Refusals::one("$", UNCONFIRMED).into());
+        }
         self.admit_test(page.id)?;
         let delivery = self.test_of(&page, &destination).await?;
         let sent = delivery.id;
@@ -202,7 +208,7 @@ impl Service {
             once: true,
             created_at: now,
             stage: Stage::Waiting(now),
-            tries: 0,
+            tries: Default::default(),
             log: Vec::new(),
         })
     }
@@ -227,6 +233,7 @@ impl Service {
         match to {
             Recipient::Destination(id) => match reader.destination(id)? {
                 None => no("can't be sent: its destination is gone"),
+                Some(it) if it.value.asked_at().is_some() => no(UNCONFIRMED),
                 Some(it) if !it.value.enabled || it.value.health.off.is_some() => {
                     no("can't be sent: its destination is switched off")
                 }
@@ -240,6 +247,9 @@ impl Service {
                 }
                 Some(_) => Ok(Ok(())),
             },
+            Recipient::Asked(_) => {
+                no("can't be sent: a mailbox is asked once a day, by saving its destination")
+            }
             Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => Ok(Ok(())),
         }
     }
@@ -258,8 +268,8 @@ impl Service {
                 Some(bulletin) if is_posted(reader.as_ref(), to)? => (None, Some(text(&bulletin.json))),
                 Some(bulletin) => (Some(bulletin.mail.subject), Some(bulletin.mail.text)),
             },
-            // To one subscriber alone: a token stands in it that only the receiver may know.
-            (_, Recipient::Subscriber(_)) => (None, None),
+            // To one reader alone: a token stands in it that only the receiver may know.
+            (_, Recipient::Subscriber(_) | Recipient::Asked(_)) => (None, None),
             (Letter::Json(json), _) => (None, Some(text(json))),
             (Letter::Mail(mail), _) => (Some(mail.subject.clone()), Some(mail.text.clone())),
         };
@@ -275,7 +285,9 @@ fn is_posted(store: &dyn Read, to: Recipient) -> Result<bool> {
 
 fn part(store: &dyn Read, page: PageId, wanted: Wanted) -> crate::storage::Result<Part> {
     let is_wanted = |delivery: &Delivery| {
-        wanted.destination.is_none_or(|id| delivery.to == Recipient::Destination(id))
+        wanted
+            .destination
+            .is_none_or(|id| [Recipient::Destination(id), Recipient::Asked(id)].contains(&delivery.to))
             && wanted.status.is_none_or(|status| delivery.stage.name() == status)
     };
     let mut deliveries = Vec::new();

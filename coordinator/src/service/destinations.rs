@@ -1,5 +1,7 @@
 //! Where a page's alerts go: its destinations, their secrets, and the addresses that none may have.
 
+pub mod confirm;
+
 use std::net::IpAddr;
 
 use base64::Engine;
@@ -40,7 +42,8 @@ impl Service {
         self.destination_on(&page, id).map(|destination| destination.value)
     }
 
-    /// Makes a destination. A webhook gets its secret.
+    /// Makes a destination. A webhook gets its secret. A mailbox other than the account's own is asked, and gets nothing
+    /// else before its reader confirms.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] for a channel that the plan
@@ -61,9 +64,10 @@ impl Service {
                 return Ok((Done::Before(answer), None));
             }
             let monitors = self.ids_on(&page).await?;
-            let around = Around { monitors: &monitors, refused: &|address| self.refused(address) };
-            let made = edit.settle_new((id, page.id), secret(rand::random()), &around, self.now())?;
             let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value;
+            let refused = |address| self.refused(address);
+            let around = Around { monitors: &monitors, owner: &account.email, refused: &refused };
+            let mut made = edit.settle_new((id, page.id), secret(rand::random()), &around, self.now())?;
             let (plan, kind) = (account.plan, made.channel.kind());
             if !plan.has_channel(kind) {
                 return Err(PlanRefusal::ChannelNeedsHobby { plan, kind }.into());
@@ -73,14 +77,18 @@ impl Service {
             }
             let mut batch = Batch::new();
             batch.expect(Expect::Page(page.id, Is::Present)).expect(Expect::Destination(id, Is::Absent));
-            batch.expect(Expect::DestinationsBelow(page.id, MAX_DESTINATIONS)).write(made.clone());
+            batch.expect(Expect::DestinationsBelow(page.id, MAX_DESTINATIONS));
+            self.ask_mailbox(&page, None, &mut made, &mut batch)?;
+            batch.write(made.clone());
             self.remember(once, &made, &mut batch)?;
             Ok((Done::Now(made), Some(batch)))
         })
         .await
+        .inspect(|_| self.0.outgoing.notify_one())
     }
 
-    /// Changes a destination. One that we switched off is on again.
+    /// Changes a destination. One that we switched off is on again. Another mailbox is asked first; so is one that was
+    /// asked over a day ago and has not confirmed.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
@@ -100,11 +108,16 @@ impl Service {
                 return Ok((Done::Before(answer), None));
             }
             let monitors = self.ids_on(&page).await?;
-            let around = Around { monitors: &monitors, refused: &|address| self.refused(address) };
-            let changed = edit.settle(&before.value, &around)?;
-            self.replace_destination(&before, changed, once)
+            let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value;
+            let refused = |address| self.refused(address);
+            let around = Around { monitors: &monitors, owner: &account.email, refused: &refused };
+            let mut changed = edit.settle(&before.value, &around, self.now())?;
+            let mut batch = Batch::new();
+            self.ask_mailbox(&page, Some(&before.value), &mut changed, &mut batch)?;
+            self.replace_destination(&before, changed, batch, once)
         })
         .await
+        .inspect(|_| self.0.outgoing.notify_one())
     }
 
     /// Gives a webhook a new secret. The one before it goes on signing for a day.
@@ -127,7 +140,7 @@ impl Service {
             }
             let rotated = before.value.rotated(secret(rand::random()), self.now());
             let rotated = rotated.ok_or_else(|| Refusals::one("$", "only a webhook has a secret"))?;
-            self.replace_destination(&before, rotated, once)
+            self.replace_destination(&before, rotated, Batch::new(), once)
         })
         .await
     }
@@ -174,9 +187,9 @@ impl Service {
         &self,
         before: &Versioned<Destination>,
         after: Destination,
+        mut batch: Batch,
         once: &Once<'_, Destination>,
     ) -> Result<(Done<Destination>, Option<Batch>)> {
-        let mut batch = Batch::new();
         if after != before.value {
             batch.expect(Expect::Destination(after.id, Is::At(before.revision))).write(after.clone());
         }

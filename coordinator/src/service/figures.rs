@@ -44,6 +44,9 @@ pub struct Stretch {
 /// How the rounds of each region ended, by day.
 pub type Lanes = BTreeMap<Region, BTreeMap<NaiveDate, Counts>>;
 
+/// How the rounds of each region ended, by slice.
+pub type Slices = BTreeMap<Region, Vec<Counts>>;
+
 /// Whoever can work out figures, and says what the mesh as it stands can do.
 pub trait Figures: Send + Sync + fmt::Debug {
     /// One figure for each monitor of the page, in the same order. What can't be worked out is left empty.
@@ -80,6 +83,15 @@ pub trait Figures: Send + Sync + fmt::Debug {
         days: RangeInclusive<NaiveDate>,
         now: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>>;
+
+    /// For each of a page's monitors, in the same order: how the rounds of every region ended in each of those spans,
+    /// which follow each other and are of one length.
+    fn slices<'a>(
+        &'a self,
+        page: &'a Page,
+        monitors: &'a [Monitor],
+        spans: &'a [Span],
+    ) -> BoxFuture<'a, Result<Vec<Slices>>>;
 
     /// For each of a page's monitors, in the same order: its response times.
     fn charts<'a>(
@@ -137,6 +149,15 @@ impl Figures for NoFigures {
         _now: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>> {
         Box::pin(std::future::ready(Ok(vec![Default::default(); monitors.len()])))
+    }
+
+    fn slices<'a>(
+        &'a self,
+        _page: &'a Page,
+        monitors: &'a [Monitor],
+        _spans: &'a [Span],
+    ) -> BoxFuture<'a, Result<Vec<Slices>>> {
+        Box::pin(std::future::ready(Ok(vec![Slices::default(); monitors.len()])))
     }
 
     fn charts<'a>(

@@ -88,9 +88,14 @@ pub(super) struct Timed {
 }
 
 impl Timed {
+    /// Uptime of a stretch of time, in percent.
+    pub(super) fn uptime_in(&self, window: Span) -> Option<f64> {
+        self.downtime.uptime_over(window, self.now, &self.excluded)
+    }
+
     pub(super) fn uptime(&self, date: NaiveDate) -> Option<f64> {
         let window = Span { from: start_of_day(date, self.zone)?, to: end_of_day(date, self.zone)? };
-        self.downtime.uptime_over(window, self.now, &self.excluded)
+        self.uptime_in(window)
     }
 }
 

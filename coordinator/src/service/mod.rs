@@ -24,6 +24,7 @@ pub mod monitors;
 pub mod once;
 pub mod pages;
 pub mod password;
+pub mod recent;
 pub mod subscribers;
 pub mod subscribers_owned;
 mod telling;

@@ -152,7 +152,9 @@ impl Service {
             }
             if before.value.confirmed_at.is_none() {
                 // Who is known to read it may ask for other pages on the same day.
-                self.forget_asked(&after, &mut batch)?;
+                if let Contact::Email(email) = &after.contact {
+                    self.forget_asked(&Address::Email(email.clone()), &mut batch)?;
+                }
             }
             Ok((after, (!batch.is_empty()).then_some(batch)))
         })
@@ -266,7 +268,7 @@ impl Service {
             once: matches!(subscriber.contact, Contact::Webhook { .. }),
             created_at: now,
             stage: Stage::Waiting(now),
-            tries: 0,
+            tries: Default::default(),
             log: Vec::new(),
         }
     }
@@ -278,9 +280,9 @@ impl Service {
         !hosts.admit(host, self.now())
     }
 
-    fn forget_asked(&self, subscriber: &Subscriber, batch: &mut Batch) -> Result<()> {
-        let Contact::Email(email) = &subscriber.contact else { return Ok(()) };
-        let name = asked_name(&Address::Email(email.clone()));
+    /// Adds to the batch that an address may be asked for something else on the same day: its reader is known.
+    pub(super) fn forget_asked(&self, address: &Address, batch: &mut Batch) -> Result<()> {
+        let name = asked_name(address);
         if let Some(last) = self.store().reader().remembered(&name)? {
             batch.expect(Expect::Remembered(name.clone(), Is::At(last.revision)));
             batch.write(Op::Remember(name, Remembered { expires_at: self.now(), ..last.value }));
@@ -358,7 +360,7 @@ pub(super) fn fingerprint(address: &Address) -> [u8; 16] {
 }
 
 /// The name under which it is remembered that somebody was asked, for whatever page.
-fn asked_name(address: &Address) -> String {
+pub(super) fn asked_name(address: &Address) -> String {
     format!("asked/{}", hex(&Sha256::digest(address.receiver())))
 }
 

@@ -3,6 +3,7 @@
 mod clearing;
 mod domains;
 mod incidents;
+mod mailboxes;
 mod outgoing;
 mod room;
 

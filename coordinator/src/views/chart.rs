@@ -10,6 +10,13 @@ use parallax_core::time::{DAY, Timestamp};
 
 use super::words::{self, Moment};
 
+/// Room that a deploy's label takes, in parts of a thousand of the width: for each letter and for its mark, on a wide and on
+/// a narrow screen.
+const LETTER: [i64; 2] = [8, 21];
+const MARK: [i64; 2] = [18, 44];
+/// From where on a label stands before its mark, so that it does not stick out.
+const TURN: i64 = 750;
+
 /// Width and height in the drawing's own units; it is stretched to its place.
 const WIDE: f64 = 900.0;
 const HIGH: f64 = 120.0;
@@ -29,8 +36,12 @@ pub struct Drawing {
     pub threshold: Option<(String, String)>,
     /// Markers of deploys, oldest first.
     pub deploys: Vec<Marker>,
-    /// What stands below the ends and the middle.
+    /// What stands below the ends and between, and how the script is to print it.
     pub ticks: Vec<Moment>,
+    /// How the script is to print the ticks, and the times of the table.
+    pub shapes: (&'static str, &'static str),
+    /// The same as a table: a line for each time, with a value for each of the lines.
+    pub table: Vec<(Moment, Vec<String>)>,
 }
 
 /// One line.
@@ -51,6 +62,10 @@ pub struct Line {
 pub struct Marker {
     /// Where it stands, in percent of the width.
     pub x: String,
+    /// The class of its label, where there is room for one: on wide screens alone, or on all.
+    pub label: Option<&'static str>,
+    /// Whether its label stands before it.
+    pub turned: bool,
     /// What was deployed.
     pub version: String,
     /// A safe address of the release.
@@ -61,16 +76,16 @@ pub struct Marker {
     pub at: Moment,
 }
 
-/// The mean of the regions that count; none where nothing was measured.
-pub fn of_page(shown: &Shown, chart: &Chart, deploys: &[Deploy], zone: Tz) -> Option<Drawing> {
+/// The mean of the regions that count, with a table of so many lines at most; none where nothing was measured.
+pub fn of_page(shown: &Shown, chart: &Chart, deploys: &[Deploy], zone: Tz, table: usize) -> Option<Drawing> {
     let mean = chart.mean();
-    drawn(shown, chart, vec![("mean".to_owned(), "Response time", mean)], deploys, zone)
+    drawn(shown, chart, vec![("mean".to_owned(), "Response time", mean)], deploys, (zone, table))
 }
 
 /// A line for each region; none where nothing was measured.
 pub fn by_region(shown: &Shown, chart: &Chart, deploys: &[Deploy], zone: Tz) -> Option<Drawing> {
     let lines = chart.regions.iter().map(|(region, parts)| (class(*region), region.title(), parts.clone()));
-    drawn(shown, chart, lines.collect(), deploys, zone)
+    drawn(shown, chart, lines.collect(), deploys, (zone, usize::MAX))
 }
 
 /// The class of a region's line.
@@ -83,7 +98,7 @@ fn drawn(
     chart: &Chart,
     lines: Vec<(String, &'static str, Vec<Option<u32>>)>,
     deploys: &[Deploy],
-    zone: Tz,
+    (zone, most_rows): (Tz, usize),
 ) -> Option<Drawing> {
     let seen = lines.iter().flat_map(|(_, _, parts)| parts).filter_map(|part| *part);
     let most = seen.max()?;
@@ -93,10 +108,11 @@ fn drawn(
     let top = nice(most.max(shown_threshold.unwrap_or(0)));
     let y = |value: u32| HIGH - f64::from(value) / f64::from(top) * HIGH;
     let is_one = lines.len() == 1;
+    let lines: Vec<_> = lines.into_iter().filter(|(_, _, parts)| parts.iter().any(Option::is_some)).collect();
+    let table = table(chart, &lines, most_rows, zone);
     let mut area = String::new();
     let lines: Vec<Line> = lines
         .into_iter()
-        .filter(|(_, _, parts)| parts.iter().any(Option::is_some))
         .map(|(class, name, parts)| {
             let (path, below) = path(&parts, y);
             if is_one {
@@ -110,13 +126,21 @@ fn drawn(
         let here = deploy.monitors.as_ref().is_none_or(|monitors| monitors.contains(&shown.monitor.id));
         here && (chart.from..=chart.to).contains(&deploy.at)
     };
-    let marker = |deploy: &Deploy| Marker {
-        x: number(deploy.at.since(chart.from) as f64 / length as f64 * 100.0),
-        version: deploy.version.clone(),
-        url: deploy.url.as_deref().and_then(words::link),
-        note: deploy.note.clone(),
-        at: words::moment(deploy.at, zone),
+    let mut taken = [0_i64; 2];
+    let mut marker = |deploy: &Deploy| {
+        let share = deploy.at.since(chart.from) as f64 / length as f64;
+        let (label, turned) = room(&mut taken, (share * 1000.0) as i64, deploy.version.chars().count());
+        Marker {
+            x: number(share * 100.0),
+            label,
+            turned,
+            version: deploy.version.clone(),
+            url: deploy.url.as_deref().and_then(words::link),
+            note: deploy.note.clone(),
+            at: words::moment(deploy.at, zone),
+        }
     };
+    let is_short = length <= 2 * DAY;
     let what = if is_one {
         lines.first().map(|line| line.figures.clone()).unwrap_or_default()
     } else {
@@ -131,9 +155,59 @@ fn drawn(
         threshold: shown_threshold.map(|threshold| {
             (number(y(threshold)), format!("slow above {}", words::milliseconds(threshold)))
         }),
-        deploys: deploys.iter().filter(concerns).map(marker).rev().collect(),
+        deploys: deploys.iter().rev().filter(concerns).map(&mut marker).collect(),
         ticks: ticks(chart, zone),
+        shapes: if is_short { ("c", "c") } else { ("d", "t") },
+        table,
     })
+}
+
+/// Whether there is room for a label at `x` thousandths, right of those before it, and on which side of its mark.
+fn room(taken: &mut [i64; 2], x: i64, letters: usize) -> (Option<&'static str>, bool) {
+    let turned = x > TURN;
+    let letters = i64::try_from(letters).unwrap_or(i64::MAX / 100);
+    let mut has_room = [false; 2];
+    for (((taken, letter), mark), room) in taken.iter_mut().zip(LETTER).zip(MARK).zip(&mut has_room) {
+        let width = letters.saturating_mul(letter).saturating_add(mark);
+        let (from, to) = if turned { (x - width, x + mark / 2) } else { (x - mark / 2, x + width) };
+        *room = from >= *taken - mark / 2 && to <= 1020;
+        // Its mark is there in any case.
+        *taken = (*taken).max(if *room { to } else { x + mark / 2 });
+    }
+    match has_room {
+        [_, true] => (Some("tag"), turned),
+        [true, false] => (Some("tag wide"), turned),
+        [false, false] => (None, turned),
+    }
+}
+
+/// What is drawn, as lines of a table: so many parts in one that there are `most` at most.
+fn table(
+    chart: &Chart,
+    lines: &[(String, &'static str, Vec<Option<u32>>)],
+    most: usize,
+    zone: Tz,
+) -> Vec<(Moment, Vec<String>)> {
+    let parts = chart.parts();
+    let step = parts.div_ceil(most.max(1)).max(1);
+    let width = chart.to.since(chart.from) / i64::try_from(parts.max(1)).unwrap_or(i64::MAX);
+    let pattern = if chart.to.since(chart.from) <= 2 * DAY { "%H:%M" } else { "%-d %b %Y, %H:%M" };
+    let mean = |parts: &[Option<u32>]| {
+        let seen: Vec<u64> = parts.iter().filter_map(|part| part.map(u64::from)).collect();
+        let mean = seen.iter().sum::<u64>().checked_div(seen.len() as u64);
+        mean.and_then(|mean| u32::try_from(mean).ok())
+    };
+    let row = |at: usize| {
+        let begin: Timestamp = chart.from + width * i64::try_from(at).unwrap_or(0);
+        let value = |(_, _, parts): &(String, &str, Vec<Option<u32>>)| {
+            let end = parts.len().min(at + step);
+            let part = parts.get(at..end).and_then(mean);
+            part.map_or_else(|| "no data".to_owned(), words::milliseconds)
+        };
+        let moment = Moment { iso: begin.to_string(), text: words::formatted(begin, zone, pattern) };
+        (moment, lines.iter().map(value).collect())
+    };
+    (0..parts).step_by(step).map(row).collect()
 }
 
 /// A line's path, broken where nothing was measured, and the area below it.
@@ -235,6 +309,30 @@ mod tests {
             assert_eq!(nice(most), top, "{most}");
         }
         assert!(nice(u32::MAX) >= 1);
+    }
+
+    #[test]
+    fn labels_of_deploys_stand_beside_each_other_or_are_left_out() {
+        let mut taken = [0; 2];
+        let seen: Vec<_> = [100, 250, 260, 700, 990].map(|x| room(&mut taken, x, 7)).into();
+        let (all, wide) = (Some("tag"), Some("tag wide"));
+        assert_eq!(seen, [(all, false), (wide, false), (None, false), (all, false), (wide, true)]);
+    }
+
+    #[test]
+    fn a_table_says_what_is_drawn_and_where_nothing_was_measured() {
+        let regions =
+            std::collections::BTreeMap::from([(Region::Asia, vec![Some(10), Some(20), None, None])]);
+        let (from, to) = (Timestamp::from_millis(0), Timestamp::from_millis(DAY));
+        let counted = parallax_core::place::RegionSet::only(Region::Asia);
+        let chart = Chart { from, to, counted, regions };
+        let lines = [(String::new(), "Asia", chart.mean())];
+        let texts = |most| {
+            let rows = table(&chart, &lines, most, Tz::UTC);
+            rows.iter().map(|(at, values)| format!("{} {}", at.text, values.join(" "))).collect::<Vec<_>>()
+        };
+        assert_eq!(texts(9), ["00:00 10 ms", "06:00 20 ms", "12:00 no data", "18:00 no data"]);
+        assert_eq!(texts(2), ["00:00 15 ms", "12:00 no data"]);
     }
 
     #[test]

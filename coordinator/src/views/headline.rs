@@ -16,8 +16,8 @@ pub struct Headline {
     pub title: String,
     /// What is to be said beside it.
     pub text: String,
-    /// From how many regions it is seen.
-    pub regions: String,
+    /// From how many regions it is seen; none where no region has looked yet, or nobody is asked to.
+    pub regions: Option<String>,
     /// When the newest check ended.
     pub checked: Option<Moment>,
     /// Whether it is no longer seen.
@@ -28,7 +28,8 @@ impl Headline {
     /// The headline of a page.
     pub fn of(board: &Board) -> Self {
         let checked = board.checked().map(|at| words::clock(at, board.page.timezone));
-        let regions = words::count(board.regions.len(), "region", "regions");
+        let regions = Some(board.seen_from().len()).filter(|count| *count > 0);
+        let regions = regions.map(|count| words::count(count, "region", "regions"));
         if board.is_stale() {
             return Self {
                 class: "none",

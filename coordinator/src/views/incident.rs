@@ -66,6 +66,8 @@ pub struct Said {
 /// A day, and what was on it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PastDay {
+    /// Its date: the fragment of its address.
+    pub key: String,
     /// Its name.
     pub name: String,
     /// What began on it.
@@ -149,7 +151,8 @@ pub fn past_days(cards: Vec<(Timestamp, Card)>, today: NaiveDate, days: u64, zon
     }
     let day = |back| {
         let date = today.checked_sub_days(Days::new(back))?;
-        Some(PastDay { name: words::day(date), cards: by_day.remove(&date).unwrap_or_default() })
+        let cards = by_day.remove(&date).unwrap_or_default();
+        Some(PastDay { key: date.to_string(), name: words::day(date), cards })
     };
     (0..days).filter_map(day).collect()
 }
@@ -193,11 +196,12 @@ impl HistoryPage {
         let zone = page.timezone;
         let mut days: Vec<PastDay> = Vec::new();
         for notice in notices {
-            let name = day_of(notice.incident.started_at, zone).map(words::day).unwrap_or_default();
+            let date = day_of(notice.incident.started_at, zone).unwrap_or_default();
+            let (key, name) = (date.to_string(), words::day(date));
             let card = Card::of(notice, root, zone, now, true);
             match days.last_mut() {
-                Some(day) if day.name == name => day.cards.push(card),
-                Some(_) | None => days.push(PastDay { name, cards: vec![card] }),
+                Some(day) if day.key == key => day.cards.push(card),
+                Some(_) | None => days.push(PastDay { key, name, cards: vec![card] }),
             }
         }
         let link = |(year, month): (i32, u32)| {

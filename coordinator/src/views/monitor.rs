@@ -1,11 +1,8 @@
-//! A monitor: its row on the page, and a page of its own with longer charts and its outages.
-
-use std::collections::BTreeMap;
+//! A monitor: its row on the page, and a page of its own with a longer chart and its outages.
 
 use askama::Template;
-use chrono::NaiveDate;
 use chrono_tz::Tz;
-use parallax_core::board::{Board, Outage, Shown};
+use parallax_core::board::{Board, Notice, Outage, Range, Shown};
 use parallax_core::deploy::Deploy;
 use parallax_core::event::Status;
 use parallax_core::page::Page;
@@ -13,12 +10,12 @@ use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::chart::{self, Drawing};
-use super::page::Frame;
-use super::strip::{self, Cell, Lane};
+use super::page::{Choice, Frame, choices};
+use super::strip::{self, Lane, Strip};
 use super::words::{self, Moment};
 
-/// Spans of days that a strip and its uptime may be shown for, longest first.
-pub const SPANS: [usize; 3] = [90, 30, 7];
+/// Lines of the table behind a chart of the page itself, where there are many charts.
+const FEW_LINES: usize = 24;
 
 /// A monitor's state in words, with its class and icon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,19 +31,19 @@ pub struct State {
 pub struct Row {
     /// Its id.
     pub id: String,
-    /// Its address on the page.
+    /// Its address on the page, with the range.
     pub path: String,
     /// Its name.
     pub name: String,
     /// How it is.
     pub state: State,
-    /// Uptime over each of [`SPANS`].
-    pub uptimes: Vec<(usize, String)>,
+    /// Uptime over the range.
+    pub uptime: String,
     /// Response time over the last 24 hours.
     pub latency: Option<String>,
-    /// Its days.
-    pub cells: Vec<Cell>,
-    /// Its regions' days; empty where the page does not show them.
+    /// Its past.
+    pub strip: Strip,
+    /// Its regions' past; empty where the page does not show them.
     pub lanes: Vec<Lane>,
     /// Its response times.
     pub chart: Option<Drawing>,
@@ -96,19 +93,19 @@ impl State {
 
 impl Row {
     /// The row of a monitor on that page.
-    pub fn of(shown: &Shown, board: &Board, root: &str, incidents: &BTreeMap<NaiveDate, usize>) -> Self {
-        let page = &board.page;
-        let lanes = if page.show_locations { strip::lanes(shown) } else { Vec::new() };
+    pub fn of(shown: &Shown, board: &Board, root: &str, incidents: &[Timestamp]) -> Self {
+        let (page, range) = (&board.page, board.range);
+        let lanes = if page.show_locations { strip::lanes(shown, range) } else { Vec::new() };
         Self {
             id: shown.monitor.id.to_string(),
-            path: format!("{root}/monitors/{}", shown.monitor.id),
+            path: format!("{root}/monitors/{}{}", shown.monitor.id, query(range)),
             name: shown.monitor.name.clone(),
             state: State::of(shown, board.is_stale()),
-            uptimes: uptimes(shown),
+            uptime: uptime(shown, range),
             latency: shown.latency_ms.map(words::milliseconds),
-            cells: strip::cells(shown, incidents),
+            strip: strip::strip(shown, range, incidents, page.timezone),
             lanes,
-            chart: chart::of_page(shown, &shown.past.chart, &board.deploys, page.timezone),
+            chart: chart::of_page(shown, &shown.past.chart, &board.deploys, page.timezone, FEW_LINES),
             budget: page.uptime_target.and_then(|target| budget(shown, target, board.now)),
             is_open: matches!(shown.view.status, Status::Down | Status::Slow),
         }
@@ -120,9 +117,8 @@ impl Row {
     }
 }
 
-fn uptimes(shown: &Shown) -> Vec<(usize, String)> {
-    let said = |days| shown.uptime_over(days).map_or_else(|| "no data".to_owned(), words::percent);
-    SPANS.iter().map(|days| (*days, said(*days))).collect()
+fn uptime(shown: &Shown, range: Range) -> String {
+    shown.uptime_in(range).map_or_else(|| "no data".to_owned(), words::percent)
 }
 
 fn budget(shown: &Shown, target: f64, now: Timestamp) -> Option<Budget> {
@@ -157,11 +153,15 @@ pub struct MonitorPage {
     state: State,
     since: Option<Moment>,
     checked: Option<Moment>,
-    uptimes: Vec<(usize, String)>,
+    is_stale: bool,
+    ranges: Vec<Choice>,
+    uptimes: Vec<(&'static str, String)>,
     latency: Option<String>,
-    cells: Vec<Cell>,
+    strip: Strip,
+    /// Cells as lines, newest first, each with the address of the month where incidents began in it.
+    lines: Vec<(strip::Cell, Option<String>)>,
     lanes: Vec<Lane>,
-    charts: Vec<(&'static str, Drawing)>,
+    chart: Option<Drawing>,
     outages: Vec<OutageRow>,
 }
 
@@ -187,8 +187,10 @@ pub struct Close<'a> {
     pub is_stale: bool,
     /// The monitor.
     pub shown: &'a Shown,
-    /// Charts, shortest first.
-    pub charts: &'a [parallax_core::board::Chart],
+    /// How far back its strip and its chart go.
+    pub range: Range,
+    /// Its incidents and windows, newest first.
+    pub notices: &'a [Notice],
     /// Newest first.
     pub outages: &'a [Outage],
     /// Deploy markers, newest first.
@@ -198,17 +200,15 @@ pub struct Close<'a> {
 impl MonitorPage {
     /// The page of a monitor.
     pub fn new(close: &Close<'_>) -> Self {
-        let Close { page, root, now, shown, .. } = *close;
-        let zone = page.timezone;
-        let drawn = |(name, chart): (&'static str, _)| {
-            let drawing = if page.show_locations {
-                chart::by_region(shown, chart, close.deploys, zone)
-            } else {
-                chart::of_page(shown, chart, close.deploys, zone)
-            };
-            Some((name, drawing?))
+        let Close { page, root, now, shown, range, .. } = *close;
+        let (zone, chart) = (page.timezone, &shown.past.chart);
+        let began: Vec<Timestamp> = close.notices.iter().filter_map(Notice::trouble).collect();
+        let strip = strip::strip(shown, range, &began, zone);
+        let month = |cell: &strip::Cell| {
+            let date = cell.key.get(..10).unwrap_or_default();
+            let month = date.get(..7).filter(|_| cell.incidents > 0)?;
+            Some(format!("{root}/history/{month}#d{date}"))
         };
-        let names = ["24 hours", "7 days", "30 days", "90 days"];
         Self {
             frame: Frame::new(page, root, &shown.monitor.name, now),
             name: shown.monitor.name.clone(),
@@ -216,14 +216,26 @@ impl MonitorPage {
             state: State::of(shown, close.is_stale),
             since: shown.view.since.map(|since| words::moment(since, zone)),
             checked: shown.view.last_check.as_ref().map(|check| words::moment(check.at, zone)),
-            uptimes: uptimes(shown),
+            is_stale: close.is_stale,
+            ranges: choices(&format!("{root}/monitors/{}", shown.monitor.id), range),
+            uptimes: Range::ALL.iter().map(|it| (strip::length(*it), uptime(shown, *it))).collect(),
             latency: shown.latency_ms.map(words::milliseconds),
-            cells: strip::cells(shown, &BTreeMap::new()),
-            lanes: if page.show_locations { strip::lanes(shown) } else { Vec::new() },
-            charts: names.into_iter().zip(close.charts).filter_map(drawn).collect(),
+            lines: strip.cells.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
+            strip,
+            lanes: if page.show_locations { strip::lanes(shown, range) } else { Vec::new() },
+            chart: if page.show_locations {
+                chart::by_region(shown, chart, close.deploys, zone)
+            } else {
+                chart::of_page(shown, chart, close.deploys, zone, usize::MAX)
+            },
             outages: close.outages.iter().map(|outage| row(outage, zone, now)).collect(),
         }
     }
+}
+
+/// What an address says of a range: nothing of the usual one.
+pub fn query(range: Range) -> String {
+    if range == Range::default() { String::new() } else { format!("?range={}", range.name()) }
 }
 
 fn row(outage: &Outage, zone: Tz, now: Timestamp) -> OutageRow {

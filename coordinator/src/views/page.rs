@@ -1,10 +1,7 @@
 //! The public page as a whole, and what every page around it has in common.
 
-use std::collections::BTreeMap;
-
 use askama::Template;
-use chrono::NaiveDate;
-use parallax_core::board::{Board, Notice, Shown};
+use parallax_core::board::{Board, Notice, Range, Shown};
 use parallax_core::page::Page;
 use parallax_core::rollup::day_of;
 use parallax_core::time::Timestamp;
@@ -12,7 +9,8 @@ use parallax_core::time::Timestamp;
 use super::assets;
 use super::headline::Headline;
 use super::incident::{Card, PastDay, past_days};
-use super::monitor::Row;
+use super::monitor::{self, Row};
+use super::strip;
 use super::words::{self, Moment};
 
 /// Days of the past that the page lists.
@@ -61,6 +59,27 @@ impl Frame {
     }
 }
 
+/// One of the ranges that can be chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Choice {
+    /// Its address.
+    pub href: String,
+    /// Its length in words.
+    pub name: &'static str,
+    /// Whether it is the one that is shown.
+    pub is_shown: bool,
+}
+
+/// The ranges of a document at that address.
+pub fn choices(path: &str, shown: Range) -> Vec<Choice> {
+    let choice = |range: Range| Choice {
+        href: format!("{path}{}", monitor::query(range)),
+        name: strip::length(range),
+        is_shown: range == shown,
+    };
+    Range::ALL.into_iter().map(choice).collect()
+}
+
 /// The status page.
 #[derive(Debug, Clone, Template)]
 #[template(path = "public/page.html")]
@@ -68,6 +87,9 @@ pub struct StatusPage {
     frame: Frame,
     headline: Headline,
     open: Vec<Card>,
+    ranges: Vec<Choice>,
+    /// How long the range is, in words.
+    span: &'static str,
     groups: Vec<Group>,
     past: Vec<PastDay>,
 }
@@ -87,18 +109,21 @@ impl StatusPage {
         let headline = Headline::of(board);
         let notices = || board.incidents.iter().chain(&board.maintenance).chain(&board.past);
         let past = board.past.iter().map(|notice| (notice.incident.started_at, card(notice))).collect();
+        let frame = Frame::new(page, root, &headline.title, now);
         Self {
-            frame: Frame::new(page, root, &headline.title, now),
+            ranges: choices(&frame.home, board.range),
+            span: strip::length(board.range),
+            frame,
             headline,
             open: board.incidents.iter().chain(&board.maintenance).map(card).collect(),
-            groups: groups(board, root, |shown| incidents_by_day(shown, notices(), board)),
+            groups: groups(board, root, |shown| began(shown, notices())),
             past: day_of(now, zone).map(|today| past_days(past, today, PAST_DAYS, zone)).unwrap_or_default(),
         }
     }
 }
 
 /// Groups in the order of their first monitors; each keeps the page's order.
-fn groups(board: &Board, root: &str, incidents: impl Fn(&Shown) -> BTreeMap<NaiveDate, usize>) -> Vec<Group> {
+fn groups(board: &Board, root: &str, incidents: impl Fn(&Shown) -> Vec<Timestamp>) -> Vec<Group> {
     let mut groups: Vec<Group> = Vec::new();
     for shown in &board.monitors {
         let row = Row::of(shown, board, root, &incidents(shown));
@@ -110,21 +135,7 @@ fn groups(board: &Board, root: &str, incidents: impl Fn(&Shown) -> BTreeMap<Naiv
     groups
 }
 
-/// How many incidents of a monitor began on which day.
-fn incidents_by_day<'a>(
-    shown: &Shown,
-    notices: impl Iterator<Item = &'a Notice>,
-    board: &Board,
-) -> BTreeMap<NaiveDate, usize> {
-    let mut days = BTreeMap::new();
-    let concerns = |notice: &&Notice| {
-        notice.incident.kind == parallax_core::incident::Kind::Incident
-            && notice.incident.affected.iter().any(|affected| affected.monitor == shown.monitor.id)
-    };
-    for notice in notices.filter(concerns) {
-        if let Some(day) = day_of(notice.incident.started_at, board.page.timezone) {
-            *days.entry(day).or_default() += 1;
-        }
-    }
-    days
+/// When incidents of a monitor began.
+fn began<'a>(shown: &Shown, notices: impl Iterator<Item = &'a Notice>) -> Vec<Timestamp> {
+    notices.filter(|notice| notice.concerns(shown.monitor.id)).filter_map(Notice::trouble).collect()
 }

@@ -1,26 +1,28 @@
-//! Strips of days: one cell a day for a monitor, and lanes of days for its regions.
+//! Strips of a monitor's past: one cell a day, or a slice of a day, and lanes of the same for its regions.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use chrono::NaiveDate;
-use parallax_core::board::{Day, Shown};
+use chrono_tz::Tz;
+use parallax_core::board::{Range, Shown, minutes_down};
 use parallax_core::event::Status;
-use parallax_core::rollup::Counts;
+use parallax_core::place::Region;
+use parallax_core::rollup::{Counts, day_of};
+use parallax_core::time::Timestamp;
 
 use super::words;
 
-/// Minutes down from which a day counts as one with an outage, rather than with a short one.
+/// Minutes down from which a cell counts as one with an outage, rather than with a short one.
 const LONG: f64 = 20.0;
-/// Minutes down that a day may have without being shown as another than a good one; its label tells of them.
+/// Minutes down that a cell may have without being shown as another than a good one; its label tells of them.
 const BRIEF: f64 = 1.0;
-/// Width and distance of a lane's days, in its own units.
+/// Width and distance of a lane's cells, in its own units.
 const WIDE: usize = 8;
 const STEP: usize = 10;
 /// Height of a lane.
 const HIGH: usize = 16;
 
-/// How a day was, as shape and colour.
+/// How a stretch of time was, as shape and colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Look {
     /// Nothing is known.
@@ -51,22 +53,43 @@ impl Look {
     }
 }
 
-/// One day of a strip.
+/// One cell of a strip.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
     /// Its class.
     pub class: &'static str,
-    /// Its date, as the fragment of its address.
-    pub date: NaiveDate,
+    /// Its date, with the hour where it is a part of a day: the fragment of its address.
+    pub key: String,
     /// What is said of it.
     pub label: String,
+    /// Incidents that began in it.
+    pub incidents: usize,
 }
 
-/// A region's days.
+/// A monitor's past as a row of cells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Strip {
+    /// The class that says how many cells there are.
+    pub class: &'static str,
+    /// Oldest first.
+    pub cells: Vec<Cell>,
+    /// What stands below its beginning.
+    pub from: &'static str,
+    /// The same where a narrow screen leaves its older half out.
+    pub narrow: Option<&'static str>,
+    /// What stands below its end.
+    pub to: &'static str,
+    /// What its cells are, for those who don't see it.
+    pub units: &'static str,
+}
+
+/// A region's past.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Lane {
     /// The region.
     pub name: &'static str,
+    /// Its width, in its own units.
+    pub width: usize,
     /// Paths by class.
     pub paths: Vec<(&'static str, String)>,
     /// Its newest response time, or its state.
@@ -75,30 +98,80 @@ pub struct Lane {
     pub summary: String,
 }
 
-/// A monitor's days; `incidents` says how many of its incidents began on a day.
-pub fn cells(shown: &Shown, incidents: &BTreeMap<NaiveDate, usize>) -> Vec<Cell> {
-    let cell = |day: &Day| {
-        let label = label(day, incidents.get(&day.date).copied().unwrap_or(0));
-        Cell { class: look(day.counts, day.uptime).class(), date: day.date, label }
-    };
-    shown.past.days.iter().map(cell).collect()
+/// The length of a range in words.
+pub const fn length(range: Range) -> &'static str {
+    match range {
+        Range::Day => "24 hours",
+        Range::Week => "7 days",
+        Range::Month => "30 days",
+        Range::Quarter => "90 days",
+    }
 }
 
-/// What is said of a day.
-pub fn label(day: &Day, incidents: usize) -> String {
-    let mut label = words::full_day(day.date);
+/// A monitor's strip; `incidents` are the moments in which those that concern it began.
+pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], zone: Tz) -> Strip {
+    let (class, from, narrow, to, units) = match range {
+        Range::Day => ("s24", "24 hours ago", None, "now", "hour by hour"),
+        Range::Week => ("s28", "7 days ago", None, "now", "six hours each"),
+        Range::Month => ("s30", "30 days ago", None, "today", "day by day"),
+        Range::Quarter => ("s90", "90 days ago", Some("45 days ago"), "today", "day by day"),
+    };
+    let cell = |key: String, title: String, seen: Seen, incidents: usize| Cell {
+        class: look(seen).class(),
+        key,
+        label: label(title, seen, incidents),
+        incidents,
+    };
+    let cells = if range.is_by_day() {
+        let days = shown.past.days.iter().rev().take(range.days()).rev();
+        days.map(|day| {
+            let began = incidents.iter().filter(|at| day_of(**at, zone) == Some(day.date)).count();
+            let seen = Seen { counts: day.counts, uptime: day.uptime, lasted: day.lasted };
+            cell(day.date.to_string(), words::full_day(day.date), seen, began)
+        })
+        .collect()
+    } else {
+        let slices = shown.past.slices.iter();
+        slices
+            .map(|slice| {
+                let began = incidents.iter().filter(|at| slice.span.contains(**at)).count();
+                let title = format!(
+                    "{} to {}",
+                    words::formatted(slice.span.from, zone, "%-d %b %Y, %H:%M"),
+                    words::formatted(slice.span.to, zone, "%H:%M %Z")
+                );
+                let seen = Seen { counts: slice.counts, uptime: slice.uptime, lasted: slice.lasted };
+                cell(words::formatted(slice.span.from, zone, "%Y-%m-%dT%H%M"), title, seen, began)
+            })
+            .collect()
+    };
+    Strip { class, cells, from, narrow, to, units }
+}
+
+/// What was seen of a stretch of time.
+#[derive(Debug, Clone, Copy)]
+struct Seen {
+    counts: Counts,
+    uptime: Option<f64>,
+    /// Milliseconds that it lasted so far.
+    lasted: i64,
+}
+
+/// What is said of a stretch of time.
+fn label(title: String, seen: Seen, incidents: usize) -> String {
+    let mut label = title;
     label.push_str(": ");
-    match day.uptime {
-        None if day.counts.excluded > 0 => label.push_str("maintenance"),
+    match seen.uptime {
+        None if seen.counts.excluded > 0 => label.push_str("maintenance"),
         None => label.push_str("no data"),
         Some(uptime) => {
             label.push_str(&words::percent(uptime));
-            let down = day.minutes_down();
+            let down = minutes_down(seen.uptime, seen.lasted);
             if down > 0.0 {
                 // Writing to a text does not fail.
                 let _ = write!(label, ", {} down", words::minutes(down));
             }
-            if look(day.counts, day.uptime) == Look::Slow {
+            if look(seen) == Look::Slow {
                 label.push_str(", slow");
             }
         }
@@ -109,13 +182,12 @@ pub fn label(day: &Day, incidents: usize) -> String {
     label
 }
 
-/// How a day was.
-pub fn look(counts: Counts, uptime: Option<f64>) -> Look {
-    let Some(uptime) = uptime else {
+/// How a stretch of time was.
+fn look(Seen { counts, uptime, lasted }: Seen) -> Look {
+    if uptime.is_none() {
         return if counts.excluded > 0 { Look::Maintenance } else { Look::None };
-    };
-    let day = Day { date: NaiveDate::default(), counts, uptime: Some(uptime) };
-    let down = day.minutes_down();
+    }
+    let down = minutes_down(uptime, lasted);
     if down >= LONG {
         Look::Down
     } else if down >= BRIEF {
@@ -127,43 +199,61 @@ pub fn look(counts: Counts, uptime: Option<f64>) -> Look {
     }
 }
 
-/// The regions' days of a monitor, each with its figure: the newest response time of the chart, or that it is down.
-pub fn lanes(shown: &Shown) -> Vec<Lane> {
-    let is_down_everywhere = shown.view.status == Status::Down && shown.view.down_from.is_none();
-    let down_from = shown.view.down_from.filter(|_| shown.view.status == Status::Down);
-    shown
-        .past
-        .lanes
+/// The lanes of a monitor's regions, each with its figure: the newest response time of the chart, or that it is down.
+pub fn lanes(shown: &Shown, range: Range) -> Vec<Lane> {
+    let past = &shown.past;
+    if !range.is_by_day() {
+        let lengths: Vec<i64> = past.slices.iter().map(|slice| slice.lasted).collect();
+        let lane = |(region, parts): (&_, &Vec<Counts>)| {
+            let cells = parts.iter().copied().zip(lengths.iter().copied());
+            lane(shown, *region, range, cells)
+        };
+        return past.slice_lanes.iter().map(lane).collect();
+    }
+    let newest: Vec<_> = past.days.iter().rev().take(range.days()).rev().collect();
+    past.lanes
         .iter()
         .map(|(region, days)| {
-            let mut by_class: BTreeMap<Look, String> = BTreeMap::new();
-            let mut sum = Counts::default();
-            for (at, day) in shown.past.days.iter().enumerate() {
-                let counts = days.get(&day.date).copied().unwrap_or_default();
-                sum.merge(counts);
-                let look = look(counts, counts.tally().percent());
-                by_class.entry(look).or_default().push_str(&bar(at * STEP, look));
-            }
-            let newest =
-                shown.past.chart.regions.get(region).and_then(|parts| parts.iter().rev().find_map(|it| *it));
-            let is_down = is_down_everywhere || down_from.is_some_and(|regions| regions.contains(*region));
-            let figure = match newest {
-                _ if is_down => "down".to_owned(),
-                Some(latency) => words::milliseconds(latency),
-                None => String::new(),
+            let cell = |day: &&_| {
+                let day: &parallax_core::board::Day = day;
+                (days.get(&day.date).copied().unwrap_or_default(), day.lasted)
             };
-            let uptime = sum.tally().percent().map_or_else(|| "no data".to_owned(), words::percent);
-            Lane {
-                name: region.title(),
-                paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
-                figure,
-                summary: format!("{uptime} over {} days", shown.past.days.len()),
-            }
+            lane(shown, *region, range, newest.iter().map(cell))
         })
         .collect()
 }
 
-/// One day of a lane: the shapes of the strip, small.
+fn lane(shown: &Shown, region: Region, range: Range, cells: impl Iterator<Item = (Counts, i64)>) -> Lane {
+    let is_down_everywhere = shown.view.status == Status::Down && shown.view.down_from.is_none();
+    let down_from = shown.view.down_from.filter(|_| shown.view.status == Status::Down);
+    let mut by_class: BTreeMap<Look, String> = BTreeMap::new();
+    let mut sum = Counts::default();
+    let mut width = 0;
+    for (at, (counts, lasted)) in cells.enumerate() {
+        sum.merge(counts);
+        let look = look(Seen { counts, uptime: counts.tally().percent(), lasted });
+        by_class.entry(look).or_default().push_str(&bar(at * STEP, look));
+        width = at * STEP + WIDE;
+    }
+    let parts = shown.past.chart.regions.get(&region);
+    let newest = parts.and_then(|parts| parts.iter().rev().find_map(|it| *it));
+    let is_down = is_down_everywhere || down_from.is_some_and(|regions| regions.contains(region));
+    let figure = match newest {
+        _ if is_down => "down".to_owned(),
+        Some(latency) => words::milliseconds(latency),
+        None => String::new(),
+    };
+    let uptime = sum.tally().percent().map_or_else(|| "no data".to_owned(), words::percent);
+    Lane {
+        name: region.title(),
+        width,
+        paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
+        figure,
+        summary: format!("{uptime} over {}", length(range)),
+    }
+}
+
+/// One cell of a lane: the shapes of the strip, small.
 fn bar(x: usize, look: Look) -> String {
     match look {
         Look::None => format!("M{x} {}h{WIDE}v3h-{WIDE}z", HIGH - 3),
@@ -176,39 +266,63 @@ fn bar(x: usize, look: Look) -> String {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::time::{DAY, HOUR, MINUTE};
+
     use super::*;
 
     fn counts(passed: u32, failed: u32, slow: u32, excluded: u32) -> Counts {
         Counts { passed, failed, slow, excluded, ..Counts::default() }
     }
 
+    fn seen(counts: Counts, lasted: i64) -> Seen {
+        Seen { counts, uptime: counts.tally().percent(), lasted }
+    }
+
     #[test]
-    fn a_day_looks_as_long_as_it_was_down() {
-        for (counts, expected) in [
-            (counts(0, 0, 0, 0), Look::None),
-            (counts(0, 0, 0, 3), Look::Maintenance),
-            (counts(1440, 0, 0, 0), Look::Up),
-            (counts(8639, 1, 0, 0), Look::Up),
-            (counts(1430, 10, 0, 0), Look::Short),
-            (counts(1420, 20, 0, 0), Look::Down),
-            (counts(0, 1, 0, 0), Look::Down),
-            (counts(1440, 0, 144, 0), Look::Slow),
-            (counts(1440, 0, 100, 0), Look::Up),
+    fn a_cell_looks_as_long_as_it_was_down() {
+        for (counts, lasted, expected) in [
+            (counts(0, 0, 0, 0), DAY, Look::None),
+            (counts(0, 0, 0, 3), DAY, Look::Maintenance),
+            (counts(1440, 0, 0, 0), DAY, Look::Up),
+            (counts(8639, 1, 0, 0), DAY, Look::Up),
+            (counts(1430, 10, 0, 0), DAY, Look::Short),
+            (counts(1420, 20, 0, 0), DAY, Look::Down),
+            (counts(0, 1, 0, 0), DAY, Look::Down),
+            (counts(1440, 0, 144, 0), DAY, Look::Slow),
+            (counts(1440, 0, 100, 0), DAY, Look::Up),
+            // Half an hour, and half of an hour.
+            (counts(50, 10, 0, 0), HOUR, Look::Short),
+            (counts(30, 30, 0, 0), HOUR, Look::Down),
+            // Ten minutes after midnight, down for one of them.
+            (counts(54, 6, 0, 0), 10 * MINUTE, Look::Short),
         ] {
-            assert_eq!(look(counts, counts.tally().percent()), expected, "{counts:?}");
+            assert_eq!(look(seen(counts, lasted)), expected, "{counts:?}");
         }
     }
 
     #[test]
-    fn a_days_label_says_all_that_is_known() {
-        let date = NaiveDate::from_ymd_opt(2026, 11, 26).unwrap();
-        let said = |counts: Counts, incidents| {
-            label(&Day { date, counts, uptime: counts.tally().percent() }, incidents)
-        };
+    fn a_cells_label_says_all_that_is_known() {
+        let said = |counts: Counts, incidents| label("26 Nov 2026".to_owned(), seen(counts, DAY), incidents);
         assert_eq!(said(counts(0, 0, 0, 0), 0), "26 Nov 2026: no data");
         assert_eq!(said(counts(0, 0, 0, 9), 0), "26 Nov 2026: maintenance");
         assert_eq!(said(counts(10, 0, 5, 0), 0), "26 Nov 2026: 100 %, slow");
         assert_eq!(said(counts(1430, 10, 0, 0), 1), "26 Nov 2026: 99.305 %, 10 min down, 1 incident");
         assert_eq!(said(counts(8639, 1, 0, 0), 2), "26 Nov 2026: 99.988 %, under 1 min down, 2 incidents");
+    }
+
+    #[test]
+    fn a_strip_has_a_cell_for_each_hour_quarter_or_day_of_its_range() {
+        for (range, cells, first) in [
+            (Range::Day, 24, "26 Nov 2026, 13:00 to 14:00 UTC: no data"),
+            (Range::Week, 28, "20 Nov 2026, 18:00 to 00:00 UTC: no data"),
+            (Range::Month, 30, "29 Oct 2026: no data"),
+            (Range::Quarter, 90, "30 Aug 2026: no data"),
+        ] {
+            let shown = crate::views::tests::shown_over(range);
+            let strip = strip(&shown, range, &[], Tz::UTC);
+            assert_eq!((strip.cells.len(), strip.cells[0].label.as_str()), (cells, first));
+            let lanes = lanes(&shown, range);
+            assert!(lanes.iter().all(|lane| lane.width == cells * STEP - 2), "{lanes:?}");
+        }
     }
 }

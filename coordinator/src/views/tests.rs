@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{Days, NaiveDate};
-use parallax_core::board::{Board, Chart, DAYS, Day, Notice, Outage, Past, Shown};
+use parallax_core::board::{Board, Chart, DAYS, Day, Notice, Outage, Past, Range, Shown, Slice};
 use parallax_core::check::edit::CheckEdit;
 use parallax_core::deploy::Deploy;
 use parallax_core::event::Status;
@@ -85,7 +85,7 @@ fn past(number: u32, known: usize) -> Past {
                 _ => {}
             }
         }
-        days.push(Day { date, counts, uptime: counts.tally().percent() });
+        days.push(Day { date, counts, uptime: counts.tally().percent(), lasted: DAY });
     }
     let mut lanes = BTreeMap::new();
     let mut regions = BTreeMap::new();
@@ -103,7 +103,24 @@ fn past(number: u32, known: usize) -> Past {
         lanes.insert(region, own);
     }
     let chart = Chart { from: NOW - DAY, to: NOW, counted: RegionSet::only(Region::Europe), regions };
-    Past { days, lanes, chart }
+    Past { days, lanes, chart, ..Past::default() }
+}
+
+/// The same with the slices of a range, of which the last four alone are known.
+pub(crate) fn shown_over(range: Range) -> Shown {
+    let mut shown = shown(1, "Web shop", "Shop", Status::Up, 4);
+    let spans = range.slices(NOW, chrono_tz::Tz::UTC);
+    let counts = |at: usize| Counts { passed: u32::from(at + 4 >= spans.len()) * 60, ..Counts::default() };
+    let slice = |(at, span): (usize, &_)| Slice {
+        span: *span,
+        counts: counts(at),
+        uptime: counts(at).tally().percent(),
+        lasted: HOUR,
+    };
+    shown.past.slices = spans.iter().enumerate().map(slice).collect();
+    let parts: Vec<Counts> = (0..spans.len()).map(counts).collect();
+    shown.past.slice_lanes = Region::ALL.into_iter().map(|region| (region, parts.clone())).collect();
+    shown
 }
 
 pub(crate) fn shown(number: u32, name: &str, group: &str, status: Status, known: usize) -> Shown {
@@ -215,6 +232,7 @@ pub(crate) fn board() -> Board {
     Board {
         page: page(),
         now: NOW,
+        range: Range::Quarter,
         indicator: Indicator::Partial,
         monitors,
         incidents: vec![notice(incident(1, "Payments API fails from Asia"))],
@@ -248,7 +266,8 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         now: NOW,
         is_stale: false,
         shown: &board.monitors[2],
-        charts: &[board.monitors[2].past.chart.clone(), board.monitors[1].past.chart.clone()],
+        range: Range::Quarter,
+        notices: &board.incidents,
         outages: &[
             Outage {
                 from: NOW - 14 * MINUTE,
@@ -262,9 +281,15 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
     };
     let notices = [notice(incident(1, "Payments API fails from Asia")), notice(resolved())];
     let months = ((2025, 10), (2026, 11));
+    let day = Board {
+        range: Range::Day,
+        monitors: vec![shown_over(Range::Day), shown(2, "Search", "Shop", Status::Up, 0)],
+        ..board.clone()
+    };
     let render = |template: &dyn askama::DynTemplate| template.dyn_render().unwrap();
     vec![
         ("page", render(&StatusPage::new(&board, root))),
+        ("day", render(&StatusPage::new(&day, root))),
         ("stale", render(&StatusPage::new(&stale, root))),
         ("twenty", render(&StatusPage::new(&calm, ""))),
         ("monitor", render(&MonitorPage::new(&close))),

@@ -153,7 +153,7 @@ fn delivery(page: PageId, number: u32) -> Delivery {
         once: false,
         created_at: now,
         stage: Stage::Waiting(now),
-        tries: 0,
+        tries: Default::default(),
         log: Vec::new(),
     }
 }

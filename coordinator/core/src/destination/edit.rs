@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::address::{read_topic, read_url};
-use super::{Channel, ChannelKind, Destination, Health, OLD_SECRET, Secrets};
+use super::{Channel, ChannelKind, Destination, Health, OLD_SECRET, OffReason, Secrets};
 use crate::account;
 use crate::event::AlertKind;
 use crate::given::Given;
@@ -59,6 +59,8 @@ pub struct DestinationEdit {
 pub struct Around<'a> {
     /// The page's monitors.
     pub monitors: &'a BTreeSet<MonitorId>,
+    /// The address of the page's account: the one mailbox whose reader need not be asked.
+    pub owner: &'a str,
     /// Which addresses deliveries may not go to, each with the word for it: `loopback`.
     pub refused: &'a dyn Fn(IpAddr) -> Option<&'static str>,
 }
@@ -70,7 +72,8 @@ impl std::fmt::Debug for Around<'_> {
 }
 
 impl DestinationEdit {
-    /// A new destination of the page. `secret` is what a webhook is signed with.
+    /// A new destination of the page. `secret` is what a webhook is signed with. A mailbox other than the account's own
+    /// gets nothing before its reader, who is to be asked, says that he wants it.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -90,22 +93,27 @@ impl DestinationEdit {
         self.settled(channel, None, around, faults).map(|settled| Destination {
             id,
             page,
+            health: fresh(&settled.channel, around, now),
             name: settled.name,
             channel: settled.channel,
             events: settled.events,
             monitors: settled.monitors,
             enabled: settled.enabled,
-            health: Health::default(),
             created_at: now,
         })
     }
 
     /// The destination that comes of what stands and what was sent. One that we switched off is on again, and one that
-    /// is reached in another way has its health before it.
+    /// is reached in another way has its health before it. A mailbox whose reader was asked stays so.
     ///
     /// # Errors
     /// Every field that breaks a rule.
-    pub fn settle(&self, before: &Destination, around: &Around<'_>) -> Result<Destination, Refusals> {
+    pub fn settle(
+        &self,
+        before: &Destination,
+        around: &Around<'_>,
+        now: Timestamp,
+    ) -> Result<Destination, Refusals> {
         let mut faults = Refusals::none();
         let kind = before.channel.kind();
         self.kind.required("type", Some(()), &mut faults, |sent| {
@@ -113,14 +121,20 @@ impl DestinationEdit {
         });
         let channel = self.channel(kind, Known::of(&before.channel), around, &mut faults);
         let settled = self.settled(channel, Some(before), around, faults)?;
-        let stays = before.health.off.is_none() && settled.channel == before.channel;
+        let health = if settled.channel != before.channel {
+            fresh(&settled.channel, around, now)
+        } else if before.health.off.is_none() || before.asked_at().is_some() {
+            before.health.clone()
+        } else {
+            Health::default()
+        };
         Ok(Destination {
             name: settled.name,
             channel: settled.channel,
             events: settled.events,
             monitors: settled.monitors,
             enabled: settled.enabled,
-            health: if stays { before.health.clone() } else { Health::default() },
+            health,
             ..before.clone()
         })
     }
@@ -200,6 +214,12 @@ impl Destination {
         let secret = Secrets { present: secret, before: Some((present.clone(), now + OLD_SECRET)) };
         Some(Self { channel: Channel::Webhook { url: url.clone(), secret }, ..self.clone() })
     }
+}
+
+/// How a receiver fares that was not written to yet.
+fn fresh(channel: &Channel, around: &Around<'_>, now: Timestamp) -> Health {
+    let is_asked = matches!(channel, Channel::Email { to } if !to.eq_ignore_ascii_case(around.owner));
+    Health { off: is_asked.then_some((now, OffReason::Unconfirmed)), ..Health::default() }
 }
 
 /// What every destination has.

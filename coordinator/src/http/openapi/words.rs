@@ -126,6 +126,7 @@ words! {
     Every: "How often a window repeats.", CoreEvery::ALL.map(CoreEvery::name);
     AlertEvent: "What happened to the monitor.", AlertKind::ALL.map(AlertKind::name);
     DestinationType: "How a destination is reached.", ChannelKind::ALL.map(ChannelKind::name);
+    DestinationStatus: "Whether a destination gets alerts.", ["active", "pending", "off"];
     OffReason: "Why a receiver was switched off.", CoreOffReason::ALL.map(CoreOffReason::name);
     SubscriberType: "How a subscriber is reached.", ["email", "webhook"];
     DeliveryStatus: "Where a delivery stands; dropped is what says nothing new any more, or has no receiver.", Stage::NAMES;

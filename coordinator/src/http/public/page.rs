@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use ::http::HeaderMap;
+use parallax_core::board::Range;
 
 use super::enter;
 use super::served::{document, shared};
@@ -25,7 +26,7 @@ pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
 /// `GET /p/{slug}`
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
-    paper(&context, &call.headers, &page, Paper::Page).await
+    paper(&context, &call.headers, &page, Paper::Page(range(&call.query))).await
 }
 
 /// `GET /p/{slug}/status.json`
@@ -45,22 +46,6 @@ pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let (_, (year, month)) = context.service.months(&page);
     paper(&context, &call.headers, &page, Paper::Month(year, month)).await
-}
-
-/// Text as HTML text.
-pub(super) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '&' => safe.push_str("&amp;"),
-            '<' => safe.push_str("&lt;"),
-            '>' => safe.push_str("&gt;"),
-            '"' => safe.push_str("&quot;"),
-            '\'' => safe.push_str("&#39;"),
-            other => safe.push(other),
-        }
-    }
-    safe
 }
 
 /// `GET /p/{slug}/history/{month}`
@@ -83,7 +68,13 @@ pub(super) async fn incident(context: Arc<Context>, call: Call<()>) -> Answer {
 pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let id = call.id("monitor").map_err(|_| Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Monitor(id)).await
+    paper(&context, &call.headers, &page, Paper::Monitor(id, range(&call.query))).await
+}
+
+/// The range that an address asks for. Any other word asks for none, so that there are as many documents as ranges.
+fn range(query: &str) -> Range {
+    let asked = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "range");
+    asked.and_then(|(_, name)| Range::named(&name)).unwrap_or_default()
 }
 
 async fn paper(context: &Context, headers: &HeaderMap, page: &Admitted, paper: Paper) -> Answer {
@@ -106,6 +97,14 @@ fn year_and_month(text: &str) -> Option<(i32, u32)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_unknown_range_is_the_usual_one() {
+        assert_eq!((range("range=24h"), range("a=b&range=7d")), (Range::Day, Range::Week));
+        for usual in ["", "range=90d", "range=", "range=1y", "range=24H", "Range=24h"] {
+            assert_eq!(range(usual), Range::Quarter, "{usual}");
+        }
+    }
 
     #[test]
     fn a_month_has_one_address() {

@@ -1,12 +1,14 @@
 //! The forms by which visitors subscribe, confirm, choose and leave, without a script. Looking at one changes nothing.
 
-mod forms;
+pub(super) mod mailbox;
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use ::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, REFERRER_POLICY, RETRY_AFTER,
+};
 use ::http::{HeaderValue, StatusCode};
 use parallax_core::page::Page;
 use parallax_core::refusal::Refusals;
@@ -14,7 +16,6 @@ use parallax_core::subscriber::Contact;
 use parallax_core::subscriber::ask::Ask;
 use url::form_urlencoded;
 
-use self::forms::{Choice, Form};
 use super::enter;
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
@@ -22,6 +23,8 @@ use crate::http::route::{Answer, Call};
 use crate::http::{Context, auth, json};
 use crate::service::Error;
 use crate::service::subscribers::Subscribed;
+use crate::views::forms::{Choice, Form, FormPage, Step};
+use crate::views::print;
 
 /// What these pages may do: send their forms to where they come from, and be styled from there.
 const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; \
@@ -29,28 +32,29 @@ const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base
 
 /// `GET /p/{slug}/subscribe`
 pub(in crate::http) async fn ask(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = entered(&context, &call)?;
-    let choice = Choice::of(&context.service.choices(&page).await?, None);
-    Ok(shown(forms::subscribe(&page, &Form::default(), &choice)))
+    let at = entered(&context, &call)?;
+    let choice = Choice::of(&context.service.choices(&at.page).await?, None);
+    at.shows(&context, Step::Ask { form: Form::default(), choice })
 }
 
 /// `POST /p/{slug}/subscribe`
 pub(in crate::http) async fn take(context: Arc<Context>, mut call: Call<()>) -> Answer {
-    let page = entered(&context, &call)?;
+    let at = entered(&context, &call)?;
     let fields = Fields::read(&mut call).await?;
-    if let Some(refused) = refused(&context, &call, &page) {
-        return Ok(refused);
+    if let Some(reset) = refused(&context, &call, &at.page) {
+        let told = at.shows(&context, Step::TooMany)?;
+        return Ok(told.of(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, HeaderValue::from(reset)));
     }
     let (email, url) = (fields.one("email"), fields.one("url"));
     let ask = Ask { email: email.clone(), url: url.clone(), monitors: fields.monitors() };
-    match context.service.subscribe(&page, &ask).await {
-        Ok(Subscribed::Mailed) => Ok(shown(forms::mailed(&page))),
-        Ok(Subscribed::Challenged { secret, link }) => Ok(shown(forms::challenged(&page, &secret, &link))),
+    match context.service.subscribe(&at.page, &ask).await {
+        Ok(Subscribed::Mailed) => at.shows(&context, Step::Mailed),
+        Ok(Subscribed::Challenged { secret, link }) => at.shows(&context, Step::Challenged { secret, link }),
         Err(Error::Invalid(faults)) => {
-            let choices = context.service.choices(&page).await?;
+            let choices = context.service.choices(&at.page).await?;
             let choice = Choice::of(&choices, ask.monitors.as_deref());
             let form = Form { email, url, faults };
-            Ok(shown(forms::subscribe(&page, &form, &choice)).of(StatusCode::BAD_REQUEST))
+            Ok(at.shows(&context, Step::Ask { form, choice })?.of(StatusCode::BAD_REQUEST))
         }
         Err(error) => Err(error.into()),
     }
@@ -58,22 +62,21 @@ pub(in crate::http) async fn take(context: Arc<Context>, mut call: Call<()>) -> 
 
 /// `GET /p/{slug}/confirm?t=`
 pub(in crate::http) async fn choose(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = entered(&context, &call)?;
+    let at = entered(&context, &call)?;
     let link = in_query(&call.query);
-    chosen(&context, &page, &link, &Refusals::none()).await
+    chosen(&context, &at, link, Refusals::none()).await
 }
 
 /// `POST /p/{slug}/confirm`
 pub(in crate::http) async fn confirm(context: Arc<Context>, mut call: Call<()>) -> Answer {
-    let page = entered(&context, &call)?;
+    let at = entered(&context, &call)?;
     let fields = Fields::read(&mut call).await?;
     let link = fields.one("t").unwrap_or_else(|| in_query(&call.query));
-    match context.service.confirm(&page, &link, fields.monitors().as_deref()).await {
-        Ok(_) => Ok(shown(forms::confirmed(&page, &link))),
-        Err(Error::NotFound) => Ok(void(&page)),
+    match context.service.confirm(&at.page, &link, fields.monitors().as_deref()).await {
+        Ok(_) => at.shows(&context, Step::Confirmed { link }),
+        Err(Error::NotFound) => at.void(&context),
         Err(Error::Invalid(faults)) => {
-            let again = chosen(&context, &page, &link, &faults).await?;
-            Ok(again.of(StatusCode::BAD_REQUEST))
+            Ok(chosen(&context, &at, link, faults).await?.of(StatusCode::BAD_REQUEST))
         }
         Err(error) => Err(error.into()),
     }
@@ -82,8 +85,7 @@ pub(in crate::http) async fn confirm(context: Arc<Context>, mut call: Call<()>) 
 /// `GET /p/{slug}/unsubscribe?t=`
 pub(in crate::http) async fn leave(context: Arc<Context>, call: Call<()>) -> Answer {
     let link = in_query(&call.query);
-    let page = enter_to_leave(&context, &call, &link)?;
-    Ok(shown(forms::leave(&page, &link)))
+    enter_to_leave(&context, &call, &link)?.shows(&context, Step::Leave { link })
 }
 
 /// `POST /p/{slug}/unsubscribe?t=`: by the form, or by a mail program with one click (RFC 8058).
@@ -94,69 +96,84 @@ pub(in crate::http) async fn unsubscribe(context: Arc<Context>, mut call: Call<(
         entered(&context, &call)?;
         link = Fields::read(&mut call).await?.one("t").unwrap_or_default();
     }
-    let page = enter_to_leave(&context, &call, &link)?;
+    let at = enter_to_leave(&context, &call, &link)?;
     match context.service.unsubscribe(&link).await {
-        Ok(()) => Ok(shown(forms::left(&page))),
-        Err(Error::NotFound) => Ok(void(&page)),
+        Ok(()) => at.shows(&context, Step::Left),
+        Err(Error::NotFound) => at.void(&context),
         Err(error) => Err(error.into()),
     }
 }
 
-fn entered(context: &Context, call: &Call<()>) -> Result<Page, Refused> {
-    enter(context, call).map(|admitted| admitted.page().clone())
+/// The page that a form is of, and what its paths begin with there.
+struct At {
+    page: Page,
+    root: String,
 }
 
-/// The page of those who leave: where it hides from visitors by now, whoever has a good link is still let go.
-fn enter_to_leave(context: &Context, call: &Call<()>, link: &str) -> Result<Page, Refused> {
-    match context.service.page_of_link(link)? {
-        Some(page) => Ok(page),
-        None => entered(context, call),
+impl At {
+    /// A document that nobody keeps, finds by a search, or learns the address of.
+    fn shows(&self, context: &Context, step: Step) -> Answer {
+        let view = FormPage::new(&self.page, &self.root, step, context.service.now());
+        let html = print(&view).map_err(|error| Error::Internal(error.to_string()))?;
+        let reply = Reply::bytes("text/html; charset=utf-8", html)
+            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+            .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+            .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+            .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
+        Ok(reply)
+    }
+
+    fn void(&self, context: &Context) -> Answer {
+        Ok(self.shows(context, Step::Void)?.of(StatusCode::NOT_FOUND))
     }
 }
 
+fn entered(context: &Context, call: &Call<()>) -> Result<At, Refused> {
+    enter(context, call)
+        .map(|admitted| At { page: admitted.page().clone(), root: admitted.root().to_owned() })
+}
+
+/// The page of those who leave: where it hides from visitors by now, whoever has a good link is still let go.
+fn enter_to_leave(context: &Context, call: &Call<()>, link: &str) -> Result<At, Refused> {
+    let Some(page) = context.service.page_of_link(link)? else { return entered(context, call) };
+    let root = root_of(context, call, &page)?;
+    Ok(At { page, root })
+}
+
+/// What a page's paths begin with where it was asked for, for those whom a good link led to it.
+fn root_of(context: &Context, call: &Call<()>, page: &Page) -> Result<String, Error> {
+    let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
+    let is_own = host.map(|host| context.service.page_at(host)).transpose()?.flatten().is_some();
+    Ok(if is_own { String::new() } else { format!("{}/p/{}", context.service.base_path(), page.slug) })
+}
+
 /// The form by which one who was asked confirms, or changes what he hears of.
-async fn chosen(context: &Context, page: &Page, link: &str, faults: &Refusals) -> Answer {
-    let subscriber = match context.service.subscription(page, link) {
+async fn chosen(context: &Context, at: &At, link: String, faults: Refusals) -> Answer {
+    let subscriber = match context.service.subscription(&at.page, &link) {
         Ok(subscriber) => subscriber,
-        Err(Error::NotFound) => return Ok(void(page)),
+        Err(Error::NotFound) => return at.void(context),
         Err(error) => return Err(error.into()),
     };
     let ids: Option<Vec<String>> =
         subscriber.monitors.map(|ids| ids.iter().map(ToString::to_string).collect());
-    let choice = Choice::of(&context.service.choices(page).await?, ids.as_deref());
-    let address = match &subscriber.contact {
+    let choice = Choice::of(&context.service.choices(&at.page).await?, ids.as_deref());
+    let address = match subscriber.contact {
         Contact::Email(address) => address,
         Contact::Webhook { url, .. } => url,
     };
     let is_new = subscriber.confirmed_at.is_none();
-    Ok(shown(forms::choose(page, address, is_new, link, &choice, faults)))
+    at.shows(context, Step::Choose { address, is_new, link, choice, faults })
 }
 
-/// Counts a wish of this address and of this page; a page that says to come later where it is one too many. A proxy on
+/// Counts a wish of this address and of this page; in how many seconds to come again where it is one too many. A proxy on
 /// this host brings everybody's, so loopback is not counted.
-fn refused(context: &Context, call: &Call<()>, page: &Page) -> Option<Reply> {
+fn refused(context: &Context, call: &Call<()>, page: &Page) -> Option<u32> {
     let now = context.service.now();
     let peer = call.peer.map(|peer| peer.0.to_canonical()).filter(|peer| !peer.is_loopback());
     let by_peer =
         peer.map_or(Ok(()), |peer| context.wishes.admit_all(auth::place_of(peer), 1, now).map(drop));
     let admitted = by_peer.and_then(|()| context.page_wishes.admit_all(page.id, 1, now).map(drop));
-    admitted.err().map(|allowance| {
-        shown(forms::too_many(page))
-            .of(StatusCode::TOO_MANY_REQUESTS)
-            .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
-    })
-}
-
-/// A page that nobody keeps, finds by a search, or learns the address of.
-fn shown(html: String) -> Reply {
-    Reply::html(html)
-        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
-        .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
-}
-
-fn void(page: &Page) -> Reply {
-    shown(forms::void(page)).of(StatusCode::NOT_FOUND)
+    admitted.err().map(|allowance| allowance.reset_seconds)
 }
 
 /// What the address carries as `t`; empty where it carries none.

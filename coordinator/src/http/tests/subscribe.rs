@@ -28,7 +28,7 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
     let [one, _] = [client.make(one).await, client.make(other).await];
     let id = one["id"].as_str().unwrap();
     let form = client.look("/p/shop/subscribe").await;
-    assert!(form.text.contains("&lt;i&gt;One") && !form.text.contains("<i>"), "{}", form.text);
+    assert!(form.text.contains("&#60;i&#62;One") && !form.text.contains("<i>"), "{}", form.text);
     let wish = format!("email=ann%40example.com&scope=chosen&monitors={id}");
     assert_eq!(client.post("/p/shop/subscribe", &wish).await.status, 200);
     let who = client.subscribers().remove(0);
@@ -67,6 +67,38 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
     let left = client.post("/p/shop/unsubscribe", &format!("t={}", who.link())).await;
     assert_eq!((left.status, client.subscribers().len()), (200, 0));
     assert_eq!(client.look(&confirm).await.status, 404);
+}
+
+#[tokio::test]
+async fn a_mailbox_is_pending_until_its_reader_confirms_by_a_form_whoever_may_see_the_page() {
+    let client = Client::new().await;
+    let all = client.shop("/destinations");
+    let body = json!({ "type": "email", "name": "Ops", "to": "ann@example.com" });
+    let made = client.call(&client.write, "POST", &all, body).await;
+    let made = &made.body["destination"];
+    let one = format!("{all}/{}", made["id"].as_str().unwrap());
+    assert_eq!((&made["status"], &made["offReason"]), (&json!("pending"), &json!("unconfirmed")));
+    let tested = client.call(&client.write, "POST", &format!("{one}/test"), Value::Null).await;
+    assert_eq!(tested.status, 400);
+    client.world.keep_page(Page { private: true, ..client.world.shop.clone() }).await;
+    let path = format!("/p/shop/confirm-alerts?t={}", client.world.mailbox_link());
+    for method in ["GET", "HEAD", "GET"] {
+        let seen = client.send(method, &path, &[], "").await;
+        assert_eq!((seen.status, &seen.headers["cache-control"].to_str().unwrap()), (200, &"no-store"));
+        let shown = client.call(&client.write, "GET", &one, Value::Null).await.body;
+        assert_eq!(shown["destination"]["status"], "pending", "looking changes nothing");
+    }
+    let form = client.look(&path).await.text;
+    assert!(form.contains("ann@example.com") && form.contains("action=\"confirm-alerts\""), "{form}");
+    for (path, body) in [("/p/shop/confirm-alerts", "t=x"), ("/p/nothing/confirm-alerts?t=x", "")] {
+        assert_eq!(client.post(path, body).await.status, 404, "{path}");
+    }
+    let link = format!("t={}", client.world.mailbox_link());
+    assert_eq!(client.post("/p/shop/confirm-alerts", &link).await.status, 200);
+    assert!(client.look(&path).await.text.contains("<h2>Done</h2>"));
+    let shown = client.call(&client.write, "GET", &one, Value::Null).await.body;
+    let shown = &shown["destination"];
+    assert_eq!((&shown["status"], &shown["offReason"]), (&json!("active"), &Value::Null));
 }
 
 #[tokio::test]

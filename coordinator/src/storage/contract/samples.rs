@@ -309,7 +309,7 @@ pub(crate) fn delivery(millis: i64, page: Option<u128>, due: Option<i64>) -> Del
         once: false,
         created_at: at(millis),
         stage: due.map_or(Stage::Delivered(at(18)), |due| Stage::Waiting(at(due))),
-        tries: 0,
+        tries: Default::default(),
         log: Vec::new(),
     }
 }

@@ -1,12 +1,15 @@
 //! Every bound of a destination's fields, and what an edit keeps.
 
 use super::*;
-use crate::destination::OffReason;
 
 const SECRET: &str = "whsec_AAAA";
 
 fn now() -> Timestamp {
     Timestamp::from_millis(1_795_783_560_000)
+}
+
+fn later() -> Timestamp {
+    now() + crate::time::MINUTE
 }
 
 fn value(text: &str) -> Given<String> {
@@ -19,14 +22,14 @@ fn edit(kind: &str) -> DestinationEdit {
 
 fn made(edit: &DestinationEdit) -> Result<Destination, String> {
     let monitors = BTreeSet::from([MonitorId::from_u128(1)]);
-    let around = Around { monitors: &monitors, refused: &|_| None };
+    let around = Around { monitors: &monitors, owner: "owner@example.com", refused: &|_| None };
     edit.settle_new((DestinationId::from_u128(1), PageId::from_u128(2)), SECRET.to_owned(), &around, now())
         .map_err(|faults| faults.to_string())
 }
 
 fn changed(edit: &DestinationEdit, before: &Destination) -> Result<Destination, String> {
-    let around = Around { monitors: &BTreeSet::new(), refused: &|_| None };
-    edit.settle(before, &around).map_err(|faults| faults.to_string())
+    let around = Around { monitors: &BTreeSet::new(), owner: "owner@example.com", refused: &|_| None };
+    edit.settle(before, &around, later()).map_err(|faults| faults.to_string())
 }
 
 fn webhook() -> DestinationEdit {
@@ -167,4 +170,31 @@ fn an_old_secret_goes_on_for_a_day() {
     assert_eq!(secret.before, Some((SECRET.to_owned(), now() + OLD_SECRET)));
     let mail = made(&DestinationEdit { to: value("ann@example.com"), ..edit("email") }).unwrap();
     assert_eq!(mail.rotated("whsec_BBBB".to_owned(), now()), None);
+}
+
+#[test]
+fn a_mailbox_is_asked_unless_it_is_the_accounts_own_and_stays_asked_until_its_reader_says_so() {
+    let to = |address: &str| DestinationEdit { to: value(address), ..DestinationEdit::default() };
+    let of =
+        |address: &str| made(&DestinationEdit { name: value("Ops"), kind: value("email"), ..to(address) });
+    assert_eq!(made(&webhook()).unwrap().asked_at(), None, "nobody reads a webhook");
+    let own = of("Owner@Example.com").unwrap();
+    assert_eq!((own.asked_at(), &own.health), (None, &Health::default()));
+    let asked = of("owner+x@example.com").unwrap();
+    assert_eq!(asked.asked_at(), Some(now()));
+    assert!(!asked.hears(AlertKind::WentDown, MonitorId::from_u128(1)));
+    let after = |edit: &DestinationEdit, before: &Destination| changed(edit, before).unwrap().asked_at();
+    let named = DestinationEdit { name: value("Other"), ..DestinationEdit::default() };
+    for (before, edit, wanted) in [
+        (&asked, &named, Some(now())),
+        (&asked, &to("owner+x@example.com"), Some(now())),
+        (&asked, &to("ann@example.com"), Some(later())),
+        (&asked, &to("owner@example.com"), None),
+        (&own, &named, None),
+        (&own, &to("ann@example.com"), Some(later())),
+    ] {
+        assert_eq!(after(edit, before), wanted, "{before:?} {edit:?}");
+    }
+    let sure = Destination { health: Health::default(), ..asked };
+    assert_eq!(after(&named, &sure), None, "who said so is not asked again");
 }

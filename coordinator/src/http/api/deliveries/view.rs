@@ -30,7 +30,8 @@ pub(in crate::http) struct DeliveryDocument {
     destination_id: Option<String>,
     /// The subscriber that it is for; null where it is for another.
     subscriber_id: Option<String>,
-    /// What it tells of: an alert, an incident's event such as `incident.created`, or `test`.
+    /// What it tells of: an alert, an incident's event such as `incident.created`, `test`, or `destination.confirmation`,
+    /// which asks a mailbox whether it wants alerts.
     event: String,
     /// Whether it only shows what an alert looks like.
     test: bool,
@@ -64,7 +65,7 @@ pub(in crate::http) struct DetailDocument {
     delivery: DeliveryDocument,
     /// A mail's subject.
     subject: Option<String>,
-    /// What was sent, without secrets: JSON, or a mail's text. Null where it is for one subscriber's eyes.
+    /// What was sent, without secrets: JSON, or a mail's text. Null where it is for one reader's eyes.
     body: Option<String>,
     /// The newest tries, oldest first.
     log: Vec<TryDocument>,
@@ -109,7 +110,7 @@ pub(in crate::http) fn opened(opened: &Opened) -> DetailDocument {
 fn document(delivery: &Delivery) -> DeliveryDocument {
     let last = delivery.log.last();
     let (destination, subscriber) = match delivery.to {
-        Recipient::Destination(id) => (Some(id.to_string()), None),
+        Recipient::Destination(id) | Recipient::Asked(id) => (Some(id.to_string()), None),
         Recipient::Subscriber(id) => (None, Some(id.to_string())),
         Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => (None, None),
     };
@@ -125,7 +126,7 @@ fn document(delivery: &Delivery) -> DeliveryDocument {
         incident_id: delivery.incident.map(|id| id.to_string()),
         status: delivery.stage.name(),
         status_at: at.to_string(),
-        tries: delivery.tries,
+        tries: delivery.tries.all(),
         last_status: last.and_then(|last| last.status),
         last_error: last.and_then(|last| last.error.clone()),
         created_at: delivery.created_at.to_string(),

@@ -45,14 +45,18 @@ pub(in crate::http) struct DestinationDocument {
     monitor_ids: Option<Vec<String>>,
     /// Whether its owner wants it to be used.
     enabled: bool,
+    /// `active` gets alerts where it is enabled; `pending` is a mailbox whose reader was asked and has not confirmed, and
+    /// gets nothing before; `off` was switched off by the service.
+    #[schemars(with = "words::DestinationStatus")]
+    status: &'static str,
     /// Since when every delivery failed; null while they are taken.
     #[schemars(with = "Option<words::Moment>")]
     failing_since: Option<String>,
-    /// Since when it is switched off by the service. Any change switches it on again.
+    /// Since when it is switched off by the service, which any change ends; of a pending one when its mailbox was asked.
     #[schemars(with = "Option<words::Moment>")]
     off_since: Option<String>,
-    /// Why it is switched off: it answered 410, five days of nothing but failures, or its mail server refused the
-    /// mailbox for good.
+    /// Why it is switched off: it answered 410, five days of nothing but failures, its mail server refused the mailbox for
+    /// good, or the mailbox's reader has not confirmed.
     #[schemars(with = "Option<words::OffReason>")]
     off_reason: Option<&'static str>,
     /// When it was made.
@@ -93,6 +97,14 @@ pub(in crate::http) fn listed(destination: &Destination, writes: bool) -> Destin
     document
 }
 
+fn status(destination: &Destination) -> &'static str {
+    match destination.health.off {
+        _ if destination.asked_at().is_some() => "pending",
+        Some(_) => "off",
+        None => "active",
+    }
+}
+
 fn blank(destination: &Destination) -> DestinationDocument {
     let health = &destination.health;
     let old_secret_until = match &destination.channel {
@@ -116,6 +128,7 @@ fn blank(destination: &Destination) -> DestinationDocument {
         events: events.map(|kinds| kinds.iter().copied().map(AlertKind::name).collect()),
         monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
         enabled: destination.enabled,
+        status: status(destination),
         failing_since: health.failing_since.map(|at| at.to_string()),
         off_since: health.off.map(|(at, _)| at.to_string()),
         off_reason: health.off.map(|(_, reason)| reason.name()),

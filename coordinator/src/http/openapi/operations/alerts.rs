@@ -17,7 +17,10 @@ const ALL: &str = "/pages/{pageId}/destinations";
 const ONE: &str = "/pages/{pageId}/destinations/{destinationId}";
 
 const KINDS: &str = "Mail on every plan; webhooks and chats on Hobby and Pro. An address in a private or loopback network is \
-refused, and so is one of a chat service under another type. A page may have 20 destinations: 422 for the next.";
+refused, and so is one of a chat service under another type. A page may have 20 destinations: 422 for the next. \
+A mailbox other than the account's own is `pending` until its reader has confirmed by a link that is \
+mailed to it, once a day at most for whatever page; 400 where it was asked within the day. Until then nothing else is sent to \
+it. Saving a pending one again after a day asks anew.";
 
 pub(super) fn operations() -> Vec<Operation> {
     vec![
@@ -36,7 +39,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
         Operation::new("updateDestination", Method::PATCH, ONE)
             .does(TAG, "Change a destination")
-            .about("One that the service switched off is on again by it. A masked value is refused.")
+            .about(
+                "One that the service switched off is on again by it. A masked value is refused. Another mailbox is asked \
+                 first, as a new one is; so is a pending one that was asked over a day ago.",
+            )
             .takes("DestinationUpdate", |description| body::read(description))
             .gives::<DestinationDocument>(
                 200, "DestinationResponse", "destination", "The destination after the change.",
@@ -50,7 +56,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .each_time()
             .about(
                 "Sends a signed alert that is marked as a test, once, and answers with what came of it, within 15 \
-                 seconds; `status` is waiting where nothing has come of it by then. Five a minute for a page.",
+                 seconds; `status` is waiting where nothing has come of it by then. Five a minute for a page; 400 while it is pending.",
             )
             .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
         Operation::new(

@@ -1,0 +1,133 @@
+//! Mailboxes of destinations: each but the account's own is asked, by a link that only its reader sees.
+
+use parallax_core::delivery::{Delivery, Letter, Recipient};
+use parallax_core::destination::Destination;
+use parallax_core::destination::edit::DestinationEdit;
+use parallax_core::subscriber::ask::Ask;
+
+use super::*;
+
+impl World {
+    /// Mails that ask a mailbox of the shop's destinations, newest first.
+    fn asked_mailboxes(&self) -> Vec<Delivery> {
+        let found = self.service.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
+        let is_asked = |it: &Delivery| matches!(it.to, Recipient::Asked(_));
+        found.into_iter().map(|it| it.value).filter(is_asked).collect()
+    }
+
+    /// What the newest of them links to.
+    pub(crate) fn mailbox_link(&self) -> String {
+        let Letter::Mail(mail) = self.asked_mailboxes().remove(0).letter else {
+            panic!("a mailbox gets mails")
+        };
+        let (_, link) = mail.text.split_once("/confirm-alerts?t=").unwrap();
+        link.split_whitespace().next().unwrap().to_owned()
+    }
+
+    async fn made_mailbox(&self, caller: &Caller, address: &str) -> Result<Destination> {
+        let edit = DestinationEdit {
+            name: Given::Value("Ops".to_owned()),
+            kind: Given::Value("email".to_owned()),
+            ..to(address)
+        };
+        now_done(self.service.create_destination(caller, self.shop.id, &edit, &each_time()).await)
+    }
+
+    async fn saved(&self, caller: &Caller, it: &Destination, edit: &DestinationEdit) -> Result<Destination> {
+        now_done(self.service.edit_destination(caller, self.shop.id, it.id, edit, &each_time()).await)
+    }
+}
+
+fn to(address: &str) -> DestinationEdit {
+    DestinationEdit { to: Given::Value(address.to_owned()), ..DestinationEdit::default() }
+}
+
+fn now_done(done: Result<Done<Destination>>) -> Result<Destination> {
+    match done? {
+        Done::Now(it) => Ok(it),
+        Done::Before(_) => panic!("nothing was sent twice"),
+    }
+}
+
+const LATELY: &str = "to was asked to confirm within the last day; only its reader can go on";
+
+#[tokio::test]
+async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody_else_sees() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let service = &world.service;
+    let own = world.made_mailbox(&caller, "Owner@example.com").await.unwrap();
+    assert_eq!((own.asked_at(), world.asked_mailboxes().len()), (None, 0));
+    let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
+    assert_eq!(made.asked_at(), Some(service.now()));
+    let [mail] = world.asked_mailboxes().try_into().unwrap();
+    let shown = service.delivery(&caller, world.shop.id, mail.id).unwrap();
+    assert_eq!((shown.subject, shown.body), (None, None), "its maker may not confirm for its reader");
+    let refused = service.test_destination(&caller, world.shop.id, made.id).await.unwrap_err();
+    let words = "$ can't be sent: the reader of its mailbox has not confirmed yet";
+    assert_eq!(refused.to_string(), words);
+    let refused = service.redeliver(&caller, world.shop.id, mail.id, &each_time()).await.unwrap_err();
+    assert!(refused.to_string().contains("once a day"), "{refused}");
+
+    let link = world.mailbox_link();
+    let private = Page { private: true, ..world.shop.clone() };
+    world.keep_page(private).await;
+    let seen = service.linked_destination(&link).unwrap();
+    assert_eq!((seen.mailbox.as_str(), seen.is_confirmed), ("ann@example.com", false));
+    let tail = link.len() - 1;
+    let digit = if link.ends_with('0') { '1' } else { '0' };
+    for wrong in ["", &link[..tail], &format!("{}{digit}", &link[..tail])] {
+        assert_eq!(service.confirm_destination(wrong).await.unwrap_err(), Error::NotFound);
+    }
+    for _ in 0..2 {
+        assert!(service.confirm_destination(&link).await.unwrap().is_confirmed);
+    }
+    let sure = service.destination(&caller, world.shop.id, made.id).unwrap();
+    assert_eq!(sure.health, Default::default());
+    // Who is known to read it may be asked for something else on the same day.
+    assert!(world.made_mailbox(&caller, "ann@example.com").await.is_ok());
+}
+
+#[tokio::test]
+async fn a_mailbox_is_asked_once_a_day_whatever_asks_for_it() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let service = &world.service;
+    let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
+    for again in ["ann@example.com", "Ann+x@example.com"] {
+        assert_eq!(world.made_mailbox(&caller, again).await.unwrap_err().to_string(), LATELY);
+    }
+    let ask = Ask { email: Some("ann@example.com".to_owned()), ..Ask::default() };
+    service.subscribe(&world.shop, &ask).await.unwrap();
+    assert_eq!(world.subscribers(&world.shop), [], "nor by the form of visitors");
+    let name = DestinationEdit { name: Given::Value("Other".to_owned()), ..DestinationEdit::default() };
+    let saved = world.saved(&caller, &made, &name).await.unwrap();
+    assert_eq!((saved.asked_at(), world.asked_mailboxes().len()), (made.asked_at(), 1));
+    let first = world.mailbox_link();
+    world.clock.set(service.now() + DAY);
+    let saved = world.saved(&caller, &saved, &DestinationEdit::default()).await.unwrap();
+    assert_eq!((saved.asked_at(), world.asked_mailboxes().len()), (Some(service.now()), 2));
+    assert!(service.linked_destination(&first).is_err(), "the newest link is the good one");
+    assert!(service.linked_destination(&world.mailbox_link()).is_ok());
+    world.clock.set(service.now() + 2 * DAY);
+    assert!(service.linked_destination(&world.mailbox_link()).is_err(), "for two days");
+}
+
+#[tokio::test]
+async fn another_mailbox_is_asked_anew_and_the_old_link_is_void() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let service = &world.service;
+    let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
+    let old = world.mailbox_link();
+    service.confirm_destination(&old).await.unwrap();
+    world.clock.set(service.now() + MINUTE);
+    let moved = world.saved(&caller, &made, &to("bob@example.com")).await.unwrap();
+    assert_eq!(moved.asked_at(), Some(service.now()));
+    assert_eq!(service.confirm_destination(&old).await.unwrap_err(), Error::NotFound);
+    service.confirm_destination(&world.mailbox_link()).await.unwrap();
+    let back = world.saved(&caller, &moved, &to("owner@example.com")).await.unwrap();
+    assert_eq!(back.asked_at(), None, "the account's own");
+    service.delete_destination(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
+    assert!(service.linked_destination(&world.mailbox_link()).is_err());
+}

@@ -1,0 +1,180 @@
+//! The forms by which visitors subscribe, confirm, choose and leave, and what they are told on the way.
+
+use std::collections::BTreeSet;
+
+use askama::Template;
+use parallax_core::id::MonitorId;
+use parallax_core::page::Page;
+use parallax_core::refusal::Refusals;
+use parallax_core::time::Timestamp;
+
+use super::assets;
+use super::page::Frame;
+
+/// What was typed, and what is wrong with it.
+#[derive(Debug, Clone, Default)]
+pub struct Form {
+    /// The mailbox.
+    pub email: Option<String>,
+    /// The address of a webhook.
+    pub url: Option<String>,
+    /// What is wrong.
+    pub faults: Refusals,
+}
+
+/// A page's monitors by id and name, and those that are chosen; none chosen means the whole page.
+#[derive(Debug, Clone)]
+pub struct Choice {
+    all: Vec<(String, String)>,
+    chosen: Option<BTreeSet<String>>,
+}
+
+impl Choice {
+    /// The choice among those, with these ids chosen.
+    pub fn of(all: &[(MonitorId, String)], chosen: Option<&[String]>) -> Self {
+        Self {
+            all: all.iter().map(|(id, name)| (id.to_string(), name.clone())).collect(),
+            chosen: chosen.map(|ids| ids.iter().cloned().collect()),
+        }
+    }
+
+    fn has(&self, id: &str) -> bool {
+        self.chosen.as_ref().is_some_and(|ids| ids.contains(id))
+    }
+}
+
+/// Where a visitor stands.
+#[derive(Debug, Clone)]
+pub enum Step {
+    /// Asks to be told.
+    Ask {
+        /// What was typed before.
+        form: Form,
+        /// What can be chosen.
+        choice: Choice,
+    },
+    /// Gave a mailbox; hears the same whatever there is to it.
+    Mailed,
+    /// Gave a webhook; hears the same whatever there is to it.
+    Challenged {
+        /// What deliveries are signed with.
+        secret: String,
+        /// The link's value.
+        link: String,
+    },
+    /// Confirms, or changes what is told.
+    Choose {
+        /// The mailbox or the webhook.
+        address: String,
+        /// Whether it was never confirmed.
+        is_new: bool,
+        /// The link's value.
+        link: String,
+        /// What can be chosen.
+        choice: Choice,
+        /// What is wrong with what was chosen.
+        faults: Refusals,
+    },
+    /// Has confirmed.
+    Confirmed {
+        /// The link's value.
+        link: String,
+    },
+    /// Is about to leave.
+    Leave {
+        /// The link's value.
+        link: String,
+    },
+    /// Has left.
+    Left,
+    /// Came by a link that is good for nothing.
+    Void,
+    /// Says whether alerts may come to this mailbox.
+    WantAlerts {
+        /// The mailbox.
+        mailbox: String,
+        /// The link's value.
+        link: String,
+    },
+    /// Has said that they may.
+    AlertsWanted {
+        /// The mailbox.
+        mailbox: String,
+    },
+    /// Came to say so by a link that is good for nothing.
+    AlertsTooLate,
+    /// Sent more wishes than are taken.
+    TooMany,
+}
+
+/// The document of a step.
+#[derive(Debug, Clone, Template)]
+#[template(path = "public/forms.html")]
+pub struct FormPage {
+    frame: Frame,
+    title: &'static str,
+    step: Step,
+}
+
+impl FormPage {
+    /// The document of a step on that page, whose paths begin with `root`.
+    pub fn new(page: &Page, root: &str, step: Step, now: Timestamp) -> Self {
+        let title = match &step {
+            Step::Ask { .. } => "Get updates",
+            Step::Mailed => "Look into your mailbox",
+            Step::Challenged { .. } => "A challenge was sent",
+            Step::Choose { is_new: true, .. } => "Confirm",
+            Step::Choose { is_new: false, .. } => "What you are told of",
+            Step::Confirmed { .. } => "Done",
+            Step::Leave { .. } => "Unsubscribe",
+            Step::Left => "You are unsubscribed",
+            Step::Void | Step::AlertsTooLate => "This link is not valid",
+            Step::WantAlerts { .. } => "Confirm the alerts",
+            Step::AlertsWanted { .. } => "Done",
+            Step::TooMany => "Too many at once",
+        };
+        Self { frame: Frame::new(page, root, title, now), title, step }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::tests::{NOW, page};
+
+    fn document(root: &str, step: Step) -> String {
+        FormPage::new(&page(), root, step, NOW).render().unwrap()
+    }
+
+    #[test]
+    fn what_a_form_loads_lies_below_the_base_url_or_on_the_pages_own_host() {
+        for (root, assets) in [
+            ("/status/p/northwind", "\"/status/assets/site-"),
+            ("/p/northwind", "\"/assets/site-"),
+            ("", "\"/assets/site-"),
+        ] {
+            let document = document(root, Step::Mailed);
+            assert!(document.contains(assets), "{root}: {document}");
+        }
+    }
+
+    #[test]
+    fn whatever_people_typed_is_text() {
+        let nasty = "\"><script>alert(1)</script>".to_owned();
+        let choice = Choice::of(&[(MonitorId::from_u128(1), nasty.clone())], None);
+        let form = Form { email: Some(nasty.clone()), url: Some(nasty.clone()), ..Form::default() };
+        let faults = Refusals::one("email", "must be \"<b>\"");
+        for step in [
+            Step::Ask { form, choice: choice.clone() },
+            Step::Challenged { secret: nasty.clone(), link: nasty.clone() },
+            Step::Choose { address: nasty.clone(), is_new: true, link: nasty.clone(), choice, faults },
+            Step::Confirmed { link: nasty.clone() },
+            Step::WantAlerts { mailbox: nasty.clone(), link: nasty.clone() },
+            Step::AlertsWanted { mailbox: nasty.clone() },
+            Step::Leave { link: nasty },
+        ] {
+            let document = document("/p/northwind", step);
+            assert!(!document.contains("<script") && !document.contains("\"<b>"), "{document}");
+        }
+    }
+}
