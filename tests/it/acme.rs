@@ -94,3 +94,66 @@ async fn certificates_are_issued_renewed_and_kept() {
     let seen = ordering.over("status.test", "/api/v1/openapi.json", &root, &[]);
     assert_eq!(seen.status, 200, "{}", seen.said);
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owners() {
+    let [plain] = free();
+    let test = "acme::a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owners";
+    let Some(mut issuer) = Issuer::start(test, plain, 86_400).await else { return };
+    let address = "status A 127.0.0.1\nshop A 127.0.0.1";
+    issuer.say(address).await;
+    let root = issuer.issued_root();
+    let ordering = Ordering::start(&issuer, plain).await;
+    let account = ordering.coordinator.account("pro");
+    let base = "status.test";
+    ordering.is_served(base, "/api/v1/openapi.json", &root).await;
+    let bearer = format!("Authorization: Bearer {}", account.key);
+    let page = format!("/api/v1/pages/{}", account.page);
+    let address_of_it = format!("{page}/address");
+    let ask = |method: &str, path: &str, body: &str| {
+        let more = ["--request", method, "--header", &bearer, "--header", "Content-Type: application/json"];
+        let more = [&more[..], &["--data", body]].concat();
+        let seen = ordering.over(base, path, &root, &more);
+        let body: serde_json::Value = serde_json::from_str(seen.body()).unwrap_or_default();
+        (seen.status, body["page"].clone())
+    };
+    let (status, claimed) = ask("PATCH", &address_of_it, r#"{"customDomain": "shop.test"}"#);
+    let claim = &claimed["domainVerification"];
+    assert_eq!((status, &claim["recordName"]), (200, &"_parallax-challenge.shop.test".into()), "{claimed}");
+    // Until then it is nobody's: no certificate, and no page for whoever asks for it all the same.
+    let unverified = || {
+        assert_eq!(ordering.over("shop.test", "/", &root, &["--insecure"]).exit, 35);
+        let named = ["--header", "Host: shop.test"];
+        let seen = ordering.over(base, "/status.json", &root, &named);
+        assert_eq!((seen.status, seen.body()), (421, ""), "{}", seen.text);
+    };
+    unverified();
+    let value = claim["recordValue"].as_str().unwrap();
+    issuer.say(&format!("{address}\n_parallax-challenge.shop TXT \"{value}x\"")).await;
+    let check = format!("{page}/domain/check");
+    let refused = eventually("the look is answered", ISSUED, async || {
+        let (status, seen) = ask("POST", &check, "");
+        (status == 200).then_some(seen)
+    })
+    .await;
+    let problem = refused["domainVerification"]["problem"].as_str().unwrap_or_default().to_owned();
+    assert!(problem.contains("another value"), "{refused}");
+    unverified();
+    issuer.say(&format!("{address}\n_parallax-challenge.shop TXT \"{value}\"")).await;
+    // Looked for by itself, too: whichever comes first.
+    eventually("the domain is verified", ISSUED, async || {
+        let _ = ask("POST", &check, "");
+        (ask("GET", &page, "").1["customDomain"] == "shop.test").then_some(())
+    })
+    .await;
+    let seen = ordering.is_served("shop.test", "/status.json", &root).await;
+    assert!(seen.body().contains("Page under test"), "{}", seen.text);
+    assert_eq!(ordering.over("shop.test", "/api/v1/me", &root, &[]).status, 404, "the page alone is there");
+    // Given up, it is nobody's again.
+    assert_eq!(ask("PATCH", &address_of_it, r#"{"customDomain": null}"#).0, 200);
+    eventually("the certificate is no longer shown", ISSUED, async || {
+        (ordering.over("shop.test", "/", &root, &["--insecure"]).exit == 35).then_some(())
+    })
+    .await;
+    unverified();
+}

@@ -9,6 +9,7 @@ fn walked(slug: &str) -> Vec<(Method, String)> {
     let filled = |path: &str| {
         path.replace("{slug}", slug)
             .replace("{month}", "2026-11")
+            .replace("{digest}", "00000000000000000000000000000000")
             .replace("{incident}", "inc_0000000000000000000000000a")
             .replace("{monitor}", "mon_0000000000000000000000000a")
     };
