@@ -4,15 +4,16 @@
   const root = document.documentElement, body = document.body;
   const $ = (selector, from = document) => [...from.querySelectorAll(selector)];
 
-  // The theme: the system's until another is chosen.
+  // The theme: the owner's, else the system's, until another is chosen.
+  const own = root.dataset.theme;
   const theme = document.getElementById("theme");
   const store = {
     get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
     set: (key, value) => { try { value ? localStorage.setItem(key, value) : localStorage.removeItem(key); } catch { /* private mode */ } },
   };
-  const themes = ["", "light", "dark"], names = { "": "as the system", light: "light", dark: "dark" };
+  const themes = ["", "light", "dark"], names = { "": own ? "as the page" : "as the system", light: "light", dark: "dark" };
   const paint = (name) => {
-    if (name) root.dataset.theme = name; else delete root.dataset.theme;
+    if (name || own) root.dataset.theme = name || own; else delete root.dataset.theme;
     if (theme) { theme.title = `Theme: ${names[name]}`; theme.querySelector(".vh").textContent = theme.title; }
   };
   let chosen = themes.includes(store.get("theme")) ? store.get("theme") : "";

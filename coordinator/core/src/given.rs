@@ -18,6 +18,16 @@ pub enum Given<T> {
 }
 
 impl<T> Given<T> {
+    /// The same with its value made into another kind.
+    pub fn map<U>(self, make: impl FnOnce(T) -> U) -> Given<U> {
+        match self {
+            Self::Absent => Given::Absent,
+            Self::Null => Given::Null,
+            Self::Value(value) => Given::Value(make(value)),
+            Self::Wrong(rule) => Given::Wrong(rule),
+        }
+    }
+
     /// A field that may be empty: left out keeps `before`, null clears.
     pub fn optional<U>(
         &self,

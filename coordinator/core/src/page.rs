@@ -1,5 +1,6 @@
 //! A status page's settings, as they are kept.
 
+pub mod accent;
 pub mod access;
 pub mod domain;
 pub mod edit;

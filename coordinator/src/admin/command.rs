@@ -1,8 +1,10 @@
 //! What goes over the admin socket: one command in, one reply out.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::time::Duration;
 
+use parallax_core::page::access::Password;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -72,6 +74,17 @@ pub enum Command {
     PageList {
         /// Whose; none: everybody's.
         account: Option<String>,
+    },
+    /// Set fields of a page.
+    PageSet {
+        /// Id or address label.
+        page: String,
+        /// Values by the fields' names; lists with commas between, pictures as `data:` URLs.
+        set: BTreeMap<String, String>,
+        /// Names of fields that are cleared.
+        clear: Vec<String>,
+        /// What visitors are asked for from now on.
+        password: Option<Password>,
     },
     /// Make an API key.
     KeyCreate {

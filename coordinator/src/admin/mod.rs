@@ -9,12 +9,14 @@ pub mod client;
 mod command;
 pub mod health;
 mod members;
+mod pages;
 pub mod socket;
 
 use parallax_core::account::Account;
 use parallax_core::id::{AccountId, KeyId, PageId};
 use parallax_core::key::{Access, Key};
 use parallax_core::page::Page;
+use parallax_core::page::look::PictureUse;
 use parallax_core::plan::Plan;
 use serde_json::{Value, json};
 
@@ -24,7 +26,7 @@ use crate::service::keys::NewKey;
 use crate::service::{Error, Service};
 
 /// Most bytes of a command's line.
-pub(crate) const MAX_COMMAND: u64 = 64 * 1024;
+pub(crate) const MAX_COMMAND: u64 = 256 * 1024;
 
 /// Does what commands say.
 #[derive(Debug, Clone)]
@@ -74,6 +76,12 @@ impl Operator {
                     pages.extend(self.service.pages_of(account).await?);
                 }
                 Ok(list(&pages, |page| self.page_view(page)))
+            }
+            Command::PageSet { page, set, clear, password } => {
+                let page = self.page(page).await?;
+                let edit = pages::edit(set, clear, password.as_ref())?;
+                let changed = self.service.set_page(page, &edit).await;
+                Ok(self.page_view(&changed.map_err(|error| missing(error, "page"))?))
             }
             Command::KeyCreate { account, name, access, page } => {
                 let page = page.as_deref().map(|page| read_id::<PageId>("page", page)).transpose()?;
@@ -141,7 +149,19 @@ impl Operator {
         }
     }
 
+    /// The page of that id or address label.
+    async fn page(&self, wanted: &str) -> Result<PageId, Fault> {
+        for account in self.accounts(None).await? {
+            let pages = self.service.pages_of(account).await?;
+            if let Some(page) = pages.iter().find(|it| it.slug == wanted || it.id.to_string() == wanted) {
+                return Ok(page.id);
+            }
+        }
+        Err(Fault::new("not_found", format!("no page has the id or address label {wanted:?}")))
+    }
+
     fn page_view(&self, page: &Page) -> Value {
+        let claim = page.domain_claim.as_ref();
         json!({
             "id": page.id.to_string(),
             "account": page.account.to_string(),
@@ -149,6 +169,29 @@ impl Operator {
             "slug": page.slug,
             "url": self.service.page_url(page),
             "createdAt": page.created_at.to_string(),
+            "description": page.description,
+            "supportUrl": page.support_url,
+            "timezone": page.timezone.name(),
+            "uptimeTarget": page.uptime_target,
+            "customDomain": page.custom_domain,
+            "domainVerification": claim.map(|it| json!({
+                "host": it.host, "recordName": it.record_name(), "recordValue": it.record_value(),
+                "checkedAt": it.checked_at.map(|at| at.to_string()), "problem": it.problem,
+            })),
+            "passwordProtected": page.password.is_some(),
+            "private": page.private,
+            "allowedPeople": page.allowed.people,
+            "allowedDomains": page.allowed.domains,
+            "noindex": page.noindex,
+            "theme": page.look.theme.name(),
+            "accentColor": page.look.accent.map(|it| it.to_string()),
+            "logo": self.service.picture_url(page, PictureUse::Logo),
+            "favicon": self.service.picture_url(page, PictureUse::Favicon),
+            "language": page.language.tag(),
+            "showDeploys": page.show_deploys,
+            "showLocations": page.show_locations,
+            "latencyLocations": page.latency_regions.map(pages::names),
+            "uptimeRegions": page.uptime_regions.map(pages::names),
         })
     }
 }

@@ -4,6 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::Arc;
 
+use parallax_core::page::access::Password;
 use parallax_core::plan::PlanLimits;
 use parallax_core::time::Timestamp;
 use tempfile::TempDir;
@@ -203,4 +204,53 @@ async fn a_socket_that_a_killed_coordinator_left_is_replaced() {
     let told = client::ask(folder.path(), &Command::AccountList).await.unwrap();
     assert_eq!(told, Some(Ok(json!([]))));
     serving.abort();
+}
+
+#[tokio::test]
+async fn an_operator_sets_what_an_owner_may_and_clears_it() {
+    let scene = Scene::set();
+    scene.ask(account("a@example.com")).await.unwrap();
+    let page = Command::PageCreate { account: None, name: "Shop".to_owned(), slug: "shop".to_owned() };
+    let page = scene.ask(page).await.unwrap();
+    let set =
+        |page: &str, fields: &[(&str, &str)], clear: &[&str], password: Option<&str>| Command::PageSet {
+            page: page.to_owned(),
+            set: fields.iter().map(|(field, text)| ((*field).to_owned(), (*text).to_owned())).collect(),
+            clear: clear.iter().map(|field| (*field).to_owned()).collect(),
+            password: password.map(|text| Password::new(text.to_owned())),
+        };
+    let fields = [
+        ("name", "Store"),
+        ("private", "true"),
+        ("allowedPeople", "Ann@example.com, bob@example.com"),
+        ("theme", "dark"),
+        ("uptimeTarget", "99.9"),
+        ("logo", "data:image/svg+xml;base64,PHN2Zy8+"),
+        ("customDomain", "status.shop.example"),
+    ];
+    let order = set("shop", &fields, &[], Some("sesame"));
+    assert!(!format!("{order:?}").contains("sesame"));
+    let told = scene.ask(order).await.unwrap();
+    assert_eq!((&told["id"], &told["name"], &told["theme"]), (&page["id"], &json!("Store"), &json!("dark")));
+    assert_eq!((&told["private"], &told["passwordProtected"]), (&json!(true), &json!(true)));
+    assert_eq!(told["allowedPeople"], json!(["ann@example.com", "bob@example.com"]));
+    assert_eq!(told["domainVerification"]["host"], "status.shop.example");
+    assert!(told["logo"].as_str().unwrap().starts_with("http://127.0.0.1:8080/p/shop/logo/"));
+    let id = page["id"].as_str().unwrap();
+    let cleared = set(id, &[], &["password", "logo", "allowedPeople", "customDomain"], None);
+    let told = scene.ask(cleared).await.unwrap();
+    assert_eq!((&told["passwordProtected"], &told["logo"]), (&json!(false), &Value::Null));
+    assert_eq!((&told["allowedPeople"], &told["domainVerification"]), (&json!([]), &Value::Null));
+    let wrong = [("theme", "blue"), ("private", "maybe"), ("color", "red")];
+    let told = scene.ask(set("shop", &wrong, &["theme"], None)).await.unwrap_err();
+    assert!(
+        told.message.contains("color is no field of a page") && told.message.contains("theme must be set or"),
+        "{told}"
+    );
+    let told = scene.ask(set("shop", &wrong[..2], &[], None)).await.unwrap_err();
+    assert!(
+        told.message.contains("theme must be one of") && told.message.contains("private must be true"),
+        "{told}"
+    );
+    assert_eq!(scene.ask(set("none", &[], &[], None)).await.unwrap_err().code, "not_found");
 }

@@ -2,6 +2,7 @@
 //! 3 a store that must be put right before another start is of use.
 
 mod operate;
+mod page;
 mod serve;
 mod signals;
 mod store;
@@ -206,7 +207,7 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Agent(command) => operate::run(command.into()).await,
         Command::Mesh(command) => operate::run(command.into()).await,
         Command::Account(command) => operate::run(command.into()).await,
-        Command::Page(command) => operate::run(command.into()).await,
+        Command::Page(command) => operate::run(command.try_into()?).await,
         Command::Key(command) => operate::run(command.into()).await,
         Command::Backup(order) => store::backup(order).await,
         Command::Restore(order) => store::restore(order).await,

@@ -7,6 +7,7 @@ use parallax_core::place::Region;
 use parallax_core::plan::Plan;
 use serde_json::Value;
 
+use super::page::PageSet;
 use super::{CliError, Place};
 use crate::admin::{Command, Operator, client};
 use crate::app;
@@ -29,6 +30,13 @@ pub(super) struct Whither {
     /// Print JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+impl Order {
+    /// A command with the fields that a list of its kind shows.
+    pub(super) const fn new(command: Command, whither: Whither, columns: &'static [&'static str]) -> Self {
+        Self { command, whither, columns }
+    }
 }
 
 impl Whither {
@@ -141,6 +149,8 @@ pub(super) enum PageCommand {
         #[command(flatten)]
         whither: Whither,
     },
+    /// Change a page
+    Set(Box<PageSet>),
     /// List pages
     List {
         /// Of this account alone
@@ -281,15 +291,21 @@ impl From<AccountCommand> for Order {
     }
 }
 
-impl From<PageCommand> for Order {
-    fn from(command: PageCommand) -> Self {
+/// What a list of pages shows.
+pub(super) const PAGE_COLUMNS: &[&str] = &["id", "name", "slug", "url", "account"];
+
+impl TryFrom<PageCommand> for Order {
+    type Error = CliError;
+
+    fn try_from(command: PageCommand) -> Result<Self, CliError> {
         let (command, whither) = match command {
             PageCommand::Create { account, name, slug, whither } => {
                 (Command::PageCreate { account, name, slug }, whither)
             }
             PageCommand::List { account, whither } => (Command::PageList { account }, whither),
+            PageCommand::Set(set) => return set.order(),
         };
-        Self { command, whither, columns: &["id", "name", "slug", "url", "account"] }
+        Ok(Self { command, whither, columns: PAGE_COLUMNS })
     }
 }
 

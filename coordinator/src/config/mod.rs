@@ -17,9 +17,9 @@ use parallax_core::watch::Confirmation;
 
 pub use self::mail::{Mail, MailTls, MailTransport};
 pub use self::operator::Operator;
-pub use self::tls::{Acme, Domains, Tls};
 use self::table::{SETTINGS, Setting};
 pub use self::table::{base_url, root_domain};
+pub use self::tls::{Acme, Domains, Tls};
 
 /// What every environment variable begins with.
 const PREFIX: &str = "PARALLAX_";

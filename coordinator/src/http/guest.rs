@@ -62,9 +62,8 @@ where
             return Some(Refused::Host.reply());
         }
         match &self.way {
-            Way::Led { challenges, redirect } => {
-                lead::answer(&self.context, challenges, *redirect, request).unwrap_or_else(|error| Some(error.reply()))
-            }
+            Way::Led { challenges, redirect } => lead::answer(&self.context, challenges, *redirect, request)
+                .unwrap_or_else(|error| Some(error.reply())),
             Way::Plain | Way::Tls(..) => None,
         }
     }
@@ -77,15 +76,16 @@ fn names_its_host<B>(request: &mut Request<B>) -> bool {
     let authority = request.uri().authority().map(|authority| authority.as_str().to_owned());
     match (named, authority) {
         (0, None) => request.version() < Version::HTTP_11,
-        (0, Some(authority)) if request.version() == Version::HTTP_2 => {
-            HeaderValue::try_from(authority).is_ok_and(|host| {
+        (0, Some(authority)) if request.version() == Version::HTTP_2 => HeaderValue::try_from(authority)
+            .is_ok_and(|host| {
                 request.headers_mut().insert(HOST, host);
                 true
-            })
-        }
+            }),
         (0, Some(_)) => request.version() < Version::HTTP_11,
         (1, None) => true,
-        (1, Some(authority)) => said(request, &HOST).is_some_and(|host| host.eq_ignore_ascii_case(&authority)),
+        (1, Some(authority)) => {
+            said(request, &HOST).is_some_and(|host| host.eq_ignore_ascii_case(&authority))
+        }
         _ => false,
     }
 }

@@ -205,6 +205,10 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             vec![(DELETE, keyed(|context, call| subscribers::delete(context, call).boxed()))],
         ),
         (
+            "/api/v1/pages/{page}/address",
+            vec![(PATCH, keyed(|context, call| pages::address(context, call).boxed()))],
+        ),
+        (
             "/api/v1/pages/{page}/alerts",
             vec![
                 (GET, keyed(|context, call| alerts::show(context, call).boxed())),

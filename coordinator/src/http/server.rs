@@ -193,7 +193,10 @@ pub async fn serve(
 /// HTTP/1.1 over a connection (RFC 9112), to its end.
 pub(super) async fn one<S, I>(io: I, limits: Limits, guest: Arc<Guest<S>>, watcher: Watcher)
 where
-    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible> + Send + Sync + 'static,
+    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>
+        + Send
+        + Sync
+        + 'static,
     S::Future: Send,
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {

@@ -7,6 +7,7 @@ mod credentials;
 mod incidents;
 mod legacy;
 mod letter;
+mod look;
 mod monitors;
 mod outgoing;
 mod pages;
@@ -228,7 +229,9 @@ async fn a_page_shows_every_field_and_takes_edits() {
         "url": "https://shop.pages.example", "customDomain": null, "description": null, "supportUrl": null,
         "timezone": "UTC", "uptimeTarget": null, "passwordProtected": false, "private": false,
         "showDeploys": false, "showLocations": false, "latencyLocations": null, "uptimeRegions": null,
-        "createdAt": "2026-11-27T12:46:00.000Z",
+        "createdAt": "2026-11-27T12:46:00.000Z", "domainVerification": null, "allowedPeople": [],
+        "allowedDomains": [], "noindex": false, "theme": "auto", "accentColor": null, "logo": null,
+        "favicon": null, "language": "en",
     });
     assert_eq!(page, fresh);
     let edit = json!({

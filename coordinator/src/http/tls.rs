@@ -55,7 +55,10 @@ pub(super) async fn serve<S>(
     guest: Arc<Guest<S>>,
     watcher: Watcher,
 ) where
-    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible> + Send + Sync + 'static,
+    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>
+        + Send
+        + Sync
+        + 'static,
     S::Future: Send,
 {
     let stream = match timeout(limits.head, handshake(stream, tls)).await {
@@ -95,7 +98,10 @@ async fn handshake(
 /// HTTP/2 (RFC 9113).
 async fn many<S>(stream: TlsStream<TcpStream>, limits: Limits, guest: Arc<Guest<S>>)
 where
-    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible> + Send + Sync + 'static,
+    S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>
+        + Send
+        + Sync
+        + 'static,
     S::Future: Send,
 {
     let io = TokioIo::new(Stalling::new(stream, limits.stall, guest.seat.clone()));

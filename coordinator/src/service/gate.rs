@@ -100,6 +100,7 @@ impl Service {
         after.find('/').and_then(|at| after.get(at..)).unwrap_or("")
     }
 
+    /// The host of the base URL, as hosts are compared.
     pub(super) fn base_host(&self) -> Option<String> {
         super::hosts::host_of(self.base_url())
     }

@@ -1,6 +1,7 @@
 //! Pages: who reaches them, their address, their edits, and how they are as a whole.
 
 pub mod clearing;
+mod editing;
 pub mod making;
 
 use parallax_core::event::{Edited, Event, What};
@@ -8,7 +9,8 @@ use parallax_core::headline::Indicator;
 use parallax_core::id::{AccountId, PageId};
 use parallax_core::incident::{Impact, Kind, MAX_UNFINISHED};
 use parallax_core::page::Page;
-use parallax_core::page::edit::{PageEdit, read_name, read_slug};
+use parallax_core::page::edit::{read_name, read_slug};
+use parallax_core::page::look::PictureUse;
 use parallax_core::refusal::Refusals;
 use parallax_core::time::DAY;
 use parallax_core::window::Window;
@@ -17,7 +19,6 @@ use super::destinations::of_owner;
 use super::gate::Admitted;
 use super::incidents;
 use super::monitors::Shown;
-use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Versioned};
 
@@ -57,35 +58,6 @@ impl Service {
         Ok(pages)
     }
 
-    /// Changes a page.
-    ///
-    /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
-    pub async fn edit_page(
-        &self,
-        caller: &Caller,
-        id: PageId,
-        edit: &PageEdit,
-        once: &Once<'_, Page>,
-    ) -> Result<Done<Page>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.reached(caller, id)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
-            let changed = edit.settle(&page.value)?;
-            let mut batch = Batch::new();
-            if changed != page.value {
-                batch.expect(Expect::Page(id, Is::At(page.revision))).write(changed.clone());
-                batch.event(self.page_event(id, Edited::Changed));
-            }
-            self.remember(once, &changed, &mut batch)?;
-            Ok((Done::Now(changed), (!batch.is_empty()).then_some(batch)))
-        })
-        .await
-    }
-
     /// How a page is as a whole.
     ///
     /// # Errors
@@ -107,6 +79,12 @@ impl Service {
     pub fn page_url(&self, page: &Page) -> String {
         let settings = self.settings();
         page.address(&settings.base_url, settings.root_domain.as_deref())
+    }
+
+    /// Where visitors are served a picture of the page, where it has one.
+    pub fn picture_url(&self, page: &Page, usage: PictureUse) -> Option<String> {
+        let picture = page.look.picture(usage)?;
+        Some(format!("{}/{}/{}", self.page_url(page), usage.name(), picture.hex()))
     }
 
     /// The operator makes a page.

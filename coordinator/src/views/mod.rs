@@ -3,6 +3,7 @@
 //! A view is a struct of ready-to-print values, which its template escapes as it prints them. The one exception is
 //! [`markdown`], which gives markup that was cut down to what is allowed.
 
+pub mod accent;
 pub mod assets;
 pub mod chart;
 pub mod forms;

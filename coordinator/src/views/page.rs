@@ -3,6 +3,7 @@
 use askama::Template;
 use parallax_core::board::{Board, Notice, Range, Shown};
 use parallax_core::page::Page;
+use parallax_core::page::look::Theme;
 use parallax_core::rollup::day_of;
 use parallax_core::time::Timestamp;
 
@@ -37,6 +38,14 @@ pub struct Frame {
     pub zone: &'static str,
     /// Whether it must not be found by searches.
     pub noindex: bool,
+    /// The theme that its owner chose, where one is chosen.
+    pub theme: Option<&'static str>,
+    /// Address of its accent colour's style sheet.
+    pub accent: Option<String>,
+    /// Address of its logo.
+    pub logo: Option<String>,
+    /// Address and media type of its own icon.
+    pub icon: Option<(String, &'static str)>,
     /// When it was written.
     pub written: Moment,
 }
@@ -53,7 +62,14 @@ impl Frame {
             home: if root.is_empty() { "/".to_owned() } else { root.to_owned() },
             title: format!("{title} - {} status", page.name),
             zone: page.timezone.name(),
-            noindex: page.private || page.password.is_some(),
+            noindex: page.noindex || page.private || page.password.is_some(),
+            theme: Some(page.look.theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
+            accent: page
+                .look
+                .accent
+                .map(|it| format!("{root}/accent/{}", it.to_string().trim_start_matches('#'))),
+            logo: page.look.logo.map(|it| format!("{root}/logo/{}", it.hex())),
+            icon: page.look.favicon.map(|it| (format!("{root}/favicon/{}", it.hex()), it.kind.media())),
             written: words::moment(now, page.timezone),
         }
     }

@@ -1,6 +1,7 @@
 //! Who may see a private page: mailboxes and whole domains of mail, compared exactly.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +14,41 @@ pub const MAX_PEOPLE: usize = 200;
 pub const MAX_DOMAINS: usize = 50;
 /// Characters that a page's password may have.
 pub const PASSWORD: std::ops::RangeInclusive<usize> = 1..=200;
+
+/// A page's password as somebody sent it. It is not shown, and never kept.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Password(String);
+
+impl Password {
+    /// What was sent.
+    pub const fn new(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The password itself.
+    pub fn reveal(&self) -> &str {
+        &self.0
+    }
+
+    /// Whether it may be a page's. Nothing is trimmed off it.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn check(&self) -> Result<(), Rule> {
+        if PASSWORD.contains(&self.0.chars().count()) {
+            Ok(())
+        } else {
+            Err(format!("must be {} to {} characters", PASSWORD.start(), PASSWORD.end()))
+        }
+    }
+}
+
+impl fmt::Debug for Password {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Password")
+    }
+}
 
 /// Who may see a private page.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -117,6 +153,15 @@ mod tests {
             ("example.com", false),
         ] {
             assert_eq!(allowed.has(who), is_in, "{who}");
+        }
+    }
+
+    #[test]
+    fn a_password_is_not_shown_and_has_its_bounds() {
+        let of = |length: usize| Password::new("\u{e9}".repeat(length));
+        assert_eq!(format!("{:?}", of(3)), "Password");
+        for (length, is_good) in [(0, false), (1, true), (200, true), (201, false)] {
+            assert_eq!(of(length).check().is_ok(), is_good, "{length}");
         }
     }
 

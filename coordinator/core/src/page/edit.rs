@@ -1,10 +1,14 @@
 //! What people send to make or change a page, settled into settings that keep every bound.
 
 use super::Page;
+use super::access::{self, Allowed, Password};
+use super::domain::{self, DomainClaim};
+use super::look::{Color, Language, Look, Theme};
 use crate::given::Given;
 use crate::place::RegionSet;
 use crate::refusal::{Refusals, Rule};
 use crate::text;
+use crate::time::Timestamp;
 
 /// Characters that a page's name may have.
 pub const MAX_NAME: usize = 80;
@@ -75,14 +79,52 @@ pub struct PageEdit {
     pub latency_regions: Given<Vec<String>>,
     /// Regions for up and down, by name.
     pub uptime_regions: Given<Vec<String>>,
+    /// The address label.
+    pub slug: Given<String>,
+    /// The owner's own hostname.
+    pub custom_domain: Given<String>,
+    /// The visitors' password.
+    pub password: Given<Password>,
+    /// Whether only allowed people see it.
+    pub private: Given<bool>,
+    /// Mailboxes that may see it while it is private.
+    pub allowed_people: Given<Vec<String>>,
+    /// Domains of mail that may see it while it is private.
+    pub allowed_domains: Given<Vec<String>>,
+    /// Whether search engines are asked to leave it out.
+    pub noindex: Given<bool>,
+    /// Light, dark or automatic.
+    pub theme: Given<String>,
+    /// Colour of links and the like.
+    pub accent_color: Given<String>,
+    /// A picture beside the headline, as a `data:` URL. It is read by whoever keeps pictures.
+    pub logo: Given<String>,
+    /// A picture in the browser's tab, as a `data:` URL. It is read by whoever keeps pictures.
+    pub favicon: Given<String>,
+    /// Language of the fixed words.
+    pub language: Given<String>,
+}
+
+/// What settling an edit has to know besides the page.
+#[derive(Debug, Clone, Copy)]
+pub struct Ground<'a> {
+    /// The service's own hostname.
+    pub own_host: Option<&'a str>,
+    /// Domain under which pages have their labels, where there is one.
+    pub root_domain: Option<&'a str>,
+    /// What a new claim of a hostname is shown by: random, used once.
+    pub token: &'a str,
+    /// When it is settled.
+    pub now: Timestamp,
 }
 
 impl PageEdit {
-    /// The page that comes of what stands and what was sent.
+    /// The page that comes of what stands and what was sent: all but a new password's hash and pictures, which are made
+    /// by whoever keeps them. A change of who may see the page raises its `access_revision`.
     ///
     /// # Errors
     /// Every field that breaks a rule.
-    pub fn settle(&self, page: &Page) -> Result<Page, Refusals> {
+    pub fn settle(&self, page: &Page, ground: &Ground<'_>) -> Result<Page, Refusals> {
         let mut faults = Refusals::none();
         let name = self.name.required("name", Some(page.name.clone()), &mut faults, |name| read_name(name));
         let description =
@@ -118,8 +160,26 @@ impl PageEdit {
             self.uptime_regions.optional("uptimeRegions", page.uptime_regions, &mut faults, |names| {
                 text::regions(names).map(|set| (set != RegionSet::ALL).then_some(set))
             });
-        match (name, timezone, show_deploys, show_locations) {
-            (Some(name), Some(timezone), Some(show_deploys), Some(show_locations)) if faults.is_empty() => {
+        let slug = self.slug.required("slug", Some(page.slug.clone()), &mut faults, |slug| read_slug(slug));
+        let (custom_domain, domain_claim) = self.domain(page, ground, &mut faults);
+        let (password, private, allowed) = self.access(page, &mut faults);
+        let noindex = self.noindex.required("noindex", Some(page.noindex), &mut faults, same);
+        let look = self.look(page, &mut faults);
+        let tag = |tag: &String| Language::read(tag);
+        let language =
+            self.language.defaulted("language", Some(page.language), Language::default(), &mut faults, tag);
+        let flags = (show_deploys, show_locations, private, noindex);
+        match (name, timezone, slug, language, flags) {
+            (
+                Some(name),
+                Some(timezone),
+                Some(slug),
+                Some(language),
+                (Some(show_deploys), Some(show_locations), Some(private), Some(noindex)),
+            ) if faults.is_empty() => {
+                let is_other = (private, &allowed) != (page.private, &page.allowed)
+                    || password != page.password
+                    || matches!(self.password, Given::Value(_));
                 Ok(Page {
                     name,
                     description,
@@ -130,11 +190,80 @@ impl PageEdit {
                     show_locations,
                     latency_regions,
                     uptime_regions,
+                    slug,
+                    custom_domain,
+                    domain_claim,
+                    password,
+                    private,
+                    allowed,
+                    access_revision: page.access_revision.wrapping_add(u32::from(is_other)),
+                    noindex,
+                    look,
+                    language,
                     ..page.clone()
                 })
             }
-            (_, _, _, _) => Err(faults),
+            (_, _, _, _, _) => Err(faults),
         }
+    }
+
+    /// The verified hostname, and the one that is asked for. Null gives both up; one that is verified, or asked for
+    /// already, is not asked for again; another leaves what is verified until it is verified itself.
+    fn domain(
+        &self,
+        page: &Page,
+        ground: &Ground<'_>,
+        faults: &mut Refusals,
+    ) -> (Option<String>, Option<DomainClaim>) {
+        let standing = || (page.custom_domain.clone(), page.domain_claim.clone());
+        let read = |text: &String| domain::read_host(text, ground.own_host, ground.root_domain).map(Some);
+        if self.custom_domain == Given::Absent {
+            return standing();
+        }
+        match self.custom_domain.optional("customDomain", None, faults, read) {
+            None => (None, None),
+            Some(host) if page.custom_domain.as_ref() == Some(&host) => (Some(host), None),
+            Some(host) if page.domain_claim.as_ref().is_some_and(|claim| claim.host == host) => standing(),
+            Some(host) => {
+                let claim = DomainClaim::new(host, ground.token.to_owned(), ground.now);
+                (page.custom_domain.clone(), Some(claim))
+            }
+        }
+    }
+
+    /// The password's hash where it stays, whether the page is private, and who may see it then.
+    fn access(&self, page: &Page, faults: &mut Refusals) -> (Option<String>, Option<bool>, Allowed) {
+        let stays = page.password.clone();
+        let password = self
+            .password
+            .optional("password", stays.clone(), faults, |password| password.check().map(|()| stays));
+        let private = self.private.required("private", Some(page.private), faults, |flag| Ok(*flag));
+        let before = &page.allowed;
+        let list = |read: Result<Vec<String>, Rule>| read.map(Some);
+        let people =
+            self.allowed_people.optional("allowedPeople", Some(before.people.clone()), faults, |people| {
+                list(access::people(people))
+            });
+        let domains = self.allowed_domains.optional(
+            "allowedDomains",
+            Some(before.domains.clone()),
+            faults,
+            |domains| list(access::domains(domains)),
+        );
+        let allowed = Allowed { people: people.unwrap_or_default(), domains: domains.unwrap_or_default() };
+        (password, private, allowed)
+    }
+
+    /// Theme and accent colour; pictures as they stand.
+    fn look(&self, page: &Page, faults: &mut Refusals) -> Look {
+        let before = page.look.clone();
+        let theme = self
+            .theme
+            .defaulted("theme", Some(before.theme), Theme::default(), faults, |name| Theme::read(name));
+        let accent = self
+            .accent_color
+            .optional("accentColor", before.accent, faults, |color| Color::read(color).map(Some));
+        Look { theme: theme.unwrap_or(before.theme), accent, ..before }
     }
 }
 

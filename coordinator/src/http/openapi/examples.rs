@@ -93,6 +93,8 @@ fn of(name: &str) -> Vec<Value> {
         })],
         "Page" => vec![page()],
         "PublicPage" => vec![public_page()],
+        "DomainVerification" => vec![domain_verification()],
+        "PageAddressUpdate" => vec![json!({ "slug": "shop", "customDomain": "status.shop.example" })],
         "PageStatus" => vec![json!({ "indicator": "partial", "headline": "Partial outage" })],
         "StatusDocument" => vec![status()],
         "PublicMonitor" => vec![public_monitor()],
@@ -198,6 +200,17 @@ fn page() -> Value {
         "supportUrl": "mailto:help@shop.example", "timezone": "Europe/Berlin", "uptimeTarget": 99.9,
         "passwordProtected": false, "private": false, "showDeploys": true, "showLocations": false,
         "latencyLocations": null, "uptimeRegions": null, "createdAt": "2026-03-01T08:58:00.000Z",
+        "domainVerification": domain_verification(), "allowedPeople": [], "allowedDomains": ["shop.example"],
+        "noindex": false, "theme": "auto", "accentColor": "#1a7f4b",
+        "logo": format!("{PAGE_URL}/logo/5f2a9d1c0b7e4a3688c1d2e3f4a5b6c7"), "favicon": null, "language": "en",
+    })
+}
+
+fn domain_verification() -> Value {
+    json!({
+        "host": "status.new-shop.example", "recordName": "_parallax-challenge.status.new-shop.example",
+        "recordValue": "parallax-domain-verification=2f6d1b0c9e8a7f5d4c3b2a190817f6e5d4c3b2a1",
+        "checkedAt": "2026-03-01T09:58:00.000Z", "problem": "there is no such record yet",
     })
 }
 

@@ -3,11 +3,13 @@
 mod gate;
 mod live;
 mod page;
+mod picture;
 mod served;
 mod subscribe;
 
 use ::http::Method;
 use futures_util::FutureExt;
+use parallax_core::page::look::PictureUse;
 
 use super::mcp;
 use super::route::{Route, open};
@@ -31,6 +33,18 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         (
             "/p/{slug}/monitors/{monitor}",
             vec![(GET, open(|context, call| page::monitor(context, call).boxed()))],
+        ),
+        (
+            "/p/{slug}/logo/{digest}",
+            vec![(GET, open(|context, call| picture::show(context, call, PictureUse::Logo).boxed()))],
+        ),
+        (
+            "/p/{slug}/favicon/{digest}",
+            vec![(GET, open(|context, call| picture::show(context, call, PictureUse::Favicon).boxed()))],
+        ),
+        (
+            "/p/{slug}/accent/{digest}",
+            vec![(GET, open(|context, call| picture::accent(context, call).boxed()))],
         ),
         ("/p/{slug}/events", vec![(GET, open(|context, call| live::events(context, call).boxed()))]),
         ("/p/{slug}/status.json", vec![(GET, open(|context, call| page::status(context, call).boxed()))]),

@@ -22,7 +22,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// For how long an open page may be kept, and used while a new one is fetched or there is none to be had.
 const OPEN: &str = "public, max-age=15, stale-while-revalidate=60, stale-if-error=86400";
 /// A file's name changes with what is in it.
-const FOREVER: &str = "public, max-age=31536000, immutable";
+pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// The answer with a document of a page that has let its visitor in.
 pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &HeaderMap) -> Reply {
@@ -37,6 +37,11 @@ pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &
             .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
     }
     let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static(OPEN));
+    let reply = if page.page().noindex {
+        reply.with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
+    } else {
+        reply
+    };
     known(reply, document, headers)
 }
 

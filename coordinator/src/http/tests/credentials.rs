@@ -107,6 +107,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", client.shop("/subscribers"), Value::Null, [401, 200, 200, 404, 404]),
         ("POST", client.shop("/subscribers"), json!({ "email": "b@example.com" }), [401, 403, 201, 404, 404]),
         ("DELETE", subscriber, Value::Null, [401, 403, 204, 404, 404]),
+        ("PATCH", client.shop("/address"), json!({ "slug": "shop" }), [401, 403, 200, 404, 404]),
         ("GET", client.shop("/alerts"), Value::Null, [401, 200, 200, 404, 404]),
         ("PATCH", client.shop("/alerts"), json!({ "repeatMinutes": 5 }), [401, 403, 200, 404, 404]),
         ("GET", "/ping/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),

@@ -9,6 +9,7 @@ fn walked(slug: &str) -> Vec<(Method, String)> {
     let filled = |path: &str| {
         path.replace("{slug}", slug)
             .replace("{month}", "2026-11")
+            .replace("{digest}", "00000000000000000000000000000000")
             .replace("{incident}", "inc_0000000000000000000000000a")
             .replace("{monitor}", "mon_0000000000000000000000000a")
     };
@@ -67,8 +68,11 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
         assert_eq!(name(host, "/status.json").await.0, 404, "{host}");
         assert_eq!(name(host, "/p/shop/status.json").await, (200, json!("Shop")), "{host}");
     }
-    for host in ["shop.elsewhere.example", "pages.example", "status.example.elsewhere.example", "a b", "[::1"] {
-        for path in ["/status.json", "/p/shop/status.json", "/p/shop", "/api/v1/me", "/assets/page.css", "/", "/none"] {
+    for host in ["shop.elsewhere.example", "pages.example", "status.example.elsewhere.example", "a b", "[::1"]
+    {
+        for path in
+            ["/status.json", "/p/shop/status.json", "/p/shop", "/api/v1/me", "/assets/page.css", "/", "/none"]
+        {
             let seen = client.send("GET", path, &[("host", host)], "").await;
             assert_eq!((seen.status, seen.text.as_str()), (421, ""), "{host}{path}");
         }

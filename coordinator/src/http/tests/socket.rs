@@ -181,7 +181,8 @@ async fn the_connection_idle_for_longest_makes_room_and_no_flood_shuts_out_a_req
         }
         idle.push(stream);
     }
-    let answer = exchange(&server, b"GET / HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n").await;
+    let answer =
+        exchange(&server, b"GET / HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n").await;
     assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
     // All but the newest three have been closed, oldest first; with bytes unread that is a reset.
     let newest = idle.split_off(17);

@@ -50,6 +50,7 @@ impl Service {
                     batch = Batch::new();
                     batch.write(page.value.let_go());
                 }
+                batch.ops.extend(self.given_up(&page.value));
                 batch.expect(Expect::Page(id, Is::At(page.revision)));
                 batch.event(self.page_event(id, Edited::Deleted));
                 let account = page.value.account;

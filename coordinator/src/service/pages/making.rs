@@ -9,6 +9,7 @@ use parallax_core::plan::{self, PlanRefusal};
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
+use super::editing::{Settled, hashed};
 use crate::service::destinations::of_owner;
 use crate::service::once::{Done, Once};
 use crate::service::{Caller, Error, Result, Service};
@@ -17,25 +18,25 @@ use crate::storage::{Batch, Expect, Is};
 /// What a new page is to be: its address label, and the fields that its owner may change later.
 #[derive(Debug, Clone, Default)]
 pub struct NewPage {
-    /// The address label. It can't be changed later.
+    /// The address label.
     pub slug: Given<String>,
     /// The other fields; the name is required.
     pub edit: PageEdit,
 }
 
 impl NewPage {
-    fn settle(&self, account: AccountId, now: Timestamp) -> Result<Page> {
+    fn settle(&self, service: &Service, account: AccountId) -> Result<Settled> {
         let mut faults = Refusals::none();
         let slug = self.slug.required("slug", None, &mut faults, |slug| read_slug(slug));
         if self.edit.name == Given::Absent {
             faults.add("name", "is required");
         }
         let slug = slug.unwrap_or_default();
-        let settled = self.edit.settle(&blank(account, String::new(), slug, now));
-        if let Err(more) = &settled {
+        let settled = service.settled(&self.edit, &blank(account, String::new(), slug, service.now()));
+        if let Err(Error::Invalid(more)) = &settled {
             more.iter().for_each(|fault| faults.add(fault.field.clone(), fault.rule.clone()));
         }
-        if faults.is_empty() { Ok(settled?) } else { Err(faults.into()) }
+        if faults.is_empty() { settled } else { Err(faults.into()) }
     }
 }
 
@@ -56,10 +57,11 @@ impl Service {
             return Ok(Done::Before(answer));
         }
         let id = caller.key.account;
-        let page = new.settle(id, self.now())?;
+        let Settled { mut page, ops } = new.settle(self, id)?;
+        page.password = hashed(&new.edit).await?;
         // One at a time, so that the last page of a plan is made once.
         let _making = self.0.making.lock().await;
-        let page = &page;
+        let (page, ops) = (&page, &ops);
         self.change(page.id.to_u128(), || async move {
             if let Some(answer) = self.answered(once)? {
                 return Ok((Done::Before(answer), None));
@@ -79,6 +81,7 @@ impl Service {
                 .expect(Expect::Account(id, Is::At(account.revision)))
                 .expect(Expect::Page(page.id, Is::Absent));
             batch.write(page.clone()).write(of_owner(page, account.value.email, self.now()));
+            batch.ops.extend(ops.iter().cloned());
             batch.event(self.page_event(page.id, Edited::Created));
             self.remember(once, page, &mut batch)?;
             Ok((Done::Now(page.clone()), Some(batch)))

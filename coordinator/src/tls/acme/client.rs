@@ -49,7 +49,8 @@ impl Client {
             .map_err(|error| AcmeError::Roots(error.to_string()))?
             .with_root_certificates(trusted)
             .with_no_client_auth();
-        let connector = HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
+        let connector =
+            HttpsConnectorBuilder::new().with_tls_config(config).https_only().enable_http1().build();
         Ok(Self(Pool::builder(TokioExecutor::new()).build(connector)))
     }
 }

@@ -175,8 +175,11 @@ impl Keeper {
                 let contact: Vec<String> =
                     self.settings.contact.iter().map(|mail| format!("mailto:{mail}")).collect();
                 let contact: Vec<&str> = contact.iter().map(String::as_str).collect();
-                let wanted =
-                    NewAccount { contact: &contact, terms_of_service_agreed: true, only_return_existing: false };
+                let wanted = NewAccount {
+                    contact: &contact,
+                    terms_of_service_agreed: true,
+                    only_return_existing: false,
+                };
                 let (account, made) = builder.create(&wanted, directory.clone(), None).await?;
                 self.folder
                     .keep_account(&directory, &made)

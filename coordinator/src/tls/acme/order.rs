@@ -11,8 +11,10 @@ use super::plan::Failure;
 use crate::tls::Challenges;
 
 /// How long the authority may take to look, and to sign.
-const PATIENCE: RetryPolicy =
-    RetryPolicy::new().initial_delay(Duration::from_millis(250)).backoff(1.5).timeout(Duration::from_secs(60));
+const PATIENCE: RetryPolicy = RetryPolicy::new()
+    .initial_delay(Duration::from_millis(250))
+    .backoff(1.5)
+    .timeout(Duration::from_secs(60));
 
 /// Why an order gave no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -59,8 +61,8 @@ async fn fulfil(
         return Err(Failed::refused(&why_not(order).await));
     }
     let key = KeyPair::generate().map_err(|error| Failed::refused(&error.to_string()))?;
-    let mut params = CertificateParams::new(vec![name.to_owned()])
-        .map_err(|error| Failed::refused(&error.to_string()))?;
+    let mut params =
+        CertificateParams::new(vec![name.to_owned()]).map_err(|error| Failed::refused(&error.to_string()))?;
     params.distinguished_name = DistinguishedName::new();
     let request = params.serialize_request(&key).map_err(|error| Failed::refused(&error.to_string()))?;
     order.finalize_csr(request.der()).await?;

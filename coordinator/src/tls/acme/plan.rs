@@ -66,7 +66,13 @@ impl Plan {
     }
 
     /// An order failed; `share` in 0 to 1 spreads the next tries of many names.
-    pub(super) fn failed(&mut self, name: &str, failure: Failure, now: Timestamp, share: f64) -> Option<Timestamp> {
+    pub(super) fn failed(
+        &mut self,
+        name: &str,
+        failure: Failure,
+        now: Timestamp,
+        share: f64,
+    ) -> Option<Timestamp> {
         let state = self.states.get_mut(name)?;
         let (first, longest) = match failure {
             Failure::Unreached => (SHORT_PAUSE, LONGEST_SHORT_PAUSE),

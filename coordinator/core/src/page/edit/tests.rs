@@ -5,6 +5,13 @@ use crate::id::{AccountId, PageId};
 use crate::place::Region;
 use crate::time::Timestamp;
 
+const GROUND: Ground<'static> = Ground {
+    own_host: Some("status.example"),
+    root_domain: Some("pages.example"),
+    token: "t0ken",
+    now: Timestamp::from_millis(7),
+};
+
 fn page() -> Page {
     Page {
         name: "Shop".to_owned(),
@@ -37,7 +44,7 @@ fn names(names: &[&str]) -> Given<Vec<String>> {
 
 #[test]
 fn what_is_left_out_stays() {
-    assert_eq!(PageEdit::default().settle(&page()), Ok(page()));
+    assert_eq!(PageEdit::default().settle(&page(), &GROUND), Ok(page()));
 }
 
 #[test]
@@ -50,7 +57,7 @@ fn null_clears_what_may_be_empty() {
         uptime_regions: Given::Null,
         ..PageEdit::default()
     };
-    let settled = edit.settle(&page()).unwrap();
+    let settled = edit.settle(&page(), &GROUND).unwrap();
     assert_eq!((settled.description, settled.support_url, settled.uptime_target), (None, None, None));
     assert_eq!((settled.latency_regions, settled.uptime_regions), (None, None));
 }
@@ -64,7 +71,7 @@ fn null_is_refused_where_something_must_stand() {
         show_locations: Given::Null,
         ..PageEdit::default()
     };
-    let faults = edit.settle(&page()).unwrap_err();
+    let faults = edit.settle(&page(), &GROUND).unwrap_err();
     let fields: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
     assert_eq!(fields, ["name", "timezone", "showDeploys", "showLocations"]);
 }
@@ -108,7 +115,7 @@ fn every_edge_of_a_page_holds() {
         ("bad region", PageEdit { uptime_regions: names(&["mars"]), ..PageEdit::default() }, false),
     ];
     for (what, edit, fits) in table {
-        assert_eq!(edit.settle(&page()).is_ok(), fits, "{what}");
+        assert_eq!(edit.settle(&page(), &GROUND).is_ok(), fits, "{what}");
     }
 }
 
@@ -116,7 +123,7 @@ fn every_edge_of_a_page_holds() {
 fn every_region_is_the_same_as_all() {
     let all = Region::ALL.map(Region::name);
     let edit = PageEdit { uptime_regions: names(&all), latency_regions: names(&all), ..PageEdit::default() };
-    let settled = edit.settle(&page()).unwrap();
+    let settled = edit.settle(&page(), &GROUND).unwrap();
     assert_eq!((settled.uptime_regions, settled.latency_regions), (None, Some(RegionSet::ALL)));
 }
 
@@ -136,4 +143,70 @@ fn slugs_are_labels_and_not_reserved() {
         assert_eq!(read_slug(slug).is_ok(), fits, "{slug:?}");
     }
     assert!(read_slug(&"a".repeat(63)).is_ok() && read_slug(&"a".repeat(64)).is_err());
+}
+
+fn value(text: &str) -> Given<String> {
+    Given::Value(text.to_owned())
+}
+
+#[test]
+fn who_may_see_a_page_counts_its_changes() {
+    let hidden = Page { password: Some("$argon2id$".to_owned()), private: true, ..page() };
+    let password = |length| Given::Value(Password::new("x".repeat(length)));
+    let private = |is_so| PageEdit { private: Given::Value(is_so), ..PageEdit::default() };
+    let people = |list: &[&str]| PageEdit { allowed_people: names(list), ..PageEdit::default() };
+    let raised = |edit: PageEdit, page: &Page| edit.settle(page, &GROUND).unwrap().access_revision;
+    assert_eq!(raised(private(true), &page()), 1);
+    assert_eq!(raised(private(true), &hidden), 0, "as it was");
+    assert_eq!(raised(private(false), &hidden), 1);
+    assert_eq!(raised(people(&["ann@example.com"]), &page()), 1);
+    assert_eq!(raised(people(&[]), &page()), 0);
+    let domains = PageEdit { allowed_domains: names(&["example.com"]), ..PageEdit::default() };
+    assert_eq!(raised(domains, &page()), 1);
+    for length in [1, 200] {
+        assert_eq!(raised(PageEdit { password: password(length), ..PageEdit::default() }, &hidden), 1);
+    }
+    let cleared = PageEdit { password: Given::Null, ..PageEdit::default() };
+    assert_eq!((raised(cleared.clone(), &hidden), raised(cleared.clone(), &page())), (1, 0));
+    assert_eq!(cleared.settle(&hidden, &GROUND).unwrap().password, None);
+    assert_eq!(raised(PageEdit { theme: value("dark"), ..PageEdit::default() }, &hidden), 0);
+    let wrong = PageEdit {
+        password: password(201),
+        private: Given::Null,
+        allowed_people: names(&["ann"]),
+        allowed_domains: names(&["localhost"]),
+        theme: value("blue"),
+        accent_color: value("red"),
+        language: value("tlh"),
+        slug: value("www"),
+        ..PageEdit::default()
+    };
+    let faults = wrong.settle(&page(), &GROUND).unwrap_err();
+    let fields: Vec<_> = faults.iter().map(|fault| fault.field.as_str()).collect();
+    let all = ["slug", "password", "private", "allowedPeople", "allowedDomains", "theme", "accentColor"];
+    assert_eq!(fields, [&all[..], &["language"]].concat());
+}
+
+#[test]
+fn a_hostname_is_asked_for_before_it_is_the_pages() {
+    let edit = |text: &str| PageEdit { custom_domain: value(text), ..PageEdit::default() };
+    let asked = edit(" Status.Shop.example. ").settle(&page(), &GROUND).unwrap();
+    let claim = asked.domain_claim.clone().unwrap();
+    assert_eq!((asked.custom_domain.as_ref(), claim.host.as_str()), (None, "status.shop.example"));
+    assert_eq!(claim.record_name(), "_parallax-challenge.status.shop.example");
+    assert_eq!(claim.record_value(), "parallax-domain-verification=t0ken");
+    let later = Ground { token: "other", now: Timestamp::from_millis(9), ..GROUND };
+    assert_eq!(edit("status.shop.example").settle(&asked, &later), Ok(asked.clone()), "asked for already");
+    let verified = Page { custom_domain: Some(claim.host), domain_claim: None, ..page() };
+    assert_eq!(edit("status.shop.example").settle(&verified, &later), Ok(verified.clone()));
+    let moving = edit("new.shop.example").settle(&verified, &later).unwrap();
+    assert_eq!(moving.custom_domain, verified.custom_domain, "until the other one is verified");
+    assert_eq!(moving.domain_claim.as_ref().map(|claim| claim.token.as_str()), Some("other"));
+    let null = PageEdit { custom_domain: Given::Null, ..PageEdit::default() };
+    let cleared = null.settle(&moving, &later).unwrap();
+    assert_eq!((cleared.custom_domain, cleared.domain_claim), (None, None));
+    for own in ["status.example", "shop.pages.example", "localhost"] {
+        let faults = edit(own).settle(&page(), &GROUND).unwrap_err();
+        assert_eq!(faults.iter().map(|it| it.field.as_str()).collect::<Vec<_>>(), ["customDomain"], "{own}");
+    }
 }

@@ -52,6 +52,18 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     Ok(done(StatusCode::OK, changed, answer))
 }
 
+/// `PATCH /api/v1/pages/{page}/address`
+pub(in crate::http) async fn address(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
+    let service = &context.service;
+    let page = call.page()?;
+    service.page(&call.caller, page)?;
+    let (object, ticket) = call.object().await?;
+    let answer = |page: &Page| wrapped("page", &view::document(service, page));
+    let edit = body::read_address(&object);
+    let changed = service.edit_page(&call.caller, page, &edit, &Once::new(ticket, &answer)).await?;
+    Ok(done(StatusCode::OK, changed, answer))
+}
+
 /// `DELETE /api/v1/pages/{page}`
 pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let page = call.page()?;

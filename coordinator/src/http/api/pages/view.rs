@@ -1,6 +1,8 @@
 //! A page as the API shows it.
 
 use parallax_core::page::Page;
+use parallax_core::page::domain::DomainClaim;
+use parallax_core::page::look::PictureUse;
 use parallax_core::place::{Region, RegionSet};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -48,6 +50,41 @@ pub(in crate::http) struct PageDocument {
     /// When it was made.
     #[schemars(with = "words::Moment")]
     created_at: String,
+    /// A hostname that is asked for and not verified yet.
+    domain_verification: Option<DomainVerification>,
+    /// Email addresses that may see it while it is private.
+    allowed_people: Vec<String>,
+    /// Domains whose email addresses may see it while it is private.
+    allowed_domains: Vec<String>,
+    /// Search engines are asked to leave it out.
+    noindex: bool,
+    /// Its colours, until its visitor chooses: auto, light or dark.
+    theme: &'static str,
+    /// Colour of links and buttons, as it was set.
+    accent_color: Option<String>,
+    /// Where the picture beside the headline is served.
+    logo: Option<String>,
+    /// Where the picture in the browser's tab is served.
+    favicon: Option<String>,
+    /// Language of its fixed words, as a tag (BCP 47).
+    language: &'static str,
+}
+
+/// A hostname that is asked for: the TXT record that shows it to be the owner's.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct DomainVerification {
+    /// The hostname.
+    host: String,
+    /// Name of the TXT record.
+    record_name: String,
+    /// Its value.
+    record_value: String,
+    /// When it was last looked for.
+    #[schemars(with = "Option<words::Moment>")]
+    checked_at: Option<String>,
+    /// Why it was not found then.
+    problem: Option<String>,
 }
 
 /// The document of a page.
@@ -69,6 +106,25 @@ pub(super) fn document(service: &Service, page: &Page) -> PageDocument {
         latency_locations: page.latency_regions.map(names),
         uptime_regions: page.uptime_regions.map(names),
         created_at: page.created_at.to_string(),
+        domain_verification: page.domain_claim.as_ref().map(verification),
+        allowed_people: page.allowed.people.clone(),
+        allowed_domains: page.allowed.domains.clone(),
+        noindex: page.noindex,
+        theme: page.look.theme.name(),
+        accent_color: page.look.accent.map(|color| color.to_string()),
+        logo: service.picture_url(page, PictureUse::Logo),
+        favicon: service.picture_url(page, PictureUse::Favicon),
+        language: page.language.tag(),
+    }
+}
+
+fn verification(claim: &DomainClaim) -> DomainVerification {
+    DomainVerification {
+        host: claim.host.clone(),
+        record_name: claim.record_name(),
+        record_value: claim.record_value(),
+        checked_at: claim.checked_at.map(|at| at.to_string()),
+        problem: claim.problem.clone(),
     }
 }
 

@@ -42,8 +42,17 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<PageDocument>(200, "PageResponse", "page", "The page."),
         Operation::new("updatePage", Method::PATCH, "/pages/{pageId}")
             .does(TAG, "Change a page")
-            .about("Its address, its domain and its plan can't be changed here.")
+            .about("Its plan can't be changed here; its address and its domain have a path of their own.")
             .takes("PageUpdate", |description| body::read(description))
+            .gives::<PageDocument>(200, "PageResponse", "page", "The page after the change."),
+        Operation::new("updatePageAddress", Method::PATCH, "/pages/{pageId}/address")
+            .does(TAG, "Change a page's address")
+            .about(
+                "Its label, and its owner's own hostname. A hostname is asked for first: the page's `domainVerification` \
+                 tells of the TXT record that shows it to be the owner's, and `customDomain` once it was found. Whoever \
+                 followed the old address finds nothing there.",
+            )
+            .takes("PageAddressUpdate", |description| body::read_address(description))
             .gives::<PageDocument>(200, "PageResponse", "page", "The page after the change."),
         Operation::new("getStatus", Method::GET, "/pages/{pageId}/status")
             .does(TAG, "Show a page's status document")

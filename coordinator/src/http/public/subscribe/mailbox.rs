@@ -35,8 +35,11 @@ fn answer(context: &Context, call: &Call<()>, found: Result<Linked, Error>, link
         Ok(Linked { page, mailbox, is_confirmed }) => {
             let root = root_of(context, call, &page)?;
             let link = link.to_owned();
-            let step =
-                if is_confirmed { Step::AlertsWanted { mailbox } } else { Step::WantAlerts { mailbox, link } };
+            let step = if is_confirmed {
+                Step::AlertsWanted { mailbox }
+            } else {
+                Step::WantAlerts { mailbox, link }
+            };
             At { page, root }.shows(context, step)
         }
         // A good link leads to it though the page hides; another shows no more of the page than there is to see.

@@ -1,0 +1,187 @@
+//! `page set`: an owner's settings of a page as arguments, its pictures out of files, its password from standard input.
+
+use std::collections::BTreeMap;
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use clap::Args;
+use parallax_core::page::access::Password;
+use parallax_core::page::look::{PictureKind, PictureUse};
+
+use super::CliError;
+use super::operate::{Order, PAGE_COLUMNS, Whither};
+use crate::admin::{Command, Fault};
+
+/// Bytes of a password that are read: more than it may have characters, whatever the letters.
+const MAX_PASSWORD: u64 = 4096;
+
+/// What `page set` takes. Lists have commas between their entries.
+#[derive(Debug, Args)]
+pub(super) struct PageSet {
+    /// Id or address label of the page
+    page: String,
+    /// Shown in the headline
+    #[arg(long)]
+    name: Option<String>,
+    /// One line under the headline
+    #[arg(long)]
+    description: Option<String>,
+    /// Link under the headline: http://, https:// or mailto:
+    #[arg(long, value_name = "URL")]
+    support_url: Option<String>,
+    /// IANA time zone
+    #[arg(long, value_name = "ZONE")]
+    timezone: Option<String>,
+    /// Uptime target in percent, 90 to 99.999
+    #[arg(long, value_name = "PERCENT")]
+    uptime_target: Option<String>,
+    /// Address label; whoever followed the old address finds nothing there
+    #[arg(long)]
+    slug: Option<String>,
+    /// The owner's own hostname; what comes back tells of the record that shows it to be his
+    #[arg(long, value_name = "HOST")]
+    custom_domain: Option<String>,
+    /// Read what visitors are asked for from standard input, up to the first line's end
+    #[arg(long)]
+    password_stdin: bool,
+    /// Only the people and domains that are allowed can see it
+    #[arg(long, value_name = "true|false")]
+    private: Option<String>,
+    /// Email addresses that may see it while it is private
+    #[arg(long, value_name = "LIST")]
+    allowed_people: Option<String>,
+    /// Domains whose email addresses may see it while it is private
+    #[arg(long, value_name = "LIST")]
+    allowed_domains: Option<String>,
+    /// Ask search engines to leave it out
+    #[arg(long, value_name = "true|false")]
+    noindex: Option<String>,
+    /// auto, light or dark
+    #[arg(long)]
+    theme: Option<String>,
+    /// Colour of links and buttons, such as #1a7f4b
+    #[arg(long, value_name = "COLOR")]
+    accent_color: Option<String>,
+    /// Picture beside the headline: PNG, JPEG, WebP or SVG, 64 KiB at most
+    #[arg(long, value_name = "FILE")]
+    logo: Option<PathBuf>,
+    /// Picture in the browser's tab: PNG, JPEG, WebP or SVG, 32 KiB at most
+    #[arg(long, value_name = "FILE")]
+    favicon: Option<PathBuf>,
+    /// Language of its fixed words: en, de, es, fr, pt or ja
+    #[arg(long)]
+    language: Option<String>,
+    /// Draw deploy markers on the public page
+    #[arg(long, value_name = "true|false")]
+    show_deploys: Option<String>,
+    /// Show each region under the strips
+    #[arg(long, value_name = "true|false")]
+    show_locations: Option<String>,
+    /// Regions counted for response times
+    #[arg(long, value_name = "LIST")]
+    latency_locations: Option<String>,
+    /// Regions counted for uptime
+    #[arg(long, value_name = "LIST")]
+    uptime_regions: Option<String>,
+    /// A field to be cleared, by its option's name; may be given several times
+    #[arg(long, value_name = "FIELD")]
+    clear: Vec<String>,
+    #[command(flatten)]
+    whither: Whither,
+}
+
+impl PageSet {
+    /// The command, with what its files and standard input hold.
+    ///
+    /// # Errors
+    /// [`CliError::Refused`] where a file is no picture or too large, [`CliError::System`] where one can't be read.
+    pub(super) fn order(self) -> Result<Order, CliError> {
+        let mut set = BTreeMap::new();
+        let texts = [
+            ("name", self.name),
+            ("description", self.description),
+            ("supportUrl", self.support_url),
+            ("timezone", self.timezone),
+            ("uptimeTarget", self.uptime_target),
+            ("slug", self.slug),
+            ("customDomain", self.custom_domain),
+            ("private", self.private),
+            ("allowedPeople", self.allowed_people),
+            ("allowedDomains", self.allowed_domains),
+            ("noindex", self.noindex),
+            ("theme", self.theme),
+            ("accentColor", self.accent_color),
+            ("language", self.language),
+            ("showDeploys", self.show_deploys),
+            ("showLocations", self.show_locations),
+            ("latencyLocations", self.latency_locations),
+            ("uptimeRegions", self.uptime_regions),
+        ];
+        set.extend(texts.into_iter().filter_map(|(field, text)| Some((field.to_owned(), text?))));
+        for (usage, file) in [(PictureUse::Logo, self.logo), (PictureUse::Favicon, self.favicon)] {
+            if let Some(file) = file {
+                set.insert(usage.name().to_owned(), picture(usage, &file)?);
+            }
+        }
+        let password = if self.password_stdin { Some(password(std::io::stdin().lock())?) } else { None };
+        let clear = self.clear.iter().map(|name| camel(name)).collect();
+        let command = Command::PageSet { page: self.page, set, clear, password };
+        Ok(Order::new(command, self.whither, PAGE_COLUMNS))
+    }
+}
+
+/// A picture's file as a `data:` URL.
+fn picture(usage: PictureUse, file: &Path) -> Result<String, CliError> {
+    let refused = |rule: String| Fault::new("invalid", format!("{} {rule}", usage.name()));
+    let most = usage.most() as u64;
+    let mut bytes = Vec::new();
+    std::fs::File::open(file)?.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most {
+        return Err(refused(format!("must be at most {most} bytes")).into());
+    }
+    let kind = PictureKind::ALL.into_iter().find(|kind| kind.fits(&bytes));
+    let kind = kind.ok_or_else(|| refused("must be a PNG, JPEG, WebP or SVG picture".to_owned()))?;
+    Ok(format!("data:{};base64,{}", kind.media(), STANDARD.encode(&bytes)))
+}
+
+/// The first line, without its end.
+fn password(input: impl Read) -> Result<Password, CliError> {
+    let mut bytes = Vec::new();
+    input.take(MAX_PASSWORD).read_to_end(&mut bytes)?;
+    let line = bytes.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let line = line.strip_suffix(b"\r").unwrap_or(line).to_vec();
+    let text = String::from_utf8(line).map_err(|_| Fault::new("invalid", "password must be UTF-8"))?;
+    Ok(Password::new(text))
+}
+
+/// An option's name as the API's field has it: `support-url` is `supportUrl`.
+fn camel(name: &str) -> String {
+    let mut parts = name.trim_start_matches('-').split('-');
+    let first = parts.next().unwrap_or_default().to_owned();
+    parts.fold(first, |mut text, part| {
+        let mut letters = part.chars();
+        text.extend(letters.next().map(|letter| letter.to_ascii_uppercase()));
+        text + letters.as_str()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_fields_and_files_are_pictures() {
+        assert_eq!((camel("--support-url").as_str(), camel("logo").as_str()), ("supportUrl", "logo"));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("logo");
+        std::fs::write(&file, "<svg/>").unwrap();
+        assert_eq!(picture(PictureUse::Logo, &file).unwrap(), "data:image/svg+xml;base64,PHN2Zy8+");
+        std::fs::write(&file, "text").unwrap();
+        assert!(picture(PictureUse::Logo, &file).unwrap_err().to_string().contains("must be a PNG"));
+        std::fs::write(&file, vec![b' '; (32 << 10) + 1]).unwrap();
+        assert!(picture(PictureUse::Favicon, &file).unwrap_err().to_string().contains("at most 32768 bytes"));
+        assert_eq!(password(&b"a b \r\nmore"[..]).unwrap().reveal(), "a b ");
+    }
+}
