@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 use parallax_core::account::Account;
 use parallax_core::event::{Edited, What};
 use parallax_core::given::Given;
-use parallax_core::id::MonitorId;
+use parallax_core::id::{MonitorId, PageId};
 use parallax_core::key::Access;
 use parallax_core::machine::View;
 use parallax_core::monitor::edit::MonitorEdit;
@@ -111,6 +111,11 @@ impl World {
             page: page.map(|page| page.id),
         };
         self.service.create_key(new).await.unwrap().1
+    }
+
+    /// A page as it is kept now.
+    pub(crate) fn page(&self, id: PageId) -> Page {
+        self.service.store().reader().page(id).unwrap().unwrap().value
     }
 
     /// Puts an event into the journal.
