@@ -25,7 +25,7 @@ use crate::service::{Error, Result, Service};
 use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::monitor::{Close, MonitorPage};
 use crate::views::page::StatusPage;
-use crate::views::{Unprintable, print};
+use crate::views::print;
 use live::Journal;
 use shelf::{Held, Shelf};
 
@@ -247,14 +247,22 @@ impl Boards {
     }
 }
 
-async fn off_the_runtime(
-    draw: impl FnOnce() -> std::result::Result<Vec<u8>, Unprintable> + Send + 'static,
-) -> Result<Vec<u8>> {
+/// Draws where it keeps nobody else waiting.
+///
+/// # Errors
+/// [`Error::Internal`] with what `draw` says.
+pub async fn off_the_runtime<T, E>(
+    draw: impl FnOnce() -> std::result::Result<T, E> + Send + 'static,
+) -> Result<T>
+where
+    T: Send + 'static,
+    E: std::fmt::Display + Send + 'static,
+{
     let drawn = tokio::task::spawn_blocking(draw).await;
     printed(drawn.map_err(|error| Error::Internal(error.to_string()))?)
 }
 
-fn printed(drawn: std::result::Result<Vec<u8>, Unprintable>) -> Result<Vec<u8>> {
+fn printed<T, E: std::fmt::Display>(drawn: std::result::Result<T, E>) -> Result<T> {
     drawn.map_err(|error| Error::Internal(error.to_string()))
 }
 

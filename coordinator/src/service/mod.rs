@@ -21,6 +21,7 @@ pub mod look;
 pub mod monitors;
 pub mod once;
 pub mod pages;
+pub mod recent;
 pub mod subscribers;
 pub mod subscribers_owned;
 mod telling;

@@ -4,7 +4,10 @@
 //! [`markdown`], which gives markup that was cut down to what is allowed.
 
 pub mod assets;
+pub mod badge;
 pub mod chart;
+pub mod embed;
+pub mod feeds;
 pub mod headline;
 pub mod incident;
 pub mod markdown;

@@ -1,5 +1,8 @@
 //! The visitor's side: the routes of a public page, each of which begins at the gate.
 
+mod badge;
+mod embed;
+mod feeds;
 mod gate;
 mod live;
 mod page;
@@ -18,7 +21,7 @@ pub(super) use gate::{enter, inner_path};
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
-    vec![
+    let mut rows = vec![
         ("/", vec![(GET, open(|context, call| page::root(context, call).boxed()))]),
         ("/assets/{name}", vec![(GET, open(|context, call| served::asset(context, call).boxed()))]),
         ("/p/{slug}", vec![(GET, open(|context, call| page::show(context, call).boxed()))]),
@@ -56,5 +59,10 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             ],
         ),
         ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
-    ]
+    ];
+    rows.extend(feeds::rows());
+    for more in [badge::rows(), embed::rows()] {
+        rows.extend(more);
+    }
+    rows
 }

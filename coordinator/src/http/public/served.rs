@@ -31,13 +31,18 @@ pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &
         .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
         .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static("interest-cohort=()"));
     if page.is_guarded() {
-        return reply
-            .with(CACHE_CONTROL, HeaderValue::from_static("private, no-store"))
-            .with(VARY, HeaderValue::from_static("accept-encoding, cookie"))
-            .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
+        return guarded(reply);
     }
     let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static(OPEN));
     known(reply, document, headers)
+}
+
+/// An answer of a page that not everybody may see: nobody keeps it, and no search finds it.
+pub(super) fn guarded(reply: Reply) -> Reply {
+    reply
+        .with(CACHE_CONTROL, HeaderValue::from_static("private, no-store"))
+        .with(VARY, HeaderValue::from_static("accept-encoding, cookie"))
+        .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
 }
 
 /// The same for scripts of other sites, where everybody may see the page.
@@ -46,6 +51,11 @@ pub(in crate::http) fn shared(page: &Admitted, reply: Reply) -> Reply {
         return reply;
     }
     reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
+}
+
+/// The same, which may be kept as that says where everybody may see the page.
+pub(in crate::http) fn for_long(page: &Admitted, reply: Reply, fresh: HeaderValue) -> Reply {
+    if page.is_guarded() { reply } else { reply.with(CACHE_CONTROL, fresh) }
 }
 
 /// `GET /assets/{name}`

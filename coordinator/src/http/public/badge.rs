@@ -1,0 +1,174 @@
+//! Badges of a page and its monitors, as pictures and as what Shields draws them of.
+
+use std::sync::Arc;
+
+use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
+use ::http::{HeaderValue, Method, StatusCode};
+use futures_util::FutureExt;
+use parallax_core::id::MonitorId;
+use parallax_core::refusal::Refusals;
+
+use super::enter;
+use super::served::{guarded, shared};
+use crate::http::Context;
+use crate::http::error::Refused;
+use crate::http::reply::{Reply, is_known, tag};
+use crate::http::route::{Answer, Call, Route, open};
+use crate::publish::{Paper, off_the_runtime};
+use crate::service::Error;
+use crate::views::badge::{Badge, DAYS, Facts, MAX_LABEL, Metric, Style};
+
+/// A picture draws itself and loads nothing.
+const POLICY: HeaderValue =
+    HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
+/// For how long one may be kept.
+const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=60, s-maxage=60");
+
+/// The routes.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
+    const GET: Method = Method::GET;
+    vec![
+        ("/p/{slug}/badge.svg", vec![(GET, open(|context, call| picture(context, call).boxed()))]),
+        ("/p/{slug}/badge.json", vec![(GET, open(|context, call| shields(context, call).boxed()))]),
+        (
+            "/p/{slug}/monitors/{monitor}/badge.svg",
+            vec![(GET, open(|context, call| picture(context, call).boxed()))],
+        ),
+        (
+            "/p/{slug}/monitors/{monitor}/badge.json",
+            vec![(GET, open(|context, call| shields(context, call).boxed()))],
+        ),
+    ]
+}
+
+/// `GET /p/{slug}/badge.svg`, `GET /p/{slug}/monitors/{monitor}/badge.svg`
+async fn picture(context: Arc<Context>, call: Call<()>) -> Answer {
+    let wish = Wish::read(&call.query)?;
+    let style = wish.style;
+    answer(&context, call, wish, "image/svg+xml", |badge| {
+        badge.svg(style).map_err(|error| Error::Internal(error.to_string()).into())
+    })
+    .await
+}
+
+/// `GET /p/{slug}/badge.json`, `GET /p/{slug}/monitors/{monitor}/badge.json`
+async fn shields(context: Arc<Context>, call: Call<()>) -> Answer {
+    let wish = Wish::read(&call.query)?;
+    answer(&context, call, wish, "application/json", |badge| Ok(badge.shields().to_string().into_bytes()))
+        .await
+}
+
+/// Writes the badge that is wished for. One of nothing is the same whether nothing is there or nobody may see it.
+async fn answer(
+    context: &Context,
+    call: Call<()>,
+    wish: Wish,
+    media: &'static str,
+    write: impl Fn(&Badge) -> Result<Vec<u8>, Refused> + Send + Sync,
+) -> Answer {
+    let nothing = || {
+        let badge = Badge::of_nothing(wish.metric, wish.label.clone());
+        let reply = Reply::bytes(media, write(&badge)?).of(StatusCode::NOT_FOUND);
+        let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+        Ok(reply.with(CONTENT_SECURITY_POLICY, POLICY))
+    };
+    let page = match enter(context, &call) {
+        Ok(page) => page,
+        Err(Refused::Page) => return nothing(),
+        Err(other) => return Err(other),
+    };
+    let monitor = match call.param("monitor") {
+        Ok(id) => match id.parse::<MonitorId>() {
+            Ok(id) => Some(id),
+            Err(_) => return nothing(),
+        },
+        Err(_) => None,
+    };
+    let (service, admitted) = (context.service.clone(), page.clone());
+    let draw = move || async move {
+        let board = service.board(&admitted).await?;
+        off_the_runtime(move || serde_json::to_vec(&Facts::of(&board))).await
+    };
+    let facts = context.boards.kept(&page, Paper::Other("badges"), "application/json", draw).await?;
+    let facts: Facts =
+        serde_json::from_slice(&facts.plain()).map_err(|error| Error::Internal(error.to_string()))?;
+    let Some(mark) = facts.mark(monitor) else { return nothing() };
+    let body = write(&Badge::of(mark, wish.metric, wish.label.clone()))?;
+    let tag = tag(&body);
+    let reply = Reply::bytes(media, body).with(CONTENT_SECURITY_POLICY, POLICY);
+    if page.is_guarded() {
+        return Ok(guarded(reply));
+    }
+    let reply = if is_known(&tag, &call.headers) { reply.unchanged() } else { reply };
+    let reply = match HeaderValue::try_from(tag) {
+        Ok(tag) => reply.with(ETAG, tag),
+        Err(_) => reply,
+    };
+    Ok(shared(&page, reply).with(CACHE_CONTROL, FRESH))
+}
+
+/// What a badge is to tell, and how it is to look.
+#[derive(Debug, PartialEq, Eq)]
+struct Wish {
+    metric: Metric,
+    style: Style,
+    label: Option<String>,
+}
+
+impl Wish {
+    /// Reads `metric`, `days`, `style` and `label`; whatever else is asked is somebody's way around a cache.
+    fn read(query: &str) -> Result<Self, Refused> {
+        let (mut metric, mut days, mut style, mut label) = (None, None, None, None);
+        for (key, value) in url::form_urlencoded::parse(query.as_bytes()) {
+            match &*key {
+                "metric" => metric = Some(value),
+                "days" => days = Some(value),
+                "style" => style = Some(value),
+                "label" => label = Some(value.into_owned()),
+                _ => {}
+            }
+        }
+        let days = match days.as_deref().map(str::parse) {
+            None => 30,
+            Some(Ok(days)) if DAYS.contains(&days) => days,
+            Some(_) => return Err(Refusals::one("days", "must be 1, 7, 30 or 90").into()),
+        };
+        let metric = match metric.as_deref() {
+            None | Some("status") => Metric::Status,
+            Some("uptime") => Metric::Uptime(days),
+            Some("response") => Metric::Response,
+            Some(_) => return Err(Refusals::one("metric", "must be status, uptime or response").into()),
+        };
+        let style = match style.as_deref() {
+            None | Some("flat") => Style::Flat,
+            Some("flat-square") => Style::Square,
+            Some("for-the-badge") => Style::Large,
+            Some(_) => {
+                return Err(Refusals::one("style", "must be flat, flat-square or for-the-badge").into());
+            }
+        };
+        if label.as_ref().is_some_and(|label| label.chars().count() > MAX_LABEL) {
+            return Err(Refusals::one("label", "must have at most 64 characters").into());
+        }
+        Ok(Self { metric, style, label })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wish_is_read_or_refused_by_its_name() {
+        let read = Wish::read("metric=uptime&days=7&style=for-the-badge&label=a%20%3Cb%3E&v=1").unwrap();
+        let label = Some("a <b>".to_owned());
+        assert_eq!(read, Wish { metric: Metric::Uptime(7), style: Style::Large, label });
+        let label = format!("label={}", "%C3%BC".repeat(65));
+        for (query, field) in
+            [("metric=x", "metric"), ("days=2", "days"), ("style=", "style"), (label.as_str(), "label")]
+        {
+            let Err(Refused::Service(Error::Invalid(faults))) = Wish::read(query) else { panic!("{query}") };
+            assert!(faults.iter().any(|fault| fault.field == field), "{query}");
+        }
+    }
+}

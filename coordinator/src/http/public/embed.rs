@@ -1,0 +1,64 @@
+//! What other people's pages show of a page: a frame, and a script that shows a notice. Nothing else may be framed.
+
+use std::sync::{Arc, LazyLock};
+
+use ::http::header::CONTENT_SECURITY_POLICY;
+use ::http::{HeaderName, HeaderValue, Method};
+use futures_util::FutureExt;
+use parallax_core::refusal::Refusals;
+
+use super::enter;
+use super::served::{document, for_long};
+use crate::http::Context;
+use crate::http::route::{Answer, Call, Route, open};
+use crate::publish::{Document, Paper, off_the_runtime};
+use crate::views::embed::{Embed, Theme, WIDGET};
+use crate::views::print;
+
+/// The page's own policy, but for who may frame it.
+const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *",
+);
+/// For how long the script may be kept.
+const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=3600, stale-while-revalidate=86400");
+
+/// The routes.
+pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
+    const GET: Method = Method::GET;
+    vec![
+        ("/p/{slug}/embed", vec![(GET, open(|context, call| frame(context, call).boxed()))]),
+        ("/p/{slug}/widget.js", vec![(GET, open(|context, call| widget(context, call).boxed()))]),
+    ]
+}
+
+/// `GET /p/{slug}/embed`
+async fn frame(context: Arc<Context>, call: Call<()>) -> Answer {
+    let page = enter(&context, &call)?;
+    let mut wanted = url::form_urlencoded::parse(call.query.as_bytes()).filter(|(key, _)| key == "theme");
+    let (theme, name) = match wanted.next().as_ref().map(|(_, value)| value.as_ref()) {
+        None | Some("auto") => (Theme::Auto, "embed"),
+        Some("light") => (Theme::Light, "embed-light"),
+        Some("dark") => (Theme::Dark, "embed-dark"),
+        Some(_) => return Err(Refusals::one("theme", "must be light, dark or auto").into()),
+    };
+    let (service, admitted) = (context.service.clone(), page.clone());
+    let draw = move || async move {
+        let board = service.board(&admitted).await?;
+        let address = service.page_url(admitted.page());
+        off_the_runtime(move || print(&Embed::new(&board, admitted.root(), &address, theme))).await
+    };
+    let media = "text/html; charset=utf-8";
+    let drawn = context.boards.kept(&page, Paper::Other(name), media, draw).await?;
+    Ok(document(&page, &drawn, &call.headers).with(CONTENT_SECURITY_POLICY, POLICY))
+}
+
+/// `GET /p/{slug}/widget.js`
+async fn widget(context: Arc<Context>, call: Call<()>) -> Answer {
+    static PRESSED: LazyLock<Document> =
+        LazyLock::new(|| Document::press("text/javascript; charset=utf-8", WIDGET.as_bytes()));
+    let page = enter(&context, &call)?;
+    let reply = for_long(&page, document(&page, &PRESSED, &call.headers), FRESH);
+    // A page that lets in only what agrees to it lets this in.
+    let shared = HeaderName::from_static("cross-origin-resource-policy");
+    Ok(reply.with(shared, HeaderValue::from_static("cross-origin")))
+}

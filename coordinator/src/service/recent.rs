@@ -1,0 +1,75 @@
+//! What a page's feeds and calendar are made of: its newest incidents and windows, whatever their month.
+
+use std::collections::BTreeMap;
+
+use parallax_core::board::Notice;
+use parallax_core::incident::{Kind, MAX_UNFINISHED};
+use parallax_core::time::DAY;
+
+use super::gate::Admitted;
+use super::{Result, Service, incidents};
+
+/// Incidents and windows of one list at most.
+pub const RECENT: usize = 50;
+/// Windows of a calendar at most: all that a page can have planned, and as many that are over.
+pub const PLANNED: usize = 2 * MAX_UNFINISHED;
+/// How long a calendar keeps a window that is over, in milliseconds.
+const KEPT: i64 = 90 * DAY;
+/// The newest by their beginning that are looked through: beside what is planned, which stands before all else.
+const LOOKED: usize = MAX_UNFINISHED + 4 * RECENT;
+
+impl Service {
+    /// A page's open incidents and windows, and its newest others; at most fifty of each kind and open or not, newest
+    /// first.
+    ///
+    /// # Errors
+    /// [`super::Error::Internal`] where the store can't be read.
+    pub async fn recent(&self, page: &Admitted) -> Result<Vec<Notice>> {
+        let found = self.newest(page).await?;
+        let mut counts: BTreeMap<(Kind, bool), usize> = BTreeMap::new();
+        let is_wanted = |notice: &Notice| {
+            let count = counts.entry((notice.incident.kind, notice.incident.is_open())).or_default();
+            *count += 1;
+            *count <= RECENT
+        };
+        let notices = found.into_iter().map(|(_, notice)| notice);
+        Ok(notices.filter(is_wanted).collect())
+    }
+
+    /// A page's windows with the number of the commit that wrote each of them last, newest first: those to come, those
+    /// under way, and those that ended within the last ninety days.
+    ///
+    /// # Errors
+    /// [`super::Error::Internal`] where the store can't be read.
+    pub async fn windows(&self, page: &Admitted) -> Result<Vec<(u64, Notice)>> {
+        let since = self.now() - KEPT;
+        let mut found = self.newest(page).await?;
+        found.retain(|(_, notice)| {
+            let ended = notice.incident.resolved_at.or(notice.incident.ends_at);
+            notice.incident.kind == Kind::Maintenance && ended.is_some_and(|ended| ended >= since)
+        });
+        found.truncate(PLANNED);
+        Ok(found)
+    }
+
+    async fn newest(&self, page: &Admitted) -> Result<Vec<(u64, Notice)>> {
+        let id = page.page().id;
+        let found =
+            self.store().read(move |store| {
+                let names = incidents::names(store, id)?;
+                let mut found = store.incidents_of(id, false, None, LOOKED)?;
+                // What has been open for long may have begun before all of these.
+                let open = store.incidents_of(id, true, None, MAX_UNFINISHED)?;
+                let oldest = found.last().map(|incident| (incident.value.started_at, incident.value.id));
+                found.extend(open.into_iter().filter(|open| {
+                    oldest.is_some_and(|oldest| (open.value.started_at, open.value.id) < oldest)
+                }));
+                let shown = |incident: crate::storage::Versioned<_>| {
+                    let shown = incidents::shown(store, incident.value, &names)?;
+                    Ok((incident.revision, Notice { incident: shown.incident, monitors: shown.monitors }))
+                };
+                found.into_iter().map(shown).collect::<crate::storage::Result<Vec<_>>>()
+            });
+        Ok(found.await?)
+    }
+}

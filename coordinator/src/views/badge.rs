@@ -1,0 +1,356 @@
+//! Badges: how a page or a monitor is, as a small picture for other people's documents, and as what draws one.
+
+use std::collections::BTreeMap;
+
+use askama::Template;
+use parallax_core::board::{Board, Shown};
+use parallax_core::headline::Indicator;
+use parallax_core::id::MonitorId;
+use serde::{Deserialize, Serialize};
+
+use super::monitor::State;
+use super::{Unprintable, print, words};
+
+/// Characters of a label at most.
+pub const MAX_LABEL: usize = 64;
+/// Days that an uptime may be of.
+pub const DAYS: [usize; 4] = [1, 7, 30, 90];
+/// Seconds that a badge drawn elsewhere may be kept (the least that Shields takes).
+const KEPT_ELSEWHERE: u32 = 300;
+
+/// What a badge tells of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Metric {
+    /// How it is now.
+    Status,
+    /// Its uptime over so many days, one of [`DAYS`].
+    Uptime(usize),
+    /// Its response time over the last 24 hours.
+    Response,
+}
+
+/// How a badge looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// With round corners.
+    Flat,
+    /// Without.
+    Square,
+    /// Large, in capitals.
+    Large,
+}
+
+/// All that a page's badges tell, so that drawing one needs no look at the store.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Facts {
+    page: Mark,
+    monitors: BTreeMap<MonitorId, Mark>,
+}
+
+/// What is known of the page or a monitor.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Mark {
+    class: String,
+    words: String,
+    /// Over each of [`DAYS`], in percent.
+    uptimes: Vec<Option<f64>>,
+    latency_ms: Option<u32>,
+}
+
+impl Facts {
+    /// What is known of a board.
+    pub fn of(board: &Board) -> Self {
+        let is_stale = board.is_stale();
+        let monitors: BTreeMap<_, _> =
+            board.monitors.iter().map(|shown| (shown.monitor.id, mark(shown, is_stale))).collect();
+        let (class, words) = match board.indicator {
+            _ if is_stale => ("none", "no data"),
+            Indicator::Unknown => ("none", "no data"),
+            Indicator::Operational => ("up", "operational"),
+            Indicator::Degraded => ("slow", "degraded"),
+            Indicator::Partial => ("part", "partial outage"),
+            Indicator::Major => ("down", "major outage"),
+            Indicator::Maintenance => ("maint", "maintenance"),
+        };
+        let mean =
+            |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
+        let over = |at: usize| {
+            mean(monitors.values().filter_map(|mark| mark.uptimes.get(at).copied().flatten()).collect())
+        };
+        let latency = mean(monitors.values().filter_map(|mark| mark.latency_ms).map(f64::from).collect());
+        let page = Mark {
+            class: class.to_owned(),
+            words: words.to_owned(),
+            uptimes: (0..DAYS.len()).map(over).collect(),
+            latency_ms: latency.map(|mean| mean.round() as u32),
+        };
+        Self { page, monitors }
+    }
+
+    /// What is known of a monitor, or of the page; none of one that is not there.
+    pub fn mark(&self, monitor: Option<MonitorId>) -> Option<&Mark> {
+        match monitor {
+            None => Some(&self.page),
+            Some(id) => self.monitors.get(&id),
+        }
+    }
+}
+
+fn mark(shown: &Shown, is_stale: bool) -> Mark {
+    let state = State::of(shown, is_stale);
+    let over = |days: &usize| if *days == 1 { shown.uptime_24h } else { shown.uptime_over(*days) };
+    Mark {
+        class: state.class.to_owned(),
+        words: decapitalised(&state.words),
+        uptimes: DAYS.iter().map(over).collect(),
+        latency_ms: shown.latency_ms,
+    }
+}
+
+fn decapitalised(words: &str) -> String {
+    let mut letters = words.chars();
+    letters.next().map(|first| first.to_lowercase().chain(letters).collect()).unwrap_or_default()
+}
+
+/// A badge, ready to be drawn.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Badge {
+    label: String,
+    message: String,
+    class: &'static str,
+    is_error: bool,
+}
+
+impl Badge {
+    /// The badge of what is known; its label is the metric's own where none is given.
+    pub fn of(mark: &Mark, metric: Metric, label: Option<String>) -> Self {
+        let (message, class) = match metric {
+            Metric::Status => (mark.words.clone(), known(&mark.class)),
+            Metric::Uptime(days) => {
+                let at = DAYS.iter().position(|known| *known == days);
+                match at.and_then(|at| mark.uptimes.get(at).copied().flatten()) {
+                    Some(share) => (words::percent(share), graded(share)),
+                    None => ("no data".to_owned(), "none"),
+                }
+            }
+            Metric::Response => match mark.latency_ms {
+                Some(latency) => {
+                    (words::milliseconds(latency), if mark.class == "slow" { "slow" } else { "up" })
+                }
+                None => ("no data".to_owned(), "none"),
+            },
+        };
+        Self { label: label.unwrap_or_else(|| named(metric)), message, class, is_error: false }
+    }
+
+    /// The badge of what is not there.
+    pub fn of_nothing(metric: Metric, label: Option<String>) -> Self {
+        let label = label.unwrap_or_else(|| named(metric));
+        Self { label, message: "not found".to_owned(), class: "none", is_error: true }
+    }
+
+    /// As a picture (SVG).
+    ///
+    /// # Errors
+    /// Where its template gives up, which it does not.
+    pub fn svg(&self, style: Style) -> Result<Vec<u8>, Unprintable> {
+        let raised = |text: &str| match style {
+            Style::Large => text.to_uppercase(),
+            Style::Flat | Style::Square => text.to_owned(),
+        };
+        let (label, message) = (raised(&plain(&self.label)), raised(&plain(&self.message)));
+        let (pad, height, size, corner) = match style {
+            Style::Flat => (6, 20, 11, 3),
+            Style::Square => (6, 20, 11, 0),
+            Style::Large => (11, 28, 11, 0),
+        };
+        let (text, said) = (width(&label), width(&message));
+        let left = if label.is_empty() { 0 } else { text + 2 * pad };
+        let right = said + 2 * pad;
+        print(&Picture {
+            title: if label.is_empty() { message.clone() } else { format!("{label}: {message}") },
+            width: left + right,
+            height,
+            corner,
+            left,
+            right,
+            colour: colour(self.class),
+            size,
+            base: height / 2 + 4,
+            label_at: left / 2,
+            message_at: left + right / 2,
+            label_length: text,
+            message_length: said,
+            label,
+            message,
+        })
+    }
+
+    /// As what Shields draws one of: its endpoint schema, version 1.
+    pub fn shields(&self) -> serde_json::Value {
+        let colour = match self.class {
+            "up" => "brightgreen",
+            "slow" => "yellow",
+            "part" => "orange",
+            "down" => "red",
+            "maint" => "blue",
+            _ => "lightgrey",
+        };
+        serde_json::json!({
+            "schemaVersion": 1,
+            "label": self.label,
+            "message": self.message,
+            "color": colour,
+            "isError": self.is_error,
+            "cacheSeconds": KEPT_ELSEWHERE,
+        })
+    }
+}
+
+#[derive(Debug, Template)]
+#[template(path = "feeds/badge.svg")]
+struct Picture {
+    title: String,
+    width: usize,
+    height: usize,
+    corner: usize,
+    left: usize,
+    right: usize,
+    colour: &'static str,
+    size: usize,
+    base: usize,
+    label_at: usize,
+    message_at: usize,
+    label_length: usize,
+    message_length: usize,
+    label: String,
+    message: String,
+}
+
+fn named(metric: Metric) -> String {
+    match metric {
+        Metric::Status => "status".to_owned(),
+        Metric::Uptime(days) => format!("uptime {days}d"),
+        Metric::Response => "response time".to_owned(),
+    }
+}
+
+fn known(class: &str) -> &'static str {
+    ["up", "slow", "part", "down", "maint"].into_iter().find(|known| *known == class).unwrap_or("none")
+}
+
+fn graded(share: f64) -> &'static str {
+    match share {
+        share if share >= 99.9 => "up",
+        share if share >= 99.0 => "slow",
+        share if share >= 95.0 => "part",
+        _ => "down",
+    }
+}
+
+/// The page's own colours: white is read on each of them.
+fn colour(class: &str) -> &'static str {
+    match class {
+        "up" => "#0f7a56",
+        "slow" => "#8f5c00",
+        "part" => "#b2461a",
+        "down" => "#b82a1b",
+        "maint" => "#3557bb",
+        _ => "#59606b",
+    }
+}
+
+/// One line that shows as what it is: as XML may hold it, without marks that turn the direction of writing.
+fn plain(text: &str) -> String {
+    let is_shown = |sign: &char| {
+        !sign.is_control()
+            && !matches!(sign, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    super::feeds::xml(text).chars().filter(is_shown).collect()
+}
+
+/// Width of a text in pixels at eleven pixels' size, about as Verdana has it; the picture says the same, so that its
+/// reader stretches what is narrower.
+fn width(text: &str) -> usize {
+    let tenths = |sign: char| match sign {
+        'i' | 'j' | 'l' | 'I' | '.' | ',' | ';' | ':' | '\'' | '|' | '!' => 40,
+        ' ' | 'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '/' | '-' => 45,
+        'm' | 'w' | 'M' | 'W' | '%' | '@' => 107,
+        'A'..='Z' => 78,
+        '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
+        '\u{1100}'..='\u{11ff}'
+        | '\u{2e80}'..='\u{d7ff}'
+        | '\u{f900}'..='\u{faff}'
+        | '\u{ff00}'..='\u{ff60}' => 115,
+        '\u{1f000}'..='\u{1faff}' => 140,
+        _ => 68,
+    };
+    text.chars().map(tenths).sum::<usize>().div_ceil(10)
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::event::Status;
+
+    use super::*;
+    use crate::views::feeds::tests::NASTY;
+    use crate::views::tests::{board, shown};
+
+    fn luminance(colour: &str) -> f64 {
+        let part = |at: usize| {
+            let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+            if value <= 0.03928 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+        };
+        0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+    }
+
+    #[test]
+    fn white_is_read_on_each_colour() {
+        for class in ["up", "slow", "part", "down", "maint", "none"] {
+            let contrast = 1.05 / (luminance(colour(class)) + 0.05);
+            assert!(contrast >= 4.5, "{class}: {contrast}");
+        }
+        assert!(1.05 / (luminance("#444c56") + 0.05) >= 4.5);
+    }
+
+    #[test]
+    fn each_metric_says_what_is_known() {
+        let facts = Facts::of(&board());
+        let written = serde_json::to_vec(&facts).unwrap();
+        assert_eq!(serde_json::from_slice::<Facts>(&written).unwrap(), facts);
+        let said = |monitor: Option<u128>, metric| {
+            let badge = Badge::of(facts.mark(monitor.map(MonitorId::from_u128)).unwrap(), metric, None);
+            (badge.label, badge.message, badge.class)
+        };
+        let of = |label: &str, message: &str, class| (label.to_owned(), message.to_owned(), class);
+        assert_eq!(said(None, Metric::Status), of("status", "partial outage", "part"));
+        assert_eq!(said(Some(3), Metric::Status), of("status", "down from Asia", "part"));
+        assert_eq!(said(Some(1), Metric::Uptime(1)), of("uptime 1d", "99.982 %", "up"));
+        assert_eq!(said(Some(5), Metric::Uptime(90)), of("uptime 90d", "no data", "none"));
+        assert_eq!(said(Some(2), Metric::Response), of("response time", "110 ms", "slow"));
+        assert_eq!(facts.mark(Some(MonitorId::from_u128(9))), None);
+        let paused = mark(&shown(1, "x", "y", Status::Down, 0), true);
+        assert_eq!(paused.words, "was down");
+    }
+
+    #[test]
+    fn a_label_is_read_back_as_it_was_sent() {
+        let facts = Facts::of(&board());
+        for text in NASTY {
+            let shown = plain(text);
+            for style in [Style::Flat, Style::Square, Style::Large] {
+                let badge = Badge::of(facts.mark(None).unwrap(), Metric::Status, Some((*text).to_owned()));
+                let drawn = badge.svg(style).unwrap();
+                let expected = if style == Style::Large { shown.to_uppercase() } else { shown.clone() };
+                let texts = crate::views::feeds::tests::texts(&drawn, "text");
+                assert_eq!(texts.first(), Some(&expected), "{}", String::from_utf8_lossy(&drawn));
+                assert_eq!(texts.len(), 2);
+                assert_eq!(badge.shields()["label"], *text);
+            }
+        }
+        let bare = Badge::of_nothing(Metric::Status, Some(String::new()));
+        let drawn = String::from_utf8(bare.svg(Style::Flat).unwrap()).unwrap();
+        assert!(drawn.contains("<title>not found</title>") && drawn.contains("role=\"img\""), "{drawn}");
+        assert_eq!(bare.shields()["isError"], true);
+    }
+}

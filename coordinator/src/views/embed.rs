@@ -1,0 +1,100 @@
+//! A page in small, for a frame in other people's pages; and the script that shows a notice there when something is wrong.
+
+use askama::Template;
+use parallax_core::board::Board;
+
+use super::assets;
+use super::headline::Headline;
+use super::monitor::State;
+
+/// Monitors that are listed.
+const LISTED: usize = 30;
+
+/// The script. Its page is where it was loaded from.
+pub const WIDGET: &str = include_str!("../../assets/widget.js");
+
+/// How a frame is to look.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Theme {
+    /// As its visitor's system does.
+    Auto,
+    /// Dark on light.
+    Light,
+    /// Light on dark.
+    Dark,
+}
+
+/// The page in small.
+#[derive(Debug, Clone, Template)]
+#[template(path = "feeds/embed.html")]
+pub struct Embed {
+    theme: Option<&'static str>,
+    name: String,
+    headline: Headline,
+    incidents: Vec<(String, String)>,
+    rows: Vec<(String, State)>,
+    more: usize,
+    address: String,
+    base: String,
+    noindex: bool,
+}
+
+impl Embed {
+    /// The page of a board, whose paths begin with `root`; links out of the frame are whole addresses.
+    pub fn new(board: &Board, root: &str, address: &str, theme: Theme) -> Self {
+        let is_stale = board.is_stale();
+        let base = root.strip_suffix(&format!("/p/{}", board.page.slug)).unwrap_or_default();
+        Self {
+            theme: match theme {
+                Theme::Auto => None,
+                Theme::Light => Some("light"),
+                Theme::Dark => Some("dark"),
+            },
+            name: board.page.name.clone(),
+            headline: Headline::of(board),
+            incidents: board
+                .incidents
+                .iter()
+                .map(|it| (format!("{address}/incidents/{}", it.incident.id), it.incident.title.clone()))
+                .collect(),
+            rows: board
+                .monitors
+                .iter()
+                .take(LISTED)
+                .map(|shown| (shown.monitor.name.clone(), State::of(shown, is_stale)))
+                .collect(),
+            more: board.monitors.len().saturating_sub(LISTED),
+            address: address.to_owned(),
+            base: base.to_owned(),
+            noindex: board.page.private || board.page.password.is_some(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::feeds::tests::{NASTY, saying};
+    use crate::views::print;
+
+    #[test]
+    fn a_frame_says_all_in_words_and_nothing_that_is_said_becomes_markup() {
+        for text in NASTY {
+            let board = saying(text);
+            let drawn = print(&Embed::new(&board, "/p/northwind", "https://x.example", Theme::Dark)).unwrap();
+            let drawn = String::from_utf8(drawn).unwrap();
+            assert!(drawn.contains("data-theme=\"dark\"") && drawn.contains(">Down from Asia<"), "{drawn}");
+            for markup in ["<b>", "<script", " style=", "<!ENTITY"] {
+                assert!(!drawn.contains(markup), "{markup}: {drawn}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_script_is_small_and_keeps_nothing() {
+        assert!(WIDGET.len() < 5 * 1024, "{}", WIDGET.len());
+        for word in ["cookie", "localStorage", "sessionStorage", "innerHTML", "eval("] {
+            assert!(!WIDGET.contains(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! A page's maintenance as a calendar (RFC 5545): an event for each window, under a name that stays.
+
+use icalendar::{Calendar, Component, Event, EventLike, EventStatus, Property};
+use parallax_core::board::Notice;
+use parallax_core::incident::Incident;
+
+use super::{Site, last_word};
+
+/// Its media type.
+pub const MEDIA: &str = "text/calendar; charset=utf-8";
+/// How long a reader may keep it.
+const FRESH: &str = "PT1H";
+
+/// Writes the calendar of those windows, each with the number of the commit that wrote it last, which grows with each
+/// change.
+pub fn write(site: Site<'_>, windows: &[(u64, Notice)]) -> Vec<u8> {
+    let name = plain(&format!("{} maintenance", site.page.name));
+    let mut calendar = Calendar::empty();
+    for (key, value) in [
+        ("VERSION", "2.0"),
+        ("PRODID", "-//Parallax//Maintenance//EN"),
+        ("CALSCALE", "GREGORIAN"),
+        ("METHOD", "PUBLISH"),
+        ("X-WR-CALNAME", &name),
+        ("X-PUBLISHED-TTL", FRESH),
+    ] {
+        calendar.append_property((key, value));
+    }
+    // Two younger ones (RFC 7986), of whose types the writer has to be told.
+    calendar.append_property(Property::new("NAME", &name).add_parameter("VALUE", "TEXT").done());
+    let fresh = Property::new("REFRESH-INTERVAL", FRESH).add_parameter("VALUE", "DURATION").done();
+    calendar.append_property(fresh);
+    for (revision, notice) in windows {
+        if let Some(event) = event(site, *revision, notice) {
+            calendar.push(event);
+        }
+    }
+    calendar.to_string().into_bytes()
+}
+
+fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
+    let incident = &notice.incident;
+    let ends_at = incident.ends_at?;
+    // One that was over before its time ends then; one that was called off keeps the time it was planned for.
+    let end =
+        incident.resolved_at.filter(|at| *at > incident.started_at).map_or(ends_at, |at| at.min(ends_at));
+    let changed = last_word(incident).to_utc()?;
+    let status = if is_called_off(incident) { EventStatus::Cancelled } else { EventStatus::Confirmed };
+    let mut event = Event::new();
+    event
+        .uid(&format!("{}@parallax", incident.id))
+        .timestamp(changed)
+        .last_modified(changed)
+        .created(incident.created_at.to_utc()?)
+        .starts(incident.started_at.to_utc()?)
+        .ends(end.to_utc()?)
+        .summary(&plain(&incident.title))
+        .description(&description(notice))
+        .url(&site.incident(incident))
+        .sequence(u32::try_from(revision).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs()))
+        .status(status)
+        .append_property(("TRANSP", "TRANSPARENT"))
+        .append_property(("CATEGORIES", "MAINTENANCE"));
+    Some(event.done())
+}
+
+/// Whether it was over before it began.
+fn is_called_off(incident: &Incident) -> bool {
+    !incident.is_open() && incident.resolved_at.is_some_and(|at| at <= incident.started_at)
+}
+
+/// Its monitors, and what was last said of it.
+fn description(notice: &Notice) -> String {
+    let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
+    let names = crate::views::words::list(&names);
+    let said = notice.incident.updates.last().map(|update| update.body.as_str());
+    let parts = [if names.is_empty() { String::new() } else { format!("Affected: {names}") }];
+    let parts = parts.into_iter().chain(said.map(ToOwned::to_owned)).filter(|part| !part.is_empty());
+    plain(&parts.collect::<Vec<_>>().join("\n\n"))
+}
+
+/// A text as a calendar may hold it: line breaks of one kind, which are escaped, and no other control characters.
+fn plain(text: &str) -> String {
+    let text = text.replace("\r\n", "\n").replace('\r', "\n");
+    text.chars().filter(|sign| !sign.is_control() || matches!(sign, '\n' | '\t')).collect()
+}

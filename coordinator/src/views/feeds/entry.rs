@@ -1,0 +1,40 @@
+//! What a feed's entry says of an incident or a window: all of its updates as HTML, newest first.
+
+use askama::Template;
+use parallax_core::board::Notice;
+
+use super::{Site, Unwritable, xml};
+use crate::views::incident::Card;
+use crate::views::print;
+
+/// Bytes of an entry's updates; the newest is given whatever its length.
+const TOLD: usize = 64 * 1024;
+
+#[derive(Debug, Clone, Template)]
+#[template(path = "feeds/entry.html")]
+struct Entry {
+    card: Card,
+    /// Where the updates are that there is no room for.
+    link: String,
+}
+
+/// The content of an entry, whose links are whole addresses.
+pub(super) fn content(site: Site<'_>, notice: &Notice) -> Result<String, Unwritable> {
+    let mut shown = notice.clone();
+    let mut room = TOLD;
+    let mut kept = 0;
+    for update in notice.incident.updates.iter().rev() {
+        if update.body.len() > room && kept > 0 {
+            break;
+        }
+        room = room.saturating_sub(update.body.len());
+        kept += 1;
+    }
+    let more = notice.incident.updates.len() - kept;
+    shown.incident.updates.drain(..more);
+    // As of its beginning, so that an entry of which nothing new is to be said stays the same.
+    let mut card = Card::of(&shown, site.address, site.page.timezone, notice.incident.started_at, false);
+    card.more = more;
+    let printed = print(&Entry { card, link: site.incident(&notice.incident) })?;
+    Ok(xml(&String::from_utf8_lossy(&printed)))
+}

@@ -1,0 +1,252 @@
+//! What is written for programs is read back by other readers than ours, whatever was in the texts.
+
+use parallax_core::board::{Board, Notice};
+use parallax_core::incident::{Kind, Progress, Update};
+use parallax_core::time::{DAY, HOUR};
+use quick_xml::Reader;
+use quick_xml::events::Event;
+use serde_json::Value;
+
+use super::v2::Sheet;
+use super::*;
+use crate::views::tests::{NOW, board};
+
+const ADDRESS: &str = "https://northwind.pages.example";
+
+/// Texts that break one format or another.
+pub(crate) const NASTY: &[&str] = &[
+    "Errors & <b>delays</b> ]]> \"quoted\" 'text'",
+    "a, b; c \\ d \\n e: f",
+    "\u{202e}desrever\u{202c} \u{200f}\u{5e9}\u{5dc}\u{5d5}\u{5dd}",
+    "<?xml version=\"1.0\"?><!DOCTYPE x [<!ENTITY e \"x\">]>&e;",
+    "BEGIN:VEVENT END:VCALENDAR </svg> --> &#0; \\u0000",
+    "*bold* _under_ [a](javascript:alert(1)) `code` # head | pipe ~~x~~ 1. one",
+    "👩\u{200d}🚀 é ｆｕｌｌ \u{2028}\u{2029} end",
+];
+
+fn site(board: &Board) -> Site<'_> {
+    Site { page: &board.page, address: ADDRESS }
+}
+
+/// A page that says that everywhere.
+pub(crate) fn saying(text: &str) -> Board {
+    let mut board = board();
+    board.page.name = text.to_owned();
+    for shown in &mut board.monitors {
+        shown.monitor.name = text.to_owned();
+        shown.monitor.group = Some(text.to_owned());
+    }
+    let lists = board.incidents.iter_mut().chain(&mut board.maintenance).chain(&mut board.past);
+    for notice in lists {
+        notice.incident.title = text.to_owned();
+        for (_, name, _) in &mut notice.monitors {
+            *name = text.to_owned();
+        }
+        for update in &mut notice.incident.updates {
+            update.body = text.to_owned();
+        }
+    }
+    board
+}
+
+pub(crate) fn notices(board: &Board) -> Vec<Notice> {
+    board.maintenance.iter().chain(&board.incidents).chain(&board.past).cloned().collect()
+}
+
+fn sheet(sheet: Sheet, board: &Board) -> Value {
+    let written = v2::write(sheet, site(board), board, &notices(board)).unwrap();
+    serde_json::from_slice(&written).unwrap()
+}
+
+/// The texts of elements of that name, as an XML reader gives them.
+pub(crate) fn texts(document: &[u8], name: &str) -> Vec<String> {
+    let mut reader = Reader::from_reader(document);
+    reader.config_mut().check_comments = true;
+    let (mut found, mut open) = (Vec::new(), None::<String>);
+    loop {
+        match reader.read_event().unwrap() {
+            Event::Start(start) if start.name().as_ref() == name.as_bytes() => open = Some(String::new()),
+            Event::End(end) if end.name().as_ref() == name.as_bytes() => found.extend(open.take()),
+            Event::Text(text) => {
+                if let Some(open) = &mut open {
+                    open.push_str(&text.decode().unwrap());
+                }
+            }
+            Event::GeneralRef(entity) => {
+                let entity = entity.decode().unwrap();
+                let sign = quick_xml::escape::unescape(&format!("&{entity};")).unwrap().into_owned();
+                if let Some(open) = &mut open {
+                    open.push_str(&sign);
+                }
+            }
+            Event::Eof => return found,
+            _ => {}
+        }
+    }
+}
+
+/// The values of that name in a calendar, unfolded and unescaped.
+fn values(calendar: &str, name: &str) -> Vec<String> {
+    let unfolded = calendar.replace("\r\n ", "");
+    let lines = unfolded.split("\r\n").filter_map(|line| line.split_once(':'));
+    let of = lines.filter(|(key, _)| key.split(';').next() == Some(name));
+    let mut values = Vec::new();
+    for (_, value) in of {
+        let (mut text, mut signs) = (String::new(), value.chars());
+        while let Some(sign) = signs.next() {
+            match sign {
+                '\\' => match signs.next() {
+                    Some('n' | 'N') => text.push('\n'),
+                    Some(other) => text.push(other),
+                    None => panic!("{value}"),
+                },
+                ';' | ',' => panic!("unescaped in {value}"),
+                other => text.push(other),
+            }
+        }
+        values.push(text);
+    }
+    values
+}
+
+#[test]
+fn the_summary_is_the_golden_one() {
+    let golden: Value = serde_json::from_str(include_str!("golden/summary.json")).unwrap();
+    let summary = sheet(Sheet::Summary, &board());
+    assert_eq!(summary, golden, "{}", serde_json::to_string_pretty(&summary).unwrap());
+}
+
+#[test]
+fn each_sheet_has_what_its_readers_look_for() {
+    let mut board = board();
+    for (wanted, key, count) in [
+        (Sheet::Components, "components", 7),
+        (Sheet::Incidents, "incidents", 2),
+        (Sheet::Unresolved, "incidents", 1),
+        (Sheet::Maintenances, "scheduled_maintenances", 1),
+        (Sheet::Upcoming, "scheduled_maintenances", 1),
+        (Sheet::Active, "scheduled_maintenances", 0),
+    ] {
+        let document = sheet(wanted, &board);
+        let keys: Vec<&String> = document.as_object().unwrap().keys().collect();
+        assert_eq!(keys, ["page", key], "{wanted:?}");
+        assert_eq!(document[key].as_array().unwrap().len(), count, "{wanted:?}");
+    }
+    board.maintenance[0].incident.begun = true;
+    let active = sheet(Sheet::Active, &board);
+    assert_eq!(active["scheduled_maintenances"][0]["status"], "in_progress");
+    assert_eq!(sheet(Sheet::Upcoming, &board)["scheduled_maintenances"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn a_groups_id_stays_while_its_monitors_come_and_go() {
+    let mut board = board();
+    let ids = |board: &Board| {
+        let components = sheet(Sheet::Components, board)["components"].take();
+        let groups = components.as_array().unwrap().iter().filter(|part| part["group"] == true);
+        groups.map(|group| (group["name"].to_string(), group["id"].to_string())).collect::<Vec<_>>()
+    };
+    let before = ids(&board);
+    board.monitors.remove(0);
+    board.monitors.reverse();
+    let mut after = ids(&board);
+    after.reverse();
+    assert_eq!(before, after);
+}
+
+#[test]
+fn long_incidents_say_the_newest_and_no_more_than_there_is_room_for() {
+    let mut board = board();
+    let update = board.incidents[0].incident.updates[0].clone();
+    let many = |number: u128| Update {
+        id: parallax_core::id::UpdateId::from_u128(number),
+        body: "\u{fc}".repeat(2000),
+        ..update.clone()
+    };
+    board.incidents[0].incident.updates = (0..200).map(many).collect();
+    let told = sheet(Sheet::Incidents, &board)["incidents"][0]["incident_updates"].take();
+    assert_eq!(told.as_array().unwrap().len(), 4);
+    assert_eq!(told[0]["id"], parallax_core::id::UpdateId::from_u128(199).to_string());
+    let atom = atom::write(site(&board), &notices(&board)).unwrap();
+    assert!(atom.len() < 200_000 && texts(&atom, "content")[1].contains("184 earlier"), "{}", atom.len());
+}
+
+#[test]
+fn whatever_is_said_is_read_back_from_each_format() {
+    let long = "\u{e4}\u{1f680}, ".repeat(1000);
+    for text in NASTY.iter().copied().chain([long.as_str()]) {
+        let board = saying(text);
+        let all = notices(&board);
+        let summary = sheet(Sheet::Summary, &board);
+        assert_eq!(summary["page"]["name"], text);
+        assert_eq!(summary["incidents"][0]["name"], text);
+        assert_eq!(summary["incidents"][0]["incident_updates"][0]["body"], text);
+        for feed in [atom::write(site(&board), &all).unwrap(), rss::write(site(&board), &all).unwrap()] {
+            let titles = texts(&feed, "title");
+            assert_eq!(titles.len(), 4, "{text}");
+            assert_eq!(titles[0], format!("{text} status"));
+            assert!(titles[1..].iter().all(|title| title == text), "{titles:?}");
+        }
+        let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
+        let calendar = String::from_utf8(calendar::write(site(&board), &windows)).unwrap();
+        assert_eq!(values(&calendar, "SUMMARY"), [text]);
+        assert_eq!(values(&calendar, "NAME"), [format!("{text} maintenance")]);
+        assert!(calendar.split("\r\n").all(|line| line.len() <= 75), "{calendar}");
+        assert!(!calendar.replace("\r\n", "").contains(['\r', '\n']), "{calendar}");
+    }
+}
+
+#[test]
+fn what_xml_can_not_hold_is_left_out() {
+    assert_eq!(xml("a\u{0}b\u{b}c\u{ffff}d\r\ne\rf\tg\u{1b}"), "abcd\ne\nf\tg");
+    let feed = atom::write(site(&board()), &notices(&saying("a\u{b}\u{0}b"))).unwrap();
+    assert_eq!(texts(&feed, "title")[1], "ab");
+}
+
+#[test]
+fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() {
+    let mut board = board();
+    let (old_atom, old_rss) = {
+        let all = notices(&board);
+        (atom::write(site(&board), &all).unwrap(), rss::write(site(&board), &all).unwrap())
+    };
+    let incident = &mut board.incidents[0].incident;
+    let mut update = incident.updates[0].clone();
+    (update.id, update.created_at) = (parallax_core::id::UpdateId::from_u128(9), NOW + HOUR);
+    incident.updates.push(update);
+    let moved = Site { page: &board.page, address: "https://status.northwind.example" };
+    let all = notices(&board);
+    let (atom, rss) = (atom::write(moved, &all).unwrap(), rss::write(moved, &all).unwrap());
+    assert_eq!(texts(&atom, "id"), texts(&old_atom, "id"), "names do not follow the host");
+    let (old, new) = (texts(&old_rss, "guid"), texts(&rss, "guid"));
+    let differ: Vec<usize> = (0..3).filter(|at| old[*at] != new[*at]).collect();
+    assert_eq!(differ, [1], "{old:?} {new:?}");
+    assert_eq!(texts(&atom, "updated")[0], "2026-11-27T13:46:00.000Z");
+    let content = &texts(&atom, "content")[1];
+    let at = |time: &str| content.find(time).unwrap();
+    assert!(at("13:46") < at("12:40") && at("12:40") < at("12:32"), "newest first: {content}");
+    assert!(content.contains("<strong>Identified</strong>") && !content.contains("href=\"/"), "{content}");
+}
+
+#[test]
+fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
+    let window = board().maintenance.remove(0);
+    let board = board();
+    let ended = |at| {
+        let mut notice = window.clone();
+        (notice.incident.status, notice.incident.resolved_at) = (Progress::Completed, Some(at));
+        (3, notice)
+    };
+    let off = ended(NOW - HOUR);
+    let early = ended(NOW + 3 * DAY + HOUR);
+    let written = calendar::write(site(&board), &[(u64::MAX, window.clone()), off, early]);
+    let written = String::from_utf8(written).unwrap();
+    assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED", "CONFIRMED"]);
+    assert_eq!(values(&written, "DTEND"), ["20261130T141600Z", "20261130T141600Z", "20261130T134600Z"]);
+    assert_eq!(values(&written, "DTSTART"), ["20261130T124600Z"; 3]);
+    assert_eq!(values(&written, "SEQUENCE"), ["2147483647", "3", "3"]);
+    assert_eq!(values(&written, "UID")[0], format!("{}@parallax", window.incident.id));
+    assert_eq!(values(&written, "METHOD"), ["PUBLISH"]);
+    assert_eq!(window.incident.kind, Kind::Maintenance);
+    assert!(written.contains("\r\nREFRESH-INTERVAL;VALUE=DURATION:PT1H\r\n"), "{written}");
+}
