@@ -11,6 +11,7 @@ use super::assets;
 use super::headline::Headline;
 use super::incident::{Card, PastDay, past_days};
 use super::monitor::{self, Row};
+use super::share::Share;
 use super::strip;
 use super::words::{self, Moment};
 
@@ -108,6 +109,7 @@ pub struct StatusPage {
     span: &'static str,
     groups: Vec<Group>,
     past: Vec<PastDay>,
+    share: Option<Share>,
 }
 
 /// Monitors that are shown together.
@@ -134,7 +136,14 @@ impl StatusPage {
             open: board.incidents.iter().chain(&board.maintenance).map(card).collect(),
             groups: groups(board, root, |shown| began(shown, notices())),
             past: day_of(now, zone).map(|today| past_days(past, today, PAST_DAYS, zone)).unwrap_or_default(),
+            share: None,
         }
+    }
+
+    /// The same, with what a link to it shows where it is shared.
+    #[must_use]
+    pub fn shared_as(self, share: Share) -> Self {
+        Self { share: Some(share), ..self }
     }
 }
 

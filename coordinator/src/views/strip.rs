@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 
 use chrono_tz::Tz;
-use parallax_core::board::{Range, Shown, minutes_down};
+use parallax_core::board::{Day, Range, Shown, minutes_down};
 use parallax_core::event::Status;
 use parallax_core::place::Region;
 use parallax_core::rollup::{Counts, day_of};
@@ -126,8 +126,7 @@ pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], zone: Tz) -> 
         let days = shown.past.days.iter().rev().take(range.days()).rev();
         days.map(|day| {
             let began = incidents.iter().filter(|at| day_of(**at, zone) == Some(day.date)).count();
-            let seen = Seen { counts: day.counts, uptime: day.uptime, lasted: day.lasted };
-            cell(day.date.to_string(), words::full_day(day.date), seen, began)
+            cell(day.date.to_string(), words::full_day(day.date), Seen::of(day), began)
         })
         .collect()
     } else {
@@ -157,6 +156,12 @@ struct Seen {
     lasted: i64,
 }
 
+impl Seen {
+    const fn of(day: &Day) -> Self {
+        Self { counts: day.counts, uptime: day.uptime, lasted: day.lasted }
+    }
+}
+
 /// What is said of a stretch of time.
 fn label(title: String, seen: Seen, incidents: usize) -> String {
     let mut label = title;
@@ -180,6 +185,11 @@ fn label(title: String, seen: Seen, incidents: usize) -> String {
         let _ = write!(label, ", {}", words::count(incidents, "incident", "incidents"));
     }
     label
+}
+
+/// How a day was.
+pub(super) fn look_of(day: &Day) -> Look {
+    look(Seen::of(day))
 }
 
 /// How a stretch of time was.

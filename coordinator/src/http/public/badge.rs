@@ -5,6 +5,7 @@ use std::sync::Arc;
 use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
 use ::http::{HeaderValue, Method, StatusCode};
 use futures_util::FutureExt;
+use parallax_core::board::Range;
 use parallax_core::id::MonitorId;
 use parallax_core::refusal::Refusals;
 
@@ -86,7 +87,7 @@ async fn answer(
     };
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.board(&admitted).await?;
+        let board = service.board(&admitted, Range::default()).await?;
         off_the_runtime(move || serde_json::to_vec(&Facts::of(&board))).await
     };
     let facts = context.boards.kept(&page, Paper::Other("badges"), "application/json", draw).await?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue, Method};
 use futures_util::FutureExt;
-use parallax_core::board::Notice;
+use parallax_core::board::{Notice, Range};
 
 use super::enter;
 use super::served::{document, for_long, shared};
@@ -60,7 +60,7 @@ async fn sheet(context: Arc<Context>, call: Call<()>, name: &'static str, sheet:
     let page = enter(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let (board, notices) = (service.board(&admitted).await?, service.recent(&admitted).await?);
+        let (board, notices) = (service.board(&admitted, Range::default()).await?, service.recent(&admitted).await?);
         let address = service.page_url(admitted.page());
         off_the_runtime(move || {
             v2::write(sheet, Site { page: &board.page, address: &address }, &board, &notices)

@@ -5,9 +5,11 @@ mod embed;
 mod feeds;
 mod gate;
 mod live;
+mod notes;
 mod page;
 mod picture;
 mod served;
+mod share;
 mod subscribe;
 
 use ::http::Method;
@@ -82,7 +84,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
     ];
     rows.extend(feeds::rows());
-    for more in [badge::rows(), embed::rows()] {
+    for more in [badge::rows(), embed::rows(), notes::rows(), share::rows()] {
         rows.extend(more);
     }
     rows
