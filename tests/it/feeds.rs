@@ -64,7 +64,7 @@ async fn a_component_monitor_follows_another_page_of_ours() {
     let monitor = other.client.create_monitor(&other.page, &follows).await;
     let is = async |status: &str| {
         eventually_every(API_PERIOD, &format!("the component is {status}"), A_CHANGE, async || {
-            let seen = other.client.monitor(&other.page, &monitor["id"]).await;
+            let seen = other.client.monitor(&other.page, &monitor).await;
             (seen["status"] == status).then_some(seen)
         })
         .await
