@@ -16,6 +16,7 @@ pub mod gate;
 pub mod history;
 pub mod incidents;
 pub mod keys;
+mod known;
 mod live;
 pub mod look;
 pub mod monitors;
@@ -37,7 +38,7 @@ use parallax_core::quota::Minute;
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 use crate::flow::{Beats, PINGS_A_SECOND, Queries};
@@ -90,6 +91,10 @@ struct Parts {
     wishes: subscribers::Wishes,
     /// The pages' custom domains, once they were read.
     domains: Mutex<Option<gate::Domains>>,
+    /// Pages that visitors asked for.
+    known: known::Known,
+    /// The last commit that held an edit.
+    edits: watch::Receiver<u64>,
     /// Tests of each page's destinations in its present minute.
     tested: Mutex<BTreeMap<PageId, Minute>>,
     /// Told when deliveries were put into the store, or are due anew.
@@ -174,6 +179,7 @@ impl Service {
         figures: Arc<dyn Figures>,
         settings: Settings,
     ) -> Self {
+        let edits = store.edits_seen();
         Self(Arc::new(Parts {
             store,
             clock,
@@ -188,6 +194,8 @@ impl Service {
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
             domains: Mutex::new(None),
+            known: known::Known::default(),
+            edits,
             tested: Mutex::new(BTreeMap::new()),
             outgoing: Arc::default(),
             let_go: Notify::new(),

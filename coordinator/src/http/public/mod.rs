@@ -1,5 +1,6 @@
 //! The visitor's side: the routes of a public page, each of which begins at the gate.
 
+mod front;
 mod gate;
 mod live;
 mod page;
@@ -11,6 +12,7 @@ use futures_util::FutureExt;
 
 use super::mcp;
 use super::route::{Route, open};
+pub(super) use front::Front;
 pub(super) use gate::{enter, inner_path};
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by

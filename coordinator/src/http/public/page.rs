@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use ::http::HeaderMap;
 use parallax_core::board::Range;
 
 use super::enter;
@@ -26,7 +25,8 @@ pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
 /// `GET /p/{slug}`
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
-    paper(&context, &call.headers, &page, Paper::Page(range(&call.query))).await
+    let range = range(&call.query);
+    paper(&context, call, &page, Paper::Page(range)).await
 }
 
 /// `GET /p/{slug}/status.json`
@@ -45,7 +45,7 @@ pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
 pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let (_, (year, month)) = context.service.months(&page);
-    paper(&context, &call.headers, &page, Paper::Month(year, month)).await
+    paper(&context, call, &page, Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/history/{month}`
@@ -54,21 +54,22 @@ pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
     let (first, last) = context.service.months(&page);
     let asked = year_and_month(call.param("month")?).filter(|month| (first..=last).contains(month));
     let (year, month) = asked.ok_or(Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Month(year, month)).await
+    paper(&context, call, &page, Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/incidents/{incident}`
 pub(super) async fn incident(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let id = call.id("incident").map_err(|_| Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Incident(id)).await
+    paper(&context, call, &page, Paper::Incident(id)).await
 }
 
 /// `GET /p/{slug}/monitors/{monitor}`
 pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let id = call.id("monitor").map_err(|_| Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Monitor(id, range(&call.query))).await
+    let range = range(&call.query);
+    paper(&context, call, &page, Paper::Monitor(id, range)).await
 }
 
 /// The range that an address asks for. Any other word asks for none, so that there are as many documents as ranges.
@@ -77,12 +78,13 @@ fn range(query: &str) -> Range {
     asked.and_then(|(_, name)| Range::named(&name)).unwrap_or_default()
 }
 
-async fn paper(context: &Context, headers: &HeaderMap, page: &Admitted, paper: Paper) -> Answer {
-    let drawn = context.boards.get(page, paper).await.map_err(|error| match error {
+async fn paper(context: &Context, call: Call<()>, page: &Admitted, paper: Paper) -> Answer {
+    let drawn = context.boards.get(page, paper.clone()).await.map_err(|error| match error {
         Error::NotFound => Refused::Page,
         other => other.into(),
     })?;
-    Ok(document(page, &drawn, headers))
+    context.front.keep(context, &call, page, &paper);
+    Ok(document(page, &drawn, &call.headers))
 }
 
 /// Reads a month as its address has it: `2026-11`.
