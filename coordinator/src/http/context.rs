@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::limit::Limiter;
 use super::mcp::Tools;
+use super::public::Front;
 use super::{openapi, reply};
 use crate::publish::Boards;
 use crate::service::Service;
@@ -33,6 +34,8 @@ pub struct Context {
     pub(super) service: Service,
     /// What visitors are served.
     pub(super) boards: Boards,
+    /// Requests of visitors that were answered before.
+    pub(super) front: Front,
     /// Told once the server is to stop: answers without an end end then.
     stopping: watch::Sender<bool>,
     pub(super) keys: Limiter<KeyId>,
@@ -53,6 +56,7 @@ impl Context {
     pub fn new(service: Service, requests_per_minute: u32) -> Self {
         Self {
             boards: Boards::new(service.clone()),
+            front: Front::default(),
             service,
             stopping: watch::Sender::new(false),
             keys: Limiter::new(requests_per_minute),

@@ -96,7 +96,9 @@ impl Reply {
 
     /// Bytes of that media type, of which the headers are the caller's affair.
     pub(super) fn bytes(media: &'static str, body: impl Into<Bytes>) -> Self {
-        Self { status: StatusCode::OK, headers: HeaderMap::new(), body: body.into(), gist: None, rest: None }
+        // As many as a document of a page has, so that the map does not grow on the way.
+        let headers = HeaderMap::with_capacity(12);
+        Self { status: StatusCode::OK, headers, body: body.into(), gist: None, rest: None }
             .with(CONTENT_TYPE, HeaderValue::from_static(media))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }

@@ -38,7 +38,7 @@ const UNSENT: usize = 128 << 10;
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// How long a new or just answered connection is safe from having to make room: an honest caller on a busy host may need
-/// a while to come to its request, and 4096 places in that time still take in 20,000 strangers a second.
+/// a while to come to its request, and 4,096 places in that time still take in 20,000 strangers a second.
 const FRESH: Duration = Duration::from_millis(200);
 /// How long requests under way may take once the server is to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -60,7 +60,7 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 4096,
+            connections: 16_384,
             of_one_peer: 1024,
             head: Duration::from_secs(10),
             stall: Duration::from_secs(20),
@@ -262,7 +262,7 @@ mod tests {
     #[test]
     fn half_of_the_descriptors_stay_for_the_rest_of_the_process() {
         assert_eq!(Limits::default().with_descriptors(256).connections, 128);
-        assert_eq!(Limits::default().with_descriptors(1_000_000).connections, 4096);
+        assert_eq!(Limits::default().with_descriptors(1_000_000).connections, 16_384);
         assert_eq!(Limits::default().with_descriptors(0).connections, 1);
         assert!(descriptors().is_none_or(|found| found > 0));
     }

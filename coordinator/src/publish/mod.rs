@@ -102,6 +102,23 @@ impl Boards {
         .await
     }
 
+    /// A document of a page, where it is at hand: as new as it has to be, and nothing happened to its page since.
+    pub fn at_hand(&self, page: &Admitted, paper: &Paper) -> Option<Arc<Document>> {
+        if self.is_behind() {
+            return None;
+        }
+        let now = self.0.service.now();
+        let key = Key { page: page.page().id, door: page.door(), paper: paper.clone() };
+        let held = self.0.shelf.asked(&key, now)?;
+        let is_good = held.is_good(self.0.journal.changed(key.page)) && now.since(held.drawn) <= paper.age();
+        is_good.then_some(held.document)
+    }
+
+    /// Whether something happened that was not read of yet.
+    pub fn is_behind(&self) -> bool {
+        self.0.journal.is_behind()
+    }
+
     /// Any document of a page: the one that is kept, or what `draw` gives.
     ///
     /// # Errors

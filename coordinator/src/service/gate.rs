@@ -1,7 +1,7 @@
 //! The one gate of the public pages: which page a visitor asks for, and whether this visitor may see it.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use parallax_core::id::PageId;
 use parallax_core::page::Page;
@@ -20,14 +20,14 @@ pub enum Door {
 /// A page that its visitor may see. Only the gate makes one, so whoever shows anything of a page has passed it.
 #[derive(Debug, Clone)]
 pub struct Admitted {
-    page: Page,
+    page: Arc<Page>,
     door: Door,
     root: String,
 }
 
 impl Admitted {
     /// The page.
-    pub const fn page(&self) -> &Page {
+    pub fn page(&self) -> &Page {
         &self.page
     }
 
@@ -42,7 +42,7 @@ impl Admitted {
     }
 
     /// Whether not everybody may see it: nothing of it may be kept by a cache, or found by a search.
-    pub const fn is_guarded(&self) -> bool {
+    pub fn is_guarded(&self) -> bool {
         is_guarded(&self.page)
     }
 }
@@ -56,7 +56,7 @@ impl Service {
     /// # Errors
     /// [`Error::NotFound`] for a label that no page has, and for a page that this visitor may not see: alike.
     pub fn admit(&self, slug: &str, door: Door) -> Result<Admitted> {
-        let page = self.store().reader().page_by_slug(slug)?.ok_or(Error::NotFound)?.value;
+        let page = self.page_under(slug)?.ok_or(Error::NotFound)?;
         if !may_enter(&page) {
             return Err(Error::NotFound);
         }

@@ -18,6 +18,7 @@ pub mod history;
 pub mod hosts;
 pub mod incidents;
 pub mod keys;
+mod known;
 mod live;
 pub mod look;
 pub mod monitors;
@@ -41,7 +42,7 @@ use parallax_core::quota::Minute;
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 use crate::flow::{Beats, PINGS_A_SECOND, Queries};
@@ -98,6 +99,10 @@ struct Parts {
     lookup: OnceLock<Arc<dyn domains::Lookup>>,
     /// When pages' domains were last looked for on request.
     domains_looked: Mutex<BTreeMap<PageId, Timestamp>>,
+    /// Pages that visitors asked for.
+    known: known::Known,
+    /// The last commit that held an edit.
+    edits: watch::Receiver<u64>,
     /// Tests of each page's destinations in its present minute.
     tested: Mutex<BTreeMap<PageId, Minute>>,
     /// Told when deliveries were put into the store, or are due anew.
@@ -188,6 +193,7 @@ impl Service {
         figures: Arc<dyn Figures>,
         settings: Settings,
     ) -> Self {
+        let edits = store.edits_seen();
         Self(Arc::new(Parts {
             store,
             clock,
@@ -204,6 +210,8 @@ impl Service {
             domains: Mutex::new(None),
             lookup: OnceLock::new(),
             domains_looked: Mutex::default(),
+            known: known::Known::default(),
+            edits,
             tested: Mutex::new(BTreeMap::new()),
             outgoing: Arc::default(),
             let_go: Notify::new(),

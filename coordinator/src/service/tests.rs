@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::account::Account;
-use parallax_core::event::{Edited, What};
+use parallax_core::event::{Edited, Event, What};
 use parallax_core::given::Given;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::key::Access;
@@ -128,6 +128,8 @@ impl World {
     /// Keeps a page as it is given, with what no call can set yet.
     pub(crate) async fn put_page(&self, page: Page) {
         let mut batch = Batch::new();
+        let what = What::PageEdited(Edited::Changed);
+        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, what });
         batch.write(page);
         self.service.store().commit(batch).await.unwrap();
     }

@@ -3,6 +3,7 @@
 mod badge;
 mod embed;
 mod feeds;
+mod front;
 mod gate;
 mod live;
 mod notes;
@@ -18,6 +19,7 @@ use parallax_core::page::look::PictureUse;
 
 use super::mcp;
 use super::route::{Route, open};
+pub(super) use front::Front;
 pub(super) use gate::{enter, inner_path};
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by

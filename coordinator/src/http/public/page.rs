@@ -14,7 +14,7 @@ use crate::http::api::pages::status;
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
-use crate::publish::Paper;
+use crate::publish::{Document, Paper};
 use crate::service::Error;
 use crate::service::gate::Admitted;
 
@@ -28,7 +28,8 @@ pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
 /// `GET /p/{slug}`
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
-    paper(&context, &call.headers, &page, Paper::Page(range(&call.query))).await
+    let range = range(&call.query);
+    paper(&context, call, &page, Paper::Page(range)).await
 }
 
 /// `GET /p/{slug}/status.json`
@@ -47,7 +48,7 @@ pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
 pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let (_, (year, month)) = context.service.months(&page);
-    paper(&context, &call.headers, &page, Paper::Month(year, month)).await
+    paper(&context, call, &page, Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/history/{month}`
@@ -56,21 +57,22 @@ pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
     let (first, last) = context.service.months(&page);
     let asked = year_and_month(call.param("month")?).filter(|month| (first..=last).contains(month));
     let (year, month) = asked.ok_or(Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Month(year, month)).await
+    paper(&context, call, &page, Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/incidents/{incident}`
 pub(super) async fn incident(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let id = call.id("incident").map_err(|_| Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Incident(id)).await
+    paper(&context, call, &page, Paper::Incident(id)).await
 }
 
 /// `GET /p/{slug}/monitors/{monitor}`
 pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let id = call.id("monitor").map_err(|_| Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Monitor(id, range(&call.query))).await
+    let range = range(&call.query);
+    paper(&context, call, &page, Paper::Monitor(id, range)).await
 }
 
 /// The range that an address asks for. Any other word asks for none, so that there are as many documents as ranges.
@@ -79,15 +81,21 @@ fn range(query: &str) -> Range {
     asked.and_then(|(_, name)| Range::named(&name)).unwrap_or_default()
 }
 
-async fn paper(context: &Context, headers: &HeaderMap, page: &Admitted, paper: Paper) -> Answer {
-    if likes_markdown(headers) {
-        return note(context, headers, page, paper).await;
+async fn paper(context: &Context, call: Call<()>, page: &Admitted, paper: Paper) -> Answer {
+    if likes_markdown(&call.headers) {
+        return note(context, &call.headers, page, paper).await;
     }
-    let drawn = context.boards.get(page, paper).await.map_err(|error| match error {
+    let drawn = context.boards.get(page, paper.clone()).await.map_err(|error| match error {
         Error::NotFound => Refused::Page,
         other => other.into(),
     })?;
-    Ok(linked(page, varying(page, document(page, &drawn, headers))))
+    context.front.keep(context, &call, page, &paper);
+    Ok(shown(page, &drawn, &call.headers))
+}
+
+/// The answer with a document that people look at.
+pub(super) fn shown(page: &Admitted, drawn: &Document, headers: &HeaderMap) -> Reply {
+    linked(page, varying(page, document(page, drawn, headers)))
 }
 
 /// An answer that names what there is for programs (RFC 8288; `status` and `service-desc`: RFC 8631).

@@ -207,3 +207,60 @@ async fn what_people_write_can_not_become_markup() {
             .await;
     }
 }
+
+#[tokio::test]
+async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
+    let client = Client::new().await;
+    let short = |method: &str, host: &str, path: &str, more: &[(&'static str, &str)]| {
+        let mut request = ::http::Request::builder().method(method).uri(path).header("host", host);
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        let reply = client.context.front.answer(&client.context, &request.body(()).unwrap());
+        reply.map(|reply| reply.into_response())
+    };
+    let (shared, own) = ("status.example", "shop.pages.example");
+    for (host, path) in [
+        (shared, "/p/shop"),
+        (own, "/"),
+        (shared, "/p/shop?range=24h"),
+        (own, "/history"),
+        (own, "/?range=7d"),
+    ] {
+        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
+        for more in
+            [&[][..], &[("accept-encoding", "gzip")], &[("accept-encoding", "br"), ("if-none-match", "*")]]
+        {
+            let headers = [&[("host", host)], more].concat();
+            let long = client.send("GET", path, &headers, "").await;
+            let short = short("GET", host, path, more).unwrap_or_else(|| panic!("{host}{path}"));
+            assert_eq!(
+                (short.status().as_u16(), short.headers()),
+                (long.status, &long.headers),
+                "{host}{path}"
+            );
+            assert_eq!(short.body(), &long.bytes, "{host}{path}");
+        }
+    }
+    for path in ["/p/shop?x=1", "/p/shop?range=1y", "/p/shop/status.json"] {
+        client.send("GET", path, &[("host", shared)], "").await;
+        assert!(short("GET", shared, path, &[]).is_none(), "{path} is not kept");
+    }
+    for (method, host, path, more) in [
+        ("POST", shared, "/p/shop", &[][..]),
+        ("HEAD", shared, "/p/shop", &[]),
+        ("GET", "other.example", "/p/shop", &[]),
+        ("GET", shared, "/", &[]),
+        ("GET", shared, "/p/shop", &[("host", shared)]),
+        ("GET", shared, "/p/shop", &[("content-length", "1")]),
+        ("GET", shared, "http://status.example/p/shop", &[]),
+    ] {
+        assert!(short(method, host, path, more).is_none(), "{method} {host} {path} {more:?}");
+    }
+    client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
+    for (host, path) in [(shared, "/p/shop"), (own, "/")] {
+        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
+        assert_eq!(client.send("GET", path, &[("host", host)], "").await.status, 404);
+        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
+    }
+}
