@@ -9,7 +9,7 @@ use parallax_core::plan::{self, PlanRefusal};
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
-use crate::service::destinations::of_owner;
+use crate::service::destinations::owner::of_owner;
 use crate::service::once::{Done, Once};
 use crate::service::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is};
@@ -78,7 +78,7 @@ impl Service {
             batch
                 .expect(Expect::Account(id, Is::At(account.revision)))
                 .expect(Expect::Page(page.id, Is::Absent));
-            batch.write(page.clone()).write(of_owner(page, account.value.email, self.now()));
+            batch.write(page.clone()).write(of_owner(page.id, account.value.email, self.now()));
             batch.event(self.page_event(page.id, Edited::Created));
             self.remember(once, page, &mut batch)?;
             Ok((Done::Now(page.clone()), Some(batch)))
