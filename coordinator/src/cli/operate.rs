@@ -141,6 +141,8 @@ pub(super) enum PageCommand {
         #[command(flatten)]
         whither: Whither,
     },
+    /// Show or set what a page tells of its monitors
+    Alerts(super::alerts::Alerts),
     /// List pages
     List {
         /// Of this account alone
@@ -287,6 +289,7 @@ impl From<PageCommand> for Order {
             PageCommand::Create { account, name, slug, whither } => {
                 (Command::PageCreate { account, name, slug }, whither)
             }
+            PageCommand::Alerts(alerts) => alerts.order(),
             PageCommand::List { account, whither } => (Command::PageList { account }, whither),
         };
         Self { command, whither, columns: &["id", "name", "slug", "url", "account"] }
