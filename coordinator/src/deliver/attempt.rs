@@ -179,7 +179,7 @@ fn told(
     delivery: &Delivery,
     envelope: Envelope<'_>,
 ) -> Result<Option<Routed>> {
-    let (news, finished);
+    let (posted, finished);
     let (json, mail, unsubscribe) = match &delivery.letter {
         Letter::Json(letter) => (Some(letter), None, None),
         Letter::Mail(mail) => (None, Some(mail), None),
@@ -189,10 +189,11 @@ fn told(
                 return Ok(None);
             }
             let Some(page) = read.page(subscriber.page)? else { return Ok(None) };
-            news = found.value;
+            let news = found.value;
             let unsubscribe = unsubscribe_at(house, &page.value, subscriber);
+            posted = letters::update::with_unsubscribe_url(&news.json, &unsubscribe);
             finished = letters::mail::with_unsubscribe(&news.mail, &page.value.name, &unsubscribe);
-            (Some(&news.json), Some(&finished), Some(unsubscribe))
+            (Some(&posted), Some(&finished), Some(unsubscribe))
         }
     };
     Ok(match (&subscriber.contact, json, mail) {

@@ -81,6 +81,8 @@ fn compose(schema: &Value, components: &BTreeMap<String, Value>) -> Option<Value
 fn of(name: &str) -> Vec<Value> {
     match name {
         "Alert" => vec![webhooks::example()],
+        "SubscriberNews" => vec![webhooks::news::example()],
+        "SubscriberChallenge" => vec![webhooks::news::challenge()],
         "AlertRound" => vec![webhooks::example()["evidence"][0].clone()],
         "AlertSight" => vec![webhooks::example()["evidence"][0]["first"].clone()],
         "Key" => vec![json!({
@@ -348,7 +350,13 @@ fn repeat(stopped_at: &Value) -> Value {
     })
 }
 
-fn incident() -> Value {
+/// What a subscriber's links carry.
+pub(super) fn link() -> String {
+    let id = alerts::SUBSCRIBER.to_string();
+    parallax_core::link::write(&id, parallax_core::id::SubscriberId::PREFIX, [0x5a; 16])
+}
+
+pub(super) fn incident() -> Value {
     json!({
         "id": INCIDENT.to_string(), "kind": "incident", "title": "Checkout is down", "status": "identified",
         "impact": "partial", "startedAt": "2026-03-01T09:30:00.000Z", "endsAt": null, "resolvedAt": null,
