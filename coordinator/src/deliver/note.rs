@@ -121,7 +121,9 @@ fn fare(read: &dyn Read, to: Recipient, tried: &Result, now: Timestamp, batch: &
             batch.expect(Expect::Subscriber(id, Is::At(found.revision))).write(subscriber);
             Ok(is_turn || off.is_some())
         }
-        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => Ok(false),
+        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook | Recipient::Visitor(_) => {
+            Ok(false)
+        }
     }
 }
 

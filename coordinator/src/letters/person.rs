@@ -1,4 +1,4 @@
-//! Mails to one person that tell of no news: to confirm a subscription, and that a destination was switched off.
+//! Mails to one person that tell of no news: to confirm, to sign in, and that a destination was switched off.
 
 use parallax_core::delivery::Mail;
 use parallax_core::destination::OffReason;
@@ -22,6 +22,26 @@ pub fn confirmation(page: &str, page_url: &str, confirm_url: &str) -> Mail {
         )],
         link: Some(("Confirm the subscription".to_owned(), confirm_url.to_owned())),
         footer: vec!["A request that is not confirmed within two days is forgotten.".to_owned()],
+        ..Sheet::default()
+    }
+    .mail()
+}
+
+/// Brings the link by which somebody signs in to a private page. Opening it shows a button, and does nothing else.
+pub fn sign_in(page: &str, page_url: &str, link: &str) -> Mail {
+    let page = text::line(page, MAX_NAME);
+    Sheet {
+        title: format!("Sign in to {page}"),
+        lead: vec![
+            format!(
+                "Somebody, probably you, asked to see {page} ({}). If it was you, open the link in the browser that you \
+                 asked with. If not, ignore this: nobody gets in without it.",
+                text::line(page_url, 300)
+            ),
+            "It works once, within 15 minutes.".to_owned(),
+        ],
+        link: Some(("Sign in".to_owned(), link.to_owned())),
+        footer: vec!["You get this because the owner of this page allows your address to see it.".to_owned()],
         ..Sheet::default()
     }
     .mail()

@@ -240,6 +240,8 @@ impl Service {
                 }
                 Some(_) => Ok(Ok(())),
             },
+            // Whoever still wants a link asks for another.
+            Recipient::Visitor(_) => no("can't be sent: its link was for one visitor, and for once"),
             Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => Ok(Ok(())),
         }
     }
@@ -258,8 +260,8 @@ impl Service {
                 Some(bulletin) if is_posted(reader.as_ref(), to)? => (None, Some(text(&bulletin.json))),
                 Some(bulletin) => (Some(bulletin.mail.subject), Some(bulletin.mail.text)),
             },
-            // To one subscriber alone: a token stands in it that only the receiver may know.
-            (_, Recipient::Subscriber(_)) => (None, None),
+            // To one person alone: a token stands in it that only the receiver may know.
+            (_, Recipient::Subscriber(_) | Recipient::Visitor(_)) => (None, None),
             (Letter::Json(json), _) => (None, Some(text(json))),
             (Letter::Mail(mail), _) => (Some(mail.subject.clone()), Some(mail.text.clone())),
         };

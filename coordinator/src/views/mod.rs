@@ -5,6 +5,7 @@
 
 pub mod assets;
 pub mod chart;
+pub mod door;
 pub mod headline;
 pub mod incident;
 pub mod markdown;

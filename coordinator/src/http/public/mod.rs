@@ -1,5 +1,7 @@
 //! The visitor's side: the routes of a public page, each of which begins at the gate.
 
+mod door;
+mod form;
 mod gate;
 mod live;
 mod page;
@@ -11,10 +13,13 @@ use futures_util::FutureExt;
 
 use super::mcp;
 use super::route::{Route, open};
-pub(super) use gate::{enter, inner_path};
+pub(super) use door::dressed;
+pub(super) use form::shown;
+pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by
-/// [`inner_path`]. A handler's first step is [`enter`], which alone gives the page.
+/// [`inner_path`]. A handler's first step is [`enter`], [`enter_or_ask`] where people look, or [`enter_feed`] where a
+/// token in the path is good too: nothing else gives the page.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
@@ -55,6 +60,28 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
                 (POST, open(|context, call| subscribe::unsubscribe(context, call).boxed())),
             ],
         ),
+        (
+            "/p/{slug}/password",
+            vec![
+                (GET, open(|context, call| door::ask(context, call).boxed())),
+                (POST, open(|context, call| door::password(context, call).boxed())),
+            ],
+        ),
+        (
+            "/p/{slug}/sign-in",
+            vec![
+                (GET, open(|context, call| door::ask(context, call).boxed())),
+                (POST, open(|context, call| door::send_link(context, call).boxed())),
+            ],
+        ),
+        (
+            "/p/{slug}/sign-in/link",
+            vec![
+                (GET, open(|context, call| door::look(context, call).boxed())),
+                (POST, open(|context, call| door::arrive(context, call).boxed())),
+            ],
+        ),
+        ("/p/{slug}/sign-out", vec![(POST, open(|context, call| door::leave(context, call).boxed()))]),
         ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
     ]
 }

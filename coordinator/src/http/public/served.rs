@@ -31,10 +31,8 @@ pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &
         .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
         .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static("interest-cohort=()"));
     if page.is_guarded() {
-        return reply
-            .with(CACHE_CONTROL, HeaderValue::from_static("private, no-store"))
-            .with(VARY, HeaderValue::from_static("accept-encoding, cookie"))
-            .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
+        // The gate's seal says the rest.
+        return reply.with(CACHE_CONTROL, HeaderValue::from_static("private, no-store"));
     }
     let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static(OPEN));
     known(reply, document, headers)

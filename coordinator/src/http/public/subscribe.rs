@@ -2,36 +2,30 @@
 
 mod forms;
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, RETRY_AFTER};
+use ::http::header::RETRY_AFTER;
 use ::http::{HeaderValue, StatusCode};
 use parallax_core::page::Page;
 use parallax_core::refusal::Refusals;
 use parallax_core::subscriber::Contact;
 use parallax_core::subscriber::ask::Ask;
-use url::form_urlencoded;
 
 use self::forms::{Choice, Form};
-use super::enter;
+use super::enter_or_ask;
+use super::form::{Fields, in_query, shown};
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
-use crate::http::{Context, auth, json};
+use crate::http::{Context, auth};
 use crate::service::Error;
 use crate::service::subscribers::Subscribed;
-
-/// What these pages may do: send their forms to where they come from, and be styled from there.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; \
-                      frame-ancestors 'none'";
 
 /// `GET /p/{slug}/subscribe`
 pub(in crate::http) async fn ask(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = entered(&context, &call)?;
     let choice = Choice::of(&context.service.choices(&page).await?, None);
-    Ok(shown(forms::subscribe(&page, &Form::default(), &choice)))
+    Ok(shown(forms::subscribe(&page, &Form::default(), &choice, feeds(&context, &page).as_deref())))
 }
 
 /// `POST /p/{slug}/subscribe`
@@ -50,7 +44,8 @@ pub(in crate::http) async fn take(context: Arc<Context>, mut call: Call<()>) -> 
             let choices = context.service.choices(&page).await?;
             let choice = Choice::of(&choices, ask.monitors.as_deref());
             let form = Form { email, url, faults };
-            Ok(shown(forms::subscribe(&page, &form, &choice)).of(StatusCode::BAD_REQUEST))
+            Ok(shown(forms::subscribe(&page, &form, &choice, feeds(&context, &page).as_deref()))
+                .of(StatusCode::BAD_REQUEST))
         }
         Err(error) => Err(error.into()),
     }
@@ -102,8 +97,13 @@ pub(in crate::http) async fn unsubscribe(context: Arc<Context>, mut call: Call<(
     }
 }
 
+/// Where programs that keep no cookies read a guarded page.
+fn feeds(context: &Context, page: &Page) -> Option<String> {
+    context.service.feed_address(page)
+}
+
 fn entered(context: &Context, call: &Call<()>) -> Result<Page, Refused> {
-    enter(context, call).map(|admitted| admitted.page().clone())
+    enter_or_ask(context, call).map(|admitted| admitted.page().clone())
 }
 
 /// The page of those who leave: where it hides from visitors by now, whoever has a good link is still let go.
@@ -147,54 +147,6 @@ fn refused(context: &Context, call: &Call<()>, page: &Page) -> Option<Reply> {
     })
 }
 
-/// A page that nobody keeps, finds by a search, or learns the address of.
-fn shown(html: String) -> Reply {
-    Reply::html(html)
-        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
-        .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
-}
-
 fn void(page: &Page) -> Reply {
     shown(forms::void(page)).of(StatusCode::NOT_FOUND)
-}
-
-/// What the address carries as `t`; empty where it carries none.
-fn in_query(query: &str) -> String {
-    let found = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "t");
-    found.map(|(_, value)| value.into_owned()).unwrap_or_default()
-}
-
-/// A form as it was sent.
-struct Fields(Vec<(String, String)>);
-
-impl Fields {
-    /// Reads a form, of bounded size (`application/x-www-form-urlencoded`, URL standard).
-    async fn read(call: &mut Call<()>) -> Result<Self, Refusals> {
-        let kind = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(Refusals::one("Content-Type", "must be application/x-www-form-urlencoded"));
-        }
-        let body = json::bytes(&call.headers, &mut call.body).await?;
-        let owned = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.into_owned());
-        Ok(Self(form_urlencoded::parse(&body).map(owned).collect()))
-    }
-
-    /// A field's first value; none where it is empty, as fields are that nobody filled in.
-    fn one(&self, name: &str) -> Option<String> {
-        let found = self.0.iter().find(|(field, _)| field == name);
-        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty()).map(str::to_owned)
-    }
-
-    /// The monitors that were chosen; none where the whole page was.
-    fn monitors(&self) -> Option<Vec<String>> {
-        let ids: BTreeSet<&String> =
-            self.0.iter().filter(|(name, _)| name == "monitors").map(|(_, id)| id).collect();
-        let is_chosen = match self.one("scope") {
-            Some(scope) => scope == "chosen",
-            None => !ids.is_empty(),
-        };
-        is_chosen.then(|| ids.into_iter().cloned().collect())
-    }
 }

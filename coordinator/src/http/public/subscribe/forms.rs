@@ -61,8 +61,8 @@ impl Choice {
     }
 }
 
-/// The form by which one asks to be told.
-pub(super) fn subscribe(page: &Page, form: &Form, choice: &Choice) -> String {
+/// The form by which one asks to be told. Of a page that not everybody may see it also tells where programs read it.
+pub(super) fn subscribe(page: &Page, form: &Form, choice: &Choice, feeds: Option<&str>) -> String {
     let typed = |text: &Option<String>| escaped(text.as_deref().unwrap_or_default());
     let body = format!(
         "<h2>Get updates</h2><p>Incidents and maintenance of this page, as they are told here.</p>{}\
@@ -72,14 +72,31 @@ pub(super) fn subscribe(page: &Page, form: &Form, choice: &Choice) -> String {
          <h2>By webhook</h2><form method=\"post\" action=\"subscribe\"><label for=\"url\">Address</label>\
          <input id=\"url\" name=\"url\" type=\"url\" maxlength=\"2000\" required value=\"{}\">{}\
          <button class=\"btn main\">Subscribe</button><p>We post a challenge to it once: JSON with a member <code>challenge</code>, whose \
-         value has to be the answer. News are posted as signed JSON.</p></form>",
+         value has to be the answer. News are posted as signed JSON.</p></form>{}",
         faults(&form.faults),
         typed(&form.email),
         choice.html(),
         typed(&form.url),
         choice.html(),
+        feeds.map_or_else(String::new, by_program),
     );
     document(page, "Get updates", &body)
+}
+
+fn by_program(address: &str) -> String {
+    let mut html = "<h2>By feed reader, calendar or program</h2><p>These addresses open without a sign-in: whoever has one \
+                    reads along, so give them to nobody. They change whenever the page's access does.</p><dl>"
+        .to_owned();
+    for (name, path) in [
+        ("Feed", "feed.atom"),
+        ("Calendar of maintenance", "maintenance.ics"),
+        ("Status as JSON", "status.json"),
+    ] {
+        // Writing to a string does not fail.
+        let _ = write!(html, "<dt>{name}</dt><dd><code>{}/{path}</code></dd>", escaped(address));
+    }
+    html.push_str("</dl>");
+    html
 }
 
 /// What whoever gave a mailbox is told, whatever there is to it.
