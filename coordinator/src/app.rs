@@ -194,7 +194,6 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let clock = Clock::system();
     let (store, authorities, secret) = open_store(&config, &clock).await?;
     reactions::begin(&store).await?;
-    let doors = secret.clone();
     let trust = Trust::from(&authorities);
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
@@ -220,7 +219,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let mesh = mesh::start(mesh::Parts {
         socket,
         trust,
-        secret,
+        secret: secret.clone(),
         members: Arc::new(members.clone()),
         clock: clock.clone(),
         inbox,
@@ -261,7 +260,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         judging,
         Box::new(mesh.viewer()),
     );
-    let settings = service_settings(&config, base_url.clone(), &doors);
+    let settings = service_settings(&config, base_url.clone(), &secret);
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
     let wake = service.outgoing();
@@ -383,7 +382,6 @@ fn service_settings(config: &Config, base_url: String, secret: &MeshSecret) -> s
         root_domain: config.http.root_domain.clone(),
         limits: config.plans,
         allow_private: config.deliver.allow_private,
-        // It tells nothing of the mesh's own.
         doors: service::doors::DoorKey::new(&secret.secret_for("visitors")),
     }
 }

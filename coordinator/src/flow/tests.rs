@@ -196,24 +196,7 @@ async fn store_with_a_monitor() -> Store {
             plan: Plan::Hobby,
             created_at: START,
         })
-        .write(Page {
-            id: PAGE,
-            account,
-            name: "Example".to_owned(),
-            slug: "example".to_owned(),
-            custom_domain: None,
-            description: None,
-            support_url: None,
-            timezone: chrono_tz::UTC,
-            uptime_target: None,
-            password: None,
-            private: false,
-            show_deploys: false,
-            show_locations: false,
-            latency_regions: None,
-            uptime_regions: None,
-            created_at: START,
-        })
+        .write(Page { name: "Example".to_owned(), ..Page::blank(PAGE, account, "example".to_owned(), START) })
         .write(monitor())
         .event(Event {
             at: START,

@@ -31,22 +31,11 @@ fn monitor_no(slot: u32) -> MonitorId {
 
 fn page() -> Page {
     Page {
-        id: PageId::from_u128(1),
-        account: AccountId::from_u128(1),
         name: "Acme".to_owned(),
-        slug: "acme".to_owned(),
-        custom_domain: None,
-        description: None,
-        support_url: None,
         timezone: chrono_tz::Asia::Kolkata,
-        uptime_target: None,
-        password: None,
-        private: false,
         show_deploys: true,
         show_locations: true,
-        latency_regions: None,
-        uptime_regions: None,
-        created_at: at(0),
+        ..Page::blank(PageId::from_u128(1), AccountId::from_u128(1), "acme".to_owned(), at(0))
     }
 }
 

@@ -162,9 +162,15 @@ impl Service {
     }
 }
 
-/// What guards a page, as bytes that change with each change of it.
+/// What guards a page, as bytes that change with each change of it. The revision alone says that much; what it stands
+/// for is there too, since a store that was restored counts anew.
 fn access_of(page: &Page) -> Vec<u8> {
-    let mut bytes = vec![u8::from(page.private), u8::from(page.password.is_some())];
-    bytes.extend_from_slice(page.password.as_deref().unwrap_or_default().as_bytes());
+    let mut bytes = page.access_revision.to_be_bytes().to_vec();
+    bytes.extend([u8::from(page.private), u8::from(page.password.is_some())]);
+    bytes.extend_from_slice(&(page.allowed.people.len() as u64).to_be_bytes());
+    for text in page.password.iter().chain(&page.allowed.people).chain(&page.allowed.domains) {
+        bytes.extend_from_slice(text.as_bytes());
+        bytes.push(0);
+    }
     bytes
 }

@@ -8,8 +8,9 @@ use std::sync::PoisonError;
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage, mailbox_name};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::Page;
+use parallax_core::page::access::mailbox;
 use parallax_core::refusal::Refusals;
-use parallax_core::subscriber::ask::{Address, Ask};
+use parallax_core::subscriber::ask::Address;
 use parallax_core::time::{MINUTE, Timestamp};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
@@ -100,8 +101,8 @@ impl Service {
     /// [`Error::Invalid`] for what is no address, [`Error::NotFound`] for a page that is not private.
     pub async fn ask_to_sign_in(&self, slug: &str, asking: &Asking) -> Result<()> {
         let page = self.private_behind(slug)?;
-        let address = mailbox(&asking.email)?;
-        let receiver = allowed(&page, &address).filter(|_| self.may_be_linked(&address));
+        let email = mailbox(&asking.email).map_err(|rule| Refusals::one("email", rule))?;
+        let receiver = Some(email).filter(|email| page.allowed.has(email) && self.may_be_linked(email));
         let now = self.now();
         let mut batch = Batch::new();
         // As much work for those who may not, so that time does not tell.
@@ -134,7 +135,7 @@ impl Service {
         browser: Option<&Browser>,
     ) -> Result<std::result::Result<Arrived, Link>> {
         let name = link_name(token);
-        let turn = Sha256::digest(&name).iter().take(16).fold(0, |id, byte| id << 8 | u128::from(*byte));
+        let turn = Sha256::digest(&name).iter().take(16).fold(0, |id, byte| (id << 8) | u128::from(*byte));
         let name = &name;
         self.change(turn, || async move {
             let page = self.private_behind(slug)?;
@@ -198,10 +199,7 @@ impl Service {
             return Ok(Err(Link::Dead));
         };
         let meant = serde_json::from_slice::<Meant>(&found.value.answer).ok();
-        let is_meant = |meant: &Meant| {
-            let address = Address::Email(meant.email.clone());
-            meant.page == page.id.to_string() && allowed(page, &address).is_some()
-        };
+        let is_meant = |meant: &Meant| meant.page == page.id.to_string() && page.allowed.has(&meant.email);
         let Some(meant) = meant.filter(is_meant) else { return Ok(Err(Link::Dead)) };
         let known = browser.map(|browser| <[u8; 32]>::from(Sha256::digest(browser)));
         let is_same = known.is_some_and(|known| bool::from(known.ct_eq(&found.value.fingerprint)));
@@ -209,7 +207,8 @@ impl Service {
     }
 
     /// Whether the mailbox may be written to once more. Only those that may see some page are counted.
-    fn may_be_linked(&self, address: &Address) -> bool {
+    fn may_be_linked(&self, email: &str) -> bool {
+        let address = Address::Email(email.to_owned());
         let mut linked = self.0.linked.lock().unwrap_or_else(PoisonError::into_inner);
         linked.admit_within(LINKS_AN_HOUR, &address.receiver(), self.now())
     }
@@ -218,29 +217,6 @@ impl Service {
 fn is_fresh(link: &Remembered, now: Timestamp) -> bool {
     // What seems to come of the future was made before the clock was put back.
     (1..=LINK_LIFE).contains(&link.expires_at.since(now))
-}
-
-/// The address as it is compared.
-fn mailbox(email: &str) -> std::result::Result<Address, Refusals> {
-    let ask = Ask { email: Some(email.to_owned()), url: None, monitors: None };
-    ask.settle(&std::collections::BTreeSet::new(), &|_| None).map(|asked| asked.address)
-}
-
-/// Where whoever has that address is written to, if he may see the page: he is named, or his domain is, each as a whole.
-fn allowed(page: &Page, address: &Address) -> Option<String> {
-    let Address::Email(email) = address else { return None };
-    let (people, domains) = allowed_on(page);
-    let named = people.iter().find(|person| person.eq_ignore_ascii_case(email));
-    if let Some(person) = named {
-        return Some(person.clone());
-    }
-    let (_, host) = email.rsplit_once('@')?;
-    domains.iter().any(|domain| domain.eq_ignore_ascii_case(host)).then(|| email.clone())
-}
-
-/// The people and domains that the page is for.
-fn allowed_on(_page: &Page) -> (&[String], &[String]) {
-    (&[], &[])
 }
 
 /// The name under which it is remembered what a link is for: its token is kept nowhere.

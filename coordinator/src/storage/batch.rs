@@ -20,6 +20,8 @@ use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
+use parallax_core::page::domain::Freed;
+use parallax_core::page::look::PictureUse;
 use parallax_core::place::{NetworkNo, PlaceNo};
 use parallax_core::subscriber::{Bulletin, Subscriber};
 use parallax_core::telling::{Outages, Telling};
@@ -37,7 +39,7 @@ pub const MAX_PARTS: usize = 65_536;
 /// The longest opaque value (block, roll-up, checkpoint, remembered answer) in bytes.
 pub const MAX_BYTES: usize = 16 << 20;
 
-/// How many expired answers one [`Op::ForgetExpired`] drops at most.
+/// How many one [`Op::ForgetExpired`] or [`Op::ForgetFreed`] drops at most.
 pub const FORGET_AT_ONCE: usize = 256;
 /// How many entries one [`Op::TrimReadings`] or [`Op::TrimEvents`] drops at most.
 pub const TRIM_AT_ONCE: usize = 1024;
@@ -176,6 +178,8 @@ pub enum Expect {
     Remembered(String, Is),
     /// No page but this one has the slug. Every put of a page expects this without being told.
     SlugFree(String, PageId),
+    /// No page but this one has the hostname. Every put of a page that has one expects this without being told.
+    HostFree(String, PageId),
     /// The invitation is there and has made no agent.
     InvitationUnused(InvitationId),
     /// The account's pages have fewer monitors than so many, those of type component not counted.
@@ -201,7 +205,10 @@ impl fmt::Display for Expect {
 impl Expect {
     fn name_len(&self) -> usize {
         match self {
-            Self::Remembered(name, _) | Self::SlugFree(name, _) | Self::Cursor(name, _) => name.len(),
+            Self::Remembered(name, _)
+            | Self::SlugFree(name, _)
+            | Self::HostFree(name, _)
+            | Self::Cursor(name, _) => name.len(),
             _ => 0,
         }
     }
@@ -217,11 +224,19 @@ pub enum Op {
     PutAccount(Box<Account>),
     /// Takes an account out; its pages and keys stay.
     DeleteAccount(AccountId),
-    /// Keeps a page, and its slug with it.
+    /// Keeps a page, and its slug and own hostname with it.
     PutPage(Box<Page>),
-    /// Takes a page out, with its slug, incidents, windows, repeating entries, deploy markers, destinations, subscribers,
+    /// Takes a page out, with its slug, hostname, pictures, incidents, windows, repeating entries, deploy markers, destinations, subscribers,
     /// bulletins, deliveries and alert settings; its monitors stay (see [`Expect::NoMonitors`]).
     DeletePage(PageId),
+    /// Keeps the bytes of a page's picture; where the page is not in the store they are let go without a word.
+    PutPicture(PageId, PictureUse, Vec<u8>),
+    /// Takes a page's picture out.
+    DeletePicture(PageId, PictureUse),
+    /// Keeps a hostname that was freed from others.
+    PutFreed(String, Freed),
+    /// Forgets freed hostnames that were kept until then or before, at most [`FORGET_AT_ONCE`] of them.
+    ForgetFreed(Timestamp),
     /// Keeps a monitor.
     PutMonitor(Box<Monitor>),
     /// Takes a monitor out, with its machine state and history. Its events stay in the journal.
@@ -316,19 +331,26 @@ pub enum Op {
 
 impl Op {
     /// What it expects without being told.
-    pub(super) fn expects(&self) -> Option<Expect> {
-        match self {
-            Self::PutPage(page) => Some(Expect::SlugFree(page.slug.clone(), page.id)),
-            Self::PutSubscriber(it) => Some(Expect::ContactFree(it.page, it.fingerprint, it.id)),
-            _ => None,
-        }
+    pub(super) fn expects(&self) -> impl Iterator<Item = Expect> {
+        let (first, second) = match self {
+            Self::PutPage(page) => (
+                Some(Expect::SlugFree(page.slug.clone(), page.id)),
+                page.custom_domain.as_ref().map(|host| Expect::HostFree(host.clone(), page.id)),
+            ),
+            Self::PutSubscriber(it) => (Some(Expect::ContactFree(it.page, it.fingerprint, it.id)), None),
+            _ => (None, None),
+        };
+        first.into_iter().chain(second)
     }
 
     /// Bytes of its name and of its opaque value.
     fn sizes(&self) -> (usize, usize) {
         match self {
-            Self::PutPage(page) => (page.slug.len(), 0),
-            Self::SetCursor(name, _) | Self::PutNetwork(name, _) => (name.len(), 0),
+            Self::PutPage(page) => {
+                (page.slug.len().max(page.custom_domain.as_ref().map_or(0, String::len)), 0)
+            }
+            Self::PutPicture(_, _, bytes) => (0, bytes.len()),
+            Self::SetCursor(name, _) | Self::PutNetwork(name, _) | Self::PutFreed(name, _) => (name.len(), 0),
             Self::Remember(name, remembered) => (name.len(), remembered.answer.len()),
             Self::PutBlock(block) => (0, block.bytes.len()),
             Self::PutPing(_, ping) => (0, ping.body.len().saturating_add(ping.agent.len())),

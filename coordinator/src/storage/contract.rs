@@ -3,6 +3,7 @@
 mod calendar;
 mod history;
 mod outgoing;
+mod pages;
 mod pings;
 mod property;
 pub(crate) mod samples;
@@ -26,6 +27,10 @@ use self::outgoing::{
     a_page_has_so_many_destinations_and_subscribers, a_page_takes_with_it_what_it_sent,
     news_is_open_until_everybody_is_reached, subscribers_are_found_by_contact_and_in_slices,
     what_waits_is_listed_until_it_does_not,
+};
+use self::pages::{
+    a_hostname_belongs_to_one_page_and_is_free_again, a_page_keeps_its_pictures_and_takes_them_with_it,
+    freed_hostnames_are_kept_for_a_while,
 };
 use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
 use self::samples::*;
@@ -82,6 +87,9 @@ rules! {
     what_is_too_large_is_refused
     a_question_never_sees_half_a_batch
     a_record_made_anew_is_not_taken_for_the_old_one
+    a_hostname_belongs_to_one_page_and_is_free_again
+    a_page_keeps_its_pictures_and_takes_them_with_it
+    freed_hostnames_are_kept_for_a_while
     events_are_dropped_in_slices_and_never_before_a_reader_saw_them
 }
 

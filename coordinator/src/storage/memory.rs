@@ -22,6 +22,8 @@ use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
+use parallax_core::page::domain::Freed;
+use parallax_core::page::look::PictureUse;
 use parallax_core::place::{NetworkNo, Region};
 
 use super::batch::{DAYS_AT_ONCE, FORGET_AT_ONCE, TRIM_AT_ONCE};
@@ -42,6 +44,9 @@ struct Kept {
     accounts: Records<AccountId, Account>,
     pages: Records<PageId, Page>,
     slugs: BTreeMap<String, PageId>,
+    hosts: BTreeMap<String, PageId>,
+    pictures: BTreeMap<(PageId, PictureUse), Vec<u8>>,
+    freed: BTreeMap<String, Freed>,
     monitors: Records<MonitorId, Monitor>,
     keys: Records<KeyId, Key>,
     agents: Records<AgentId, Agent>,
@@ -97,7 +102,7 @@ impl Write for Memory {
 impl Kept {
     fn commit(&mut self, batch: &Batch) -> Result<Committed> {
         batch.check_size()?;
-        let implied = batch.ops.iter().filter_map(Op::expects);
+        let implied = batch.ops.iter().flat_map(Op::expects);
         match batch.expect.iter().cloned().chain(implied).find(|expect| !self.holds(expect)) {
             Some(broken) => return Err(StoreError::Conflict(broken)),
             None => self.revision += 1,
@@ -145,6 +150,7 @@ impl Kept {
             Expect::SubscribersBelow(page, limit) => self.outgoing.subscribers_of(*page).count() < *limit,
             Expect::Remembered(name, so) => is(&self.remembered, name, *so),
             Expect::SlugFree(slug, page) => self.slugs.get(slug).is_none_or(|owner| owner == page),
+            Expect::HostFree(host, page) => self.hosts.get(host).is_none_or(|owner| owner == page),
             Expect::InvitationUnused(id) => {
                 self.invitations.get(id).is_some_and(|invitation| invitation.value.used_by.is_none())
             }
@@ -172,17 +178,33 @@ impl Kept {
             Op::PutAccount(account) => put(&mut self.accounts, revision, account.id, account),
             Op::DeleteAccount(id) => drop(self.accounts.remove(id)),
             Op::PutPage(page) => {
-                self.free_slug(page.id);
+                self.free_names(page.id);
                 self.slugs.insert(page.slug.clone(), page.id);
+                self.hosts.extend(page.custom_domain.iter().map(|host| (host.clone(), page.id)));
                 put(&mut self.pages, revision, page.id, page);
             }
             Op::DeletePage(id) => {
-                self.free_slug(*id);
+                self.free_names(*id);
                 self.pages.remove(id);
+                self.pictures.retain(|(page, _), _| page != id);
                 self.incidents.retain(|_, incident| incident.value.page != *id);
                 self.series.retain(|_, series| series.value.page != *id);
                 self.deploys.retain(|_, deploy| deploy.value.page != *id);
                 self.outgoing.clear(*id);
+            }
+            Op::PutPicture(page, usage, bytes) => {
+                if self.pages.contains_key(page) {
+                    self.pictures.insert((*page, *usage), bytes.clone());
+                }
+            }
+            Op::DeletePicture(page, usage) => drop(self.pictures.remove(&(*page, *usage))),
+            Op::PutFreed(host, freed) => {
+                self.freed.insert(host.clone(), *freed);
+            }
+            Op::ForgetFreed(now) => {
+                let over = self.freed.iter().filter(|(_, freed)| freed.until <= *now);
+                let over: Vec<_> = over.map(|(host, _)| host.clone()).take(FORGET_AT_ONCE).collect();
+                self.freed.retain(|host, _| !over.contains(host));
             }
             Op::PutMonitor(monitor) => put(&mut self.monitors, revision, monitor.id, monitor),
             Op::DeleteMonitor(id) => self.delete_monitor(*id),
@@ -280,10 +302,15 @@ impl Kept {
         }
     }
 
-    fn free_slug(&mut self, page: PageId) {
+    fn free_names(&mut self, page: PageId) {
         let Some(old) = self.pages.get(&page) else { return };
         if self.slugs.get(&old.value.slug) == Some(&page) {
             self.slugs.remove(&old.value.slug);
+        }
+        if let Some(host) = &old.value.custom_domain
+            && self.hosts.get(host) == Some(&page)
+        {
+            self.hosts.remove(host);
         }
     }
 

@@ -40,6 +40,8 @@ use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
+use parallax_core::page::domain::Freed;
+use parallax_core::page::look::PictureUse;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::Timestamp;
 use parallax_core::window::Window;
@@ -198,6 +200,12 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     fn page(&self, id: PageId) -> Result<Option<Versioned<Page>>>;
     /// The page under that address label.
     fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>>;
+    /// The page that has that hostname as its own.
+    fn page_by_host(&self, host: &str) -> Result<Option<Versioned<Page>>>;
+    /// The bytes of a page's picture.
+    fn picture(&self, page: PageId, usage: PictureUse) -> Result<Option<Vec<u8>>>;
+    /// For whom a hostname is kept that a page had, whether the time is over or not.
+    fn freed(&self, host: &str) -> Result<Option<Freed>>;
     /// Every page, by id.
     fn pages(&self) -> Result<Vec<Versioned<Page>>>;
     /// The account's pages, by id.

@@ -39,6 +39,8 @@ pub struct Frame {
     pub zone: &'static str,
     /// Whether it must not be found by searches.
     pub noindex: bool,
+    /// Whether its visitors were let in, and may want out again.
+    pub guarded: bool,
     /// When it was written.
     pub written: Moment,
 }
@@ -56,6 +58,7 @@ impl Frame {
             title: format!("{title} - {} status", page.name),
             zone: page.timezone.name(),
             noindex: page.private || page.password.is_some(),
+            guarded: page.private || page.password.is_some(),
             written: words::moment(now, page.timezone),
         }
     }

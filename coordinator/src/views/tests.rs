@@ -29,22 +29,14 @@ pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_795_783_560_000);
 
 pub(crate) fn page() -> Page {
     Page {
-        id: PageId::from_u128(1),
-        account: AccountId::from_u128(1),
         name: "Northwind".to_owned(),
-        slug: "northwind".to_owned(),
-        custom_domain: None,
         description: Some("Shop, payments and the public API".to_owned()),
         support_url: Some("https://help.example/".to_owned()),
         timezone: chrono_tz::Tz::UTC,
         uptime_target: Some(99.9),
-        password: None,
-        private: false,
         show_deploys: true,
         show_locations: true,
-        latency_regions: None,
-        uptime_regions: None,
-        created_at: NOW - 400 * DAY,
+        ..Page::blank(PageId::from_u128(1), AccountId::from_u128(1), "northwind".to_owned(), NOW - 400 * DAY)
     }
 }
 

@@ -12,7 +12,7 @@ use ::http::{HeaderValue, Method, StatusCode};
 use foldhash::quality::FixedState;
 use parallax_core::time::SECOND;
 
-use super::form::{Fields, from_own_page, in_query, shown};
+use super::form::{Fields, from_own_page, in_query, not_from_another, shown};
 use super::gate::{self, asked_for};
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
@@ -139,7 +139,7 @@ pub(super) async fn arrive(context: Arc<Context>, mut call: Call<()>) -> Answer 
 /// `POST /p/{slug}/sign-out`
 pub(super) async fn leave(context: Arc<Context>, call: Call<()>) -> Answer {
     call.seal.set();
-    from_own_page(&call.headers, context.service.base_url())?;
+    not_from_another(&call.headers, context.service.base_url())?;
     let at = At::of(&context, &call)?;
     let name = context.service.pass_of(&at.slug).map_err(|error| match error {
         Error::NotFound => Refused::Page,

@@ -50,6 +50,16 @@ pub(super) fn from_own_page(headers: &HeaderMap, base_url: &str) -> Result<(), R
     if is_own { Ok(()) } else { Err(Refused::Alien) }
 }
 
+/// The same for a button on the pages themselves, which tell nobody where a form comes from (`no-referrer`): over plain
+/// HTTP a browser then says nothing else of it either (Fetch, 3.2.5).
+pub(super) fn not_from_another(headers: &HeaderMap, base_url: &str) -> Result<(), Refused> {
+    let is_untold = headers.get(ORIGIN).is_some_and(|origin| origin == "null");
+    if is_untold && !headers.contains_key("sec-fetch-site") {
+        return Ok(());
+    }
+    from_own_page(headers, base_url)
+}
+
 /// A form as it was sent.
 pub(super) struct Fields(Vec<(String, String)>);
 
@@ -122,5 +132,7 @@ mod tests {
         ] {
             assert!(!judged(bad), "{bad:?}");
         }
+        let untold: HeaderMap = [(ORIGIN, HeaderValue::from_static("null"))].into_iter().collect();
+        assert!(not_from_another(&untold, "http://192.0.2.1").is_ok());
     }
 }

@@ -98,22 +98,5 @@ impl Service {
 
 /// A page with nothing set but its name and address.
 pub(super) fn blank(account: AccountId, name: String, slug: String, now: Timestamp) -> Page {
-    Page {
-        id: PageId::new(now, rand::random()),
-        account,
-        name,
-        slug,
-        custom_domain: None,
-        description: None,
-        support_url: None,
-        timezone: chrono_tz::UTC,
-        uptime_target: None,
-        password: None,
-        private: false,
-        show_deploys: false,
-        show_locations: false,
-        latency_regions: None,
-        uptime_regions: None,
-        created_at: now,
-    }
+    Page { name, ..Page::blank(PageId::new(now, rand::random()), account, slug, now) }
 }

@@ -2,6 +2,7 @@
 
 use parallax_core::id::{AgentId, DeployId, DestinationId, IncidentId, InvitationId, KeyId, SubscriberId};
 use parallax_core::machine::State;
+use parallax_core::page::look::PictureUse;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,6 +23,7 @@ fn expect() -> impl Strategy<Value = Expect> {
         (0..3u8, is()).prop_map(|(n, so)| Expect::Remembered(format!("r{n}"), so)),
         (0..3u8, n.clone()).prop_map(|(slug, n)| Expect::SlugFree(format!("s{slug}"), page_id(n))),
         (n.clone(), 0..4u32).prop_map(|(n, limit)| Expect::MonitorsBelow(account_id(n), limit)),
+        (0..3u8, n.clone()).prop_map(|(host, n)| Expect::HostFree(format!("h{host}"), page_id(n))),
         n.prop_map(|n| Expect::NoMonitors(page_id(n))),
         (0..4u64).prop_map(|seq| Expect::Cursor("c".to_owned(), seq)),
         (0..3u32).prop_map(Expect::NextSlot),
@@ -36,7 +38,15 @@ fn op() -> impl Strategy<Value = Op> {
         n().prop_map(|n| account(n).into()),
         n().prop_map(|n| Op::DeleteAccount(account_id(n))),
         (n(), n(), 0..5u8).prop_map(|(n, account, slug)| page(n, account, &format!("s{slug}")).into()),
+        (n(), n(), 0..3u8)
+            .prop_map(|(n, slug, host)| hosted(n, &format!("s{slug}"), &format!("h{host}")).into()),
         n().prop_map(|n| Op::DeletePage(page_id(n))),
+        (n(), 0..2usize, 0..9u8).prop_map(|(n, usage, byte)| {
+            Op::PutPicture(page_id(n), PictureUse::ALL[usage], vec![byte; usize::from(byte) * 9000])
+        }),
+        (n(), 0..2usize).prop_map(|(n, usage)| Op::DeletePicture(page_id(n), PictureUse::ALL[usage])),
+        (0..4u8, n(), 0..9i64).prop_map(|(host, n, until)| Op::PutFreed(format!("h{host}"), freed(n, until))),
+        (0..9i64).prop_map(|now| Op::ForgetFreed(at(now))),
         (n(), n(), 0..3u32).prop_map(|(n, page, position)| monitor(n, page, position).into()),
         (n(), n()).prop_map(|(n, page)| component(n, page).into()),
         n().prop_map(|n| Op::DeleteMonitor(monitor_id(n))),
@@ -122,6 +132,12 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
             "{:?} {:?}",
             reader.page_by_slug(&format!("s{n}")),
             reader.remembered(&format!("r{n}"))
+        ));
+        told.push(format!("{:?}", reader.page_by_host(&format!("h{n}"))));
+        told.push(format!(
+            "{:?} {:?}",
+            PictureUse::ALL.map(|it| reader.picture(page_id(n), it)),
+            reader.freed(&format!("h{n}"))
         ));
         told.push(format!("{:?}", reader.events_of(monitor_id(n), Some(20), 5)));
         told.push(format!("{:?} {:?}", reader.pings(monitor_id(n)), reader.machine(monitor_id(n))));

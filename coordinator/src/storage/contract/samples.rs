@@ -21,6 +21,7 @@ use parallax_core::member::{Agent, Invitation, Standing};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::{Reading, Word};
 use parallax_core::page::Page;
+use parallax_core::page::domain::Freed;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::plan::Plan;
 use parallax_core::recurrence::{Every, Recurrence};
@@ -100,23 +101,22 @@ pub(crate) fn account(n: u128) -> Account {
 
 pub(crate) fn page(n: u128, account: u128, slug: &str) -> Page {
     Page {
-        id: page_id(n),
-        account: account_id(account),
         name: format!("Page {n}"),
-        slug: slug.to_owned(),
-        custom_domain: None,
         description: Some("All of it".to_owned()),
-        support_url: None,
         timezone: chrono_tz::Europe::Vienna,
         uptime_target: Some(99.9),
-        password: None,
-        private: false,
         show_deploys: true,
-        show_locations: false,
-        latency_regions: None,
-        uptime_regions: None,
-        created_at: at(6),
+        ..Page::blank(page_id(n), account_id(account), slug.to_owned(), at(6))
     }
+}
+
+/// A page that has a hostname of its own.
+pub(crate) fn hosted(n: u128, slug: &str, host: &str) -> Page {
+    Page { custom_domain: Some(host.to_owned()), ..page(n, n, slug) }
+}
+
+pub(crate) fn freed(account: u128, until: i64) -> Freed {
+    Freed { account: account_id(account), until: at(until) }
 }
 
 pub(crate) fn monitor(n: u128, page: u128, position: u32) -> Monitor {

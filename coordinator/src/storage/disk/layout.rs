@@ -9,7 +9,7 @@
 //! | `dt` `du` `db` | id of destination, subscriber, bulletin | revision and record |
 //! | `df` `do` | page | revision and alert settings, or told outages |
 //! | `dr` | idempotency name | revision and remembered answer |
-//! | `xs` | slug | page id |
+//! | `xs` `xh` | slug, own hostname | page id |
 //! | `xp` | account, page | |
 //! | `xm` | page, monitor | whether it counts for the plan's limit |
 //! | `xk` | account, key | |
@@ -35,6 +35,8 @@
 //! | `tc` | part | sequence and packed tails |
 //! | `ns` `np` | | next slot, next place |
 //! | `nn` | network label | its number |
+//! | `pl` | page, use of a picture | its bytes |
+//! | `th` | hostname that a page had | for whom it is kept, and until when |
 //! | `gm` | monitor | nothing: its history is to be dropped |
 //! | `+` | another key, part number | continuation of a value that is too long for one |
 //!
@@ -47,11 +49,12 @@ use parallax_core::id::{
     AccountId, AgentId, BulletinId, DeliveryId, DeployId, DestinationId, IncidentId, InvitationId, KeyId,
     MonitorId, PageId, SeriesId, SubscriberId,
 };
+use parallax_core::page::look::PictureUse;
 use parallax_core::time::Timestamp;
 
 /// The schema that this program writes, and the newest that it reads. 2 since events are trimmed, 3 since hours are
-/// folded, 4 since alerts leave the house (see `migrate`).
-pub(super) const SCHEMA: u32 = 4;
+/// folded, 4 since alerts leave the house, 5 since pages have a look (see `migrate`).
+pub(super) const SCHEMA: u32 = 5;
 
 pub(super) type Key = Vec<u8>;
 
@@ -88,6 +91,7 @@ pub(super) const CURSORS: &[u8] = b"cu";
 pub(super) const CHECKPOINTS: &[u8] = b"tc";
 pub(super) const NETWORKS: &[u8] = b"nn";
 pub(super) const GONE: &[u8] = b"gm";
+pub(super) const FREED: &[u8] = b"th";
 /// Prefixes of folded blocks, hour roll-ups and day roll-ups.
 pub(super) const FOLDED_BLOCKS: &[u8] = b"fb";
 pub(super) const FOLDED_HOURS: &[u8] = b"fh";
@@ -209,6 +213,18 @@ pub(super) fn remembered(name: &str) -> Key {
 
 pub(super) fn slug(slug: &str) -> Key {
     join(b"xs", &[slug.as_bytes()])
+}
+
+pub(super) fn own_host(host: &str) -> Key {
+    join(b"xh", &[host.as_bytes()])
+}
+
+pub(super) fn freed(host: &str) -> Key {
+    join(FREED, &[host.as_bytes()])
+}
+
+pub(super) fn picture(page: PageId, usage: PictureUse) -> Key {
+    join(&on_page(b"pl", page), &[&[usage as u8]])
 }
 
 pub(super) fn pages_of(account: AccountId) -> Key {
@@ -377,24 +393,4 @@ fn join(prefix: &[u8], rest: &[&[u8]]) -> Key {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_before_and_after_the_epoch_sort_as_they_came() {
-        let id = MonitorId::from_u128(7);
-        let keys: Vec<_> = [i64::MIN, -2, -1, 0, 1, i64::MAX].into_iter().map(|at| hour(id, at)).collect();
-        assert!(keys.is_sorted());
-        assert_eq!(
-            keys.iter().filter_map(|key| last_time(key)).collect::<Vec<_>>(),
-            [i64::MIN, -2, -1, 0, 1, i64::MAX]
-        );
-    }
-
-    #[test]
-    fn what_begins_with_the_greatest_id_ends_before_the_next_prefix() {
-        let range = beginning(&hours_of(MonitorId::from_u128(u128::MAX)));
-        assert!(range.contains(&hour(MonitorId::from_u128(u128::MAX), i64::MAX)));
-        assert_eq!(range.end, b"ri");
-    }
-}
+mod tests;

@@ -4,10 +4,13 @@
 
 use std::fs;
 
+use parallax_core::page::Page;
 use sled::Tree;
 
-use super::layout::{META_KEY, SCHEMA, SCHEMA_KEY};
+use super::layout::{self, META_KEY, PAGES, SCHEMA, SCHEMA_KEY};
+use super::load::list;
 use super::meta::Meta;
+use super::old::PageOfSchema4;
 use super::writer::Durable;
 use super::{Shared, failed, io_failed, record, snapshot, snapshots};
 use crate::storage::{Result, StoreError};
@@ -16,7 +19,7 @@ use crate::storage::{Result, StoreError};
 type Step = fn(&Tree, &mut sled::Batch, Meta) -> Result<Meta>;
 
 /// The step from each schema to the next, from 1 on.
-const STEPS: [Step; SCHEMA as usize - 1] = [to_schema_2, to_schema_3, to_schema_4];
+const STEPS: [Step; SCHEMA as usize - 1] = [to_schema_2, to_schema_3, to_schema_4, to_schema_5];
 
 /// Brings a proved store of an older schema to this one.
 pub(super) fn migrate(shared: &Shared, found: u32, mut meta: Meta, durable: &mut Durable) -> Result<Meta> {
@@ -59,5 +62,23 @@ fn to_schema_3(_: &Tree, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
 
 /// Nothing has left the house yet.
 fn to_schema_4(_: &Tree, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
+    Ok(meta)
+}
+
+/// Pages get what is new of them, each as it was shown before; hostnames of their own get their list.
+fn to_schema_5(tree: &Tree, batch: &mut sled::Batch, mut meta: Meta) -> Result<Meta> {
+    let mut put = |key: &[u8], encoded: record::Encoded| {
+        batch.insert(key, encoded.head);
+        encoded.more.into_iter().for_each(|(part, bytes)| batch.insert(part, bytes));
+    };
+    for (key, (revision, old)) in list::<(u64, PageOfSchema4)>(tree, tree.scan_prefix(PAGES))? {
+        let page = Page::from(old);
+        if let Some(host) = &page.custom_domain {
+            let key = layout::own_host(host);
+            put(&key, record::encode(&key, &page.id)?);
+            meta.records += 1;
+        }
+        put(&key, record::encode(&key, &(revision, page))?);
+    }
     Ok(meta)
 }

@@ -21,6 +21,8 @@ use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
+use parallax_core::page::domain::Freed;
+use parallax_core::page::look::PictureUse;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::Timestamp;
 use parallax_core::window::Window;
@@ -162,6 +164,21 @@ impl Read for Reader {
             let Some(id) = load::<PageId>(tree, &layout::slug(slug))? else { return Ok(None) };
             Ok(load(tree, &layout::page(id))?.map(versioned))
         })
+    }
+
+    fn page_by_host(&self, host: &str) -> Result<Option<Versioned<Page>>> {
+        self.ask(|tree| {
+            let Some(id) = load::<PageId>(tree, &layout::own_host(host))? else { return Ok(None) };
+            Ok(load(tree, &layout::page(id))?.map(versioned))
+        })
+    }
+
+    fn picture(&self, page: PageId, usage: PictureUse) -> Result<Option<Vec<u8>>> {
+        self.one(&layout::picture(page, usage))
+    }
+
+    fn freed(&self, host: &str) -> Result<Option<Freed>> {
+        self.one(&layout::freed(host))
     }
 
     fn pages(&self) -> Result<Vec<Versioned<Page>>> {

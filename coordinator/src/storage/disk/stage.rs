@@ -23,6 +23,7 @@ use super::calendar;
 use super::fold::{self, Kind};
 use super::layout::{self, Key};
 use super::outgoing;
+use super::pages;
 use super::pending::Pending;
 use crate::storage::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
 use crate::storage::{Batch, Committed, Expect, Is, Op, Remembered, Result, StoreError};
@@ -33,7 +34,7 @@ pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committe
     for expect in &batch.expect {
         demand(pending, expect)?;
     }
-    for expect in batch.ops.iter().filter_map(Op::expects) {
+    for expect in batch.ops.iter().flat_map(Op::expects) {
         demand(pending, &expect)?;
     }
     pending.meta.revision += 1;
@@ -114,6 +115,9 @@ fn holds(pending: &Pending<'_>, expect: &Expect) -> Result<bool> {
         Expect::SlugFree(slug, page) => {
             pending.get::<PageId>(&layout::slug(slug))?.is_none_or(|owner| owner == *page)
         }
+        Expect::HostFree(host, page) => {
+            pending.get::<PageId>(&layout::own_host(host))?.is_none_or(|owner| owner == *page)
+        }
         Expect::InvitationUnused(id) => document::<Invitation>(pending, &layout::invitation(*id))?
             .is_some_and(|(_, invitation)| invitation.used_by.is_none()),
         Expect::MonitorsBelow(account, limit) => counted_monitors(pending, *account)? < *limit as usize,
@@ -163,13 +167,16 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
     match op {
         Op::PutAccount(account) => put_document(pending, layout::account(account.id), account),
         Op::DeleteAccount(id) => pending.delete(layout::account(*id)),
-        Op::PutPage(page) => put_page(pending, page),
+        Op::PutPage(page) => pages::put(pending, page),
         Op::DeletePage(id) => {
             calendar::clear(pending, *id)?;
             outgoing::clear(pending, *id)?;
-            unlist_page(pending, *id)?;
-            pending.delete(layout::page(*id))
+            pages::delete(pending, *id)
         }
+        Op::PutPicture(page, usage, bytes) => pages::put_picture(pending, *page, *usage, bytes),
+        Op::DeletePicture(page, usage) => pending.delete(layout::picture(*page, *usage)),
+        Op::PutFreed(host, freed) => pending.put(layout::freed(host), freed),
+        Op::ForgetFreed(now) => pages::forget_freed(pending, *now),
         Op::PutMonitor(monitor) => put_monitor(pending, monitor),
         Op::DeleteMonitor(id) => delete_monitor(pending, *id),
         Op::PutKey(key) => {
@@ -227,22 +234,6 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
 /// Writes what belongs to a monitor, where the monitor is there.
 fn put_of<T: Serialize>(pending: &mut Pending<'_>, monitor: MonitorId, key: Key, value: &T) -> Result<()> {
     if pending.contains(&layout::monitor(monitor))? { pending.put(key, value) } else { Ok(()) }
-}
-
-fn put_page(pending: &mut Pending<'_>, page: &Page) -> Result<()> {
-    unlist_page(pending, page.id)?;
-    pending.put(layout::slug(&page.slug), &page.id)?;
-    pending.put(layout::page_of(page.account, page.id), &())?;
-    put_document(pending, layout::page(page.id), page)
-}
-
-fn unlist_page(pending: &mut Pending<'_>, id: PageId) -> Result<()> {
-    let Some((_, old)) = document::<Page>(pending, &layout::page(id))? else { return Ok(()) };
-    let slug = layout::slug(&old.slug);
-    if pending.get::<PageId>(&slug)? == Some(id) {
-        pending.delete(slug)?;
-    }
-    pending.delete(layout::page_of(old.account, id))
 }
 
 fn unlist_key(pending: &mut Pending<'_>, id: parallax_core::id::KeyId) -> Result<()> {

@@ -17,6 +17,8 @@ use parallax_core::machine::State;
 use parallax_core::member::{Agent, Invitation};
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
+use parallax_core::page::domain::Freed;
+use parallax_core::page::look::PictureUse;
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::Timestamp;
 use parallax_core::window::Window;
@@ -43,6 +45,19 @@ impl Read for Memory {
     fn page_by_slug(&self, slug: &str) -> Result<Option<Versioned<Page>>> {
         let kept = self.read();
         Ok(kept.slugs.get(slug).and_then(|id| kept.pages.get(id)).cloned())
+    }
+
+    fn page_by_host(&self, host: &str) -> Result<Option<Versioned<Page>>> {
+        let kept = self.read();
+        Ok(kept.hosts.get(host).and_then(|id| kept.pages.get(id)).cloned())
+    }
+
+    fn picture(&self, page: PageId, usage: PictureUse) -> Result<Option<Vec<u8>>> {
+        Ok(self.read().pictures.get(&(page, usage)).cloned())
+    }
+
+    fn freed(&self, host: &str) -> Result<Option<Freed>> {
+        Ok(self.read().freed.get(host).copied())
     }
 
     fn pages(&self) -> Result<Vec<Versioned<Page>>> {

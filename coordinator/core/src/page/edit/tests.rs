@@ -7,22 +7,19 @@ use crate::time::Timestamp;
 
 fn page() -> Page {
     Page {
-        id: PageId::from_u128(1),
-        account: AccountId::from_u128(1),
         name: "Shop".to_owned(),
-        slug: "shop".to_owned(),
-        custom_domain: None,
         description: Some("All of it".to_owned()),
         support_url: Some("mailto:help@example.com".to_owned()),
-        timezone: chrono_tz::UTC,
         uptime_target: Some(99.9),
-        password: None,
-        private: false,
         show_deploys: true,
-        show_locations: false,
         latency_regions: Some(RegionSet::only(Region::Asia)),
         uptime_regions: Some(RegionSet::only(Region::Asia)),
-        created_at: Timestamp::from_millis(0),
+        ..Page::blank(
+            PageId::from_u128(1),
+            AccountId::from_u128(1),
+            "shop".to_owned(),
+            Timestamp::from_millis(0),
+        )
     }
 }
 

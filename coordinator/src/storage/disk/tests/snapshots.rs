@@ -2,7 +2,10 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use parallax_core::page::Page;
+
 use super::super::meta::MetaOfSchema1;
+use super::super::old::PageOfSchema4;
 use super::crash::survives;
 use super::*;
 
@@ -147,6 +150,10 @@ fn a_store_that_is_written_anew_is_smaller_and_the_same() {
 /// Makes a store one of an older schema.
 fn make_old(store: &Path, schema: u32) {
     let db = engine(store);
+    for (key, (revision, page)) in load::list::<(u64, Page)>(&db, db.scan_prefix(layout::PAGES)).unwrap() {
+        let old = record::encode(&key, &(revision, PageOfSchema4::from(page))).unwrap();
+        db.insert(&key, old.head).unwrap();
+    }
     db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &schema).unwrap().head).unwrap();
     let head = db.get(layout::META_KEY).unwrap().unwrap();
     let meta = Meta::decode(layout::SCHEMA, &head).unwrap();
@@ -176,8 +183,16 @@ fn a_store_whose_hours_were_never_folded_is_migrated_after_a_snapshot() {
     is_migrated(2);
 }
 
+#[test]
+fn a_store_whose_pages_have_no_look_is_migrated_after_a_snapshot() {
+    is_migrated(4);
+}
+
 fn is_migrated(schema: u32) {
     let (home, store) = home();
+    let mut bench = Bench::on_disk(&store);
+    bench.commit(Batch::new().write(page(1, 1, "one")).write(page(2, 1, "two"))).unwrap();
+    drop(bench);
     let before = filled(&store, 12);
     make_old(&store, schema);
     let mut bench = Bench::on_disk(&store);
@@ -188,7 +203,7 @@ fn is_migrated(schema: u32) {
     drop(bench);
     assert_eq!(Bench::on_disk(&store).reader.last_event(), Ok(13), "it is migrated once");
 
-    let file = home.path().join("snapshots/before-schema-4.snapshot");
+    let file = home.path().join("snapshots/before-schema-5.snapshot");
     assert_eq!(check(&file).unwrap().events, 12);
     restore(&store, &file, "old", &small()).unwrap();
     assert_eq!(everything(&*Bench::on_disk(&store).reader), before, "and what was before can be put back");

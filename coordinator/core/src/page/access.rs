@@ -1,0 +1,136 @@
+//! Who may see a private page: mailboxes and whole domains of mail, compared exactly.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+use crate::refusal::Rule;
+use crate::{account, text};
+
+/// Mailboxes that a page may let in.
+pub const MAX_PEOPLE: usize = 200;
+/// Domains of mail that a page may let in.
+pub const MAX_DOMAINS: usize = 50;
+/// Characters that a page's password may have.
+pub const PASSWORD: std::ops::RangeInclusive<usize> = 1..=200;
+
+/// Who may see a private page.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Allowed {
+    /// Mailboxes in their canonical form ([`mailbox`]), sorted.
+    pub people: Vec<String>,
+    /// Domains of mail in their canonical form, sorted; names below them are others.
+    pub domains: Vec<String>,
+}
+
+impl Allowed {
+    /// Whether a mailbox in its canonical form is let in: itself, or by its domain. Names are compared whole.
+    pub fn has(&self, mailbox: &str) -> bool {
+        let domain = mailbox.rsplit_once('@').map(|(_, domain)| domain);
+        self.people.iter().any(|it| it == mailbox)
+            || domain.is_some_and(|domain| self.domains.iter().any(|it| it == domain))
+    }
+}
+
+/// A mailbox in the form that is compared: small letters, its domain in ASCII (IDNA), plain ASCII before the `@`.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn mailbox(text: &str) -> Result<String, Rule> {
+    let email = account::email(text)?;
+    let rule = || "must be an email address".to_owned();
+    let (name, host) = email.rsplit_once('@').ok_or_else(rule)?;
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-/=?^_`{|}~.".contains(&byte);
+    let has_dots_inside = !name.starts_with('.') && !name.ends_with('.') && !name.contains("..");
+    if name.len() <= 64 && name.bytes().all(is_plain) && has_dots_inside {
+        Ok(format!("{}@{}", name.to_ascii_lowercase(), mail_domain(host)?))
+    } else {
+        Err(rule())
+    }
+}
+
+/// A domain of mail in the form that is compared: small ASCII letters, at least two labels, no `@`.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn mail_domain(text: &str) -> Result<String, Rule> {
+    let domain = text::domain(text).map_err(|_| "must be a domain such as example.com".to_owned())?;
+    if domain.contains('.') { Ok(domain) } else { Err("must be a domain such as example.com".to_owned()) }
+}
+
+/// A list of mailboxes, sorted, each once.
+///
+/// # Errors
+/// The rule that the list breaks, with the entry's place counted from 0.
+pub fn people(list: &[String]) -> Result<Vec<String>, Rule> {
+    read(list, MAX_PEOPLE, "email addresses", mailbox)
+}
+
+/// A list of domains of mail, sorted, each once.
+///
+/// # Errors
+/// The rule that the list breaks, with the entry's place counted from 0.
+pub fn domains(list: &[String]) -> Result<Vec<String>, Rule> {
+    read(list, MAX_DOMAINS, "domains", mail_domain)
+}
+
+fn read(
+    list: &[String],
+    most: usize,
+    what: &str,
+    one: impl Fn(&str) -> Result<String, Rule>,
+) -> Result<Vec<String>, Rule> {
+    if list.len() > most {
+        return Err(format!("must be at most {most} {what}"));
+    }
+    let mut found = BTreeSet::new();
+    for (place, text) in list.iter().enumerate() {
+        found.insert(one(text).map_err(|rule| format!("must be a list of {what}: entry {place} {rule}"))?);
+    }
+    Ok(found.into_iter().collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mailboxes_are_compared_whole_and_in_one_form() {
+        assert_eq!(mailbox(" Ann@Example.COM ").as_deref(), Ok("ann@example.com"));
+        assert_eq!(mailbox("ann@b\u{fc}cher.example").as_deref(), Ok("ann@xn--bcher-kva.example"));
+        for bad in
+            ["ann", "@example.com", "ann@", "ann@localhost", "a b@example.com", "ann@127.0.0.1", ".a@b.cc"]
+        {
+            assert!(mailbox(bad).is_err(), "{bad}");
+        }
+        let allowed = Allowed {
+            people: people(&["Bob@else.example".to_owned()]).unwrap(),
+            domains: domains(&["Example.com.".to_owned()]).unwrap(),
+        };
+        for (who, is_in) in [
+            ("bob@else.example", true),
+            ("ann@else.example", false),
+            ("ann@example.com", true),
+            ("ann@evil-example.com", false),
+            ("ann@example.com.evil", false),
+            ("ann@mail.example.com", false),
+            ("example.com", false),
+        ] {
+            assert_eq!(allowed.has(who), is_in, "{who}");
+        }
+    }
+
+    #[test]
+    fn lists_have_an_end_and_name_each_once() {
+        let many = |count: usize| (0..count).map(|n| format!("a{n}@example.com")).collect::<Vec<_>>();
+        assert_eq!(people(&many(MAX_PEOPLE)).map(|it| it.len()), Ok(MAX_PEOPLE));
+        assert_eq!(people(&many(MAX_PEOPLE + 1)), Err("must be at most 200 email addresses".to_owned()));
+        let names = |count: usize| (0..count).map(|n| format!("a{n}.example")).collect::<Vec<_>>();
+        assert_eq!(domains(&names(MAX_DOMAINS)).map(|it| it.len()), Ok(MAX_DOMAINS));
+        assert_eq!(domains(&names(MAX_DOMAINS + 1)), Err("must be at most 50 domains".to_owned()));
+        let twice = ["A.example".to_owned(), "a.example".to_owned()];
+        assert_eq!(domains(&twice), Ok(vec!["a.example".to_owned()]));
+        let wrong = domains(&["a.example".to_owned(), "localhost".to_owned()]).unwrap_err();
+        assert!(wrong.contains("entry 1 must be a domain"), "{wrong}");
+    }
+}

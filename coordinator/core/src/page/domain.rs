@@ -1,0 +1,131 @@
+//! An owner's own hostname: asked for first, a page's only once it was shown to be the owner's.
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::AccountId;
+use crate::refusal::Rule;
+use crate::text;
+use crate::time::{DAY, Timestamp};
+
+/// Milliseconds for which a hostname that was freed is nobody else's.
+pub const FREED_FOR: i64 = 30 * DAY;
+/// What the record's name begins with, before the hostname.
+pub const RECORD_LABEL: &str = "_parallax-challenge";
+/// What the record's value begins with, before the token.
+pub const RECORD_PREFIX: &str = "parallax-domain-verification=";
+
+/// A hostname that an owner asked for, until it is verified.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DomainClaim {
+    /// The hostname, in small ASCII letters, without a trailing dot.
+    pub host: String,
+    /// What a record of the domain must carry to show that its owner asks.
+    pub token: String,
+    /// When it was asked for.
+    pub asked_at: Timestamp,
+    /// When it was last looked for.
+    pub checked_at: Option<Timestamp>,
+    /// Why it was not found the last time, in words for the owner.
+    pub problem: Option<String>,
+}
+
+impl DomainClaim {
+    /// A hostname that is asked for now.
+    pub const fn new(host: String, token: String, now: Timestamp) -> Self {
+        Self { host, token, asked_at: now, checked_at: None, problem: None }
+    }
+
+    /// Name of the TXT record that is looked for.
+    pub fn record_name(&self) -> String {
+        format!("{RECORD_LABEL}.{}", self.host)
+    }
+
+    /// Value of the TXT record that is looked for.
+    pub fn record_value(&self) -> String {
+        format!("{RECORD_PREFIX}{}", self.token)
+    }
+}
+
+/// A hostname that a page had, and which nobody but its account may take for a while.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Freed {
+    /// Whose page had it.
+    pub account: AccountId,
+    /// Until when it is kept from others.
+    pub until: Timestamp,
+}
+
+impl Freed {
+    /// Whether it keeps the hostname from that account now.
+    pub fn holds_against(&self, account: AccountId, now: Timestamp) -> bool {
+        self.account != account && self.until > now
+    }
+}
+
+/// A hostname that a page may have: a name of at least two labels without underscores, which is neither the service's
+/// own nor below the domain that its pages have their labels under.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn read_host(text: &str, own: Option<&str>, root_domain: Option<&str>) -> Result<String, Rule> {
+    let host = text::domain(text).map_err(|_| "must be a hostname such as status.example.com".to_owned())?;
+    let below = |root: &str| host == root || host.strip_suffix(root).is_some_and(|rest| rest.ends_with('.'));
+    if !host.contains('.') || host.contains('_') || host.len() > MAX_HOST {
+        Err("must be a hostname such as status.example.com".to_owned())
+    } else if own == Some(&host) {
+        Err("must not be this service's own address".to_owned())
+    } else if root_domain.is_some_and(below) {
+        Err("must not be below this service's own domain".to_owned())
+    } else {
+        Ok(host)
+    }
+}
+
+/// The longest hostname: with the record's label it must still be a name of DNS (RFC 1035 section 2.3.4).
+pub const MAX_HOST: usize = 253 - RECORD_LABEL.len() - 1;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_hostname_is_the_owners_and_not_the_services() {
+        let read = |text: &str| read_host(text, Some("status.example"), Some("pages.example"));
+        assert_eq!(read(" Status.Shop.example. ").as_deref(), Ok("status.shop.example"));
+        assert_eq!(read("not-pages.example").as_deref(), Ok("not-pages.example"));
+        assert_eq!(read("b\u{fc}cher.example").as_deref(), Ok("xn--bcher-kva.example"));
+        for bad in [
+            "",
+            "localhost",
+            "192.0.2.1",
+            "[::1]",
+            "a_b.example",
+            "https://a.example",
+            "a.example:443",
+            "a.example/x",
+        ] {
+            assert!(read(bad).unwrap_err().starts_with("must be a hostname"), "{bad}");
+        }
+        assert!(read("STATUS.example").unwrap_err().contains("own address"));
+        for below in ["pages.example", "shop.pages.example", "a.b.Pages.example."] {
+            assert!(read(below).unwrap_err().contains("own domain"), "{below}");
+        }
+        let long = |length: usize| {
+            format!(
+                "{}.example",
+                vec!["a"; (length - 8) / 2].join(".") + if length % 2 == 0 { "" } else { "" }
+            )
+        };
+        let name = long(MAX_HOST - (MAX_HOST + 1) % 2);
+        assert!(read(&name).is_ok(), "{}", name.len());
+        assert!(read(&format!("aa.{name}")).is_err());
+    }
+
+    #[test]
+    fn a_freed_hostname_is_its_old_accounts_alone_for_a_while() {
+        let (old, other, at) = (AccountId::from_u128(1), AccountId::from_u128(2), Timestamp::from_millis);
+        let freed = Freed { account: old, until: at(10) };
+        assert!(freed.holds_against(other, at(9)));
+        assert!(!freed.holds_against(other, at(10)) && !freed.holds_against(old, at(9)));
+    }
+}

@@ -1,0 +1,88 @@
+//! Records as older schemas have them, read by the migration alone.
+
+use parallax_core::id::{AccountId, PageId};
+use parallax_core::page::Page;
+use parallax_core::place::RegionSet;
+use parallax_core::time::Timestamp;
+use serde::{Deserialize, Serialize};
+
+/// A page up to schema 4.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PageOfSchema4 {
+    id: PageId,
+    account: AccountId,
+    name: String,
+    slug: String,
+    custom_domain: Option<String>,
+    description: Option<String>,
+    support_url: Option<String>,
+    timezone: chrono_tz::Tz,
+    uptime_target: Option<f64>,
+    password: Option<String>,
+    private: bool,
+    show_deploys: bool,
+    show_locations: bool,
+    latency_regions: Option<RegionSet>,
+    uptime_regions: Option<RegionSet>,
+    created_at: Timestamp,
+}
+
+impl From<PageOfSchema4> for Page {
+    fn from(old: PageOfSchema4) -> Self {
+        Self {
+            name: old.name,
+            custom_domain: old.custom_domain,
+            description: old.description,
+            support_url: old.support_url,
+            timezone: old.timezone,
+            uptime_target: old.uptime_target,
+            password: old.password,
+            private: old.private,
+            show_deploys: old.show_deploys,
+            show_locations: old.show_locations,
+            latency_regions: old.latency_regions,
+            uptime_regions: old.uptime_regions,
+            ..Self::blank(old.id, old.account, old.slug, old.created_at)
+        }
+    }
+}
+
+#[cfg(test)]
+impl From<Page> for PageOfSchema4 {
+    fn from(page: Page) -> Self {
+        Self {
+            id: page.id,
+            account: page.account,
+            name: page.name,
+            slug: page.slug,
+            custom_domain: page.custom_domain,
+            description: page.description,
+            support_url: page.support_url,
+            timezone: page.timezone,
+            uptime_target: page.uptime_target,
+            password: page.password,
+            private: page.private,
+            show_deploys: page.show_deploys,
+            show_locations: page.show_locations,
+            latency_regions: page.latency_regions,
+            uptime_regions: page.uptime_regions,
+            created_at: page.created_at,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::contract::samples::page;
+
+    #[test]
+    fn a_page_of_schema_4_is_read_from_its_bytes_of_then() {
+        // The page of the samples, as schema 4 wrote it.
+        let hex = include_str!("old/page-of-schema-4.hex").trim();
+        let bytes: Vec<u8> =
+            (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
+        let (revision, old): (u64, PageOfSchema4) = postcard::from_bytes(&bytes).unwrap();
+        assert_eq!((revision, Page::from(old)), (7, page(2, 1, "two")));
+    }
+}

@@ -1,0 +1,71 @@
+//! Pages with what hangs on them alone: their names, their pictures, and hostnames that they gave up.
+
+use parallax_core::id::PageId;
+use parallax_core::page::Page;
+use parallax_core::page::domain::Freed;
+use parallax_core::page::look::PictureUse;
+use parallax_core::time::Timestamp;
+
+use super::layout;
+use super::pending::Pending;
+use super::stage::{document, put_document};
+use crate::storage::Result;
+use crate::storage::batch::FORGET_AT_ONCE;
+
+/// Keeps a page, and its slug and hostname with it.
+pub(super) fn put(pending: &mut Pending<'_>, page: &Page) -> Result<()> {
+    unlist(pending, page.id)?;
+    pending.put(layout::slug(&page.slug), &page.id)?;
+    if let Some(host) = &page.custom_domain {
+        pending.put(layout::own_host(host), &page.id)?;
+    }
+    pending.put(layout::page_of(page.account, page.id), &())?;
+    put_document(pending, layout::page(page.id), page)
+}
+
+/// Takes a page out, with its names and pictures.
+pub(super) fn delete(pending: &mut Pending<'_>, id: PageId) -> Result<()> {
+    unlist(pending, id)?;
+    for usage in PictureUse::ALL {
+        pending.delete(layout::picture(id, usage))?;
+    }
+    pending.delete(layout::page(id))
+}
+
+/// Keeps a picture, where its page is there.
+pub(super) fn put_picture(
+    pending: &mut Pending<'_>,
+    page: PageId,
+    usage: PictureUse,
+    bytes: &Vec<u8>,
+) -> Result<()> {
+    if pending.contains(&layout::page(page))? {
+        pending.put(layout::picture(page, usage), bytes)
+    } else {
+        Ok(())
+    }
+}
+
+/// Forgets hostnames that are kept from others no longer.
+pub(super) fn forget_freed(pending: &mut Pending<'_>, now: Timestamp) -> Result<()> {
+    let mut over = Vec::new();
+    for (key, head) in pending.scan(layout::beginning(layout::FREED), usize::MAX)? {
+        if over.len() < FORGET_AT_ONCE && pending.get::<Freed>(&key)?.is_some_and(|freed| freed.until <= now)
+        {
+            over.push((key, head));
+        }
+    }
+    over.into_iter().try_for_each(|(key, head)| pending.remove(key, &head))
+}
+
+fn unlist(pending: &mut Pending<'_>, id: PageId) -> Result<()> {
+    let Some((_, old)) = document::<Page>(pending, &layout::page(id))? else { return Ok(()) };
+    for name in [Some(layout::slug(&old.slug)), old.custom_domain.as_deref().map(layout::own_host)] {
+        if let Some(key) = name
+            && pending.get::<PageId>(&key)? == Some(id)
+        {
+            pending.delete(key)?;
+        }
+    }
+    pending.delete(layout::page_of(old.account, id))
+}
