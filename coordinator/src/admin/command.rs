@@ -182,7 +182,7 @@ impl From<Error> for Fault {
             Error::CheckedJustNow { .. } | Error::DomainCheckedJustNow { .. } => "rate_limited",
             Error::PlanLimit(_) => "plan_limit",
             Error::TestedTooOften { .. } => "rate_limited",
-            Error::TooManyPings => "rate_limited",
+            Error::TooManyPings | Error::Busy { .. } => "rate_limited",
         };
         Self::new(code, error.to_string())
     }

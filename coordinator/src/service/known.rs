@@ -17,7 +17,7 @@ pub(super) struct Known(Mutex<(u64, BTreeMap<String, Arc<Page>>)>);
 impl Service {
     /// The number of the last event that came with an edit of anything, such as of a page: while it stays, so does what
     /// the gate says of pages that everybody may see.
-    pub fn edit(&self) -> u64 {
+    pub fn last_edit(&self) -> u64 {
         *self.0.edits.borrow()
     }
 
@@ -27,7 +27,7 @@ impl Service {
     pub(super) fn page_under(&self, slug: &str) -> Result<Option<Arc<Page>>> {
         let Known(known) = &self.0.known;
         // Before the look: what is edited meanwhile has another number.
-        let edit = self.edit();
+        let edit = self.last_edit();
         {
             let held = known.lock().unwrap_or_else(PoisonError::into_inner);
             if held.0 == edit
@@ -63,7 +63,7 @@ mod tests {
         // What is remembered of it, and whether that counts still.
         let held = || {
             let known = world.service.0.known.0.lock().unwrap();
-            known.0 == world.service.edit() && known.1.contains_key("shop")
+            known.0 == world.service.last_edit() && known.1.contains_key("shop")
         };
         assert_eq!((name(), held()), (Some("Shop".to_owned()), true));
         world.put_page(Page { name: "New".to_owned(), ..world.shop.clone() }).await;

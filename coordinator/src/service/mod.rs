@@ -12,6 +12,7 @@ pub mod deliveries;
 pub mod deploys;
 pub mod destinations;
 pub mod domains;
+pub mod doors;
 pub mod figures;
 pub mod gate;
 pub mod history;
@@ -26,6 +27,7 @@ pub mod once;
 pub mod pages;
 pub mod password;
 pub mod recent;
+pub mod sign_in;
 pub mod subscribers;
 pub mod subscribers_owned;
 mod telling;
@@ -67,6 +69,8 @@ pub struct Settings {
     pub limits: PlanLimits,
     /// Whether deliveries may go to the operator's own networks.
     pub allow_private: bool,
+    /// What proves that a visitor's pass is ours.
+    pub doors: doors::DoorKey,
 }
 
 /// Everything that may be asked for. Cheap to clone.
@@ -93,6 +97,8 @@ struct Parts {
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
     /// Who asked to be told of pages, and is not shown yet to want it.
     wishes: subscribers::Wishes,
+    /// How often each mailbox was sent a link to sign in by.
+    linked: Mutex<subscribers::pace::Pace>,
     /// The pages' custom domains, once they were read.
     domains: Mutex<Option<gate::Domains>>,
     /// Whoever looks for their records.
@@ -162,6 +168,12 @@ pub enum Error {
         /// Seconds until the minute is up.
         seconds: u32,
     },
+    /// More passwords are checked than at once can be.
+    #[error("too many passwords are being checked; again in {seconds} seconds")]
+    Busy {
+        /// Seconds after which it may be tried again.
+        seconds: u32,
+    },
     /// A ping's token has brought its pings of this second.
     #[error("more than {PINGS_A_SECOND} pings in a second")]
     TooManyPings,
@@ -207,6 +219,7 @@ impl Service {
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
+            linked: Mutex::default(),
             domains: Mutex::new(None),
             lookup: OnceLock::new(),
             domains_looked: Mutex::default(),

@@ -72,6 +72,7 @@ async fn world_over(store: Store) -> World {
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
         allow_private: false,
+        doors: doors::DoorKey::new(&[7; 32]),
     };
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoFigures), settings);
@@ -365,6 +366,7 @@ async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits::default(),
         allow_private: false,
+        doors: doors::DoorKey::new(&[7; 32]),
     };
     let store = Store::in_memory().unwrap();
     let service =

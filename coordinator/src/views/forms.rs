@@ -52,6 +52,8 @@ pub enum Step {
         form: Form,
         /// What can be chosen.
         choice: Choice,
+        /// Where programs that keep no cookies read it, for a page that not everybody may see.
+        programs: Option<String>,
     },
     /// Gave a mailbox; hears the same whatever there is to it.
     Mailed,
@@ -165,7 +167,7 @@ mod tests {
         let form = Form { email: Some(nasty.clone()), url: Some(nasty.clone()), ..Form::default() };
         let faults = Refusals::one("email", "must be \"<b>\"");
         for step in [
-            Step::Ask { form, choice: choice.clone() },
+            Step::Ask { form, choice: choice.clone(), programs: Some(nasty.clone()) },
             Step::Challenged { secret: nasty.clone(), link: nasty.clone() },
             Step::Choose { address: nasty.clone(), is_new: true, link: nasty.clone(), choice, faults },
             Step::Confirmed { link: nasty.clone() },

@@ -7,6 +7,7 @@ pub mod accent;
 pub mod assets;
 pub mod badge;
 pub mod chart;
+pub mod door;
 pub mod embed;
 pub mod feeds;
 pub mod forms;

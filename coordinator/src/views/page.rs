@@ -39,6 +39,8 @@ pub struct Frame {
     pub zone: &'static str,
     /// Whether it must not be found by searches.
     pub noindex: bool,
+    /// Whether its visitors were let in, and may want out again.
+    pub guarded: bool,
     /// The theme that its owner chose, where one is chosen.
     pub theme: Option<&'static str>,
     /// Address of its accent colour's style sheet.
@@ -64,6 +66,7 @@ impl Frame {
             title: format!("{title} - {} status", page.name),
             zone: page.timezone.name(),
             noindex: page.noindex || page.private || page.password.is_some(),
+            guarded: page.private || page.password.is_some(),
             theme: Some(page.look.theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
             accent: page
                 .look

@@ -200,7 +200,7 @@ fn page() -> Value {
         "id": PAGE.to_string(), "name": "Example Shop", "slug": "example-shop", "url": PAGE_URL,
         "customDomain": "status.shop.example", "description": "Orders, payment and search",
         "supportUrl": "mailto:help@shop.example", "timezone": "Europe/Berlin", "uptimeTarget": 99.9,
-        "passwordProtected": false, "private": false, "showDeploys": true, "showLocations": false,
+        "passwordProtected": false, "private": false, "privateFeedUrl": null, "showDeploys": true, "showLocations": false,
         "latencyLocations": null, "uptimeRegions": null, "createdAt": "2026-03-01T08:58:00.000Z",
         "domainVerification": domain_verification(), "allowedPeople": [], "allowedDomains": ["shop.example"],
         "noindex": false, "theme": "auto", "accentColor": "#1a7f4b",

@@ -9,7 +9,7 @@ use parallax_core::board::Range;
 use parallax_core::id::MonitorId;
 use parallax_core::refusal::Refusals;
 
-use super::enter;
+use super::enter_feed;
 use super::served::{guarded, shared};
 use crate::http::Context;
 use crate::http::error::Refused;
@@ -73,7 +73,7 @@ async fn answer(
         let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(reply.with(CONTENT_SECURITY_POLICY, POLICY))
     };
-    let page = match enter(context, &call) {
+    let page = match enter_feed(context, &call) {
         Ok(page) => page,
         Err(Refused::Page) => return nothing(),
         Err(other) => return Err(other),

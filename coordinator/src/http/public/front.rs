@@ -49,7 +49,7 @@ impl Front {
         let host = host(headers).filter(|_| !likes_markdown(headers))?;
         let entry = {
             let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            if known.edit != context.service.edit() {
+            if known.edit != context.service.last_edit() {
                 return None;
             }
             Arc::clone(known.hosts.get(host)?.get(path)?)
@@ -60,7 +60,7 @@ impl Front {
 
     /// Has a request known from now on, where everybody may see what it asks for.
     pub(super) fn keep(&self, context: &Context, call: &Call<()>, page: &Admitted, paper: &Paper) {
-        let edit = context.service.edit();
+        let edit = context.service.last_edit();
         let (slug, door) = (&page.page().slug, page.door());
         // Whether the host is a page's own is judged by what was read of the journal.
         if call.method != Method::GET || context.boards.is_behind() || !is_usual(&call.query) {

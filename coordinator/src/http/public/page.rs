@@ -6,9 +6,9 @@ use ::http::header::LINK;
 use ::http::{HeaderMap, HeaderValue};
 use parallax_core::board::Range;
 
-use super::enter;
 use super::notes::{likes_markdown, note, varying};
 use super::served::{document, shared};
+use super::{enter_feed, enter_or_ask};
 use crate::http::Context;
 use crate::http::api::pages::status;
 use crate::http::error::Refused;
@@ -27,14 +27,14 @@ pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
 
 /// `GET /p/{slug}`
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let range = range(&call.query);
     paper(&context, call, &page, Paper::Page(range)).await
 }
 
 /// `GET /p/{slug}/status.json`
 pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let overview = service.public_overview(&admitted).await?;
@@ -46,14 +46,14 @@ pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
 
 /// `GET /p/{slug}/history`
 pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let (_, (year, month)) = context.service.months(&page);
     paper(&context, call, &page, Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/history/{month}`
 pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let (first, last) = context.service.months(&page);
     let asked = year_and_month(call.param("month")?).filter(|month| (first..=last).contains(month));
     let (year, month) = asked.ok_or(Refused::Page)?;
@@ -62,14 +62,14 @@ pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
 
 /// `GET /p/{slug}/incidents/{incident}`
 pub(super) async fn incident(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let id = call.id("incident").map_err(|_| Refused::Page)?;
     paper(&context, call, &page, Paper::Incident(id)).await
 }
 
 /// `GET /p/{slug}/monitors/{monitor}`
 pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let id = call.id("monitor").map_err(|_| Refused::Page)?;
     let range = range(&call.query);
     paper(&context, call, &page, Paper::Monitor(id, range)).await

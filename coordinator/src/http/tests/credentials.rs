@@ -166,6 +166,13 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("POST", "/p/none/confirm-alerts".to_owned(), json!({}), [404, 404, 404, 404, 404]),
         ("GET", "/p/shop/unsubscribe".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("POST", "/p/none/unsubscribe".to_owned(), json!({}), [404, 404, 404, 404, 404]),
+        ("GET", "/p/shop/password".to_owned(), Value::Null, [303; 5]),
+        ("POST", "/p/none/password".to_owned(), json!({}), [400; 5]),
+        ("GET", "/p/shop/sign-in".to_owned(), Value::Null, [303; 5]),
+        ("POST", "/p/none/sign-in".to_owned(), json!({}), [400; 5]),
+        ("GET", "/p/none/sign-in/link".to_owned(), Value::Null, [404; 5]),
+        ("POST", "/p/none/sign-in/link".to_owned(), json!({}), [400; 5]),
+        ("POST", "/p/none/sign-out".to_owned(), Value::Null, [404; 5]),
         ("GET", "/p/none".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("DELETE", client.shop(""), Value::Null, [401, 403, 204, 403, 404]),
     ];
@@ -206,6 +213,7 @@ async fn every_route_answers_each_credential_as_it_must() {
                 403 => "read_only",
                 404 => "not_found",
                 405 => "method_not_allowed",
+                400 if path.starts_with("/p/none/") => "bad_request",
                 _ => "",
             };
             assert_eq!(code(&answered), expected, "{method} {path}");

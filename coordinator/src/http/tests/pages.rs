@@ -1,58 +1,8 @@
-//! Public pages: by which addresses they are found, and that a hidden one is like none.
+//! Public pages: by which addresses they are found, and how they are served.
 
 use parallax_core::page::Page;
 
 use super::*;
-
-/// The paths of a page's routes, each with a method and parts that would be found on a page that anybody may see.
-fn walked(slug: &str) -> Vec<(Method, String)> {
-    let filled = |path: &str| {
-        path.replace("{slug}", slug)
-            .replace("{state}", "0123456789ab")
-            .replace("{month}", "2026-11")
-            .replace("{digest}", "00000000000000000000000000000000")
-            .replace("{incident}", "inc_0000000000000000000000000a")
-            .replace("{monitor}", "mon_0000000000000000000000000a")
-    };
-    let rows = public::rows().into_iter().filter(|(path, _)| path.starts_with("/p/{slug}"));
-    rows.flat_map(|(path, methods)| {
-        let path = filled(path);
-        assert!(!path.contains('{'), "{path}");
-        methods.into_iter().map(move |(method, _)| (method, path.clone()))
-    })
-    .collect()
-}
-
-#[tokio::test]
-async fn a_hidden_page_is_like_none_through_every_route() {
-    let client = Client::new().await;
-    let shop = client.world.shop.clone();
-    for hidden in [
-        Page { private: true, ..shop.clone() },
-        Page { password: Some("$argon2id$".to_owned()), ..shop.clone() },
-    ] {
-        client.world.put_page(hidden).await;
-        let none = walked("none");
-        assert!(none.len() >= 3);
-        for ((method, path), (_, of_none)) in walked("shop").into_iter().zip(none) {
-            for method in [method.as_str(), "HEAD", "DELETE"] {
-                for headers in [&[][..], &[("if-none-match", "*")]] {
-                    let seen = client.send(method, &path, headers, "").await;
-                    let absent = client.send(method, &of_none, headers, "").await;
-                    assert_eq!(
-                        (seen.status, &seen.headers, &seen.body),
-                        (absent.status, &absent.headers, &absent.body),
-                        "{path}"
-                    );
-                    assert!(matches!(seen.status, 404 | 405), "{path}: {seen:?}");
-                    assert_eq!(seen.headers["cache-control"], "no-store", "{path}");
-                }
-            }
-        }
-        let by_host = client.send("GET", "/status.json", &[("host", "shop.pages.example")], "").await;
-        assert_eq!((by_host.status, by_host.headers["x-robots-tag"].to_str().unwrap()), (404, "noindex"));
-    }
-}
 
 #[tokio::test]
 async fn a_page_is_found_by_its_label_and_by_its_domain() {
