@@ -13,6 +13,7 @@ pub mod markdown;
 pub mod monitor;
 pub mod page;
 pub mod strip;
+pub mod tongue;
 pub mod words;
 
 /// A view that can't be printed.
