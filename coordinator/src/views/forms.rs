@@ -10,6 +10,7 @@ use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::page::Frame;
+use super::tongue::words;
 
 /// What was typed, and what is wrong with it.
 #[derive(Debug, Clone, Default)]
@@ -121,19 +122,20 @@ pub struct FormPage {
 impl FormPage {
     /// The document of a step on that page, whose paths begin with `root`.
     pub fn new(page: &Page, root: &str, step: Step, now: Timestamp) -> Self {
+        let words = words(page.language);
         let title = match &step {
-            Step::Ask { .. } => "Get updates",
-            Step::Mailed => "Look into your mailbox",
-            Step::Challenged { .. } => "A challenge was sent",
-            Step::Choose { is_new: true, .. } => "Confirm",
-            Step::Choose { is_new: false, .. } => "What you are told of",
-            Step::Confirmed { .. } => "Done",
-            Step::Leave { .. } => "Unsubscribe",
-            Step::Left => "You are unsubscribed",
-            Step::Void | Step::AlertsTooLate => "This link is not valid",
-            Step::WantAlerts { .. } => "Confirm the alerts",
-            Step::AlertsWanted { .. } => "Done",
-            Step::TooMany => "Too many at once",
+            Step::Ask { .. } => words.get_updates,
+            Step::Mailed => words.form_mailed,
+            Step::Challenged { .. } => words.form_challenged,
+            Step::Choose { is_new: true, .. } => words.form_confirm,
+            Step::Choose { is_new: false, .. } => words.form_choose,
+            Step::Confirmed { .. } => words.form_done,
+            Step::Leave { .. } => words.form_leave,
+            Step::Left => words.form_left,
+            Step::Void | Step::AlertsTooLate => words.form_void,
+            Step::WantAlerts { .. } => words.form_alerts,
+            Step::AlertsWanted { .. } => words.form_done,
+            Step::TooMany => words.form_many,
         };
         Self { frame: Frame::new(page, root, title, now), title, step }
     }

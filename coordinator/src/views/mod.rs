@@ -19,6 +19,7 @@ pub mod notes;
 pub mod page;
 pub mod share;
 pub mod strip;
+pub mod tongue;
 pub mod words;
 
 /// A view that can't be printed.
