@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 /// How long the demo may take to show every state.
 const STATES: Duration = Duration::from_secs(120);
 /// How long the visit may take.
-const VISIT: Duration = Duration::from_secs(300);
+const VISIT: Duration = Duration::from_secs(600);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_visitor_in_chromium_finds_the_page_whole() {
