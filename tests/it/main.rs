@@ -44,6 +44,7 @@ mod notices;
 mod outage;
 mod pages;
 mod peers;
+mod points;
 mod resolver;
 mod restart;
 mod stage;
