@@ -43,6 +43,19 @@ async fn the_demo_shows_up_slow_down_and_down_from_asia_only() {
         (is_up("domain") && is_up("component")).then_some(())
     })
     .await;
+    // Alerts and news reach the demo's receiver, and mails are files that somebody can read.
+    let (mut taken, mut mails) = (Vec::new(), Vec::new());
+    let folder = demo.data().join("mails");
+    eventually_every(Duration::from_secs(2), "alerts are delivered by webhook and mail", LIMIT, async || {
+        let path = format!("/pages/{page}/deliveries?status=delivered&limit=200");
+        taken = client.get(&path).await.is(200)["deliveries"].as_array().cloned().unwrap_or_default();
+        let files = std::fs::read_dir(&folder).into_iter().flatten().flatten();
+        mails = files.filter_map(|file| std::fs::read_to_string(file.path()).ok()).collect();
+        let is_posted = |it: &Value| it["event"] == "went-down" && it["lastStatus"] == 200;
+        let is_mailed = |it: &String| it.contains("Subject: Down: ") || it.contains("Subject: Confirm your");
+        (taken.iter().any(is_posted) && mails.iter().any(is_mailed)).then_some(())
+    })
+    .await;
     let status = client.get(&format!("/pages/{page}/status")).await.is(200);
     assert!(status["monitors"].as_array().is_some_and(|list| list.len() == seen.len()), "{status}");
 }

@@ -1,12 +1,15 @@
-//! kill -9 amid outages: every change is in the journal once, in its order, and none is missing.
+//! kill -9 amid outages: every change is in the journal once, in its order, and none is missing; and a webhook hears of
+//! each of them, in that order.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::time::Duration;
 
 use parallax_core::event::{AlertKind, What};
-use parallax_tests::eventually::{API_PERIOD, eventually_every, note};
+use parallax_tests::eventually::{API_PERIOD, eventually_every, note, wall_clock};
 use parallax_tests::installation::Coordinator;
 use parallax_tests::journal::Journal;
+use parallax_tests::receivers::{Manner, Receiver};
 use parallax_tests::targets::{Mode, Target};
 use serde_json::json;
 
@@ -65,4 +68,92 @@ async fn flaps(times: usize) {
 #[ignore = "takes minutes: `cargo test -p parallax-tests --test it amid -- --ignored`"]
 async fn ten_kills_amid_outages_tell_of_each_once() {
     flaps(5).await;
+}
+
+/// So many monitors go down and come back every 40 s, so many times, whatever the coordinator has noticed; it is killed
+/// about every 15 s at moments that nothing else goes by.
+async fn told(monitors: usize, times: usize) {
+    const HALF: Duration = Duration::from_secs(20);
+    let config = format!("{CONFIG}monitors = 100000\n\n[deliver]\nallow_private = true\n");
+    let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), &config).await;
+    let _agents = [
+        coordinator.agent("fra1", "europe", "AS64500", None),
+        coordinator.agent("fra2", "europe", "AS64501", None),
+    ];
+    coordinator.connected(2).await;
+    let account = coordinator.account("pro");
+    let receiver = Receiver::start(Manner::Take).await;
+    let hook = json!({"type": "webhook", "name": "On call", "url": receiver.url()});
+    account.client.post(&format!("/pages/{}/destinations", account.page), &hook).await.is(201);
+    let mut site = Target::start().await;
+    let mut maker = account.client.clone();
+    for number in 0..monitors {
+        if number % 50 == 49 {
+            // A key may ask 120 times a minute.
+            maker = coordinator.api().with_key(Some(&coordinator.key(&account.account, "write")));
+        }
+        let body = json!({"name": format!("m{number}"), "url": site.url()});
+        maker.create_monitor(&account.page, &body).await;
+    }
+    let all_up = async || {
+        eventually_every(API_PERIOD, "all are up", SEEN, async || {
+            let all = account.client.monitors(&account.page).await;
+            (all.len() == monitors && all.iter().all(|monitor| monitor["status"] == "up")).then_some(())
+        })
+        .await;
+    };
+    all_up().await;
+    let mut kills = 0;
+    for _ in 0..times {
+        for mode in [Mode::Status(500), Mode::Pass] {
+            site.set(mode).await;
+            let begun = tokio::time::Instant::now();
+            let moment = wall_clock().as_millis().unsigned_abs() % 15_000;
+            tokio::time::sleep(Duration::from_millis(moment)).await;
+            coordinator.process.kill();
+            kills += 1;
+            coordinator.restart().await;
+            tokio::time::sleep_until(begun + HALF).await;
+        }
+    }
+    all_up().await;
+    let mut expected = BTreeMap::<String, Vec<String>>::new();
+    let mut settled = 0;
+    eventually_every(Duration::from_secs(2), "nothing more is heard", SEEN, async || {
+        let count = receiver.count();
+        (std::mem::replace(&mut settled, count) == count && count > 0).then_some(())
+    })
+    .await;
+    coordinator.process.kill();
+    let journal = Journal::read(&coordinator.data()).await;
+    let right = journal.check().unwrap();
+    for recorded in &journal.events {
+        let (Some(monitor), What::Changed(change)) = (recorded.event.monitor, &recorded.event.what) else {
+            continue;
+        };
+        if let Some(kind) = change.alert {
+            expected.entry(monitor.to_string()).or_default().push(kind.name().to_owned());
+        }
+    }
+    let (all, again) = receiver.by_monitor();
+    assert_eq!(all, expected, "each change, in its order");
+    for (monitor, events) in &all {
+        let is_legal = events.chunks(2).all(|two| two == ["went-down", "recovered"]);
+        assert!(is_legal, "{monitor}: {events:?}");
+    }
+    let count: usize = all.values().map(Vec::len).sum();
+    assert!(count >= monitors * 2, "only {count} events of {monitors} monitors");
+    assert!(again <= kills, "{again} came again after {kills} kills");
+    note(&format!("{monitors} monitors, {count} events over {kills} kills, {again} came again, {right:?}"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_webhook_hears_of_every_flap_of_twenty_monitors_over_four_kills() {
+    told(20, 2).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "takes minutes: `cargo test -p parallax-tests --test it hundred_monitors -- --ignored`"]
+async fn a_webhook_hears_of_every_flap_of_a_hundred_monitors_over_forty_kills() {
+    told(100, 20).await;
 }

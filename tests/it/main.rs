@@ -47,6 +47,7 @@ mod outage;
 mod pages;
 mod peers;
 mod proxy;
+mod points;
 mod resolver;
 mod restart;
 mod stage;

@@ -1,11 +1,13 @@
 //! Receivers of webhooks that note what they get, and take it, or misbehave as they are told.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use parallax_core::time::Timestamp;
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
@@ -31,6 +33,8 @@ pub enum Manner {
     Huge,
     /// The connection is cut before a word.
     Cut,
+    /// 200, so many milliseconds later.
+    Late(u64),
     /// 200, and in the next moment that process is killed.
     TakeAndKill(u32),
 }
@@ -127,6 +131,21 @@ impl Receiver {
         self.shared.taken.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
+    /// The events of each monitor, by the first arrival of each delivery, and how many came again.
+    pub fn by_monitor(&self) -> (BTreeMap<String, Vec<String>>, usize) {
+        let (mut seen, mut again, mut all) = (BTreeSet::new(), 0, BTreeMap::<String, Vec<String>>::new());
+        for taken in self.taken() {
+            let body: Value = serde_json::from_slice(&taken.body).expect("alerts are JSON");
+            let text = |name: &str| body[name].as_str().expect("alerts name it").to_owned();
+            if seen.insert(taken.header("webhook-id").to_owned()) {
+                all.entry(text("monitorId")).or_default().push(text("event"));
+            } else {
+                again += 1;
+            }
+        }
+        (all, again)
+    }
+
     /// How many came so far.
     pub fn count(&self) -> usize {
         *self.count.borrow()
@@ -162,6 +181,10 @@ async fn treat(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     match &manner {
         Manner::Take | Manner::TakeAndKill(_) => stream.write_all(&answer(200, "", b"ok")).await?,
         Manner::Status(status, lines) => stream.write_all(&answer(*status, lines, b"no")).await?,
+        Manner::Late(millis) => {
+            tokio::time::sleep(Duration::from_millis(*millis)).await;
+            stream.write_all(&answer(200, "", b"ok")).await?;
+        }
         Manner::Hang => std::future::pending().await,
         Manner::Drip => {
             for byte in answer(200, "", b"ok") {

@@ -358,10 +358,9 @@ async fn news_goes_to_subscribers_who_confirmed_by_the_way_they_chose() {
     }
     let mut ids = Vec::new();
     for n in 1..=4 {
-        let to = Recipient::Subscriber(SubscriberId::from_u128(n));
         let incident = Some(IncidentId::from_u128(1));
         let letter = Letter::Bulletin(bulletin.id);
-        let delivery = world.delivery(to, 3, &bulletin.event);
+        let delivery = world.delivery(Recipient::Subscriber(SubscriberId::from_u128(n)), 3, &bulletin.event);
         let delivery = Delivery { monitor: None, incident, letter, ..delivery };
         ids.push(delivery.id);
         world.put(delivery).await;
