@@ -5,10 +5,11 @@ use std::sync::Arc;
 use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
 use ::http::{HeaderValue, Method, StatusCode};
 use futures_util::FutureExt;
+use parallax_core::board::Range;
 use parallax_core::id::MonitorId;
 use parallax_core::refusal::Refusals;
 
-use super::enter;
+use super::enter_feed;
 use super::served::{guarded, shared};
 use crate::http::Context;
 use crate::http::error::Refused;
@@ -72,7 +73,7 @@ async fn answer(
         let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(reply.with(CONTENT_SECURITY_POLICY, POLICY))
     };
-    let page = match enter(context, &call) {
+    let page = match enter_feed(context, &call) {
         Ok(page) => page,
         Err(Refused::Page) => return nothing(),
         Err(other) => return Err(other),
@@ -86,7 +87,7 @@ async fn answer(
     };
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.board(&admitted).await?;
+        let board = service.board(&admitted, Range::default()).await?;
         off_the_runtime(move || serde_json::to_vec(&Facts::of(&board))).await
     };
     let facts = context.boards.kept(&page, Paper::Other("badges"), "application/json", draw).await?;

@@ -5,6 +5,7 @@ use std::sync::{Arc, LazyLock};
 use ::http::header::CONTENT_SECURITY_POLICY;
 use ::http::{HeaderName, HeaderValue, Method};
 use futures_util::FutureExt;
+use parallax_core::board::Range;
 use parallax_core::refusal::Refusals;
 
 use super::enter;
@@ -43,7 +44,7 @@ async fn frame(context: Arc<Context>, call: Call<()>) -> Answer {
     };
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.board(&admitted).await?;
+        let board = service.board(&admitted, Range::default()).await?;
         let address = service.page_url(admitted.page());
         off_the_runtime(move || print(&Embed::new(&board, admitted.root(), &address, theme))).await
     };

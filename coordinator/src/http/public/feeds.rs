@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use ::http::{HeaderMap, HeaderValue, Method};
 use futures_util::FutureExt;
-use parallax_core::board::Notice;
+use parallax_core::board::{Notice, Range};
 
-use super::enter;
+use super::enter_feed;
 use super::served::{document, for_long, shared};
 use crate::http::Context;
 use crate::http::route::{Answer, Call, Route, open};
@@ -57,10 +57,10 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
 
 /// `GET /p/{slug}/api/v2/…`
 async fn sheet(context: Arc<Context>, call: Call<()>, name: &'static str, sheet: Sheet) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let (board, notices) = (service.board(&admitted).await?, service.recent(&admitted).await?);
+        let (board, notices) = (service.board(&admitted, Range::default()).await?, service.recent(&admitted).await?);
         let address = service.page_url(admitted.page());
         off_the_runtime(move || {
             v2::write(sheet, Site { page: &board.page, address: &address }, &board, &notices)
@@ -82,7 +82,7 @@ async fn rss(context: Arc<Context>, call: Call<()>) -> Answer {
 
 /// `GET /p/{slug}/maintenance.ics`
 async fn calendar(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let windows = service.windows(&admitted).await?;
@@ -104,7 +104,7 @@ async fn feed(
     kind: (&'static str, &'static str),
     write: Write,
 ) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let mut notices = service.recent(&admitted).await?;
