@@ -11,10 +11,11 @@
     get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },
     set: (key, value) => { try { value ? localStorage.setItem(key, value) : localStorage.removeItem(key); } catch { /* private mode */ } },
   };
-  const themes = ["", "light", "dark"], names = { "": own ? "as the page" : "as the system", light: "light", dark: "dark" };
+  const themes = ["", "light", "dark"], says = theme?.dataset || {};
+  const names = { "": own ? says.page : says.system, light: says.light, dark: says.dark };
   const paint = (name) => {
     if (name || own) root.dataset.theme = name || own; else delete root.dataset.theme;
-    if (theme) { theme.title = `Theme: ${names[name]}`; theme.querySelector(".vh").textContent = theme.title; }
+    if (theme) { theme.title = says.label.replace("{0}", names[name]); theme.querySelector(".vh").textContent = theme.title; }
   };
   let chosen = themes.includes(store.get("theme")) ? store.get("theme") : "";
   paint(chosen);
@@ -34,7 +35,7 @@
     const seconds = Math.max(0, Math.round(millis / 1000));
     const [count, unit] = seconds < 90 ? [seconds, "second"] : seconds < 5400 ? [Math.round(seconds / 60), "minute"]
       : seconds < 129600 ? [Math.round(seconds / 3600), "hour"] : [Math.round(seconds / 86400), "day"];
-    return `${count} ${unit}${count === 1 ? "" : "s"} ago`;
+    return new Intl.RelativeTimeFormat(root.lang).format(-count, unit);
   };
   // The visitor's clock may be wrong: ages go by the server's.
   let skew = 0;
@@ -51,7 +52,7 @@
       time.textContent = at.toLocaleString(root.lang, options);
     }
     const said = document.getElementById("zone");
-    if (said && zone) said.textContent = `Times in your zone (${zone})`;
+    if (said && zone) said.textContent = said.dataset.own.replace("{0}", zone);
   };
   times(document);
 
@@ -177,7 +178,7 @@
     if (Date.now() - good > 180000 && !document.hidden && !root.classList.contains("old")) {
       root.classList.add("old");
       const words = document.querySelector("#headline p,.whole>.meta");
-      if (words) words.textContent = `This page could not be renewed since ${new Date(good).toLocaleTimeString()}. It may not be so any more.`;
+      if (words) words.textContent = body.dataset.renewed.replace("{0}", new Date(good).toLocaleTimeString(root.lang));
     }
   }, 1000);
 })();

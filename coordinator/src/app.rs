@@ -41,6 +41,7 @@ use crate::history::{self, History};
 use crate::http;
 use crate::members::Roll;
 use crate::mesh::{self, Trust};
+use crate::service::destinations::owner::tell_owners;
 use crate::service::{self, Service};
 use crate::storage::disk::Options;
 use crate::storage::{Batch, Op, Store, StoreError};
@@ -173,7 +174,7 @@ impl Opened {
 /// coordinator runs.
 pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let clock = Clock::system();
-    let (store, authorities, _) = match open_store(config, &clock).await {
+    let (store, authorities, secret) = match open_store(config, &clock).await {
         Ok(opened) => opened,
         Err(error) => return Err(explained(config.data.clone(), error).await),
     };
@@ -182,7 +183,7 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let (queries, _) = mpsc::channel(1);
     let beats = service::beats::deaf();
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
-    let settings = service_settings(config, base_url);
+    let settings = service_settings(config, base_url, &secret);
     let service =
         Service::new(store.clone(), clock, queries, beats, Arc::new(service::figures::NoFigures), settings);
     Ok(Opened { service, members, store })
@@ -204,6 +205,13 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let clock = Clock::system();
     let (store, authorities, secret) = open_store(&config, &clock).await?;
     reactions::begin(&store).await?;
+    let silent = tell_owners(&store, clock.now()).await?;
+    if silent > 0 {
+        tracing::info!(
+            pages = silent,
+            "pages of before alerts have their owner's mailbox as a destination now"
+        );
+    }
     let trust = Trust::from(&authorities);
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
@@ -229,7 +237,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let mesh = mesh::start(mesh::Parts {
         socket,
         trust,
-        secret,
+        secret: secret.clone(),
         members: Arc::new(members.clone()),
         clock: clock.clone(),
         inbox,
@@ -270,7 +278,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         judging,
         Box::new(mesh.viewer()),
     );
-    let settings = service_settings(&config, base_url.clone());
+    let settings = service_settings(&config, base_url.clone(), &secret);
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
     service.look_up_by(outgoing::records(&config)?);
@@ -283,6 +291,10 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         clock.clone(),
         Arc::clone(&flow),
         config.mesh.certificate_life,
+        {
+            let members = members.clone();
+            move || members.authority_ends()
+        },
     )
     .await?;
 
@@ -389,11 +401,12 @@ async fn book(store: &Store) -> Result<u64, StoreError> {
     Ok(made)
 }
 
-fn service_settings(config: &Config, base_url: String) -> service::Settings {
+fn service_settings(config: &Config, base_url: String, secret: &MeshSecret) -> service::Settings {
     service::Settings {
         base_url,
         root_domain: config.http.root_domain.clone(),
         limits: config.plans,
         allow_private: config.deliver.allow_private,
+        doors: service::doors::DoorKey::new(&secret.secret_for("visitors")),
     }
 }

@@ -112,6 +112,11 @@ impl Roll {
         Self { store, clock, authorities, changed: Arc::default(), mesh: Arc::default() }
     }
 
+    /// When the certificate of the authority that signs ends, in seconds since the epoch.
+    pub fn authority_ends(&self) -> i64 {
+        self.authorities.lock().unwrap_or_else(PoisonError::into_inner).signing().life().not_after
+    }
+
     /// Joins the records to a running mesh, once.
     pub fn join_mesh(
         &self,

@@ -76,6 +76,13 @@ async fn a_page_is_read_changed_and_bounded() {
         ("uptimeTarget", json!(100)),
         ("timezone", json!("Europe/Nowhere")),
         ("showDeploys", json!("yes")),
+        ("password", json!("x".repeat(201))),
+        ("allowedPeople", json!(["nobody"])),
+        ("allowedDomains", json!(["localhost"])),
+        ("theme", json!("blue")),
+        ("accentColor", json!("red")),
+        ("logo", json!("https://example.com/logo.png")),
+        ("language", json!("xx")),
         ("latencyLocations", json!(["mars"])),
     ];
     for (field, value) in wrong {

@@ -1,5 +1,6 @@
 //! Strangers who flood the doors: HTTP with connections that say and take nothing, the agents' port with datagrams.
 
+mod begun;
 mod heads;
 mod http;
 mod mesh;
@@ -17,15 +18,16 @@ async fn alone() -> MutexGuard<'static, ()> {
     ONE_AT_A_TIME.lock().await
 }
 
-/// The agent has been connected all the time, and nothing was dropped.
-async fn stayed(coordinator: &Coordinator, agent: &Agent) {
-    coordinator.connected(1).await;
+/// The agent, the first of so many, has been connected all the time, and nothing was dropped.
+async fn stayed(coordinator: &Coordinator, agent: &Agent, of: usize) {
+    coordinator.connected(of).await;
     eventually("the agent says so", Duration::from_secs(10), async || {
         agent.status().is_some_and(|now| now["connected"] == true).then_some(())
     })
     .await;
     let status = agent.status().expect("it is there");
     assert_eq!(status["connections"], 1, "never connected anew: {status}");
-    let member = coordinator.members().remove(0);
-    assert_eq!((&member["dropped"], &member["status"]), (&json!(0), &json!("connected")), "{member}");
+    for member in coordinator.members() {
+        assert_eq!((&member["dropped"], &member["status"]), (&json!(0), &json!("connected")), "{member}");
+    }
 }

@@ -1,26 +1,25 @@
-//! The public page in Chromium, over the demo's world: every state, keys, phone, dark, no script, and what axe says.
+//! The public page in Chromium: every state, keys, phone, dark, paper, no script, hostile texts, subscribers, and what axe
+//! says.
 
-use std::path::Path;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use parallax_tests::eventually::{eventually_every, leave_out};
 use parallax_tests::installation::Coordinator;
+use parallax_tests::targets::Target;
 use parallax_tests::tools::{Tools, run};
 use serde_json::{Value, json};
 
 /// How long the demo may take to show every state.
 const STATES: Duration = Duration::from_secs(120);
 /// How long the visit may take.
-const VISIT: Duration = Duration::from_secs(300);
+const VISIT: Duration = Duration::from_secs(600);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_visitor_in_chromium_finds_the_page_whole() {
     const TEST: &str = "a_visitor_in_chromium_finds_the_page_whole";
-    let Some(tools) = Tools::find(TEST) else { return };
-    if !Path::new("/usr/bin/chromium").is_file() {
-        leave_out(TEST, "no Chromium", "apt-get install chromium");
-        return;
-    }
+    let Some(tools) = tools(TEST) else { return };
     let demo = Coordinator::up(&["--demo"]).await;
     let key = demo.ready.api_key.clone().expect("the first start makes a key");
     let id = demo.ready.page_id.clone().expect("the first start makes a page");
@@ -42,19 +41,71 @@ async fn a_visitor_in_chromium_finds_the_page_whole() {
         },
     )
     .await;
-    // Kept after the test: whoever changes the page looks at them.
-    let shots = Path::new(env!("CARGO_TARGET_TMPDIR")).join("page");
     let told = json!({
         "page": demo.ready.page_url.clone().expect("the page has an address"),
         "api": format!("{}/api/v1", demo.ready.base_url),
         "key": key,
         "id": id,
-        "shots": shots,
+        "shots": shots(),
         "modules": tools.modules(),
     });
-    let mut visit = tools.script("page.mjs");
-    visit.arg(told.to_string());
+    visit(&tools, "page/visit.mjs", &told).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visitor_sees_what_is_known_and_nothing_that_is_not() {
+    const TEST: &str = "a_visitor_sees_what_is_known_and_nothing_that_is_not";
+    let Some(tools) = tools(TEST) else { return };
     let folder = tempfile::TempDir::new().expect("temporary folder");
-    let ran = run("visit", visit, folder.path(), VISIT).await;
+    let mail = folder.path().join("mail");
+    let config =
+        format!("[mail]\ntransport = \"folder\"\nfolder = {mail:?}\nfrom = \"status@example.com\"\n");
+    let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), &config).await;
+    let account = coordinator.account("pro");
+    let target = Target::start().await;
+    let mut agents = [("eu", "europe", "AS64501"), ("asia", "asia", "AS64502")]
+        .map(|(name, region, network)| coordinator.agent(name, region, network, None));
+    coordinator.connected(agents.len()).await;
+    let told = json!({
+        "page": format!("{}/p/{}", coordinator.ready.base_url.trim_end_matches('/'), account.slug),
+        "api": format!("{}/api/v1", coordinator.ready.base_url.trim_end_matches('/')),
+        "key": account.key,
+        "id": account.page,
+        "target": target.url(),
+        "mail": mail,
+        "shots": shots(),
+        "modules": tools.modules(),
+    });
+    for script in ["page/states.mjs", "page/texts.mjs", "page/subscriber.mjs"] {
+        visit(&tools, script, &told).await;
+    }
+    for agent in &mut agents {
+        agent.process().kill();
+    }
+    visit(&tools, "page/stale.mjs", &told).await;
+}
+
+/// The programs from elsewhere, with Chromium; where something is missing the test is left out, and it is said why.
+fn tools(test: &str) -> Option<Tools> {
+    let tools = Tools::find(test)?;
+    if !Path::new("/usr/bin/chromium").is_file() {
+        leave_out(test, "no Chromium", "apt-get install chromium");
+        return None;
+    }
+    Some(tools)
+}
+
+/// Where screenshots lie after the test, for whoever changes the page to look at.
+fn shots() -> PathBuf {
+    std::env::var_os("PARALLAX_SHOTS")
+        .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("page"), PathBuf::from)
+}
+
+/// Runs a script of visitors to its end.
+async fn visit(tools: &Tools, script: &str, told: &Value) {
+    let mut command = tools.script(script);
+    command.arg(told.to_string());
+    let folder = tempfile::TempDir::new().expect("temporary folder");
+    let ran = run("visit", command, folder.path(), VISIT).await;
     assert!(ran.ok, "{}", ran.said);
 }

@@ -29,7 +29,7 @@ pub enum Shows {
 /// that the stranger says to be.
 pub async fn knock(mesh: SocketAddr, alpn: &[u8], shows: Shows, identity: &str) -> Result<(), String> {
     crate::use_ring();
-    let config = config(alpn, shows, identity);
+    let config = client_config(alpn, shows, identity);
     let client = QuicClientConfig::try_from(config).expect("TLS 1.3 is on");
     let mut endpoint =
         quinn::Endpoint::client(SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0))).expect("a UDP socket");
@@ -48,7 +48,8 @@ pub async fn knock(mesh: SocketAddr, alpn: &[u8], shows: Shows, identity: &str) 
     tokio::time::timeout(LIMIT, talk).await.expect("the coordinator answers a stranger in time")
 }
 
-fn config(alpn: &[u8], shows: Shows, identity: &str) -> rustls::ClientConfig {
+/// How a stranger speaks TLS, who takes any server.
+pub fn client_config(alpn: &[u8], shows: Shows, identity: &str) -> rustls::ClientConfig {
     let provider = Arc::new(rustls::crypto::ring::default_provider());
     let builder = rustls::ClientConfig::builder_with_provider(Arc::clone(&provider))
         .with_protocol_versions(&[&rustls::version::TLS13])

@@ -40,6 +40,14 @@ pub enum Recipient {
     OperatorHook,
     /// The mailbox of a destination, asked whether it wants to be one. It gets nothing else before it says so.
     Asked(DestinationId),
+    /// A visitor of a private page, by the delivery itself: his mailbox is remembered under [`mailbox_name`] for as long as
+    /// the letter is of use.
+    Visitor(DeliveryId),
+}
+
+/// The name under which a visitor's mailbox is remembered.
+pub fn mailbox_name(id: DeliveryId) -> String {
+    format!("visitor/{id}")
 }
 
 /// What is sent, finished when it happened: nothing that changes later shows in it.

@@ -29,6 +29,8 @@ pub enum Matter {
         /// When it ends.
         ends_at: Timestamp,
     },
+    /// The certificate of the authority that signs for the mesh ends soon, then.
+    AuthorityEnding(Timestamp),
 }
 
 /// News for the operator.
@@ -51,6 +53,8 @@ pub enum Topic {
     StoreLow,
     /// See [`Matter::CertificateEnding`].
     CertificateEnding(AgentId),
+    /// See [`Matter::AuthorityEnding`].
+    AuthorityEnding,
 }
 
 impl Matter {
@@ -61,6 +65,7 @@ impl Matter {
             Self::OneNetwork(region) => Topic::OneNetwork(*region),
             Self::StoreLow(_) => Topic::StoreLow,
             Self::CertificateEnding { agent, .. } => Topic::CertificateEnding(*agent),
+            Self::AuthorityEnding(_) => Topic::AuthorityEnding,
         }
     }
 }
@@ -72,6 +77,7 @@ impl fmt::Display for Topic {
             Self::NobodyConnected(region) => ("nobody-connected", region),
             Self::OneNetwork(region) => ("one-network", region),
             Self::StoreLow => ("store-low", &None),
+            Self::AuthorityEnding => ("authority-ending", &None),
             Self::CertificateEnding(agent) => return write!(f, "certificate-ending-{agent}"),
         };
         match region {
@@ -179,6 +185,7 @@ mod tests {
             Topic::OneNetwork(None),
             Topic::OneNetwork(Some(Region::Asia)),
             Topic::StoreLow,
+            Topic::AuthorityEnding,
             Topic::CertificateEnding(agent),
         ];
         let names: BTreeSet<String> = topics.iter().map(Topic::to_string).collect();

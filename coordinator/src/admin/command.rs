@@ -86,6 +86,17 @@ pub enum Command {
         /// What visitors are asked for from now on.
         password: Option<Password>,
     },
+    /// Change a page's alert settings, where any is given, and show them.
+    PageAlerts {
+        /// Id or address label.
+        page: String,
+        /// Minutes between two words on an outage that lasts.
+        repeat_minutes: Option<i64>,
+        /// One word alone.
+        repeat_off: bool,
+        /// Whether monitors that go down open incidents.
+        automatic_incidents: Option<bool>,
+    },
     /// Make an API key.
     KeyCreate {
         /// Whose; none: the only account's.
@@ -171,7 +182,7 @@ impl From<Error> for Fault {
             Error::CheckedJustNow { .. } | Error::DomainCheckedJustNow { .. } => "rate_limited",
             Error::PlanLimit(_) => "plan_limit",
             Error::TestedTooOften { .. } => "rate_limited",
-            Error::TooManyPings => "rate_limited",
+            Error::TooManyPings | Error::Busy { .. } => "rate_limited",
         };
         Self::new(code, error.to_string())
     }

@@ -4,6 +4,7 @@
 //! command line has an [`Operator`] of its own over the store. Whoever reaches the socket is the operator: its mode is
 //! 0600, in a folder of mode 0700.
 
+mod alerts;
 pub mod care;
 pub mod client;
 mod command;
@@ -13,6 +14,7 @@ mod pages;
 pub mod socket;
 
 use parallax_core::account::Account;
+use parallax_core::given::Given;
 use parallax_core::id::{AccountId, KeyId, PageId};
 use parallax_core::key::{Access, Key};
 use parallax_core::page::Page;
@@ -82,6 +84,14 @@ impl Operator {
                 let edit = pages::edit(set, clear, password.as_ref())?;
                 let changed = self.service.set_page(page, &edit).await;
                 Ok(self.page_view(&changed.map_err(|error| missing(error, "page"))?))
+            }
+            Command::PageAlerts { page, repeat_minutes, repeat_off, automatic_incidents } => {
+                let repeat = match repeat_minutes {
+                    Some(minutes) => Given::Value(*minutes),
+                    None if *repeat_off => Given::Null,
+                    None => Given::Absent,
+                };
+                alerts::page(&self.service, page, repeat, *automatic_incidents).await
             }
             Command::KeyCreate { account, name, access, page } => {
                 let page = page.as_deref().map(|page| read_id::<PageId>("page", page)).transpose()?;

@@ -18,6 +18,7 @@ use crate::clock::Clock;
 use crate::members::tests::roll_in;
 use crate::service::Settings;
 use crate::service::beats::deaf;
+use crate::service::doors::DoorKey;
 use crate::service::figures::NoFigures;
 use crate::storage::Store;
 
@@ -62,8 +63,13 @@ fn operator() -> Operator {
     let store = Store::in_memory().unwrap();
     let (queries, _) = mpsc::channel(1);
     let base_url = "http://127.0.0.1:8080".to_owned();
-    let settings =
-        Settings { base_url, root_domain: None, limits: PlanLimits::default(), allow_private: false };
+    let settings = Settings {
+        base_url,
+        root_domain: None,
+        limits: PlanLimits::default(),
+        allow_private: false,
+        doors: DoorKey::new(&[7; 32]),
+    };
     let members = roll_in(store.clone(), clock.clone());
     Operator::new(Service::new(store, clock, queries, deaf(), Arc::new(NoFigures), settings), members)
 }

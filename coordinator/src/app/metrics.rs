@@ -283,6 +283,7 @@ mod tests {
             root_domain: None,
             limits: Default::default(),
             allow_private: false,
+            doors: crate::service::doors::DoorKey::new(&[7; 32]),
         };
         let (queries, _) = tokio::sync::mpsc::channel(1);
         let figures = Arc::new(NoFigures);

@@ -10,7 +10,7 @@ use parallax_core::id::AgentId;
 use parallax_core::member::Agent;
 use parallax_core::notice::{Board, Matter, Notice, Topic};
 use parallax_core::place::Region;
-use parallax_core::time::{SECOND, Timestamp};
+use parallax_core::time::{DAY, SECOND, Timestamp};
 
 use crate::clock::Clock;
 use crate::flow::counters::Counters;
@@ -25,6 +25,8 @@ const SPACE_EVERY: u64 = 12;
 const LOW: u64 = 512 << 20;
 /// Free bytes from which it is no longer.
 const ENOUGH: u64 = 768 << 20;
+/// Milliseconds before the end of the authority's certificate from which that is told: time to have every agent follow.
+const AUTHORITY_LEFT: i64 = 90 * DAY;
 /// What a cursor is set to that stands for a topic: far beyond every event, so that it keeps none of them from being
 /// trimmed. The lowest bit says whether it was told.
 const MARK: u64 = 1 << 63;
@@ -36,6 +38,8 @@ pub(super) struct Lookout {
     counters: Arc<Counters>,
     /// Life of an agent's certificate, in seconds.
     certificate_life: i64,
+    /// When the certificate of the authority that signs ends, in seconds since the epoch.
+    authority_ends: Box<dyn Fn() -> i64 + Send + Sync>,
     board: Board,
     space: Option<(Matter, bool)>,
     looks: u64,
@@ -48,10 +52,12 @@ impl Lookout {
         clock: Clock,
         counters: Arc<Counters>,
         certificate_life: i64,
+        authority_ends: impl Fn() -> i64 + Send + Sync + 'static,
     ) -> Result<Self> {
         let told = store.read(told).await?;
         let board = Board::with(told);
-        Ok(Self { store, clock, counters, certificate_life, board, space: None, looks: 0 })
+        let authority_ends = Box::new(authority_ends);
+        Ok(Self { store, clock, counters, certificate_life, authority_ends, board, space: None, looks: 0 })
     }
 
     /// Runs as long as the coordinator does.
@@ -79,6 +85,7 @@ impl Lookout {
         let agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
         let mut matters = notices::matters(&self.counters.notices());
         matters.extend(self.space);
+        matters.push(authority((self.authority_ends)(), now));
         matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.certificate_life, now)));
         let present: BTreeSet<AgentId> =
             agents.iter().filter(|agent| agent.revoked_at.is_none()).map(|agent| agent.id).collect();
@@ -122,7 +129,7 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     let topics = regions()
         .map(Topic::NobodyConnected)
         .chain(regions().map(Topic::OneNetwork))
-        .chain([Topic::StoreLow])
+        .chain([Topic::StoreLow, Topic::AuthorityEnding])
         .chain(agents);
     let mut told = BTreeSet::new();
     for topic in topics {
@@ -136,6 +143,12 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
 /// Whether that much free space is too little; between the bounds it stays as it was told.
 fn space(free: u64) -> Option<(Matter, bool)> {
     (!(LOW..ENOUGH).contains(&free)).then_some((Matter::StoreLow(free), free < LOW))
+}
+
+/// Whether the certificate of the authority, which ends at that second, is near its end.
+fn authority(ends: i64, now: Timestamp) -> (Matter, bool) {
+    let ends_at = Timestamp::from_millis(ends.saturating_mul(SECOND));
+    (Matter::AuthorityEnding(ends_at), ends_at.since(now) < AUTHORITY_LEFT)
 }
 
 /// Whether the agent's certificate is near its end. Agents renew it from two thirds of its life on, so that one which has
@@ -152,8 +165,9 @@ fn certificate(agent: &Agent, life: i64, now: Timestamp) -> Option<(Matter, bool
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicI64, Ordering};
+
     use parallax_core::notice::PATIENCE;
-    use parallax_core::time::DAY;
 
     use super::*;
     use crate::storage::contract::samples::{agent, at};
@@ -197,7 +211,10 @@ mod tests {
         let clock = Clock::by_hand(at(29 * DAY));
         let lookout = async || {
             let counters = Arc::<Counters>::default();
-            let mut lookout = Lookout::start(store.clone(), clock.clone(), counters, life).await.unwrap();
+            let mut lookout =
+                Lookout::start(store.clone(), clock.clone(), counters, life, || i64::MAX / 2_000)
+                    .await
+                    .unwrap();
             // The store in memory has no disk that could be full.
             for _ in 0..3 {
                 lookout.looks = 1;
@@ -221,5 +238,32 @@ mod tests {
         lookout().await;
         lookout().await;
         assert_eq!(notices(&store)[1..], [ending(at(59 * DAY), true)]);
+    }
+
+    #[tokio::test]
+    async fn the_authoritys_end_is_told_three_months_before_and_once_when_it_is_exchanged() {
+        let store = Store::in_memory().unwrap();
+        let clock = Clock::by_hand(at(0));
+        let ends = Arc::new(AtomicI64::new(100 * 86_400));
+        let known = Arc::clone(&ends);
+        let read = move || known.load(Ordering::Relaxed);
+        let counters = Arc::<Counters>::default();
+        let mut lookout = Lookout::start(store.clone(), clock.clone(), counters, 9, read).await.unwrap();
+        let mut look = async |days: i64| {
+            clock.set(at(days * DAY));
+            for _ in 0..2 {
+                lookout.looks = 1;
+                lookout.look().await.unwrap();
+                clock.set(clock.now() + PATIENCE);
+            }
+            notices(&store).len()
+        };
+        assert_eq!((look(9).await, look(11).await, look(12).await), (0, 1, 1));
+        ends.store(7_000 * 86_400, Ordering::Relaxed);
+        assert_eq!(look(13).await, 2);
+        let [first, second] = notices(&store).try_into().unwrap();
+        let about = |notice: Notice| (notice.matter, notice.ended);
+        assert_eq!(about(first), (Matter::AuthorityEnding(at(100 * DAY)), false));
+        assert_eq!(about(second), (Matter::AuthorityEnding(at(7_000 * DAY)), true));
     }
 }

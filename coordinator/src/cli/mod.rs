@@ -1,6 +1,7 @@
 //! The command lines of `parallax`, and how each ends: 0 done, 1 a fault (also of the settings file), 2 wrong usage,
 //! 3 a store that must be put right before another start is of use.
 
+mod alerts;
 mod operate;
 mod page;
 mod serve;

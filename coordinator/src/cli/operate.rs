@@ -151,6 +151,8 @@ pub(super) enum PageCommand {
     },
     /// Change a page
     Set(Box<PageSet>),
+    /// Show or set what a page tells of its monitors
+    Alerts(super::alerts::Alerts),
     /// List pages
     List {
         /// Of this account alone
@@ -302,6 +304,7 @@ impl TryFrom<PageCommand> for Order {
             PageCommand::Create { account, name, slug, whither } => {
                 (Command::PageCreate { account, name, slug }, whither)
             }
+            PageCommand::Alerts(alerts) => alerts.order(),
             PageCommand::List { account, whither } => (Command::PageList { account }, whither),
             PageCommand::Set(set) => return set.order(),
         };

@@ -1,6 +1,6 @@
 //! One attempt: is it still to be sent, and where to; then the request or the mail, and what its answer means.
 
-use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try};
+use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try, mailbox_name};
 use parallax_core::destination::{Channel, ChannelKind, Destination};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::{NOBODY, Page};
@@ -75,6 +75,7 @@ pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Res
             Some(it) if it.value.asked_at().is_some() => is_kept(it.value.page)?,
             Some(_) | None => false,
         },
+        Recipient::Visitor(id) => mailbox_of(house, read, id)?.is_some(),
     })
 }
 
@@ -161,12 +162,22 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
         Recipient::OperatorMail => {
             house.settings.operator_mail.as_deref().and_then(|to| mail(to, &delivery.letter)).map(Ok)
         }
+        Recipient::Visitor(id) => {
+            mailbox_of(house, read, id)?.and_then(|to| mail(&to, &delivery.letter)).map(Ok)
+        }
         Recipient::OperatorHook => match (&house.settings.operator_hook, json(&delivery.letter)) {
             (Some((url, secret)), Some(letter)) => Some(hook(url, secret, letter, envelope)),
             _ => None,
         },
     };
     Ok(route.map_or(Prepared::Vain, |route| Prepared::Send { route: Box::new(route), secrets, is_test }))
+}
+
+/// Where a visitor is written to, for as long as that is of use.
+fn mailbox_of(house: &House, read: &dyn Read, id: DeliveryId) -> Result<Option<String>> {
+    let found = read.remembered(&mailbox_name(id))?.map(|found| found.value);
+    let found = found.filter(|found| found.expires_at > house.clock.now());
+    Ok(found.and_then(|found| String::from_utf8(found.answer).ok()))
 }
 
 type Routed = std::result::Result<Route, (ChannelKind, DeliverError)>;
@@ -179,7 +190,7 @@ fn told(
     delivery: &Delivery,
     envelope: Envelope<'_>,
 ) -> Result<Option<Routed>> {
-    let (news, finished);
+    let (posted, finished);
     let (json, mail, unsubscribe) = match &delivery.letter {
         Letter::Json(letter) => (Some(letter), None, None),
         Letter::Mail(mail) => (None, Some(mail), None),
@@ -189,10 +200,11 @@ fn told(
                 return Ok(None);
             }
             let Some(page) = read.page(subscriber.page)? else { return Ok(None) };
-            news = found.value;
+            let news = found.value;
             let unsubscribe = unsubscribe_at(house, &page.value, subscriber);
+            posted = letters::update::with_unsubscribe_url(&news.json, &unsubscribe);
             finished = letters::mail::with_unsubscribe(&news.mail, &page.value.name, &unsubscribe);
-            (Some(&news.json), Some(&finished), Some(unsubscribe))
+            (Some(&posted), Some(&finished), Some(unsubscribe))
         }
     };
     Ok(match (&subscriber.contact, json, mail) {

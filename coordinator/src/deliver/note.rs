@@ -121,7 +121,11 @@ fn fare(read: &dyn Read, to: Recipient, tried: &Result, now: Timestamp, batch: &
             batch.expect(Expect::Subscriber(id, Is::At(found.revision))).write(subscriber);
             Ok(is_turn || off.is_some())
         }
-        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook | Recipient::Asked(_) => {
+        Recipient::Owner(_)
+        | Recipient::OperatorMail
+        | Recipient::OperatorHook
+        | Recipient::Asked(_)
+        | Recipient::Visitor(_) => {
             Ok(false)
         }
     }

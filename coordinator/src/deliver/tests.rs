@@ -1,12 +1,13 @@
 //! The deliverer over a store in memory and receivers on loopback; the clock is moved by hand.
 
+mod asked;
 pub(crate) mod receiver;
 
 use std::sync::Mutex;
 
 use futures_util::future::BoxFuture;
 use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Stage};
-use parallax_core::destination::{Channel, Destination, Health, OffReason};
+use parallax_core::destination::{Channel, Destination, OffReason};
 use parallax_core::id::{DestinationId, IncidentId, SubscriberId};
 use parallax_core::subscriber::Contact;
 use parallax_core::time::SECOND;
@@ -342,34 +343,6 @@ async fn a_mailbox_that_refuses_for_good_three_times_is_switched_off() {
 }
 
 #[tokio::test]
-async fn a_mailbox_that_is_asked_gets_the_question_of_that_moment_and_no_alert() {
-    let world = World::new().await;
-    let (id, asked) = (DestinationId::from_u128(1), |at| Health {
-        off: Some((at, OffReason::Unconfirmed)),
-        ..Health::default()
-    });
-    world.put(Destination { health: asked(BEGAN), ..samples::destination(1, 1) }).await;
-    let letter = || Letter::Mail(Mail { subject: String::new(), text: String::new(), html: String::new() });
-    let send = async |to: Recipient| {
-        let delivery = Delivery { letter: letter(), monitor: None, ..world.delivery(to, 0, "x") };
-        let id = delivery.id;
-        world.put(delivery).await;
-        id
-    };
-    let alert = send(Recipient::Destination(id)).await;
-    world.stands(alert, dropped).await;
-    let question = send(Recipient::Asked(id)).await;
-    world.stands(question, |stage| matches!(stage, Stage::Delivered(_))).await;
-    world.put(Destination { health: asked(BEGAN + 1), ..samples::destination(1, 1) }).await;
-    let late = send(Recipient::Asked(id)).await;
-    world.stands(late, dropped).await;
-    world.put(samples::destination(1, 1)).await;
-    let needless = send(Recipient::Asked(id)).await;
-    world.stands(needless, dropped).await;
-    assert_eq!(world.mails.mails.lock().unwrap().len(), 1);
-}
-
-#[tokio::test]
 async fn news_goes_to_subscribers_who_confirmed_by_the_way_they_chose() {
     let (world, receiver) = (World::new().await, Receiver::healthy().await);
     let bulletin = samples::bulletin(5, 1, false);
@@ -399,6 +372,9 @@ async fn news_goes_to_subscribers_who_confirmed_by_the_way_they_chose() {
     world.stands(ids[3], dropped).await;
     let got = receiver.got();
     assert_eq!((got.len(), got[0].header("X-Service-Event")), (1, Some("incident.created")));
+    let body: serde_json::Value = serde_json::from_slice(&got[0].body).unwrap();
+    let leave = samples::subscriber(1, 1, 1).unsubscribe_url("https://status.example/p/one");
+    assert_eq!(body["unsubscribeUrl"], leave, "a webhook leaves by its own address too");
     let mails = world.mails.mails.lock().unwrap().clone();
     assert_eq!((mails.len(), mails[0].to.as_str()), (1, "2@example.com"));
     assert!(mails[0].unsubscribe.as_ref().is_some_and(|url| url.starts_with("https://status.example/")));

@@ -10,6 +10,7 @@ use tokio::sync::watch;
 
 use super::limit::Limiter;
 use super::mcp::Tools;
+use super::public::Front;
 use super::{openapi, reply};
 use crate::publish::Boards;
 use crate::service::Service;
@@ -19,6 +20,10 @@ const PAGE_MESSAGES: u32 = 120;
 /// Requests without a good key that one address may make in a minute: generous, since many may share it.
 const FAILED_REQUESTS: u32 = 600;
 
+/// Wrong passwords that one address may send in a minute, and that are taken for one page from those who were wrong.
+const WRONG_PASSWORDS: (u32, u32) = (10, 60);
+/// Links to sign in by that one address may ask for in a minute, and that may be asked for of one page.
+const LINKS: (u32, u32) = (5, 30);
 /// Wishes to subscribe that one address may send in a minute.
 const WISHES: u32 = 5;
 /// Wishes to subscribe that a page takes in a minute.
@@ -33,6 +38,8 @@ pub struct Context {
     pub(super) service: Service,
     /// What visitors are served.
     pub(super) boards: Boards,
+    /// Requests of visitors that were answered before.
+    pub(super) front: Front,
     /// Told once the server is to stop: answers without an end end then.
     stopping: watch::Sender<bool>,
     pub(super) keys: Limiter<KeyId>,
@@ -42,6 +49,10 @@ pub struct Context {
     pub(super) pages: Limiter<PageId>,
     pub(super) wishes: Limiter<u128>,
     pub(super) page_wishes: Limiter<PageId>,
+    pub(super) passwords: Limiter<u128>,
+    pub(super) page_passwords: Limiter<u128>,
+    pub(super) links: Limiter<u128>,
+    pub(super) page_links: Limiter<u128>,
     /// The operations as tools, made once they are asked for.
     tools: OnceLock<Tools>,
     /// The API's description, written once it is asked for.
@@ -53,6 +64,7 @@ impl Context {
     pub fn new(service: Service, requests_per_minute: u32) -> Self {
         Self {
             boards: Boards::new(service.clone()),
+            front: Front::default(),
             service,
             stopping: watch::Sender::new(false),
             keys: Limiter::new(requests_per_minute),
@@ -61,6 +73,10 @@ impl Context {
             pages: Limiter::new(PAGE_MESSAGES),
             wishes: Limiter::new(WISHES),
             page_wishes: Limiter::new(PAGE_WISHES),
+            passwords: Limiter::new(WRONG_PASSWORDS.0),
+            page_passwords: Limiter::new(WRONG_PASSWORDS.1),
+            links: Limiter::new(LINKS.0),
+            page_links: Limiter::new(LINKS.1),
             tools: OnceLock::new(),
             description: OnceLock::new(),
         }

@@ -6,6 +6,7 @@ use parallax_core::quota::Allowance;
 use parallax_core::refusal::Refusals;
 use serde_json::{Value, json};
 
+use super::public::{dressed, shown};
 use super::reply::Reply;
 use crate::service::Error;
 
@@ -20,6 +21,10 @@ pub(super) enum Refused {
     Route,
     /// There is no such page, or none that this visitor may see.
     Page,
+    /// The page is there for those who show something; the form by which they do, as HTML.
+    Locked(String),
+    /// The form was sent by a page of another site.
+    Alien,
     /// The route has other methods: these.
     Method(String),
     /// The request does not say, or says twice, which host it is for.
@@ -57,6 +62,12 @@ impl Refused {
             Self::Route => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address"),
             Self::Page => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
                 .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
+            // Not 401, which has to name a scheme by which browsers ask for themselves (RFC 9110, 15.5.2), and not 200,
+            // since it is not the page: no reader, cache or index takes it for one.
+            Self::Locked(form) => dressed(shown(form)).of(StatusCode::FORBIDDEN),
+            Self::Alien => {
+                envelope(StatusCode::FORBIDDEN, "forbidden", "this form must be sent from its own page")
+            }
             Self::Host => {
                 let words = "a request names its host in one `Host` header";
                 envelope(StatusCode::BAD_REQUEST, "bad_request", words)
@@ -91,6 +102,7 @@ fn from_service(error: Error) -> Reply {
         Error::KeyReused => envelope(StatusCode::UNPROCESSABLE_ENTITY, "idempotency_key_reused", &words),
         Error::CheckedJustNow { seconds }
         | Error::DomainCheckedJustNow { seconds }
+        | Error::Busy { seconds }
         | Error::TestedTooOften { seconds } => {
             envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
                 .with(RETRY_AFTER, HeaderValue::from(seconds))

@@ -61,11 +61,12 @@ where
         if !names_its_host(request) {
             return Some(Refused::Host.reply());
         }
-        match &self.way {
+        let led = match &self.way {
             Way::Led { challenges, redirect } => lead::answer(&self.context, challenges, *redirect, request)
                 .unwrap_or_else(|error| Some(error.reply())),
             Way::Plain | Way::Tls(..) => None,
-        }
+        };
+        led.or_else(|| self.context.front.answer(&self.context, request))
     }
 }
 

@@ -43,6 +43,12 @@ impl<U: Ord + Copy> Limiter<U> {
         admitted.map(drop).map_err(Refused::TooMany)
     }
 
+    /// What the user has left, without counting anything.
+    pub(super) fn look(&self, user: U, now: Timestamp) -> Allowance {
+        let users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        users.minutes.get(&user).copied().unwrap_or_else(|| Minute::new(now)).look(now, self.limit)
+    }
+
     /// Counts that many requests at once: what the user has left, or what the first of them found that is too many.
     pub(super) fn admit_all(&self, user: U, requests: u32, now: Timestamp) -> Result<Allowance, Allowance> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);

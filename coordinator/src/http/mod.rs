@@ -48,7 +48,7 @@ use crate::service::Caller;
 use error::Refused;
 use json::Body;
 use reply::Reply;
-use route::{Answer, Call, Route, Table, keyed, messages, open};
+use route::{Answer, Call, Route, Seal, Table, keyed, messages, open};
 
 /// Where the API lives.
 const API: &str = "/api/v1";
@@ -304,11 +304,18 @@ async fn dispatch(
     if let Some(inner) = public::inner_path(&context, &headers, &path)? {
         path = inner;
     }
+    let token = public::without_token(&path).map(|(inner, token)| {
+        path = inner;
+        token
+    });
     let (body, arrived) = overdue::watched(body, &method);
+    let seal = Seal::default();
     let (route, params) = match table.find(&method, &path) {
-        Ok((Route::Open(handler), params)) => {
-            let call = Call { caller: (), method, path, query, peer, params, headers, body };
-            return overdue::within(overdue::LIMIT, arrived, handler(context, call)).await;
+        Ok((Route::Open(handler), mut params)) => {
+            params.extend(token);
+            let kept = seal.clone();
+            let call = Call { caller: (), method, path, query, peer, params, headers, body, seal };
+            return kept.put_on(overdue::within(overdue::LIMIT, arrived, handler(context, call)).await);
         }
         Ok((route, params)) => (Ok(route), params),
         // Under the API nobody learns without a key what there is.
@@ -317,7 +324,7 @@ async fn dispatch(
     };
     let caller = auth::caller(&context, &headers, peer, allowance)?;
     if let Ok(Route::Messages(handler)) = route {
-        let call = Call { caller, method, path, query, peer, params, headers, body };
+        let call = Call { caller, method, path, query, peer, params, headers, body, seal };
         return overdue::within(overdue::LOOK, arrived, handler(context, table, call)).await;
     }
     context.keys.admit(caller.key.id, context.service.now(), allowance)?;
@@ -326,7 +333,7 @@ async fn dispatch(
     let limit =
         if path.ends_with("/check") || path.ends_with("/test") { overdue::LOOK } else { overdue::LIMIT };
     let (is_read, known) = (method.is_safe(), headers.clone());
-    let call = Call { caller, method, path, query, peer, params, headers, body };
+    let call = Call { caller, method, path, query, peer, params, headers, body, seal };
     let reply = overdue::within(limit, arrived, run(&context, route, call)).await?;
     Ok(if is_read { reply.tagged(&known) } else { reply })
 }

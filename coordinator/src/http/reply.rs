@@ -8,8 +8,8 @@ use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
 
 use ::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_NONE_MATCH, LOCATION,
-    REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+    ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName,
+    IF_NONE_MATCH, LOCATION, REFERRER_POLICY, VARY, X_CONTENT_TYPE_OPTIONS,
 };
 use ::http::{HeaderMap, HeaderValue, Response, StatusCode};
 use bytes::Bytes;
@@ -96,7 +96,9 @@ impl Reply {
 
     /// Bytes of that media type, of which the headers are the caller's affair.
     pub(super) fn bytes(media: &'static str, body: impl Into<Bytes>) -> Self {
-        Self { status: StatusCode::OK, headers: HeaderMap::new(), body: body.into(), gist: None, rest: None }
+        // As many as a document of a page has, so that the map does not grow on the way.
+        let headers = HeaderMap::with_capacity(12);
+        Self { status: StatusCode::OK, headers, body: body.into(), gist: None, rest: None }
             .with(CONTENT_TYPE, HeaderValue::from_static(media))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
@@ -149,6 +151,23 @@ impl Reply {
         self.with(HeaderName::from_static("ratelimit-limit"), HeaderValue::from(allowance.limit))
             .with(HeaderName::from_static("ratelimit-remaining"), HeaderValue::from(allowance.remaining))
             .with(HeaderName::from_static("ratelimit-reset"), HeaderValue::from(allowance.reset_seconds))
+    }
+
+    /// The same, kept by nobody but its reader, and not by him either, and found by no search.
+    pub(super) fn sealed(mut self) -> Self {
+        self.headers.remove(ETAG);
+        self.headers.remove(ACCESS_CONTROL_ALLOW_ORIGIN);
+        let vary = self.headers.get(VARY).and_then(|vary| vary.to_str().ok()).unwrap_or_default();
+        let vary = match vary {
+            "" => "cookie".to_owned(),
+            vary if vary.contains("cookie") => vary.to_owned(),
+            vary => format!("{vary}, cookie"),
+        };
+        if let Ok(vary) = HeaderValue::try_from(vary) {
+            self.headers.insert(VARY, vary);
+        }
+        self.with(CACHE_CONTROL, HeaderValue::from_static("private, no-store"))
+            .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
     }
 
     /// The same, said to be the answer to an earlier sending of the request.

@@ -2,6 +2,7 @@
 
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use ::http::{HeaderMap, Method};
 use futures_util::future::BoxFuture;
@@ -58,6 +59,27 @@ pub(super) struct Call<C> {
     pub(super) params: Vec<(String, String)>,
     pub(super) headers: HeaderMap,
     pub(super) body: Body,
+    /// Whether nobody may keep the answer.
+    pub(super) seal: Seal,
+}
+
+/// Whether an answer is of a page that not everybody may see: set by the gate, minded by whoever sends the answer.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Seal(Arc<AtomicBool>);
+
+impl Seal {
+    /// Nobody may keep the answer.
+    pub(super) fn set(&self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+
+    /// The answer as it may go out.
+    pub(super) fn put_on(&self, answer: Answer) -> Answer {
+        if !self.0.load(Ordering::Relaxed) {
+            return answer;
+        }
+        Ok(answer.unwrap_or_else(Refused::reply).sealed())
+    }
 }
 
 impl<C> Call<C> {

@@ -32,13 +32,16 @@ const HEAD_BYTES: usize = 16 * 1024;
 const HEAD_LINES: usize = 64;
 /// Connections that may wait to be accepted; the host may allow fewer.
 const WAITING: i32 = 4096;
-/// Bytes that the host keeps of answers for a reader who takes nothing (twice that, by socket(7)). Left to itself it would
-/// take up to 4 MiB for each of the thousands.
-const UNSENT: usize = 128 << 10;
+/// Bytes that the host keeps of an answer until a reader has acknowledged them (twice that, by socket(7)). Left to itself
+/// it would take up to 4 MiB for each of the thousands.
+const UNACKNOWLEDGED: usize = 128 << 10;
+/// Bytes of it that wait to be sent (`TCP_NOTSENT_LOWAT`): all that a reader who takes nothing costs. One who takes what
+/// comes has up to the above on its way.
+const UNSENT: u32 = 16 << 10;
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// How long a new or just answered connection is safe from having to make room: an honest caller on a busy host may need
-/// a while to come to its request, and 4096 places in that time still take in 20,000 strangers a second.
+/// a while to come to its request, and 4,096 places in that time still take in 20,000 strangers a second.
 const FRESH: Duration = Duration::from_millis(200);
 /// How long requests under way may take once the server is to stop.
 const DRAIN: Duration = Duration::from_secs(10);
@@ -60,7 +63,7 @@ pub(super) struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            connections: 4096,
+            connections: 16_384,
             of_one_peer: 1024,
             head: Duration::from_secs(10),
             stall: Duration::from_secs(20),
@@ -87,7 +90,9 @@ impl Limits {
 pub async fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address).await?;
     // Every connection that is accepted has it too.
-    rustix::net::sockopt::set_socket_send_buffer_size(&listener, UNSENT)?;
+    let socket = socket2::SockRef::from(&listener);
+    socket.set_send_buffer_size(UNACKNOWLEDGED)?;
+    socket.set_tcp_notsent_lowat(UNSENT)?;
     // The usual 128 are too few; of one that listens already, this changes the number alone (listen(2)).
     rustix::net::listen(&listener, WAITING)?;
     Ok(listener)
@@ -257,12 +262,35 @@ fn descriptors() -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+    use tokio::net::TcpSocket;
+
     use super::*;
+
+    #[tokio::test]
+    async fn a_reader_who_takes_nothing_costs_the_host_little_and_gets_all_once_he_does() {
+        const LENGTH: usize = 1 << 20;
+        let listener = listener("127.0.0.1:0".parse().unwrap()).await.unwrap();
+        let socket = TcpSocket::new_v4().unwrap();
+        socket.set_recv_buffer_size(4096).unwrap();
+        let mut reader = socket.connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut stream, _) = listener.accept().await.unwrap();
+        let mut taken = 0;
+        while let Ok(count) = stream.try_write(&[7; 4096]) {
+            taken += count;
+        }
+        assert!(taken <= 64 << 10, "{taken} bytes wait to be sent");
+        let rest = vec![7; LENGTH - taken];
+        let mut got = vec![0; LENGTH];
+        let (written, read) = tokio::join!(stream.write_all(&rest), reader.read_exact(&mut got));
+        written.unwrap();
+        read.unwrap();
+    }
 
     #[test]
     fn half_of_the_descriptors_stay_for_the_rest_of_the_process() {
         assert_eq!(Limits::default().with_descriptors(256).connections, 128);
-        assert_eq!(Limits::default().with_descriptors(1_000_000).connections, 4096);
+        assert_eq!(Limits::default().with_descriptors(1_000_000).connections, 16_384);
         assert_eq!(Limits::default().with_descriptors(0).connections, 1);
         assert!(descriptors().is_none_or(|found| found > 0));
     }

@@ -4,6 +4,8 @@ mod beats;
 mod beyond;
 mod bounds;
 mod credentials;
+mod feeds;
+mod guarded;
 mod incidents;
 mod legacy;
 mod letter;
@@ -227,7 +229,7 @@ async fn a_page_shows_every_field_and_takes_edits() {
     let fresh = json!({
         "id": client.world.shop.id.to_string(), "name": "Shop", "slug": "shop",
         "url": "https://shop.pages.example", "customDomain": null, "description": null, "supportUrl": null,
-        "timezone": "UTC", "uptimeTarget": null, "passwordProtected": false, "private": false,
+        "timezone": "UTC", "uptimeTarget": null, "passwordProtected": false, "private": false, "privateFeedUrl": null,
         "showDeploys": false, "showLocations": false, "latencyLocations": null, "uptimeRegions": null,
         "createdAt": "2026-11-27T12:46:00.000Z", "domainVerification": null, "allowedPeople": [],
         "allowedDomains": [], "noindex": false, "theme": "auto", "accentColor": null, "logo": null,

@@ -202,7 +202,8 @@ fn message(matter: &Matter, ended: bool) -> String {
             format!("The agent {} has a new certificate.", clean(agent))
         }
         (Matter::CertificateEnding { agent: None, .. }, false) => {
-            "The certificate of the mesh's authority ends soon. Exchange it with `parallax mesh`.".to_owned()
+            "The certificate of the mesh's authority ends soon. Exchange it with `parallax mesh rotate`."
+                .to_owned()
         }
         (Matter::CertificateEnding { agent: None, .. }, true) => {
             "The mesh's authority has a new certificate.".to_owned()

@@ -1,4 +1,5 @@
-//! Mails to one person that tell of no news: to confirm a subscription or alerts, and that a destination was switched off.
+//! Mails to one person that tell of no news: to confirm a subscription or alerts, to sign in, and that a destination was
+//! switched off.
 
 use parallax_core::delivery::Mail;
 use parallax_core::destination::OffReason;
@@ -39,6 +40,26 @@ pub fn alerts_confirmation(page: &str, page_url: &str, confirm_url: &str) -> Mai
         )],
         link: Some(("Confirm the alerts".to_owned(), confirm_url.to_owned())),
         footer: vec!["The link is good for two days.".to_owned()],
+        ..Sheet::default()
+    }
+    .mail()
+}
+
+/// Brings the link by which somebody signs in to a private page. Opening it shows a button, and does nothing else.
+pub fn sign_in(page: &str, page_url: &str, link: &str) -> Mail {
+    let page = text::line(page, MAX_NAME);
+    Sheet {
+        title: format!("Sign in to {page}"),
+        lead: vec![
+            format!(
+                "Somebody, probably you, asked to see {page} ({}). If it was you, open the link in the browser that you \
+                 asked with. If not, ignore this: nobody gets in without it.",
+                text::line(page_url, 300)
+            ),
+            "It works once, within 15 minutes.".to_owned(),
+        ],
+        link: Some(("Sign in".to_owned(), link.to_owned())),
+        footer: vec!["You get this because the owner of this page allows your address to see it.".to_owned()],
         ..Sheet::default()
     }
     .mail()

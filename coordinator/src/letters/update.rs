@@ -6,6 +6,7 @@ use parallax_core::incident::series::Series;
 use parallax_core::incident::{Impact, Incident, Kind, News as What, Told, Update};
 use parallax_core::time::Timestamp;
 use serde::Serialize;
+use serde_json::Value;
 
 use super::mail::{Body, Mood, Sheet};
 use super::resource::{Resource, Word};
@@ -88,6 +89,14 @@ pub fn update(news: &IncidentNews<'_>) -> Option<Written> {
     // A struct of texts and numbers is always written.
     let json = serde_json::to_vec(&document).unwrap_or_default();
     Some(Written { event, json, mail: mail(news, update) })
+}
+
+/// A page's news as one subscriber's webhook gets it: with the address where it leaves.
+pub fn with_unsubscribe_url(news: &[u8], url: &str) -> Vec<u8> {
+    // An object of several members, as this writes them.
+    let Some(open) = news.strip_suffix(b"}") else { return news.to_vec() };
+    let url = Value::from(url).to_string();
+    [open, b",\"unsubscribeUrl\":", url.as_bytes(), b"}"].concat()
 }
 
 /// The owner's reminder that an incident had no update for so many milliseconds.

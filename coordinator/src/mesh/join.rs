@@ -104,7 +104,7 @@ fn is_recent(since: Timestamp, now: Timestamp) -> bool {
 }
 
 /// An address, or the /64 that an IPv6 host can choose its addresses from.
-fn network(source: IpAddr) -> IpAddr {
+pub(super) fn network(source: IpAddr) -> IpAddr {
     match source.to_canonical() {
         IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() & !u128::from(u64::MAX))),
         v4 @ IpAddr::V4(_) => v4,

@@ -19,9 +19,10 @@ use quinn_proto::HashedConnectionIdGenerator;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tracing::{debug, info, warn};
 
+use super::gate::{Gate, Place};
 use super::hub::Hub;
 use super::{Counters, MeshError, Trust, join, session, wire};
 use crate::clock::Clock;
@@ -42,8 +43,6 @@ const PENDING_BYTES: u64 = 64 << 10;
 const PENDING_BYTES_ALL: u64 = 4 << 20;
 /// Longest time for a handshake.
 const HANDSHAKE: Duration = Duration::from_secs(10);
-/// Handshakes going on at once.
-const HANDSHAKES: usize = 256;
 /// Failed handshakes that the log tells of in one second.
 const MOST_SAID: u32 = 10;
 /// Hosts joining at once.
@@ -92,7 +91,7 @@ pub(super) fn endpoint(
 /// Takes connections until the endpoint is closed.
 pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
     let connections = Arc::new(Semaphore::new(hub.settings.max_connections));
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES));
+    let gate = Gate::new(Instant::now());
     let joining = Arc::new(Semaphore::new(JOINING));
     let said = Arc::new(Said::default());
     let mut tasks = JoinSet::new();
@@ -107,19 +106,23 @@ pub(super) async fn accept(hub: Arc<Hub>, endpoint: Endpoint) {
             }
             continue;
         }
-        let permits =
-            (Arc::clone(&connections).try_acquire_owned(), Arc::clone(&handshakes).try_acquire_owned());
-        let (Ok(connection), Ok(handshake)) = permits else {
+        let Ok(connection) = Arc::clone(&connections).try_acquire_owned() else {
             Counters::add(&hub.counters.handshakes_failed);
             incoming.refuse();
             continue;
         };
+        // Whoever is honest asks again; the rest is not worth an answer.
+        let Some(place) = gate.admit(incoming.remote_address().ip(), Instant::now()) else {
+            Counters::add(&hub.counters.handshakes_failed);
+            incoming.ignore();
+            continue;
+        };
         let (hub, joining, said) = (Arc::clone(&hub), Arc::clone(&joining), Arc::clone(&said));
+        let gate = gate.clone();
         tasks.spawn(async move {
-            let met = meet(&hub, &said, incoming).await;
-            drop(handshake);
+            let met = meet(&hub, &said, incoming, place).await;
             if let Some(met) = met {
-                serve(hub, met, &joining).await;
+                serve(hub, met, &joining, &gate).await;
             }
             drop(connection);
         });
@@ -158,11 +161,19 @@ impl Said {
     }
 }
 
-/// Finishes a handshake.
-async fn meet(hub: &Hub, said: &Said, incoming: Incoming) -> Option<Connection> {
+/// Finishes a handshake, and gives its place back.
+async fn meet(hub: &Hub, said: &Said, incoming: Incoming, place: Place) -> Option<Connection> {
     let remote = incoming.remote_address();
     let met = match incoming.accept() {
-        Ok(connecting) => timeout(HANDSHAKE, connecting).await,
+        Ok(connecting) => tokio::select! {
+            biased;
+            met = timeout(HANDSHAKE, connecting) => met,
+            () = place.told_to_leave() => {
+                debug!(%remote, "a handshake made room");
+                Counters::add(&hub.counters.handshakes_failed);
+                return None;
+            }
+        },
         Err(error) => Ok(Err(error)),
     };
     match met {
@@ -179,10 +190,11 @@ async fn meet(hub: &Hub, said: &Said, incoming: Incoming) -> Option<Connection> 
 }
 
 /// Matches a connection's protocol and identity, and serves it.
-async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore) {
+async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate: &Gate) {
     match named_purpose(&connection) {
         Some(Purpose::Mesh(_)) => match identity(&connection) {
             Some(Ok((identity, leaf))) => {
+                gate.know(connection.remote_address().ip());
                 let authority = hub.trust.load().roots().ok().and_then(|roots| roots.issuer_of(&leaf));
                 session::run(hub, connection, identity, authority).await;
             }

@@ -12,6 +12,7 @@
 mod able;
 mod assign;
 mod convert;
+mod gate;
 mod hub;
 mod join;
 mod ledger;

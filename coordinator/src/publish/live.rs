@@ -56,13 +56,18 @@ impl Journal {
         pages.watched.entry(page).or_insert_with(|| watch::Sender::new(0)).subscribe()
     }
 
+    /// Whether something was added since the last look.
+    pub(super) fn is_behind(&self) -> bool {
+        *self.news.borrow() > self.read_upto()
+    }
+
     /// Reads what was added since the last look.
     pub(super) async fn catch_up(&self, service: &Service) -> Result<()> {
-        if *self.news.borrow() <= self.read_upto() {
+        if !self.is_behind() {
             return Ok(());
         }
         let _reading = self.reading.lock().await;
-        while *self.news.borrow() > self.read_upto() {
+        while self.is_behind() {
             let changes = service.page_changes(self.read_upto()).await?;
             let mut pages = self.pages();
             for (page, seq) in changes.pages {

@@ -26,6 +26,7 @@ use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::monitor::{Close, MonitorPage};
 use crate::views::page::StatusPage;
 use crate::views::print;
+use crate::views::share::Share;
 use live::Journal;
 use shelf::{Held, Shelf};
 
@@ -47,15 +48,18 @@ pub enum Paper {
     Month(i32, u32),
     /// Another, by its name: a feed, a calendar, a badge.
     Other(&'static str),
+    /// One of these as Markdown.
+    Note(Box<Self>),
 }
 
 impl Paper {
     /// How old it may be, in milliseconds, while nothing happens.
-    const fn age(&self) -> i64 {
+    fn age(&self) -> i64 {
         match self {
             Self::Page(_) | Self::Status => 10 * SECOND,
             Self::Monitor(..) => 30 * SECOND,
             Self::Incident(_) | Self::Month(..) | Self::Other(_) => 60 * SECOND,
+            Self::Note(paper) => paper.age(),
         }
     }
 }
@@ -96,6 +100,23 @@ impl Boards {
             boards.draw(&admitted, &which).await
         })
         .await
+    }
+
+    /// A document of a page, where it is at hand: as new as it has to be, and nothing happened to its page since.
+    pub fn at_hand(&self, page: &Admitted, paper: &Paper) -> Option<Arc<Document>> {
+        if self.is_behind() {
+            return None;
+        }
+        let now = self.0.service.now();
+        let key = Key { page: page.page().id, door: page.door(), paper: paper.clone() };
+        let held = self.0.shelf.asked(&key, now)?;
+        let is_good = held.is_good(self.0.journal.changed(key.page)) && now.since(held.drawn) <= paper.age();
+        is_good.then_some(held.document)
+    }
+
+    /// Whether something happened that was not read of yet.
+    pub fn is_behind(&self) -> bool {
+        self.0.journal.is_behind()
     }
 
     /// Any document of a page: the one that is kept, or what `draw` gives.
@@ -209,7 +230,11 @@ impl Boards {
         match paper {
             Paper::Page(range) => {
                 let (board, root) = (service.board(admitted, *range).await?, root.to_owned());
-                off_the_runtime(move || print(&StatusPage::new(&board, &root))).await
+                let address = service.page_url(page);
+                off_the_runtime(move || {
+                    print(&StatusPage::new(&board, &root).shared_as(Share::of(&board, &address)))
+                })
+                .await
             }
             Paper::Monitor(id, range) => {
                 let closer = service.closer(admitted, *id, *range).await?;
@@ -241,7 +266,7 @@ impl Boards {
                 let view = HistoryPage::new((page, root), (*year, *month), months, &notices, service.now());
                 printed(print(&view))
             }
-            Paper::Status | Paper::Other(_) => {
+            Paper::Status | Paper::Other(_) | Paper::Note(_) => {
                 Err(Error::Internal("it is drawn by whoever asks for it".to_owned()))
             }
         }

@@ -82,6 +82,14 @@ impl Shelf {
         slot
     }
 
+    /// A document that is there, and is asked for at this moment.
+    pub(super) fn asked(&self, key: &Key, now: Timestamp) -> Option<Held> {
+        let slots = locked(&self.0);
+        let slot = slots.get(key)?;
+        slot.asked.store(now.as_millis(), Ordering::Relaxed);
+        slot.held()
+    }
+
     /// Keeps a document; where there is no room, others go.
     pub(super) fn put(&self, key: &Key, held: Held) {
         let mut slots = locked(&self.0);

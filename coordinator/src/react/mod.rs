@@ -52,6 +52,7 @@ pub fn delivery_id(recorded: &Recorded, to: Recipient) -> DeliveryId {
         Recipient::OperatorMail => (3, 0),
         Recipient::OperatorHook => (4, 0),
         Recipient::Asked(id) => (5, id.to_u128()),
+        Recipient::Visitor(id) => (6, id.to_u128()),
     };
     let hash = Sha256::new().chain_update(recorded.seq.to_be_bytes()).chain_update([kind]);
     let hash = hash.chain_update(id.to_be_bytes()).finalize();

@@ -76,6 +76,9 @@ fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
             let name = read.agent(*agent)?.map_or_else(|| agent.to_string(), |agent| agent.value.name);
             Matter::CertificateEnding { agent: Some(name), ends_at: *ends_at }
         }
+        notice::Matter::AuthorityEnding(ends_at) => {
+            Matter::CertificateEnding { agent: None, ends_at: *ends_at }
+        }
     })
 }
 
@@ -147,16 +150,17 @@ mod tests {
                 ended: false,
             }),
             What::Notice(Notice { matter: ending, ended: false }),
+            What::Notice(Notice { matter: notice::Matter::AuthorityEnding(at(8)), ended: false }),
         ];
         let both = written(Notices { by_mail: true, by_webhook: true }, &events).await;
-        assert_eq!(both.len(), 6, "{both:?}");
+        assert_eq!(both.len(), 8, "{both:?}");
         let mails: Vec<String> = both.iter().map(|delivery| text(&delivery.letter)).collect();
-        for words in ["no agent in Asia", agent.name.as_str()] {
+        for words in ["no agent in Asia", agent.name.as_str(), "authority's certificate ends soon"] {
             let named = mails.iter().any(|mail| mail.to_lowercase().contains(&words.to_lowercase()));
             assert!(named, "{words}: {mails:?}");
         }
         let mail = written(Notices { by_mail: true, by_webhook: false }, &events).await;
-        assert!(mail.len() == 3 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
+        assert!(mail.len() == 4 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
         assert!(written(Notices::default(), &events).await.is_empty());
     }
 }

@@ -250,6 +250,8 @@ impl Service {
             Recipient::Asked(_) => {
                 no("can't be sent: a mailbox is asked once a day, by saving its destination")
             }
+            // Whoever still wants a link asks for another.
+            Recipient::Visitor(_) => no("can't be sent: its link was for one visitor, and for once"),
             Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => Ok(Ok(())),
         }
     }
@@ -268,8 +270,8 @@ impl Service {
                 Some(bulletin) if is_posted(reader.as_ref(), to)? => (None, Some(text(&bulletin.json))),
                 Some(bulletin) => (Some(bulletin.mail.subject), Some(bulletin.mail.text)),
             },
-            // To one reader alone: a token stands in it that only the receiver may know.
-            (_, Recipient::Subscriber(_) | Recipient::Asked(_)) => (None, None),
+            // To one person alone: a token stands in it that only the receiver may know.
+            (_, Recipient::Subscriber(_) | Recipient::Asked(_) | Recipient::Visitor(_)) => (None, None),
             (Letter::Json(json), _) => (None, Some(text(json))),
             (Letter::Mail(mail), _) => (Some(mail.subject.clone()), Some(mail.text.clone())),
         };

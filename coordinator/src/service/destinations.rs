@@ -1,26 +1,23 @@
 //! Where a page's alerts go: its destinations, their secrets, and the addresses that none may have.
 
 pub mod confirm;
+pub mod owner;
 
 use std::net::IpAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use parallax_core::destination::edit::{Around, DestinationEdit};
-use parallax_core::destination::{Channel, Destination, MAX_DESTINATIONS};
+use parallax_core::destination::{Destination, MAX_DESTINATIONS};
 use parallax_core::id::{DestinationId, PageId};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanRefusal;
 use parallax_core::refusal::Refusals;
-use parallax_core::time::Timestamp;
 use parallax_dial::address;
 
 use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Versioned};
-
-/// What the destination of a new page is called.
-const OWNER: &str = "Owner";
 
 impl Service {
     /// The page's destinations, oldest first.
@@ -195,21 +192,6 @@ impl Service {
         }
         self.remember(once, &after, &mut batch)?;
         Ok((Done::Now(after), (!batch.is_empty()).then_some(batch)))
-    }
-}
-
-/// The destination that a new page has: its owner's mailbox.
-pub(super) fn of_owner(page: &Page, email: String, now: Timestamp) -> Destination {
-    Destination {
-        id: DestinationId::new(now, rand::random()),
-        page: page.id,
-        name: OWNER.to_owned(),
-        channel: Channel::Email { to: email },
-        events: None,
-        monitors: None,
-        enabled: true,
-        health: Default::default(),
-        created_at: now,
     }
 }
 

@@ -1,11 +1,12 @@
 //! The one gate of the public pages: which page a visitor asks for, and whether this visitor may see it.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use parallax_core::id::PageId;
-use parallax_core::page::Page;
+use parallax_core::page::{NOBODY, Page};
 
+use super::doors::{Guard, Shown};
 use super::{Error, Result, Service};
 
 /// By which of its addresses a page is asked for.
@@ -20,14 +21,14 @@ pub enum Door {
 /// A page that its visitor may see. Only the gate makes one, so whoever shows anything of a page has passed it.
 #[derive(Debug, Clone)]
 pub struct Admitted {
-    page: Page,
+    page: Arc<Page>,
     door: Door,
     root: String,
 }
 
 impl Admitted {
     /// The page.
-    pub const fn page(&self) -> &Page {
+    pub fn page(&self) -> &Page {
         &self.page
     }
 
@@ -42,7 +43,7 @@ impl Admitted {
     }
 
     /// Whether not everybody may see it: nothing of it may be kept by a cache, or found by a search.
-    pub const fn is_guarded(&self) -> bool {
+    pub fn is_guarded(&self) -> bool {
         is_guarded(&self.page)
     }
 }
@@ -50,21 +51,73 @@ impl Admitted {
 /// The custom domains of pages, as they were last read.
 pub(super) type Domains = BTreeMap<String, PageId>;
 
+/// What the gate says.
+#[derive(Debug, Clone)]
+pub enum Entry {
+    /// Come in.
+    In(Admitted),
+    /// The page is there for those who know its password.
+    Password,
+    /// The page is there for those who show who they are.
+    SignIn,
+}
+
 impl Service {
-    /// The page under an address label, for a visitor who may see it.
+    /// The page under an address label, for a visitor who shows nothing.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a label that no page has, and for a page that this visitor may not see: alike.
     pub fn admit(&self, slug: &str, door: Door) -> Result<Admitted> {
-        let page = self.store().reader().page_by_slug(slug)?.ok_or(Error::NotFound)?.value;
-        if !may_enter(&page) {
-            return Err(Error::NotFound);
+        match self.admit_showing(slug, door, &Shown::default())? {
+            Entry::In(admitted) => Ok(admitted),
+            Entry::Password | Entry::SignIn => Err(Error::NotFound),
         }
-        let root = match door {
+    }
+
+    /// The page under an address label, for a visitor who shows that, or what he has to show instead.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a label that no page has.
+    pub fn admit_showing(&self, slug: &str, door: Door, shown: &Shown) -> Result<Entry> {
+        let page = self.behind(slug).inspect_err(|_| self.look_in_vain())?;
+        let is_let_in = self.may_enter(&page, shown);
+        Ok(match Guard::of(&page) {
+            Guard::Password if !is_let_in => Entry::Password,
+            Guard::Private if !is_let_in => Entry::SignIn,
+            Guard::Open | Guard::Password | Guard::Private => {
+                let root = self.root_of(&page.slug, door);
+                Entry::In(Admitted { page, door, root })
+            }
+        })
+    }
+
+    /// What the paths of a page with that label begin with, whether there is one or not.
+    pub fn root_of(&self, slug: &str, door: Door) -> String {
+        match door {
             Door::Own => String::new(),
-            Door::Shared => format!("{}/p/{}", self.base_path(), page.slug),
-        };
-        Ok(Admitted { page, door, root })
+            Door::Shared => format!("{}/p/{slug}", self.base_path()),
+        }
+    }
+
+    /// Where a page with that label is, as its visitor came to it; `host` is the host that he named.
+    pub fn address_at(&self, slug: &str, door: Door, host: Option<&str>) -> String {
+        match (door, host.and_then(plain)) {
+            (Door::Own, Some(host)) => {
+                // Own hosts are served as the base URL is.
+                let (scheme, rest) = self.base_url().split_once("://").unwrap_or(("https", ""));
+                let authority = rest.split('/').next().unwrap_or_default();
+                let port =
+                    authority.rsplit_once(':').map(|(_, port)| port).filter(|port| !port.ends_with(']'));
+                port.map_or_else(|| format!("{scheme}://{host}"), |port| format!("{scheme}://{host}:{port}"))
+            }
+            (Door::Own | Door::Shared, _) => format!("{}/p/{slug}", self.base_url()),
+        }
+    }
+
+    /// The page with that label, whoever asks: for what is to be done before anybody is let in.
+    pub(super) fn behind(&self, slug: &str) -> Result<Arc<Page>> {
+        let found = self.page_under(slug)?;
+        found.filter(|page| page.account != NOBODY).ok_or(Error::NotFound)
     }
 
     /// The label of the page that a host belongs to, in the form of a `Host` header; none for a host that is no page's.
@@ -100,6 +153,11 @@ impl Service {
         after.find('/').and_then(|at| after.get(at..)).unwrap_or("")
     }
 
+    /// Whether this visitor is let in: here, and nowhere else.
+    fn may_enter(&self, page: &Page, shown: &Shown) -> bool {
+        !is_guarded(page) || self.is_good(page, shown)
+    }
+
     /// The host of the base URL, as hosts are compared.
     pub(super) fn base_host(&self) -> Option<String> {
         super::hosts::host_of(self.base_url())
@@ -116,14 +174,8 @@ impl Service {
     }
 }
 
-/// Whether this visitor is let in. A guarded page has no way in yet; who shows a password's cookie or a link's is to be
-/// let in here, and nowhere else.
-const fn may_enter(page: &Page) -> bool {
-    !is_guarded(page)
-}
-
 const fn is_guarded(page: &Page) -> bool {
-    page.private || page.password.is_some()
+    !matches!(Guard::of(page), Guard::Open)
 }
 
 /// A host as it is compared: in small letters, without a port and without the root's dot. None for what is no name.

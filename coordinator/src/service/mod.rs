@@ -12,12 +12,14 @@ pub mod deliveries;
 pub mod deploys;
 pub mod destinations;
 pub mod domains;
+pub mod doors;
 pub mod figures;
 pub mod gate;
 pub mod history;
 pub mod hosts;
 pub mod incidents;
 pub mod keys;
+mod known;
 mod live;
 pub mod look;
 pub mod monitors;
@@ -25,6 +27,7 @@ pub mod once;
 pub mod pages;
 pub mod password;
 pub mod recent;
+pub mod sign_in;
 pub mod subscribers;
 pub mod subscribers_owned;
 mod telling;
@@ -41,7 +44,7 @@ use parallax_core::quota::Minute;
 use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 use crate::flow::{Beats, PINGS_A_SECOND, Queries};
@@ -66,6 +69,8 @@ pub struct Settings {
     pub limits: PlanLimits,
     /// Whether deliveries may go to the operator's own networks.
     pub allow_private: bool,
+    /// What proves that a visitor's pass is ours.
+    pub doors: doors::DoorKey,
 }
 
 /// Everything that may be asked for. Cheap to clone.
@@ -92,12 +97,18 @@ struct Parts {
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
     /// Who asked to be told of pages, and is not shown yet to want it.
     wishes: subscribers::Wishes,
+    /// How often each mailbox was sent a link to sign in by.
+    linked: Mutex<subscribers::pace::Pace>,
     /// The pages' custom domains, once they were read.
     domains: Mutex<Option<gate::Domains>>,
     /// Whoever looks for their records.
     lookup: OnceLock<Arc<dyn domains::Lookup>>,
     /// When pages' domains were last looked for on request.
     domains_looked: Mutex<BTreeMap<PageId, Timestamp>>,
+    /// Pages that visitors asked for.
+    known: known::Known,
+    /// The last commit that held an edit.
+    edits: watch::Receiver<u64>,
     /// Tests of each page's destinations in its present minute.
     tested: Mutex<BTreeMap<PageId, Minute>>,
     /// Told when deliveries were put into the store, or are due anew.
@@ -157,6 +168,12 @@ pub enum Error {
         /// Seconds until the minute is up.
         seconds: u32,
     },
+    /// More passwords are checked than at once can be.
+    #[error("too many passwords are being checked; again in {seconds} seconds")]
+    Busy {
+        /// Seconds after which it may be tried again.
+        seconds: u32,
+    },
     /// A ping's token has brought its pings of this second.
     #[error("more than {PINGS_A_SECOND} pings in a second")]
     TooManyPings,
@@ -188,6 +205,7 @@ impl Service {
         figures: Arc<dyn Figures>,
         settings: Settings,
     ) -> Self {
+        let edits = store.edits_seen();
         Self(Arc::new(Parts {
             store,
             clock,
@@ -201,9 +219,12 @@ impl Service {
             looked: Mutex::new(BTreeMap::new()),
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
+            linked: Mutex::default(),
             domains: Mutex::new(None),
             lookup: OnceLock::new(),
             domains_looked: Mutex::default(),
+            known: known::Known::default(),
+            edits,
             tested: Mutex::new(BTreeMap::new()),
             outgoing: Arc::default(),
             let_go: Notify::new(),

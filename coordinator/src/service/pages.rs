@@ -15,7 +15,7 @@ use parallax_core::refusal::Refusals;
 use parallax_core::time::DAY;
 use parallax_core::window::Window;
 
-use super::destinations::of_owner;
+use super::destinations::owner::of_owner;
 use super::gate::Admitted;
 use super::incidents;
 use super::monitors::Shown;
@@ -106,7 +106,7 @@ impl Service {
             }
             let mut batch = Batch::new();
             batch.expect(Expect::Account(account, Is::Present)).expect(Expect::Page(page.id, Is::Absent));
-            batch.write(page.clone()).write(of_owner(page, owner.email, self.now()));
+            batch.write(page.clone()).write(of_owner(page.id, owner.email, self.now()));
             batch.event(self.page_event(page.id, Edited::Created));
             Ok((page.clone(), Some(batch)))
         })

@@ -1,38 +1,104 @@
-//! Passwords of pages: kept as Argon2id hashes in the PHC string format, made two at a time.
+//! Passwords of visitors as hashes (argon2id): costly to check, so few at once and none beyond a short queue.
 
-use argon2::password_hash::{PasswordHasher, SaltString};
+use std::sync::{Arc, LazyLock};
+
+use argon2::password_hash::phc::PasswordHash;
+use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Algorithm, Argon2, Params, Version};
 use tokio::sync::Semaphore;
 
 use super::{Error, Result};
 
-/// How many are hashed at once: each takes 19 MiB and some 20 ms of a core.
-static TURNS: Semaphore = Semaphore::const_new(2);
+/// KiB of memory, passes and lanes of a hash (OWASP's first choice for argon2id with little memory).
+const COST: (u32, u32, u32) = (19 * 1024, 2, 1);
+/// Hashes that are reckoned at once.
+const AT_ONCE: usize = 2;
+/// Those that may wait for their turn.
+const WAITING: usize = 16;
+/// Seconds after which one who finds the queue full may come again.
+const AGAIN: u32 = 2;
+/// Bytes of a password that is looked at at all.
+const MAX_BYTES: usize = 1024;
+/// What a password is held against where there is none to hold it against, so that it takes as long. No password has it:
+/// nobody knows what would hash to naught.
+const NONE: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// The hash of a password: Argon2id with 19 MiB, two passes and one lane (RFC 9106; OWASP's least), and a new salt.
-/// Waits for its turn, and blocks no task.
+/// The one queue of this process: the memory that hashes take is the host's.
+static HASHER: LazyLock<Hasher> = LazyLock::new(Hasher::default);
+
+/// The hash of a password with a salt of its own, as a PHC string.
 ///
 /// # Errors
-/// [`Error::Internal`] where it can't be made.
+/// [`Error::Busy`] where too many wait already.
 pub async fn hash(password: &str) -> Result<String> {
-    let password = password.to_owned();
-    let _turn = TURNS.acquire().await.map_err(|_| internal())?;
-    let hashed = tokio::task::spawn_blocking(move || hash_now(&password)).await;
-    hashed.map_err(|_| internal())?
+    HASHER.hash(password).await
 }
 
-fn hash_now(password: &str) -> Result<String> {
-    let salt = SaltString::encode_b64(&rand::random::<[u8; 16]>()).map_err(|_| internal())?;
-    let hashed = hasher()?.hash_password(password.as_bytes(), &salt).map_err(|_| internal())?;
-    Ok(hashed.to_string())
+/// Whether the password is the one with that hash. None of a hash takes as long, and is never so.
+///
+/// # Errors
+/// [`Error::Busy`] where too many wait already.
+pub async fn verify(password: &str, hash: Option<&str>) -> Result<bool> {
+    HASHER.verify(password, hash).await
 }
 
-fn internal() -> Error {
-    Error::Internal("a password can't be hashed".to_owned())
+/// Who hashes, and the queue before it.
+#[derive(Debug, Clone)]
+struct Hasher {
+    /// Places of those that are reckoned or wait.
+    room: Arc<Semaphore>,
+    work: Arc<Semaphore>,
 }
 
-fn hasher() -> Result<Argon2<'static>> {
-    let params = Params::new(19 << 10, 2, 1, None).map_err(|_| internal())?;
+impl Default for Hasher {
+    fn default() -> Self {
+        Self { room: Arc::new(Semaphore::new(AT_ONCE + WAITING)), work: Arc::new(Semaphore::new(AT_ONCE)) }
+    }
+}
+
+impl Hasher {
+    async fn hash(&self, password: &str) -> Result<String> {
+        let (password, salt) = (password.to_owned(), rand::random::<[u8; 16]>());
+        let hash = self.turn(move || {
+            let hash: PasswordHash = argon2()?.hash_password_with_salt(password.as_bytes(), &salt)?;
+            Ok::<_, argon2::password_hash::Error>(hash.to_string())
+        });
+        hash.await?.map_err(|error| Error::Internal(error.to_string()))
+    }
+
+    async fn verify(&self, password: &str, hash: Option<&str>) -> Result<bool> {
+        let is_short = password.len() <= MAX_BYTES;
+        let password = if is_short { password.to_owned() } else { String::new() };
+        let hash = hash.filter(|hash| PasswordHash::new(hash).is_ok()).map(str::to_owned);
+        let found = self
+            .turn(move || {
+                let held = PasswordHash::new(hash.as_deref().unwrap_or(NONE));
+                let is_same = argon2().and_then(|argon2| argon2.verify_password(password.as_bytes(), &held?));
+                is_same.is_ok() && hash.is_some()
+            })
+            .await?;
+        Ok(found && is_short)
+    }
+
+    /// Does it where its turn has come, off the runtime. Whoever leaves meanwhile gives nothing back before it is done.
+    async fn turn<T: Send + 'static>(&self, work: impl FnOnce() -> T + Send + 'static) -> Result<T> {
+        let place = Arc::clone(&self.room).try_acquire_owned();
+        let place = place.map_err(|_| Error::Busy { seconds: AGAIN })?;
+        let turn = Arc::clone(&self.work).acquire_owned().await;
+        let turn = turn.map_err(|error| Error::Internal(error.to_string()))?;
+        let working = tokio::task::spawn_blocking(move || {
+            let done = work();
+            drop((place, turn));
+            done
+        });
+        working.await.map_err(|error| Error::Internal(error.to_string()))
+    }
+}
+
+fn argon2() -> std::result::Result<Argon2<'static>, argon2::password_hash::Error> {
+    let (memory, passes, lanes) = COST;
+    let params = Params::new(memory, passes, lanes, None)?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
@@ -41,9 +107,40 @@ mod tests {
     use super::*;
 
     #[tokio::test]
-    async fn a_hash_says_how_it_was_made_and_is_another_each_time() {
-        let (one, other) = (hash("hunter2").await.unwrap(), hash("hunter2").await.unwrap());
-        assert!(one.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{one}");
-        assert!(one != other && !one.contains("hunter2"));
+    async fn a_password_is_known_by_its_hash_alone() {
+        let hasher = Hasher::default();
+        let hash = hasher.hash("open sesame").await.unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=19456,t=2,p=1$"), "{hash}");
+        assert_ne!(hash, hasher.hash("open sesame").await.unwrap(), "each has a salt of its own");
+        assert!(hasher.verify("open sesame", Some(&hash)).await.unwrap());
+        let long = "a".repeat(MAX_BYTES + 1);
+        for wrong in ["", "open sesame ", "Open sesame", &long] {
+            assert!(!hasher.verify(wrong, Some(&hash)).await.unwrap(), "{wrong:?}");
+        }
+        for none in [None, Some("$argon2id$"), Some(""), Some(NONE)] {
+            assert!(!hasher.verify("", none).await.unwrap(), "{none:?}");
+        }
+        assert!(PasswordHash::new(NONE).is_ok(), "it costs what any other does");
+    }
+
+    #[tokio::test]
+    async fn who_finds_the_queue_full_is_sent_away_at_once() {
+        let hasher = Hasher::default();
+        let hold = Arc::clone(&hasher.work).acquire_many_owned(2).await.unwrap();
+        let waiting: Vec<_> = (0..AT_ONCE + WAITING)
+            .map(|_| {
+                let hasher = hasher.clone();
+                tokio::spawn(async move { hasher.verify("x", None).await })
+            })
+            .collect();
+        while hasher.room.available_permits() > 0 {
+            tokio::task::yield_now().await;
+        }
+        assert_eq!(hasher.verify("x", None).await, Err(Error::Busy { seconds: AGAIN }));
+        drop(hold);
+        for one in waiting {
+            assert_eq!(one.await.unwrap(), Ok(false));
+        }
+        assert_eq!(hasher.verify("x", None).await, Ok(false), "there is room again");
     }
 }

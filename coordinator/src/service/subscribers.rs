@@ -4,7 +4,7 @@
 //! confirmed, or written to no more, and takes the same work. Nor can he have it written to more than once a day.
 
 mod keep;
-mod pace;
+pub(super) mod pace;
 #[cfg(test)]
 mod tests;
 

@@ -32,23 +32,40 @@ impl Service {
         once: &Once<'_, Telling>,
     ) -> Result<Done<Telling>> {
         caller.writes()?;
+        self.page(caller, page)?;
         self.change(page.to_u128(), || async move {
-            let page = self.page(caller, page)?.id;
             if let Some(answer) = self.answered(once)? {
                 return Ok((Done::Before(answer), None));
             }
-            let found = self.store().reader().telling(page)?;
-            let is = found.as_ref().map_or(Is::Absent, |found| Is::At(found.revision));
-            let before = found.map(|found| found.value).unwrap_or_default();
-            let after = edit.settle(before)?;
-            let mut batch = Batch::new();
-            if after != before {
-                batch.expect(Expect::Page(page, Is::Present)).expect(Expect::Telling(page, is));
-                batch.write(Op::PutTelling(page, after)).event(self.page_event(page, Edited::Changed));
-            }
+            let (after, mut batch) = self.told_anew(page, edit)?;
             self.remember(once, &after, &mut batch)?;
             Ok((Done::Now(after), (!batch.is_empty()).then_some(batch)))
         })
         .await
+    }
+
+    /// Changes a page's alert settings, and gives what stands then: the operator's way.
+    ///
+    /// # Errors
+    /// [`Error::Invalid`](super::Error::Invalid), and [`Error::Internal`](super::Error::Internal) where the page is gone.
+    pub async fn set_telling(&self, page: PageId, edit: &TellingEdit) -> Result<Telling> {
+        self.change(page.to_u128(), || async move {
+            let (after, batch) = self.told_anew(page, edit)?;
+            Ok((after, (!batch.is_empty()).then_some(batch)))
+        })
+        .await
+    }
+
+    fn told_anew(&self, page: PageId, edit: &TellingEdit) -> Result<(Telling, Batch)> {
+        let found = self.store().reader().telling(page)?;
+        let is = found.as_ref().map_or(Is::Absent, |found| Is::At(found.revision));
+        let before = found.map(|found| found.value).unwrap_or_default();
+        let after = edit.settle(before)?;
+        let mut batch = Batch::new();
+        if after != before {
+            batch.expect(Expect::Page(page, Is::Present)).expect(Expect::Telling(page, is));
+            batch.write(Op::PutTelling(page, after)).event(self.page_event(page, Edited::Changed));
+        }
+        Ok((after, batch))
     }
 }

@@ -11,9 +11,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use parallax_core::account::Account;
-use parallax_core::event::{Edited, What};
+use parallax_core::event::{Edited, Event, What};
 use parallax_core::given::Given;
-use parallax_core::id::MonitorId;
+use parallax_core::id::{MonitorId, PageId};
 use parallax_core::key::Access;
 use parallax_core::machine::View;
 use parallax_core::monitor::edit::MonitorEdit;
@@ -72,6 +72,7 @@ async fn world_over(store: Store) -> World {
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits { monitors: [2, 3, 100], ..PlanLimits::default() },
         allow_private: false,
+        doors: doors::DoorKey::new(&[7; 32]),
     };
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoFigures), settings);
@@ -113,6 +114,11 @@ impl World {
         self.service.create_key(new).await.unwrap().1
     }
 
+    /// A page as it is kept now.
+    pub(crate) fn page(&self, id: PageId) -> Page {
+        self.service.store().reader().page(id).unwrap().unwrap().value
+    }
+
     /// Puts an event into the journal.
     pub(crate) async fn happened(&self, event: parallax_core::event::Event) {
         let mut batch = Batch::new();
@@ -123,6 +129,8 @@ impl World {
     /// Keeps a page as it is given, with what no call can set yet.
     pub(crate) async fn put_page(&self, page: Page) {
         let mut batch = Batch::new();
+        let what = What::PageEdited(Edited::Changed);
+        batch.event(Event { at: self.service.now(), page: Some(page.id), monitor: None, what });
         batch.write(page);
         self.service.store().commit(batch).await.unwrap();
     }
@@ -358,6 +366,7 @@ async fn a_silent_driver_makes_monitors_unknown_not_the_answer_late() {
         root_domain: Some("pages.example".to_owned()),
         limits: PlanLimits::default(),
         allow_private: false,
+        doors: doors::DoorKey::new(&[7; 32]),
     };
     let store = Store::in_memory().unwrap();
     let service =

@@ -2,12 +2,12 @@
 
 use std::fmt::Write;
 
-use chrono_tz::Tz;
 use parallax_core::board::{Chart, Shown};
 use parallax_core::deploy::Deploy;
 use parallax_core::place::Region;
 use parallax_core::time::{DAY, Timestamp};
 
+use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
 /// Room that a deploy's label takes, in parts of a thousand of the width: for each letter and for its mark, on a wide and on
@@ -77,15 +77,24 @@ pub struct Marker {
 }
 
 /// The mean of the regions that count, with a table of so many lines at most; none where nothing was measured.
-pub fn of_page(shown: &Shown, chart: &Chart, deploys: &[Deploy], zone: Tz, table: usize) -> Option<Drawing> {
+pub fn of_page(
+    shown: &Shown,
+    chart: &Chart,
+    deploys: &[Deploy],
+    voice: Voice,
+    table: usize,
+) -> Option<Drawing> {
     let mean = chart.mean();
-    drawn(shown, chart, vec![("mean".to_owned(), "Response time", mean)], deploys, (zone, table))
+    drawn(shown, chart, vec![("mean".to_owned(), voice.words.response_time, mean)], deploys, (voice, table))
 }
 
 /// A line for each region; none where nothing was measured.
-pub fn by_region(shown: &Shown, chart: &Chart, deploys: &[Deploy], zone: Tz) -> Option<Drawing> {
-    let lines = chart.regions.iter().map(|(region, parts)| (class(*region), region.title(), parts.clone()));
-    drawn(shown, chart, lines.collect(), deploys, (zone, usize::MAX))
+pub fn by_region(shown: &Shown, chart: &Chart, deploys: &[Deploy], voice: Voice) -> Option<Drawing> {
+    let lines = chart
+        .regions
+        .iter()
+        .map(|(region, parts)| (class(*region), voice.words.region(*region), parts.clone()));
+    drawn(shown, chart, lines.collect(), deploys, (voice, usize::MAX))
 }
 
 /// The class of a region's line.
@@ -98,8 +107,9 @@ fn drawn(
     chart: &Chart,
     lines: Vec<(String, &'static str, Vec<Option<u32>>)>,
     deploys: &[Deploy],
-    (zone, most_rows): (Tz, usize),
+    (voice, most_rows): (Voice, usize),
 ) -> Option<Drawing> {
+    let said = voice.words;
     let seen = lines.iter().flat_map(|(_, _, parts)| parts).filter_map(|part| *part);
     let most = seen.max()?;
     let threshold = shown.threshold_ms(None);
@@ -109,7 +119,7 @@ fn drawn(
     let y = |value: u32| HIGH - f64::from(value) / f64::from(top) * HIGH;
     let is_one = lines.len() == 1;
     let lines: Vec<_> = lines.into_iter().filter(|(_, _, parts)| parts.iter().any(Option::is_some)).collect();
-    let table = table(chart, &lines, most_rows, zone);
+    let table = table(chart, &lines, most_rows, voice);
     let mut area = String::new();
     let lines: Vec<Line> = lines
         .into_iter()
@@ -118,7 +128,7 @@ fn drawn(
             if is_one {
                 area = below;
             }
-            Line { class, name, path, figures: figures(&parts) }
+            Line { class, name, path, figures: figures(&parts, said) }
         })
         .collect();
     let length = chart.to.since(chart.from).max(1);
@@ -137,7 +147,7 @@ fn drawn(
             version: deploy.version.clone(),
             url: deploy.url.as_deref().and_then(words::link),
             note: deploy.note.clone(),
-            at: words::moment(deploy.at, zone),
+            at: words::moment(deploy.at, voice),
         }
     };
     let is_short = length <= 2 * DAY;
@@ -148,15 +158,18 @@ fn drawn(
         each.collect::<Vec<_>>().join("; ")
     };
     Some(Drawing {
-        summary: format!("Response time over {}: {what}", words::length(length)),
+        summary: fill(said.chart_summary, &[&words::length(length, said), &what]),
         lines,
         area,
-        marks: [top, top / 2].iter().map(|mark| (number(y(*mark)), words::milliseconds(*mark))).collect(),
+        marks: [top, top / 2]
+            .iter()
+            .map(|mark| (number(y(*mark)), words::milliseconds(*mark, said)))
+            .collect(),
         threshold: shown_threshold.map(|threshold| {
-            (number(y(threshold)), format!("slow above {}", words::milliseconds(threshold)))
+            (number(y(threshold)), fill(said.slow_above, &[&words::milliseconds(threshold, said)]))
         }),
         deploys: deploys.iter().rev().filter(concerns).map(&mut marker).collect(),
-        ticks: ticks(chart, zone),
+        ticks: ticks(chart, voice),
         shapes: if is_short { ("c", "c") } else { ("d", "t") },
         table,
     })
@@ -186,12 +199,12 @@ fn table(
     chart: &Chart,
     lines: &[(String, &'static str, Vec<Option<u32>>)],
     most: usize,
-    zone: Tz,
+    voice: Voice,
 ) -> Vec<(Moment, Vec<String>)> {
     let parts = chart.parts();
     let step = parts.div_ceil(most.max(1)).max(1);
     let width = chart.to.since(chart.from) / i64::try_from(parts.max(1)).unwrap_or(i64::MAX);
-    let pattern = if chart.to.since(chart.from) <= 2 * DAY { "%H:%M" } else { "%-d %b %Y, %H:%M" };
+    let is_short = chart.to.since(chart.from) <= 2 * DAY;
     let mean = |parts: &[Option<u32>]| {
         let seen: Vec<u64> = parts.iter().filter_map(|part| part.map(u64::from)).collect();
         let mean = seen.iter().sum::<u64>().checked_div(seen.len() as u64);
@@ -202,9 +215,14 @@ fn table(
         let value = |(_, _, parts): &(String, &str, Vec<Option<u32>>)| {
             let end = parts.len().min(at + step);
             let part = parts.get(at..end).and_then(mean);
-            part.map_or_else(|| "no data".to_owned(), words::milliseconds)
+            part.map_or_else(|| voice.words.no_data.to_owned(), |part| words::milliseconds(part, voice.words))
         };
-        let moment = Moment { iso: begin.to_string(), text: words::formatted(begin, zone, pattern) };
+        let text = if is_short {
+            words::formatted(begin, voice.zone, "%H:%M")
+        } else {
+            words::date_time(begin, voice, "%H:%M")
+        };
+        let moment = Moment { iso: begin.to_string(), text };
         (moment, lines.iter().map(value).collect())
     };
     (0..parts).step_by(step).map(row).collect()
@@ -252,15 +270,16 @@ fn close(line: &mut String, area: &mut String, start: f64, end: f64) {
     let _ = write!(area, "V{HIGH}z");
 }
 
-fn figures(parts: &[Option<u32>]) -> String {
+fn figures(parts: &[Option<u32>], said: &Words) -> String {
     let mut seen: Vec<u32> = parts.iter().filter_map(|part| *part).collect();
     seen.sort_unstable();
     match (seen.first(), seen.get(seen.len() / 2), seen.last()) {
-        (Some(least), _, Some(most)) if least == most => words::milliseconds(*most),
+        (Some(least), _, Some(most)) if least == most => words::milliseconds(*most, said),
         (Some(least), Some(middle), Some(most)) => {
-            format!("{least} to {}, median {}", words::milliseconds(*most), words::milliseconds(*middle))
+            let (most, middle) = (words::milliseconds(*most, said), words::milliseconds(*middle, said));
+            fill(said.figures, &[&least.to_string(), &most, &middle])
         }
-        _ => "no data".to_owned(),
+        _ => said.no_data.to_owned(),
     }
 }
 
@@ -281,12 +300,16 @@ fn nice(most: u32) -> u32 {
     }
 }
 
-fn ticks(chart: &Chart, zone: Tz) -> Vec<Moment> {
+fn ticks(chart: &Chart, voice: Voice) -> Vec<Moment> {
     let length = chart.to.since(chart.from);
-    let pattern = if length <= 2 * DAY { "%H:%M" } else { "%-d %b" };
     let tick = |quarter: i64| {
         let at: Timestamp = chart.from + length / 4 * quarter;
-        Moment { iso: at.to_string(), text: words::formatted(at, zone, pattern) }
+        let text = if length <= 2 * DAY {
+            words::formatted(at, voice.zone, "%H:%M")
+        } else {
+            words::short_day(at, voice)
+        };
+        Moment { iso: at.to_string(), text }
     };
     (0..=4).map(tick).collect()
 }
@@ -299,6 +322,9 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use chrono_tz::Tz;
+
+    use super::super::tongue::english;
     use super::*;
 
     #[test]
@@ -328,7 +354,7 @@ mod tests {
         let chart = Chart { from, to, counted, regions };
         let lines = [(String::new(), "Asia", chart.mean())];
         let texts = |most| {
-            let rows = table(&chart, &lines, most, Tz::UTC);
+            let rows = table(&chart, &lines, most, english(Tz::UTC));
             rows.iter().map(|(at, values)| format!("{} {}", at.text, values.join(" "))).collect::<Vec<_>>()
         };
         assert_eq!(texts(9), ["00:00 10 ms", "06:00 20 ms", "12:00 no data", "18:00 no data"]);

@@ -10,6 +10,7 @@ use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::page::Frame;
+use super::tongue::words;
 
 /// What was typed, and what is wrong with it.
 #[derive(Debug, Clone, Default)]
@@ -52,6 +53,8 @@ pub enum Step {
         form: Form,
         /// What can be chosen.
         choice: Choice,
+        /// Where programs that keep no cookies read it, for a page that not everybody may see.
+        programs: Option<String>,
     },
     /// Gave a mailbox; hears the same whatever there is to it.
     Mailed,
@@ -119,19 +122,20 @@ pub struct FormPage {
 impl FormPage {
     /// The document of a step on that page, whose paths begin with `root`.
     pub fn new(page: &Page, root: &str, step: Step, now: Timestamp) -> Self {
+        let words = words(page.language);
         let title = match &step {
-            Step::Ask { .. } => "Get updates",
-            Step::Mailed => "Look into your mailbox",
-            Step::Challenged { .. } => "A challenge was sent",
-            Step::Choose { is_new: true, .. } => "Confirm",
-            Step::Choose { is_new: false, .. } => "What you are told of",
-            Step::Confirmed { .. } => "Done",
-            Step::Leave { .. } => "Unsubscribe",
-            Step::Left => "You are unsubscribed",
-            Step::Void | Step::AlertsTooLate => "This link is not valid",
-            Step::WantAlerts { .. } => "Confirm the alerts",
-            Step::AlertsWanted { .. } => "Done",
-            Step::TooMany => "Too many at once",
+            Step::Ask { .. } => words.get_updates,
+            Step::Mailed => words.form_mailed,
+            Step::Challenged { .. } => words.form_challenged,
+            Step::Choose { is_new: true, .. } => words.form_confirm,
+            Step::Choose { is_new: false, .. } => words.form_choose,
+            Step::Confirmed { .. } => words.form_done,
+            Step::Leave { .. } => words.form_leave,
+            Step::Left => words.form_left,
+            Step::Void | Step::AlertsTooLate => words.form_void,
+            Step::WantAlerts { .. } => words.form_alerts,
+            Step::AlertsWanted { .. } => words.form_done,
+            Step::TooMany => words.form_many,
         };
         Self { frame: Frame::new(page, root, title, now), title, step }
     }
@@ -165,7 +169,7 @@ mod tests {
         let form = Form { email: Some(nasty.clone()), url: Some(nasty.clone()), ..Form::default() };
         let faults = Refusals::one("email", "must be \"<b>\"");
         for step in [
-            Step::Ask { form, choice: choice.clone() },
+            Step::Ask { form, choice: choice.clone(), programs: Some(nasty.clone()) },
             Step::Challenged { secret: nasty.clone(), link: nasty.clone() },
             Step::Choose { address: nasty.clone(), is_new: true, link: nasty.clone(), choice, faults },
             Step::Confirmed { link: nasty.clone() },

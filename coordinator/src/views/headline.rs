@@ -5,6 +5,7 @@ use parallax_core::event::Status;
 use parallax_core::headline::Indicator;
 use parallax_core::incident::Impact;
 
+use super::tongue::{Words, fill, words};
 use super::words::{self, Moment};
 
 /// The headline, ready to print.
@@ -29,14 +30,13 @@ impl Headline {
     pub fn of(board: &Board) -> Self {
         let checked = board.checked().map(|at| words::clock(at, board.page.timezone));
         let regions = Some(board.seen_from().len()).filter(|count| *count > 0);
-        let regions = regions.map(|count| words::count(count, "region", "regions"));
+        let said = words(board.page.language);
+        let regions = regions.map(|count| said.count(count as u64, said.one_region, said.regions));
         if board.is_stale() {
             return Self {
                 class: "none",
-                title: "Nothing is being checked right now".to_owned(),
-                text:
-                    "No region is connected. What is shown below was seen last, and may not be so any more."
-                        .to_owned(),
+                title: said.stale_title.to_owned(),
+                text: said.stale_text.to_owned(),
                 regions,
                 checked,
                 is_stale: true,
@@ -50,72 +50,78 @@ impl Headline {
             Indicator::Major => "down",
             Indicator::Maintenance => "maint",
         };
-        Self { class, title: title(board), text: text(board), regions, checked, is_stale: false }
+        Self { class, title: title(board, said), text: text(board, said), regions, checked, is_stale: false }
     }
 }
 
-fn title(board: &Board) -> String {
+fn title(board: &Board, said: &Words) -> String {
     let worst = board.incidents.iter().max_by_key(|notice| notice.incident.impact);
     if let Some(worst) = worst.filter(|worst| worst.incident.impact > Impact::None) {
         return worst.incident.title.clone();
     }
-    match board.indicator {
-        Indicator::Partial => {
-            some(board, Status::Down, "down").unwrap_or_else(|| board.indicator.headline().to_owned())
-        }
-        Indicator::Degraded => {
-            some(board, Status::Slow, "slow").unwrap_or_else(|| board.indicator.headline().to_owned())
-        }
-        Indicator::Major if board.monitors.len() == 1 => {
-            some(board, Status::Down, "down").unwrap_or_else(|| board.indicator.headline().to_owned())
-        }
-        Indicator::Unknown | Indicator::Operational | Indicator::Major | Indicator::Maintenance => {
-            board.indicator.headline().to_owned()
-        }
-    }
+    let named = match board.indicator {
+        Indicator::Partial => some(board, Status::Down, said),
+        Indicator::Degraded => some(board, Status::Slow, said),
+        Indicator::Major if board.monitors.len() == 1 => some(board, Status::Down, said),
+        Indicator::Unknown | Indicator::Operational | Indicator::Major | Indicator::Maintenance => None,
+    };
+    let all = match board.indicator {
+        Indicator::Unknown => said.all_unknown,
+        Indicator::Operational => said.all_operational,
+        Indicator::Degraded => said.some_slow,
+        Indicator::Partial => said.some_down,
+        Indicator::Major => said.all_down,
+        Indicator::Maintenance => said.in_maintenance_now,
+    };
+    named.unwrap_or_else(|| all.to_owned())
 }
 
-/// Those that have a status, by name where they are few.
-fn some(board: &Board, status: Status, word: &str) -> Option<String> {
+/// Those that are down, or slow, by name where they are few.
+fn some(board: &Board, status: Status, said: &Words) -> Option<String> {
+    let is_down = status == Status::Down;
+    let (is, are, many) = if is_down {
+        (said.is_down, said.are_down, said.many_down)
+    } else {
+        (said.is_slow, said.are_slow, said.many_slow)
+    };
     let found: Vec<_> = board.with_status(status).collect();
     match found.as_slice() {
         [] => None,
-        [one] => {
-            let from = one.view.down_from.filter(|_| status == Status::Down);
-            let from = from.map(|regions| format!(" from {}", words::regions(regions))).unwrap_or_default();
-            Some(format!("{} is {word}{from}", one.monitor.name))
-        }
-        [one, other] => Some(format!("{} and {} are {word}", one.monitor.name, other.monitor.name)),
-        more => Some(format!("{} of {} services are {word}", more.len(), board.monitors.len())),
+        [one] => Some(match one.view.down_from.filter(|_| is_down) {
+            Some(from) => fill(said.is_down_from, &[&one.monitor.name, &words::regions(from, said)]),
+            None => fill(is, &[&one.monitor.name]),
+        }),
+        [one, other] => Some(fill(are, &[&one.monitor.name, &other.monitor.name])),
+        more => Some(fill(many, &[&more.len().to_string(), &board.monitors.len().to_string()])),
     }
 }
 
 /// What the title leaves open: how the others are.
-fn text(board: &Board) -> String {
+fn text(board: &Board, said: &Words) -> String {
     let count = |status| board.with_status(status).count();
     let is_told = |shown: &Shown| {
         let names = |notice: &Notice| notice.monitors.iter().any(|(id, ..)| *id == shown.monitor.id);
         board.incidents.iter().any(names)
     };
     let (down, slow, unknown) = (count(Status::Down), count(Status::Slow), count(Status::Unknown));
-    let mut said = Vec::new();
+    let mut sentences = Vec::new();
     if board.incidents.iter().any(|notice| notice.incident.impact > Impact::None) {
         // The title is of an incident, and says nothing of what else is down.
-        let others: Vec<String> = board
+        let others: Vec<&str> = board
             .with_status(Status::Down)
             .filter(|shown| !is_told(shown))
-            .map(|shown| shown.monitor.name.clone())
+            .map(|shown| shown.monitor.name.as_str())
             .collect();
         match others.as_slice() {
             [] => {}
-            [one] => said.push(format!("{one} is down.")),
-            [one, other] => said.push(format!("{one} and {other} are down.")),
-            more => said.push(format!("{} others are down.", more.len())),
+            [one] => sentences.push(fill(said.is_down, &[one])),
+            [one, other] => sentences.push(fill(said.are_down, &[one, other])),
+            more => sentences.push(fill(said.others_down, &[&more.len().to_string()])),
         }
     }
     match board.indicator {
         Indicator::Operational if board.monitors.iter().any(|shown| shown.covered) => {
-            said.push("Maintenance is under way.".to_owned());
+            sentences.push(said.in_maintenance_now.to_owned());
         }
         Indicator::Maintenance => {
             let names: Vec<String> = board
@@ -125,20 +131,21 @@ fn text(board: &Board) -> String {
                 .map(|it| it.incident.title.clone())
                 .collect();
             if !names.is_empty() {
-                said.push(format!("{}.", words::list(&names)));
+                sentences.push(words::list(&names, said));
             }
         }
         Indicator::Partial | Indicator::Degraded => {
             if down > 0 && slow > 0 {
-                said.push(format!("{slow} more {} slow.", if slow == 1 { "is" } else { "are" }));
+                sentences.push(said.count(slow as u64, said.more_is_slow, said.more_are_slow));
             } else if down + slow + unknown < board.monitors.len() && unknown == 0 {
-                said.push("Everything else is working.".to_owned());
+                sentences.push(said.rest_working.to_owned());
             }
         }
         Indicator::Unknown | Indicator::Operational | Indicator::Major => {}
     }
     if unknown > 0 && unknown < board.monitors.len() {
-        said.push(format!("{unknown} {} no data.", if unknown == 1 { "has" } else { "have" }));
+        sentences.push(said.count(unknown as u64, said.has_no_data, said.have_no_data));
     }
-    said.join(" ")
+    let ended: Vec<String> = sentences.into_iter().map(|text| text + said.stop).collect();
+    ended.join(" ")
 }

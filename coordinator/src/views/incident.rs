@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use askama::Template;
 use chrono::{Datelike, Days, NaiveDate};
-use chrono_tz::Tz;
 use parallax_core::board::Notice;
 use parallax_core::incident::{Impact, Incident, Kind, Progress};
 use parallax_core::page::Page;
@@ -14,6 +13,7 @@ use parallax_core::time::Timestamp;
 use super::assets;
 use super::markdown::{self, Markup};
 use super::page::Frame;
+use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
 /// Updates that a card shows; the incident's own page has all of them.
@@ -76,7 +76,7 @@ pub struct PastDay {
 
 impl Card {
     /// The card of a notice, with its newest updates alone where `short`.
-    pub fn of(notice: &Notice, root: &str, zone: Tz, now: Timestamp, short: bool) -> Self {
+    pub fn of(notice: &Notice, root: &str, voice: Voice, now: Timestamp, short: bool) -> Self {
         let incident = &notice.incident;
         let is_window = incident.kind == Kind::Maintenance;
         let is_over = !incident.is_open();
@@ -88,34 +88,46 @@ impl Card {
             class: class(incident),
             path: format!("{root}/incidents/{}", incident.id),
             title: incident.title.clone(),
-            kind: kind(incident, now),
-            from: words::moment(incident.started_at, zone),
-            to: end.map(|end| until(incident.started_at, end, zone)),
-            length: words::length(last.since(incident.started_at)),
+            kind: kind(incident, now, voice.words),
+            from: words::moment(incident.started_at, voice),
+            to: end.map(|end| until(incident.started_at, end, voice)),
+            length: words::length(last.since(incident.started_at), voice.words),
             is_over,
             is_window,
-            monitors: words::list(&names),
+            monitors: words::list(&names, voice.words),
             automatic: incident.automatic,
-            updates: incident.updates.iter().rev().take(shown).map(|update| said(update, zone)).collect(),
+            updates: incident.updates.iter().rev().take(shown).map(|update| said(update, voice)).collect(),
             more: incident.updates.len().saturating_sub(shown),
             postmortem: incident.postmortem.as_deref().map(markdown::render),
         }
     }
 }
 
-fn until(from: Timestamp, to: Timestamp, zone: Tz) -> (Moment, &'static str) {
+fn until(from: Timestamp, to: Timestamp, voice: Voice) -> (Moment, &'static str) {
+    let zone = voice.zone;
     if day_of(from, zone) == day_of(to, zone) {
         let text = words::formatted(to, zone, "%H:%M %Z");
         return (Moment { iso: to.to_string(), text }, "c");
     }
-    (words::moment(to, zone), "t")
+    (words::moment(to, voice), "t")
 }
 
-fn said(update: &parallax_core::incident::Update, zone: Tz) -> Said {
-    let mut letters = update.status.chars();
-    let status =
-        letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default();
-    Said { status, at: words::moment(update.created_at, zone), body: markdown::render(&update.body) }
+fn said(update: &parallax_core::incident::Update, voice: Voice) -> Said {
+    let words = voice.words;
+    let status = match update.status.as_str() {
+        "investigating" => words.investigating.to_owned(),
+        "identified" => words.identified.to_owned(),
+        "monitoring" => words.monitoring.to_owned(),
+        "resolved" => words.resolved.to_owned(),
+        "scheduled" => words.scheduled.to_owned(),
+        "completed" => words.completed.to_owned(),
+        other => {
+            let mut letters = other.chars();
+            let first = letters.next();
+            first.map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+        }
+    };
+    Said { status, at: words::moment(update.created_at, voice), body: markdown::render(&update.body) }
 }
 
 fn class(incident: &Incident) -> &'static str {
@@ -129,30 +141,30 @@ fn class(incident: &Incident) -> &'static str {
     }
 }
 
-fn kind(incident: &Incident, now: Timestamp) -> &'static str {
+fn kind(incident: &Incident, now: Timestamp, words: &Words) -> &'static str {
     match (incident.kind, incident.impact) {
-        (Kind::Maintenance, _) if !incident.is_open() => "Maintenance",
-        (Kind::Maintenance, _) if incident.begun || incident.started_at <= now => "Maintenance under way",
-        (Kind::Maintenance, _) => "Planned maintenance",
-        (Kind::Incident, Impact::None) => "Notice",
-        (Kind::Incident, Impact::Degraded) => "Degraded",
-        (Kind::Incident, Impact::Partial) => "Partial outage",
-        (Kind::Incident, Impact::Major) => "Major outage",
+        (Kind::Maintenance, _) if !incident.is_open() => words.kind_done,
+        (Kind::Maintenance, _) if incident.begun || incident.started_at <= now => words.kind_running,
+        (Kind::Maintenance, _) => words.kind_planned,
+        (Kind::Incident, Impact::None) => words.kind_notice,
+        (Kind::Incident, Impact::Degraded) => words.kind_degraded,
+        (Kind::Incident, Impact::Partial) => words.kind_partial,
+        (Kind::Incident, Impact::Major) => words.kind_major,
     }
 }
 
 /// The last days with what began on them, newest first, from `today` back.
-pub fn past_days(cards: Vec<(Timestamp, Card)>, today: NaiveDate, days: u64, zone: Tz) -> Vec<PastDay> {
+pub fn past_days(cards: Vec<(Timestamp, Card)>, today: NaiveDate, days: u64, voice: Voice) -> Vec<PastDay> {
     let mut by_day: BTreeMap<NaiveDate, Vec<Card>> = BTreeMap::new();
     for (at, card) in cards {
-        if let Some(day) = day_of(at, zone) {
+        if let Some(day) = day_of(at, voice.zone) {
             by_day.entry(day).or_default().push(card);
         }
     }
     let day = |back| {
         let date = today.checked_sub_days(Days::new(back))?;
         let cards = by_day.remove(&date).unwrap_or_default();
-        Some(PastDay { key: date.to_string(), name: words::day(date), cards })
+        Some(PastDay { key: date.to_string(), name: words::day(date, voice.words), cards })
     };
     (0..days).filter_map(day).collect()
 }
@@ -168,7 +180,7 @@ pub struct IncidentPage {
 impl IncidentPage {
     /// The page of a notice.
     pub fn new(page: &Page, root: &str, notice: &Notice, now: Timestamp) -> Self {
-        let card = Card::of(notice, root, page.timezone, now, false);
+        let card = Card::of(notice, root, Voice::of(page), now, false);
         Self { frame: Frame::new(page, root, &card.title, now), card }
     }
 }
@@ -193,27 +205,27 @@ impl HistoryPage {
         notices: &[Notice],
         now: Timestamp,
     ) -> Self {
-        let zone = page.timezone;
+        let voice = Voice::of(page);
         let mut days: Vec<PastDay> = Vec::new();
         for notice in notices {
-            let date = day_of(notice.incident.started_at, zone).unwrap_or_default();
-            let (key, name) = (date.to_string(), words::day(date));
-            let card = Card::of(notice, root, zone, now, true);
+            let date = day_of(notice.incident.started_at, voice.zone).unwrap_or_default();
+            let (key, name) = (date.to_string(), words::day(date, voice.words));
+            let card = Card::of(notice, root, voice, now, true);
             match days.last_mut() {
                 Some(day) if day.key == key => day.cards.push(card),
                 Some(_) | None => days.push(PastDay { key, name, cards: vec![card] }),
             }
         }
         let link = |(year, month): (i32, u32)| {
-            (format!("{root}/history/{year:04}-{month:02}"), words::month(year, month))
+            (format!("{root}/history/{year:04}-{month:02}"), words::month(year, month, voice.words))
         };
         let date = NaiveDate::from_ymd_opt(year, month, 1);
         let step = |date: Option<NaiveDate>| date.map(|date| (date.year(), date.month()));
         let before = step(date.and_then(|date| date.checked_sub_months(chrono::Months::new(1))));
         let after = step(date.and_then(|date| date.checked_add_months(chrono::Months::new(1))));
-        let name = words::month(year, month);
+        let name = words::month(year, month, voice.words);
         Self {
-            frame: Frame::new(page, root, &format!("History of {name}"), now),
+            frame: Frame::new(page, root, &fill(voice.words.history_of, &[&name]), now),
             name,
             days,
             earlier: before.filter(|month| *month >= first).map(link),

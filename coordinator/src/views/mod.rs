@@ -7,6 +7,7 @@ pub mod accent;
 pub mod assets;
 pub mod badge;
 pub mod chart;
+pub mod door;
 pub mod embed;
 pub mod feeds;
 pub mod forms;
@@ -14,8 +15,11 @@ pub mod headline;
 pub mod incident;
 pub mod markdown;
 pub mod monitor;
+pub mod notes;
 pub mod page;
+pub mod share;
 pub mod strip;
+pub mod tongue;
 pub mod words;
 
 /// A view that can't be printed.

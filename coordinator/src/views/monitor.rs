@@ -1,7 +1,6 @@
 //! A monitor: its row on the page, and a page of its own with a longer chart and its outages.
 
 use askama::Template;
-use chrono_tz::Tz;
 use parallax_core::board::{Board, Notice, Outage, Range, Shown};
 use parallax_core::deploy::Deploy;
 use parallax_core::event::Status;
@@ -12,6 +11,7 @@ use super::assets;
 use super::chart::{self, Drawing};
 use super::page::{Choice, Frame, choices};
 use super::strip::{self, Lane, Strip};
+use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
 /// Lines of the table behind a chart of the page itself, where there are many charts.
@@ -66,26 +66,27 @@ pub struct Budget {
 
 impl State {
     /// A monitor's state; `is_stale` where nobody looks any more.
-    pub fn of(shown: &Shown, is_stale: bool) -> Self {
+    pub fn of(shown: &Shown, is_stale: bool, said: &Words) -> Self {
         let state = |class, words: &str| Self { class, words: words.to_owned() };
         if shown.monitor.paused {
-            return state("none", "Paused");
+            return state("none", said.state_paused);
         }
         if shown.covered {
-            return state("maint", "In maintenance");
+            return state("maint", said.state_maintenance);
         }
         match (shown.view.status, is_stale) {
-            (Status::Unknown, _) => state("none", "No data"),
-            (Status::Up, true) => state("none", "Was up"),
-            (Status::Slow, true) => state("none", "Was slow"),
-            (Status::Down, true) => state("none", "Was down"),
-            (Status::Up, false) => state("up", "Up"),
-            (Status::Slow, false) => state("slow", "Slow"),
+            (Status::Unknown, _) => state("none", said.state_no_data),
+            (Status::Up, true) => state("none", said.state_was_up),
+            (Status::Slow, true) => state("none", said.state_was_slow),
+            (Status::Down, true) => state("none", said.state_was_down),
+            (Status::Up, false) => state("up", said.state_up),
+            (Status::Slow, false) => state("slow", said.state_slow),
             (Status::Down, false) => match shown.view.down_from {
                 Some(regions) => {
-                    Self { class: "part", words: format!("Down from {}", words::regions(regions)) }
+                    let regions = words::regions(regions, said);
+                    Self { class: "part", words: fill(said.state_down_from, &[&regions]) }
                 }
-                None => state("down", "Down"),
+                None => state("down", said.state_down),
             },
         }
     }
@@ -95,18 +96,20 @@ impl Row {
     /// The row of a monitor on that page.
     pub fn of(shown: &Shown, board: &Board, root: &str, incidents: &[Timestamp]) -> Self {
         let (page, range) = (&board.page, board.range);
-        let lanes = if page.show_locations { strip::lanes(shown, range) } else { Vec::new() };
+        let voice = Voice::of(page);
+        let said = voice.words;
+        let lanes = if page.show_locations { strip::lanes(shown, range, said) } else { Vec::new() };
         Self {
             id: shown.monitor.id.to_string(),
             path: format!("{root}/monitors/{}{}", shown.monitor.id, query(range)),
             name: shown.monitor.name.clone(),
-            state: State::of(shown, board.is_stale()),
-            uptime: uptime(shown, range),
-            latency: shown.latency_ms.map(words::milliseconds),
-            strip: strip::strip(shown, range, incidents, page.timezone),
+            state: State::of(shown, board.is_stale(), said),
+            uptime: uptime(shown, range, said),
+            latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
+            strip: strip::strip(shown, range, incidents, voice),
             lanes,
-            chart: chart::of_page(shown, &shown.past.chart, &board.deploys, page.timezone, FEW_LINES),
-            budget: page.uptime_target.and_then(|target| budget(shown, target, board.now)),
+            chart: chart::of_page(shown, &shown.past.chart, &board.deploys, voice, FEW_LINES),
+            budget: page.uptime_target.and_then(|target| budget(shown, target, board.now, said)),
             is_open: matches!(shown.view.status, Status::Down | Status::Slow),
         }
     }
@@ -117,21 +120,23 @@ impl Row {
     }
 }
 
-fn uptime(shown: &Shown, range: Range) -> String {
-    shown.uptime_in(range).map_or_else(|| "no data".to_owned(), words::percent)
+fn uptime(shown: &Shown, range: Range, said: &Words) -> String {
+    shown.uptime_in(range).map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said))
 }
 
-fn budget(shown: &Shown, target: f64, now: Timestamp) -> Option<Budget> {
+fn budget(shown: &Shown, target: f64, now: Timestamp, said: &Words) -> Option<Budget> {
     let budget = shown.budget(target, now)?;
     let used = if budget.allowed_minutes > 0.0 { budget.used_minutes / budget.allowed_minutes } else { 1.0 };
     let left = budget.left_minutes();
+    let goal = said.number(&target.to_string());
     let text = if left < 0.0 {
-        format!("spent, and {} more,", words::minutes(-left))
+        fill(said.budget_spent, &[&words::minutes(-left, said), &goal])
     } else {
-        format!("{} of {} left", words::minutes(left), words::minutes(budget.allowed_minutes))
+        let (left, allowed) = (words::minutes(left, said), words::minutes(budget.allowed_minutes, said));
+        fill(said.budget_left, &[&left, &allowed, &goal])
     };
     Some(Budget {
-        text: format!("{text} in 30 days at {target} %"),
+        text,
         used: format!("{:.1}", (used * 100.0).clamp(0.0, 100.0)),
         class: if left < 0.0 {
             "down"
@@ -201,9 +206,10 @@ impl MonitorPage {
     /// The page of a monitor.
     pub fn new(close: &Close<'_>) -> Self {
         let Close { page, root, now, shown, range, .. } = *close;
-        let (zone, chart) = (page.timezone, &shown.past.chart);
+        let (voice, chart) = (Voice::of(page), &shown.past.chart);
+        let said = voice.words;
         let began: Vec<Timestamp> = close.notices.iter().filter_map(Notice::trouble).collect();
-        let strip = strip::strip(shown, range, &began, zone);
+        let strip = strip::strip(shown, range, &began, voice);
         let month = |cell: &strip::Cell| {
             let date = cell.key.get(..10).unwrap_or_default();
             let month = date.get(..7).filter(|_| cell.incidents > 0)?;
@@ -213,22 +219,25 @@ impl MonitorPage {
             frame: Frame::new(page, root, &shown.monitor.name, now),
             name: shown.monitor.name.clone(),
             group: shown.monitor.group.clone(),
-            state: State::of(shown, close.is_stale),
-            since: shown.view.since.map(|since| words::moment(since, zone)),
-            checked: shown.view.last_check.as_ref().map(|check| words::moment(check.at, zone)),
+            state: State::of(shown, close.is_stale, said),
+            since: shown.view.since.map(|since| words::moment(since, voice)),
+            checked: shown.view.last_check.as_ref().map(|check| words::moment(check.at, voice)),
             is_stale: close.is_stale,
-            ranges: choices(&format!("{root}/monitors/{}", shown.monitor.id), range),
-            uptimes: Range::ALL.iter().map(|it| (strip::length(*it), uptime(shown, *it))).collect(),
-            latency: shown.latency_ms.map(words::milliseconds),
+            ranges: choices(&format!("{root}/monitors/{}", shown.monitor.id), range, said),
+            uptimes: Range::ALL
+                .iter()
+                .map(|it| (strip::length(*it, said), uptime(shown, *it, said)))
+                .collect(),
+            latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
             lines: strip.cells.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
             strip,
-            lanes: if page.show_locations { strip::lanes(shown, range) } else { Vec::new() },
+            lanes: if page.show_locations { strip::lanes(shown, range, said) } else { Vec::new() },
             chart: if page.show_locations {
-                chart::by_region(shown, chart, close.deploys, zone)
+                chart::by_region(shown, chart, close.deploys, voice)
             } else {
-                chart::of_page(shown, chart, close.deploys, zone, usize::MAX)
+                chart::of_page(shown, chart, close.deploys, voice, usize::MAX)
             },
-            outages: close.outages.iter().map(|outage| row(outage, zone, now)).collect(),
+            outages: close.outages.iter().map(|outage| row(outage, voice, now)).collect(),
         }
     }
 }
@@ -238,16 +247,16 @@ pub fn query(range: Range) -> String {
     if range == Range::default() { String::new() } else { format!("?range={}", range.name()) }
 }
 
-fn row(outage: &Outage, zone: Tz, now: Timestamp) -> OutageRow {
-    let mut reason = outage.reason.clone().unwrap_or_else(|| "not known".to_owned());
+fn row(outage: &Outage, voice: Voice, now: Timestamp) -> OutageRow {
+    let said = voice.words;
+    let mut reason = outage.reason.clone().unwrap_or_else(|| said.not_known.to_owned());
     if let Some(regions) = outage.regions {
-        reason.push_str(", from ");
-        reason.push_str(&words::regions(regions));
+        reason = fill(said.reason_from, &[&reason, &words::regions(regions, said)]);
     }
     OutageRow {
-        from: words::moment(outage.from, zone),
-        to: outage.to.map(|to| words::moment(to, zone)),
-        length: words::length(outage.to.unwrap_or(now).since(outage.from)),
+        from: words::moment(outage.from, voice),
+        to: outage.to.map(|to| words::moment(to, voice)),
+        length: words::length(outage.to.unwrap_or(now).since(outage.from), said),
         reason,
     }
 }

@@ -11,7 +11,9 @@ use super::assets;
 use super::headline::Headline;
 use super::incident::{Card, PastDay, past_days};
 use super::monitor::{self, Row};
+use super::share::Share;
 use super::strip;
+use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
 /// Days of the past that the page lists.
@@ -38,6 +40,8 @@ pub struct Frame {
     pub zone: &'static str,
     /// Whether it must not be found by searches.
     pub noindex: bool,
+    /// Whether its visitors were let in, and may want out again.
+    pub guarded: bool,
     /// The theme that its owner chose, where one is chosen.
     pub theme: Option<&'static str>,
     /// Address of its accent colour's style sheet.
@@ -48,11 +52,14 @@ pub struct Frame {
     pub icon: Option<(String, &'static str)>,
     /// When it was written.
     pub written: Moment,
+    /// The words of its language.
+    pub t: &'static Words,
 }
 
 impl Frame {
     /// The frame of a document of that page.
     pub fn new(page: &Page, root: &str, title: &str, now: Timestamp) -> Self {
+        let voice = Voice::of(page);
         Self {
             name: page.name.clone(),
             description: page.description.clone(),
@@ -60,9 +67,10 @@ impl Frame {
             root: root.to_owned(),
             base: root.strip_suffix(&format!("/p/{}", page.slug)).unwrap_or_default().to_owned(),
             home: if root.is_empty() { "/".to_owned() } else { root.to_owned() },
-            title: format!("{title} - {} status", page.name),
+            title: fill(voice.words.title, &[title, &page.name]),
             zone: page.timezone.name(),
             noindex: page.noindex || page.private || page.password.is_some(),
+            guarded: page.private || page.password.is_some(),
             theme: Some(page.look.theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
             accent: page
                 .look
@@ -70,8 +78,16 @@ impl Frame {
                 .map(|it| format!("{root}/accent/{}", it.to_string().trim_start_matches('#'))),
             logo: page.look.logo.map(|it| format!("{root}/logo/{}", it.hex())),
             icon: page.look.favicon.map(|it| (format!("{root}/favicon/{}", it.hex()), it.kind.media())),
-            written: words::moment(now, page.timezone),
+            written: words::moment(now, voice),
+            t: voice.words,
         }
+    }
+}
+
+impl Frame {
+    /// A pattern of its words with one value in it.
+    pub(super) fn say(&self, pattern: &str, value: impl AsRef<str>) -> String {
+        fill(pattern, &[value.as_ref()])
     }
 }
 
@@ -87,10 +103,10 @@ pub struct Choice {
 }
 
 /// The ranges of a document at that address.
-pub fn choices(path: &str, shown: Range) -> Vec<Choice> {
+pub fn choices(path: &str, shown: Range, words: &Words) -> Vec<Choice> {
     let choice = |range: Range| Choice {
         href: format!("{path}{}", monitor::query(range)),
-        name: strip::length(range),
+        name: strip::length(range, words),
         is_shown: range == shown,
     };
     Range::ALL.into_iter().map(choice).collect()
@@ -108,6 +124,7 @@ pub struct StatusPage {
     span: &'static str,
     groups: Vec<Group>,
     past: Vec<PastDay>,
+    share: Option<Share>,
 }
 
 /// Monitors that are shown together.
@@ -120,21 +137,31 @@ struct Group {
 impl StatusPage {
     /// The page of a board, whose paths begin with `root`.
     pub fn new(board: &Board, root: &str) -> Self {
-        let (page, zone, now) = (&board.page, board.page.timezone, board.now);
-        let card = |notice: &Notice| Card::of(notice, root, zone, now, true);
+        let (page, now) = (&board.page, board.now);
+        let voice = Voice::of(page);
+        let card = |notice: &Notice| Card::of(notice, root, voice, now, true);
         let headline = Headline::of(board);
         let notices = || board.incidents.iter().chain(&board.maintenance).chain(&board.past);
         let past = board.past.iter().map(|notice| (notice.incident.started_at, card(notice))).collect();
         let frame = Frame::new(page, root, &headline.title, now);
         Self {
-            ranges: choices(&frame.home, board.range),
-            span: strip::length(board.range),
+            ranges: choices(&frame.home, board.range, voice.words),
+            span: strip::length(board.range, voice.words),
             frame,
             headline,
             open: board.incidents.iter().chain(&board.maintenance).map(card).collect(),
             groups: groups(board, root, |shown| began(shown, notices())),
-            past: day_of(now, zone).map(|today| past_days(past, today, PAST_DAYS, zone)).unwrap_or_default(),
+            past: day_of(now, voice.zone)
+                .map(|today| past_days(past, today, PAST_DAYS, voice))
+                .unwrap_or_default(),
+            share: None,
         }
+    }
+
+    /// The same, with what a link to it shows where it is shared.
+    #[must_use]
+    pub fn shared_as(self, share: Share) -> Self {
+        Self { share: Some(share), ..self }
     }
 }
 

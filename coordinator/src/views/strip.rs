@@ -1,15 +1,14 @@
 //! Strips of a monitor's past: one cell a day, or a slice of a day, and lanes of the same for its regions.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 
-use chrono_tz::Tz;
-use parallax_core::board::{Range, Shown, minutes_down};
+use parallax_core::board::{Day, Range, Shown, minutes_down};
 use parallax_core::event::Status;
 use parallax_core::place::Region;
 use parallax_core::rollup::{Counts, day_of};
 use parallax_core::time::Timestamp;
 
+use super::tongue::{Voice, Words, fill};
 use super::words;
 
 /// Minutes down from which a cell counts as one with an outage, rather than with a short one.
@@ -99,35 +98,35 @@ pub struct Lane {
 }
 
 /// The length of a range in words.
-pub const fn length(range: Range) -> &'static str {
+pub const fn length(range: Range, words: &Words) -> &'static str {
     match range {
-        Range::Day => "24 hours",
-        Range::Week => "7 days",
-        Range::Month => "30 days",
-        Range::Quarter => "90 days",
+        Range::Day => words.range_day,
+        Range::Week => words.range_week,
+        Range::Month => words.range_month,
+        Range::Quarter => words.range_quarter,
     }
 }
 
 /// A monitor's strip; `incidents` are the moments in which those that concern it began.
-pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], zone: Tz) -> Strip {
+pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], voice: Voice) -> Strip {
+    let Voice { zone, words: said } = voice;
     let (class, from, narrow, to, units) = match range {
-        Range::Day => ("s24", "24 hours ago", None, "now", "hour by hour"),
-        Range::Week => ("s28", "7 days ago", None, "now", "six hours each"),
-        Range::Month => ("s30", "30 days ago", None, "today", "day by day"),
-        Range::Quarter => ("s90", "90 days ago", Some("45 days ago"), "today", "day by day"),
+        Range::Day => ("s24", said.ago_day, None, said.now, said.hourly),
+        Range::Week => ("s28", said.ago_week, None, said.now, said.six_hourly),
+        Range::Month => ("s30", said.ago_month, None, said.today, said.daily),
+        Range::Quarter => ("s90", said.ago_quarter, Some(said.ago_half), said.today, said.daily),
     };
     let cell = |key: String, title: String, seen: Seen, incidents: usize| Cell {
         class: look(seen).class(),
         key,
-        label: label(title, seen, incidents),
+        label: label(title, seen, incidents, said),
         incidents,
     };
     let cells = if range.is_by_day() {
         let days = shown.past.days.iter().rev().take(range.days()).rev();
         days.map(|day| {
             let began = incidents.iter().filter(|at| day_of(**at, zone) == Some(day.date)).count();
-            let seen = Seen { counts: day.counts, uptime: day.uptime, lasted: day.lasted };
-            cell(day.date.to_string(), words::full_day(day.date), seen, began)
+            cell(day.date.to_string(), words::full_day(day.date, said), Seen::of(day), began)
         })
         .collect()
     } else {
@@ -135,11 +134,9 @@ pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], zone: Tz) -> 
         slices
             .map(|slice| {
                 let began = incidents.iter().filter(|at| slice.span.contains(**at)).count();
-                let title = format!(
-                    "{} to {}",
-                    words::formatted(slice.span.from, zone, "%-d %b %Y, %H:%M"),
-                    words::formatted(slice.span.to, zone, "%H:%M %Z")
-                );
+                let from = words::date_time(slice.span.from, voice, "%H:%M");
+                let to = words::formatted(slice.span.to, zone, "%H:%M %Z");
+                let title = fill(said.span, &[&from, &to]);
                 let seen = Seen { counts: slice.counts, uptime: slice.uptime, lasted: slice.lasted };
                 cell(words::formatted(slice.span.from, zone, "%Y-%m-%dT%H%M"), title, seen, began)
             })
@@ -157,29 +154,42 @@ struct Seen {
     lasted: i64,
 }
 
+impl Seen {
+    const fn of(day: &Day) -> Self {
+        Self { counts: day.counts, uptime: day.uptime, lasted: day.lasted }
+    }
+}
+
 /// What is said of a stretch of time.
-fn label(title: String, seen: Seen, incidents: usize) -> String {
+fn label(title: String, seen: Seen, incidents: usize, said: &Words) -> String {
     let mut label = title;
     label.push_str(": ");
     match seen.uptime {
-        None if seen.counts.excluded > 0 => label.push_str("maintenance"),
-        None => label.push_str("no data"),
+        None if seen.counts.excluded > 0 => label.push_str(said.maintenance),
+        None => label.push_str(said.no_data),
         Some(uptime) => {
-            label.push_str(&words::percent(uptime));
+            label.push_str(&words::percent(uptime, said));
             let down = minutes_down(seen.uptime, seen.lasted);
             if down > 0.0 {
-                // Writing to a text does not fail.
-                let _ = write!(label, ", {} down", words::minutes(down));
+                label.push_str(said.comma);
+                label.push_str(&fill(said.down_for, &[&words::minutes(down, said)]));
             }
             if look(seen) == Look::Slow {
-                label.push_str(", slow");
+                label.push_str(said.comma);
+                label.push_str(said.slow);
             }
         }
     }
     if incidents > 0 {
-        let _ = write!(label, ", {}", words::count(incidents, "incident", "incidents"));
+        label.push_str(said.comma);
+        label.push_str(&said.count(incidents as u64, said.one_incident, said.incidents));
     }
     label
+}
+
+/// How a day was.
+pub(super) fn look_of(day: &Day) -> Look {
+    look(Seen::of(day))
 }
 
 /// How a stretch of time was.
@@ -200,13 +210,13 @@ fn look(Seen { counts, uptime, lasted }: Seen) -> Look {
 }
 
 /// The lanes of a monitor's regions, each with its figure: the newest response time of the chart, or that it is down.
-pub fn lanes(shown: &Shown, range: Range) -> Vec<Lane> {
+pub fn lanes(shown: &Shown, range: Range, said: &'static Words) -> Vec<Lane> {
     let past = &shown.past;
     if !range.is_by_day() {
         let lengths: Vec<i64> = past.slices.iter().map(|slice| slice.lasted).collect();
         let lane = |(region, parts): (&_, &Vec<Counts>)| {
             let cells = parts.iter().copied().zip(lengths.iter().copied());
-            lane(shown, *region, range, cells)
+            lane(shown, (*region, range), cells, said)
         };
         return past.slice_lanes.iter().map(lane).collect();
     }
@@ -218,12 +228,17 @@ pub fn lanes(shown: &Shown, range: Range) -> Vec<Lane> {
                 let day: &parallax_core::board::Day = day;
                 (days.get(&day.date).copied().unwrap_or_default(), day.lasted)
             };
-            lane(shown, *region, range, newest.iter().map(cell))
+            lane(shown, (*region, range), newest.iter().map(cell), said)
         })
         .collect()
 }
 
-fn lane(shown: &Shown, region: Region, range: Range, cells: impl Iterator<Item = (Counts, i64)>) -> Lane {
+fn lane(
+    shown: &Shown,
+    (region, range): (Region, Range),
+    cells: impl Iterator<Item = (Counts, i64)>,
+    said: &'static Words,
+) -> Lane {
     let is_down_everywhere = shown.view.status == Status::Down && shown.view.down_from.is_none();
     let down_from = shown.view.down_from.filter(|_| shown.view.status == Status::Down);
     let mut by_class: BTreeMap<Look, String> = BTreeMap::new();
@@ -239,17 +254,18 @@ fn lane(shown: &Shown, region: Region, range: Range, cells: impl Iterator<Item =
     let newest = parts.and_then(|parts| parts.iter().rev().find_map(|it| *it));
     let is_down = is_down_everywhere || down_from.is_some_and(|regions| regions.contains(region));
     let figure = match newest {
-        _ if is_down => "down".to_owned(),
-        Some(latency) => words::milliseconds(latency),
+        _ if is_down => said.lane_down.to_owned(),
+        Some(latency) => words::milliseconds(latency, said),
         None => String::new(),
     };
-    let uptime = sum.tally().percent().map_or_else(|| "no data".to_owned(), words::percent);
+    let uptime =
+        sum.tally().percent().map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said));
     Lane {
-        name: region.title(),
+        name: said.region(region),
         width,
         paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
         figure,
-        summary: format!("{uptime} over {}", length(range)),
+        summary: fill(said.lane_over, &[&uptime, length(range, said)]),
     }
 }
 
@@ -268,6 +284,9 @@ fn bar(x: usize, look: Look) -> String {
 mod tests {
     use parallax_core::time::{DAY, HOUR, MINUTE};
 
+    use chrono_tz::Tz;
+
+    use super::super::tongue::english;
     use super::*;
 
     fn counts(passed: u32, failed: u32, slow: u32, excluded: u32) -> Counts {
@@ -302,7 +321,9 @@ mod tests {
 
     #[test]
     fn a_cells_label_says_all_that_is_known() {
-        let said = |counts: Counts, incidents| label("26 Nov 2026".to_owned(), seen(counts, DAY), incidents);
+        let said = |counts: Counts, incidents| {
+            label("26 Nov 2026".to_owned(), seen(counts, DAY), incidents, english(Tz::UTC).words)
+        };
         assert_eq!(said(counts(0, 0, 0, 0), 0), "26 Nov 2026: no data");
         assert_eq!(said(counts(0, 0, 0, 9), 0), "26 Nov 2026: maintenance");
         assert_eq!(said(counts(10, 0, 5, 0), 0), "26 Nov 2026: 100 %, slow");
@@ -319,9 +340,9 @@ mod tests {
             (Range::Quarter, 90, "30 Aug 2026: no data"),
         ] {
             let shown = crate::views::tests::shown_over(range);
-            let strip = strip(&shown, range, &[], Tz::UTC);
+            let strip = strip(&shown, range, &[], english(Tz::UTC));
             assert_eq!((strip.cells.len(), strip.cells[0].label.as_str()), (cells, first));
-            let lanes = lanes(&shown, range);
+            let lanes = lanes(&shown, range, english(Tz::UTC).words);
             assert!(lanes.iter().all(|lane| lane.width == cells * STEP - 2), "{lanes:?}");
         }
     }

@@ -16,6 +16,7 @@ use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::monitor::{Monitor, Seat};
 use parallax_core::observation::Facts;
 use parallax_core::page::Page;
+use parallax_core::page::look::Language;
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::rollup::Counts;
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
@@ -307,5 +308,30 @@ fn every_document_is_drawn() {
             let document = document.replace("/assets/", "assets/");
             std::fs::write(std::path::Path::new(&folder).join(format!("{name}.html")), document).unwrap();
         }
+    }
+}
+
+#[test]
+fn a_page_speaks_the_language_that_its_owner_chose() {
+    let english = super::tongue::words(Language::En);
+    for language in Language::ALL.into_iter().skip(1) {
+        let said = super::tongue::words(language);
+        let board = Board { page: Page { language, ..page() }, ..board() };
+        let document =
+            String::from_utf8(super::print(&StatusPage::new(&board, "/p/northwind")).unwrap()).unwrap();
+        assert!(document.starts_with(&format!("<!doctype html>\n<html lang=\"{}\"", language.tag())));
+        for (theirs, ours) in [
+            (said.past, english.past),
+            (said.get_updates, english.get_updates),
+            (said.state_down, english.state_down),
+            (said.investigating, english.investigating),
+            (said.ago_quarter, english.ago_quarter),
+            (said.mail_hint, english.mail_hint),
+        ] {
+            let printed = |words: &str| document.contains(&format!(">{words}<"));
+            assert!(printed(theirs) || document.contains(theirs), "{language:?}: {theirs}");
+            assert!(!printed(ours), "{language:?}: {ours}");
+        }
+        assert!(document.contains(said.months[10]), "{language:?}");
     }
 }

@@ -28,7 +28,7 @@ pub(super) enum One {
 
 macro_rules! words {
     ($($word:ident,)*) => {
-        /// A catalogue. A word may hold `{0}`, `{1}` and so on, for what [`fill`] puts there.
+        /// A catalogue. A word may hold `{0}`, `{1}` and so on, for what is put there.
         #[derive(Debug, PartialEq, Eq)]
         pub struct Words {
             /// The language's tag (BCP 47).
@@ -78,7 +78,7 @@ words! {
     by_webhook, address, webhook_hint, mailed_text, challenged_text, challenged_once, secret_label,
     change_label, end_label, this_link, updates_to, yes_tell, save, rather_not, confirmed_text,
     change_told, no_more, change_instead, left_text, void_text, subscribe_again, alerts_text, yes_send,
-    alerts_go_to, alerts_end, alerts_late, retry, and, comma, stop,
+    alerts_go_to, alerts_end, alerts_late, retry, and, comma, stop, feed, calendar, sign_out, programs, programs_text, programs_maintenance, programs_status, door_password, door_password_lead, password, go_on, wrong_password, door_sign_in, door_sign_in_lead, send_link, door_sent_lead, other_address, door_button_lead, door_elsewhere, door_elsewhere_lead, ask_here, door_dead_lead, new_link, door_many, door_many_lead, again_in,
 }
 
 /// The catalogue of a language.
@@ -160,7 +160,7 @@ pub(super) fn fill(pattern: &str, values: &[&str]) -> String {
     let mut rest = pattern;
     while let Some((before, after)) = rest.split_once('{') {
         text.push_str(before);
-        let Some((number, after)) = after.split_once('}') else { break };
+        let Some((number, after)) = after.split_once('}') else { return text };
         let value = number.parse::<usize>().ok().and_then(|at| values.get(at));
         text.push_str(value.copied().unwrap_or_default());
         rest = after;
@@ -216,7 +216,10 @@ mod tests {
             words.count(number, words.one_day, words.days)
         };
         assert_eq!((said(Language::En, 0), said(Language::En, 1)), ("0 days".to_owned(), "1 day".to_owned()));
-        assert_eq!((said(Language::Fr, 0), said(Language::Fr, 2)), ("0 jour".to_owned(), "2 jours".to_owned()));
+        assert_eq!(
+            (said(Language::Fr, 0), said(Language::Fr, 2)),
+            ("0 jour".to_owned(), "2 jours".to_owned())
+        );
         assert_eq!((said(Language::De, 1), said(Language::Ja, 1)), ("1 Tag".to_owned(), "1日".to_owned()));
     }
 

@@ -3,7 +3,10 @@
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use parallax_core::place::RegionSet;
+use parallax_core::rollup::day_of;
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+
+use super::tongue::{Voice, Words, fill};
 
 /// A moment for people and for programs: the script puts it into the visitor's zone.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,8 +18,14 @@ pub struct Moment {
 }
 
 /// Date and time.
-pub fn moment(at: Timestamp, zone: Tz) -> Moment {
-    Moment { iso: at.to_string(), text: formatted(at, zone, "%-d %b %Y, %H:%M %Z") }
+pub fn moment(at: Timestamp, voice: Voice) -> Moment {
+    Moment { iso: at.to_string(), text: date_time(at, voice, "%H:%M %Z") }
+}
+
+/// Date and time, the time by a pattern of chrono's.
+pub fn date_time(at: Timestamp, Voice { zone, words }: Voice, pattern: &str) -> String {
+    let time = formatted(at, zone, pattern);
+    day_of(at, zone).map(|date| words.date(words.date_time, date, true, &time)).unwrap_or_default()
 }
 
 /// The time of the day alone, to the second.
@@ -25,85 +34,97 @@ pub fn clock(at: Timestamp, zone: Tz) -> Moment {
 }
 
 /// A day without its year.
-pub fn day(date: NaiveDate) -> String {
-    date.format("%-d %B").to_string()
+pub fn day(date: NaiveDate, words: &Words) -> String {
+    words.date(words.day, date, false, "")
+}
+
+/// The day of a moment without its year, short.
+pub fn short_day(at: Timestamp, Voice { zone, words }: Voice) -> String {
+    day_of(at, zone).map(|date| words.date(words.short_day, date, true, "")).unwrap_or_default()
 }
 
 /// A day with its year, short.
-pub fn full_day(date: NaiveDate) -> String {
-    date.format("%-d %b %Y").to_string()
+pub fn full_day(date: NaiveDate, words: &Words) -> String {
+    words.date(words.full_day, date, true, "")
 }
 
 /// A month with its year.
-pub fn month(year: i32, month: u32) -> String {
-    NaiveDate::from_ymd_opt(year, month, 1).map(|first| first.format("%B %Y").to_string()).unwrap_or_default()
+pub fn month(year: i32, month: u32, words: &Words) -> String {
+    NaiveDate::from_ymd_opt(year, month, 1).map(|first| words.month_of(first)).unwrap_or_default()
 }
 
 /// How long something lasts or lasted, in its two largest units.
-pub fn length(millis: i64) -> String {
+pub fn length(millis: i64, words: &Words) -> String {
     let millis = millis.max(0);
-    let units = [(DAY, "day"), (HOUR, "hour"), (MINUTE, "minute"), (SECOND, "second")];
-    let Some(first) = units.iter().position(|(unit, _)| millis >= *unit) else {
-        return "under a second".to_owned();
+    let units = [
+        (DAY, words.one_day, words.days),
+        (HOUR, words.one_hour, words.hours),
+        (MINUTE, words.one_minute, words.minutes),
+        (SECOND, words.one_second, words.seconds),
+    ];
+    let Some(first) = units.iter().position(|(unit, ..)| millis >= *unit) else {
+        return words.under_second.to_owned();
     };
     let mut parts = Vec::new();
     let mut rest = millis;
     // Seconds tell something only of what lasts a minute or less.
     let last = if millis >= MINUTE { 3 } else { 4 };
-    for (unit, name) in units.iter().take(last.min(first + 2)).skip(first) {
+    for (unit, one, many) in units.iter().take(last.min(first + 2)).skip(first) {
         let count = rest / unit;
         rest %= unit;
         if count > 0 {
-            parts.push(format!("{count} {name}{}", if count == 1 { "" } else { "s" }));
+            parts.push(words.count(count.unsigned_abs(), one, many));
         }
     }
     parts.join(" ")
 }
 
 /// A share in percent, with three decimals where it is not whole. Nothing is rounded up.
-pub fn percent(share: f64) -> String {
+pub fn percent(share: f64, words: &Words) -> String {
     let thousandths = (share * 1000.0 + 1e-6).floor();
     if thousandths >= 100_000.0 {
         return "100 %".to_owned();
     }
-    format!("{:.3} %", thousandths / 1000.0)
+    words.number(&format!("{:.3} %", thousandths / 1000.0))
 }
 
 /// Minutes, short.
-pub fn minutes(minutes: f64) -> String {
+pub fn minutes(minutes: f64, words: &Words) -> String {
     if minutes < 1.0 {
-        return "under 1 min".to_owned();
+        return words.under_minute.to_owned();
     }
+    let said = |pattern, number: u64| fill(pattern, &[&number.to_string()]);
     let whole = minutes.round() as u64;
     match (whole / 60, whole % 60) {
-        (0, minutes) => format!("{minutes} min"),
-        (hours, 0) => format!("{hours} h"),
-        (hours, minutes) => format!("{hours} h {minutes} min"),
+        (0, minutes) => said(words.short_minutes, minutes),
+        (hours, 0) => said(words.short_hours, hours),
+        (hours, minutes) => {
+            format!("{} {}", said(words.short_hours, hours), said(words.short_minutes, minutes))
+        }
     }
 }
 
 /// Milliseconds, short.
-pub fn milliseconds(value: u32) -> String {
-    if value < 10_000 { format!("{value} ms") } else { format!("{:.1} s", f64::from(value) / 1000.0) }
+pub fn milliseconds(value: u32, words: &Words) -> String {
+    if value < 10_000 {
+        format!("{value} ms")
+    } else {
+        words.number(&format!("{:.1} s", f64::from(value) / 1000.0))
+    }
 }
 
 /// A list as it is read aloud.
-pub fn list(names: &[String]) -> String {
+pub fn list(names: &[String], words: &Words) -> String {
     match names {
         [] => String::new(),
         [one] => one.clone(),
-        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+        [most @ .., last] => format!("{}{}{last}", most.join(words.comma), words.and),
     }
 }
 
 /// Regions as they are read aloud.
-pub fn regions(regions: RegionSet) -> String {
-    list(&regions.iter().map(|region| region.title().to_owned()).collect::<Vec<_>>())
-}
-
-/// A number with what is counted.
-pub fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
+pub fn regions(regions: RegionSet, words: &Words) -> String {
+    list(&regions.iter().map(|region| words.region(region).to_owned()).collect::<Vec<_>>(), words)
 }
 
 /// An address that may stand in a link: http, https or mailto. It was judged as it came in, and is judged again here.
@@ -119,7 +140,12 @@ pub fn formatted(at: Timestamp, zone: Tz, pattern: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tongue::english;
     use super::*;
+
+    fn en() -> &'static Words {
+        english(Tz::UTC).words
+    }
 
     #[test]
     fn durations_are_said_in_their_two_largest_units() {
@@ -135,7 +161,7 @@ mod tests {
             (3 * DAY + 5 * MINUTE, "3 days"),
             (-5, "under a second"),
         ] {
-            assert_eq!(length(millis), said, "{millis}");
+            assert_eq!(length(millis, en()), said, "{millis}");
         }
     }
 
@@ -148,16 +174,16 @@ mod tests {
             (0.0, "0.000 %"),
             (99.9, "99.900 %"),
         ] {
-            assert_eq!(percent(share), said);
+            assert_eq!(percent(share, en()), said);
         }
     }
 
     #[test]
     fn moments_are_in_the_pages_zone_and_name_it() {
         let at = Timestamp::from_millis(1_795_783_560_000);
-        assert_eq!(moment(at, Tz::Europe__Berlin).text, "27 Nov 2026, 13:46 CET");
+        assert_eq!(moment(at, english(Tz::Europe__Berlin)).text, "27 Nov 2026, 13:46 CET");
         assert_eq!(clock(at, Tz::UTC).text, "12:46:00 UTC");
-        assert_eq!(moment(at, Tz::UTC).iso, "2026-11-27T12:46:00.000Z");
+        assert_eq!(moment(at, english(Tz::UTC)).iso, "2026-11-27T12:46:00.000Z");
     }
 
     #[test]
@@ -173,15 +199,16 @@ mod tests {
 
     #[test]
     fn lists_are_read_aloud() {
-        let list = |names: &[&str]| list(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>());
+        let list =
+            |names: &[&str]| list(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), en());
         assert_eq!((list(&[]), list(&["a"])), (String::new(), "a".to_owned()));
         assert_eq!(
             (list(&["a", "b"]), list(&["a", "b", "c"])),
             ("a and b".to_owned(), "a, b and c".to_owned())
         );
         assert_eq!(
-            (minutes(0.4), minutes(59.6), minutes(60.0), minutes(130.0)),
-            ("under 1 min".to_owned(), "1 h".to_owned(), "1 h".to_owned(), "2 h 10 min".to_owned())
+            [0.4, 59.6, 60.0, 130.0].map(|it| minutes(it, en())),
+            ["under 1 min", "1 h", "1 h", "2 h 10 min"].map(str::to_owned)
         );
     }
 }

@@ -95,8 +95,11 @@ struct Seen {
     waits: Vec<Duration>,
     /// Connections of honest callers that were closed before they had asked, so that these dialled again.
     dialled_again: usize,
-    /// Most memory at any of them, in bytes.
+    /// Most memory at any of them, in bytes: the coordinator's, and what this host held of connections' bytes.
     memory: u64,
+    buffers: u64,
+    /// What the coordinator took of the processor, in seconds.
+    cpu: f64,
     /// How long every attacker lasted, by crowd.
     lasted: Vec<Vec<Duration>>,
 }
@@ -159,7 +162,8 @@ async fn flood(
             lasted[kind].push(time);
         }
     };
-    let (mut answers, mut waits, mut dialled_again, mut memory) = (Vec::new(), Vec::new(), 0, 0);
+    let (mut answers, mut waits, mut dialled_again) = (Vec::new(), Vec::new(), 0);
+    let (mut memory, mut buffers, before) = (0, 0, coordinator.process.cpu_seconds());
     let asking = async {
         let mut tick = interval(TICK * 2);
         loop {
@@ -169,13 +173,15 @@ async fn flood(
             answers.push(begun.elapsed());
             waits.push(due.elapsed());
             memory = memory.max(coordinator.process.resident());
+            buffers = buffers.max(buffered());
         }
     };
     tokio::select! {
         () = attacking => {}
         () = asking => {}
     }
-    Seen { answers, waits, dialled_again, memory, lasted }
+    let cpu = coordinator.process.cpu_seconds() - before;
+    Seen { answers, waits, dialled_again, memory, buffers, cpu, lasted }
 }
 
 /// Asks once on a connection of its own, as clients do: whoever is cut off before the answer dials again. A caller whom
@@ -230,7 +236,7 @@ async fn silent_slow_and_deaf_connections_are_closed_while_the_api_answers_and_a
     figure("the slowest answer under a flood", slowest, limit);
     assert!(slowest <= limit, "{slowest:?}");
     seen.check(&crowds, 0);
-    stayed(&coordinator, &agent).await;
+    stayed(&coordinator, &agent, 1).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -279,16 +285,27 @@ async fn ten_thousand_idle_two_thousand_slow_and_two_thousand_deaf_cost_the_api_
         let [half, most, all] = [50, 99, 100].map(|share| seen.within(share));
         note(&format!(
             "{}: {} requests, half within {half:?}, 99 of 100 within {most:?} (at most {BOUND:?} more than without), the slowest {all:?}; \
-             {} MiB; {dropped} dropped by the host",
+             {} MiB, and {} MiB of the host's; {:.1} s of CPU; {dropped} dropped by the host",
             crowds[0].name,
             seen.answers.len(),
-            seen.memory >> 20
+            seen.memory >> 20,
+            seen.buffers >> 20,
+            seen.cpu
         ));
         seen.check(&crowds, dropped);
         assert!(most <= BOUND + calm, "99 of 100 within {most:?}");
         assert!(seen.memory <= MEMORY, "{} MiB", seen.memory >> 20);
     }
-    stayed(&coordinator, &agent).await;
+    stayed(&coordinator, &agent, 1).await;
+}
+
+/// What this host holds of the bytes of all TCP connections.
+fn buffered() -> u64 {
+    let text = std::fs::read_to_string("/proc/net/sockstat").expect("the host tells");
+    let mut words =
+        text.lines().find_map(|line| line.strip_prefix("TCP:")).unwrap_or_default().split_whitespace();
+    let pages = words.find(|word| *word == "mem").and_then(|_| words.next()?.parse::<u64>().ok());
+    pages.unwrap_or(0) * 4096
 }
 
 /// Connections that this host had no room for in a listener's queue, since it started (`ListenOverflows`).
@@ -337,5 +354,5 @@ async fn with_256_descriptors_a_flood_neither_stops_nor_heats_the_coordinator() 
     figure("an answer after the flood", ended.elapsed(), Duration::from_secs(5));
     assert!(ended.elapsed() <= Duration::from_secs(5));
     assert!(coordinator.process.running());
-    stayed(&coordinator, &agent).await;
+    stayed(&coordinator, &agent, 1).await;
 }

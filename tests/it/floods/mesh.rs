@@ -6,17 +6,22 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use parallax_protocol::version::MESH_V1;
-use parallax_tests::eventually::note;
+use parallax_tests::eventually::{figure, note};
 use parallax_tests::installation::Coordinator;
 use parallax_tests::stranger::{Shows, knock, scattered};
 use tokio::net::UdpSocket;
 use tokio::task::JoinSet;
 use tokio::time::interval;
 
+use super::begun::{Hello, begin};
 use super::{alone, stayed};
 
 /// Memory that a flood may cost, in MiB.
 const MEMORY: u64 = 32;
+/// Addresses from which handshakes are begun.
+const ADDRESSES: u8 = 25;
+/// Longest time for an honest agent to come in meanwhile.
+const COMES: Duration = Duration::from_secs(20);
 
 /// What comes at the port, and for how long.
 #[derive(Debug, Clone, Copy)]
@@ -26,16 +31,21 @@ struct Siege {
     random: u64,
     /// Datagrams a second that were a client's first, or its answer to a Retry, sent again.
     again: u64,
-    /// Handshakes under way at any time, by strangers.
+    /// Handshakes a second that strangers begin and leave.
+    begun: u64,
+    /// Whole handshakes under way at any time, by strangers.
     knocking: usize,
 }
 
 /// What went to the port, and what came back.
 #[derive(Default)]
-struct Traffic {
-    datagrams: AtomicU64,
-    sent: AtomicU64,
-    came: AtomicU64,
+pub(super) struct Traffic {
+    pub(super) datagrams: AtomicU64,
+    pub(super) sent: AtomicU64,
+    pub(super) came: AtomicU64,
+    /// Handshakes that were begun, and those of them that went on with a proven address.
+    pub(super) begun: AtomicU64,
+    pub(super) proven: AtomicU64,
 }
 
 /// Sends one of `datagrams` after the other, so many a second for that long, and counts what comes back.
@@ -157,33 +167,55 @@ async fn besiege(siege: Siege) {
         pelting.spawn(pelt(socket(mesh).await, vec![first], rate, siege.span, Arc::clone(&traffic)));
         pelting.spawn(pelt(far, vec![second], rate, siege.span, Arc::clone(&traffic)));
     }
-    let begun = Instant::now();
-    let knocked = knocks(mesh, siege.knocking, siege.span).await;
+    let hello = Arc::new(Hello::new());
+    for from in 0..ADDRESSES {
+        let rate = siege.begun / u64::from(ADDRESSES);
+        pelting.spawn(begin(mesh, from, rate, siege.span, Arc::clone(&hello), Arc::clone(&traffic)));
+    }
+    let (begun, cpu) = (Instant::now(), coordinator.process.cpu_seconds());
+    let late = async {
+        tokio::time::sleep(siege.span / 2).await;
+        let begun = Instant::now();
+        let late = coordinator.agent("ams1", "europe", "AS64501", None);
+        coordinator.connected(2).await;
+        figure("an agent that came amid it was in", begun.elapsed(), COMES);
+        assert!(begun.elapsed() <= COMES, "{:?}", begun.elapsed());
+        late
+    };
+    let (knocked, late) = tokio::join!(knocks(mesh, siege.knocking, siege.span), late);
     let took = begun.elapsed().as_secs_f64();
     pelting.join_all().await;
-    let [datagrams, sent, came] =
-        [&traffic.datagrams, &traffic.sent, &traffic.came].map(|count| count.load(Ordering::Relaxed));
+    let core = (coordinator.process.cpu_seconds() - cpu) / begun.elapsed().as_secs_f64();
+    let [datagrams, sent, came, begun, proven] =
+        [&traffic.datagrams, &traffic.sent, &traffic.came, &traffic.begun, &traffic.proven]
+            .map(|count| count.load(Ordering::Relaxed));
     let grown = coordinator.process.resident().saturating_sub(before) >> 20;
     #[expect(clippy::cast_precision_loss, reason = "figures to be read")]
-    let [each, handshakes] = [datagrams as f64 / siege.span.as_secs_f64(), knocked as f64 / took];
+    let ([each, begun, proven], handshakes) = (
+        [datagrams, begun, proven].map(|count| count as f64 / siege.span.as_secs_f64()),
+        knocked as f64 / took,
+    );
     note(&format!(
-        "{each:.0} datagrams a second, {sent} bytes, and {handshakes:.0} handshakes a second; {came} bytes came back, \
-         {grown} MiB more memory"
+        "{each:.0} datagrams a second, {sent} bytes; {begun:.0} handshakes a second begun, {proven:.0} of them by a proven \
+         address; {handshakes:.0} whole ones a second; {came} bytes came back, {grown} MiB more memory, {:.0} % of a core",
+        core * 100.0
     ));
+    assert!(proven > 0.0, "the hand-made packets are understood");
     assert!(came <= 3 * sent, "{came} bytes answered {sent}");
     assert!(grown <= MEMORY, "{grown} MiB");
-    stayed(&coordinator, &agent).await;
+    stayed(&coordinator, &agent, 2).await;
+    drop(late);
 }
 
 #[tokio::test(flavor = "multi_thread")]
 async fn datagrams_and_half_handshakes_at_the_agents_port_cost_its_agents_nothing() {
     let span = Duration::from_secs(5);
-    besiege(Siege { span, random: 16_000, again: 1_600, knocking: 20 }).await;
+    besiege(Siege { span, random: 16_000, again: 1_600, begun: 2_000, knocking: 4 }).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: `cargo test -p parallax-tests --test it fifty_thousand -- --ignored`"]
 async fn fifty_thousand_datagrams_a_second_at_the_agents_port_cost_its_agents_nothing() {
     let span = Duration::from_secs(60);
-    besiege(Siege { span, random: 50_000, again: 5_000, knocking: 512 }).await;
+    besiege(Siege { span, random: 50_000, again: 5_000, begun: 5_000, knocking: 16 }).await;
 }

@@ -11,15 +11,18 @@ mod disk;
 pub(crate) mod gauge;
 mod ingest;
 mod memory;
+mod pages;
 mod pings;
 mod stub;
+mod visitors;
 
 use std::io::Write;
 use std::process::ExitCode;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 const USAGE: &str = "usage: parallax-bench agent TYPE RATE SECONDS | agent-memory | late | wire | ingest [MONITORS] [ROUNDS] \
-                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS] | api [SECONDS] | deliveries [COUNT]";
+                     | disk [MONITORS] [HOURS] [PACE_MS] | memory [MONITORS] [REGIONS] [DAYS] | pings [SECONDS] | api [SECONDS] | deliveries [COUNT] \
+                     | pages [ROUNDS] | visitors [VIEWS] [STREAMS]";
 
 /// Runs the program of the command line. Exit codes: 0, 2 (usage).
 pub fn main() -> ExitCode {
@@ -39,6 +42,8 @@ pub fn main() -> ExitCode {
         Some("memory") => memory::memory(number(1, 10_000), number(2, 6), number(3, 30)),
         Some("api") => api::api(number(1, 5)),
         Some("deliveries") => deliveries::deliveries(number(1, 20_000)),
+        Some("pages") => pages::pages(number(1, 5)),
+        Some("visitors") => visitors::visitors(number(1, 100_000), number(2, 10_000)),
         Some("pings") => pings::pings(number(1, 10)),
         _ => {
             let _ = writeln!(std::io::stderr(), "{USAGE}");

@@ -24,7 +24,7 @@ use serde_json::{Map, Value, json};
 use super::error::Refused;
 use super::json::{self, Body};
 use super::reply::Reply;
-use super::route::{Answer, Call, Table};
+use super::route::{Answer, Call, Seal, Table};
 use super::{Context, run};
 use crate::service::Caller;
 use revision::Era;
@@ -277,7 +277,8 @@ impl House for Keyed {
             let caller = self.caller.clone();
             let answered = match self.table.find(&method, &path) {
                 Ok((route, params)) => {
-                    let call = Call { caller, method, path, query, peer: None, params, headers, body };
+                    let seal = Seal::default();
+                    let call = Call { caller, method, path, query, peer: None, params, headers, body, seal };
                     run(&self.context, route, call).await
                 }
                 Err(refused) => Err(refused),

@@ -81,6 +81,8 @@ fn compose(schema: &Value, components: &BTreeMap<String, Value>) -> Option<Value
 fn of(name: &str) -> Vec<Value> {
     match name {
         "Alert" => vec![webhooks::example()],
+        "SubscriberNews" => vec![webhooks::news::example()],
+        "SubscriberChallenge" => vec![webhooks::news::challenge()],
         "AlertRound" => vec![webhooks::example()["evidence"][0].clone()],
         "AlertSight" => vec![webhooks::example()["evidence"][0]["first"].clone()],
         "Key" => vec![json!({
@@ -198,7 +200,7 @@ fn page() -> Value {
         "id": PAGE.to_string(), "name": "Example Shop", "slug": "example-shop", "url": PAGE_URL,
         "customDomain": "status.shop.example", "description": "Orders, payment and search",
         "supportUrl": "mailto:help@shop.example", "timezone": "Europe/Berlin", "uptimeTarget": 99.9,
-        "passwordProtected": false, "private": false, "showDeploys": true, "showLocations": false,
+        "passwordProtected": false, "private": false, "privateFeedUrl": null, "showDeploys": true, "showLocations": false,
         "latencyLocations": null, "uptimeRegions": null, "createdAt": "2026-03-01T08:58:00.000Z",
         "domainVerification": domain_verification(), "allowedPeople": [], "allowedDomains": ["shop.example"],
         "noindex": false, "theme": "auto", "accentColor": "#1a7f4b",
@@ -348,7 +350,13 @@ fn repeat(stopped_at: &Value) -> Value {
     })
 }
 
-fn incident() -> Value {
+/// What a subscriber's links carry.
+pub(super) fn link() -> String {
+    let id = alerts::SUBSCRIBER.to_string();
+    parallax_core::link::write(&id, parallax_core::id::SubscriberId::PREFIX, [0x5a; 16])
+}
+
+pub(super) fn incident() -> Value {
     json!({
         "id": INCIDENT.to_string(), "kind": "incident", "title": "Checkout is down", "status": "identified",
         "impact": "partial", "startedAt": "2026-03-01T09:30:00.000Z", "endsAt": null, "resolvedAt": null,

@@ -1,4 +1,6 @@
-//! The alert webhook as the description tells of it: its headers, its body, and signed examples that can be checked.
+//! The webhooks as the description tells of it: their headers, their bodies, and signed examples that can be checked.
+
+pub(super) mod news;
 
 use std::collections::BTreeMap;
 
@@ -24,7 +26,7 @@ const STEP: i64 = 300_000;
 const ABOUT: &str = "Sent to the destinations of type Webhook in a page's alert settings (Hobby and Pro), once for each \
 change of state, and again by the repeat interval while an outage lasts. Any 2xx takes it; redirects are not followed, and \
 10 seconds are waited for an answer. Else it is sent again after 5 s, 30 s, 2 m, 10 m, 30 m, 1 h, 3 h, 6 h and 12 h (20 % \
-more or less; `Retry-After` of a 429 or 503 is respected, 1 h at most), with the same body and the same `webhook-id`, by \
+more or less; after a 429 or 503 with `Retry-After` when that says, 1 h at most), with the same body and the same `webhook-id`, by \
 which a receiver knows what it has had. 410 switches the destination off.\n\nEach request is signed twice with the secret \
 that is shown beside the destination, over the raw bytes of the body:\n\n- `X-Service-Signature` is `sha256=` and the hex of \
 HMAC-SHA256 of the body, keyed with the secret's whole text.\n- `webhook-signature` (Standard Webhooks 1.0) is `v1,` and the \
@@ -41,20 +43,24 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
     let about = format!(
         "{ABOUT}\n\nThe example's headers sign, with the secret `{SECRET}`, this body:\n\n```\n{body}\n```"
     );
-    json!({ "alert": { "post": {
+    let mut webhooks = json!({ "alert": { "post": {
         "operationId": "receiveAlert",
         "tags": ["Webhooks"],
         "summary": "Take an alert",
         "description": about,
         "security": [],
-        "parameters": parameters(kind, &bytes),
+        "parameters": parameters((kind.name(), json!({ "$ref": "#/components/schemas/AlertEvent" })), at(kind) + 1_200, &bytes),
         "requestBody": { "required": true, "content": { "application/json": { "schema": schema, "examples": bodies() } } },
         "responses": {
             "204": { "description": "It is taken. Any other 2xx says so too." },
             "410": { "description": "Nobody is here any more: the destination is switched off." },
             "503": { "description": "Not now; a `Retry-After` is respected. Any other status is tried again too." },
         },
-    } } })
+    } } });
+    for (name, webhook) in news::webhooks(generator) {
+        webhooks[name] = webhook;
+    }
+    webhooks
 }
 
 /// An alert as it is sent, for the schema's own example.
@@ -62,7 +68,8 @@ pub(super) fn example() -> Value {
     json!(alert(AlertKind::WentDown))
 }
 
-fn parameters(kind: AlertKind, body: &[u8]) -> Vec<Value> {
+/// The headers of a body that was sent then; `event` is what it tells of, by name, and the schema of such names.
+fn parameters((event, schema): (&str, Value), at: Timestamp, body: &[u8]) -> Vec<Value> {
     let about = [
         "The event's name, so that a receiver can route without reading the body.",
         "`sha256=` and the hex of HMAC-SHA256 of the raw body, keyed with the secret as it is shown.",
@@ -72,7 +79,7 @@ fn parameters(kind: AlertKind, body: &[u8]) -> Vec<Value> {
         "`v1,` and base64 (Standard Webhooks); several, with blanks between, while a secret is being replaced.",
     ];
     let schemas = [
-        json!({ "$ref": "#/components/schemas/AlertEvent" }),
+        schema,
         json!({ "type": "string", "pattern": "^sha256=[0-9a-f]{64}$" }),
         json!({ "type": "string" }),
         json!({ "type": "string", "pattern": "^[^.]+$" }),
@@ -80,8 +87,7 @@ fn parameters(kind: AlertKind, body: &[u8]) -> Vec<Value> {
         json!({ "type": "string" }),
     ];
     let Ok(secret) = Secret::read(SECRET) else { return Vec::new() };
-    let headers =
-        sign::headers(&secret, None, kind.name(), examples::DELIVERY, at(kind) + 1_200, body).into_iter();
+    let headers = sign::headers(&secret, None, event, examples::DELIVERY, at, body).into_iter();
     headers
         .zip(about)
         .zip(schemas)

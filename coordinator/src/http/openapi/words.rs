@@ -128,6 +128,8 @@ words! {
     DestinationType: "How a destination is reached.", ChannelKind::ALL.map(ChannelKind::name);
     DestinationStatus: "Whether a destination gets alerts.", ["active", "pending", "off"];
     OffReason: "Why a receiver was switched off.", CoreOffReason::ALL.map(CoreOffReason::name);
+    NewsEvent: "What happened to an incident or maintenance.", crate::letters::update::EVENTS;
+    ChallengeEvent: "A webhook is asked.", [crate::service::subscribers::CHALLENGE];
     SubscriberType: "How a subscriber is reached.", ["email", "webhook"];
     DeliveryStatus: "Where a delivery stands; dropped is what says nothing new any more, or has no receiver.", Stage::NAMES;
     Access: "What a key may do; write includes reading.", KeyAccess::ALL.map(KeyAccess::name);

@@ -15,7 +15,7 @@ use super::enter;
 use crate::http::Context;
 use crate::http::reply::{Parts, Reply};
 use crate::http::route::{Answer, Call};
-use crate::service::gate::{Admitted, Door};
+use crate::service::gate::Admitted;
 
 /// How long a silent stream goes without a word; proxies end those that say nothing for a minute.
 const WORD: Duration = Duration::from_secs(25);
@@ -29,8 +29,7 @@ pub(super) async fn events(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let changes = context.boards.watch(page.page().id);
     let stopping = context.stopping();
-    let (slug, door) = (page.page().slug.clone(), page.door());
-    let rest = Stream { context, slug, door, changes, stopping, end: Instant::now() + LIFE };
+    let rest = Stream { context, call, changes, stopping, end: Instant::now() + LIFE };
     // Browsers come back after five seconds, so that not all of them do so at once after a restart.
     let reply = Reply::bytes("text/event-stream; charset=utf-8", "retry: 5000\n\n")
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
@@ -39,8 +38,8 @@ pub(super) async fn events(context: Arc<Context>, call: Call<()>) -> Answer {
 
 struct Stream {
     context: Arc<Context>,
-    slug: String,
-    door: Door,
+    /// What its visitor showed.
+    call: Call<()>,
     changes: watch::Receiver<u64>,
     stopping: watch::Receiver<bool>,
     end: Instant,
@@ -66,7 +65,7 @@ impl Stream {
                 sleep(TOGETHER).await;
                 let seq = *self.changes.borrow_and_update();
                 // What changed may be that this visitor may see it no more.
-                let _page: Admitted = self.context.service.admit(&self.slug, self.door).ok()?;
+                let _page: Admitted = enter(&self.context, &self.call).ok()?;
                 Some(Bytes::from(format!("data: {seq}\n\n")))
             }
             () = sleep(WORD) => Some(Bytes::from_static(b":\n\n")),

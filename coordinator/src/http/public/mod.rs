@@ -1,13 +1,18 @@
 //! The visitor's side: the routes of a public page, each of which begins at the gate.
 
 mod badge;
+mod door;
 mod embed;
 mod feeds;
+mod form;
+mod front;
 mod gate;
 mod live;
+mod notes;
 mod page;
 mod picture;
 mod served;
+mod share;
 mod subscribe;
 
 use ::http::Method;
@@ -16,10 +21,14 @@ use parallax_core::page::look::PictureUse;
 
 use super::mcp;
 use super::route::{Route, open};
-pub(super) use gate::{enter, inner_path};
+pub(super) use door::dressed;
+pub(super) use form::shown;
+pub(super) use front::Front;
+pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by
-/// [`inner_path`]. A handler's first step is [`enter`], which alone gives the page.
+/// [`inner_path`]. A handler's first step is [`enter`], [`enter_or_ask`] where people look, or [`enter_feed`] where a
+/// token in the path is good too: nothing else gives the page.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     const GET: Method = Method::GET;
     const POST: Method = Method::POST;
@@ -79,10 +88,32 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
                 (POST, open(|context, call| subscribe::mailbox::confirm(context, call).boxed())),
             ],
         ),
+        (
+            "/p/{slug}/password",
+            vec![
+                (GET, open(|context, call| door::ask(context, call).boxed())),
+                (POST, open(|context, call| door::password(context, call).boxed())),
+            ],
+        ),
+        (
+            "/p/{slug}/sign-in",
+            vec![
+                (GET, open(|context, call| door::ask(context, call).boxed())),
+                (POST, open(|context, call| door::send_link(context, call).boxed())),
+            ],
+        ),
+        (
+            "/p/{slug}/sign-in/link",
+            vec![
+                (GET, open(|context, call| door::look(context, call).boxed())),
+                (POST, open(|context, call| door::arrive(context, call).boxed())),
+            ],
+        ),
+        ("/p/{slug}/sign-out", vec![(POST, open(|context, call| door::leave(context, call).boxed()))]),
         ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
     ];
     rows.extend(feeds::rows());
-    for more in [badge::rows(), embed::rows()] {
+    for more in [badge::rows(), embed::rows(), notes::rows(), share::rows()] {
         rows.extend(more);
     }
     rows

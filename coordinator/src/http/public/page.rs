@@ -2,17 +2,19 @@
 
 use std::sync::Arc;
 
-use ::http::HeaderMap;
+use ::http::header::LINK;
+use ::http::{HeaderMap, HeaderValue};
 use parallax_core::board::Range;
 
-use super::enter;
+use super::notes::{likes_markdown, note, varying};
 use super::served::{document, shared};
+use super::{enter_feed, enter_or_ask};
 use crate::http::Context;
 use crate::http::api::pages::status;
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
-use crate::publish::Paper;
+use crate::publish::{Document, Paper};
 use crate::service::Error;
 use crate::service::gate::Admitted;
 
@@ -25,13 +27,14 @@ pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
 
 /// `GET /p/{slug}`
 pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
-    paper(&context, &call.headers, &page, Paper::Page(range(&call.query))).await
+    let page = enter_or_ask(&context, &call)?;
+    let range = range(&call.query);
+    paper(&context, call, &page, Paper::Page(range)).await
 }
 
 /// `GET /p/{slug}/status.json`
 pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let overview = service.public_overview(&admitted).await?;
@@ -43,32 +46,33 @@ pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
 
 /// `GET /p/{slug}/history`
 pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let (_, (year, month)) = context.service.months(&page);
-    paper(&context, &call.headers, &page, Paper::Month(year, month)).await
+    paper(&context, call, &page, Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/history/{month}`
 pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let (first, last) = context.service.months(&page);
     let asked = year_and_month(call.param("month")?).filter(|month| (first..=last).contains(month));
     let (year, month) = asked.ok_or(Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Month(year, month)).await
+    paper(&context, call, &page, Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/incidents/{incident}`
 pub(super) async fn incident(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let id = call.id("incident").map_err(|_| Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Incident(id)).await
+    paper(&context, call, &page, Paper::Incident(id)).await
 }
 
 /// `GET /p/{slug}/monitors/{monitor}`
 pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
-    let page = enter(&context, &call)?;
+    let page = enter_or_ask(&context, &call)?;
     let id = call.id("monitor").map_err(|_| Refused::Page)?;
-    paper(&context, &call.headers, &page, Paper::Monitor(id, range(&call.query))).await
+    let range = range(&call.query);
+    paper(&context, call, &page, Paper::Monitor(id, range)).await
 }
 
 /// The range that an address asks for. Any other word asks for none, so that there are as many documents as ranges.
@@ -77,16 +81,40 @@ fn range(query: &str) -> Range {
     asked.and_then(|(_, name)| Range::named(&name)).unwrap_or_default()
 }
 
-async fn paper(context: &Context, headers: &HeaderMap, page: &Admitted, paper: Paper) -> Answer {
-    let drawn = context.boards.get(page, paper).await.map_err(|error| match error {
+async fn paper(context: &Context, call: Call<()>, page: &Admitted, paper: Paper) -> Answer {
+    if likes_markdown(&call.headers) {
+        return note(context, &call.headers, page, paper).await;
+    }
+    let drawn = context.boards.get(page, paper.clone()).await.map_err(|error| match error {
         Error::NotFound => Refused::Page,
         other => other.into(),
     })?;
-    Ok(document(page, &drawn, headers))
+    context.front.keep(context, &call, page, &paper);
+    Ok(shown(page, &drawn, &call.headers))
+}
+
+/// The answer with a document that people look at.
+pub(super) fn shown(page: &Admitted, drawn: &Document, headers: &HeaderMap) -> Reply {
+    linked(page, varying(page, document(page, drawn, headers)))
+}
+
+/// An answer that names what there is for programs (RFC 8288; `status` and `service-desc`: RFC 8631).
+fn linked(page: &Admitted, reply: Reply) -> Reply {
+    let root = page.root();
+    let base = root.strip_suffix(&format!("/p/{}", page.page().slug)).unwrap_or_default();
+    let links = format!(
+        "<{root}/status.json>; rel=\"status\"; type=\"application/json\", \
+         <{root}/feed.atom>; rel=\"alternate\"; type=\"application/atom+xml\", \
+         <{base}/api/v1/openapi.json>; rel=\"service-desc\"; type=\"application/json\""
+    );
+    match HeaderValue::try_from(links) {
+        Ok(links) => reply.with(LINK, links),
+        Err(_) => reply,
+    }
 }
 
 /// Reads a month as its address has it: `2026-11`.
-fn year_and_month(text: &str) -> Option<(i32, u32)> {
+pub(super) fn year_and_month(text: &str) -> Option<(i32, u32)> {
     let (year, month) = text.split_once('-')?;
     let is_plain =
         year.len() == 4 && month.len() == 2 && text.bytes().all(|it| it.is_ascii_digit() || it == b'-');

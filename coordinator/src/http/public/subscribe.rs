@@ -2,39 +2,30 @@
 
 pub(super) mod mailbox;
 
-use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use ::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, REFERRER_POLICY, RETRY_AFTER,
-};
+use ::http::header::{HOST, REFERRER_POLICY, RETRY_AFTER};
 use ::http::{HeaderValue, StatusCode};
 use parallax_core::page::Page;
 use parallax_core::refusal::Refusals;
 use parallax_core::subscriber::Contact;
 use parallax_core::subscriber::ask::Ask;
-use url::form_urlencoded;
 
-use super::enter;
+use super::enter_or_ask;
+use super::form::{Fields, in_query, shown};
 use crate::http::error::Refused;
-use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
-use crate::http::{Context, auth, json};
+use crate::http::{Context, auth};
 use crate::service::Error;
 use crate::service::subscribers::Subscribed;
 use crate::views::forms::{Choice, Form, FormPage, Step};
 use crate::views::print;
 
-/// What these pages may do: send their forms to where they come from, and be styled from there.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; \
-                      frame-ancestors 'none'";
-
 /// `GET /p/{slug}/subscribe`
 pub(in crate::http) async fn ask(context: Arc<Context>, call: Call<()>) -> Answer {
     let at = entered(&context, &call)?;
     let choice = Choice::of(&context.service.choices(&at.page).await?, None);
-    at.shows(&context, Step::Ask { form: Form::default(), choice })
+    at.shows(&context, Step::Ask { form: Form::default(), choice, programs: at.programs(&context) })
 }
 
 /// `POST /p/{slug}/subscribe`
@@ -54,7 +45,8 @@ pub(in crate::http) async fn take(context: Arc<Context>, mut call: Call<()>) -> 
             let choices = context.service.choices(&at.page).await?;
             let choice = Choice::of(&choices, ask.monitors.as_deref());
             let form = Form { email, url, faults };
-            Ok(at.shows(&context, Step::Ask { form, choice })?.of(StatusCode::BAD_REQUEST))
+            let step = Step::Ask { form, choice, programs: at.programs(&context) };
+            Ok(at.shows(&context, step)?.of(StatusCode::BAD_REQUEST))
         }
         Err(error) => Err(error.into()),
     }
@@ -115,12 +107,13 @@ impl At {
     fn shows(&self, context: &Context, step: Step) -> Answer {
         let view = FormPage::new(&self.page, &self.root, step, context.service.now());
         let html = print(&view).map_err(|error| Error::Internal(error.to_string()))?;
-        let reply = Reply::bytes("text/html; charset=utf-8", html)
-            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-            .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
-            .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
-            .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"));
-        Ok(reply)
+        let html = String::from_utf8(html).map_err(|error| Error::Internal(error.to_string()))?;
+        Ok(shown(html).with(REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
+    }
+
+    /// Where programs that keep no cookies read a guarded page.
+    fn programs(&self, context: &Context) -> Option<String> {
+        context.service.feed_address(&self.page)
     }
 
     fn void(&self, context: &Context) -> Answer {
@@ -129,7 +122,7 @@ impl At {
 }
 
 fn entered(context: &Context, call: &Call<()>) -> Result<At, Refused> {
-    enter(context, call)
+    enter_or_ask(context, call)
         .map(|admitted| At { page: admitted.page().clone(), root: admitted.root().to_owned() })
 }
 
@@ -174,44 +167,4 @@ fn refused(context: &Context, call: &Call<()>, page: &Page) -> Option<u32> {
         peer.map_or(Ok(()), |peer| context.wishes.admit_all(auth::place_of(peer), 1, now).map(drop));
     let admitted = by_peer.and_then(|()| context.page_wishes.admit_all(page.id, 1, now).map(drop));
     admitted.err().map(|allowance| allowance.reset_seconds)
-}
-
-/// What the address carries as `t`; empty where it carries none.
-fn in_query(query: &str) -> String {
-    let found = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "t");
-    found.map(|(_, value)| value.into_owned()).unwrap_or_default()
-}
-
-/// A form as it was sent.
-struct Fields(Vec<(String, String)>);
-
-impl Fields {
-    /// Reads a form, of bounded size (`application/x-www-form-urlencoded`, URL standard).
-    async fn read(call: &mut Call<()>) -> Result<Self, Refusals> {
-        let kind = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
-        let kind = kind.split(';').next().unwrap_or_default().trim();
-        if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
-            return Err(Refusals::one("Content-Type", "must be application/x-www-form-urlencoded"));
-        }
-        let body = json::bytes(&call.headers, &mut call.body).await?;
-        let owned = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.into_owned());
-        Ok(Self(form_urlencoded::parse(&body).map(owned).collect()))
-    }
-
-    /// A field's first value; none where it is empty, as fields are that nobody filled in.
-    fn one(&self, name: &str) -> Option<String> {
-        let found = self.0.iter().find(|(field, _)| field == name);
-        found.map(|(_, value)| value.trim()).filter(|value| !value.is_empty()).map(str::to_owned)
-    }
-
-    /// The monitors that were chosen; none where the whole page was.
-    fn monitors(&self) -> Option<Vec<String>> {
-        let ids: BTreeSet<&String> =
-            self.0.iter().filter(|(name, _)| name == "monitors").map(|(_, id)| id).collect();
-        let is_chosen = match self.one("scope") {
-            Some(scope) => scope == "chosen",
-            None => !ids.is_empty(),
-        };
-        is_chosen.then(|| ids.into_iter().cloned().collect())
-    }
 }

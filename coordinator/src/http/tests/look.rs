@@ -80,9 +80,7 @@ async fn a_password_is_kept_as_a_hash_and_ends_what_let_visitors_in() {
     let set = patch(&client, "", json!({ "password": "open sesame" })).await;
     assert_eq!(set.body["page"]["passwordProtected"], true);
     assert!(!set.text.contains("sesame") && !set.text.contains("argon2"), "{}", set.text);
-    let page = |client: &Client| {
-        client.world.service.store().reader().page(client.world.shop.id).unwrap().unwrap().value
-    };
+    let page = |client: &Client| client.world.page(client.world.shop.id);
     let kept = page(&client);
     assert!(kept.password.as_ref().is_some_and(|hash| hash.starts_with("$argon2id$")));
     assert_eq!(kept.access_revision, 1);
@@ -140,7 +138,7 @@ async fn pictures_are_served_to_whoever_may_see_the_page_and_can_do_nothing() {
     ] {
         assert_eq!(client.send("GET", none, &[], "").await.status, 404, "{none}");
     }
-    let hidden = client.world.service.store().reader().page(client.world.shop.id).unwrap().unwrap().value;
+    let hidden = client.world.page(client.world.shop.id);
     client.world.put_page(Page { private: true, ..hidden }).await;
     for path in [logo, icon, "/accent/ffff00".to_owned()] {
         assert_eq!(client.send("GET", &format!("/p/shop{path}"), &[], "").await.status, 404, "{path}");

@@ -1,57 +1,8 @@
-//! Public pages: by which addresses they are found, and that a hidden one is like none.
+//! Public pages: by which addresses they are found, and how they are served.
 
 use parallax_core::page::Page;
 
 use super::*;
-
-/// The paths of a page's routes, each with a method and parts that would be found on a page that anybody may see.
-fn walked(slug: &str) -> Vec<(Method, String)> {
-    let filled = |path: &str| {
-        path.replace("{slug}", slug)
-            .replace("{month}", "2026-11")
-            .replace("{digest}", "00000000000000000000000000000000")
-            .replace("{incident}", "inc_0000000000000000000000000a")
-            .replace("{monitor}", "mon_0000000000000000000000000a")
-    };
-    let rows = public::rows().into_iter().filter(|(path, _)| path.starts_with("/p/{slug}"));
-    rows.flat_map(|(path, methods)| {
-        let path = filled(path);
-        assert!(!path.contains('{'), "{path}");
-        methods.into_iter().map(move |(method, _)| (method, path.clone()))
-    })
-    .collect()
-}
-
-#[tokio::test]
-async fn a_hidden_page_is_like_none_through_every_route() {
-    let client = Client::new().await;
-    let shop = client.world.shop.clone();
-    for hidden in [
-        Page { private: true, ..shop.clone() },
-        Page { password: Some("$argon2id$".to_owned()), ..shop.clone() },
-    ] {
-        client.world.put_page(hidden).await;
-        let none = walked("none");
-        assert!(none.len() >= 3);
-        for ((method, path), (_, of_none)) in walked("shop").into_iter().zip(none) {
-            for method in [method.as_str(), "HEAD", "DELETE"] {
-                for headers in [&[][..], &[("if-none-match", "*")]] {
-                    let seen = client.send(method, &path, headers, "").await;
-                    let absent = client.send(method, &of_none, headers, "").await;
-                    assert_eq!(
-                        (seen.status, &seen.headers, &seen.body),
-                        (absent.status, &absent.headers, &absent.body),
-                        "{path}"
-                    );
-                    assert!(matches!(seen.status, 404 | 405), "{path}: {seen:?}");
-                    assert_eq!(seen.headers["cache-control"], "no-store", "{path}");
-                }
-            }
-        }
-        let by_host = client.send("GET", "/status.json", &[("host", "shop.pages.example")], "").await;
-        assert_eq!((by_host.status, by_host.headers["x-robots-tag"].to_str().unwrap()), (404, "noindex"));
-    }
-}
 
 #[tokio::test]
 async fn a_page_is_found_by_its_label_and_by_its_domain() {
@@ -119,7 +70,7 @@ async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
         assert_eq!(small.headers["content-encoding"], encoding);
         assert_eq!(
             (&small.headers["etag"], &small.headers["vary"]),
-            (&plain.headers["etag"], &"accept-encoding".parse().unwrap())
+            (&plain.headers["etag"], &"accept, accept-encoding".parse().unwrap())
         );
         assert!(small.bytes.len() * 3 < plain.bytes.len());
     }
@@ -204,5 +155,62 @@ async fn what_people_write_can_not_become_markup() {
         client
             .call(&client.write, "DELETE", &client.shop(&format!("/incidents/{incident}")), Value::Null)
             .await;
+    }
+}
+
+#[tokio::test]
+async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
+    let client = Client::new().await;
+    let short = |method: &str, host: &str, path: &str, more: &[(&'static str, &str)]| {
+        let mut request = ::http::Request::builder().method(method).uri(path).header("host", host);
+        for (name, value) in more {
+            request = request.header(*name, *value);
+        }
+        let reply = client.context.front.answer(&client.context, &request.body(()).unwrap());
+        reply.map(|reply| reply.into_response())
+    };
+    let (shared, own) = ("status.example", "shop.pages.example");
+    for (host, path) in [
+        (shared, "/p/shop"),
+        (own, "/"),
+        (shared, "/p/shop?range=24h"),
+        (own, "/history"),
+        (own, "/?range=7d"),
+    ] {
+        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
+        for more in
+            [&[][..], &[("accept-encoding", "gzip")], &[("accept-encoding", "br"), ("if-none-match", "*")]]
+        {
+            let headers = [&[("host", host)], more].concat();
+            let long = client.send("GET", path, &headers, "").await;
+            let short = short("GET", host, path, more).unwrap_or_else(|| panic!("{host}{path}"));
+            assert_eq!(
+                (short.status().as_u16(), short.headers()),
+                (long.status, &long.headers),
+                "{host}{path}"
+            );
+            assert_eq!(short.body(), &long.bytes, "{host}{path}");
+        }
+    }
+    for path in ["/p/shop?x=1", "/p/shop?range=1y", "/p/shop/status.json"] {
+        client.send("GET", path, &[("host", shared)], "").await;
+        assert!(short("GET", shared, path, &[]).is_none(), "{path} is not kept");
+    }
+    for (method, host, path, more) in [
+        ("POST", shared, "/p/shop", &[][..]),
+        ("HEAD", shared, "/p/shop", &[]),
+        ("GET", "other.example", "/p/shop", &[]),
+        ("GET", shared, "/", &[]),
+        ("GET", shared, "/p/shop", &[("host", shared)]),
+        ("GET", shared, "/p/shop", &[("content-length", "1")]),
+        ("GET", shared, "http://status.example/p/shop", &[]),
+    ] {
+        assert!(short(method, host, path, more).is_none(), "{method} {host} {path} {more:?}");
+    }
+    client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
+    for (host, path) in [(shared, "/p/shop"), (own, "/")] {
+        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
+        assert_eq!(client.send("GET", path, &[("host", host)], "").await.status, 404);
+        assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
     }
 }

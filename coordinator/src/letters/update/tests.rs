@@ -214,3 +214,14 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
         }
     }
 }
+
+#[test]
+fn a_webhooks_news_has_the_address_where_it_leaves_and_is_else_as_it_was() {
+    let incident = incident(Kind::Incident, "Slow", "x");
+    let written = news(What::Opened, &incident, "Shop", |news| update(news).unwrap());
+    let url = "https://shop.example/unsubscribe?t=\"x";
+    let with = with_unsubscribe_url(&written.json, url);
+    let mut with: Value = serde_json::from_slice(&with).unwrap();
+    assert_eq!(with.as_object_mut().unwrap().remove("unsubscribeUrl"), Some(json!(url)));
+    assert_eq!(with, serde_json::from_slice::<Value>(&written.json).unwrap());
+}

@@ -10,7 +10,7 @@ use parallax_core::refusal::Refusals;
 use parallax_core::time::Timestamp;
 
 use super::editing::{Settled, hashed};
-use crate::service::destinations::of_owner;
+use crate::service::destinations::owner::of_owner;
 use crate::service::once::{Done, Once};
 use crate::service::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is};
@@ -80,7 +80,7 @@ impl Service {
             batch
                 .expect(Expect::Account(id, Is::At(account.revision)))
                 .expect(Expect::Page(page.id, Is::Absent));
-            batch.write(page.clone()).write(of_owner(page, account.value.email, self.now()));
+            batch.write(page.clone()).write(of_owner(page.id, account.value.email, self.now()));
             batch.ops.extend(ops.iter().cloned());
             batch.event(self.page_event(page.id, Edited::Created));
             self.remember(once, page, &mut batch)?;

@@ -13,11 +13,16 @@ const MAX_HOSTS: usize = 10_000;
 
 /// When each host was first asked in its present while, and how often since.
 #[derive(Debug, Default)]
-pub(super) struct Pace(BTreeMap<String, (Timestamp, u32)>);
+pub(in crate::service) struct Pace(BTreeMap<String, (Timestamp, u32)>);
 
 impl Pace {
     /// Counts one more time, where the host may be asked.
     pub(super) fn admit(&mut self, host: &str, now: Timestamp) -> bool {
+        self.admit_within(TIMES, host, now)
+    }
+
+    /// The same with so many times in a while, of a host or whatever else is told apart by its name.
+    pub(in crate::service) fn admit_within(&mut self, most: u32, host: &str, now: Timestamp) -> bool {
         let is_over = |began: Timestamp| !(0..WHILE).contains(&now.since(began));
         if self.0.len() >= MAX_HOSTS {
             self.0.retain(|_, (began, _)| !is_over(*began));
@@ -26,7 +31,7 @@ impl Pace {
         match self.0.get_mut(host) {
             Some((began, times)) if !is_over(*began) => {
                 *times = times.saturating_add(1);
-                *times <= TIMES
+                *times <= most
             }
             Some(over) => {
                 *over = (now, 1);

@@ -101,6 +101,7 @@ async fn world_on_top(store: Store) -> Service {
         root_domain: None,
         limits: PlanLimits::default(),
         allow_private: false,
+        doors: crate::service::doors::DoorKey::new(&[7; 32]),
     };
     let clock = Clock::by_hand(START + DAY);
     Service::new(store.clone(), clock, queries, beats(store), Arc::new(NoFigures), settings)

@@ -36,6 +36,14 @@ impl World {
         });
     }
 
+    /// The shop's deliveries that are called so, oldest first.
+    pub(crate) fn sent(&self, event: &str) -> Vec<Delivery> {
+        let found = self.service.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
+        let mut found: Vec<_> = found.into_iter().map(|it| it.value).filter(|it| it.event == event).collect();
+        found.sort_by_key(|it| it.id);
+        found
+    }
+
     /// Puts deliveries to that destination into the store, as if they had failed: their ids, oldest first.
     pub(crate) async fn failed(&self, destination: &Destination, count: usize) -> Vec<DeliveryId> {
         let mut ids = Vec::new();

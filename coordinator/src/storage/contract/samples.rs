@@ -283,7 +283,7 @@ pub(crate) fn bulletin(millis: i64, page: u128, done: bool) -> Bulletin {
         event: "incident.created".to_owned(),
         seq: 3,
         affected: Vec::new(),
-        json: b"{}".to_vec(),
+        json: br#"{"event":"incident.created"}"#.to_vec(),
         mail: Mail {
             subject: "News".to_owned(),
             text: "It broke".to_owned(),

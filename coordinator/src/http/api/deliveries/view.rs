@@ -112,7 +112,9 @@ fn document(delivery: &Delivery) -> DeliveryDocument {
     let (destination, subscriber) = match delivery.to {
         Recipient::Destination(id) | Recipient::Asked(id) => (Some(id.to_string()), None),
         Recipient::Subscriber(id) => (None, Some(id.to_string())),
-        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => (None, None),
+        Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook | Recipient::Visitor(_) => {
+            (None, None)
+        }
     };
     let (Stage::Waiting(at) | Stage::Delivered(at) | Stage::Failed(at) | Stage::Dropped(at)) = delivery.stage;
     DeliveryDocument {

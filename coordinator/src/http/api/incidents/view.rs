@@ -88,7 +88,7 @@ struct AffectedDocument {
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "{T}Update")]
-struct UpdateDocument<T> {
+pub(in crate::http) struct UpdateDocument<T> {
     /// Update id.
     id: String,
     /// The incident's status when it was posted; imported history may carry other words.

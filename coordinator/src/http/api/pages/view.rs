@@ -37,6 +37,9 @@ pub(in crate::http) struct PageDocument {
     password_protected: bool,
     /// Only people and email domains that the owner allows can see it.
     private: bool,
+    /// Where feed readers read a page that not everybody may see; whoever has the address reads along. It changes with
+    /// the page's password, with private, and with who is allowed. Null for an open page.
+    private_feed_url: Option<String>,
     /// Deploy markers are drawn on the public page.
     show_deploys: bool,
     /// The public page shows each region under the strips.
@@ -101,6 +104,7 @@ pub(super) fn document(service: &Service, page: &Page) -> PageDocument {
         uptime_target: page.uptime_target,
         password_protected: page.password.is_some(),
         private: page.private,
+        private_feed_url: service.feed_address(page).map(|address| format!("{address}/feed.atom")),
         show_deploys: page.show_deploys,
         show_locations: page.show_locations,
         latency_locations: page.latency_regions.map(names),

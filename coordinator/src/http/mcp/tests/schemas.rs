@@ -102,6 +102,7 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
         ("list_pages", json!({})),
         ("get_page", of_page.clone()),
         ("update_page", with(&of_page, json!({ "uptimeTarget": 99.9, "latencyLocations": ["asia"] }))),
+        ("update_page_address", with(&of_page, json!({ "slug": "renamed", "customDomain": null }))),
         ("get_status", of_page.clone()),
         ("create_page", json!({ "name": "New", "slug": "new-page" })),
         ("list_monitors", of_page.clone()),

@@ -216,6 +216,27 @@ fn a_webhook_is_described_with_signatures_that_hold() {
     assert_eq!(bodies["examples"].as_object().unwrap().len(), 5);
 }
 
+#[test]
+fn what_subscribers_get_is_described_by_examples_of_it() {
+    let document = whole();
+    for (name, schema, event) in [
+        ("subscriberNews", "SubscriberNews", "incident.updated"),
+        ("subscriberChallenge", "SubscriberChallenge", "subscription.challenge"),
+    ] {
+        let webhook = &document["webhooks"][name]["post"];
+        let body = &webhook["requestBody"]["content"]["application/json"];
+        assert_eq!(body["schema"]["$ref"], format!("#/components/schemas/{schema}"));
+        assert_eq!(body["example"], schemas(&document)[schema]["examples"][0], "{name}");
+        assert_eq!(body["example"]["event"], event);
+        let headers = webhook["parameters"].as_array().unwrap();
+        assert_eq!((headers.len(), &headers[0]["example"]), (6, &json!(event)), "{name}");
+    }
+    let said = &document["webhooks"]["subscriberNews"]["post"]["requestBody"]["content"]["application/json"];
+    // What the letters write has these members, and the one that is the subscriber's own.
+    let members: Vec<&String> = said["example"].as_object().unwrap().keys().collect();
+    assert_eq!(members, ["event", "page", "pageUrl", "incident", "update", "at", "unsubscribeUrl"]);
+}
+
 const SIGNATURE: &str = "sha256=49f04bc33328696ae56d346840785b4d68a3470918747b5095e10e6f023cb21f";
 const STANDARD: &str = "v1,5wxTQhtEIv1st4BpMYHEjHYVZv9ODscL6PzLt6Zzmjk=";
 

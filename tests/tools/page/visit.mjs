@@ -1,57 +1,7 @@
-// Looks at a public page as its visitors do: in Chromium, by mouse, keys, on a phone, in the dark and without script.
-//
-//   node page.mjs '{"page": URL, "api": URL, "key": KEY, "id": PAGE, "shots": FOLDER, "modules": FOLDER}'
-//
-// Prints a line for each thing that holds, and ends with status 1 at the first that does not.
+// Looks at the demo's page as its visitors do: every state, by mouse, keys, on a phone, in the dark, on paper and without
+// script. How it is called: browser.mjs.
 
-import { createRequire } from "node:module";
-import { mkdirSync, readFileSync } from "node:fs";
-import { join } from "node:path";
-
-const told = JSON.parse(process.argv[2]);
-const require = createRequire(join(told.modules, "x.js"));
-const { chromium } = require("playwright-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"];
-mkdirSync(told.shots, { recursive: true });
-
-const holds = (what, it, found = "") => {
-  if (!it) { console.log(`NOT SO: ${what} ${typeof found === "string" ? found : JSON.stringify(found, null, 1)}`); process.exit(1); }
-  console.log(`holds: ${what}`);
-};
-const api = async (method, path, body) => {
-  const answer = await fetch(`${told.api}/pages/${told.id}${path}`, {
-    method, headers: { authorization: `Bearer ${told.key}`, "content-type": "application/json" }, body: body && JSON.stringify(body),
-  });
-  if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-  return answer.status === 204 ? null : answer.json();
-};
-
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
-const faults = [];
-const origin = new URL(told.page).origin;
-// A page as one visitor has it. Whatever it loads from elsewhere, complains of or pops up is a fault.
-const open = async (path, options = {}) => {
-  const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, locale: "en-GB", ...options });
-  const page = await context.newPage();
-  page.on("console", (line) => { if (["error", "warning"].includes(line.type())) faults.push(`${path}: ${line.text()}`); });
-  page.on("pageerror", (error) => faults.push(`${path}: ${error}`));
-  page.on("dialog", (dialog) => { faults.push(`${path}: a dialog: ${dialog.message()}`); dialog.dismiss(); });
-  page.on("request", (request) => { if (new URL(request.url()).origin !== origin) faults.push(`${path}: asks ${request.url()}`); });
-  await page.goto(told.page + path, { waitUntil: "load" });
-  return page;
-};
-const shot = (page, name) => page.screenshot({ path: join(told.shots, `${name}.png`), fullPage: true });
-const accessible = async (page, what) => {
-  await page.evaluate(axe);
-  const found = await page.evaluate((tags) => axe.run(document, { runOnly: { type: "tag", values: tags } }), RULES);
-  const broken = found.violations.map((it) => [it.id, it.nodes.slice(0, 3).map((node) => [node.target.join(" "), node.failureSummary])]);
-  holds(`axe finds nothing: ${what}`, broken.length === 0, broken);
-};
-const narrow = async (page, what) => {
-  const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-  holds(`nothing sticks out: ${what}`, wide <= 0, String(wide));
-};
+import { accessible, api, done, headline, holds, narrow, open, part, pdf, shot, told } from "./browser.mjs";
 
 // What a page can hold at once.
 const monitors = (await api("GET", "/monitors")).monitors;
@@ -73,7 +23,7 @@ await api("POST", "/incidents", { kind: "maintenance", title: "Database upgrade"
 await api("POST", "/deploys", { version: "v4.12.1", url: "https://example.com/r", at: at(-2 * hour) });
 
 const page = await open("");
-holds("the headline says what is wrong", (await page.textContent("#headline h2")) === "Images fail from Asia");
+holds("the headline says what is wrong", (await headline(page)) === "Images fail from Asia");
 holds("it says from where and how long ago", /Checked from 6 regions, \d+ seconds? ago\./.test(await page.textContent("#headline p")), await page.textContent("#headline p"));
 for (const words of ["Up", "Slow", "Down", "Down from Asia"]) {
   holds(`a state in words: ${words}`, (await page.locator(".mon .state", { hasText: new RegExp(`^${words}$`) }).count()) > 0);
@@ -105,13 +55,23 @@ holds("Escape hides them", (await said()) === "none");
 await page.keyboard.press("Tab");
 holds("Tab leaves the strip", !(await page.evaluate(() => document.activeElement.matches(".strip a"))));
 
-await page.locator("label[for=r30]").click();
-holds("thirty days can be chosen", (await page.locator(".strip").first().locator("a:visible").count()) === 30);
-await page.locator(".strip").first().locator("a:visible").nth(3).hover();
-await page.screenshot({ path: join(told.shots, "tooltip.png") });
-await page.locator("label[for=r90]").click();
-
 await page.evaluate(() => { window.same = true; });
+const cells = (page) => page.locator(".strip").first().locator("a:visible").count();
+for (const [name, count] of [["24 hours", 24], ["7 days", 28], ["30 days", 30], ["90 days", 90]]) {
+  await page.locator(".spans a", { hasText: name }).click();
+  await page.waitForFunction((count) => document.querySelector(".strip").children.length === count, count);
+  holds(`${name} can be chosen without a reload`, await page.evaluate(() => window.same === true));
+  holds(`its address says so: ${name}`, new URL(page.url()).search === (count === 90 ? "" : `?range=${name.replace(" hours", "h").replace(" days", "d")}`), page.url());
+  holds("and whoever chose still stands there", (await page.evaluate(() => document.activeElement.textContent)) === name);
+  await part(page, `range-${count}`);
+}
+const day = page.locator(".strip").first().locator("a").nth(3);
+await day.hover();
+holds("a day that is pointed at shows its words", (await day.evaluate((it) => getComputedStyle(it, "::after").content)).includes("no data"));
+await part(page, "tooltip");
+await page.locator(".strip").first().locator("a").last().hover();
+await part(page, "tooltip-today");
+
 await page.locator(`[id="${monitors[0].id}"] .strip a[tabindex="0"]`).focus();
 await page.keyboard.press("ArrowLeft");
 const stood = await here();
@@ -127,7 +87,7 @@ await page.reload();
 holds("and is remembered", (await page.evaluate(() => document.documentElement.dataset.theme)) === "dark");
 await page.locator(".pop summary").click();
 await accessible(page, "dark by choice, with the dialog open");
-await page.screenshot({ path: join(told.shots, "updates.png") });
+await part(page, "updates");
 
 const dark = await open("", { colorScheme: "dark" });
 await shot(dark, "page-dark");
@@ -139,18 +99,43 @@ for (const width of [390, 320]) {
   await accessible(phone, `${width} px`);
   holds("a phone shows fewer days, not thinner ones", (await phone.locator(".strip").first().locator("a:visible").count()) === 45);
 }
+const desk = await open("", { viewport: { width: 1440, height: 900 } });
+await narrow(desk, "1440 px");
+await part(desk, "page-1440");
 const wide = await open("", { viewport: { width: 2200, height: 1200 } });
 await narrow(wide, "2200 px");
 const tokyo = await open("", { timezoneId: "Asia/Tokyo" });
 holds("times are the visitor's", (await tokyo.textContent("#zone")) === "Times in your zone (Asia/Tokyo)");
 await tokyo.emulateMedia({ media: "print" });
 await shot(tokyo, "print");
+await pdf(tokyo, "print");
+await pdf(await open(`/monitors/${monitors[3].id}`), "print-monitor");
+const forced = await open("", { forcedColors: "active" });
+await shot(forced, "page-forced-colors");
 
 const bare = await open("", { javaScriptEnabled: false });
-holds("without script it says the same", (await bare.textContent("#headline h2")) === "Images fail from all of Asia");
+holds("without script it says the same", (await headline(bare)) === "Images fail from all of Asia");
 holds("and when that was", /Checked from 6 regions, \d\d:\d\d:\d\d UTC\./.test(await bare.textContent("#headline p")), await bare.textContent("#headline p"));
 holds("and shows no button that does nothing", !(await bare.locator("#theme").isVisible()));
 await shot(bare, "page-without-script");
+await bare.locator(".spans a", { hasText: "24 hours" }).click();
+holds("and a range is chosen by its link", (await cells(bare)) === 24 && bare.url().endsWith("?range=24h"), bare.url());
+await bare.locator(".mon h3 a").first().click();
+holds("which its monitors keep", (await cells(bare)) === 24 && (await bare.locator(".spans [aria-current]").textContent()) === "24 hours");
+
+// Without a stream of events the page asks by itself.
+const polling = await open("", { robbed: async (page) => { await page.clock.install(); await page.route("**/events", (route) => route.abort()); } });
+await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail again" });
+await polling.clock.runFor(61000);
+await polling.waitForFunction(() => document.querySelector("#headline h2").textContent === "Images fail again", null, { timeout: 20000 });
+holds("without the stream a change is shown within a minute", true);
+// What can't be renewed is not called new.
+const cut = await open("", { robbed: async (page) => page.clock.install() });
+await cut.context().setOffline(true);
+await cut.clock.runFor(200000);
+await cut.waitForFunction(() => document.documentElement.classList.contains("old"));
+holds("a page that can't be renewed says so", /could not be renewed/.test(await cut.textContent("#headline p")));
+await part(cut, "offline");
 
 for (const [name, path] of [["monitor", `/monitors/${monitors[3].id}`], ["incident", `/incidents/${incident.id}`], ["history", "/history"], ["nasty", `/monitors/${nasty.id}`]]) {
   const other = await open(path);
@@ -161,9 +146,17 @@ for (const [name, path] of [["monitor", `/monitors/${monitors[3].id}`], ["incide
   await shot(phone, `${name}-390-dark`);
   await accessible(phone, `${name} on a phone, dark`);
 }
-const day = await open(`/monitors/${monitors[0].id}`);
-await day.locator(".strip a").last().click();
-holds("a day leads to its line", await day.locator("#days li:target").isVisible());
+const close = await open(`/monitors/${monitors[3].id}?range=24h`);
+await close.locator(".data summary").click();
+holds("the chart is there as a table", (await close.locator(".data tbody tr").count()) >= 90 && (await close.locator(".data thead th").count()) >= 2);
+await shot(close, "monitor-24h");
+await accessible(close, "a chart as a table");
+await close.locator(".spans a", { hasText: "90 days" }).click();
+await close.waitForFunction(() => document.querySelector(".strip").children.length === 90);
+await close.locator(".strip a").last().click();
+holds("a day leads to its line", await close.locator("#days li:target").isVisible());
+holds("which leads to what happened on it", (await close.locator("#days li:target a").getAttribute("href")).includes("/history/"));
+await close.locator("#days li:target a").click();
+holds("on the page of its month", await close.locator(".month:target").isVisible());
 
-holds("nothing complained, asked elsewhere or popped up", faults.length === 0, faults);
-await browser.close();
+await done();

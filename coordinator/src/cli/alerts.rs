@@ -1,0 +1,72 @@
+//! `parallax page alerts`: what a page tells of its monitors, shown and set.
+
+use clap::Args;
+
+use super::operate::Whither;
+use crate::admin::Command;
+
+#[derive(Debug, Args)]
+pub(super) struct Alerts {
+    /// Id or address label of the page
+    page: String,
+    /// Say that an outage lasts every so many minutes, 5 to 1440, or `off`
+    #[arg(long, value_name = "MINUTES", value_parser = repeat)]
+    repeat: Option<Repeat>,
+    /// Whether monitors that go down open incidents by themselves
+    #[arg(long, value_name = "on|off", value_parser = switch)]
+    automatic_incidents: Option<bool>,
+    #[command(flatten)]
+    whither: Whither,
+}
+
+/// Minutes, or none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Repeat(Option<i64>);
+
+impl Alerts {
+    /// What is asked for, and where.
+    pub(super) fn order(self) -> (Command, Whither) {
+        let Self { page, repeat, automatic_incidents, whither } = self;
+        let repeat = repeat.map(|Repeat(minutes)| minutes);
+        (
+            Command::PageAlerts {
+                page,
+                repeat_minutes: repeat.flatten(),
+                repeat_off: repeat == Some(None),
+                automatic_incidents,
+            },
+            whither,
+        )
+    }
+}
+
+/// The bounds are the service's.
+fn repeat(text: &str) -> Result<Repeat, String> {
+    if text == "off" {
+        return Ok(Repeat(None));
+    }
+    let minutes = text.parse().map_err(|_| "must be a number of minutes, or off".to_owned())?;
+    Ok(Repeat(Some(minutes)))
+}
+
+fn switch(text: &str) -> Result<bool, String> {
+    match text {
+        "on" => Ok(true),
+        "off" => Ok(false),
+        _ => Err("must be on or off".to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_minutes_or_off() {
+        for (text, read) in [("off", Some(None)), ("30", Some(Some(30))), ("", None), ("5m", None)] {
+            assert_eq!(repeat(text).ok(), read.map(Repeat), "{text}");
+        }
+        assert_eq!((switch("on"), switch("off")), (Ok(true), Ok(false)));
+        assert!(switch("1").is_err());
+    }
+}

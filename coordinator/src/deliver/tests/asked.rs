@@ -1,0 +1,33 @@
+//! The question to a mailbox that is to get alerts: sent as long as it stands, and nothing else.
+
+use parallax_core::destination::Health;
+
+use super::*;
+
+#[tokio::test]
+async fn a_mailbox_that_is_asked_gets_the_question_of_that_moment_and_no_alert() {
+    let world = World::new().await;
+    let (id, asked) = (DestinationId::from_u128(1), |at| Health {
+        off: Some((at, OffReason::Unconfirmed)),
+        ..Health::default()
+    });
+    world.put(Destination { health: asked(BEGAN), ..samples::destination(1, 1) }).await;
+    let letter = || Letter::Mail(Mail { subject: String::new(), text: String::new(), html: String::new() });
+    let send = async |to: Recipient| {
+        let delivery = Delivery { letter: letter(), monitor: None, ..world.delivery(to, 0, "x") };
+        let id = delivery.id;
+        world.put(delivery).await;
+        id
+    };
+    let alert = send(Recipient::Destination(id)).await;
+    world.stands(alert, dropped).await;
+    let question = send(Recipient::Asked(id)).await;
+    world.stands(question, |stage| matches!(stage, Stage::Delivered(_))).await;
+    world.put(Destination { health: asked(BEGAN + 1), ..samples::destination(1, 1) }).await;
+    let late = send(Recipient::Asked(id)).await;
+    world.stands(late, dropped).await;
+    world.put(samples::destination(1, 1)).await;
+    let needless = send(Recipient::Asked(id)).await;
+    world.stands(needless, dropped).await;
+    assert_eq!(world.mails.mails.lock().unwrap().len(), 1);
+}

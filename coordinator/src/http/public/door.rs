@@ -1,0 +1,313 @@
+//! The way into a guarded page: its password, or a link by mail; and the way out. All by forms, without a script.
+//!
+//! These pages say nothing of the page behind them, not its name either: whoever stands here may be anybody.
+
+mod cookie;
+
+use std::hash::BuildHasher;
+use std::sync::Arc;
+
+use ::http::header::{HOST, REFERRER_POLICY, RETRY_AFTER, SET_COOKIE};
+use ::http::{HeaderValue, Method, StatusCode};
+use foldhash::quality::FixedState;
+use parallax_core::time::SECOND;
+
+use super::form::{Fields, from_own_page, in_query, not_from_another, shown};
+use super::gate::{self, asked_for};
+use crate::http::error::Refused;
+use crate::http::reply::Reply;
+use crate::http::route::{Answer, Call};
+use crate::http::{Context, auth};
+use crate::service::Error;
+use crate::service::doors::{PASS_LIFE, Pass};
+use crate::service::gate::{Door, Entry};
+use crate::service::sign_in::{Asking, Browser, LINK_LIFE, Link};
+use crate::views::door::{DoorPage, Place};
+
+pub(super) use cookie::passes;
+
+/// Bytes of a path that somebody is led back to.
+const MAX_PATH: usize = 300;
+/// Paths of the way in and out, to which nobody is led back.
+const WAYS: [&str; 4] = ["/password", "/sign-in", "/sign-in/link", "/sign-out"];
+
+/// `GET /p/{slug}/password`, `GET /p/{slug}/sign-in`: the form, or the page for whoever may see it already.
+pub(super) async fn ask(context: Arc<Context>, call: Call<()>) -> Answer {
+    gate::enter_or_ask(&context, &call)?;
+    Ok(led_to(&At::of(&context, &call)?, ""))
+}
+
+/// `POST /p/{slug}/password`
+pub(super) async fn password(context: Arc<Context>, mut call: Call<()>) -> Answer {
+    call.seal.set();
+    from_own_page(&call.headers, context.service.base_url())?;
+    let fields = Fields::read(&mut call).await?;
+    let at = At::of(&context, &call)?;
+    let to = inside(fields.raw("to"));
+    if let Some(seconds) = exhausted(&context, &call, &at) {
+        return Ok(too_many(&at, seconds));
+    }
+    match context.service.try_password(&at.slug, fields.raw("password")).await {
+        Ok(Some(pass)) => Ok(let_in(&at, &pass, to)),
+        Ok(None) => {
+            note_failure(&context, &call, &at);
+            match gate::entry(&context, &call, None)? {
+                Entry::In(_) => Ok(led_to(&at, to)),
+                Entry::Password => Ok(locked(&DoorPage::wrong_password(&at.place, to))),
+                Entry::SignIn => Ok(locked(&DoorPage::email(&at.place, to))),
+            }
+        }
+        Err(Error::Busy { seconds }) => Ok(too_many(&at, seconds)),
+        Err(Error::NotFound) => {
+            note_failure(&context, &call, &at);
+            Err(Refused::Page)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `POST /p/{slug}/sign-in`
+pub(super) async fn send_link(context: Arc<Context>, mut call: Call<()>) -> Answer {
+    from_own_page(&call.headers, context.service.base_url())?;
+    let fields = Fields::read(&mut call).await?;
+    let at = At::of(&context, &call)?;
+    let to = inside(fields.raw("to"));
+    match gate::entry(&context, &call, None)? {
+        Entry::In(_) => return Ok(led_to(&at, to)),
+        Entry::Password => return Ok(locked(&DoorPage::password(&at.place, to))),
+        Entry::SignIn => {}
+    }
+    let now = context.service.now();
+    let peer = place_of(&call).map_or(Ok(()), |peer| context.links.admit_all(peer, 1, now).map(drop));
+    let admitted = peer.and_then(|()| context.page_links.admit_all(at.number, 1, now).map(drop));
+    if let Err(found) = admitted {
+        return Ok(too_many(&at, found.reset_seconds));
+    }
+    let browser = cookie::browser(&call.headers, at.is_https).unwrap_or_else(rand::random::<Browser>);
+    let email = fields.one("email").unwrap_or_default();
+    let asking = Asking { email: email.clone(), address: at.address.clone(), browser, to: to.to_owned() };
+    match context.service.ask_to_sign_in(&at.slug, &asking).await {
+        Ok(()) => {
+            let reply = page(&DoorPage::sent(&at.place));
+            let kept = cookie::known(browser, LINK_LIFE / SECOND, at.is_https);
+            Ok(kept.map_or_else(|| Reply::empty(StatusCode::OK), |kept| reply.with(SET_COOKIE, kept)))
+        }
+        Err(Error::Invalid(faults)) => {
+            let fault = faults.iter().next().map(ToString::to_string).unwrap_or_default();
+            let again = DoorPage::wrong_email(&at.place, to, &email, &fault);
+            Ok(page(&again).of(StatusCode::BAD_REQUEST))
+        }
+        Err(Error::NotFound) => Err(Refused::Page),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// `GET /p/{slug}/sign-in/link?t=`: a button. Mail scanners and previews follow links, so looking at one changes nothing.
+pub(super) async fn look(context: Arc<Context>, call: Call<()>) -> Answer {
+    let at = At::of(&context, &call)?;
+    match gate::entry(&context, &call, None)? {
+        Entry::In(_) => return Ok(led_to(&at, "")),
+        Entry::Password => return Ok(locked(&DoorPage::password(&at.place, ""))),
+        Entry::SignIn => {}
+    }
+    let (token, browser) = (in_query(&call.query), cookie::browser(&call.headers, at.is_https));
+    Ok(match context.service.link(&at.slug, &token, browser.as_ref())? {
+        Link::Good => page(&DoorPage::button(&at.place, &token)),
+        Link::Elsewhere => locked(&DoorPage::elsewhere(&at.place)),
+        Link::Dead => locked(&DoorPage::dead(&at.place)),
+    })
+}
+
+/// `POST /p/{slug}/sign-in/link`
+pub(super) async fn arrive(context: Arc<Context>, mut call: Call<()>) -> Answer {
+    from_own_page(&call.headers, context.service.base_url())?;
+    let fields = Fields::read(&mut call).await?;
+    let at = At::of(&context, &call)?;
+    match gate::entry(&context, &call, None)? {
+        Entry::In(_) => return Ok(led_to(&at, "")),
+        Entry::Password => return Ok(locked(&DoorPage::password(&at.place, ""))),
+        Entry::SignIn => {}
+    }
+    let browser = cookie::browser(&call.headers, at.is_https);
+    match context.service.arrive(&at.slug, fields.raw("t"), browser.as_ref()).await? {
+        Ok(arrived) => Ok(let_in(&at, &arrived.pass, inside(&arrived.to))),
+        Err(Link::Elsewhere) => Ok(locked(&DoorPage::elsewhere(&at.place))),
+        Err(Link::Dead | Link::Good) => Ok(locked(&DoorPage::dead(&at.place))),
+    }
+}
+
+/// `POST /p/{slug}/sign-out`
+pub(super) async fn leave(context: Arc<Context>, call: Call<()>) -> Answer {
+    call.seal.set();
+    not_from_another(&call.headers, context.service.base_url())?;
+    let at = At::of(&context, &call)?;
+    let name = context.service.pass_of(&at.slug).map_err(|error| match error {
+        Error::NotFound => Refused::Page,
+        other => other.into(),
+    })?;
+    let reply = led_to(&at, "");
+    Ok(match cookie::kept(&name, "", 0, at.is_https) {
+        Some(taken) => reply.with(SET_COOKIE, taken),
+        None => reply,
+    })
+}
+
+/// The form by which a visitor comes in, who is then led to what he asked for.
+pub(super) fn form(context: &Context, call: &Call<()>, entry: &Entry) -> Result<String, Refused> {
+    let at = At::of(context, call)?;
+    let prefix = format!("/p/{}", at.slug);
+    let path = call.path.strip_prefix(&prefix).filter(|_| call.method != Method::POST).unwrap_or_default();
+    let to = match call.query.as_str() {
+        _ if WAYS.contains(&path) => String::new(),
+        "" => path.to_owned(),
+        query => format!("{path}?{query}"),
+    };
+    let to = inside(&to);
+    Ok(match entry {
+        Entry::Password => DoorPage::password(&at.place, to),
+        Entry::SignIn | Entry::In(_) => DoorPage::email(&at.place, to),
+    }
+    .html())
+}
+
+/// Where a visitor stands.
+struct At {
+    slug: String,
+    place: Place,
+    /// The page's address as he came to it.
+    address: String,
+    is_https: bool,
+    /// What tells this page from others where tries are counted, whether there is one or not.
+    number: u128,
+}
+
+impl At {
+    fn of(context: &Context, call: &Call<()>) -> Result<Self, Refused> {
+        let (slug, door) = asked_for(context, call)?;
+        let service = &context.service;
+        let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
+        let base = match door {
+            Door::Own => String::new(),
+            Door::Shared => service.base_path().to_owned(),
+        };
+        Ok(Self {
+            slug: slug.to_owned(),
+            place: Place { root: service.root_of(slug, door), base },
+            address: service.address_at(slug, door, host),
+            is_https: is_https(context),
+            number: u128::from(FixedState::default().hash_one(slug)),
+        })
+    }
+}
+
+/// Whether browsers come by https. Own hosts are served as the base URL is.
+pub(super) fn is_https(context: &Context) -> bool {
+    context.service.base_url().starts_with("https://")
+}
+
+/// A path of the page, or none where the text is no such path: none leads to another host (a second slash, a backslash),
+/// out of the page (dots), or into a header.
+fn inside(to: &str) -> &str {
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/-_.~?=&".contains(&byte);
+    let is_inside = to.len() <= MAX_PATH
+        && (to.starts_with('/') || to.starts_with('?'))
+        && to.bytes().all(is_plain)
+        && !to.contains("//")
+        && !to.contains("..");
+    if is_inside { to } else { "" }
+}
+
+fn led_to(at: &At, to: &str) -> Reply {
+    let path = format!("{}{to}", at.place.root);
+    let path = if path.starts_with('/') { path } else { format!("/{path}") };
+    Reply::empty(StatusCode::SEE_OTHER).at(&path)
+}
+
+fn let_in(at: &At, pass: &Pass, to: &str) -> Reply {
+    let reply = led_to(at, to);
+    match cookie::kept(&pass.name, &pass.value, PASS_LIFE / SECOND, at.is_https) {
+        Some(kept) => reply.with(SET_COOKIE, kept),
+        None => reply,
+    }
+}
+
+/// A page of the way in. Browsers say where its form comes from, but to no other site.
+fn page(door: &DoorPage) -> Reply {
+    dressed(shown(door.html()))
+}
+
+/// What every page of the way in has.
+pub(in crate::http) fn dressed(reply: Reply) -> Reply {
+    reply.with(REFERRER_POLICY, HeaderValue::from_static("same-origin"))
+}
+
+fn locked(door: &DoorPage) -> Reply {
+    Refused::Locked(door.html()).reply()
+}
+
+fn too_many(at: &At, seconds: u32) -> Reply {
+    page(&DoorPage::too_many(&at.place, seconds))
+        .of(StatusCode::TOO_MANY_REQUESTS)
+        .with(RETRY_AFTER, HeaderValue::from(seconds))
+}
+
+/// Whose tries are counted. A proxy on this host brings everybody's, so loopback is not counted.
+fn place_of(call: &Call<()>) -> Option<u128> {
+    let peer = call.peer.map(|peer| peer.0.to_canonical()).filter(|peer| !peer.is_loopback());
+    peer.map(auth::place_of)
+}
+
+/// Seconds until another password may be tried, where too many were wrong within the minute: of this visitor, or of the
+/// page. Whoever was not wrong himself has a try all the same: a stranger can't lock others out of a page.
+fn exhausted(context: &Context, call: &Call<()>, at: &At) -> Option<u32> {
+    let now = context.service.now();
+    let own = place_of(call).map(|peer| context.passwords.look(peer, now));
+    let of_page = context.page_passwords.look(at.number, now);
+    let is_fresh = own.is_some_and(|own| own.remaining == own.limit);
+    match own {
+        Some(own) if !own.allowed => Some(own.reset_seconds),
+        _ if !of_page.allowed && !is_fresh => Some(of_page.reset_seconds),
+        _ => None,
+    }
+}
+
+fn note_failure(context: &Context, call: &Call<()>, at: &At) {
+    let now = context.service.now();
+    // What was found too many is found again by the next try.
+    let _ = place_of(call).map(|peer| context.passwords.admit_all(peer, 1, now));
+    let _ = context.page_passwords.admit_all(at.number, 1, now);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_is_led_out_of_the_page() {
+        for good in ["/incidents/inc_0", "/confirm?t=00ff", "/history/2026-11", "/", "?span=30", "/a.b"] {
+            assert_eq!(inside(good), good);
+        }
+        let long = format!("/{}", "a".repeat(MAX_PATH));
+        for bad in [
+            "",
+            "x",
+            "//evil.example",
+            "/\\evil.example",
+            "\\\\evil.example",
+            "https://evil.example",
+            "/../api",
+            "/a//b",
+            "/%2e%2e/",
+            "/%2F/evil.example",
+            "/a\r\nSet-Cookie: b",
+            "/a b",
+            "/<",
+            "@evil.example",
+            ".evil",
+            "/%5cevil.example/\u{e9}",
+            &long,
+        ] {
+            assert_eq!(inside(bad), "", "{bad}");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Forms as visitors send them: bounded, and only from pages of ours where they let somebody in.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use ::http::HeaderMap;
+use ::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, HeaderName, HeaderValue, ORIGIN,
+};
+use parallax_core::refusal::Refusals;
+use url::{Url, form_urlencoded};
+
+use crate::http::error::Refused;
+use crate::http::json;
+use crate::http::reply::Reply;
+use crate::http::route::Call;
+
+/// What these pages may do: send their forms to where they come from, and be styled from there.
+const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; \
+                      frame-ancestors 'none'";
+
+/// A page that nobody keeps, finds by a search, or learns the address of.
+pub(in crate::http) fn shown(html: String) -> Reply {
+    Reply::html(html)
+        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+        .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
+}
+
+/// What the address carries as `t`; empty where it carries none.
+pub(super) fn in_query(query: &str) -> String {
+    let found = form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "t");
+    found.map(|(_, value)| value.into_owned()).unwrap_or_default()
+}
+
+/// Refuses a form that a browser sends for a page of another site (Fetch Metadata; RFC 6454, 7.3). What is no browser
+/// says neither, and no visitor's cookies go with it.
+pub(super) fn from_own_page(headers: &HeaderMap, base_url: &str) -> Result<(), Refused> {
+    let text = |name: HeaderName| headers.get(name).map(|value| value.to_str().unwrap_or_default());
+    let is_own = match (text(HeaderName::from_static("sec-fetch-site")), text(ORIGIN)) {
+        (Some(site), _) => matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => Url::parse(origin).is_ok_and(|origin| {
+            let named = text(HOST).and_then(|host| Url::parse(&format!("{}://{host}", origin.scheme())).ok());
+            let is_named = named.is_some_and(|named| named.origin() == origin.origin());
+            // A proxy may call us by another name.
+            is_named || Url::parse(base_url).is_ok_and(|base| base.origin() == origin.origin())
+        }),
+        (None, None) => true,
+    };
+    if is_own { Ok(()) } else { Err(Refused::Alien) }
+}
+
+/// The same for a button on the pages themselves, which tell nobody where a form comes from (`no-referrer`): over plain
+/// HTTP a browser then says nothing else of it either (Fetch, 3.2.5).
+pub(super) fn not_from_another(headers: &HeaderMap, base_url: &str) -> Result<(), Refused> {
+    let is_untold = headers.get(ORIGIN).is_some_and(|origin| origin == "null");
+    if is_untold && !headers.contains_key("sec-fetch-site") {
+        return Ok(());
+    }
+    from_own_page(headers, base_url)
+}
+
+/// A form as it was sent.
+pub(super) struct Fields(Vec<(String, String)>);
+
+impl Fields {
+    /// Reads a form, of bounded size (`application/x-www-form-urlencoded`, URL standard).
+    pub(super) async fn read(call: &mut Call<()>) -> Result<Self, Refusals> {
+        let kind = call.headers.get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok()).unwrap_or_default();
+        let kind = kind.split(';').next().unwrap_or_default().trim();
+        if !kind.eq_ignore_ascii_case("application/x-www-form-urlencoded") {
+            return Err(Refusals::one("Content-Type", "must be application/x-www-form-urlencoded"));
+        }
+        let body = json::bytes(&call.headers, &mut call.body).await?;
+        let owned = |(name, value): (Cow<'_, str>, Cow<'_, str>)| (name.into_owned(), value.into_owned());
+        Ok(Self(form_urlencoded::parse(&body).map(owned).collect()))
+    }
+
+    /// A field's first value as it was typed.
+    pub(super) fn raw(&self, name: &str) -> &str {
+        self.0.iter().find(|(field, _)| field == name).map_or("", |(_, value)| value)
+    }
+
+    /// A field's first value; none where it is empty, as fields are that nobody filled in.
+    pub(super) fn one(&self, name: &str) -> Option<String> {
+        Some(self.raw(name).trim()).filter(|value| !value.is_empty()).map(str::to_owned)
+    }
+
+    /// The monitors that were chosen; none where the whole page was.
+    pub(super) fn monitors(&self) -> Option<Vec<String>> {
+        let ids: BTreeSet<&String> =
+            self.0.iter().filter(|(name, _)| name == "monitors").map(|(_, id)| id).collect();
+        let is_chosen = match self.one("scope") {
+            Some(scope) => scope == "chosen",
+            None => !ids.is_empty(),
+        };
+        is_chosen.then(|| ids.into_iter().cloned().collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_form_is_taken_from_pages_of_its_own_host_alone() {
+        let judged = |pairs: &[(&'static str, &str)]| {
+            let header = |(name, value): &(&'static str, &str)| {
+                (HeaderName::from_static(name), value.parse::<HeaderValue>().unwrap())
+            };
+            let headers: HeaderMap = pairs.iter().map(header).collect();
+            from_own_page(&headers, "https://status.example").is_ok()
+        };
+        let host = ("host", "shop.pages.example");
+        for good in [
+            &[host][..],
+            &[host, ("sec-fetch-site", "same-origin"), ("origin", "null")],
+            &[host, ("sec-fetch-site", "none")],
+            &[host, ("origin", "https://shop.pages.example")],
+            &[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:8080")],
+            &[("host", "inner:8080"), ("origin", "https://status.example")],
+        ] {
+            assert!(judged(good), "{good:?}");
+        }
+        for bad in [
+            &[host, ("sec-fetch-site", "cross-site")][..],
+            &[host, ("sec-fetch-site", "same-site"), ("origin", "https://shop.pages.example")],
+            &[host, ("origin", "null")],
+            &[host, ("origin", "https://blog.pages.example")],
+            &[host, ("origin", "https://shop.pages.example.evil.example")],
+            &[("host", "127.0.0.1:8080"), ("origin", "http://127.0.0.1:8081")],
+        ] {
+            assert!(!judged(bad), "{bad:?}");
+        }
+        let untold: HeaderMap = [(ORIGIN, HeaderValue::from_static("null"))].into_iter().collect();
+        assert!(not_from_another(&untold, "http://192.0.2.1").is_ok());
+    }
+}

@@ -1,0 +1,115 @@
+//! The shortest way to a document: requests that were answered before are known by host and path, and need neither the
+//! table of routes nor the gate for as long as nothing is edited.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
+
+use ::http::header::{CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING};
+use ::http::{HeaderMap, Method, Request};
+use parallax_core::board::Range;
+
+use super::notes::likes_markdown;
+use super::page::shown;
+use crate::http::Context;
+use crate::http::reply::Reply;
+use crate::http::route::Call;
+use crate::publish::Paper;
+use crate::service::gate::{Admitted, Door};
+
+/// Requests that are known at most; for one more, all are forgotten.
+const MOST: usize = 4096;
+
+/// What requests were answered with.
+#[derive(Debug, Default)]
+pub(in crate::http) struct Front(RwLock<Known>);
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The last edit of anything when the gate let everybody in.
+    edit: u64,
+    /// By host, then by path with its query.
+    hosts: BTreeMap<String, BTreeMap<String, Arc<Entry>>>,
+    count: usize,
+}
+
+#[derive(Debug)]
+struct Entry {
+    page: Admitted,
+    paper: Paper,
+}
+
+impl Front {
+    /// The answer to a request that is known, whose document is at hand; every other goes its whole way.
+    pub(in crate::http) fn answer<B>(&self, context: &Context, request: &Request<B>) -> Option<Reply> {
+        let headers = request.headers();
+        let is_plain = request.method() == Method::GET
+            && request.uri().scheme().is_none()
+            && [CONTENT_LENGTH, TRANSFER_ENCODING, EXPECT].iter().all(|name| !headers.contains_key(name));
+        let path = request.uri().path_and_query().filter(|_| is_plain)?.as_str();
+        let host = host(headers).filter(|_| !likes_markdown(headers))?;
+        let entry = {
+            let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+            if known.edit != context.service.last_edit() {
+                return None;
+            }
+            Arc::clone(known.hosts.get(host)?.get(path)?)
+        };
+        let held = context.boards.at_hand(&entry.page, &entry.paper)?;
+        Some(shown(&entry.page, &held, headers))
+    }
+
+    /// Has a request known from now on, where everybody may see what it asks for.
+    pub(super) fn keep(&self, context: &Context, call: &Call<()>, page: &Admitted, paper: &Paper) {
+        let edit = context.service.last_edit();
+        let (slug, door) = (&page.page().slug, page.door());
+        // Whether the host is a page's own is judged by what was read of the journal.
+        if call.method != Method::GET || context.boards.is_behind() || !is_usual(&call.query) {
+            return;
+        }
+        let Some(host) = host(&call.headers) else { return };
+        let own = context.service.page_at(host).ok().flatten();
+        let is_own = own.as_ref() == Some(slug);
+        if is_own != (door == Door::Own) || (own.is_some() && !is_own) {
+            return;
+        }
+        // The gate is asked once more: what it said before may be of before the edit.
+        let Ok(page) = context.service.admit(slug, door) else { return };
+        if page.is_guarded() {
+            return;
+        }
+        let inner = call.path.as_str();
+        let path = match door {
+            Door::Shared => inner,
+            Door::Own => match inner.strip_prefix("/p/").and_then(|rest| rest.strip_prefix(slug.as_str())) {
+                Some("") => "/",
+                Some(rest) => rest,
+                None => return,
+            },
+        };
+        let query = if call.query.is_empty() { String::new() } else { format!("?{}", call.query) };
+        let entry = Arc::new(Entry { page, paper: paper.clone() });
+        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        if known.edit > edit {
+            return;
+        }
+        if known.edit < edit || known.count >= MOST {
+            *known = Known { edit, ..Known::default() };
+        }
+        let paths = known.hosts.entry(host.to_owned()).or_default();
+        if paths.insert(format!("{path}{query}"), entry).is_none() {
+            known.count += 1;
+        }
+    }
+}
+
+/// Whether a query is one that a page's links have: whoever makes others up fills no memory with them.
+fn is_usual(query: &str) -> bool {
+    query.is_empty() || query.strip_prefix("range=").is_some_and(|name| Range::named(name).is_some())
+}
+
+/// The host that a request names, once.
+fn host(headers: &HeaderMap) -> Option<&str> {
+    let mut named = headers.get_all(HOST).iter();
+    let host = named.next()?.to_str().ok();
+    host.filter(|_| named.next().is_none())
+}

@@ -1,0 +1,372 @@
+//! Guarded pages: who is let in by what, how long, and that nobody else learns anything through any route.
+
+mod private;
+
+use parallax_core::page::Page;
+use parallax_core::time::{DAY, MINUTE, SECOND};
+
+use super::*;
+
+const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
+/// The name of a monitor, which nobody may read who is not let in.
+const CANARY: &str = "Canary in the coal mine";
+/// What people look at, so that they are asked for what lets them in. All else is read by programs.
+const FOR_PEOPLE: [&str; 11] = [
+    "/p/{slug}",
+    "/p/{slug}/history",
+    "/p/{slug}/history/{month}",
+    "/p/{slug}/incidents/{incident}",
+    "/p/{slug}/monitors/{monitor}",
+    "/p/{slug}/subscribe",
+    "/p/{slug}/confirm",
+    "/p/{slug}/unsubscribe",
+    "/p/{slug}/password",
+    "/p/{slug}/sign-in",
+    "/p/{slug}/sign-in/link",
+];
+
+impl Client {
+    async fn seen_with(&self, path: &str, cookie: Option<&str>) -> Answered {
+        let headers = cookie.map(|cookie| ("cookie", cookie));
+        self.send("GET", path, headers.as_slice(), "").await
+    }
+
+    async fn post_form(&self, path: &str, cookie: Option<&str>, body: &str) -> Answered {
+        let mut headers = vec![FORM, ("sec-fetch-site", "same-origin")];
+        headers.extend(cookie.map(|cookie| ("cookie", cookie)));
+        self.send("POST", path, &headers, body).await
+    }
+
+    /// The shop's page, guarded by a password, with a monitor that must not be seen.
+    async fn locked(&self, password: &str) -> Page {
+        let hash = crate::service::password::hash(password).await.unwrap();
+        let page = Page { password: Some(hash), ..self.world.shop.clone() };
+        self.world.put_page(page.clone()).await;
+        page
+    }
+
+    async fn try_password(&self, password: &str) -> Answered {
+        self.post_form("/p/shop/password", None, &format!("to=%2Fhistory&password={password}")).await
+    }
+}
+
+/// The cookie of an answer, as a browser sends it back.
+fn cookie(answered: &Answered) -> String {
+    let set = answered.headers["set-cookie"].to_str().unwrap();
+    set.split(';').next().unwrap().to_owned()
+}
+
+/// Whether nobody may keep the answer.
+fn is_sealed(answered: &Answered) -> bool {
+    let header = |name: &str| answered.headers.get(name).and_then(|value| value.to_str().ok()).unwrap_or("");
+    header("cache-control") == "private, no-store"
+        && header("vary").contains("cookie")
+        && header("x-robots-tag") == "noindex"
+        && !answered.headers.contains_key("etag")
+        && !answered.headers.contains_key("access-control-allow-origin")
+}
+
+/// The routes of a page, each with its row, a method and a path whose parts would be found on an open page.
+fn walked(slug: &str, monitor: &str) -> Vec<(&'static str, Method, String)> {
+    let rows = public::rows().into_iter().filter(|(path, _)| path.starts_with("/p/{slug}"));
+    rows.flat_map(|(row, methods)| {
+        let path = row
+            .replace("{slug}", slug)
+            .replace("{month}", "2026-11")
+            .replace("{state}", "0123456789ab")
+            .replace("{digest}", "00000000000000000000000000000000")
+            .replace("{incident}", "inc_0000000000000000000000000a")
+            .replace("{monitor}", monitor);
+        assert!(!path.contains('{'), "{path}");
+        methods.into_iter().map(move |(method, _)| (row, method, path.clone()))
+    })
+    .collect()
+}
+
+#[tokio::test]
+async fn nobody_learns_anything_of_a_guarded_page_through_any_route() {
+    let client = Client::new().await;
+    let made = client.make(json!({ "url": "a.example", "name": CANARY })).await;
+    let monitor = made["id"].as_str().unwrap().to_owned();
+    assert!(
+        client.seen_with("/p/shop", None).await.text.contains(CANARY),
+        "everybody sees it on an open page"
+    );
+    let shop = client.world.shop.clone();
+    let password = Some("$argon2id$".to_owned());
+    for (hidden, asks) in [
+        (Page { private: true, ..shop.clone() }, "type=\"email\""),
+        (Page { password: password.clone(), ..shop.clone() }, "type=\"password\""),
+        (Page { private: true, password, ..shop.clone() }, "type=\"email\""),
+    ] {
+        client.world.put_page(hidden).await;
+        let (seen, none) = (walked("shop", &monitor), walked("none", &monitor));
+        assert!(seen.len() >= 20, "{seen:?}");
+        for ((row, method, path), (_, _, of_none)) in seen.into_iter().zip(none) {
+            for method in [method.as_str(), "HEAD", "DELETE"] {
+                for headers in [
+                    &[][..],
+                    &[("if-none-match", "*")],
+                    &[("x-forwarded-host", "status.example"), ("x-http-method-override", "GET")],
+                    &[FORM],
+                ] {
+                    for query in ["", "?password=open", "?t=x"] {
+                        let (path, of_none) = (format!("{path}{query}"), format!("{of_none}{query}"));
+                        let seen = client.send(method, &path, headers, "").await;
+                        let absent = client.send(method, &of_none, headers, "").await;
+                        let told = format!("{method} {path} {headers:?}: {seen:?}");
+                        assert!(!seen.text.contains(CANARY) && !seen.text.contains("Shop"), "{told}");
+                        if FOR_PEOPLE.contains(&row) && seen.text.contains("<main") {
+                            // 400 where there was nothing typed in.
+                            assert!(is_sealed(&seen) && matches!(seen.status, 403 | 400), "{told}");
+                            let is_form = seen.text.contains(asks) || path.contains("/link");
+                            assert!(is_form && !seen.headers.contains_key("www-authenticate"), "{told}");
+                            assert_eq!(absent.status, 404, "{told}");
+                        } else if !row.ends_with("/sign-out") || method != "POST" {
+                            assert_eq!(
+                                (seen.status, &seen.headers, seen.text.len()),
+                                (absent.status, &absent.headers, absent.text.len()),
+                                "{told}"
+                            );
+                            assert!(matches!(seen.status, 400 | 404 | 405 | 403 | 429), "{told}");
+                        }
+                        client.world.clock.set(client.world.service.now() + MINUTE);
+                    }
+                }
+            }
+        }
+        let by_host = client.send("GET", "/", &[("host", "shop.pages.example")], "").await;
+        assert!(by_host.status == 403 && by_host.text.contains(asks), "{by_host:?}");
+        let by_host = client.send("GET", "/status.json", &[("host", "shop.pages.example")], "").await;
+        assert_eq!((by_host.status, is_sealed(&by_host)), (404, true));
+    }
+}
+
+#[tokio::test]
+async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
+    let client = Client::new().await;
+    let made = client.make(json!({ "url": "a.example", "name": CANARY })).await;
+    let monitor = made["id"].as_str().unwrap().to_owned();
+    client.locked("open+sesame").await;
+    let form = client.seen_with("/p/shop/monitors/x?span=7", None).await;
+    assert!(form.text.contains("action=\"/p/shop/password\""), "{}", form.text);
+    assert!(form.text.contains("name=\"to\" value=\"/monitors/x?span=7\""), "{}", form.text);
+    let wrong = client.try_password("sesame").await;
+    assert_eq!((wrong.status, wrong.headers.contains_key("set-cookie")), (403, false));
+    assert!(wrong.text.contains("That is not the password") && is_sealed(&wrong), "{wrong:?}");
+    let right = client.try_password("open%2Bsesame").await;
+    assert_eq!((right.status, right.headers["location"].to_str().unwrap()), (303, "/p/shop/history"));
+    let set = right.headers["set-cookie"].to_str().unwrap();
+    assert!(set.starts_with("__Host-plx-") && !set.contains("Domain"), "{set}");
+    for part in ["; Path=/;", "; HttpOnly", "; Secure", "; SameSite=Lax", "; Max-Age=2592000"] {
+        assert!(set.contains(part), "{set}");
+    }
+    let pass = cookie(&right);
+    for (row, method, path) in
+        walked("shop", &monitor).into_iter().filter(|(_, method, _)| method == Method::GET)
+    {
+        let seen = client.send("GET", &path, &[("cookie", &pass), ("if-none-match", "*")], "").await;
+        assert!(!matches!(seen.status, 401 | 403), "{row}: {seen:?}");
+        assert!(is_sealed(&seen), "{row} {method}: {seen:?}");
+    }
+    assert!(client.seen_with("/p/shop", Some(&pass)).await.text.contains(CANARY));
+    let posted = client.send("POST", "/p/shop/mcp", &[("cookie", &pass)], "{}").await;
+    assert_eq!((posted.status, is_sealed(&posted)), (400, true));
+    // Whoever is in is led on by the form's own address, and out by a button.
+    assert_eq!(client.seen_with("/p/shop/password", Some(&pass)).await.headers["location"], "/p/shop");
+    assert!(client.seen_with("/p/shop", Some(&pass)).await.text.contains("action=\"/p/shop/sign-out\""));
+    let out = client.post_form("/p/shop/sign-out", Some(&pass), "").await;
+    let set = out.headers["set-cookie"].to_str().unwrap();
+    assert!(out.status == 303 && set.contains("=; ") && set.contains("Max-Age=0"), "{set}");
+    let own = [("host", "shop.pages.example"), ("cookie", pass.as_str())];
+    assert_eq!(
+        client.send("GET", "/history", &own, "").await.status,
+        200,
+        "a pass is of the page, not the host"
+    );
+}
+
+#[tokio::test]
+async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
+    let client = Client::new().await;
+    let page = client.locked("one").await;
+    let blog = Page { password: page.password.clone(), ..client.world.blog.clone() };
+    client.world.put_page(blog).await;
+    let pass = cookie(&client.try_password("one").await);
+    let status = async |path: &str, pass: &str| client.seen_with(path, Some(pass)).await.status;
+    assert_eq!((status("/p/shop", &pass).await, status("/p/journal", &pass).await), (200, 403));
+    // One page's pass under another's name.
+    let other = client.post_form("/p/journal/password", None, "password=one").await;
+    let (other, (_, value)) = (cookie(&other), pass.split_once('=').unwrap());
+    assert_eq!(status("/p/journal", &format!("{}={value}", other.split_once('=').unwrap().0)).await, 403);
+    // Side by side neither is in the other's way.
+    let both = format!("{pass}; {other}");
+    assert_eq!((status("/p/shop", &both).await, status("/p/journal", &both).await), (200, 200));
+    for at in 0..pass.len() {
+        let mut bytes = pass.clone().into_bytes();
+        bytes[at] = if bytes[at] == b'A' { b'B' } else { b'A' };
+        let changed = String::from_utf8(bytes).unwrap();
+        assert_eq!(status("/p/shop", &changed).await, 403, "byte {at} of {pass}");
+    }
+    for bad in ["", "1", ".", "9999999999.x", "-1.x", "99999999999999999999.x"] {
+        let name = pass.split_once('=').unwrap().0;
+        assert_eq!(status("/p/shop", &format!("{name}={bad}")).await, 403, "{bad}");
+    }
+    // Over https a cookie that another host could have set is none.
+    assert_eq!(status("/p/shop", pass.trim_start_matches("__Host-")).await, 403);
+    let start = client.world.service.now();
+    client.world.clock.set(start + (30 * DAY - SECOND));
+    assert_eq!(status("/p/shop", &pass).await, 200);
+    client.world.clock.set(start + 30 * DAY);
+    assert_eq!(status("/p/shop", &pass).await, 403);
+    client.world.clock.set(start);
+    // The same password once more is another: whoever knew it before shows it again.
+    client.locked("one").await;
+    assert_eq!(status("/p/shop", &pass).await, 403);
+    client.world.put_page(Page { private: true, ..page.clone() }).await;
+    assert_eq!(status("/p/shop", &pass).await, 403);
+    client.world.put_page(page).await;
+    assert_eq!(status("/p/shop", &pass).await, 200);
+}
+
+#[tokio::test]
+async fn wrong_passwords_are_counted_by_visitor_and_by_page() {
+    let client = Client::new().await;
+    client.locked("one").await;
+    for n in 0..10 {
+        assert_eq!(client.try_password("two").await.status, 403, "{n}");
+    }
+    let refused = client.try_password("one").await;
+    assert_eq!((refused.status, refused.headers["retry-after"].to_str().unwrap()), (429, "60"));
+    assert!(refused.text.contains("Too many tries") && is_sealed(&refused));
+    let of_none = client.post_form("/p/none/password", None, "password=one").await;
+    assert_eq!(of_none.status, 429, "nor does he learn which pages there are");
+    client.world.clock.set(client.world.service.now() + MINUTE);
+    assert_eq!(client.try_password("one").await.status, 303);
+    // The right one is not counted.
+    for _ in 0..12 {
+        assert_eq!(client.try_password("one").await.status, 303);
+    }
+    // Many strangers together are wrong sixty times; then those who were wrong wait, and others do not.
+    let now = client.world.service.now();
+    let slug = "shop";
+    let number = {
+        use std::hash::BuildHasher;
+        u128::from(foldhash::quality::FixedState::default().hash_one(slug))
+    };
+    for _ in 0..60 {
+        client.context.page_passwords.admit_all(number, 1, now).unwrap();
+    }
+    assert_eq!(client.try_password("one").await.status, 303, "nobody is locked out by others");
+    assert_eq!(client.try_password("two").await.status, 403);
+    assert_eq!(client.try_password("one").await.status, 429);
+}
+
+#[tokio::test]
+async fn a_wrong_password_costs_the_same_whether_there_is_a_page_or_not() {
+    let client = Client::new().await;
+    client.locked("one").await;
+    let mut took = Vec::new();
+    for path in ["/p/shop/password", "/p/none/password", "/p/journal/password"] {
+        let mut tries = Vec::new();
+        for _ in 0..3 {
+            let began = std::time::Instant::now();
+            client.post_form(path, None, "password=two").await;
+            tries.push(began.elapsed());
+        }
+        // Whatever else runs on this host makes it longer, and nothing shorter.
+        took.extend(tries.into_iter().min());
+    }
+    // None is answered without the work, which is the greatest part of it by far.
+    let (least, most) = (took.iter().min().unwrap(), took.iter().max().unwrap());
+    assert!(*most < *least * 5, "{took:?}");
+}
+
+#[tokio::test]
+async fn a_form_of_another_site_opens_nothing() {
+    let client = Client::new().await;
+    client.locked("one").await;
+    for path in ["/p/shop/password", "/p/shop/sign-in", "/p/shop/sign-in/link", "/p/shop/sign-out"] {
+        for header in
+            [("sec-fetch-site", "cross-site"), ("origin", "https://evil.example"), ("origin", "null")]
+        {
+            if path.ends_with("/sign-out") && header.1 == "null" {
+                continue;
+            }
+            let host = ("host", "status.example");
+            let refused = client.send("POST", path, &[FORM, host, header], "password=one").await;
+            assert_eq!((refused.status, code(&refused)), (403, "forbidden"), "{path} {header:?}");
+            assert!(!refused.headers.contains_key("set-cookie"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_token_opens_what_programs_read_and_nothing_else() {
+    let client = Client::new().await;
+    client.make(json!({ "url": "a.example", "name": CANARY })).await;
+    assert_eq!(client.world.service.feed_token(&client.world.shop), None, "an open page needs none");
+    let page = client.locked("one").await;
+    let token = client.world.service.feed_token(&page).unwrap();
+    let at = |rest: &str| format!("/p/shop/t/{token}{rest}");
+    let seen = client.seen_with(&at("/status.json"), None).await;
+    assert!(seen.status == 200 && seen.text.contains(CANARY) && is_sealed(&seen), "{seen:?}");
+    let own =
+        client.send("GET", &format!("/t/{token}/status.json"), &[("host", "shop.pages.example")], "").await;
+    assert_eq!(own.status, 200);
+    let pass = cookie(&client.try_password("one").await);
+    for rest in ["", "/", "/history", "/events", "/subscribe", "/password", "/t/x/status.json"] {
+        for cookie in [None, Some(pass.as_str())] {
+            let seen = client.seen_with(&at(rest), cookie).await;
+            assert_eq!((seen.status, seen.text.contains(CANARY)), (404, false), "{rest}");
+        }
+    }
+    assert_eq!(client.send("POST", &at("/mcp"), &[], "{}").await.status, 404);
+    let none = client.seen_with("/p/none/status.json", None).await;
+    for bad in ["x", &token[1..], &token.to_uppercase(), "%00"] {
+        let seen = client.seen_with(&format!("/p/shop/t/{bad}/status.json"), None).await;
+        assert_eq!((seen.status, &seen.text, &seen.headers), (404, &none.text, &none.headers), "{bad}");
+    }
+    let shown = client.seen_with("/p/shop/subscribe", Some(&pass)).await;
+    assert!(
+        shown.text.contains(&format!("https://shop.pages.example/t/{token}/status.json")),
+        "{}",
+        shown.text
+    );
+    assert!(client.seen_with("/p/shop/subscribe", None).await.status == 403);
+    let listed = client.get(&client.shop("")).await;
+    let feed = &listed.body["page"]["privateFeedUrl"];
+    assert_eq!(*feed, json!(format!("https://shop.pages.example/t/{token}/feed.atom")));
+    client.locked("one").await;
+    assert_eq!(client.seen_with(&at("/status.json"), None).await.status, 404, "it ends with the password");
+}
+
+#[tokio::test]
+async fn an_open_stream_ends_with_what_it_was_opened_by() {
+    let client = Client::new().await;
+    client.locked("one").await;
+    tokio::spawn(client.context.boards().clone().follow());
+    let pass = cookie(&client.try_password("one").await);
+    let request = Request {
+        method: Method::GET,
+        path: "/p/shop/events".to_owned(),
+        query: String::new(),
+        headers: [(::http::header::COOKIE, pass.parse().unwrap())].into_iter().collect(),
+        peer: None,
+        body: futures_util::stream::empty().boxed(),
+    };
+    let reply = answer(Arc::clone(&client.context), Arc::clone(&client.table), request).await.into_warp();
+    assert_eq!(reply.headers()["cache-control"], "private, no-store");
+    let mut body = reply.into_body();
+    let mut next =
+        async || http_body_util::BodyExt::frame(&mut body).await.map(|frame| frame.unwrap().into_data());
+    assert!(next().await.is_some());
+    let rename = async |name: &str| {
+        client.call(&client.write, "PATCH", &client.shop(""), json!({ "name": name })).await
+    };
+    rename("Till").await;
+    assert!(next().await.is_some(), "what changes is told to whoever may see it");
+    client.locked("two").await;
+    rename("Counter").await;
+    assert!(next().await.is_none(), "and to nobody else");
+}

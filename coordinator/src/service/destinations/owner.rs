@@ -1,0 +1,96 @@
+//! The destination that every new page has, its owner's mailbox; and the pages that were made before there were any.
+
+use parallax_core::destination::{Channel, Destination};
+use parallax_core::id::{AccountId, DestinationId, PageId};
+use parallax_core::page::{NOBODY, Page};
+use parallax_core::time::Timestamp;
+
+use crate::storage::{Batch, Expect, Is, Op, Read, Result, Store, StoreError};
+
+/// What it is called.
+const OWNER: &str = "Owner";
+/// The cursor that says that pages of before were looked through.
+const LOOKED: &str = "owners-are-told";
+/// What it is set to: beyond every event, so that it keeps none from being trimmed.
+const DONE: u64 = u64::MAX;
+/// Pages that get theirs with one batch.
+const AT_ONCE: usize = 64;
+
+/// The destination that a new page has: its owner's mailbox.
+pub(in crate::service) fn of_owner(page: PageId, email: String, now: Timestamp) -> Destination {
+    Destination {
+        id: DestinationId::new(now, rand::random()),
+        page,
+        name: OWNER.to_owned(),
+        channel: Channel::Email { to: email },
+        events: None,
+        monitors: None,
+        enabled: true,
+        health: Default::default(),
+        created_at: now,
+    }
+}
+
+/// Gives each page that has no destination and was never sent for its owner's, once in a store's life: such pages were
+/// made before there were alerts. Called before anything else runs. Gives how many got one.
+///
+/// # Errors
+/// When the store can't be read or written.
+pub async fn tell_owners(store: &Store, now: Timestamp) -> Result<usize> {
+    if store.reader().cursor(LOOKED)? != 0 {
+        return Ok(0);
+    }
+    let silent = store.read(silent).await?;
+    for some in silent.chunks(AT_ONCE) {
+        let mut batch = Batch::new();
+        for (page, account) in some {
+            let Some(account) = store.reader().account(*account)? else { continue };
+            batch.expect(Expect::Page(*page, Is::Present));
+            batch.write(of_owner(*page, account.value.email, now));
+        }
+        store.commit(batch).await?;
+    }
+    // Last: a kill before it has the rest looked through again.
+    let mut batch = Batch::new();
+    batch.write(Op::SetCursor(LOOKED.to_owned(), DONE));
+    store.commit(batch).await?;
+    Ok(silent.len())
+}
+
+fn silent(read: &dyn Read) -> std::result::Result<Vec<(PageId, AccountId)>, StoreError> {
+    let mut silent = Vec::new();
+    let is_owned = |page: &Page| page.account != NOBODY;
+    for page in read.pages()?.into_iter().map(|page| page.value).filter(is_owned) {
+        if read.destinations_of(page.id)?.is_empty() && read.deliveries_of(Some(page.id), None, 1)?.is_empty()
+        {
+            silent.push((page.id, page.account));
+        }
+    }
+    Ok(silent)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::contract::samples;
+
+    #[tokio::test]
+    async fn pages_of_before_get_their_owners_mailbox_once() {
+        let store = Store::in_memory().unwrap();
+        let mut batch = Batch::new();
+        batch.write(samples::account(1));
+        for n in 1..=70 {
+            batch.write(samples::page(n, 1, &format!("page-{n}")));
+        }
+        batch.write(samples::destination(1, 70)).write(samples::delivery(1, Some(69), None));
+        store.commit(batch).await.unwrap();
+        assert_eq!(tell_owners(&store, samples::at(5)).await, Ok(68));
+        let of = |n: u128| store.reader().destinations_of(samples::page_id(n)).unwrap();
+        let email = store.reader().accounts().unwrap().remove(0).value.email;
+        let made = of(1).remove(0).value;
+        assert_eq!((made.name.as_str(), made.mailbox()), (OWNER, Some(email.as_str())));
+        assert_eq!((of(68).len(), of(69).len(), of(70).len()), (1, 0, 1));
+        store.commit(Batch::new().write(Op::DeleteDestination(made.id)).clone()).await.unwrap();
+        assert_eq!(tell_owners(&store, samples::at(6)).await, Ok(0), "who deletes it has done so");
+    }
+}
