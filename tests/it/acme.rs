@@ -87,7 +87,7 @@ async fn certificates_are_issued_renewed_and_kept() {
     })
     .await;
     // What was issued is shown at once after a start, though nobody is there to issue.
-    drop(issuer);
+    issuer.stop();
     ordering.coordinator.process.terminate();
     ordering.coordinator.process.ended(Duration::from_secs(20)).await;
     ordering.coordinator.restart().await;

@@ -133,7 +133,7 @@ async fn the_plain_listener_leads_to_https_and_takes_pings() {
         &["--header", &bearer, "--header", "Content-Type: application/json", "--data", body],
     );
     let made: serde_json::Value = serde_json::from_str(made.body()).unwrap();
-    let url = made["monitor"]["pingUrl"].as_str().unwrap();
+    let url = made["monitor"]["heartbeat"]["pingUrl"].as_str().unwrap();
     let path = url.strip_prefix(&format!("https://status.test:{tls}")).unwrap();
     for host in ["status.test", "inside.test"] {
         let ping = secure.in_the_clear(host, path);

@@ -30,7 +30,7 @@ pub struct Issuer {
     /// File of the certificate by which the authority itself is known.
     pub roots: PathBuf,
     management: u16,
-    _pebble: Process,
+    pebble: Process,
     named: Process,
     changes: u32,
     folder: TempDir,
@@ -84,7 +84,7 @@ impl Issuer {
             (visit(&directory, &roots, &[]).status == 200).then_some(())
         })
         .await;
-        Some(Self { name_server, directory, roots, management, _pebble: pebble, named, changes: 0, folder })
+        Some(Self { name_server, directory, roots, management, pebble, named, changes: 0, folder })
     }
 
     /// Has the name server say these lines of the zone `test` from now on.
@@ -95,6 +95,12 @@ impl Issuer {
         kill.args(["-HUP", &self.named.id().to_string()]);
         output(kill).unwrap_or_else(|fault| panic!("{fault}"));
         self.named.says(&format!("zone test/IN: loaded serial {}", self.changes + 1), START).await;
+    }
+
+    /// Ends both; their files stay.
+    pub fn stop(&mut self) {
+        self.pebble.kill();
+        self.named.kill();
     }
 
     /// Writes the root of what it issues into the folder; gives the file.
