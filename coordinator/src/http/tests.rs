@@ -4,6 +4,7 @@ mod beats;
 mod beyond;
 mod bounds;
 mod credentials;
+mod feeds;
 mod incidents;
 mod legacy;
 mod letter;

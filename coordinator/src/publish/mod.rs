@@ -26,6 +26,7 @@ use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::monitor::{Close, MonitorPage};
 use crate::views::page::StatusPage;
 use crate::views::print;
+use crate::views::share::Share;
 use live::Journal;
 use shelf::{Held, Shelf};
 
@@ -47,15 +48,18 @@ pub enum Paper {
     Month(i32, u32),
     /// Another, by its name: a feed, a calendar, a badge.
     Other(&'static str),
+    /// One of these as Markdown.
+    Note(Box<Self>),
 }
 
 impl Paper {
     /// How old it may be, in milliseconds, while nothing happens.
-    const fn age(&self) -> i64 {
+    fn age(&self) -> i64 {
         match self {
             Self::Page | Self::Status => 10 * SECOND,
             Self::Monitor(_) => 30 * SECOND,
             Self::Incident(_) | Self::Month(..) | Self::Other(_) => 60 * SECOND,
+            Self::Note(paper) => paper.age(),
         }
     }
 }
@@ -209,7 +213,11 @@ impl Boards {
         match paper {
             Paper::Page => {
                 let (board, root) = (service.board(admitted).await?, root.to_owned());
-                off_the_runtime(move || print(&StatusPage::new(&board, &root))).await
+                let address = service.page_url(page);
+                off_the_runtime(move || {
+                    print(&StatusPage::new(&board, &root).shared_as(Share::of(&board, &address)))
+                })
+                .await
             }
             Paper::Monitor(id) => {
                 let closer = service.closer(admitted, *id).await?;
@@ -240,7 +248,7 @@ impl Boards {
                 let view = HistoryPage::new((page, root), (*year, *month), months, &notices, service.now());
                 printed(print(&view))
             }
-            Paper::Status | Paper::Other(_) => {
+            Paper::Status | Paper::Other(_) | Paper::Note(_) => {
                 Err(Error::Internal("it is drawn by whoever asks for it".to_owned()))
             }
         }

@@ -12,7 +12,9 @@ pub mod headline;
 pub mod incident;
 pub mod markdown;
 pub mod monitor;
+pub mod notes;
 pub mod page;
+pub mod share;
 pub mod strip;
 pub mod words;
 

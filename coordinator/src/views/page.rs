@@ -13,6 +13,7 @@ use super::assets;
 use super::headline::Headline;
 use super::incident::{Card, PastDay, past_days};
 use super::monitor::Row;
+use super::share::Share;
 use super::words::{self, Moment};
 
 /// Days of the past that the page lists.
@@ -70,6 +71,7 @@ pub struct StatusPage {
     open: Vec<Card>,
     groups: Vec<Group>,
     past: Vec<PastDay>,
+    share: Option<Share>,
 }
 
 /// Monitors that are shown together.
@@ -93,7 +95,14 @@ impl StatusPage {
             open: board.incidents.iter().chain(&board.maintenance).map(card).collect(),
             groups: groups(board, root, |shown| incidents_by_day(shown, notices(), board)),
             past: day_of(now, zone).map(|today| past_days(past, today, PAST_DAYS, zone)).unwrap_or_default(),
+            share: None,
         }
+    }
+
+    /// The same, with what a link to it shows where it is shared.
+    #[must_use]
+    pub fn shared_as(self, share: Share) -> Self {
+        Self { share: Some(share), ..self }
     }
 }
 

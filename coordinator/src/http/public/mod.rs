@@ -5,8 +5,10 @@ mod embed;
 mod feeds;
 mod gate;
 mod live;
+mod notes;
 mod page;
 mod served;
+mod share;
 mod subscribe;
 
 use ::http::Method;
@@ -61,7 +63,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
     ];
     rows.extend(feeds::rows());
-    for more in [badge::rows(), embed::rows()] {
+    for more in [badge::rows(), embed::rows(), notes::rows(), share::rows()] {
         rows.extend(more);
     }
     rows

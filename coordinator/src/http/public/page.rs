@@ -2,9 +2,11 @@
 
 use std::sync::Arc;
 
-use ::http::HeaderMap;
+use ::http::header::LINK;
+use ::http::{HeaderMap, HeaderValue};
 
 use super::enter;
+use super::notes::{likes_markdown, note, varying};
 use super::served::{document, shared};
 use crate::http::Context;
 use crate::http::api::pages::status;
@@ -87,15 +89,33 @@ pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
 }
 
 async fn paper(context: &Context, headers: &HeaderMap, page: &Admitted, paper: Paper) -> Answer {
+    if likes_markdown(headers) {
+        return note(context, headers, page, paper).await;
+    }
     let drawn = context.boards.get(page, paper).await.map_err(|error| match error {
         Error::NotFound => Refused::Page,
         other => other.into(),
     })?;
-    Ok(document(page, &drawn, headers))
+    Ok(linked(page, varying(page, document(page, &drawn, headers))))
+}
+
+/// An answer that names what there is for programs (RFC 8288; `status` and `service-desc`: RFC 8631).
+fn linked(page: &Admitted, reply: Reply) -> Reply {
+    let root = page.root();
+    let base = root.strip_suffix(&format!("/p/{}", page.page().slug)).unwrap_or_default();
+    let links = format!(
+        "<{root}/status.json>; rel=\"status\"; type=\"application/json\", \
+         <{root}/feed.atom>; rel=\"alternate\"; type=\"application/atom+xml\", \
+         <{base}/api/v1/openapi.json>; rel=\"service-desc\"; type=\"application/json\""
+    );
+    match HeaderValue::try_from(links) {
+        Ok(links) => reply.with(LINK, links),
+        Err(_) => reply,
+    }
 }
 
 /// Reads a month as its address has it: `2026-11`.
-fn year_and_month(text: &str) -> Option<(i32, u32)> {
+pub(super) fn year_and_month(text: &str) -> Option<(i32, u32)> {
     let (year, month) = text.split_once('-')?;
     let is_plain =
         year.len() == 4 && month.len() == 2 && text.bytes().all(|it| it.is_ascii_digit() || it == b'-');

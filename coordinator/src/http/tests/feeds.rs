@@ -1,0 +1,153 @@
+//! What a page serves programs: each route's type, who may keep it, and that it follows what happens.
+
+use super::*;
+
+impl Client {
+    async fn fetch(&self, path: &str) -> Answered {
+        self.send("GET", path, &[], "").await
+    }
+}
+
+#[tokio::test]
+async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
+    let client = Client::new().await;
+    let monitor = client.make(json!({ "url": "a.example", "name": "Web" })).await;
+    let monitor = monitor["id"].as_str().unwrap().to_owned();
+    let incident = json!({ "title": "Old", "message": "Nothing." });
+    let incident = client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
+    let incident = incident.body["incident"]["id"].as_str().unwrap().to_owned();
+    let at = |hours: i64| (client.world.service.now() + hours * 3_600_000).to_string();
+    let window = json!({ "kind": "maintenance", "title": "Move", "startsAt": at(48), "endsAt": at(49) });
+    let made = client.call(&client.write, "POST", &client.shop("/incidents"), window).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    let (json, long) = ("application/json", "max-age=30, stale-while-revalidate=60");
+    let table = [
+        ("api/v2/summary.json".to_owned(), json, long),
+        ("api/v2/status.json".to_owned(), json, long),
+        ("api/v2/components.json".to_owned(), json, long),
+        ("api/v2/incidents.json".to_owned(), json, long),
+        ("api/v2/incidents/unresolved.json".to_owned(), json, long),
+        ("api/v2/scheduled-maintenances.json".to_owned(), json, long),
+        ("api/v2/scheduled-maintenances/upcoming.json".to_owned(), json, long),
+        ("api/v2/scheduled-maintenances/active.json".to_owned(), json, long),
+        ("feed.atom".to_owned(), "application/atom+xml; charset=utf-8", long),
+        ("history.atom".to_owned(), "application/atom+xml; charset=utf-8", long),
+        ("feed.rss".to_owned(), "application/rss+xml; charset=utf-8", long),
+        ("history.rss".to_owned(), "application/rss+xml; charset=utf-8", long),
+        ("maintenance.ics".to_owned(), "text/calendar; charset=utf-8", long),
+        ("badge.svg".to_owned(), "image/svg+xml", "max-age=60"),
+        ("badge.json".to_owned(), json, "max-age=60"),
+        (format!("monitors/{monitor}/badge.svg?metric=uptime"), "image/svg+xml", "max-age=60"),
+        (format!("monitors/{monitor}/badge.json?metric=response"), json, "max-age=60"),
+        ("embed?theme=dark".to_owned(), "text/html; charset=utf-8", "max-age=15"),
+        ("widget.js".to_owned(), "text/javascript; charset=utf-8", "max-age=3600"),
+        ("llms.txt".to_owned(), "text/markdown; charset=utf-8", "max-age=15"),
+        ("index.md".to_owned(), "text/markdown; charset=utf-8", "max-age=15"),
+        ("history.md".to_owned(), "text/markdown; charset=utf-8", "max-age=15"),
+        ("history/2026-11.md".to_owned(), "text/markdown; charset=utf-8", "max-age=15"),
+        (format!("incidents/{incident}.md"), "text/markdown; charset=utf-8", "max-age=15"),
+        (format!("monitors/{monitor}.md"), "text/markdown; charset=utf-8", "max-age=15"),
+        ("og-0123456789ab.png".to_owned(), "image/png", "max-age=300"),
+    ];
+    for (path, media, fresh) in &table {
+        let seen = client.fetch(&format!("/p/shop/{path}")).await;
+        assert_eq!((seen.status, &seen.headers["content-type"]), (200, &media.parse().unwrap()), "{path}");
+        let kept = seen.headers["cache-control"].to_str().unwrap();
+        assert!(kept.starts_with("public, ") && kept.contains(fresh), "{path}: {kept}");
+        assert_eq!(seen.headers["x-content-type-options"], "nosniff", "{path}");
+        let tag = seen.headers["etag"].to_str().unwrap();
+        let known = client.send("GET", &format!("/p/shop/{path}"), &[("if-none-match", tag)], "").await;
+        assert_eq!((known.status, known.bytes.len()), (304, 0), "{path}");
+        let own = client.send("GET", &format!("/{path}"), &[("host", "shop.pages.example")], "").await;
+        assert_eq!(own.status, 200, "{path} at the page's own host");
+        let shared = seen.headers.get("access-control-allow-origin").map(|it| it.to_str().unwrap());
+        let is_for_scripts = *media == json || path.contains("badge") || *fresh == long;
+        assert_eq!(shared == Some("*"), is_for_scripts, "{path}");
+    }
+    let title = json!({ "title": "Renamed & <new>" });
+    client.call(&client.write, "PATCH", &client.shop(&format!("/incidents/{incident}")), title).await;
+    for path in ["api/v2/summary.json", "api/v2/incidents.json", "feed.atom", "feed.rss", "index.md", "embed"]
+    {
+        let text = client.fetch(&format!("/p/shop/{path}")).await.text;
+        assert!(text.contains("Renamed"), "{path}: {text}");
+    }
+    let summary = client.fetch("/p/shop/api/v2/summary.json").await.body;
+    assert_eq!(summary["page"]["url"], "https://shop.pages.example");
+    assert_eq!(summary["components"][0]["parallax_status"], "unknown");
+    assert_eq!(summary["incidents"][0]["name"], "Renamed & <new>");
+    assert_eq!(summary["scheduled_maintenances"][0]["status"], "scheduled");
+    assert!(client.fetch("/p/shop/maintenance.ics").await.text.contains("\r\nSUMMARY:Move\r\n"));
+}
+
+#[tokio::test]
+async fn a_badge_of_nothing_says_so_and_a_bad_wish_is_named() {
+    let client = Client::new().await;
+    for path in [
+        "/p/none/badge.svg",
+        "/p/shop/monitors/mon_0000000000000000000000000a/badge.svg",
+        "/p/shop/monitors/x/badge.svg",
+    ] {
+        let seen = client.fetch(path).await;
+        assert_eq!((seen.status, &seen.headers["content-type"]), (404, &"image/svg+xml".parse().unwrap()));
+        assert!(seen.text.contains(">not found</text>") && seen.text.contains("#59606b"), "{}", seen.text);
+    }
+    let shields = client.fetch("/p/shop/monitors/x/badge.json").await;
+    assert_eq!((shields.status, &shields.body["isError"]), (404, &json!(true)));
+    for (path, field) in [
+        ("badge.svg?style=social", "style"),
+        ("badge.json?metric=ping", "metric"),
+        ("badge.svg?days=0", "days"),
+        ("embed?theme=pink", "theme"),
+    ] {
+        let refused = client.fetch(&format!("/p/shop/{path}")).await;
+        assert_eq!((refused.status, &refused.body["error"]["fields"][0]["field"]), (400, &json!(field)));
+    }
+    let badge = client.fetch("/p/shop/badge.svg?label=%3Cscript%3E&style=flat-square").await;
+    assert!(
+        badge.text.contains("&#60;script&#62;") || badge.text.contains("&lt;script&gt;"),
+        "{}",
+        badge.text
+    );
+    let policy = badge.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.contains("default-src 'none'") && policy.contains("sandbox"), "{policy}");
+}
+
+#[tokio::test]
+async fn only_the_frame_may_be_framed() {
+    let client = Client::new().await;
+    for (path, framed) in [
+        ("embed", "frame-ancestors *"),
+        ("", "frame-ancestors 'none'"),
+        ("history", "frame-ancestors 'none'"),
+    ] {
+        let seen = client.fetch(format!("/p/shop/{path}").trim_end_matches('/')).await;
+        let policy = seen.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.contains(framed) && !policy.contains("unsafe"), "{path}: {policy}");
+    }
+}
+
+#[tokio::test]
+async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
+    let client = Client::new().await;
+    let accept = [("accept", "text/markdown, text/html")];
+    for path in ["/p/shop", "/p/shop/history", "/p/shop.md"] {
+        let seen = client.send("GET", path, &accept, "").await;
+        assert_eq!(seen.headers["content-type"], "text/markdown; charset=utf-8", "{path}");
+        assert_eq!(seen.headers["vary"], "accept, accept-encoding", "{path}");
+        assert!(seen.text.starts_with("# Shop"), "{}", seen.text);
+    }
+    let html = client.fetch("/p/shop").await;
+    let links = html.headers["link"].to_str().unwrap();
+    assert!(links.contains("</p/shop/status.json>; rel=\"status\""), "{links}");
+    assert!(
+        html.text.contains("<meta property=\"og:title\" content=\"Shop: no data yet\">"),
+        "{}",
+        html.text
+    );
+    let image = html.text.split("property=\"og:image\" content=\"").nth(1).unwrap();
+    let image = image.split('"').next().unwrap().strip_prefix("https://shop.pages.example").unwrap();
+    let picture = client.send("GET", image, &[("host", "shop.pages.example")], "").await;
+    assert_eq!((picture.status, &picture.bytes[1..4]), (200, &b"PNG"[..]));
+    assert_eq!(client.fetch("/p/shop/og-nonsense.png").await.status, 404);
+    assert!(html.text.contains("href=\"/p/shop/feed.atom\" type=\"application/atom+xml\""));
+}

@@ -1,0 +1,262 @@
+//! A page as Markdown, for programs that read text: the same as the HTML says, without its pictures.
+
+mod escape;
+
+use std::fmt::Write;
+
+use parallax_core::board::{Board, Notice, Shown};
+use parallax_core::incident::{Incident, Kind};
+use parallax_core::time::Timestamp;
+
+use super::feeds::{Site, is_under_way};
+use super::headline::Headline;
+use super::monitor::{Close, State};
+use super::words;
+use escape::{line, quote};
+
+/// Its media type.
+pub const MEDIA: &str = "text/markdown; charset=utf-8";
+/// Updates of an incident that a list says; its own page has all of them.
+const UPDATES: usize = 3;
+
+/// A page.
+pub fn page(site: Site<'_>, board: &Board) -> String {
+    let headline = Headline::of(board);
+    let mut text = format!("# {} status\n\n", line(&board.page.name));
+    if let Some(description) = &board.page.description {
+        text += &format!("{}\n\n", line(description));
+    }
+    text += &format!("**{}**", line(&headline.title));
+    if !headline.text.is_empty() {
+        text += &format!(" {}", line(&headline.text));
+    }
+    text += &match board.checked() {
+        Some(at) => format!("\n\nSeen from {}, last at {at}.\n", headline.regions),
+        None => "\n\nNothing was checked yet.\n".to_owned(),
+    };
+    for (title, notices) in [
+        ("Open incidents", &board.incidents),
+        ("Maintenance", &board.maintenance),
+        ("Past incidents", &board.past),
+    ] {
+        if !notices.is_empty() {
+            text += &format!("\n## {title}\n");
+        }
+        for notice in notices {
+            text += &told(site, notice, board.now, "###", UPDATES);
+        }
+    }
+    text += "\n## Services\n\n";
+    for shown in &board.monitors {
+        text += &service(site, shown, board.is_stale());
+    }
+    text += "\n## More\n\n";
+    text += &links(site);
+    text
+}
+
+/// The months of which there is a history are named by year and month.
+pub fn month(site: Site<'_>, (year, month): (i32, u32), notices: &[Notice], now: Timestamp) -> String {
+    let mut text = format!("# {}: history of {}\n", line(&site.page.name), words::month(year, month));
+    if notices.is_empty() {
+        text += "\nNo incidents.\n";
+    }
+    for notice in notices {
+        text += &told(site, notice, now, "##", UPDATES);
+    }
+    text
+}
+
+/// An incident or a window with all that was said of it.
+pub fn incident(site: Site<'_>, notice: &Notice, now: Timestamp) -> String {
+    let mut text = told(site, notice, now, "#", usize::MAX).trim_start().to_owned();
+    if let Some(postmortem) = &notice.incident.postmortem {
+        text += &format!("\n## Post-mortem\n\n{}", quote(postmortem));
+    }
+    text
+}
+
+/// A monitor with its outages.
+pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
+    let shown = close.shown;
+    let mut text = format!("# {}\n\n", line(&shown.monitor.name));
+    if let Some(group) = &shown.monitor.group {
+        text += &format!("- Group: {}\n", line(group));
+    }
+    text += &format!("- State: {}\n", State::of(shown, close.is_stale).words);
+    if let Some(since) = shown.view.since {
+        text += &format!("- Since: {since}\n");
+    }
+    if let Some(check) = &shown.view.last_check {
+        text += &format!("- Last checked: {}\n", check.at);
+    }
+    for days in super::monitor::SPANS {
+        let uptime = shown.uptime_over(days).map_or_else(|| "no data".to_owned(), words::percent);
+        text += &format!("- Uptime over {days} days: {uptime}\n");
+    }
+    if let Some(latency) = shown.latency_ms {
+        text += &format!("- Response time over 24 hours: {}\n", words::milliseconds(latency));
+    }
+    text += "\n## Outages\n\n";
+    if close.outages.is_empty() {
+        text += "None that is remembered.\n";
+    }
+    for outage in close.outages {
+        let end = outage.to.map_or_else(|| "now".to_owned(), |at| at.to_string());
+        let _ = write!(text, "- {} to {end}", outage.from);
+        if let Some(regions) = outage.regions {
+            let _ = write!(text, ", from {}", words::regions(regions));
+        }
+        if let Some(reason) = &outage.reason {
+            let _ = write!(text, ": {}", line(reason));
+        }
+        text.push('\n');
+    }
+    let _ = write!(text, "\n[{} status]({})\n", line(&site.page.name), site.address);
+    text
+}
+
+/// What there is for programs, in the form that is looked for at `/llms.txt`.
+pub fn guide(site: Site<'_>) -> String {
+    let mut text = format!("# {} status\n\n", line(&site.page.name));
+    let about = site.page.description.as_deref().unwrap_or("Whether it works, and what was wrong.");
+    let _ = writeln!(text, "> {}\n", line(about));
+    text += "Every page is Markdown too: by `.md` at the end of its path, or by `Accept: text/markdown`.\n\n## Documents\n\n";
+    text += &links(site);
+    text
+}
+
+fn links(site: Site<'_>) -> String {
+    let mut text = String::new();
+    for (path, what) in [
+        ("/index.md", "The page as Markdown"),
+        ("/history.md", "Incidents and maintenance of this month"),
+        ("/status.json", "Everything of the present as JSON"),
+        ("/api/v2/summary.json", "The same in the shape of hosted status pages"),
+        ("/feed.atom", "Incidents and maintenance as a feed"),
+        ("/maintenance.ics", "Maintenance as a calendar"),
+        ("/mcp", "A server of the Model Context Protocol (POST)"),
+    ] {
+        let _ = writeln!(text, "- [{what}]({})", site.at(path));
+    }
+    text
+}
+
+fn service(site: Site<'_>, shown: &Shown, is_stale: bool) -> String {
+    let link = site.at(&format!("/monitors/{}.md", shown.monitor.id));
+    let mut text = format!("- [{}]({link})", line(&shown.monitor.name));
+    if let Some(group) = &shown.monitor.group {
+        let _ = write!(text, " ({})", line(group));
+    }
+    let _ = write!(text, ": {}", State::of(shown, is_stale).words);
+    if let Some(share) = shown.uptime_over(90) {
+        let _ = write!(text, ", {} over 90 days", words::percent(share));
+    }
+    if let Some(latency) = shown.latency_ms {
+        let _ = write!(text, ", {}", words::milliseconds(latency));
+    }
+    text.push('\n');
+    text
+}
+
+/// A notice below a heading, with its newest updates. What people wrote stands as a quotation, so that it is not taken
+/// for what the service says.
+fn told(site: Site<'_>, notice: &Notice, now: Timestamp, level: &str, updates: usize) -> String {
+    let incident = &notice.incident;
+    let link = site.incident(incident);
+    let mut text = format!("\n{level} [{}]({link}.md)\n\n{}\n", line(&incident.title), when(incident, now));
+    if !notice.monitors.is_empty() {
+        let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| line(name)).collect();
+        let _ = writeln!(text, "\nAffected: {}", words::list(&names));
+    }
+    for update in incident.updates.iter().rev().take(updates) {
+        let _ =
+            write!(text, "\n**{}**, {}:\n\n{}", line(&update.status), update.created_at, quote(&update.body));
+    }
+    text
+}
+
+fn when(incident: &Incident, now: Timestamp) -> String {
+    let end = incident.resolved_at.map(|at| at.to_string());
+    match (incident.kind, incident.ends_at) {
+        (Kind::Maintenance, Some(ends_at)) => {
+            let state = if is_under_way(incident, now) { "under way" } else { incident.status.name() };
+            format!(
+                "Maintenance, {state}: {} to {}",
+                incident.started_at,
+                end.unwrap_or_else(|| ends_at.to_string())
+            )
+        }
+        (Kind::Maintenance | Kind::Incident, _) => {
+            let end = end.map(|end| format!(" to {end}")).unwrap_or_default();
+            let (status, impact) = (incident.status.name(), incident.impact.name());
+            format!("Incident, {status}, impact {impact}: {}{end}", incident.started_at)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pulldown_cmark::{Event, Parser, Tag};
+
+    use super::*;
+    use crate::views::feeds::tests::{NASTY, saying};
+    use crate::views::tests::{NOW, board};
+
+    /// The texts of links, as a reader of Markdown gives them, and whether it found markup in the raw.
+    fn links_of(text: &str) -> (Vec<String>, bool) {
+        let (mut found, mut open, mut raw) = (Vec::new(), None::<String>, false);
+        for event in Parser::new(text) {
+            match event {
+                Event::Start(Tag::Link { .. }) => open = Some(String::new()),
+                Event::End(pulldown_cmark::TagEnd::Link) => found.extend(open.take()),
+                Event::Text(text) | Event::Code(text) => {
+                    if let Some(open) = &mut open {
+                        open.push_str(&text);
+                    }
+                }
+                Event::Html(_) | Event::InlineHtml(_) => raw = true,
+                _ => {}
+            }
+        }
+        (found, raw)
+    }
+
+    #[test]
+    fn names_and_titles_are_read_back_from_markdown() {
+        for text in NASTY {
+            let mut board = saying(text);
+            for notice in board.incidents.iter_mut().chain(&mut board.maintenance).chain(&mut board.past) {
+                notice.incident.updates.clear();
+            }
+            let shown = text.replace(['\u{2028}', '\u{2029}'], " ");
+            let site = Site { page: &board.page, address: "https://x.example" };
+            let (links, raw) = links_of(&page(site, &board));
+            assert_eq!(links.iter().filter(|link| **link == shown).count(), 8, "{links:?}");
+            assert!(!raw);
+            assert!(!links_of(&incident(site, &board.incidents[0], NOW)).1);
+        }
+    }
+
+    #[test]
+    fn a_page_says_what_its_visitors_see() {
+        let board = board();
+        let site = Site { page: &board.page, address: "https://x.example" };
+        let text = page(site, &board);
+        for part in [
+            "# Northwind status\n",
+            "**Payments API fails from Asia**",
+            "## Open incidents",
+            "Incident, identified, impact partial: 2026-11-27T12:32:00.000Z",
+            "> A transit provider in *Singapore* drops our traffic.",
+            "Maintenance, scheduled: 2026-11-30T12:46:00.000Z to 2026-11-30T14:16:00.000Z",
+            "(Payments): Down from Asia",
+            "(https://x.example/status.json)",
+        ] {
+            assert!(text.contains(part), "{part}: {text}");
+        }
+        assert!(incident(site, &board.past[0], NOW).contains("## Post-mortem\n\n> ## What happened"));
+        assert!(month(site, (2026, 11), &[], NOW).contains("No incidents."));
+        assert!(guide(site).starts_with("# Northwind status\n\n> Shop, payments and the public API\n"));
+    }
+}

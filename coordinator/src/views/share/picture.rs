@@ -1,0 +1,146 @@
+//! The picture of a shared link: a ground, the state's sign in its colour, and the days as bars. It has no text, since
+//! there is no typeface to draw it with.
+
+use tiny_skia::{
+    Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, Transform,
+};
+
+use super::Sight;
+use crate::views::strip::Look;
+
+/// Its size in pixels, which is what those who show links ask for.
+const WIDTH: u16 = 1200;
+const HEIGHT: u16 = 630;
+/// Middle of the sign, and its half width.
+const SIGN: (f32, f32, f32) = (600.0, 220.0, 110.0);
+/// Where the bars begin, from one to the next, and how wide one is.
+const BARS: (f32, f32, f32) = (86.0, 11.45, 8.0);
+/// Top and height of the bars.
+const STRIP: (f32, f32) = (440.0, 110.0);
+
+/// A picture that was not drawn.
+#[derive(Debug, thiserror::Error)]
+pub enum Undrawn {
+    /// There is no room for its pixels, or a shape has no size.
+    #[error("a picture can't be laid out")]
+    Shape,
+    /// The writer of PNG gave up.
+    #[error("a picture can't be written: {0}")]
+    Png(#[from] png::EncodingError),
+}
+
+/// Draws it, as PNG.
+///
+/// # Errors
+/// Where there is no memory for its 3 MB.
+pub fn draw(sight: &Sight) -> Result<Vec<u8>, Undrawn> {
+    let mut picture = Pixmap::new(u32::from(WIDTH), u32::from(HEIGHT)).ok_or(Undrawn::Shape)?;
+    picture.fill(Color::from_rgba8(0x0e, 0x10, 0x13, 0xff));
+    let colour = paint(colour(sight.class));
+    bar(&mut picture, (0.0, 0.0, f32::from(WIDTH), 14.0), &colour)?;
+    let (x, y, half) = SIGN;
+    let circle = PathBuilder::from_circle(x, y, half).ok_or(Undrawn::Shape)?;
+    picture.fill_path(&circle, &colour, FillRule::Winding, Transform::identity(), None);
+    let pen =
+        Stroke { width: 1.7, line_cap: LineCap::Round, line_join: LineJoin::Round, ..Stroke::default() };
+    // Signs are drawn in a square of sixteen units, as on the page.
+    let scale = half / 10.5;
+    let to = Transform::from_row(scale, 0.0, 0.0, scale, x - 8.0 * scale, y - 8.0 * scale);
+    picture.stroke_path(&sign(sight.class)?, &paint([0xff, 0xff, 0xff]), &pen, to, None);
+    let (left, step, wide) = BARS;
+    let (top, high) = STRIP;
+    for (at, day) in (0_u16..).zip(&sight.days) {
+        let (colour, share) = of_day(*day);
+        let x = f32::from(at).mul_add(step, left);
+        let tall = high * share;
+        bar(&mut picture, (x, top + high - tall, wide, tall), &paint(colour))?;
+    }
+    written(&picture)
+}
+
+/// As PNG, without transparency, of which there is none. A row is mostly the one above it.
+fn written(picture: &Pixmap) -> Result<Vec<u8>, Undrawn> {
+    let solid: Vec<u8> =
+        picture.pixels().iter().flat_map(|pixel| [pixel.red(), pixel.green(), pixel.blue()]).collect();
+    let mut bytes = Vec::new();
+    let mut encoder = png::Encoder::new(&mut bytes, picture.width(), picture.height());
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_compression(png::Compression::Best);
+    encoder.set_filter(png::FilterType::Up);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(&solid)?;
+    writer.finish()?;
+    Ok(bytes)
+}
+
+fn bar(
+    picture: &mut Pixmap,
+    (x, y, width, height): (f32, f32, f32, f32),
+    paint: &Paint<'_>,
+) -> Result<(), Undrawn> {
+    let bar = Rect::from_xywh(x, y, width, height).ok_or(Undrawn::Shape)?;
+    picture.fill_rect(bar, paint, Transform::identity(), None);
+    Ok(())
+}
+
+fn paint([red, green, blue]: [u8; 3]) -> Paint<'static> {
+    let mut paint = Paint { anti_alias: true, ..Paint::default() };
+    paint.set_color_rgba8(red, green, blue, 0xff);
+    paint
+}
+
+/// The page's own fills.
+fn colour(class: &str) -> [u8; 3] {
+    match class {
+        "up" => [0x0f, 0x7a, 0x56],
+        "slow" => [0x8f, 0x5c, 0x00],
+        "part" => [0xb2, 0x46, 0x1a],
+        "down" => [0xb8, 0x2a, 0x1b],
+        "maint" => [0x35, 0x57, 0xbb],
+        _ => [0x59, 0x60, 0x6b],
+    }
+}
+
+/// A day's colour, and its share of the strip's height: no two states differ by colour alone.
+const fn of_day(day: Look) -> ([u8; 3], f32) {
+    match day {
+        Look::None => ([0x41, 0x48, 0x53], 0.12),
+        Look::Up => ([0x2f, 0x9e, 0x77], 1.0),
+        Look::Slow => ([0xd9, 0x99, 0x1c], 0.65),
+        Look::Short => ([0xdd, 0x6d, 0x34], 0.45),
+        Look::Down => ([0xe0, 0x53, 0x3f], 0.3),
+        Look::Maintenance => ([0x6d, 0x8b, 0xe0], 0.85),
+    }
+}
+
+/// The state's sign.
+fn sign(class: &str) -> Result<Path, Undrawn> {
+    let mut path = PathBuilder::new();
+    let mut line = |points: &[(f32, f32)]| {
+        for (at, (x, y)) in points.iter().enumerate() {
+            if at == 0 { path.move_to(*x, *y) } else { path.line_to(*x, *y) }
+        }
+    };
+    match class {
+        "up" => line(&[(2.5, 8.5), (6.2, 12.0), (13.5, 4.0)]),
+        "slow" => {
+            line(&[(8.0, 2.2), (14.6, 13.8), (1.4, 13.8), (8.0, 2.2), (14.6, 13.8)]);
+            line(&[(8.0, 6.6), (8.0, 9.8)]);
+            line(&[(8.0, 11.6), (8.0, 11.8)]);
+        }
+        "part" => {
+            line(&[(8.0, 2.6), (8.0, 9.4)]);
+            line(&[(8.0, 12.9), (8.0, 13.1)]);
+        }
+        "down" => {
+            line(&[(3.4, 3.4), (12.6, 12.6)]);
+            line(&[(12.6, 3.4), (3.4, 12.6)]);
+        }
+        "maint" => {
+            line(&[(8.0, 3.0), (8.0, 8.4), (11.6, 10.8)]);
+        }
+        _ => line(&[(3.4, 8.0), (12.6, 8.0)]),
+    }
+    path.finish().ok_or(Undrawn::Shape)
+}
