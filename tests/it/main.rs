@@ -26,6 +26,7 @@ mod damage;
 mod deliveries;
 mod demo;
 mod doors;
+mod feeds;
 mod flaps;
 mod floods;
 mod frames;

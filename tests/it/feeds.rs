@@ -1,0 +1,123 @@
+//! A page's other faces, read by those who read such: a monitor of ours, readers of feeds and calendars, other sites.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use parallax_core::time::HOUR;
+use parallax_tests::eventually::{API_PERIOD, eventually_every, leave_out, wall_clock};
+use parallax_tests::installation::{Account, Agent, Coordinator};
+use parallax_tests::targets::{Mode, Target};
+use parallax_tests::tools::{Tools, run};
+use serde_json::{Value, json};
+
+/// Rounds every ten seconds, so that a test sees several.
+const CONFIG: &str = "[plans.pro]\ninterval_seconds = 10\n\n[plans]\ncomponent_interval_seconds = 10\n";
+/// Two rounds and their confirmation.
+const A_CHANGE: Duration = Duration::from_secs(60);
+/// How long the programs from outside may take.
+const A_VISIT: Duration = Duration::from_secs(300);
+
+/// A coordinator, two agents on two networks, and a page.
+struct Scene {
+    account: Account,
+    _agents: [Agent; 2],
+    coordinator: Coordinator,
+}
+
+impl Scene {
+    async fn set() -> Self {
+        let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
+        let agents = [
+            coordinator.agent("fra1", "europe", "AS64500", None),
+            coordinator.agent("fra2", "europe", "AS64501", None),
+        ];
+        coordinator.connected(2).await;
+        let account = coordinator.account("pro");
+        Self { account, _agents: agents, coordinator }
+    }
+
+    /// Where visitors find the page.
+    fn page(&self) -> String {
+        format!("{}/p/{}", self.coordinator.ready.base_url.trim_end_matches('/'), self.account.slug)
+    }
+
+    async fn make(&self, kind: &str, body: Value) -> Value {
+        self.account.client.post(&format!("/pages/{}/{kind}", self.account.page), &body).await.is(201)
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_component_monitor_follows_another_page_of_ours() {
+    let scene = Scene::set().await;
+    let client = &scene.account.client;
+    let mut target = Target::start().await;
+    let followed = json!({ "name": "Payments, <all>", "group": "Shop", "url": target.url() });
+    client.create_monitor(&scene.account.page, &followed).await;
+    let other = scene.coordinator.account("pro");
+    let follows = json!({
+        "type": "component",
+        "name": "Their payments",
+        "vendorUrl": scene.page(),
+        "vendorComponent": "Payments, <all>",
+    });
+    let monitor = other.client.create_monitor(&other.page, &follows).await;
+    let is = async |status: &str| {
+        eventually_every(API_PERIOD, &format!("the component is {status}"), A_CHANGE, async || {
+            let seen = other.client.monitor(&other.page, &monitor).await;
+            (seen["status"] == status).then_some(seen)
+        })
+        .await
+    };
+    is("up").await;
+    target.set(Mode::Status(500)).await;
+    let down = is("down").await;
+    // The words of the widely read shape, not of our own document.
+    let error = &down["lastCheck"]["error"];
+    assert!(error.to_string().contains("major_outage"), "{down}");
+    target.set(Mode::Pass).await;
+    is("up").await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn readers_of_feeds_and_calendars_read_ours() {
+    let Some(tools) = Tools::find("readers_of_feeds_and_calendars_read_ours") else { return };
+    let scene = Scene::set().await;
+    let (incident, window) =
+        ("Errors & <b>delays</b> ]]> \"here\"", "Move, to; a \\ new 数据中心 🚀 and much further still");
+    let said = "It takes a while & more";
+    scene.make("incidents", json!({ "title": incident, "message": said, "impact": "partial" })).await;
+    let at = |hours: i64| (wall_clock() + hours * HOUR).to_string();
+    let planned = json!({ "kind": "maintenance", "title": window, "startsAt": at(48), "endsAt": at(49) });
+    scene.make("incidents", planned).await;
+    let told = json!({ "page": scene.page(), "incident": incident, "window": window, "said": "It takes a while &amp; more" });
+    let mut read = tools.python("python");
+    read.arg(Tools::file("feeds.py")).arg(told.to_string());
+    let folder = tempfile::TempDir::new().expect("temporary folder");
+    let ran = run("feeds", read, folder.path(), A_VISIT).await;
+    assert!(ran.ok, "{}", ran.said);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_notice_appears_in_another_sites_page_when_a_monitor_goes_down() {
+    const TEST: &str = "a_notice_appears_in_another_sites_page_when_a_monitor_goes_down";
+    let Some(tools) = Tools::find(TEST) else { return };
+    if !Path::new("/usr/bin/chromium").is_file() {
+        leave_out(TEST, "no Chromium", "apt-get install chromium");
+        return;
+    }
+    let scene = Scene::set().await;
+    let told = json!({
+        "page": scene.page(),
+        "api": format!("{}/api/v1", scene.coordinator.ready.base_url.trim_end_matches('/')),
+        "key": scene.account.key,
+        "id": scene.account.page,
+        "shots": Path::new(env!("CARGO_TARGET_TMPDIR")).join("embed"),
+        "modules": tools.modules(),
+    });
+    let mut visit = tools.script("embed.mjs");
+    visit.arg(told.to_string());
+    let folder = tempfile::TempDir::new().expect("temporary folder");
+    let ran = run("embed", visit, folder.path(), A_VISIT).await;
+    assert!(ran.ok, "{}", ran.said);
+}
