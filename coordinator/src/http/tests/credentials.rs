@@ -78,6 +78,15 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/p/shop/index.md".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop/history.md".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop/llms.txt".to_owned(), Value::Null, [200; 5]),
+        ("GET", "/p/shop.md".to_owned(), Value::Null, [200; 5]),
+        ("GET", "/p/shop/history/2026-11.md".to_owned(), Value::Null, [200; 5]),
+        (
+            "GET",
+            format!("/p/shop/incidents/{}.md", incident.rsplit('/').next().unwrap()),
+            Value::Null,
+            [200; 5],
+        ),
+        ("GET", format!("/p/shop/monitors/{id}.md"), Value::Null, [200; 5]),
         ("GET", "/p/shop/og-0123456789ab.png".to_owned(), Value::Null, [200; 5]),
         ("GET", format!("/p/shop/monitors/{id}/badge.svg"), Value::Null, [200; 5]),
         ("GET", format!("/p/shop/monitors/{id}/badge.json"), Value::Null, [200; 5]),
@@ -238,7 +247,11 @@ fn is_of(pattern: &str, path: &str) -> bool {
     let path = path.split('?').next().unwrap_or_default();
     let (pattern, path): (Vec<_>, Vec<_>) = (pattern.split('/').collect(), path.split('/').collect());
     pattern.len() == path.len()
-        && pattern.iter().zip(path).all(|(wanted, part)| wanted.starts_with('{') || *wanted == part)
+        && pattern.iter().zip(path).all(|(wanted, part)| {
+            let Some((before, rest)) = wanted.split_once('{') else { return *wanted == part };
+            let after = rest.split_once('}').map_or("", |(_, after)| after);
+            part.starts_with(before) && part.ends_with(after)
+        })
 }
 
 #[tokio::test]
