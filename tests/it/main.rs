@@ -33,6 +33,7 @@ mod floods;
 mod frames;
 mod full;
 mod guard;
+mod guarded;
 mod heartbeat;
 mod identity;
 mod incidents;

@@ -55,7 +55,7 @@ pub(super) type Domains = BTreeMap<String, PageId>;
 #[derive(Debug, Clone)]
 pub enum Entry {
     /// Come in.
-    In(Admitted),
+    In(Box<Admitted>),
     /// The page is there for those who know its password.
     Password,
     /// The page is there for those who show who they are.
@@ -69,7 +69,7 @@ impl Service {
     /// [`Error::NotFound`] for a label that no page has, and for a page that this visitor may not see: alike.
     pub fn admit(&self, slug: &str, door: Door) -> Result<Admitted> {
         match self.admit_showing(slug, door, &Shown::default())? {
-            Entry::In(admitted) => Ok(admitted),
+            Entry::In(admitted) => Ok(*admitted),
             Entry::Password | Entry::SignIn => Err(Error::NotFound),
         }
     }
@@ -86,7 +86,7 @@ impl Service {
             Guard::Private if !is_let_in => Entry::SignIn,
             Guard::Open | Guard::Password | Guard::Private => {
                 let root = self.root_of(&page.slug, door);
-                Entry::In(Admitted { page, door, root })
+                Entry::In(Box::new(Admitted { page, door, root }))
             }
         })
     }

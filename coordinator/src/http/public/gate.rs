@@ -42,7 +42,7 @@ pub(in crate::http) fn enter_or_ask(context: &Context, call: &Call<()>) -> Resul
         return enter(context, call);
     }
     match entry(context, call, None)? {
-        Entry::In(page) => Ok(page),
+        Entry::In(page) => Ok(*page),
         locked => Err(Refused::Locked(door::form(context, call, &locked)?)),
     }
 }
@@ -111,12 +111,12 @@ pub(in crate::http) fn without_token(path: &str) -> Option<(String, (String, Str
 
 fn quietly(entry: Entry) -> Result<Admitted, Refused> {
     match entry {
-        Entry::In(page) => Ok(page),
+        Entry::In(page) => Ok(*page),
         Entry::Password | Entry::SignIn => Err(Refused::Page),
     }
 }
 
-fn token<'a>(call: &'a Call<()>) -> Option<&'a str> {
+fn token(call: &Call<()>) -> Option<&str> {
     call.param(TOKEN).ok()
 }
 
