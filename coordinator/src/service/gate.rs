@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError};
 
 use parallax_core::id::PageId;
+use parallax_core::page::look::Language;
 use parallax_core::page::{NOBODY, Page};
 
 use super::doors::{Guard, Shown};
@@ -89,6 +90,14 @@ impl Service {
                 Entry::In(Box::new(Admitted { page, door, root }))
             }
         })
+    }
+
+    /// The language that a page with that label speaks; that of most where there is no such page.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub fn language_of(&self, slug: &str) -> Result<Language> {
+        Ok(self.page_under(slug)?.map(|page| page.language).unwrap_or_default())
     }
 
     /// What the paths of a page with that label begin with, whether there is one or not.

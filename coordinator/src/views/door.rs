@@ -3,14 +3,17 @@
 use askama::Template;
 
 use super::assets;
+use super::tongue::{Words, fill};
 
 /// Where such a page stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Place {
     /// What the paths of the page behind begin with.
     pub root: String,
     /// What the paths of files begin with.
     pub base: String,
+    /// How the page speaks.
+    pub said: &'static Words,
 }
 
 /// A page of the way in.
@@ -18,6 +21,7 @@ pub struct Place {
 #[template(path = "public/door.html")]
 pub struct DoorPage {
     base: String,
+    language: &'static str,
     title: &'static str,
     lead: &'static str,
     fault: Option<String>,
@@ -50,20 +54,19 @@ impl DoorPage {
     pub fn password(place: &Place, to: &str) -> Self {
         let field = Field {
             name: "password",
-            label: "Password",
+            label: place.said.password,
             kind: "password",
             autocomplete: "current-password",
             most: 1000,
             value: String::new(),
         };
-        let form = Form::new(place, "/password", ("to", to), Some(field), "Continue");
-        Self::new(place, "Password needed", "This status page is for those who know its password.")
-            .asking(form)
+        let form = Form::new(place, "/password", ("to", to), Some(field), place.said.go_on);
+        Self::new(place, place.said.door_password, place.said.door_password_lead).asking(form)
     }
 
     /// The same, after a wrong one.
     pub fn wrong_password(place: &Place, to: &str) -> Self {
-        Self::password(place, to).saying("That is not the password.")
+        Self::password(place, to).saying(place.said.wrong_password)
     }
 
     /// Asks for an address.
@@ -78,34 +81,32 @@ impl DoorPage {
 
     /// A mail may be on its way.
     pub fn sent(place: &Place) -> Self {
-        let lead = "If this address may see the page, a mail with a link is on its way. Open it in this browser within \
-                    15 minutes. An address gets three such mails an hour at most.";
-        Self::new(place, "Look into your mailbox", lead).leading(place, "Use another address")
+        Self::new(place, place.said.form_mailed, place.said.door_sent_lead)
+            .leading(place, place.said.other_address)
     }
 
     /// The button of a good link.
     pub fn button(place: &Place, token: &str) -> Self {
-        let form = Form::new(place, "/sign-in/link", ("t", token), None, "Sign in");
-        Self::new(place, "Sign in", "One more click, so that no program signs in for you.").asking(form)
+        let form = Form::new(place, "/sign-in/link", ("t", token), None, place.said.door_sign_in);
+        Self::new(place, place.said.door_sign_in, place.said.door_button_lead).asking(form)
     }
 
     /// A good link in another browser.
     pub fn elsewhere(place: &Place) -> Self {
-        let lead = "A link works in the browser that asked for it. Copy the link from the mail and open it there, or \
-                    ask for another one here.";
-        Self::new(place, "This link belongs to another browser", lead).leading(place, "Ask for a link here")
+        Self::new(place, place.said.door_elsewhere, place.said.door_elsewhere_lead)
+            .leading(place, place.said.ask_here)
     }
 
     /// A link that is good for nothing.
     pub fn dead(place: &Place) -> Self {
-        let lead = "A link works once, within 15 minutes.";
-        Self::new(place, "This link is not valid", lead).leading(place, "Ask for a new link")
+        Self::new(place, place.said.form_void, place.said.door_dead_lead)
+            .leading(place, place.said.new_link)
     }
 
     /// More tries than are taken.
     pub fn too_many(place: &Place, seconds: u32) -> Self {
-        let page = Self::new(place, "Too many tries", "Please wait a little, then go back and try again.");
-        page.saying(&format!("Again in {seconds} seconds."))
+        let page = Self::new(place, place.said.door_many, place.said.door_many_lead);
+        page.saying(&fill(place.said.again_in, &[&seconds.to_string()]))
     }
 
     /// The page as HTML.
@@ -117,19 +118,19 @@ impl DoorPage {
     fn email_with(place: &Place, to: &str, typed: &str) -> Self {
         let field = Field {
             name: "email",
-            label: "Email",
+            label: place.said.email,
             kind: "email",
             autocomplete: "email",
             most: 254,
             value: typed.to_owned(),
         };
-        let form = Form::new(place, "/sign-in", ("to", to), Some(field), "Send me a link");
-        let lead = "This status page is for people whom its owner has chosen. Those get a link by mail.";
-        Self::new(place, "Sign in", lead).asking(form)
+        let form = Form::new(place, "/sign-in", ("to", to), Some(field), place.said.send_link);
+        Self::new(place, place.said.door_sign_in, place.said.door_sign_in_lead).asking(form)
     }
 
     fn new(place: &Place, title: &'static str, lead: &'static str) -> Self {
-        Self { base: place.base.clone(), title, lead, fault: None, form: None, link: None }
+        let (base, language) = (place.base.clone(), place.said.language);
+        Self { base, language, title, lead, fault: None, form: None, link: None }
     }
 
     fn asking(self, form: Form) -> Self {
@@ -160,11 +161,12 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
+    use super::super::tongue::english;
     use super::*;
 
     #[test]
     fn what_was_typed_is_text() {
-        let place = Place { root: "/p/shop".to_owned(), base: String::new() };
+        let place = Place { root: "/p/shop".to_owned(), base: String::new(), said: english() };
         let evil = "\"><script>alert(1)</script>";
         let page = DoorPage::wrong_email(&place, evil, evil, evil).html();
         assert!(page.contains("alert(1)") && !page.contains("<script"), "{page}");

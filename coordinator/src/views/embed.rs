@@ -2,10 +2,12 @@
 
 use askama::Template;
 use parallax_core::board::Board;
+use parallax_core::page::look::Theme;
 
 use super::assets;
 use super::headline::Headline;
 use super::monitor::State;
+use super::tongue::{self, Words};
 
 /// Monitors that are listed.
 const LISTED: usize = 30;
@@ -13,21 +15,11 @@ const LISTED: usize = 30;
 /// The script. Its page is where it was loaded from.
 pub const WIDGET: &str = include_str!("../../assets/widget.js");
 
-/// How a frame is to look.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Theme {
-    /// As its visitor's system does.
-    Auto,
-    /// Dark on light.
-    Light,
-    /// Light on dark.
-    Dark,
-}
-
 /// The page in small.
 #[derive(Debug, Clone, Template)]
 #[template(path = "feeds/embed.html")]
 pub struct Embed {
+    t: &'static Words,
     theme: Option<&'static str>,
     name: String,
     headline: Headline,
@@ -44,12 +36,10 @@ impl Embed {
     pub fn new(board: &Board, root: &str, address: &str, theme: Theme) -> Self {
         let is_stale = board.is_stale();
         let base = root.strip_suffix(&format!("/p/{}", board.page.slug)).unwrap_or_default();
+        let said = tongue::words(board.page.language);
         Self {
-            theme: match theme {
-                Theme::Auto => None,
-                Theme::Light => Some("light"),
-                Theme::Dark => Some("dark"),
-            },
+            t: said,
+            theme: Some(theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
             name: board.page.name.clone(),
             headline: Headline::of(board),
             incidents: board
@@ -61,7 +51,7 @@ impl Embed {
                 .monitors
                 .iter()
                 .take(LISTED)
-                .map(|shown| (shown.monitor.name.clone(), State::of(shown, is_stale)))
+                .map(|shown| (shown.monitor.name.clone(), State::of(shown, is_stale, said)))
                 .collect(),
             more: board.monitors.len().saturating_sub(LISTED),
             address: address.to_owned(),

@@ -12,6 +12,7 @@ pub use picture::{Undrawn, draw};
 
 use super::headline::Headline;
 use super::strip::{Look, look_of};
+use super::tongue::{fill, words};
 
 /// What the picture is of; another one has another address.
 const DRAWING: u8 = 1;
@@ -74,7 +75,7 @@ const fn rank(look: Look) -> u8 {
 impl Share {
     /// What is said of a board whose page is at that address.
     pub fn of(board: &Board, address: &str) -> Self {
-        let headline = Headline::of(board);
+        let (headline, said) = (Headline::of(board), words(board.page.language));
         // A sentence of ours goes on after the name; a title that a person wrote stays as it is.
         let is_ours = Indicator::ALL.iter().any(|one| one.headline() == headline.title);
         let mut letters = headline.title.chars();
@@ -85,7 +86,7 @@ impl Share {
         let text = match (&headline.text, &board.page.description) {
             (text, _) if !text.is_empty() => text.clone(),
             (_, Some(description)) => description.clone(),
-            (_, None) => format!("Status of {}", board.page.name),
+            (_, None) => fill(said.title, &[&headline.title, &board.page.name]),
         };
         Self {
             title: format!("{}: {title}", board.page.name),

@@ -93,6 +93,11 @@ pub fn words(language: Language) -> &'static Words {
     }
 }
 
+/// The catalogue of what programs read, and of what is written in English whatever the page's language.
+pub fn english() -> &'static Words {
+    words(Language::En)
+}
+
 /// How a page speaks: the zone of its times, and its words.
 #[derive(Debug, Clone, Copy)]
 pub struct Voice {

@@ -23,6 +23,7 @@ use crate::service::doors::{PASS_LIFE, Pass};
 use crate::service::gate::{Door, Entry};
 use crate::service::sign_in::{Asking, Browser, LINK_LIFE, Link};
 use crate::views::door::{DoorPage, Place};
+use crate::views::tongue;
 
 pub(super) use cookie::passes;
 
@@ -192,7 +193,7 @@ impl At {
         };
         Ok(Self {
             slug: slug.to_owned(),
-            place: Place { root: service.root_of(slug, door), base },
+            place: Place { root: service.root_of(slug, door), base, said: tongue::words(service.language_of(slug)?) },
             address: service.address_at(slug, door, host),
             is_https: is_https(context),
             number: u128::from(FixedState::default().hash_one(slug)),

@@ -6,6 +6,7 @@ use ::http::header::CONTENT_SECURITY_POLICY;
 use ::http::{HeaderName, HeaderValue, Method};
 use futures_util::FutureExt;
 use parallax_core::board::Range;
+use parallax_core::page::look::Theme;
 use parallax_core::refusal::Refusals;
 
 use super::enter;
@@ -13,7 +14,7 @@ use super::served::{document, for_long};
 use crate::http::Context;
 use crate::http::route::{Answer, Call, Route, open};
 use crate::publish::{Document, Paper, off_the_runtime};
-use crate::views::embed::{Embed, Theme, WIDGET};
+use crate::views::embed::{Embed, WIDGET};
 use crate::views::print;
 
 /// The page's own policy, but for who may frame it.

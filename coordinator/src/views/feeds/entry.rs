@@ -4,6 +4,7 @@ use askama::Template;
 use parallax_core::board::Notice;
 
 use super::{Site, Unwritable, xml};
+use crate::views::tongue::Voice;
 use crate::views::incident::Card;
 use crate::views::print;
 
@@ -33,7 +34,7 @@ pub(super) fn content(site: Site<'_>, notice: &Notice) -> Result<String, Unwrita
     let more = notice.incident.updates.len() - kept;
     shown.incident.updates.drain(..more);
     // As of its beginning, so that an entry of which nothing new is to be said stays the same.
-    let mut card = Card::of(&shown, site.address, site.page.timezone, notice.incident.started_at, false);
+    let mut card = Card::of(&shown, site.address, Voice::of(site.page), notice.incident.started_at, false);
     card.more = more;
     let printed = print(&Entry { card, link: site.incident(&notice.incident) })?;
     Ok(xml(&String::from_utf8_lossy(&printed)))
