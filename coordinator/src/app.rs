@@ -41,7 +41,6 @@ use crate::history::{self, History};
 use crate::http;
 use crate::members::Roll;
 use crate::mesh::{self, Trust};
-use crate::service::destinations::owner::tell_owners;
 use crate::service::{self, Service};
 use crate::storage::disk::Options;
 use crate::storage::{Batch, Op, Store, StoreError};
@@ -204,14 +203,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
 async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
     let (store, authorities, secret) = open_store(&config, &clock).await?;
-    reactions::begin(&store).await?;
-    let silent = tell_owners(&store, clock.now()).await?;
-    if silent > 0 {
-        tracing::info!(
-            pages = silent,
-            "pages of before alerts have their owner's mailbox as a destination now"
-        );
-    }
+    reactions::begin(&store, clock.now()).await?;
     let trust = Trust::from(&authorities);
     let members = Roll::new(store.clone(), clock.clone(), authorities);
     let history = Arc::new(rebuild_history(&store).await?);
@@ -291,10 +283,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         clock.clone(),
         Arc::clone(&flow),
         config.mesh.certificate_life,
-        {
-            let members = members.clone();
-            move || members.authority_ends()
-        },
+        members.authority_ends(),
     )
     .await?;
 

@@ -112,9 +112,10 @@ impl Roll {
         Self { store, clock, authorities, changed: Arc::default(), mesh: Arc::default() }
     }
 
-    /// When the certificate of the authority that signs ends, in seconds since the epoch.
-    pub fn authority_ends(&self) -> i64 {
-        self.authorities.lock().unwrap_or_else(PoisonError::into_inner).signing().life().not_after
+    /// Tells when the certificate of the authority that signs ends, in seconds since the epoch.
+    pub fn authority_ends(&self) -> impl Fn() -> i64 + Send + Sync + use<> {
+        let held = Arc::clone(&self.authorities);
+        move || held.lock().unwrap_or_else(PoisonError::into_inner).signing().life().not_after
     }
 
     /// Joins the records to a running mesh, once.

@@ -33,7 +33,8 @@ impl Faults {
         };
         let attached = eventually("the process is traced", ATTACH, async || {
             if child.try_wait().expect("own child").is_some() {
-                return Some(false);
+                // A rule that kills may have struck before every thread was traced.
+                return Some(is_over(id));
             }
             is_traced(id).then_some(true)
         });
@@ -61,6 +62,12 @@ fn is_traced(id: u32) -> bool {
         let status = status(task.path());
         status.lines().any(|line| line.strip_prefix("TracerPid:").is_some_and(|tracer| tracer.trim() != "0"))
     })
+}
+
+/// Whether the process has ended, and waits for its parent to hear of it.
+fn is_over(id: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{id}/status")).unwrap_or_default();
+    status.lines().any(|line| line.strip_prefix("State:").is_some_and(|state| state.trim().starts_with('Z')))
 }
 
 fn left_out(test: &str, reason: &str) -> Option<Faults> {

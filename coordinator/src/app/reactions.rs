@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use parallax_core::time::Timestamp;
 use tokio::sync::Notify;
 use tokio::task::JoinHandle;
 
@@ -12,6 +13,7 @@ use crate::react::notices::Notices;
 use crate::react::subscribers::Subscribers;
 use crate::react::{self, Reaction, fanout};
 use crate::service::Settings;
+use crate::service::destinations::owner::tell_owners;
 use crate::storage::{Read, Store, StoreError};
 
 /// Names of the cursors of all readers.
@@ -23,8 +25,13 @@ pub(super) struct Reactions {
     pub(super) alerts: Arc<Alerts>,
 }
 
-/// Gives each reader its place in the journal. Called before anything else runs, so that none misses anything.
-pub(super) async fn begin(store: &Store) -> Result<(), StoreError> {
+/// Gives each reader its place in the journal, and each page of before there were any somebody to tell. Called before
+/// anything else runs, so that none misses anything.
+pub(super) async fn begin(store: &Store, now: Timestamp) -> Result<(), StoreError> {
+    let pages = tell_owners(store, now).await?;
+    if pages > 0 {
+        tracing::info!(pages, "pages of before alerts have their owner's mailbox as a destination now");
+    }
     react::begin::<Alerts>(store).await?;
     react::begin::<Incidents>(store).await?;
     react::begin::<Notices>(store).await?;
