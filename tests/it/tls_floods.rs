@@ -69,7 +69,9 @@ async fn limits(port: u16, root: &CertificateDer<'static>) {
     };
     let value = |id: u16| {
         let all = settings.chunks(6).map(|it| (u16::from_be_bytes([it[0], it[1]]), &it[2..6]));
-        all.filter(|(found, _)| *found == id).map(|(_, it)| u32::from_be_bytes(it.try_into().unwrap())).last()
+        all.filter(|(found, _)| *found == id)
+            .map(|(_, it)| u32::from_be_bytes(it.try_into().unwrap()))
+            .next_back()
     };
     // SETTINGS_MAX_CONCURRENT_STREAMS and SETTINGS_MAX_HEADER_LIST_SIZE (RFC 9113, section 6.5.2).
     assert_eq!((value(3), value(6)), (Some(64), Some(16 * 1024)));

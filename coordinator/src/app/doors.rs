@@ -24,6 +24,9 @@ use crate::tls::{Challenges, Shown};
 /// Name of the folder of certificates.
 const FOLDER: &str = "tls";
 
+/// Tasks that run until they are told to stop.
+type Tasks = Vec<JoinHandle<()>>;
+
 /// Listeners that nobody is served at yet.
 pub(super) struct Doors {
     plain: TcpListener,
@@ -77,7 +80,7 @@ impl Doors {
         context: &Arc<Context>,
         clock: &Clock,
         stop: &watch::Receiver<bool>,
-    ) -> Result<(Vec<JoinHandle<()>>, Vec<JoinHandle<()>>), AppError> {
+    ) -> Result<(Tasks, Tasks), AppError> {
         let places = Places::of_this_process();
         let door = |listener, way| {
             let (context, stop) = (Arc::clone(context), told(stop.clone()));
@@ -88,7 +91,7 @@ impl Doors {
         let doors =
             vec![door(self.plain, led), door(secure.listener, Way::Tls(secure.shown.clone(), secure.config))];
         let files = secure.files.map(|files| tokio::spawn(files.keep(secure.shown.clone())));
-        let mut helpers: Vec<JoinHandle<()>> = files.into_iter().collect();
+        let mut helpers: Tasks = files.into_iter().collect();
         if let Some(settings) = secure.acme {
             let (shown, clock) = (secure.shown, clock.clone());
             let keeper = Keeper::new(settings, names(context.service()), clock, shown, secure.challenges)

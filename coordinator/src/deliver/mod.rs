@@ -280,10 +280,9 @@ impl House {
             Recipient::OperatorHook => {
                 of(self.settings.operator_hook.as_ref().map(|(url, _)| channel::host_of(url)), false)
             }
-            Recipient::Owner(_)
-            | Recipient::OperatorMail
-            | Recipient::Asked(_)
-            | Recipient::Visitor(_) => of(None, false),
+            Recipient::Owner(_) | Recipient::OperatorMail | Recipient::Asked(_) | Recipient::Visitor(_) => {
+                of(None, false)
+            }
         }
     }
 }

@@ -125,9 +125,7 @@ fn fare(read: &dyn Read, to: Recipient, tried: &Result, now: Timestamp, batch: &
         | Recipient::OperatorMail
         | Recipient::OperatorHook
         | Recipient::Asked(_)
-        | Recipient::Visitor(_) => {
-            Ok(false)
-        }
+        | Recipient::Visitor(_) => Ok(false),
     }
 }
 

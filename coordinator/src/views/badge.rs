@@ -9,7 +9,7 @@ use parallax_core::id::MonitorId;
 use serde::{Deserialize, Serialize};
 
 use super::monitor::State;
-use super::tongue::english;
+use super::tongue::in_english;
 use super::{Unprintable, print, words};
 
 /// Characters of a label at most.
@@ -98,7 +98,7 @@ impl Facts {
 }
 
 fn mark(shown: &Shown, is_stale: bool) -> Mark {
-    let state = State::of(shown, is_stale, english());
+    let state = State::of(shown, is_stale, in_english());
     let over = |days: &usize| if *days == 1 { shown.uptime_24h } else { shown.uptime_over(*days) };
     Mark {
         class: state.class.to_owned(),
@@ -130,14 +130,15 @@ impl Badge {
             Metric::Uptime(days) => {
                 let at = DAYS.iter().position(|known| *known == days);
                 match at.and_then(|at| mark.uptimes.get(at).copied().flatten()) {
-                    Some(share) => (words::percent(share, english()), graded(share)),
+                    Some(share) => (words::percent(share, in_english()), graded(share)),
                     None => ("no data".to_owned(), "none"),
                 }
             }
             Metric::Response => match mark.latency_ms {
-                Some(latency) => {
-                    (words::milliseconds(latency, english()), if mark.class == "slow" { "slow" } else { "up" })
-                }
+                Some(latency) => (
+                    words::milliseconds(latency, in_english()),
+                    if mark.class == "slow" { "slow" } else { "up" },
+                ),
                 None => ("no data".to_owned(), "none"),
             },
         };

@@ -99,8 +99,7 @@ impl DoorPage {
 
     /// A link that is good for nothing.
     pub fn dead(place: &Place) -> Self {
-        Self::new(place, place.said.form_void, place.said.door_dead_lead)
-            .leading(place, place.said.new_link)
+        Self::new(place, place.said.form_void, place.said.door_dead_lead).leading(place, place.said.new_link)
     }
 
     /// More tries than are taken.
@@ -161,12 +160,12 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tongue::english;
+    use super::super::tongue::in_english;
     use super::*;
 
     #[test]
     fn what_was_typed_is_text() {
-        let place = Place { root: "/p/shop".to_owned(), base: String::new(), said: english() };
+        let place = Place { root: "/p/shop".to_owned(), base: String::new(), said: in_english() };
         let evil = "\"><script>alert(1)</script>";
         let page = DoorPage::wrong_email(&place, evil, evil, evil).html();
         assert!(page.contains("alert(1)") && !page.contains("<script"), "{page}");

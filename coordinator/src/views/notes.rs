@@ -11,7 +11,7 @@ use parallax_core::time::Timestamp;
 use super::feeds::{Site, is_under_way};
 use super::headline::Headline;
 use super::monitor::{Close, State};
-use super::tongue::english;
+use super::tongue::in_english;
 use super::{strip, words};
 use escape::{line, quote};
 
@@ -59,7 +59,8 @@ pub fn page(site: Site<'_>, board: &Board) -> String {
 
 /// The months of which there is a history are named by year and month.
 pub fn month(site: Site<'_>, (year, month): (i32, u32), notices: &[Notice], now: Timestamp) -> String {
-    let mut text = format!("# {}: history of {}\n", line(&site.page.name), words::month(year, month, english()));
+    let mut text =
+        format!("# {}: history of {}\n", line(&site.page.name), words::month(year, month, in_english()));
     if notices.is_empty() {
         text += "\nNo incidents.\n";
     }
@@ -85,7 +86,7 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
     if let Some(group) = &shown.monitor.group {
         text += &format!("- Group: {}\n", line(group));
     }
-    text += &format!("- State: {}\n", State::of(shown, close.is_stale, english()).words);
+    text += &format!("- State: {}\n", State::of(shown, close.is_stale, in_english()).words);
     if let Some(since) = shown.view.since {
         text += &format!("- Since: {since}\n");
     }
@@ -93,11 +94,13 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
         text += &format!("- Last checked: {}\n", check.at);
     }
     for range in Range::ALL {
-        let uptime = shown.uptime_in(range).map_or_else(|| "no data".to_owned(), |share| words::percent(share, english()));
-        text += &format!("- Uptime over {}: {uptime}\n", strip::length(range, english()));
+        let uptime = shown
+            .uptime_in(range)
+            .map_or_else(|| "no data".to_owned(), |share| words::percent(share, in_english()));
+        text += &format!("- Uptime over {}: {uptime}\n", strip::length(range, in_english()));
     }
     if let Some(latency) = shown.latency_ms {
-        text += &format!("- Response time over 24 hours: {}\n", words::milliseconds(latency, english()));
+        text += &format!("- Response time over 24 hours: {}\n", words::milliseconds(latency, in_english()));
     }
     text += "\n## Outages\n\n";
     if close.outages.is_empty() {
@@ -107,7 +110,7 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
         let end = outage.to.map_or_else(|| "now".to_owned(), |at| at.to_string());
         let _ = write!(text, "- {} to {end}", outage.from);
         if let Some(regions) = outage.regions {
-            let _ = write!(text, ", from {}", words::regions(regions, english()));
+            let _ = write!(text, ", from {}", words::regions(regions, in_english()));
         }
         if let Some(reason) = &outage.reason {
             let _ = write!(text, ": {}", line(reason));
@@ -150,12 +153,12 @@ fn service(site: Site<'_>, shown: &Shown, is_stale: bool) -> String {
     if let Some(group) = &shown.monitor.group {
         let _ = write!(text, " ({})", line(group));
     }
-    let _ = write!(text, ": {}", State::of(shown, is_stale, english()).words);
+    let _ = write!(text, ": {}", State::of(shown, is_stale, in_english()).words);
     if let Some(share) = shown.uptime_over(90) {
-        let _ = write!(text, ", {} over 90 days", words::percent(share, english()));
+        let _ = write!(text, ", {} over 90 days", words::percent(share, in_english()));
     }
     if let Some(latency) = shown.latency_ms {
-        let _ = write!(text, ", {}", words::milliseconds(latency, english()));
+        let _ = write!(text, ", {}", words::milliseconds(latency, in_english()));
     }
     text.push('\n');
     text
@@ -169,7 +172,7 @@ fn told(site: Site<'_>, notice: &Notice, now: Timestamp, level: &str, updates: u
     let mut text = format!("\n{level} [{}]({link}.md)\n\n{}\n", line(&incident.title), when(incident, now));
     if !notice.monitors.is_empty() {
         let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| line(name)).collect();
-        let _ = writeln!(text, "\nAffected: {}", words::list(&names, english()));
+        let _ = writeln!(text, "\nAffected: {}", words::list(&names, in_english()));
     }
     for update in incident.updates.iter().rev().take(updates) {
         let _ =

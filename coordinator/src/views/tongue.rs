@@ -17,7 +17,7 @@ use parallax_core::place::Region;
 
 /// When the singular is used (CLDR plural rules, cardinals; of the languages that there are).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum One {
+pub(super) enum Singular {
     /// For one alone.
     One,
     /// For none and for one.
@@ -36,7 +36,7 @@ macro_rules! words {
             /// What parts a number's whole from its fraction.
             pub(super) decimal: &'static str,
             /// When the singular is used.
-            pub(super) one: One,
+            pub(super) one: Singular,
             /// The months' names.
             pub(super) months: [&'static str; 12],
             /// The same, short.
@@ -94,7 +94,7 @@ pub fn words(language: Language) -> &'static Words {
 }
 
 /// The catalogue of what programs read, and of what is written in English whatever the page's language.
-pub fn english() -> &'static Words {
+pub fn in_english() -> &'static Words {
     words(Language::En)
 }
 
@@ -118,9 +118,9 @@ impl Words {
     /// One form or the other, with the number in it.
     pub(super) fn count(&self, number: u64, one: &str, many: &str) -> String {
         let is_one = match self.one {
-            One::One => number == 1,
-            One::UpToOne => number < 2,
-            One::Never => false,
+            Singular::One => number == 1,
+            Singular::UpToOne => number < 2,
+            Singular::Never => false,
         };
         fill(if is_one { one } else { many }, &[&number.to_string()])
     }

@@ -193,7 +193,11 @@ impl At {
         };
         Ok(Self {
             slug: slug.to_owned(),
-            place: Place { root: service.root_of(slug, door), base, said: tongue::words(service.language_of(slug)?) },
+            place: Place {
+                root: service.root_of(slug, door),
+                base,
+                said: tongue::words(service.language_of(slug)?),
+            },
             address: service.address_at(slug, door, host),
             is_https: is_https(context),
             number: u128::from(FixedState::default().hash_one(slug)),

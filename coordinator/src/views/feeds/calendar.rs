@@ -5,7 +5,7 @@ use parallax_core::board::Notice;
 use parallax_core::incident::Incident;
 
 use super::{Site, last_word};
-use crate::views::tongue::english;
+use crate::views::tongue::in_english;
 
 /// Its media type.
 pub const MEDIA: &str = "text/calendar; charset=utf-8";
@@ -73,7 +73,7 @@ fn is_called_off(incident: &Incident) -> bool {
 /// Its monitors, and what was last said of it.
 fn description(notice: &Notice) -> String {
     let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
-    let names = crate::views::words::list(&names, english());
+    let names = crate::views::words::list(&names, in_english());
     let said = notice.incident.updates.last().map(|update| update.body.as_str());
     let parts = [if names.is_empty() { String::new() } else { format!("Affected: {names}") }];
     let parts = parts.into_iter().chain(said.map(ToOwned::to_owned)).filter(|part| !part.is_empty());

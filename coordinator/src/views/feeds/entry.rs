@@ -4,9 +4,9 @@ use askama::Template;
 use parallax_core::board::Notice;
 
 use super::{Site, Unwritable, xml};
-use crate::views::tongue::Voice;
 use crate::views::incident::Card;
 use crate::views::print;
+use crate::views::tongue::Voice;
 
 /// Bytes of an entry's updates; the newest is given whatever its length.
 const TOLD: usize = 64 * 1024;

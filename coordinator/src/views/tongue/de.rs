@@ -1,11 +1,11 @@
 //! The words of pages in German.
 
-use super::{One, Words};
+use super::{Singular, Words};
 
 pub(super) static WORDS: Words = Words {
     language: "de",
     decimal: ",",
-    one: One::One,
+    one: Singular::One,
     months: [
         "Januar",
         "Februar",

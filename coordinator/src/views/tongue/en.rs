@@ -1,11 +1,11 @@
 //! The words of pages in English.
 
-use super::{One, Words};
+use super::{Singular, Words};
 
 pub(super) static WORDS: Words = Words {
     language: "en",
     decimal: ".",
-    one: One::One,
+    one: Singular::One,
     months: [
         "January",
         "February",

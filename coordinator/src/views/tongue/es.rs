@@ -1,11 +1,11 @@
 //! The words of pages in Spanish.
 
-use super::{One, Words};
+use super::{Singular, Words};
 
 pub(super) static WORDS: Words = Words {
     language: "es",
     decimal: ",",
-    one: One::One,
+    one: Singular::One,
     months: [
         "enero",
         "febrero",

@@ -1,11 +1,11 @@
 //! The words of pages in French.
 
-use super::{One, Words};
+use super::{Singular, Words};
 
 pub(super) static WORDS: Words = Words {
     language: "fr",
     decimal: ",",
-    one: One::UpToOne,
+    one: Singular::UpToOne,
     months: [
         "janvier",
         "février",

@@ -1,11 +1,11 @@
 //! The words of pages in Japanese.
 
-use super::{One, Words};
+use super::{Singular, Words};
 
 pub(super) static WORDS: Words = Words {
     language: "ja",
     decimal: ".",
-    one: One::Never,
+    one: Singular::Never,
     months: ["1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"],
     short_months: ["1月", "2月", "3月", "4月", "5月", "6月", "7月", "8月", "9月", "10月", "11月", "12月"],
     skip: "状態へ移動",

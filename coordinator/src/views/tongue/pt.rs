@@ -1,11 +1,11 @@
 //! The words of pages in Portuguese.
 
-use super::{One, Words};
+use super::{Singular, Words};
 
 pub(super) static WORDS: Words = Words {
     language: "pt",
     decimal: ",",
-    one: One::One,
+    one: Singular::One,
     months: [
         "janeiro",
         "fevereiro",

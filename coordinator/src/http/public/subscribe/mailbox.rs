@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 
-use super::{At, entered, root_of};
 use super::super::form::{Fields, in_query};
+use super::{At, entered, root_of};
 use crate::http::Context;
 use crate::http::route::{Answer, Call};
 use crate::service::Error;
