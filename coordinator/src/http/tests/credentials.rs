@@ -225,7 +225,7 @@ async fn every_route_answers_each_credential_as_it_must() {
                 403 => "read_only",
                 404 => "not_found",
                 405 => "method_not_allowed",
-                400 if path.starts_with("/p/none/") => "bad_request",
+                400 if path.starts_with("/p/none/") || path.ends_with("/domain/check") => "bad_request",
                 _ => "",
             };
             assert_eq!(code(&answered), expected, "{method} {path}");

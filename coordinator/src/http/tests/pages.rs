@@ -210,7 +210,7 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
     client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
     for (host, path) in [(shared, "/p/shop"), (own, "/")] {
         assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
-        assert_eq!(client.send("GET", path, &[("host", host)], "").await.status, 404);
+        assert_eq!(client.send("GET", path, &[("host", host)], "").await.status, 403);
         assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
     }
 }
