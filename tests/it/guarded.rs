@@ -3,16 +3,11 @@
 use std::path::Path;
 use std::time::Duration;
 
-use parallax_coordinator::service::password::hash;
-use parallax_coordinator::storage::disk::Options;
-use parallax_coordinator::storage::{Batch, Store};
-use parallax_core::page::Page;
-use parallax_core::page::access::Allowed;
 use parallax_tests::eventually::{eventually, leave_out};
 use parallax_tests::installation::{Account, Coordinator};
 use parallax_tests::tools::{Tools, run};
 use reqwest::redirect::Policy;
-use serde_json::json;
+use serde_json::{Value, json};
 use tempfile::TempDir;
 
 const SOON: Duration = Duration::from_secs(30);
@@ -69,31 +64,17 @@ impl Visitor {
     }
 }
 
-/// Changes the page in the store, while the service does not run.
-async fn guard(coordinator: &mut Coordinator, account: &Account, change: impl FnOnce(Page) -> Page) -> Page {
-    coordinator.process.terminate();
-    coordinator.process.ended(SOON).await;
-    let folder = coordinator.data().join("store");
-    let opening = tokio::task::spawn_blocking(move || Store::on_disk(&folder, Options::default()));
-    let store = opening.await.unwrap().unwrap();
-    let page = store.reader().page(account.page.parse().unwrap()).unwrap().unwrap().value;
-    let page = change(page);
-    let mut batch = Batch::new();
-    batch.write(page.clone());
-    store.commit(batch).await.unwrap();
-    store.close().await;
-    coordinator.restart().await;
-    page
+/// Changes who may see the page, as its owner does.
+async fn guard(account: &Account, change: Value) {
+    account.client.patch(&format!("/pages/{}", account.page), &change).await.is(200);
 }
 
-async fn with_password(coordinator: &mut Coordinator, account: &Account, password: &str) {
-    let hash = hash(password).await.unwrap();
-    guard(coordinator, account, |page| Page { password: Some(hash), ..page }).await;
+async fn with_password(account: &Account, password: &str) {
+    guard(account, json!({ "password": password })).await;
 }
 
-async fn for_one(coordinator: &mut Coordinator, account: &Account, person: &str) {
-    let allowed = Allowed { people: vec![person.to_owned()], domains: Vec::new() };
-    guard(coordinator, account, |page| Page { private: true, allowed, ..page }).await;
+async fn for_one(account: &Account, person: &str) {
+    guard(account, json!({ "private": true, "allowedPeople": [person] })).await;
 }
 
 /// A service whose mails go into a folder, with a page that has a monitor.
@@ -115,7 +96,7 @@ async fn a_visitor_comes_in_by_the_password_until_it_is_another() {
     let (mut coordinator, account, page) = served(mails.path()).await;
     let mut visitor = Visitor::new();
     assert!(visitor.get(&page).await.text.contains(CANARY), "an open page");
-    with_password(&mut coordinator, &account, "open sesame").await;
+    with_password(&account, "open sesame").await;
     let document = account.client.get(&format!("/pages/{}", account.page)).await.is(200);
     let feed = document["page"]["privateFeedUrl"].as_str().unwrap().replace("feed.atom", "status.json");
     let form = visitor.get(&format!("{page}/history")).await;
@@ -127,18 +108,20 @@ async fn a_visitor_comes_in_by_the_password_until_it_is_another() {
     assert!(visitor.get(&page).await.text.contains(CANARY));
     assert!(Visitor::new().get(&feed).await.text.contains(CANARY), "a program reads by the token");
     // Whoever was let in stays so over a restart.
-    guard(&mut coordinator, &account, |page| page).await;
+    coordinator.process.terminate();
+    coordinator.process.ended(SOON).await;
+    coordinator.restart().await;
     assert_eq!(visitor.get(&page).await.status, 200);
     assert_eq!(Visitor::new().get(&feed).await.status, 200);
-    with_password(&mut coordinator, &account, "another").await;
+    with_password(&account, "another").await;
     assert_eq!((visitor.get(&page).await.status, Visitor::new().get(&feed).await.status), (403, 404));
 }
 
 #[tokio::test]
 async fn a_visitor_signs_in_by_the_link_in_a_mail_and_is_out_once_taken_out() {
     let mails = TempDir::new().unwrap();
-    let (mut coordinator, account, page) = served(mails.path()).await;
-    for_one(&mut coordinator, &account, "ann@example.com").await;
+    let (_coordinator, account, page) = served(mails.path()).await;
+    for_one(&account, "ann@example.com").await;
     let mut visitor = Visitor::new();
     let form = visitor.get(&page).await;
     assert!(form.status == 403 && form.text.contains("type=\"email\""), "{}", form.text);
@@ -166,7 +149,7 @@ async fn a_visitor_signs_in_by_the_link_in_a_mail_and_is_out_once_taken_out() {
     assert_eq!((arrived.status, arrived.location), (303, Some(format!("/p/{}/history", account.slug))));
     assert!(visitor.get(&page).await.text.contains(CANARY));
     assert_eq!(visitor.post(at, body).await.status, 303, "who is in is led on");
-    for_one(&mut coordinator, &account, "bob@example.com").await;
+    for_one(&account, "bob@example.com").await;
     assert_eq!(visitor.get(&page).await.status, 403);
     assert_eq!(visitor.post(at, body).await.status, 403, "once is once");
 }
@@ -180,8 +163,8 @@ async fn a_visitor_in_chromium_comes_in_by_password_and_out_by_the_button() {
         return;
     }
     let mails = TempDir::new().unwrap();
-    let (mut coordinator, account, page) = served(mails.path()).await;
-    with_password(&mut coordinator, &account, "open sesame").await;
+    let (_coordinator, account, page) = served(mails.path()).await;
+    with_password(&account, "open sesame").await;
     let told = json!({
         "page": page,
         "canary": CANARY,
