@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use instant_acme::{Account, NewAccount};
-use parallax_core::time::DAY;
+use tokio::time::Instant;
 
 use self::client::Client;
 use self::folder::Folder;
@@ -26,8 +26,6 @@ use crate::clock::Clock;
 
 /// Pause between two looks at the names.
 const LOOK: Duration = Duration::from_secs(5);
-/// The log tells of a certificate that ends within that time, once: it should have been renewed long before.
-const NEAR_ITS_END: i64 = 14 * DAY;
 
 /// Whoever says which names are to have certificates, the most important first; none where that can't be told now.
 pub type Names = Arc<dyn Fn() -> Option<Vec<String>> + Send + Sync>;
@@ -73,7 +71,7 @@ pub struct Keeper {
     shown: Shown,
     challenges: Challenges,
     plan: Plan,
-    /// Names of which the log has told that their certificates end soon.
+    /// Names of which the log has told, once, that their certificates end soon.
     told: BTreeSet<String>,
 }
 
@@ -100,15 +98,24 @@ impl Keeper {
 
     /// Runs as long as the coordinator does.
     pub async fn run(mut self) {
+        let mut looked: Option<Instant> = None;
         loop {
-            self.look();
-            while let Some(name) = self.plan.due(self.clock.now()) {
-                match self.obtain(&name).await {
-                    Ok(pair) => self.show(&name, pair),
-                    Err(error) => self.note(&name, &error),
-                }
+            // Between two orders too: they may take minutes each, and there may be many.
+            if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+                self.look();
+                looked = Some(Instant::now());
             }
-            tokio::time::sleep(LOOK).await;
+            let Some(name) = self.plan.due(self.clock.now()) else {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            };
+            match self.obtain(&name).await {
+                Ok(pair) => {
+                    self.show(&name, pair);
+                    self.plan.ordered(&name, self.clock.now());
+                }
+                Err(error) => self.note(&name, &error),
+            }
         }
     }
 
@@ -124,11 +131,15 @@ impl Keeper {
             self.folder.forget(&name);
             self.told.remove(&name);
         }
+        let now = self.clock.now();
         for name in names {
             if self.shown.issued(&name).is_none()
                 && let Some(pair) = self.folder.pair(&name)
             {
                 self.show(&name, pair);
+            }
+            if self.plan.ends_soon(&name, now) && self.told.insert(name.clone()) {
+                tracing::error!(%name, "a certificate ends within 14 days and is not renewed yet");
             }
         }
     }
@@ -145,10 +156,6 @@ impl Keeper {
         let next = self.plan.failed(name, error.failure, now, rand::random());
         let minutes = next.map_or(0, |next| next.since(now) / 60_000);
         tracing::warn!(%name, %error, minutes, "no certificate was issued; trying again after these minutes");
-        let ends_soon = self.plan.good_until(name).is_some_and(|until| until.since(now) < NEAR_ITS_END);
-        if ends_soon && self.told.insert(name.to_owned()) {
-            tracing::error!(%name, "a certificate ends within 14 days and could not be renewed");
-        }
     }
 
     async fn obtain(&mut self, name: &str) -> Result<Pair, Failed> {
