@@ -71,6 +71,8 @@ pub struct Keeper {
     shown: Shown,
     challenges: Challenges,
     plan: Plan,
+    /// Whether certificates of names that went while the process did not run were looked for.
+    is_swept: bool,
     /// Names of which the log has told, once, that their certificates end soon.
     told: BTreeSet<String>,
 }
@@ -89,9 +91,19 @@ impl Keeper {
     ) -> Result<Self, AcmeError> {
         let folder = Folder::open(Path::new(&settings.folder))?;
         let client = Client::new(settings.roots.as_deref())?;
-        let (plan, told) = (Plan::default(), BTreeSet::new());
-        let mut keeper =
-            Self { clock, settings, folder, client, account: None, names, shown, challenges, plan, told };
+        let mut keeper = Self {
+            clock,
+            settings,
+            folder,
+            client,
+            account: None,
+            names,
+            shown,
+            challenges,
+            plan: Plan::default(),
+            is_swept: false,
+            told: BTreeSet::new(),
+        };
         keeper.look();
         Ok(keeper)
     }
@@ -122,6 +134,10 @@ impl Keeper {
     /// Takes over which names there are, with what lies on disk for those that are new.
     fn look(&mut self) {
         let Some(mut names) = (self.names)() else { return };
+        if !self.is_swept {
+            self.is_swept = true;
+            self.folder.sweep(&names.iter().map(String::as_str).collect());
+        }
         // The operator's own goes first, so nothing is ordered beside it.
         let own = self.shown.own();
         names.retain(|name| own.as_ref().is_none_or(|own| !own.covers(name)));
@@ -159,13 +175,25 @@ impl Keeper {
     }
 
     async fn obtain(&mut self, name: &str) -> Result<Pair, Failed> {
-        let account = self.account().await?;
-        let pem = order::order(&account, name, &self.challenges).await?;
+        let pem = match self.order(name).await {
+            Err(error) if error.is_unknown => {
+                tracing::warn!(%error, "the authority does not know our account; a new one is made");
+                self.account = None;
+                self.folder.forget_account(&self.settings.directory);
+                self.order(name).await?
+            }
+            ordered => ordered?,
+        };
         let pair = Pair::read(&pem, &pem).map_err(|error| Failed::refused(&error.to_string()))?;
         if let Err(error) = self.folder.keep_pair(name, &pem) {
             tracing::warn!(%name, %error, "a certificate is shown, but could not be kept");
         }
         Ok(pair)
+    }
+
+    async fn order(&mut self, name: &str) -> Result<String, Failed> {
+        let account = self.account().await?;
+        order::order(&account, name, &self.challenges).await
     }
 
     /// The account at the authority: the one on disk, or a new one.
@@ -188,9 +216,9 @@ impl Keeper {
                     only_return_existing: false,
                 };
                 let (account, made) = builder.create(&wanted, directory.clone(), None).await?;
-                self.folder
-                    .keep_account(&directory, &made)
-                    .map_err(|error| Failed::refused(&error.to_string()))?;
+                if let Err(error) = self.folder.keep_account(&directory, &made) {
+                    tracing::warn!(%error, "the account at the authority is used, but could not be kept");
+                }
                 account
             }
         };
