@@ -33,7 +33,8 @@ async fn floods_over_tls_are_bounded() {
         half_a_hello(secure.tls),
         limits(secure.tls, &root),
         cancelled(secure.tls, &root),
-        never_taken(secure.tls, &root),
+        never_taken(secure.tls, &root, 0),
+        never_taken(secure.tls, &root, 1),
     );
     assert!(secure.answers());
 }
@@ -99,10 +100,10 @@ async fn cancelled(port: u16, root: &CertificateDer<'static>) {
     assert!(sent < 200_000, "a flood of resets went on");
 }
 
-/// Asks for documents and takes nothing of them.
-async fn never_taken(port: u16, root: &CertificateDer<'static>) {
-    // SETTINGS_INITIAL_WINDOW_SIZE of 0.
-    let mut stream = open(port, root, &[0, 4, 0, 0, 0, 0]).await;
+/// Asks for documents and takes nothing of them but the bytes that its window has room for.
+async fn never_taken(port: u16, root: &CertificateDer<'static>, window: u8) {
+    // SETTINGS_INITIAL_WINDOW_SIZE.
+    let mut stream = open(port, root, &[0, 4, 0, 0, 0, window]).await;
     let begun = Instant::now();
     for number in (1..20).step_by(2) {
         stream.write_all(&request(number)).await.unwrap();

@@ -18,7 +18,7 @@ use crate::http::server::{self, Places, Way};
 use crate::service::Service;
 use crate::service::hosts::name_of;
 use crate::tls::acme::{self, Keeper, Names};
-use crate::tls::files::Files;
+use crate::tls::files::{Files, Marks};
 use crate::tls::{Challenges, Shown};
 
 /// Name of the folder of certificates.
@@ -43,7 +43,8 @@ struct Secure {
     config: Arc<ServerConfig>,
     challenges: Challenges,
     redirect: bool,
-    files: Option<Files>,
+    /// The operator's own, with their marks from before they were read.
+    files: Option<(Files, Marks)>,
     acme: Option<acme::Settings>,
 }
 
@@ -90,7 +91,7 @@ impl Doors {
         let led = Way::Led { challenges: secure.challenges.clone(), redirect: secure.redirect };
         let doors =
             vec![door(self.plain, led), door(secure.listener, Way::Tls(secure.shown.clone(), secure.config))];
-        let files = secure.files.map(|files| tokio::spawn(files.keep(secure.shown.clone())));
+        let files = secure.files.map(|(files, marks)| tokio::spawn(files.keep(secure.shown.clone(), marks)));
         let mut helpers: Tasks = files.into_iter().collect();
         if let Some(settings) = secure.acme {
             let (shown, clock) = (secure.shown, clock.clone());
@@ -108,7 +109,8 @@ impl Secure {
         let shown = Shown::new(base);
         let files = config.tls.certificate.clone().zip(config.tls.key.clone());
         let files = files.map(|(certificate, key)| Files { certificate, key });
-        if let Some(files) = &files {
+        let files = files.map(|files| (files.clone(), files.marks()));
+        if let Some((files, _)) = &files {
             let pair = files.read().map_err(|error| AppError::Tls(error.to_string()))?;
             shown.put_own(pair);
         }

@@ -10,11 +10,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::body::{Body, Frame, SizeHint};
 use tokio::time::Instant;
 
 /// Cancelled requests that a connection may have before they are held against those that it let be answered.
 const CANCELLED: u64 = 128;
+/// Bytes of an answer that are handed out at once. Each piece must be taken before the next, however small the reader's
+/// window is.
+const PIECE: usize = 16 * 1024;
 
 /// What a connection is to end for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -97,7 +101,7 @@ impl Stream {
     pub(super) fn answered<B>(mut self, body: B) -> Watched<B> {
         self.is_answered = true;
         self.note(true);
-        Watched { body, stream: self }
+        Watched { body, rest: Bytes::new(), stream: self }
     }
 
     /// Whether something could be taken from now on.
@@ -122,34 +126,67 @@ impl Drop for Stream {
 #[derive(Debug)]
 pub(super) struct Watched<B> {
     body: B,
+    /// What the body gave and was not handed out yet.
+    rest: Bytes,
     stream: Stream,
 }
 
-impl<B: Body + Unpin> Body for Watched<B> {
-    type Data = B::Data;
+impl<B> Watched<B> {
+    /// The next piece of the rest.
+    fn piece(&mut self) -> Bytes {
+        let piece = self.rest.split_to(PIECE.min(self.rest.len()));
+        // Copied, so that the last one, which nobody waits for, does not hold on to a whole document.
+        if self.rest.is_empty() { Bytes::copy_from_slice(&piece) } else { piece }
+    }
+}
+
+impl<B: Body<Data = Bytes> + Unpin> Body for Watched<B> {
+    type Data = Bytes;
     type Error = B::Error;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, B::Error>>> {
         // hyper asks for more once the reader's window has room, so each question is something taken.
+        if !self.rest.is_empty() {
+            self.stream.note(true);
+            return Poll::Ready(Some(Ok(Frame::data(self.piece()))));
+        }
         let frame = Pin::new(&mut self.body).poll_frame(cx);
         self.stream.note(frame.is_ready());
-        frame
+        frame.map_ok(|frame| match frame.into_data() {
+            Ok(data) if data.len() > PIECE => {
+                self.rest = data;
+                Frame::data(self.piece())
+            }
+            Ok(data) => Frame::data(data),
+            Err(other) => other,
+        })
     }
 
     fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
+        self.rest.is_empty() && self.body.is_end_stream()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
+        let rest = self.rest.len() as u64;
+        let all = self.body.size_hint();
+        let mut hint = SizeHint::new();
+        if let Some(upper) = all.upper() {
+            hint.set_upper(upper.saturating_add(rest));
+        }
+        hint.set_lower(all.lower().saturating_add(rest));
+        hint
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::task::Waker;
+
+    use http_body_util::Full;
+
     use super::*;
 
     const STALL: Duration = Duration::from_secs(20);
@@ -185,6 +222,26 @@ mod tests {
         assert_eq!(verdict(&streams, STALL * 10), None, "there is nothing to take");
         taken.stream.note(true);
         assert_eq!(verdict(&streams, STALL), Some(Verdict::Stalled));
+    }
+
+    #[test]
+    fn an_answer_is_handed_out_in_pieces_and_nothing_is_lost() {
+        let document = Bytes::from(vec![7; PIECE * 2 + 1]);
+        let mut body = Streams::new().begin().answered(Full::new(document.clone()));
+        let mut cx = Context::from_waker(Waker::noop());
+        let mut left = document.len();
+        for expected in [PIECE, PIECE, 1] {
+            assert_eq!(body.size_hint().exact(), Some(left as u64));
+            assert!(!body.is_end_stream());
+            let Poll::Ready(Some(Ok(frame))) = Pin::new(&mut body).poll_frame(&mut cx) else { panic!() };
+            let data = frame.into_data().unwrap();
+            assert_eq!(data.len(), expected);
+            let is_copy = !document.as_ptr_range().contains(&data.as_ptr());
+            assert_eq!(is_copy, expected == 1);
+            left -= expected;
+        }
+        assert!(body.is_end_stream() && body.size_hint().exact() == Some(0));
+        assert!(matches!(Pin::new(&mut body).poll_frame(&mut cx), Poll::Ready(None)));
     }
 
     #[test]

@@ -73,32 +73,37 @@ impl Service {
         let now = self.now();
         let judged = judge(&claim, found.as_deref().map_err(|unseen| *unseen), now);
         let (claim, judged) = (&claim, &judged);
-        self.change(id.to_u128(), || async move {
-            let Some(page) = self.store().reader().page(id)? else { return Ok(((), None)) };
-            // What was asked for may have changed while its record was looked for.
-            let same = |asked: &DomainClaim| asked.host == claim.host && asked.token == claim.token;
-            if !page.value.domain_claim.as_ref().is_some_and(same) {
-                return Ok(((), None));
-            }
-            let refused = match judged {
-                Err(words) => Some(words.clone()),
-                Ok(()) => self.held_by_another(&page.value, &claim.host, now)?,
-            };
-            let mut batch = Batch::new();
-            batch.expect(Expect::Page(id, Is::At(page.revision)));
-            if refused.is_none() {
-                batch.event(self.page_event(id, Edited::Changed));
-                if let Some(before) = page.value.custom_domain.clone().filter(|before| *before != claim.host)
-                {
-                    let freed = Freed { account: page.value.account, until: now + FREED_FOR };
-                    batch.write(Op::PutFreed(before, freed));
+        let is_verified = self
+            .change(id.to_u128(), || async move {
+                let Some(page) = self.store().reader().page(id)? else { return Ok((false, None)) };
+                // What was asked for may have changed while its record was looked for.
+                let same = |asked: &DomainClaim| asked.host == claim.host && asked.token == claim.token;
+                if !page.value.domain_claim.as_ref().is_some_and(same) {
+                    return Ok((false, None));
                 }
-            }
-            batch.write(noted(page.value, claim, refused, now));
-            Ok(((), Some(batch)))
-        })
-        .await?;
-        self.forget_domains();
+                let refused = match judged {
+                    Err(words) => Some(words.clone()),
+                    Ok(()) => self.held_by_another(&page.value, &claim.host, now)?,
+                };
+                let mut batch = Batch::new();
+                batch.expect(Expect::Page(id, Is::At(page.revision)));
+                if refused.is_none() {
+                    batch.event(self.page_event(id, Edited::Changed));
+                    if let Some(before) =
+                        page.value.custom_domain.clone().filter(|before| *before != claim.host)
+                    {
+                        let freed = Freed { account: page.value.account, until: now + FREED_FOR };
+                        batch.write(Op::PutFreed(before, freed));
+                    }
+                }
+                let is_verified = refused.is_none();
+                batch.write(noted(page.value, claim, refused, now));
+                Ok((is_verified, Some(batch)))
+            })
+            .await?;
+        if is_verified {
+            self.forget_domains();
+        }
         Ok(())
     }
 

@@ -40,7 +40,7 @@ pub struct Files {
 }
 
 /// What tells a changed file from the same: when it was written, and how long it is.
-type Marks = [Option<(SystemTime, u64)>; 2];
+pub type Marks = [Option<(SystemTime, u64)>; 2];
 
 impl Files {
     /// Reads both.
@@ -53,9 +53,9 @@ impl Files {
 
     /// Shows what the files say for as long as the process runs: read again when one of them has changed, and at SIGHUP.
     /// Where the new ones are no good, the old ones are still shown and the log says why, once for each change.
-    pub async fn keep(self, shown: Shown) {
+    /// `seen` are the marks from before they were first read.
+    pub async fn keep(self, shown: Shown, mut seen: Marks) {
         let mut hangup = signal(SignalKind::hangup()).ok();
-        let mut seen = self.marks();
         loop {
             let told = async {
                 match &mut hangup {
@@ -87,7 +87,8 @@ impl Files {
         }
     }
 
-    fn marks(&self) -> Marks {
+    /// Their marks now: to be taken before they are read, so that a change in between is seen.
+    pub fn marks(&self) -> Marks {
         [&self.certificate, &self.key].map(|path| {
             let facts = fs::metadata(path).ok()?;
             Some((facts.modified().ok()?, facts.len()))

@@ -50,8 +50,12 @@ impl Shown {
         let all = self.0.load();
         let Some(host) = host.or(all.base.as_deref()) else { return all.own.clone() };
         let host = host.to_ascii_lowercase();
-        let own = all.own.as_ref().filter(|own| own.covers(&host) || all.base.as_deref() == Some(&host));
-        own.or_else(|| all.issued.get(&host)).cloned()
+        let own = all.own.as_ref();
+        own.filter(|own| own.covers(&host))
+            .or_else(|| all.issued.get(&host))
+            // Better a wrong name than nothing, for the host that is the operator's own.
+            .or_else(|| own.filter(|_| all.base.as_deref() == Some(&host)))
+            .cloned()
     }
 
     /// The certificate that was issued for a host.
@@ -124,5 +128,21 @@ mod tests {
         }
         assert_ne!(until(Some("shop.example")), own);
         assert_eq!(until(Some("other.example")), None);
+    }
+
+    #[test]
+    fn the_base_host_is_shown_its_own_where_the_operators_does_not_cover_it() {
+        let shown = Shown::new(Some("status.example".to_owned()));
+        shown.put_own(pair(&["*.pages.example"], 2090));
+        let own = shown.own().map(|own| own.not_after);
+        let until = |host| shown.pair(host).map(|pair| pair.not_after);
+        assert_eq!(until(None), own, "there is no other");
+        shown.put_issued("status.example", pair(&["status.example"], 2080));
+        let issued = shown.issued("status.example").map(|pair| pair.not_after);
+        assert_ne!(issued, own);
+        for host in [None, Some("status.example"), Some("Status.Example")] {
+            assert_eq!(until(host), issued, "{host:?}");
+        }
+        assert_eq!(until(Some("a.pages.example")), own);
     }
 }

@@ -1,5 +1,7 @@
 //! What ACME keeps on disk: the account's key, and each name's certificate with its key, one file each.
 
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use instant_acme::AccountCredentials;
@@ -8,6 +10,9 @@ use rustls::pki_types::DnsName;
 
 use super::AcmeError;
 use crate::tls::Pair;
+
+/// Of the files of certificates.
+const EXTENSION: &str = "pem";
 
 /// A folder that only its owner may reach.
 #[derive(Debug, Clone)]
@@ -35,6 +40,15 @@ impl Folder {
     ) -> Result<(), AcmeError> {
         let text = serde_json::to_string(account).map_err(|error| AcmeError::Folder(error.to_string()))?;
         Ok(files::write_secret(&self.account_at(directory), &text)?)
+    }
+
+    /// Forgets the account at that directory.
+    pub(super) fn forget_account(&self, directory: &str) {
+        if let Err(error) = std::fs::remove_file(self.account_at(directory))
+            && error.kind() != std::io::ErrorKind::NotFound
+        {
+            tracing::warn!(%error, "an account of no use was not removed");
+        }
     }
 
     /// The certificate of a name; none where there is none, or none that can be shown.
@@ -67,6 +81,26 @@ impl Folder {
         }
     }
 
+    /// Forgets the certificates of all names but those.
+    pub(super) fn sweep(&self, names: &BTreeSet<&str>) {
+        let entries = match std::fs::read_dir(&self.0) {
+            Ok(entries) => entries,
+            Err(error) => {
+                tracing::warn!(%error, "certificates of no use were not looked for");
+                return;
+            }
+        };
+        for path in entries.flatten().map(|entry| entry.path()) {
+            if path.extension() == Some(OsStr::new(EXTENSION))
+                && let Some(name) = path.file_stem().and_then(OsStr::to_str)
+                && !names.contains(name)
+            {
+                tracing::info!(%name, "a name is no longer ours; its certificate is removed");
+                self.forget(name);
+            }
+        }
+    }
+
     fn account_at(&self, directory: &str) -> PathBuf {
         let digest = ring::digest::digest(&ring::digest::SHA256, directory.as_bytes());
         let short: String = digest.as_ref().iter().take(8).map(|byte| format!("{byte:02x}")).collect();
@@ -76,7 +110,7 @@ impl Folder {
     /// None for what is no name: it might lead out of the folder.
     fn pair_at(&self, name: &str) -> Option<PathBuf> {
         DnsName::try_from(name).ok()?;
-        Some(self.0.join(format!("{name}.pem")))
+        Some(self.0.join(format!("{name}.{EXTENSION}")))
     }
 }
 
@@ -101,5 +135,23 @@ mod tests {
         }
         folder.keep_pair("b.example", "damaged").unwrap();
         assert!(folder.pair("b.example").is_none());
+    }
+
+    #[test]
+    fn certificates_of_names_that_are_not_ours_are_swept() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::open(&place.path().join("tls")).unwrap();
+        let (certificate, key) = pem(&["a.example"], 2090);
+        for name in ["a.example", "b.example"] {
+            folder.keep_pair(name, &format!("{key}{certificate}")).unwrap();
+        }
+        let account = folder.account_at("https://authority.example");
+        files::write_secret(&account, "{}").unwrap();
+        folder.sweep(&BTreeSet::from(["a.example"]));
+        assert!(folder.pair("a.example").is_some() && folder.pair("b.example").is_none());
+        assert!(account.exists());
+        folder.forget_account("https://authority.example");
+        folder.forget_account("https://authority.example");
+        assert!(!account.exists());
     }
 }

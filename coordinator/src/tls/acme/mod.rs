@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use instant_acme::{Account, NewAccount};
-use parallax_core::time::DAY;
+use tokio::time::Instant;
 
 use self::client::Client;
 use self::folder::Folder;
@@ -26,8 +26,6 @@ use crate::clock::Clock;
 
 /// Pause between two looks at the names.
 const LOOK: Duration = Duration::from_secs(5);
-/// The log tells of a certificate that ends within that time, once: it should have been renewed long before.
-const NEAR_ITS_END: i64 = 14 * DAY;
 
 /// Whoever says which names are to have certificates, the most important first; none where that can't be told now.
 pub type Names = Arc<dyn Fn() -> Option<Vec<String>> + Send + Sync>;
@@ -73,7 +71,9 @@ pub struct Keeper {
     shown: Shown,
     challenges: Challenges,
     plan: Plan,
-    /// Names of which the log has told that their certificates end soon.
+    /// Whether certificates of names that went while the process did not run were looked for.
+    is_swept: bool,
+    /// Names of which the log has told, once, that their certificates end soon.
     told: BTreeSet<String>,
 }
 
@@ -91,30 +91,53 @@ impl Keeper {
     ) -> Result<Self, AcmeError> {
         let folder = Folder::open(Path::new(&settings.folder))?;
         let client = Client::new(settings.roots.as_deref())?;
-        let (plan, told) = (Plan::default(), BTreeSet::new());
-        let mut keeper =
-            Self { clock, settings, folder, client, account: None, names, shown, challenges, plan, told };
+        let mut keeper = Self {
+            clock,
+            settings,
+            folder,
+            client,
+            account: None,
+            names,
+            shown,
+            challenges,
+            plan: Plan::default(),
+            is_swept: false,
+            told: BTreeSet::new(),
+        };
         keeper.look();
         Ok(keeper)
     }
 
     /// Runs as long as the coordinator does.
     pub async fn run(mut self) {
+        let mut looked: Option<Instant> = None;
         loop {
-            self.look();
-            while let Some(name) = self.plan.due(self.clock.now()) {
-                match self.obtain(&name).await {
-                    Ok(pair) => self.show(&name, pair),
-                    Err(error) => self.note(&name, &error),
-                }
+            // Between two orders too: they may take minutes each, and there may be many.
+            if looked.is_none_or(|looked| looked.elapsed() >= LOOK) {
+                self.look();
+                looked = Some(Instant::now());
             }
-            tokio::time::sleep(LOOK).await;
+            let Some(name) = self.plan.due(self.clock.now()) else {
+                tokio::time::sleep(LOOK).await;
+                continue;
+            };
+            match self.obtain(&name).await {
+                Ok(pair) => {
+                    self.show(&name, pair);
+                    self.plan.ordered(&name, self.clock.now());
+                }
+                Err(error) => self.note(&name, &error),
+            }
         }
     }
 
     /// Takes over which names there are, with what lies on disk for those that are new.
     fn look(&mut self) {
         let Some(mut names) = (self.names)() else { return };
+        if !self.is_swept {
+            self.is_swept = true;
+            self.folder.sweep(&names.iter().map(String::as_str).collect());
+        }
         // The operator's own goes first, so nothing is ordered beside it.
         let own = self.shown.own();
         names.retain(|name| own.as_ref().is_none_or(|own| !own.covers(name)));
@@ -124,11 +147,15 @@ impl Keeper {
             self.folder.forget(&name);
             self.told.remove(&name);
         }
+        let now = self.clock.now();
         for name in names {
             if self.shown.issued(&name).is_none()
                 && let Some(pair) = self.folder.pair(&name)
             {
                 self.show(&name, pair);
+            }
+            if self.plan.ends_soon(&name, now) && self.told.insert(name.clone()) {
+                tracing::error!(%name, "a certificate ends within 14 days and is not renewed yet");
             }
         }
     }
@@ -145,20 +172,28 @@ impl Keeper {
         let next = self.plan.failed(name, error.failure, now, rand::random());
         let minutes = next.map_or(0, |next| next.since(now) / 60_000);
         tracing::warn!(%name, %error, minutes, "no certificate was issued; trying again after these minutes");
-        let ends_soon = self.plan.good_until(name).is_some_and(|until| until.since(now) < NEAR_ITS_END);
-        if ends_soon && self.told.insert(name.to_owned()) {
-            tracing::error!(%name, "a certificate ends within 14 days and could not be renewed");
-        }
     }
 
     async fn obtain(&mut self, name: &str) -> Result<Pair, Failed> {
-        let account = self.account().await?;
-        let pem = order::order(&account, name, &self.challenges).await?;
+        let pem = match self.order(name).await {
+            Err(error) if error.is_unknown => {
+                tracing::warn!(%error, "the authority does not know our account; a new one is made");
+                self.account = None;
+                self.folder.forget_account(&self.settings.directory);
+                self.order(name).await?
+            }
+            ordered => ordered?,
+        };
         let pair = Pair::read(&pem, &pem).map_err(|error| Failed::refused(&error.to_string()))?;
         if let Err(error) = self.folder.keep_pair(name, &pem) {
             tracing::warn!(%name, %error, "a certificate is shown, but could not be kept");
         }
         Ok(pair)
+    }
+
+    async fn order(&mut self, name: &str) -> Result<String, Failed> {
+        let account = self.account().await?;
+        order::order(&account, name, &self.challenges).await
     }
 
     /// The account at the authority: the one on disk, or a new one.
@@ -181,9 +216,9 @@ impl Keeper {
                     only_return_existing: false,
                 };
                 let (account, made) = builder.create(&wanted, directory.clone(), None).await?;
-                self.folder
-                    .keep_account(&directory, &made)
-                    .map_err(|error| Failed::refused(&error.to_string()))?;
+                if let Err(error) = self.folder.keep_account(&directory, &made) {
+                    tracing::warn!(%error, "the account at the authority is used, but could not be kept");
+                }
                 account
             }
         };

@@ -10,11 +10,18 @@ use rcgen::{CertificateParams, DistinguishedName, KeyPair};
 use super::plan::Failure;
 use crate::tls::Challenges;
 
-/// How long the authority may take to look, and to sign.
+/// How long the authority may take to look.
 const PATIENCE: RetryPolicy = RetryPolicy::new()
     .initial_delay(Duration::from_millis(250))
     .backoff(1.5)
     .timeout(Duration::from_secs(60));
+/// The same to sign: by then it counts a certificate as issued, so it is worth waiting for.
+const PATIENCE_TO_SIGN: RetryPolicy = RetryPolicy::new()
+    .initial_delay(Duration::from_millis(250))
+    .backoff(1.25)
+    .timeout(Duration::from_secs(5 * 60));
+/// RFC 8555, section 6.7.
+const NO_ACCOUNT: &str = "urn:ietf:params:acme:error:accountDoesNotExist";
 
 /// Why an order gave no certificate.
 #[derive(Debug, thiserror::Error)]
@@ -24,6 +31,8 @@ pub(super) struct Failed {
     words: String,
     /// Whose trouble it is, which says how long to wait.
     pub(super) failure: Failure,
+    /// The authority does not know the account (any more).
+    pub(super) is_unknown: bool,
 }
 
 /// Orders a certificate for one name; gives the key and the chain, in PEM.
@@ -57,7 +66,8 @@ async fn fulfil(
         open.push(challenge.token.clone());
         challenge.set_ready().await?;
     }
-    if order.poll_ready(&PATIENCE).await? != OrderStatus::Ready {
+    // From here on the authority counts what fails, whether its answer comes through or not.
+    if order.poll_ready(&PATIENCE).await.map_err(Failed::counted)? != OrderStatus::Ready {
         return Err(Failed::refused(&why_not(order).await));
     }
     let key = KeyPair::generate().map_err(|error| Failed::refused(&error.to_string()))?;
@@ -65,8 +75,8 @@ async fn fulfil(
         CertificateParams::new(vec![name.to_owned()]).map_err(|error| Failed::refused(&error.to_string()))?;
     params.distinguished_name = DistinguishedName::new();
     let request = params.serialize_request(&key).map_err(|error| Failed::refused(&error.to_string()))?;
-    order.finalize_csr(request.der()).await?;
-    let chain = order.poll_certificate(&PATIENCE).await?;
+    order.finalize_csr(request.der()).await.map_err(Failed::counted)?;
+    let chain = order.poll_certificate(&PATIENCE_TO_SIGN).await.map_err(Failed::counted)?;
     Ok(format!("{}{chain}", key.serialize_pem()))
 }
 
@@ -86,7 +96,12 @@ async fn why_not(order: &mut Order) -> String {
 
 impl Failed {
     pub(super) fn refused(words: &str) -> Self {
-        Self { words: words.to_owned(), failure: Failure::Refused }
+        Self { words: words.to_owned(), failure: Failure::Refused, is_unknown: false }
+    }
+
+    /// A failure after the proof was offered.
+    fn counted(error: Error) -> Self {
+        Self { failure: Failure::Refused, ..Self::from(error) }
     }
 }
 
@@ -96,6 +111,33 @@ impl From<Error> for Failed {
             Error::Api(_) | Error::Unsupported(_) => Failure::Refused,
             _ => Failure::Unreached,
         };
-        Self { words: error.to_string(), failure }
+        let is_unknown =
+            matches!(&error, Error::Api(problem) if problem.r#type.as_deref() == Some(NO_ACCOUNT));
+        Self { words: error.to_string(), failure, is_unknown }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refusal(kind: &str) -> Error {
+        let problem = format!(r#"{{"type":"urn:ietf:params:acme:error:{kind}"}}"#);
+        Error::Api(serde_json::from_str(&problem).unwrap())
+    }
+
+    #[test]
+    fn a_failure_after_the_proof_counts_as_a_refusal() {
+        let lost = || Error::Timeout(None);
+        assert_eq!(Failed::from(lost()).failure, Failure::Unreached);
+        assert_eq!(Failed::counted(lost()).failure, Failure::Refused);
+        assert_eq!(Failed::from(refusal("rateLimited")).failure, Failure::Refused);
+    }
+
+    #[test]
+    fn an_unknown_account_is_told_from_other_refusals() {
+        assert!(Failed::from(refusal("accountDoesNotExist")).is_unknown);
+        assert!(!Failed::from(refusal("unauthorized")).is_unknown);
+        assert!(!Failed::refused("no").is_unknown);
     }
 }

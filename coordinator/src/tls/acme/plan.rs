@@ -1,17 +1,22 @@
 //! Which name's certificate is ordered next, and when: no IO, the time is an argument.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 
 /// Orders in an hour, of all names: an authority counts them.
 const ORDERS: usize = 50;
-/// Pauses after the first failure, and the longest one. Authorities allow few failed proofs of a name in an hour.
+/// Those of them that names without a certificate may have, so that the others are renewed in time.
+const ORDERS_OF_NEW: usize = 40;
+/// Pauses after the first failure, and the longest one. Authorities allow few failed proofs of a name in an hour; whoever
+/// points a name here later than they said does not wait for long.
 const FIRST_PAUSE: i64 = HOUR;
-const LONGEST_PAUSE: i64 = DAY;
+const LONGEST_PAUSE: i64 = 6 * HOUR;
 /// The same where the authority was not reached, and counted nothing.
 const SHORT_PAUSE: i64 = MINUTE;
 const LONGEST_SHORT_PAUSE: i64 = HOUR;
+/// A certificate that is still not renewed within that time before its end is told of.
+const NEAR_ITS_END: i64 = 14 * DAY;
 
 /// Why there is no certificate after an order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,26 +33,38 @@ pub(super) struct Plan {
     /// In the order of their importance.
     names: Vec<String>,
     states: BTreeMap<String, State>,
-    /// When the orders of the last hour began.
-    began: VecDeque<Timestamp>,
+    /// When the orders of the last hour began, and whether each was for a name without a certificate.
+    began: VecDeque<(Timestamp, bool)>,
 }
 
 #[derive(Debug, Default)]
 struct State {
     /// From when on it is to be renewed, and until when it is good; none: there is no certificate.
     good: Option<(Timestamp, Timestamp)>,
-    failures: u32,
-    /// Not tried before.
-    pause: Option<Timestamp>,
+    /// The last failures, all of one kind, and how many.
+    failures: Option<(Failure, u32)>,
+    /// Since when it is not tried, and until when.
+    pause: Option<(Timestamp, Timestamp)>,
+}
+
+impl State {
+    fn is_due(&self, now: Timestamp) -> bool {
+        // A pause that begins later than now is of a clock that was wrong.
+        let rests = self.pause.is_some_and(|(from, until)| (from..until).contains(&now));
+        !rests && self.good.is_none_or(|(renew, _)| now >= renew)
+    }
+
+    /// Whether more than half of the time for its renewal is over.
+    fn is_urgent(&self, now: Timestamp) -> bool {
+        self.good.is_some_and(|(renew, until)| now >= renew + until.since(renew) / 2)
+    }
 }
 
 impl Plan {
     /// The names from now on; gives those that are gone.
     pub(super) fn set_names(&mut self, names: Vec<String>) -> Vec<String> {
-        let gone = |states: &BTreeMap<String, State>| -> Vec<String> {
-            states.keys().filter(|name| !names.contains(name)).cloned().collect()
-        };
-        let gone = gone(&self.states);
+        let ours: BTreeSet<&String> = names.iter().collect();
+        let gone: Vec<String> = self.states.keys().filter(|name| !ours.contains(name)).cloned().collect();
         for name in &gone {
             self.states.remove(name);
         }
@@ -62,10 +79,20 @@ impl Plan {
     pub(super) fn issued(&mut self, name: &str, from: Timestamp, until: Timestamp) {
         let Some(state) = self.states.get_mut(name) else { return };
         let renew = Timestamp::from_millis(until.as_millis() - until.since(from) / 3);
-        *state = State { good: Some((renew, until)), failures: 0, pause: None };
+        *state = State { good: Some((renew, until)), failures: None, pause: None };
     }
 
-    /// An order failed; `share` in 0 to 1 spreads the next tries of many names.
+    /// That certificate was ordered just now. Where it is to be renewed at once, because it is short-lived beyond reason
+    /// or one of the clocks is wrong, the next order waits.
+    pub(super) fn ordered(&mut self, name: &str, now: Timestamp) {
+        let Some(state) = self.states.get_mut(name) else { return };
+        if state.is_due(now) {
+            state.pause = Some((now, now + FIRST_PAUSE));
+        }
+    }
+
+    /// The order that began last failed; `share` in 0 to 1 spreads the next tries of many names. Gives when that name is
+    /// tried again.
     pub(super) fn failed(
         &mut self,
         name: &str,
@@ -73,41 +100,56 @@ impl Plan {
         now: Timestamp,
         share: f64,
     ) -> Option<Timestamp> {
+        if failure == Failure::Unreached {
+            // The authority has not counted it.
+            self.began.pop_back();
+        }
         let state = self.states.get_mut(name)?;
         let (first, longest) = match failure {
             Failure::Unreached => (SHORT_PAUSE, LONGEST_SHORT_PAUSE),
             Failure::Refused => (FIRST_PAUSE, LONGEST_PAUSE),
         };
-        let pause = first.saturating_mul(1 << state.failures.min(16)).min(longest);
-        state.failures = state.failures.saturating_add(1);
+        let before = state.failures.filter(|(kind, _)| *kind == failure).map_or(0, |(_, count)| count);
+        let pause = first.saturating_mul(1 << before.min(16)).min(longest);
+        state.failures = Some((failure, before.saturating_add(1)));
         // A fifth more or less.
         let spread = (pause as f64 * (share.clamp(0.0, 1.0) - 0.5) * 0.4) as i64;
-        state.pause = Some(Timestamp::from_millis(now.as_millis() + pause + spread));
-        state.pause
+        let next = now + pause + spread;
+        state.pause = Some((now, next));
+        Some(next)
     }
 
-    /// The name whose certificate is to be ordered now: one that has none goes before one that is renewed.
+    /// The name whose certificate is to be ordered now: urgent renewals go first, then names that have none, then other
+    /// renewals.
     pub(super) fn due(&mut self, now: Timestamp) -> Option<String> {
-        while self.began.front().is_some_and(|first| now.since(*first) >= HOUR) {
-            self.began.pop_front();
-        }
+        // One that began later than now is of a clock that was wrong.
+        self.began.retain(|(at, _)| (0..HOUR).contains(&now.since(*at)));
         if self.began.len() >= ORDERS {
             return None;
         }
-        let is_due = |state: &State| {
-            state.pause.is_none_or(|pause| now >= pause) && state.good.is_none_or(|(renew, _)| now >= renew)
+        let is_full = self.began.iter().filter(|(_, is_new)| *is_new).count() >= ORDERS_OF_NEW;
+        let all = self.names.iter().filter_map(|name| Some((name, self.states.get(name)?)));
+        let rank = |state: &State| match state.good {
+            Some(_) if state.is_urgent(now) => Some(0),
+            None if is_full => None,
+            None => Some(1),
+            Some(_) => Some(2),
         };
-        let due = || self.names.iter().filter_map(|name| Some((name, self.states.get(name)?)));
-        let lacking = due().find(|(_, state)| state.good.is_none() && is_due(state));
-        let found = lacking.or_else(|| due().find(|(_, state)| is_due(state)));
-        let name = found.map(|(name, _)| name.clone())?;
-        self.began.push_back(now);
+        let due = all.filter(|(_, state)| state.is_due(now));
+        // The first of the most pressing, in the order of importance.
+        let (_, name, is_new) = due
+            .filter_map(|(name, state)| Some((rank(state)?, name, state.good.is_none())))
+            .min_by_key(|(rank, ..)| *rank)?;
+        let name = name.clone();
+        self.began.push_back((now, is_new));
         Some(name)
     }
 
-    /// Until when the certificate of that name is good.
-    pub(super) fn good_until(&self, name: &str) -> Option<Timestamp> {
-        self.states.get(name)?.good.map(|(_, until)| until)
+    /// Whether the certificate of that name ends soon though it should have been renewed long before.
+    pub(super) fn ends_soon(&self, name: &str, now: Timestamp) -> bool {
+        self.states.get(name).is_some_and(|state| {
+            state.is_urgent(now) && state.good.is_some_and(|(_, until)| until.since(now) < NEAR_ITS_END)
+        })
     }
 }
 
@@ -132,42 +174,96 @@ mod tests {
         plan.issued("a", at(0), at(90 * DAY));
         assert_eq!(plan.due(at(60 * DAY - 1)), None);
         assert_eq!(plan.due(at(60 * DAY)).as_deref(), Some("a"));
-        assert_eq!(plan.good_until("a"), Some(at(90 * DAY)));
+        let soon = |days: i64| plan.ends_soon("a", at(days * DAY));
+        assert!(!soon(60) && !soon(76) && soon(77) && soon(91));
     }
 
     #[test]
     fn failures_are_tried_again_after_growing_pauses() {
         let mut plan = plan(&["a"]);
         let mut now = at(0);
+        for _ in 0..9 {
+            assert!(plan.failed("a", Failure::Unreached, now, 0.5).unwrap().since(now) <= HOUR);
+        }
         let mut pauses = Vec::new();
-        for _ in 0..7 {
+        for _ in 0..5 {
             let next = plan.failed("a", Failure::Refused, now, 0.5).unwrap();
             pauses.push(next.since(now) / HOUR);
             assert_eq!(plan.due(Timestamp::from_millis(next.as_millis() - 1)), None);
             assert_eq!(plan.due(next).as_deref(), Some("a"));
             now = next;
         }
-        assert_eq!(pauses, [1, 2, 4, 8, 16, 24, 24]);
+        assert_eq!(pauses, [1, 2, 4, 6, 6]);
         plan.issued("a", now, at(90 * DAY));
         let next = plan.failed("a", Failure::Unreached, now, 0.5).unwrap();
         assert_eq!(next.since(now), MINUTE);
         let [early, late] = [0.0, 1.0].map(|share| plan.failed("a", Failure::Refused, now, share).unwrap());
-        assert!(early.since(now) >= 96 * MINUTE && late.since(now) <= 288 * MINUTE);
+        assert!(early.since(now) >= 48 * MINUTE && late.since(now) <= 144 * MINUTE);
     }
 
     #[test]
-    fn the_hour_has_its_share_of_orders_and_names_without_one_go_first() {
+    fn the_hour_has_its_share_of_orders_and_renewals_are_not_starved() {
+        let names: Vec<String> = (0..99).map(|n| format!("n{n}")).collect();
+        let mut plan = Plan::default();
+        plan.set_names(names);
+        let orders = |plan: &mut Plan, now: Timestamp| -> Vec<String> {
+            let issue = |plan: &mut Plan, name: String| {
+                plan.issued(&name, now, now + 90 * DAY);
+                name
+            };
+            std::iter::from_fn(|| plan.due(now).map(|name| issue(plan, name))).collect()
+        };
+        // Two that may be renewed, and one that is past half of the time for it.
+        for (name, left) in [("n0", 29), ("n1", 28), ("n70", 14)] {
+            plan.issued(name, at((left - 90) * DAY), at(left * DAY));
+        }
+        let new = (2..2 + ORDERS_OF_NEW).map(|n| format!("n{n}"));
+        let expected: Vec<String> =
+            ["n70".to_owned()].into_iter().chain(new).chain(["n0", "n1"].map(str::to_owned)).collect();
+        assert_eq!(orders(&mut plan, at(0)), expected);
+        assert_eq!(orders(&mut plan, at(HOUR - 1)), [""; 0]);
+        let left = 99 - expected.len();
+        assert_eq!(orders(&mut plan, at(HOUR)).len(), left.min(ORDERS_OF_NEW));
+        // All are renewed later, as many as the hour has orders.
+        let later = at(80 * DAY);
+        assert_eq!(orders(&mut plan, later).len(), ORDERS);
+    }
+
+    #[test]
+    fn what_the_authority_did_not_see_is_none_of_the_hours_orders() {
         let names: Vec<String> = (0..60).map(|n| format!("n{n}")).collect();
         let mut plan = Plan::default();
         plan.set_names(names);
-        plan.issued("n0", at(-DAY), at(0));
-        for n in 1..=ORDERS {
+        for _ in 0..60 {
             let name = plan.due(at(0)).unwrap();
-            assert_eq!(name, format!("n{n}"));
-            plan.issued(&name, at(0), at(DAY));
+            plan.failed(&name, Failure::Unreached, at(0), 0.5);
         }
         assert_eq!(plan.due(at(0)), None);
-        assert!(plan.due(at(HOUR)).is_some());
+        assert!(plan.due(at(MINUTE)).is_some());
+    }
+
+    #[test]
+    fn a_clock_that_is_set_back_holds_nothing_up() {
+        let names: Vec<String> = (0..60).map(|n| format!("n{n}")).collect();
+        let mut plan = Plan::default();
+        plan.set_names(names);
+        while let Some(name) = plan.due(at(DAY)) {
+            plan.failed(&name, Failure::Refused, at(DAY), 0.5);
+        }
+        assert_eq!(plan.due(at(0)).as_deref(), Some("n0"));
+    }
+
+    #[test]
+    fn a_certificate_that_is_due_at_birth_is_not_ordered_again_at_once() {
+        let mut plan = plan(&["a"]);
+        assert!(plan.due(at(DAY)).is_some());
+        plan.issued("a", at(0), at(DAY));
+        plan.ordered("a", at(DAY));
+        assert_eq!(plan.due(at(DAY)), None);
+        assert!(plan.due(at(DAY) + FIRST_PAUSE).is_some());
+        plan.issued("a", at(DAY), at(91 * DAY));
+        plan.ordered("a", at(DAY));
+        assert!(plan.due(at(61 * DAY)).is_some());
     }
 
     #[test]
@@ -175,6 +271,8 @@ mod tests {
         let mut plan = plan(&["a", "b"]);
         plan.issued("b", at(0), at(DAY));
         assert_eq!(plan.set_names(vec!["a".to_owned()]), ["b"]);
-        assert_eq!((plan.good_until("b"), plan.failed("b", Failure::Refused, at(0), 0.5)), (None, None));
+        assert_eq!(plan.failed("b", Failure::Refused, at(0), 0.5), None);
+        assert_eq!(plan.due(at(0)).as_deref(), Some("a"));
+        assert!(!plan.ends_soon("b", at(DAY)));
     }
 }
