@@ -192,7 +192,7 @@ pub(super) fn look_of(day: &Day) -> Look {
     look(Seen::of(day))
 }
 
-/// How a stretch of time was.
+/// How a stretch of time was. One that has just begun, and was down for most of it, is no good one either.
 fn look(Seen { counts, uptime, lasted }: Seen) -> Look {
     if uptime.is_none() {
         return if counts.excluded > 0 { Look::Maintenance } else { Look::None };
@@ -200,7 +200,7 @@ fn look(Seen { counts, uptime, lasted }: Seen) -> Look {
     let down = minutes_down(uptime, lasted);
     if down >= LONG {
         Look::Down
-    } else if down >= BRIEF {
+    } else if down >= BRIEF || uptime.is_some_and(|uptime| uptime < 50.0) {
         Look::Short
     } else if u64::from(counts.slow) * 10 >= u64::from(counts.passed) && counts.slow > 0 {
         Look::Slow
