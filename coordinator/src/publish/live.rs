@@ -1,6 +1,6 @@
 //! What the journal says of pages: which changed, after which event, told to those who watch.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -90,10 +90,13 @@ impl Journal {
     }
 
     /// Forgets pages that nobody watches and no document is kept of.
-    pub(super) fn tidy(&self, is_kept: impl Fn(PageId) -> bool) {
+    ///
+    /// What is kept is asked for while nothing can be added here: no change is forgotten of a page that just came.
+    pub(super) fn tidy(&self, kept: impl FnOnce() -> BTreeSet<PageId>) {
         let mut pages = self.pages();
+        let kept = kept();
         pages.watched.retain(|_, sender| sender.receiver_count() > 0);
-        pages.changed.retain(|page, _| is_kept(*page));
+        pages.changed.retain(|page, _| kept.contains(page));
     }
 
     fn pages(&self) -> MutexGuard<'_, Pages> {

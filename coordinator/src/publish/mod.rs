@@ -19,6 +19,7 @@ use parallax_core::board::{Board, Range};
 use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
+use tokio::time::Instant;
 
 use crate::service::gate::{Admitted, Door};
 use crate::service::{Error, Result, Service};
@@ -110,7 +111,7 @@ impl Boards {
         let now = self.0.service.now();
         let key = Key { page: page.page().id, door: page.door(), paper: paper.clone() };
         let held = self.0.shelf.asked(&key, now)?;
-        let is_good = held.is_good(self.0.journal.changed(key.page)) && now.since(held.drawn) <= paper.age();
+        let is_good = held.is_good(self.0.journal.changed(key.page)) && held.is_aged(now, paper.age());
         is_good.then_some(held.document)
     }
 
@@ -140,32 +141,35 @@ impl Boards {
         let key = Key { page: page.page().id, door: page.door(), paper };
         let changed = self.0.journal.changed(key.page);
         let slot = self.0.shelf.slot(&key, now);
-        match slot.held() {
-            Some(held) if held.is_good(changed) && now.since(held.drawn) <= age => return Ok(held.document),
+        let before = slot.held();
+        match &before {
+            Some(held) if held.is_good(changed) && held.is_aged(now, age) => {
+                return Ok(Arc::clone(&held.document));
+            }
             // Nothing happened: the next visitor will have a newer one.
-            Some(held) if held.is_good(changed) && now.since(held.drawn) <= 6 * age => {
+            Some(held) if held.is_good(changed) && held.is_aged(now, 6 * age) => {
                 if let Some(turn) = slot.try_turn() {
-                    let boards = self.clone();
+                    let (boards, page) = (self.clone(), page.clone());
                     tokio::spawn(async move {
-                        if let Err(error) = boards.redraw(&key, media, now, draw).await {
+                        if let Err(error) = boards.redraw(&page, &key, media, now, draw).await {
                             tracing::warn!(%error, "a document was not drawn again");
                         }
                         drop(turn);
                     });
                 }
-                return Ok(held.document);
+                return Ok(Arc::clone(&held.document));
             }
             Some(_) | None => {}
         }
         let _turn = slot.turn().await;
-        // Whoever had the turn before has drawn it.
+        // Whoever had the turn before has drawn it, and what happened since this one came concerns those who come later.
         if let Some(held) = slot.held()
-            && held.is_good(self.0.journal.changed(key.page))
-            && held.drawn >= now
+            && held.is_good(changed)
+            && (held.is_aged(now, age) || (held.drawn > now && held.is_newer_than(before.as_ref())))
         {
             return Ok(held.document);
         }
-        self.redraw(&key, media, now, draw).await
+        self.redraw(page, &key, media, now, draw).await
     }
 
     /// How often the page has changed, told as it changes.
@@ -176,8 +180,9 @@ impl Boards {
     /// Reads the journal as it grows, for those who watch, and drops what nobody asks for. Never ends by itself.
     pub async fn follow(self) {
         let mut news = self.0.service.news();
+        let mut tidy = Instant::now() + TIDY;
         loop {
-            match tokio::time::timeout(TIDY, news.changed()).await {
+            match tokio::time::timeout_at(tidy, news.changed()).await {
                 Ok(Ok(())) => {
                     if let Err(error) = self.catch_up().await {
                         tracing::error!(%error, "the journal can't be read for the public pages");
@@ -187,8 +192,12 @@ impl Boards {
                 Ok(Err(_)) => return,
                 Err(_) => {}
             }
-            self.0.shelf.tidy(self.0.service.now());
-            self.0.journal.tidy(|page| self.0.shelf.has(page));
+            // Not after each event: it goes through all that is kept.
+            if Instant::now() >= tidy {
+                self.0.shelf.tidy(self.0.service.now());
+                self.0.journal.tidy(|| self.0.shelf.pages());
+                tidy = Instant::now() + TIDY;
+            }
         }
     }
 
@@ -203,6 +212,7 @@ impl Boards {
 
     async fn redraw<F, D>(
         &self,
+        page: &Admitted,
         key: &Key,
         media: &'static str,
         now: Timestamp,
@@ -214,6 +224,8 @@ impl Boards {
     {
         // What happens from here on may or may not be in it: it will be drawn again.
         let upto = self.0.journal.read_upto();
+        // What is drawn of a page as it was before an edit must not pass for what came after it.
+        let is_still = self.0.service.is_still(page)?;
         let drawn = draw().await;
         if drawn.is_err() {
             self.0.shelf.forget(key);
@@ -221,6 +233,9 @@ impl Boards {
         let bytes = drawn?;
         let pressed = tokio::task::spawn_blocking(move || Document::press(media, &bytes)).await;
         let document = Arc::new(pressed.map_err(|error| Error::Internal(error.to_string()))?);
+        if !is_still {
+            return Ok(document);
+        }
         self.0.shelf.put(key, Held { document: Arc::clone(&document), drawn: now, upto });
         Ok(document)
     }

@@ -1,6 +1,6 @@
 //! The documents that are kept: bounded in bytes and number, those that were asked for longest ago given up first.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -31,6 +31,17 @@ impl Held {
     /// Whether all that happened to its page is in it.
     pub(super) const fn is_good(&self, changed: u64) -> bool {
         self.upto >= changed
+    }
+
+    /// Whether it is at most that old, in milliseconds. One that seems to come of the future was drawn before the clock
+    /// was put back: nobody knows how old it is.
+    pub(super) fn is_aged(&self, now: Timestamp, age: i64) -> bool {
+        (0..=age).contains(&now.since(self.drawn))
+    }
+
+    /// Whether it was drawn after that one was looked at.
+    pub(super) fn is_newer_than(&self, before: Option<&Self>) -> bool {
+        before.is_none_or(|before| !Arc::ptr_eq(&before.document, &self.document))
     }
 }
 
@@ -63,29 +74,36 @@ impl Slot {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(super) struct Shelf(Mutex<BTreeMap<Key, Arc<Slot>>>);
+pub(super) struct Shelf(Mutex<Slots>);
+
+#[derive(Debug, Default)]
+struct Slots {
+    by_key: BTreeMap<Key, Arc<Slot>>,
+    /// Bytes of all documents in them.
+    bytes: usize,
+}
 
 impl Shelf {
     /// The place of a document, which is asked for at this moment.
     pub(super) fn slot(&self, key: &Key, now: Timestamp) -> Arc<Slot> {
         let mut slots = locked(&self.0);
-        if let Some(slot) = slots.get(key) {
+        if let Some(slot) = slots.by_key.get(key) {
             slot.asked.store(now.as_millis(), Ordering::Relaxed);
             return Arc::clone(slot);
         }
-        if slots.len() >= MOST {
-            give_up(&mut slots);
+        if slots.by_key.len() >= MOST {
+            slots.give_up();
         }
         let asked = AtomicI64::new(now.as_millis());
         let slot = Arc::new(Slot { held: Mutex::default(), turn: Arc::default(), asked });
-        slots.insert(key.clone(), Arc::clone(&slot));
+        slots.by_key.insert(key.clone(), Arc::clone(&slot));
         slot
     }
 
     /// A document that is there, and is asked for at this moment.
     pub(super) fn asked(&self, key: &Key, now: Timestamp) -> Option<Held> {
         let slots = locked(&self.0);
-        let slot = slots.get(key)?;
+        let slot = slots.by_key.get(key)?;
         slot.asked.store(now.as_millis(), Ordering::Relaxed);
         slot.held()
     }
@@ -93,12 +111,12 @@ impl Shelf {
     /// Keeps a document; where there is no room, others go.
     pub(super) fn put(&self, key: &Key, held: Held) {
         let mut slots = locked(&self.0);
-        let Some(slot) = slots.get(key) else { return };
-        *locked(&slot.held) = Some(held);
-        let mut total: usize = slots.values().map(|slot| slot.bytes()).sum();
-        while total > MOST_BYTES && slots.len() > 1 {
-            let freed = give_up(&mut slots);
-            total = total.saturating_sub(freed);
+        let Some(slot) = slots.by_key.get(key) else { return };
+        let added = held.document.bytes();
+        let freed = locked(&slot.held).replace(held).map_or(0, |held| held.document.bytes());
+        slots.bytes = (slots.bytes + added).saturating_sub(freed);
+        while slots.bytes > MOST_BYTES && slots.by_key.len() > 1 {
+            slots.give_up();
         }
     }
 
@@ -107,30 +125,46 @@ impl Shelf {
         locked(&self.0).remove(key);
     }
 
-    /// Gives up what nobody asked for lately.
+    /// Gives up what nobody asked for lately, or seems to have asked for much later: the clock was put back.
     pub(super) fn tidy(&self, now: Timestamp) {
-        let is_asked = |slot: &Arc<Slot>| {
-            now.since(Timestamp::from_millis(slot.asked.load(Ordering::Relaxed))) < UNASKED
+        let is_asked = |slot: &Slot| {
+            let asked = Timestamp::from_millis(slot.asked.load(Ordering::Relaxed));
+            now.since(asked).unsigned_abs() < UNASKED.unsigned_abs()
         };
-        locked(&self.0).retain(|_, slot| is_asked(slot));
+        let mut slots = locked(&self.0);
+        let mut freed = 0;
+        slots.by_key.retain(|_, slot| {
+            let is_asked = is_asked(slot);
+            freed += if is_asked { 0 } else { slot.bytes() };
+            is_asked
+        });
+        slots.bytes = slots.bytes.saturating_sub(freed);
     }
 
-    /// Whether a document of that page is kept.
-    pub(super) fn has(&self, page: PageId) -> bool {
-        locked(&self.0).keys().any(|key| key.page == page)
+    /// The pages of which a document is kept.
+    pub(super) fn pages(&self) -> BTreeSet<PageId> {
+        locked(&self.0).by_key.keys().map(|key| key.page).collect()
     }
 
     /// Bytes of all of them.
     pub(super) fn bytes(&self) -> usize {
-        locked(&self.0).values().map(|slot| slot.bytes()).sum()
+        locked(&self.0).bytes
     }
 }
 
-/// Gives up the one that was asked for longest ago, and says how many bytes that freed.
-fn give_up(slots: &mut BTreeMap<Key, Arc<Slot>>) -> usize {
-    let oldest = slots.iter().min_by_key(|(_, slot)| slot.asked.load(Ordering::Relaxed));
-    let Some(key) = oldest.map(|(key, _)| key.clone()) else { return 0 };
-    slots.remove(&key).map_or(0, |slot| slot.bytes())
+impl Slots {
+    /// Gives up the one that was asked for longest ago.
+    fn give_up(&mut self) {
+        let oldest = self.by_key.iter().min_by_key(|(_, slot)| slot.asked.load(Ordering::Relaxed));
+        if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+            self.remove(&key);
+        }
+    }
+
+    fn remove(&mut self, key: &Key) {
+        let freed = self.by_key.remove(key).map_or(0, |slot| slot.bytes());
+        self.bytes = self.bytes.saturating_sub(freed);
+    }
 }
 
 /// Whatever panicked elsewhere left whole values behind: every change under these locks is one step.

@@ -3,6 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parallax_core::event::{Edited, Event, What};
+use parallax_core::page::Page;
+
+use tokio::sync::Notify;
 
 use super::*;
 use crate::service::tests::{World, world};
@@ -79,5 +82,108 @@ async fn what_is_not_there_takes_no_room() {
         let missing = boards.get(&page, Paper::Monitor(MonitorId::from_u128(number), Range::default())).await;
         assert_eq!(missing.unwrap_err(), Error::NotFound);
     }
-    assert!(!boards.0.shelf.has(world.shop.id));
+    assert!(boards.0.shelf.pages().is_empty());
+}
+
+/// Begins to ask for a document, whose drawing is told of by the first of these and ends with the second.
+fn asking(
+    boards: &Boards,
+    page: &Admitted,
+    drawn: &Arc<AtomicUsize>,
+    gates: &Arc<[Notify; 2]>,
+) -> tokio::task::JoinHandle<Arc<Document>> {
+    let (boards, page, drawn, gates) = (boards.clone(), page.clone(), Arc::clone(drawn), Arc::clone(gates));
+    tokio::spawn(async move {
+        let draw = move || async move {
+            let turn = drawn.fetch_add(1, Ordering::SeqCst);
+            gates[0].notify_one();
+            gates[1].notified().await;
+            Ok(format!("drawing {turn}").into_bytes())
+        };
+        boards.kept(&page, Paper::Other("test"), "text/plain", draw).await.unwrap()
+    })
+}
+
+fn edited(world: &World) -> Event {
+    let what = What::PageEdited(Edited::Changed);
+    Event { at: world.service.now(), page: Some(world.shop.id), monitor: None, what }
+}
+
+#[tokio::test]
+async fn a_crowd_that_comes_bit_by_bit_to_a_changed_page_has_one_drawing_made() {
+    let world = world().await;
+    let boards = Boards::new(world.service.clone());
+    let page = world.service.admit("shop", Door::Shared).unwrap();
+    let (drawn, gates) = (Arc::new(AtomicUsize::new(0)), Arc::<[Notify; 2]>::default());
+    ask(&world, &boards, &drawn).await;
+    world.happened(edited(&world)).await;
+    let mut crowd = vec![asking(&boards, &page, &drawn, &gates)];
+    gates[0].notified().await;
+    for _ in 0..20 {
+        world.clock.set(world.service.now() + 10);
+        crowd.push(asking(&boards, &page, &drawn, &gates));
+        tokio::task::yield_now().await;
+    }
+    // What happens while it is drawn concerns those who come later.
+    world.happened(edited(&world)).await;
+    boards.catch_up().await.unwrap();
+    gates[1].notify_one();
+    for one in crowd {
+        assert_eq!(one.await.unwrap().plain(), "drawing 1".as_bytes());
+    }
+    assert_eq!(drawn.load(Ordering::SeqCst), 2);
+    assert_eq!(ask(&world, &boards, &drawn).await.plain(), "drawing 2".as_bytes());
+}
+
+#[tokio::test]
+async fn what_is_drawn_of_a_page_as_it_was_is_not_kept() {
+    let world = world().await;
+    let boards = Boards::new(world.service.clone());
+    let old = world.service.admit("shop", Door::Shared).unwrap();
+    world.put_page(Page { name: "New".to_owned(), ..world.shop.clone() }).await;
+    let draw = |text: &'static str| move || async move { Ok(text.as_bytes().to_vec()) };
+    let paper = || Paper::Other("test");
+    let seen = boards.kept(&old, paper(), "text/plain", draw("old")).await.unwrap();
+    assert_eq!(seen.plain(), "old".as_bytes());
+    let new = world.service.admit("shop", Door::Shared).unwrap();
+    assert!(boards.at_hand(&new, &paper()).is_none());
+    let seen = boards.kept(&new, paper(), "text/plain", draw("new")).await.unwrap();
+    assert_eq!(seen.plain(), "new".as_bytes());
+    assert!(boards.at_hand(&new, &paper()).is_some());
+}
+
+#[tokio::test]
+async fn a_clock_that_is_put_back_freezes_no_document() {
+    let world = world().await;
+    let boards = Boards::new(world.service.clone());
+    let drawn = Arc::new(AtomicUsize::new(0));
+    ask(&world, &boards, &drawn).await;
+    let begin = world.service.now();
+    world.clock.set(begin + -3600 * SECOND);
+    let page = world.service.admit("shop", Door::Shared).unwrap();
+    assert!(boards.at_hand(&page, &Paper::Other("test")).is_none());
+    for _ in 0..2 {
+        assert_eq!(ask(&world, &boards, &drawn).await.plain(), "drawing 1".as_bytes());
+    }
+}
+
+#[test]
+fn the_bytes_on_the_shelf_are_those_of_what_lies_there() {
+    let shelf = Shelf::default();
+    let now = Timestamp::from_millis(0);
+    let key = |id| Key { page: PageId::from_u128(id), door: Door::Shared, paper: Paper::Status };
+    let put = |id, text: &str, now| {
+        let document = Arc::new(Document::press("text/plain", text.as_bytes()));
+        let bytes = document.bytes();
+        let _slot = shelf.slot(&key(id), now);
+        shelf.put(&key(id), Held { document, drawn: now, upto: 0 });
+        bytes
+    };
+    let _ = put(1, "one", now);
+    let (one, two) = (put(1, "one that is longer", now), put(2, "two", now + 600 * SECOND));
+    assert_eq!(shelf.bytes(), one + two);
+    shelf.tidy(now + 601 * SECOND);
+    assert_eq!((shelf.bytes(), shelf.pages().len()), (two, 1));
+    shelf.forget(&key(2));
+    assert_eq!((shelf.bytes(), shelf.pages().len()), (0, 0));
 }

@@ -123,6 +123,17 @@ impl Service {
         }
     }
 
+    /// Whether the page is in the store as its visitor was let in to it, but for what is noted of a domain that it only
+    /// asks for: that tells of no event, and nothing of it is shown.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub fn is_still(&self, admitted: &Admitted) -> Result<bool> {
+        let page = self.store().reader().page(admitted.page.id)?;
+        let asks = admitted.page.domain_claim.clone();
+        Ok(page.is_some_and(|page| Page { domain_claim: asks, ..page.value } == *admitted.page))
+    }
+
     /// The page with that label, whoever asks: for what is to be done before anybody is let in.
     pub(super) fn behind(&self, slug: &str) -> Result<Arc<Page>> {
         let found = self.page_under(slug)?;
@@ -165,6 +176,11 @@ impl Service {
     /// Whether this visitor is let in: here, and nowhere else.
     fn may_enter(&self, page: &Page, shown: &Shown) -> bool {
         !is_guarded(page) || self.is_good(page, shown)
+    }
+
+    /// Whether a host, in the form of a `Host` header, is that of the base URL.
+    pub fn is_base_host(&self, host: &str) -> bool {
+        plain(host).is_some_and(|host| self.base_host().is_some_and(|own| own == host))
     }
 
     /// The host of the base URL, as hosts are compared.

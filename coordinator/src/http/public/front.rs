@@ -18,6 +18,8 @@ use crate::service::gate::{Admitted, Door};
 
 /// Requests that are known at most; for one more, all are forgotten.
 const MOST: usize = 4096;
+/// Bytes of a host with its port: a name has 253, a port five.
+const MAX_HOST: usize = 260;
 
 /// What requests were answered with.
 #[derive(Debug, Default)]
@@ -27,7 +29,7 @@ pub(in crate::http) struct Front(RwLock<Known>);
 struct Known {
     /// The last edit of anything when the gate let everybody in.
     edit: u64,
-    /// By host, then by path with its query.
+    /// By host (a name in its one form, without a port), then by path with its query.
     hosts: BTreeMap<String, BTreeMap<String, Arc<Entry>>>,
     count: usize,
 }
@@ -69,7 +71,9 @@ impl Front {
         let Some(host) = host(&call.headers) else { return };
         let own = context.service.page_at(host).ok().flatten();
         let is_own = own.as_ref() == Some(slug);
-        if is_own != (door == Door::Own) || (own.is_some() && !is_own) {
+        // Whoever makes hosts up fills no memory with them.
+        let is_known = is_own || (own.is_none() && context.service.is_base_host(host));
+        if is_own != (door == Door::Own) || !is_known {
             return;
         }
         // The gate is asked once more: what it said before may be of before the edit.
@@ -107,9 +111,39 @@ fn is_usual(query: &str) -> bool {
     query.is_empty() || query.strip_prefix("range=").is_some_and(|name| Range::named(name).is_some())
 }
 
-/// The host that a request names, once.
+/// The host that a request names, once, where it is written in the one form that hosts are compared in. Its port tells
+/// no page from another, and is left out.
 fn host(headers: &HeaderMap) -> Option<&str> {
     let mut named = headers.get_all(HOST).iter();
-    let host = named.next()?.to_str().ok();
-    host.filter(|_| named.next().is_none())
+    let host = named.next()?.to_str().ok().filter(|_| named.next().is_none())?;
+    in_one_form(host)
+}
+
+fn in_one_form(host: &str) -> Option<&str> {
+    let (name, port) = host.split_once(':').unwrap_or((host, ""));
+    let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(&byte);
+    let is_sound = host.len() <= MAX_HOST
+        && !name.is_empty()
+        && !name.ends_with('.')
+        && name.bytes().all(is_plain)
+        && port.bytes().all(|byte| byte.is_ascii_digit());
+    is_sound.then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_host_has_one_form_whatever_its_port() {
+        for host in ["shop.example", "shop.example:", "shop.example:443", "shop.example:00443"] {
+            assert_eq!(in_one_form(host), Some("shop.example"), "{host}");
+        }
+        let long = "a".repeat(MAX_HOST + 1);
+        for other in
+            ["", ":80", "Shop.example", "shop.example.", "shop.example:a", "a:1:2", "[::1]:80", "a b", &long]
+        {
+            assert_eq!(in_one_form(other), None, "{other}");
+        }
+    }
 }

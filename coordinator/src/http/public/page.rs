@@ -48,7 +48,8 @@ pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
 pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter_or_ask(&context, &call)?;
     let (_, (year, month)) = context.service.months(&page);
-    paper(&context, call, &page, Paper::Month(year, month)).await
+    // Which month that is hangs on the day: it is not to be known as this one's from now on.
+    drawn(&context, &call.headers, &page, &Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/history/{month}`
@@ -82,15 +83,20 @@ fn range(query: &str) -> Range {
 }
 
 async fn paper(context: &Context, call: Call<()>, page: &Admitted, paper: Paper) -> Answer {
-    if likes_markdown(&call.headers) {
-        return note(context, &call.headers, page, paper).await;
+    let reply = drawn(context, &call.headers, page, &paper).await?;
+    context.front.keep(context, &call, page, &paper);
+    Ok(reply)
+}
+
+async fn drawn(context: &Context, headers: &HeaderMap, page: &Admitted, paper: &Paper) -> Answer {
+    if likes_markdown(headers) {
+        return note(context, headers, page, paper.clone()).await;
     }
     let drawn = context.boards.get(page, paper.clone()).await.map_err(|error| match error {
         Error::NotFound => Refused::Page,
         other => other.into(),
     })?;
-    context.front.keep(context, &call, page, &paper);
-    Ok(shown(page, &drawn, &call.headers))
+    Ok(shown(page, &drawn, headers))
 }
 
 /// The answer with a document that people look at.

@@ -174,7 +174,7 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
         (shared, "/p/shop"),
         (own, "/"),
         (shared, "/p/shop?range=24h"),
-        (own, "/history"),
+        (own, "/history/2026-11"),
         (own, "/?range=7d"),
     ] {
         assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
@@ -192,7 +192,7 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
             assert_eq!(short.body(), &long.bytes, "{host}{path}");
         }
     }
-    for path in ["/p/shop?x=1", "/p/shop?range=1y", "/p/shop/status.json"] {
+    for path in ["/p/shop?x=1", "/p/shop?range=1y", "/p/shop/status.json", "/p/shop/history"] {
         client.send("GET", path, &[("host", shared)], "").await;
         assert!(short("GET", shared, path, &[]).is_none(), "{path} is not kept");
     }
@@ -200,6 +200,7 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
         ("POST", shared, "/p/shop", &[][..]),
         ("HEAD", shared, "/p/shop", &[]),
         ("GET", "other.example", "/p/shop", &[]),
+        ("GET", "status.example:a", "/p/shop", &[]),
         ("GET", shared, "/", &[]),
         ("GET", shared, "/p/shop", &[("host", shared)]),
         ("GET", shared, "/p/shop", &[("content-length", "1")]),
