@@ -182,7 +182,7 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
     let (queries, _) = mpsc::channel(1);
     let beats = service::beats::deaf();
     let base_url = config.http.base_url.clone().unwrap_or_else(|| format!("http://{}", config.http.listen));
-    let settings = service_settings(config, base_url, &secret);
+    let settings = outgoing::service_settings(config, base_url, &secret);
     let service =
         Service::new(store.clone(), clock, queries, beats, Arc::new(service::figures::NoFigures), settings);
     Ok(Opened { service, members, store })
@@ -270,7 +270,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         judging,
         Box::new(mesh.viewer()),
     );
-    let settings = service_settings(&config, base_url.clone(), &secret);
+    let settings = outgoing::service_settings(&config, base_url.clone(), &secret);
     let service =
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
     service.look_up_by(outgoing::records(&config)?);
@@ -388,14 +388,4 @@ async fn book(store: &Store) -> Result<u64, StoreError> {
     batch.write(Op::SetCursor(BOOK.to_owned(), made));
     store.commit(batch).await?;
     Ok(made)
-}
-
-fn service_settings(config: &Config, base_url: String, secret: &MeshSecret) -> service::Settings {
-    service::Settings {
-        base_url,
-        root_domain: config.http.root_domain.clone(),
-        limits: config.plans,
-        allow_private: config.deliver.allow_private,
-        doors: service::doors::DoorKey::new(&secret.secret_for("visitors")),
-    }
 }

@@ -1,7 +1,8 @@
-//! What leaves the house, put together: the deliverer with its client, its mailer and its settings.
+//! What the deliverer, the looks for domains and the service are given of the settings.
 
 use std::sync::Arc;
 
+use parallax_certs::secret::MeshSecret;
 use tokio::sync::Notify;
 use url::Url;
 
@@ -13,6 +14,7 @@ use crate::deliver::webhook::Client;
 use crate::deliver::{DeliverError, Deliverer, Settings};
 use crate::domains::Records;
 use crate::react::notices::Notices;
+use crate::service;
 use crate::storage::Store;
 
 /// Where the operator is written to.
@@ -49,4 +51,15 @@ pub(super) fn deliverer(
     };
     let mailer = Arc::new(super::mail::mailer(&config.mail)?);
     Ok(Deliverer::new(store.clone(), clock.clone(), client, mailer, settings, wake))
+}
+
+/// What the service has to know of the settings.
+pub(super) fn service_settings(config: &Config, base_url: String, secret: &MeshSecret) -> service::Settings {
+    service::Settings {
+        base_url,
+        root_domain: config.http.root_domain.clone(),
+        limits: config.plans,
+        allow_private: config.deliver.allow_private,
+        doors: service::doors::DoorKey::new(&secret.secret_for("visitors")),
+    }
 }
