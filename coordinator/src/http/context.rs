@@ -22,8 +22,8 @@ const FAILED_REQUESTS: u32 = 600;
 
 /// Wrong passwords that one address may send in a minute, and that are taken for one page from those who were wrong.
 const WRONG_PASSWORDS: (u32, u32) = (10, 60);
-/// Links to sign in by that one address may ask for in a minute, and that may be asked for of one page.
-const LINKS: (u32, u32) = (5, 30);
+/// Links to sign in by that one address may ask for in a minute.
+const LINKS: u32 = 5;
 /// Wishes to subscribe that one address may send in a minute.
 const WISHES: u32 = 5;
 /// Wishes to subscribe that a page takes in a minute.
@@ -52,7 +52,6 @@ pub struct Context {
     pub(super) passwords: Limiter<u128>,
     pub(super) page_passwords: Limiter<u128>,
     pub(super) links: Limiter<u128>,
-    pub(super) page_links: Limiter<u128>,
     /// The operations as tools, made once they are asked for.
     tools: OnceLock<Tools>,
     /// The API's description, written once it is asked for.
@@ -75,8 +74,7 @@ impl Context {
             page_wishes: Limiter::new(PAGE_WISHES),
             passwords: Limiter::new(WRONG_PASSWORDS.0),
             page_passwords: Limiter::new(WRONG_PASSWORDS.1),
-            links: Limiter::new(LINKS.0),
-            page_links: Limiter::new(LINKS.1),
+            links: Limiter::new(LINKS),
             tools: OnceLock::new(),
             description: OnceLock::new(),
         }

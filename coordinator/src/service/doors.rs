@@ -148,7 +148,7 @@ impl Service {
     }
 
     /// What proves that these parts were put together here.
-    fn sealed(&self, parts: &[&[u8]]) -> hmac::Tag {
+    pub(super) fn sealed(&self, parts: &[&[u8]]) -> hmac::Tag {
         let mut context = hmac::Context::with_key(&self.settings().doors.0);
         for part in parts {
             context.update(&(part.len() as u64).to_be_bytes());

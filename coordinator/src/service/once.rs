@@ -66,9 +66,18 @@ impl Service {
         let found = self.store().reader().remembered(&ticket.name)?;
         match found.filter(|found| found.value.expires_at > self.now()) {
             None => Ok(None),
-            Some(found) if found.value.fingerprint == ticket.fingerprint => Ok(Some(found.value.answer)),
+            Some(found) if found.value.fingerprint == self.kept(ticket) => Ok(Some(found.value.answer)),
             Some(_) => Err(Error::KeyReused),
         }
+    }
+
+    /// What is kept of a request: a fingerprint by a key of ours, since a password may be in its body.
+    fn kept(&self, ticket: &Ticket) -> [u8; 32] {
+        let mut kept = [0; 32];
+        for (byte, sealed) in kept.iter_mut().zip(self.sealed(&[b"once", &ticket.fingerprint]).as_ref()) {
+            *byte = *sealed;
+        }
+        kept
     }
 
     /// Adds to the batch that the request is done, with its answer; of two that are sent at once one is done.
@@ -81,11 +90,8 @@ impl Service {
             // Done by another sending since this one looked: it must not be done twice.
             Some(_) | None => Is::Absent,
         };
-        let remembered = Remembered {
-            fingerprint: ticket.fingerprint,
-            answer: (once.answer)(done),
-            expires_at: now + DAY,
-        };
+        let remembered =
+            Remembered { fingerprint: self.kept(ticket), answer: (once.answer)(done), expires_at: now + DAY };
         batch.expect(Expect::Remembered(ticket.name.clone(), is));
         batch.write(Op::ForgetExpired(now)).write(Op::Remember(ticket.name.clone(), remembered));
         Ok(())

@@ -23,8 +23,12 @@ use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
 /// Milliseconds that a link is good for.
 pub const LINK_LIFE: i64 = 15 * MINUTE;
-/// Links that one mailbox is sent in an hour, over all pages.
-const LINKS_AN_HOUR: u32 = 3;
+/// Links that one mailbox is sent in an hour because of one place, over all pages.
+const LINKS_OF_A_PLACE: u32 = 3;
+/// Links that it is sent in an hour at all: strangers at one place don't use them up.
+const LINKS_AN_HOUR: u32 = 12;
+/// Links that are sent in an hour because of one page.
+const LINKS_OF_A_PAGE: u32 = 1800;
 /// What a delivery is called that brings a link.
 const EVENT: &str = "page.sign-in";
 
@@ -40,6 +44,8 @@ pub struct Asking {
     pub address: String,
     /// Who asks.
     pub browser: Browser,
+    /// The number of the place that he asks from, where it is known.
+    pub place: Option<u128>,
     /// Where he wanted to go: a path inside the page, or nothing.
     pub to: String,
 }
@@ -103,7 +109,8 @@ impl Service {
     pub async fn ask_to_sign_in(&self, slug: &str, asking: &Asking) -> Result<()> {
         let page = self.private_behind(slug)?;
         let email = mailbox(&asking.email).map_err(|rule| Refusals::one("email", rule))?;
-        let receiver = Some(email).filter(|email| page.allowed.has(email) && self.may_be_linked(email));
+        let receiver = Some(email)
+            .filter(|email| page.allowed.has(email) && self.may_be_linked(&page, email, asking.place));
         let now = self.now();
         let mut batch = Batch::new();
         // As much work for those who may not, so that time does not tell.
@@ -208,10 +215,16 @@ impl Service {
     }
 
     /// Whether the mailbox may be written to once more. Only those that may see some page are counted.
-    fn may_be_linked(&self, email: &str) -> bool {
-        let address = Address::Email(email.to_owned());
+    fn may_be_linked(&self, page: &Page, email: &str, place: Option<u128>) -> bool {
+        let (mailbox, now) = (Address::Email(email.to_owned()).receiver(), self.now());
+        let (there, page) = (format!("{mailbox} {place:?}"), format!("page {}", page.id));
         let mut linked = self.0.linked.lock().unwrap_or_else(PoisonError::into_inner);
-        linked.admit_within(LINKS_AN_HOUR, &address.receiver(), self.now())
+        // Nothing is counted, and nothing remembered, of what is refused for another reason.
+        linked.has_room(LINKS_AN_HOUR, &mailbox, now)
+            && linked.has_room(LINKS_OF_A_PAGE, &page, now)
+            && linked.admit_within(LINKS_OF_A_PLACE, &there, now)
+            && linked.admit_within(LINKS_AN_HOUR, &mailbox, now)
+            && linked.admit_within(LINKS_OF_A_PAGE, &page, now)
     }
 }
 

@@ -79,14 +79,14 @@ pub(super) async fn send_link(context: Arc<Context>, mut call: Call<()>) -> Answ
         Entry::SignIn => {}
     }
     let now = context.service.now();
-    let peer = place_of(&call).map_or(Ok(()), |peer| context.links.admit_all(peer, 1, now).map(drop));
-    let admitted = peer.and_then(|()| context.page_links.admit_all(at.number, 1, now).map(drop));
-    if let Err(found) = admitted {
+    let place = place_of(&call);
+    if let Some(Err(found)) = place.map(|place| context.links.admit_all(place, 1, now)) {
         return Ok(too_many(&at, found.reset_seconds));
     }
     let browser = cookie::browser(&call.headers, at.is_https).unwrap_or_else(rand::random::<Browser>);
     let email = fields.one("email").unwrap_or_default();
-    let asking = Asking { email: email.clone(), address: at.address.clone(), browser, to: to.to_owned() };
+    let asking =
+        Asking { email: email.clone(), address: at.address.clone(), browser, place, to: to.to_owned() };
     match context.service.ask_to_sign_in(&at.slug, &asking).await {
         Ok(()) => {
             let reply = page(&DoorPage::sent(&at.place));

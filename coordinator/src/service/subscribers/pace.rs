@@ -21,6 +21,12 @@ impl Pace {
         self.admit_within(TIMES, host, now)
     }
 
+    /// Whether it would be admitted once more; counts nothing.
+    pub(in crate::service) fn has_room(&self, most: u32, host: &str, now: Timestamp) -> bool {
+        let found = self.0.get(host).filter(|(began, _)| (0..WHILE).contains(&now.since(*began)));
+        found.is_none_or(|(_, times)| *times < most)
+    }
+
     /// The same with so many times in a while, of a host or whatever else is told apart by its name.
     pub(in crate::service) fn admit_within(&mut self, most: u32, host: &str, now: Timestamp) -> bool {
         let is_over = |began: Timestamp| !(0..WHILE).contains(&now.since(began));
@@ -56,7 +62,10 @@ mod tests {
         let mut pace = Pace::default();
         assert!((0..TIMES).all(|_| pace.admit("a.example", at(0))));
         assert!(!pace.admit("a.example", at(HOUR - 1)));
-        assert!(pace.admit("b.example", at(0)));
+        assert!(
+            !pace.has_room(TIMES, "a.example", at(HOUR - 1)) && pace.has_room(TIMES, "a.example", at(HOUR))
+        );
+        assert!(pace.has_room(TIMES, "b.example", at(0)) && pace.admit("b.example", at(0)));
         assert!(pace.admit("a.example", at(HOUR)));
         for host in 0..MAX_HOSTS {
             pace.admit(&host.to_string(), at(HOUR));

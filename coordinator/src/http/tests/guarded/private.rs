@@ -5,6 +5,7 @@ use parallax_core::page::Page;
 use parallax_core::page::access::Allowed;
 
 use super::*;
+use crate::service::sign_in::Asking;
 
 impl Client {
     /// The shop's page, for these people and domains alone.
@@ -153,6 +154,27 @@ async fn nobody_can_have_a_mailbox_written_to_over_and_over() {
         .call(&client.write, "POST", &client.shop(&format!("/deliveries/{id}/redeliver")), json!({}))
         .await;
     assert_eq!(again.status, 400, "{again:?}");
+}
+
+#[tokio::test]
+async fn strangers_at_one_place_use_up_nobodys_links() {
+    let client = Client::new().await;
+    client.private("ann@example.com", "").await;
+    let ask = async |place: u128| {
+        let (email, address) = ("ann@example.com".to_owned(), "https://status.example/p/shop".to_owned());
+        let asking = Asking { email, address, browser: [1; 16], place: Some(place), to: String::new() };
+        client.world.service.ask_to_sign_in("shop", &asking).await.unwrap();
+        client.links().len()
+    };
+    let mut sent = Vec::new();
+    for place in [1, 1, 1, 1, 1, 2, 3] {
+        sent.push(ask(place).await);
+    }
+    assert_eq!(sent, [1, 2, 3, 3, 3, 4, 5]);
+    for place in 4..30 {
+        ask(place).await;
+    }
+    assert_eq!(ask(30).await, 12, "strangers at many places are no reason to fill a mailbox");
 }
 
 #[tokio::test]
