@@ -38,6 +38,13 @@ impl Minute {
         Allowance { allowed, ..self.look(now, limit) }
     }
 
+    /// Takes back one request that was counted in this minute, and is not to count after all.
+    pub const fn give_back(&mut self, now: Timestamp) {
+        if !self.is_over(now) {
+            self.used = self.used.saturating_sub(1);
+        }
+    }
+
     /// What the next request would find, without counting one.
     pub fn look(&self, now: Timestamp, limit: u32) -> Allowance {
         let (used, left) =
@@ -82,6 +89,18 @@ mod tests {
         assert!(!minute.take(start + MINUTE - 1, 1).allowed);
         let fresh = minute.take(start + MINUTE, 1);
         assert!(fresh.allowed && fresh.reset_seconds == 60);
+    }
+
+    #[test]
+    fn what_was_given_back_can_be_taken_again_within_its_minute() {
+        let start = Timestamp::from_millis(0);
+        let mut minute = Minute::new(start);
+        minute.give_back(start);
+        assert!(minute.take(start, 1).allowed);
+        minute.give_back(start + 1);
+        assert!(minute.take(start + 1, 1).allowed);
+        minute.give_back(start + MINUTE);
+        assert!(!minute.look(start + 2, 1).allowed, "what is over is left as it is");
     }
 
     #[test]

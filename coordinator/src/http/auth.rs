@@ -45,6 +45,14 @@ pub(super) fn place_of(address: IpAddr) -> u128 {
     }
 }
 
+/// What that place is a part of, where one hand may hold many: an IPv6 /48, which a customer is given, or an IPv4 /24.
+pub(super) fn network_of(address: IpAddr) -> u128 {
+    match address.to_canonical() {
+        IpAddr::V4(address) => u128::from(u32::from(address) & !0xff),
+        IpAddr::V6(address) => u128::from(address) & !(u128::MAX >> 48),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +76,10 @@ mod tests {
         assert_ne!(place("2001:db8:0:1::1"), place("2001:db8::1"));
         assert_eq!(place("::ffff:192.0.2.1"), place("192.0.2.1"));
         assert_ne!(place("192.0.2.2"), place("192.0.2.1"));
+        let network = |text: &str| network_of(text.parse().unwrap());
+        assert_eq!(network("2001:db8:0:ffff::1"), network("2001:db8::1"));
+        assert_ne!(network("2001:db8:1::1"), network("2001:db8::1"));
+        assert_eq!(network("::ffff:192.0.2.1"), network("192.0.2.255"));
+        assert_ne!(network("192.0.3.1"), network("192.0.2.1"));
     }
 }

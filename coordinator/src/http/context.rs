@@ -11,6 +11,7 @@ use tokio::sync::watch;
 use super::limit::Limiter;
 use super::mcp::Tools;
 use super::public::Front;
+use super::tries::Tries;
 use super::{openapi, reply};
 use crate::publish::Boards;
 use crate::service::Service;
@@ -20,8 +21,6 @@ const PAGE_MESSAGES: u32 = 120;
 /// Requests without a good key that one address may make in a minute: generous, since many may share it.
 const FAILED_REQUESTS: u32 = 600;
 
-/// Wrong passwords that one address may send in a minute, and that are taken for one page from those who were wrong.
-const WRONG_PASSWORDS: (u32, u32) = (10, 60);
 /// Links to sign in by that one address may ask for in a minute.
 const LINKS: u32 = 5;
 /// Wishes to subscribe that one address may send in a minute.
@@ -49,8 +48,8 @@ pub struct Context {
     pub(super) pages: Limiter<PageId>,
     pub(super) wishes: Limiter<u128>,
     pub(super) page_wishes: Limiter<PageId>,
-    pub(super) passwords: Limiter<u128>,
-    pub(super) page_passwords: Limiter<u128>,
+    /// Tries of pages' passwords.
+    pub(super) passwords: Tries,
     pub(super) links: Limiter<u128>,
     /// The operations as tools, made once they are asked for.
     tools: OnceLock<Tools>,
@@ -72,8 +71,7 @@ impl Context {
             pages: Limiter::new(PAGE_MESSAGES),
             wishes: Limiter::new(WISHES),
             page_wishes: Limiter::new(PAGE_WISHES),
-            passwords: Limiter::new(WRONG_PASSWORDS.0),
-            page_passwords: Limiter::new(WRONG_PASSWORDS.1),
+            passwords: Tries::new(),
             links: Limiter::new(LINKS),
             tools: OnceLock::new(),
             description: OnceLock::new(),

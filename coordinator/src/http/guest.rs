@@ -17,7 +17,7 @@ use super::{Context, Peer};
 
 /// For how long a browser that was here over TLS comes back over nothing else (RFC 6797): half a year. It says nothing of
 /// other names below, and is no longer, since a page's own domain may move on to where there is no TLS.
-const HALF_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=15552000");
+pub(super) const HALF_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=15552000");
 
 /// One connection's visitor.
 #[derive(Debug)]

@@ -49,6 +49,14 @@ impl<U: Ord + Copy> Limiter<U> {
         users.minutes.get(&user).copied().unwrap_or_else(|| Minute::new(now)).look(now, self.limit)
     }
 
+    /// Takes back a request that was counted just now, and is not to count after all.
+    pub(super) fn give_back(&self, user: U, now: Timestamp) {
+        let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(minute) = users.minutes.get_mut(&user) {
+            minute.give_back(now);
+        }
+    }
+
     /// Counts that many requests at once: what the user has left, or what the first of them found that is too many.
     pub(super) fn admit_all(&self, user: U, requests: u32, now: Timestamp) -> Result<Allowance, Allowance> {
         let mut users = self.users.lock().unwrap_or_else(PoisonError::into_inner);

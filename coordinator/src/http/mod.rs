@@ -24,9 +24,11 @@ mod public;
 mod reply;
 mod route;
 pub mod server;
+mod short;
 mod stall;
 mod streams;
 mod tls;
+mod tries;
 mod unread;
 
 pub use context::Context;

@@ -203,6 +203,23 @@ impl Reply {
         }
     }
 
+    /// Status line and headers as they are sent (RFC 9112, sections 4 and 5), with the length of the body; without the
+    /// date, which the moment gives.
+    pub(super) fn head(&self) -> Bytes {
+        let reason = self.status.canonical_reason().unwrap_or_default();
+        let mut head = format!("HTTP/1.1 {} {reason}\r\n", self.status.as_str()).into_bytes();
+        for (name, value) in &self.headers {
+            head.extend_from_slice(name.as_str().as_bytes());
+            head.extend_from_slice(b": ");
+            head.extend_from_slice(value.as_bytes());
+            head.extend_from_slice(b"\r\n");
+        }
+        if self.status != StatusCode::NOT_MODIFIED {
+            head.extend_from_slice(format!("content-length: {}\r\n", self.body.len()).as_bytes());
+        }
+        head.into()
+    }
+
     /// The answer as warp takes it.
     pub(super) fn into_warp(self) -> warp::reply::Response {
         let mut response = match self.rest {
@@ -234,12 +251,16 @@ pub(super) fn tag(body: &[u8]) -> String {
 
 /// Whether the reader says that he has what that tag stands for.
 pub(super) fn is_known(tag: &str, headers: &HeaderMap) -> bool {
-    let mut values = headers.get_all(IF_NONE_MATCH).iter().filter_map(|value| value.to_str().ok());
-    values.any(|value| names(value, tag))
+    values(headers, &IF_NONE_MATCH).any(|value| names(value, tag))
+}
+
+/// The values of all headers of that name that are plain text.
+pub(super) fn values<'a>(headers: &'a HeaderMap, name: &HeaderName) -> impl Iterator<Item = &'a str> {
+    headers.get_all(name).iter().filter_map(|value| value.to_str().ok())
 }
 
 /// Whether a list of tags names that one, weakly compared (RFC 9110, 8.8.3.2), or any.
-fn names(list: &str, tag: &str) -> bool {
+pub(super) fn names(list: &str, tag: &str) -> bool {
     fn opaque(tag: &str) -> &str {
         tag.trim().trim_start_matches("W/")
     }

@@ -23,7 +23,7 @@ use super::crowd::Crowd;
 use super::guest::Guest;
 use super::idle::Idle;
 use super::stall::Stalling;
-use super::{Context, Peer, filter, tls};
+use super::{Context, Peer, filter, short, tls};
 use crate::tls::{Challenges, Shown};
 
 /// Bytes of a request's head.
@@ -196,7 +196,7 @@ pub async fn serve(
 }
 
 /// HTTP/1.1 over a connection (RFC 9112), to its end.
-pub(super) async fn one<S, I>(io: I, limits: Limits, guest: Arc<Guest<S>>, watcher: Watcher)
+pub(super) async fn one<S, I>(mut io: Stalling<I>, limits: Limits, guest: Arc<Guest<S>>, watcher: Watcher)
 where
     S: Service<Request<Incoming>, Response = warp::reply::Response, Error = Infallible>
         + Send
@@ -205,6 +205,9 @@ where
     S::Future: Send,
     I: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
+    if !short::answer(&mut io, limits, &guest).await {
+        return;
+    }
     let served = service_fn(move |request| {
         let guest = Arc::clone(&guest);
         async move { guest.answer(request).await }

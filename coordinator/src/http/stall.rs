@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use bytes::Bytes;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Sleep, sleep};
 
@@ -17,11 +18,18 @@ pub(super) struct Stalling<S> {
     limit: Duration,
     seat: Seat,
     waiting: Option<Pin<Box<Sleep>>>,
+    /// What was read and put back.
+    ahead: Bytes,
 }
 
 impl<S> Stalling<S> {
     pub(super) const fn new(stream: S, limit: Duration, seat: Seat) -> Self {
-        Self { stream, limit, seat, waiting: None }
+        Self { stream, limit, seat, waiting: None, ahead: Bytes::new() }
+    }
+
+    /// Puts back what was read: it is read again before anything else. Only once, where nothing is left of before.
+    pub(super) fn put_back(&mut self, read: Bytes) {
+        self.ahead = read;
     }
 
     /// What a write gave, or that it has waited for too long.
@@ -42,7 +50,16 @@ impl<S: AsyncRead + Unpin> AsyncRead for Stalling<S> {
         cx: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(cx, buffer)
+        if self.ahead.is_empty() {
+            return Pin::new(&mut self.stream).poll_read(cx, buffer);
+        }
+        let count = buffer.remaining().min(self.ahead.len());
+        buffer.put_slice(&self.ahead.split_to(count));
+        if self.ahead.is_empty() {
+            // Its memory goes with it.
+            self.ahead = Bytes::new();
+        }
+        Poll::Ready(Ok(()))
     }
 }
 
@@ -95,6 +112,20 @@ mod tests {
         let error = stalling.write_all(&[0; 64]).await.unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::TimedOut);
         drop(far);
+    }
+
+    #[tokio::test]
+    async fn what_was_put_back_is_read_again_before_the_rest() {
+        let (near, mut far) = duplex(16);
+        let mut stalling = Stalling::new(near, Duration::from_secs(60), Idle::new(Duration::ZERO).seat());
+        stalling.put_back(Bytes::from_static(b"abcde"));
+        far.write_all(b"fg").await.unwrap();
+        let mut parts = [[0; 2], [0; 2], [0; 2]];
+        for part in &mut parts {
+            stalling.read_exact(part).await.unwrap();
+        }
+        assert_eq!(parts.concat(), b"abcdef");
+        assert_eq!(stalling.read_u8().await.unwrap(), b'g');
     }
 
     #[tokio::test]

@@ -14,6 +14,7 @@ mod monitors;
 mod outgoing;
 mod pages;
 mod secrets;
+mod short;
 mod socket;
 mod subscribe;
 

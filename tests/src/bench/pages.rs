@@ -155,8 +155,10 @@ async fn ask(address: SocketAddr, path: &str) -> Vec<u8> {
 async fn nginx(folder: &TempDir, body: &[u8], core: Option<usize>) -> (Process, u16) {
     let root = folder.path();
     std::fs::write(root.join("page.html.gz"), body).expect("a file");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
-    let port = port.local_addr().expect("an address").port();
+    let port = {
+        let held = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        held.local_addr().expect("an address").port()
+    };
     let mut config = String::from("worker_processes 1; daemon off; error_log stderr crit; user root;\n");
     write!(
         config,
@@ -172,7 +174,8 @@ async fn nginx(folder: &TempDir, body: &[u8], core: Option<usize>) -> (Process, 
     command.arg("-c").arg(&file).arg("-p").arg(root);
     let process = Process::start("nginx", command, root);
     let begun = tokio::time::Instant::now();
-    while TcpStream::connect(("127.0.0.1", port)).await.is_err() {
+    // It is written once the port is taken. A call to a port that nobody has yet might be answered by itself.
+    while !root.join("pid").exists() || TcpStream::connect(("127.0.0.1", port)).await.is_err() {
         assert!(begun.elapsed() < START, "nginx does not listen:\n{}", process.log());
         tokio::time::sleep(Duration::from_millis(20)).await;
     }

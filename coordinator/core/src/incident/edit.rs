@@ -102,7 +102,7 @@ pub struct Amended {
 }
 
 impl IncidentEdit {
-    /// The new incident or window. Fields of the other kind are ignored.
+    /// The new incident or window. Fields of the other kind count for nothing, but have to be readable.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -131,7 +131,7 @@ impl IncidentEdit {
         Ok(opened)
     }
 
-    /// The incident or window with what was sent. Fields of the other kind are ignored.
+    /// The incident or window with what was sent. Fields of the other kind count for nothing, but have to be readable.
     ///
     /// # Errors
     /// Every field that breaks a rule.
@@ -160,8 +160,10 @@ impl IncidentEdit {
                     .impact
                     .required("impact", Some(incident.impact), &mut faults, |name| read_impact(name));
                 after.impact = impact.unwrap_or(incident.impact);
+                self.read_of_window(&mut faults);
             }
             Kind::Maintenance => {
+                self.read_of_incident(&mut faults);
                 self.replan(&mut after, now, &mut faults);
                 stops_series = self.stops(repeats, &mut faults);
             }

@@ -45,24 +45,26 @@ pub(super) async fn password(context: Arc<Context>, mut call: Call<()>) -> Answe
     let fields = Fields::read(&mut call).await?;
     let at = At::of(&context, &call)?;
     let to = inside(fields.raw("to"));
-    if let Some(seconds) = exhausted(&context, &call, &at) {
-        return Ok(too_many(&at, seconds));
-    }
+    let (peer, now) = (call.peer.map(|peer| peer.0), context.service.now());
+    let tried = match context.passwords.begin(peer, at.number, now) {
+        Ok(tried) => tried,
+        Err(seconds) => return Ok(too_many(&at, seconds)),
+    };
     match context.service.try_password(&at.slug, fields.raw("password")).await {
-        Ok(Some(pass)) => Ok(let_in(&at, &pass, to)),
-        Ok(None) => {
-            note_failure(&context, &call, &at);
-            match gate::entry(&context, &call, None)? {
-                Entry::In(_) => Ok(led_to(&at, to)),
-                Entry::Password => Ok(locked(&DoorPage::wrong_password(&at.place, to))),
-                Entry::SignIn => Ok(locked(&DoorPage::email(&at.place, to))),
-            }
+        Ok(Some(pass)) => {
+            context.passwords.forgive(tried);
+            Ok(let_in(&at, &pass, to))
         }
-        Err(Error::Busy { seconds }) => Ok(too_many(&at, seconds)),
-        Err(Error::NotFound) => {
-            note_failure(&context, &call, &at);
-            Err(Refused::Page)
+        Ok(None) => match gate::entry(&context, &call, None)? {
+            Entry::In(_) => Ok(led_to(&at, to)),
+            Entry::Password => Ok(locked(&DoorPage::wrong_password(&at.place, to))),
+            Entry::SignIn => Ok(locked(&DoorPage::email(&at.place, to))),
+        },
+        Err(Error::Busy { seconds }) => {
+            context.passwords.forgive(tried);
+            Ok(too_many(&at, seconds))
         }
+        Err(Error::NotFound) => Err(Refused::Page),
         Err(error) => Err(error.into()),
     }
 }
@@ -260,27 +262,6 @@ fn too_many(at: &At, seconds: u32) -> Reply {
 fn place_of(call: &Call<()>) -> Option<u128> {
     let peer = call.peer.map(|peer| peer.0.to_canonical()).filter(|peer| !peer.is_loopback());
     peer.map(auth::place_of)
-}
-
-/// Seconds until another password may be tried, where too many were wrong within the minute: of this visitor, or of the
-/// page. Whoever was not wrong himself has a try all the same: a stranger can't lock others out of a page.
-fn exhausted(context: &Context, call: &Call<()>, at: &At) -> Option<u32> {
-    let now = context.service.now();
-    let own = place_of(call).map(|peer| context.passwords.look(peer, now));
-    let of_page = context.page_passwords.look(at.number, now);
-    let is_fresh = own.is_some_and(|own| own.remaining == own.limit);
-    match own {
-        Some(own) if !own.allowed => Some(own.reset_seconds),
-        _ if !of_page.allowed && !is_fresh => Some(of_page.reset_seconds),
-        _ => None,
-    }
-}
-
-fn note_failure(context: &Context, call: &Call<()>, at: &At) {
-    let now = context.service.now();
-    // What was found too many is found again by the next try.
-    let _ = place_of(call).map(|peer| context.passwords.admit_all(peer, 1, now));
-    let _ = context.page_passwords.admit_all(at.number, 1, now);
 }
 
 #[cfg(test)]

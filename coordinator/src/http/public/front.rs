@@ -2,18 +2,22 @@
 //! table of routes nor the gate for as long as nothing is edited.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use ::http::header::{CONTENT_LENGTH, EXPECT, HOST, TRANSFER_ENCODING};
-use ::http::{HeaderMap, Method, Request};
+use ::http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, IF_NONE_MATCH, TRANSFER_ENCODING};
+use ::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
+use arc_swap::ArcSwapOption;
+use bytes::Bytes;
 use parallax_core::board::Range;
 
-use super::notes::likes_markdown;
+use super::notes::{is_markdown_liked, likes_markdown};
 use super::page::shown;
+use super::served::{Encoding, encoding};
 use crate::http::Context;
-use crate::http::reply::Reply;
+use crate::http::reply::{Reply, names};
 use crate::http::route::Call;
-use crate::publish::Paper;
+use crate::http::short::{Question, Written};
+use crate::publish::{Document, Paper};
 use crate::service::gate::{Admitted, Door};
 
 /// Requests that are known at most; for one more, all are forgotten.
@@ -38,6 +42,53 @@ struct Known {
 struct Entry {
     page: Admitted,
     paper: Paper,
+    /// What its document was last sent with.
+    heads: ArcSwapOption<Heads>,
+}
+
+/// The heads of answers with one document.
+#[derive(Debug, Default)]
+struct Heads {
+    /// The document's tag.
+    tag: String,
+    brotli: Pair,
+    gzip: Pair,
+}
+
+/// Status and head of an answer with the document, and of one to a reader who has it.
+#[derive(Debug, Default)]
+struct Pair {
+    whole: OnceLock<(StatusCode, Bytes)>,
+    unchanged: OnceLock<(StatusCode, Bytes)>,
+}
+
+impl Entry {
+    /// The answer with that document, which is sent as it is kept; who takes it in no other way than plain is not known.
+    fn written(&self, document: &Document, encoding: Encoding, is_unchanged: bool) -> Option<Written> {
+        let held = self.heads.load_full().filter(|heads| heads.tag == document.tag);
+        let heads = held.unwrap_or_else(|| {
+            let heads = Arc::new(Heads { tag: document.tag.clone(), ..Heads::default() });
+            self.heads.store(Some(Arc::clone(&heads)));
+            heads
+        });
+        let (pair, accepted, body) = match encoding {
+            Encoding::Brotli => (&heads.brotli, "br", &document.brotli),
+            Encoding::Gzip => (&heads.gzip, "gzip", &document.gzip),
+            Encoding::Plain => return None,
+        };
+        let head = if is_unchanged { &pair.unchanged } else { &pair.whole };
+        let (status, head) = head.get_or_init(|| {
+            let mut asked = HeaderMap::new();
+            asked.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
+            if is_unchanged {
+                asked.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
+            }
+            let reply = shown(&self.page, document, &asked);
+            (reply.status(), reply.head())
+        });
+        let body = if is_unchanged { Bytes::new() } else { body.clone() };
+        Some(Written { status: *status, head: head.clone(), body })
+    }
 }
 
 impl Front {
@@ -49,6 +100,25 @@ impl Front {
             && [CONTENT_LENGTH, TRANSFER_ENCODING, EXPECT].iter().all(|name| !headers.contains_key(name));
         let path = request.uri().path_and_query().filter(|_| is_plain)?.as_str();
         let host = host(headers).filter(|_| !likes_markdown(headers))?;
+        let (entry, held) = self.find(context, host, path)?;
+        Some(shown(&entry.page, &held, headers))
+    }
+
+    /// The same answer, to a question that came over HTTP/1.1.
+    pub(in crate::http) fn written(&self, context: &Context, question: &Question<'_>) -> Option<Written> {
+        let mut hosts = question.values("host");
+        let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(in_one_form)?;
+        if is_markdown_liked(question.values("accept")) {
+            return None;
+        }
+        let (entry, held) = self.find(context, host, question.path)?;
+        let encoding = encoding(question.values("accept-encoding"));
+        let is_unchanged = question.values("if-none-match").any(|tags| names(tags, &held.tag));
+        entry.written(&held, encoding, is_unchanged)
+    }
+
+    /// What is known of a host and path, with its document.
+    fn find(&self, context: &Context, host: &str, path: &str) -> Option<(Arc<Entry>, Arc<Document>)> {
         let entry = {
             let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
             if known.edit != context.service.last_edit() {
@@ -57,7 +127,7 @@ impl Front {
             Arc::clone(known.hosts.get(host)?.get(path)?)
         };
         let held = context.boards.at_hand(&entry.page, &entry.paper)?;
-        Some(shown(&entry.page, &held, headers))
+        Some((entry, held))
     }
 
     /// Has a request known from now on, where everybody may see what it asks for.
@@ -91,7 +161,7 @@ impl Front {
             },
         };
         let query = if call.query.is_empty() { String::new() } else { format!("?{}", call.query) };
-        let entry = Arc::new(Entry { page, paper: paper.clone() });
+        let entry = Arc::new(Entry { page, paper: paper.clone(), heads: ArcSwapOption::empty() });
         let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
         if known.edit > edit {
             return;

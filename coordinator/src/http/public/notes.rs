@@ -13,6 +13,7 @@ use super::page::year_and_month;
 use super::served::document;
 use crate::http::Context;
 use crate::http::error::Refused;
+use crate::http::reply::values;
 use crate::http::route::{Answer, Call, Route, open};
 use crate::publish::{Paper, off_the_runtime};
 use crate::service::gate::Admitted;
@@ -139,9 +140,13 @@ async fn written(service: &Service, page: &Admitted, paper: Paper) -> Result<Str
 
 /// Whether a reader names Markdown, and likes it as well as HTML (RFC 9110, 12.5.1). No browser names it.
 pub(super) fn likes_markdown(headers: &HeaderMap) -> bool {
+    is_markdown_liked(values(headers, &ACCEPT))
+}
+
+/// The same of the values of `accept`.
+pub(super) fn is_markdown_liked<'a>(accepted: impl Iterator<Item = &'a str>) -> bool {
     let (mut markdown, mut html) = (0.0, 0.0);
-    let values = headers.get_all(ACCEPT).iter().filter_map(|value| value.to_str().ok());
-    for one in values.flat_map(|value| value.split(',')) {
+    for one in accepted.flat_map(|value| value.split(',')) {
         let mut parts = one.split(';').map(str::trim);
         let media = parts.next().unwrap_or_default();
         let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse::<f32>);

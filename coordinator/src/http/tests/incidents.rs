@@ -123,7 +123,9 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
         window("endsAt", json!(at(HOUR + 7 * DAY))),
         window("repeat", json!("weekly")),
         window("repeat", Value::Null),
-        window("status", json!("ignored")),
+        // What belongs to the other kind counts for nothing.
+        window("status", json!("monitoring")),
+        incident("startsAt", json!(at(0))),
     ];
     for body in good {
         let made = open(&client, body.clone()).await;
@@ -158,6 +160,8 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
         ("startsAt", window("startsAt", json!("soon"))),
         ("repeat", window("repeat", json!("daily"))),
         ("timezone", both),
+        ("status", window("status", json!("scheduled"))),
+        ("startsAt", incident("startsAt", json!("2024-01-01T12:99:00Z"))),
     ];
     for (field, body) in bad {
         let refused = open(&client, body.clone()).await;

@@ -11,17 +11,17 @@ use tokio::task::JoinHandle;
 use super::Client;
 use crate::http::server::{Limits, Places, Way, serve};
 
-struct Server {
-    address: std::net::SocketAddr,
-    stop: oneshot::Sender<()>,
-    served: JoinHandle<()>,
+pub(super) struct Server {
+    pub(super) address: std::net::SocketAddr,
+    pub(super) stop: oneshot::Sender<()>,
+    pub(super) served: JoinHandle<()>,
 }
 
-async fn server(client: &Client) -> Server {
+pub(super) async fn server(client: &Client) -> Server {
     server_within(Limits::default(), client).await
 }
 
-async fn server_within(limits: Limits, client: &Client) -> Server {
+pub(super) async fn server_within(limits: Limits, client: &Client) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
@@ -33,7 +33,7 @@ async fn server_within(limits: Limits, client: &Client) -> Server {
 }
 
 /// Sends bytes and reads until the server closes.
-async fn exchange(server: &Server, bytes: &[u8]) -> String {
+pub(super) async fn exchange(server: &Server, bytes: &[u8]) -> String {
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(bytes).await.unwrap();
     let mut answer = Vec::new();

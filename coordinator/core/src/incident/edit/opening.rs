@@ -4,11 +4,12 @@ use super::{AHEAD, Common, IncidentEdit, Opened, Seat, read_end, read_impact, re
 use crate::incident::series::Series;
 use crate::incident::{Impact, Incident, Kind, News, Progress};
 use crate::recurrence::{Every, Recurrence};
-use crate::refusal::Refusals;
+use crate::refusal::{Refusals, Rule};
 use crate::text;
 
 impl IncidentEdit {
     pub(super) fn incident(&self, seat: Seat<'_>, common: Common, faults: &mut Refusals) -> Option<Opened> {
+        self.read_of_window(faults);
         let now = seat.now;
         let status = self.status.defaulted("status", None, Progress::Investigating, faults, |name| {
             text::one_of(name, &Progress::OF_NEW, Progress::name)
@@ -55,18 +56,12 @@ impl IncidentEdit {
     }
 
     pub(super) fn window(&self, seat: Seat<'_>, common: Common, faults: &mut Refusals) -> Option<Opened> {
+        self.read_of_incident(faults);
         let now = seat.now;
         let starts_at = self.starts_at.required("startsAt", None, faults, |text| read_time(text));
         let ends_at = self.ends_at.required("endsAt", None, faults, |text| read_end(text, starts_at));
-        let every = self
-            .repeat
-            .optional("repeat", None, faults, |name| text::one_of(name, &Every::ALL, Every::name).map(Some));
-        let zone = match every {
-            Some(_) => self.timezone.defaulted("timezone", None, chrono_tz::UTC, faults, |zone| {
-                zone.trim().parse().map_err(|_| "must be an IANA time zone".to_owned())
-            }),
-            None => Some(chrono_tz::UTC),
-        };
+        let every = self.repeat.optional("repeat", None, faults, |name| read_every(name).map(Some));
+        let zone = self.timezone.defaulted("timezone", None, chrono_tz::UTC, faults, |zone| read_zone(zone));
         let (starts_at, ends_at, zone) = (starts_at?, ends_at?, zone?);
         // A window that repeats is the first of a series; every other is made as if it were.
         let series = Series {
@@ -99,4 +94,30 @@ impl IncidentEdit {
         }
         Some(Opened { notify: incident.notify, incident, series, news })
     }
+
+    /// The form of what belongs to windows alone: nobody sends a time that is none on purpose.
+    pub(super) fn read_of_window(&self, faults: &mut Refusals) {
+        self.starts_at.optional("startsAt", None, faults, |text| read_time(text).map(Some));
+        self.ends_at.optional("endsAt", None, faults, |text| read_time(text).map(Some));
+        self.repeat.optional("repeat", None, faults, |name| read_every(name).map(Some));
+        self.timezone.optional("timezone", None, faults, |zone| read_zone(zone).map(Some));
+    }
+
+    /// The form of what belongs to incidents alone.
+    pub(super) fn read_of_incident(&self, faults: &mut Refusals) {
+        self.status.optional("status", None, faults, |name| {
+            text::one_of(name, &Progress::OF_NEW, Progress::name).map(Some)
+        });
+        self.impact.optional("impact", None, faults, |name| read_impact(name).map(Some));
+        self.started_at.optional("startedAt", None, faults, |text| read_time(text).map(Some));
+        self.resolved_at.optional("resolvedAt", None, faults, |text| read_time(text).map(Some));
+    }
+}
+
+fn read_every(name: &str) -> Result<Every, Rule> {
+    text::one_of(name, &Every::ALL, Every::name)
+}
+
+fn read_zone(zone: &str) -> Result<chrono_tz::Tz, Rule> {
+    zone.trim().parse().map_err(|_| "must be an IANA time zone".to_owned())
 }

@@ -167,7 +167,7 @@ fn a_repeating_window_begins_a_series_in_its_zone() {
     assert_eq!((series.length, series.title.as_str()), (HOUR, "Broken"));
     let utc = open_all(&repeat("weekly", Given::Absent)).unwrap().series.unwrap();
     assert_eq!(utc.recurrence.zone, chrono_tz::UTC);
-    let wrong = open(&repeat("daily", value("Mars/Base"))).unwrap_err();
+    let wrong = open(&repeat("daily", Given::Absent)).unwrap_err();
     assert_eq!(wrong, "repeat must be one of weekly, monthly, monthly-weekday");
     assert!(open(&repeat("weekly", value("Mars/Base"))).unwrap_err().starts_with("timezone"));
 }
@@ -211,11 +211,41 @@ fn all_faults_are_told_at_once() {
     for field in ["kind", "title", "status", "impact", "message", "remind", "notify", "startedAt"] {
         assert!(told.split("; ").any(|fault| fault.starts_with(field)), "{field}: {told}");
     }
-    // Fields of the other kind are ignored.
-    let window = IncidentEdit { status: value("nonsense"), started_at: value("x"), ..planned(1, 2) };
-    assert!(open(&window).is_ok());
-    let plain = IncidentEdit { starts_at: value("x"), repeat: value("x"), ..titled() };
-    assert!(open(&plain).is_ok());
+}
+
+#[test]
+fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
+    let time = || value("2026-01-01T00:00:00Z");
+    let none = IncidentEdit::default;
+    for (of_window, field) in [
+        (IncidentEdit { starts_at: value("2024-01-01T12:99:00Z"), ..none() }, "startsAt"),
+        (IncidentEdit { ends_at: Given::Wrong("must be a string".to_owned()), ..none() }, "endsAt"),
+        (IncidentEdit { repeat: value("daily"), ..none() }, "repeat"),
+        (IncidentEdit { timezone: value("Mars/Base"), ..none() }, "timezone"),
+    ] {
+        let told = open(&IncidentEdit { title: value("New"), ..of_window.clone() }).unwrap_err();
+        assert!(told.starts_with(field), "{told}");
+        assert!(amend(&of_window, &incident()).unwrap_err().starts_with(field));
+    }
+    for (of_incident, field) in [
+        (IncidentEdit { status: value("resolved"), ..planned(1, 2) }, "status"),
+        (IncidentEdit { impact: value("huge"), ..planned(1, 2) }, "impact"),
+        (IncidentEdit { started_at: value("yesterday"), ..planned(1, 2) }, "startedAt"),
+        (IncidentEdit { resolved_at: value("now"), ..planned(1, 2) }, "resolvedAt"),
+        (IncidentEdit { timezone: value("Mars/Base"), ..planned(1, 2) }, "timezone"),
+    ] {
+        let told = open(&of_incident).unwrap_err();
+        assert!(told.starts_with(field), "{told}");
+    }
+    let huge = IncidentEdit { impact: value("huge"), ..none() };
+    assert!(amend(&huge, &window(0, HOUR)).unwrap_err().starts_with("impact"));
+
+    let strays = IncidentEdit { starts_at: time(), ends_at: time(), repeat: value("weekly"), ..titled() };
+    let opened = open_all(&strays).unwrap();
+    assert_eq!((opened.incident.ends_at, opened.series), (None, None));
+    let strays = IncidentEdit { status: value("monitoring"), resolved_at: time(), ..planned(1, 2) };
+    let planned = open(&strays).unwrap();
+    assert_eq!((planned.status, planned.resolved_at), (Progress::Scheduled, None));
 }
 
 #[test]
@@ -230,8 +260,8 @@ fn an_amendment_keeps_what_was_left_out() {
         impact: value("none"),
         monitor_ids: Given::Value(vec![]),
         remind: Given::Value(vec!["1h".to_owned()]),
-        starts_at: value("ignored"),
-        status: value("ignored"),
+        starts_at: value("2026-01-01T00:00:00Z"),
+        status: value("resolved"),
         ..IncidentEdit::default()
     };
     let after = amend(&edit, &before).unwrap();

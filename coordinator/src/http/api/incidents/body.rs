@@ -11,8 +11,8 @@ use crate::http::api::query;
 use crate::http::fields::{Field, Fields, field};
 use crate::service::incidents::Wanted;
 
-/// The fields that open an incident or plan a window, as they were sent; others are ignored, and so are later those of
-/// the other kind.
+/// The fields that open an incident or plan a window, as they were sent; others are ignored, and those of the other kind
+/// count for nothing later.
 pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
     IncidentEdit {
         kind: body.text(

@@ -1,0 +1,190 @@
+//! The shortest way on a connection of HTTP/1.1: documents that everybody may see and that were asked for before go out as
+//! they were written, head and all. The first request for anything else takes the connection on to hyper, with all that
+//! was read of it.
+
+use std::cell::RefCell;
+use std::io;
+use std::mem::MaybeUninit;
+use std::pin::pin;
+use std::time::{Duration, SystemTime};
+
+use ::http::StatusCode;
+use ::http::header::STRICT_TRANSPORT_SECURITY;
+use bytes::{Buf, Bytes, BytesMut};
+use httparse::{Header, Status};
+use parallax_core::time::{SECOND, Timestamp};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::time::{Instant, sleep};
+
+use super::guest::{Guest, HALF_A_YEAR};
+use super::server::{Limits, Way};
+use super::stall::Stalling;
+
+/// Bytes that are read at once: a browser's head has 500 to 1,500.
+const HEAD_BYTES: usize = 2048;
+/// Header lines of a head that is looked at here.
+const HEAD_LINES: usize = 32;
+/// Headers of requests that are more than a plain question.
+const MORE: [&str; 6] = ["content-length", "transfer-encoding", "expect", "upgrade", "te", "http2-settings"];
+
+/// An answer that is written already, but for its date.
+#[derive(Debug)]
+pub(super) struct Written {
+    pub(super) status: StatusCode,
+    /// Status line and headers, each with its end of line.
+    pub(super) head: Bytes,
+    pub(super) body: Bytes,
+}
+
+/// A plain question: a `GET` of a path, without a body.
+#[derive(Debug)]
+pub(super) struct Question<'a> {
+    /// Path and query.
+    pub(super) path: &'a str,
+    headers: &'a [Header<'a>],
+}
+
+impl Question<'_> {
+    /// The values of all headers of that name, in small letters, that are plain text.
+    pub(super) fn values(&self, name: &'static str) -> impl Iterator<Item = &str> {
+        let of_name = self.headers.iter().filter(move |header| header.name.eq_ignore_ascii_case(name));
+        of_name.filter_map(|header| std::str::from_utf8(header.value).ok().filter(|value| value.is_ascii()))
+    }
+
+    /// How many headers of that name there are.
+    fn count(&self, name: &str) -> usize {
+        self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case(name)).count()
+    }
+
+    /// Whether the connection ends with the answer; none where what is said of it is not for here.
+    fn closes(&self) -> Option<bool> {
+        let mut said = self.headers.iter().filter(|header| header.name.eq_ignore_ascii_case("connection"));
+        match (said.next(), said.next()) {
+            (None, _) => Some(false),
+            (Some(one), None) if one.value.eq_ignore_ascii_case(b"keep-alive") => Some(false),
+            (Some(one), None) if one.value.eq_ignore_ascii_case(b"close") => Some(true),
+            _ => None,
+        }
+    }
+}
+
+/// What is known of a request that begins with these bytes: the answer, the bytes of its head, and whether the connection
+/// ends with it.
+pub(super) fn known(
+    held: &[u8],
+    look: impl FnOnce(&Question<'_>) -> Option<Written>,
+) -> Option<(Written, usize, bool)> {
+    let mut headers = [const { MaybeUninit::uninit() }; HEAD_LINES];
+    let mut request = httparse::Request::new(&mut []);
+    let Ok(Status::Complete(length)) = request.parse_with_uninit_headers(held, &mut headers) else {
+        return None;
+    };
+    if request.method != Some("GET") || request.version != Some(1) {
+        return None;
+    }
+    let path = request.path.filter(|path| path.starts_with('/'))?;
+    let question = Question { path, headers: request.headers };
+    if question.count("host") != 1 || MORE.iter().any(|name| question.count(name) > 0) {
+        return None;
+    }
+    let closes = question.closes()?;
+    Some((look(&question)?, length, closes))
+}
+
+/// Answers what is known for as long as nothing else is asked for, and then says so: what was read and not answered is
+/// put back. False once the connection is over.
+pub(super) async fn answer<S, I>(io: &mut Stalling<I>, limits: Limits, guest: &Guest<S>) -> bool
+where
+    I: AsyncRead + AsyncWrite + Unpin,
+{
+    let is_tls = match guest.way {
+        Way::Led { .. } => return true,
+        Way::Plain => false,
+        Way::Tls(..) => true,
+    };
+    let mut stopping = guest.context.stopping();
+    // Who would tell is gone: that too is a reason to stop.
+    let mut stop = pin!(async move { drop(stopping.wait_for(|stop| *stop).await) });
+    let mut silence = pin!(sleep(limits.head));
+    let mut answered = Instant::now();
+    let mut held = BytesMut::new();
+    loop {
+        held.reserve(HEAD_BYTES);
+        let read = tokio::select! {
+            biased;
+            read = io.read_buf(&mut held) => read,
+            () = stop.as_mut() => return false,
+            () = silence.as_mut() => {
+                // It is not set anew with each answer: that would cost more than some answers do.
+                let until = answered + limits.head;
+                if until <= Instant::now() {
+                    return false;
+                }
+                silence.as_mut().reset(until);
+                continue;
+            }
+        };
+        if !read.is_ok_and(|count| count > 0) {
+            return false;
+        }
+        while !held.is_empty() {
+            let look = |question: &Question<'_>| guest.context.front.written(&guest.context, question);
+            let Some((written, length, closes)) = known(&held, look) else {
+                io.put_back(held.freeze());
+                return true;
+            };
+            held.advance(length);
+            guest.context.count(written.status);
+            let now = guest.context.service.now();
+            if send(io, written, now, closes, is_tls).await.is_err() {
+                return false;
+            }
+            if closes {
+                let _ = io.shutdown().await;
+                return false;
+            }
+        }
+        answered = Instant::now();
+    }
+}
+
+/// Sends an answer with the present date, head and body at once.
+async fn send<I>(io: &mut I, written: Written, now: Timestamp, closes: bool, is_tls: bool) -> io::Result<()>
+where
+    I: AsyncWrite + Unpin,
+{
+    let mut head = BytesMut::with_capacity(written.head.len() + 160);
+    head.extend_from_slice(&written.head);
+    if is_tls {
+        head.extend_from_slice(STRICT_TRANSPORT_SECURITY.as_str().as_bytes());
+        head.extend_from_slice(b": ");
+        head.extend_from_slice(HALF_A_YEAR.as_bytes());
+        head.extend_from_slice(b"\r\n");
+    }
+    if closes {
+        head.extend_from_slice(b"connection: close\r\n");
+    }
+    head.extend_from_slice(b"date: ");
+    put_date(&mut head, now);
+    head.extend_from_slice(b"\r\n\r\n");
+    io.write_all_buf(&mut head.chain(written.body)).await?;
+    io.flush().await
+}
+
+/// Writes down the date (RFC 9110, section 6.6.1), of which each thread makes one in a second.
+fn put_date(head: &mut BytesMut, now: Timestamp) {
+    thread_local! {
+        static MADE: RefCell<(u64, String)> = const { RefCell::new((0, String::new())) };
+    }
+    let second = u64::try_from(now.as_millis() / SECOND).unwrap_or_default();
+    MADE.with_borrow_mut(|(made, date)| {
+        if *made != second || date.is_empty() {
+            let at = SystemTime::UNIX_EPOCH + Duration::from_secs(second);
+            (*made, *date) = (second, httpdate::fmt_http_date(at));
+        }
+        head.extend_from_slice(date.as_bytes());
+    });
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,176 @@
+//! The shortest way on a connection, over real sockets: it says what the long one does, and nobody can tell where it ends.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use parallax_core::page::Page;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::Client;
+use super::socket::{Server, exchange, server, server_within};
+use crate::http::server::Limits;
+use crate::http::short::known;
+
+/// What came over the socket: status, headers but for those of the moment, and the body.
+#[derive(Debug, PartialEq, Eq)]
+struct Got {
+    status: u16,
+    headers: BTreeMap<String, String>,
+    body: Vec<u8>,
+}
+
+fn request(path: &str, more: &str) -> String {
+    format!("GET {path} HTTP/1.1\r\nHost: status.example\r\nAccept-Encoding: gzip\r\n{more}\r\n")
+}
+
+/// Reads one answer whose length is told.
+async fn answer(stream: &mut TcpStream) -> Got {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(timeout(Duration::from_secs(5), stream.read_u8()).await.unwrap().unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    let mut lines = head.trim_end().split("\r\n");
+    let status = lines.next().unwrap().strip_prefix("HTTP/1.1 ").unwrap()[..3].parse().unwrap();
+    let mut headers: BTreeMap<String, String> = lines
+        .map(|line| line.split_once(": ").map(|(name, value)| (name.to_owned(), value.to_owned())).unwrap())
+        .collect();
+    assert!(headers.remove("date").is_some_and(|date| httpdate::parse_http_date(&date).is_ok()), "{head}");
+    let length = headers.remove("content-length").map_or(0, |length| length.parse().unwrap());
+    let mut body = vec![0; length];
+    stream.read_exact(&mut body).await.unwrap();
+    Got { status, headers, body }
+}
+
+/// Whether a request would be answered at once.
+fn is_known(client: &Client, request: &str) -> bool {
+    known(request.as_bytes(), |question| client.context.front.written(&client.context, question)).is_some()
+}
+
+async fn visitor(server: &Server) -> TcpStream {
+    TcpStream::connect(server.address).await.unwrap()
+}
+
+#[tokio::test]
+async fn it_says_what_the_long_way_does() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let tag = {
+        let asked = client.send("GET", "/p/shop", &[("host", "status.example")], "").await;
+        asked.headers["etag"].to_str().unwrap().to_owned()
+    };
+    let mut stream = visitor(&server).await;
+    for (accepted, none_match, is_short) in [
+        ("gzip", None, true),
+        ("br", None, true),
+        ("gzip, br;q=0.5", Some("W/\"x\""), true),
+        ("br", Some(tag.as_str()), true),
+        ("gzip", Some("*"), true),
+        ("identity", None, false),
+        ("gzip", Some(tag.as_str()), true),
+    ] {
+        let mut headers = vec![("host", "status.example"), ("accept-encoding", accepted)];
+        headers.extend(none_match.map(|tag| ("if-none-match", tag)));
+        let long = client.send("GET", "/p/shop", &headers, "").await;
+        let lines: String = headers.iter().map(|(name, value)| format!("{name}: {value}\r\n")).collect();
+        let request = format!("GET /p/shop HTTP/1.1\r\n{lines}\r\n");
+        assert_eq!(is_known(&client, &request), is_short, "{accepted} {none_match:?}");
+        stream.write_all(request.as_bytes()).await.unwrap();
+        let got = answer(&mut stream).await;
+        let said = long.headers.iter();
+        let headers =
+            said.map(|(name, value)| (name.to_string(), value.to_str().unwrap().to_owned())).collect();
+        assert_eq!(
+            got,
+            Got { status: long.status, headers, body: long.bytes.to_vec() },
+            "{accepted} {none_match:?}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn requests_one_after_the_other_in_parts_and_at_once_are_answered_in_order() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let page = request("/p/shop", "");
+    // Asked for once, it is known.
+    assert!(
+        exchange(&server, request("/p/shop", "Connection: close\r\n").as_bytes()).await.contains(" 200 ")
+    );
+    assert!(is_known(&client, &page));
+    let mut stream = visitor(&server).await;
+    // Two known ones, one that is not, and again a known one.
+    let at_once = [&page, &page, &request("/p/none", ""), &page].map(String::as_str).concat();
+    stream.write_all(at_once.as_bytes()).await.unwrap();
+    let mut statuses = Vec::new();
+    for _ in 0..4 {
+        statuses.push(answer(&mut stream).await.status);
+    }
+    assert_eq!(statuses, [200, 200, 404, 200]);
+    // A head in two parts, whose first goes with an earlier request.
+    let (first, rest) = page.split_at(20);
+    let mut stream = visitor(&server).await;
+    stream.write_all(format!("{page}{first}").as_bytes()).await.unwrap();
+    assert_eq!(answer(&mut stream).await.status, 200);
+    stream.write_all(rest.as_bytes()).await.unwrap();
+    assert_eq!(answer(&mut stream).await.status, 200);
+}
+
+#[tokio::test]
+async fn the_last_answer_ends_the_connection_and_so_does_silence_after_it() {
+    let client = Client::new().await;
+    let server =
+        server_within(Limits { head: Duration::from_millis(100), ..Limits::default() }, &client).await;
+    let last = request("/p/shop", "Connection: close\r\n");
+    // The long way, and then the short one.
+    for _ in 0..2 {
+        let mut stream = visitor(&server).await;
+        stream.write_all(last.as_bytes()).await.unwrap();
+        let got = answer(&mut stream).await;
+        assert_eq!((got.status, got.headers["connection"].as_str()), (200, "close"));
+        assert!(stream.read_u8().await.is_err());
+    }
+    assert!(is_known(&client, &last));
+    let mut stream = visitor(&server).await;
+    for _ in 0..2 {
+        stream.write_all(request("/p/shop", "").as_bytes()).await.unwrap();
+        assert_eq!(answer(&mut stream).await.status, 200);
+    }
+    assert!(timeout(Duration::from_secs(5), stream.read_u8()).await.unwrap().is_err());
+}
+
+#[tokio::test]
+async fn an_edit_is_seen_by_the_next_request_of_a_connection() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let page = request("/p/shop", "");
+    let mut stream = visitor(&server).await;
+    let mut ask = async || {
+        stream.write_all(page.as_bytes()).await.unwrap();
+        answer(&mut stream).await.status
+    };
+    assert_eq!(ask().await, 200);
+    assert!(is_known(&client, &page));
+    let mut fresh = visitor(&server).await;
+    fresh.write_all(page.as_bytes()).await.unwrap();
+    assert_eq!(answer(&mut fresh).await.status, 200);
+    client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
+    fresh.write_all(page.as_bytes()).await.unwrap();
+    assert_eq!((answer(&mut fresh).await.status, ask().await), (403, 403));
+}
+
+#[tokio::test]
+async fn a_stopped_server_ends_connections_of_the_short_way() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let page = request("/p/shop", "");
+    exchange(&server, request("/p/shop", "Connection: close\r\n").as_bytes()).await;
+    let mut stream = visitor(&server).await;
+    stream.write_all(page.as_bytes()).await.unwrap();
+    assert_eq!(answer(&mut stream).await.status, 200);
+    server.stop.send(()).unwrap();
+    timeout(Duration::from_secs(5), server.served).await.unwrap().unwrap();
+    assert!(stream.read_u8().await.is_err());
+}
