@@ -3,6 +3,7 @@
 pub mod atom;
 pub mod calendar;
 pub mod entry;
+mod frame;
 pub mod rss;
 pub mod v2;
 
