@@ -16,6 +16,7 @@ mod pages;
 mod secrets;
 mod socket;
 mod subscribe;
+mod wellknown;
 
 use parallax_core::key::Access;
 use serde_json::{Value, json};

@@ -57,7 +57,7 @@ impl Front {
             Arc::clone(known.hosts.get(host)?.get(path)?)
         };
         let held = context.boards.at_hand(&entry.page, &entry.paper)?;
-        Some(shown(&entry.page, &held, headers))
+        Some(shown(context, &entry.page, &held, headers))
     }
 
     /// Has a request known from now on, where everybody may see what it asks for.
