@@ -39,15 +39,15 @@
   };
   // The visitor's clock may be wrong: ages go by the server's.
   let skew = 0;
-  const times = (from) => {
+  const times = (from, onPaper = false) => {
     for (const time of $("time[data-f]", from)) {
       const at = new Date(time.dateTime), shape = time.dataset.f;
       if (isNaN(at)) continue;
       if (!time.title) time.title = time.textContent;
-      if (shape === "ago") { time.textContent = ago(Date.now() - skew - at); continue; }
+      if (shape === "ago" && !onPaper) { time.textContent = ago(Date.now() - skew - at); continue; }
       // t: date and time; c: the time alone; d: the date alone.
       const options = shape === "c" ? {} : { day: "numeric", month: "short" };
-      if (shape === "t" && at.getFullYear() !== year) options.year = "numeric";
+      if (shape !== "c" && (onPaper || (shape === "t" && at.getFullYear() !== year))) options.year = "numeric";
       if (shape !== "d") Object.assign(options, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
       time.textContent = at.toLocaleString(root.lang, options);
     }
@@ -55,6 +55,13 @@
     if (said && zone) said.textContent = said.dataset.own.replace("{0}", zone);
   };
   times(document);
+
+  // Paper says where it comes from, and no age: it is read later.
+  addEventListener("beforeprint", () => {
+    for (const it of $("footer .at")) it.textContent = location.href;
+    times(document, true);
+  });
+  addEventListener("afterprint", () => times(document));
 
   // A strip is one stop of the tab key; arrows move within it. Escape hides its words, until another day is looked at.
   const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -1000, End: 1000 };

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, note};
-use parallax_tests::installation::{Account, Coordinator};
+use parallax_tests::installation::Account;
+use parallax_tests::pair;
 use parallax_tests::receivers::{Manner, Receiver};
 use parallax_tests::targets::{Mode, Target};
 use serde_json::{Value, json};
@@ -43,13 +44,7 @@ fn heard(receiver: &Receiver) -> Vec<(String, String, usize)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_webhook_hears_of_each_outage_once_and_in_order_over_kill_9() {
-    let mut coordinator = Coordinator::serve(([127, 0, 0, 1], 0).into(), CONFIG).await;
-    let _agents = [
-        coordinator.agent("fra1", "europe", "AS64500", None),
-        coordinator.agent("fra2", "europe", "AS64501", None),
-    ];
-    coordinator.connected(2).await;
-    let account = coordinator.account("pro");
+    let (mut coordinator, _agents, account) = pair::start(CONFIG).await;
     let mut site = Target::start().await;
     let receiver = Receiver::start(Manner::Take).await;
     account.client.create_monitor(&account.page, &json!({"name": "shop", "url": site.url()})).await;

@@ -1,11 +1,10 @@
 //! Maintenance over a running coordinator: its start and end by themselves, silence meanwhile, and what comes after.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use parallax_core::time::Timestamp;
 use parallax_tests::eventually::{API_PERIOD, eventually_every, wall_clock};
-use parallax_tests::installation::Coordinator;
+use parallax_tests::pair;
 use parallax_tests::targets::{Mode, Target};
 use serde_json::{Value, json};
 
@@ -18,13 +17,7 @@ fn moment(at: Timestamp) -> Value {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_window_runs_by_itself_also_while_the_coordinator_is_away() {
-    let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-    let _agents = [
-        coordinator.agent("fra1", "europe", "AS64500", None),
-        coordinator.agent("fra2", "europe", "AS64501", None),
-    ];
-    coordinator.connected(2).await;
-    let account = coordinator.account("pro");
+    let (mut coordinator, _agents, account) = pair::start(CONFIG).await;
     let page = format!("/pages/{}", account.page);
     let mut target = Target::start().await;
     let monitor = json!({"name": "shop", "url": target.url()});

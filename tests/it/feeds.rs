@@ -1,12 +1,12 @@
 //! A page's other faces, read by those who read such: a monitor of ours, readers of feeds and calendars, other sites.
 
-use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
 use parallax_core::time::HOUR;
 use parallax_tests::eventually::{API_PERIOD, eventually_every, leave_out, wall_clock};
 use parallax_tests::installation::{Account, Agent, Coordinator};
+use parallax_tests::pair;
 use parallax_tests::targets::{Mode, Target};
 use parallax_tests::tools::{Tools, run};
 use serde_json::{Value, json};
@@ -27,13 +27,7 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Self {
-        let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-        let agents = [
-            coordinator.agent("fra1", "europe", "AS64500", None),
-            coordinator.agent("fra2", "europe", "AS64501", None),
-        ];
-        coordinator.connected(2).await;
-        let account = coordinator.account("pro");
+        let (coordinator, agents, account) = pair::start(CONFIG).await;
         Self { account, _agents: agents, coordinator }
     }
 

@@ -2,13 +2,12 @@
 //! each of them, in that order.
 
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use parallax_core::event::{AlertKind, What};
 use parallax_tests::eventually::{API_PERIOD, eventually_every, note, wall_clock};
-use parallax_tests::installation::Coordinator;
 use parallax_tests::journal::Journal;
+use parallax_tests::pair;
 use parallax_tests::receivers::{Manner, Receiver};
 use parallax_tests::targets::{Mode, Target};
 use serde_json::json;
@@ -22,13 +21,7 @@ const SEEN: Duration = Duration::from_secs(90);
 
 /// The site goes down and comes back so often, and each time the coordinator is killed as the first monitors change.
 async fn flaps(times: usize) {
-    let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-    let _agents = [
-        coordinator.agent("fra1", "europe", "AS64500", None),
-        coordinator.agent("fra2", "europe", "AS64501", None),
-    ];
-    coordinator.connected(2).await;
-    let account = coordinator.account("pro");
+    let (mut coordinator, _agents, account) = pair::start(CONFIG).await;
     let mut site = Target::start().await;
     for number in 0..MONITORS {
         let body = json!({"name": format!("m{number}"), "url": site.url()});
@@ -75,13 +68,7 @@ async fn ten_kills_amid_outages_tell_of_each_once() {
 async fn told(monitors: usize, times: usize) {
     const HALF: Duration = Duration::from_secs(20);
     let config = format!("{CONFIG}monitors = 100000\n\n[deliver]\nallow_private = true\n");
-    let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), &config).await;
-    let _agents = [
-        coordinator.agent("fra1", "europe", "AS64500", None),
-        coordinator.agent("fra2", "europe", "AS64501", None),
-    ];
-    coordinator.connected(2).await;
-    let account = coordinator.account("pro");
+    let (mut coordinator, _agents, account) = pair::start(&config).await;
     let receiver = Receiver::start(Manner::Take).await;
     let hook = json!({"type": "webhook", "name": "On call", "url": receiver.url()});
     account.client.post(&format!("/pages/{}/destinations", account.page), &hook).await.is(201);

@@ -9,6 +9,7 @@ use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, figur
 use parallax_tests::installation::{Account, Coordinator};
 use parallax_tests::journal::Journal;
 use parallax_tests::mount::Tmpfs;
+use parallax_tests::pair;
 use parallax_tests::targets::Target;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -95,11 +96,7 @@ async fn fill(test: &str, span: Duration) {
     // would.
     let Some(disk) = Tmpfs::mount(test, &folder.path().join("data"), 320) else { return };
     let mut coordinator = Coordinator::serve_in(folder, SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-    let _agents = [
-        coordinator.agent("fra1", "europe", "AS64500", None),
-        coordinator.agent("fra2", "europe", "AS64501", None),
-    ];
-    coordinator.connected(2).await;
+    let _agents = pair::join(&coordinator).await;
     let account = coordinator.account("pro");
     let site = Target::start().await;
     let client = &account.client;

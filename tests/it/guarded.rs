@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use parallax_tests::client::plain;
 use parallax_tests::eventually::{eventually, leave_out};
 use parallax_tests::installation::{Account, Coordinator};
 use parallax_tests::tools::{Tools, run};
@@ -30,12 +31,7 @@ struct Shown {
 
 impl Visitor {
     fn new() -> Self {
-        parallax_tests::use_ring();
-        let tls = rustls::ClientConfig::builder()
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        let built = reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy().timeout(SOON);
-        Self { client: built.redirect(Policy::none()).build().unwrap(), cookies: Vec::new() }
+        Self { client: plain(SOON).redirect(Policy::none()).build().unwrap(), cookies: Vec::new() }
     }
 
     async fn get(&mut self, url: &str) -> Shown {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use parallax_tests::eventually::eventually;
 use parallax_tests::installation::{Account, Coordinator};
+use parallax_tests::pair;
 use reqwest::Method;
 use serde_json::{Value, json};
 
@@ -139,11 +140,7 @@ async fn an_owner_is_told_at_save_what_nobody_can_confirm() {
     assert_eq!(scene.look(&made["monitor"]).await["confirmable"], false);
 
     // Two agents on two networks: nothing to warn of.
-    let _agents = [
-        scene.coordinator.agent("fra1", "europe", "AS64500", None),
-        scene.coordinator.agent("fra2", "europe", "AS64501", None),
-    ];
-    scene.coordinator.connected(2).await;
+    let _agents = pair::join(&scene.coordinator).await;
     let changed = scene.account.client.patch(&path, &json!({"name": "Store"})).await.is(200);
     assert_eq!((&changed["monitor"]["confirmable"], changed.get("warnings")), (&json!(true), None));
 }

@@ -1,7 +1,6 @@
 //! Incidents that open and resolve by themselves, with the real binaries: told once over kills, silent in maintenance, and
 //! what is different at a window's end.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use parallax_core::event::What;
@@ -10,6 +9,7 @@ use parallax_core::time::Timestamp;
 use parallax_tests::eventually::{API_PERIOD, eventually_every, wall_clock};
 use parallax_tests::installation::{Account, Agent, Coordinator};
 use parallax_tests::journal::Journal;
+use parallax_tests::pair;
 use parallax_tests::targets::{Mode, Target};
 use serde_json::{Value, json};
 
@@ -29,13 +29,7 @@ struct Site {
 
 impl Site {
     async fn start() -> Self {
-        let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-        let agents = [
-            coordinator.agent("fra1", "europe", "AS64500", None),
-            coordinator.agent("fra2", "europe", "AS64501", None),
-        ];
-        coordinator.connected(2).await;
-        let account = coordinator.account("pro");
+        let (coordinator, agents, account) = pair::start(CONFIG).await;
         let target = Target::start().await;
         let monitor = json!({"name": "Checkout", "url": target.url()});
         let monitor = account.client.create_monitor(&account.page, &monitor).await;

@@ -58,8 +58,10 @@ async fn a_visitor_sees_what_is_known_and_nothing_that_is_not() {
     let Some(tools) = tools(TEST) else { return };
     let folder = tempfile::TempDir::new().expect("temporary folder");
     let mail = folder.path().join("mail");
-    let config =
-        format!("[mail]\ntransport = \"folder\"\nfolder = {mail:?}\nfrom = \"status@example.com\"\n");
+    let config = format!(
+        "[plans.pro]\ninterval_seconds = 10\n\n\
+         [mail]\ntransport = \"folder\"\nfolder = {mail:?}\nfrom = \"status@example.com\"\n"
+    );
     let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), &config).await;
     let account = coordinator.account("pro");
     let target = Target::start().await;
@@ -76,9 +78,9 @@ async fn a_visitor_sees_what_is_known_and_nothing_that_is_not() {
         "shots": shots(),
         "modules": tools.modules(),
     });
-    for script in ["page/states.mjs", "page/texts.mjs", "page/subscriber.mjs"] {
-        visit(&tools, script, &told).await;
-    }
+    visit(&tools, "page/states.mjs", &told).await;
+    // Neither minds what the other does.
+    tokio::join!(visit(&tools, "page/texts.mjs", &told), visit(&tools, "page/subscriber.mjs", &told));
     for agent in &mut agents {
         agent.process().kill();
     }

@@ -1,10 +1,10 @@
 //! Killed and started again: monitors, states, keys and history are there, and nothing is told twice.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use parallax_tests::eventually::{API_PERIOD, eventually_every, holds};
 use parallax_tests::installation::{Account, Agent, Coordinator};
+use parallax_tests::pair;
 use parallax_tests::targets::{Mode, Target};
 use serde_json::{Value, json};
 
@@ -22,13 +22,7 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Self {
-        let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-        let agents = [
-            coordinator.agent("fra1", "europe", "AS64500", None),
-            coordinator.agent("fra2", "europe", "AS64501", None),
-        ];
-        coordinator.connected(2).await;
-        let account = coordinator.account("pro");
+        let (coordinator, agents, account) = pair::start(CONFIG).await;
         let well = Target::start().await;
         let mut ill = Target::start().await;
         ill.set(Mode::Status(500)).await;

@@ -1,13 +1,13 @@
 //! A disk that stalls or fails under the store: agents go on, reads are answered, and no answer that something was
 //! written is false.
 
-use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use parallax_tests::client::Client;
 use parallax_tests::eventually::{API_PERIOD, eventually_every, figure, holds};
 use parallax_tests::installation::{Account, Agent, Coordinator};
 use parallax_tests::journal::Journal;
+use parallax_tests::pair;
 use parallax_tests::syscalls::Faults;
 use parallax_tests::targets::Target;
 use reqwest::Method;
@@ -38,13 +38,7 @@ struct Scene {
 
 impl Scene {
     async fn set() -> Self {
-        let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
-        let agents = [
-            coordinator.agent("fra1", "europe", "AS64500", None),
-            coordinator.agent("fra2", "europe", "AS64501", None),
-        ];
-        coordinator.connected(2).await;
-        let account = coordinator.account("pro");
+        let (coordinator, agents, account) = pair::start(CONFIG).await;
         let client = Client::patient(&coordinator.ready.base_url, Some(&account.key), GIVEN_UP * 3);
         let site = Target::start().await;
         let watched = client.create_monitor(&account.page, &json!({"name": "site", "url": site.url()})).await;

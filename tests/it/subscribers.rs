@@ -9,7 +9,7 @@ use parallax_coordinator::storage::disk::Options;
 use parallax_coordinator::storage::{Batch, Store};
 use parallax_core::id::{PageId, SubscriberId};
 use parallax_core::subscriber::{Contact, Subscriber};
-use parallax_tests::client::Client;
+use parallax_tests::client::{Client, plain};
 use parallax_tests::eventually::{eventually, note, wall_clock};
 use parallax_tests::installation::{Account, Coordinator};
 use serde_json::json;
@@ -131,13 +131,7 @@ struct Visitor(reqwest::Client);
 
 impl Visitor {
     fn new() -> Self {
-        parallax_tests::use_ring();
-        let tls = rustls::ClientConfig::builder()
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        let built =
-            reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy().timeout(SOON).build();
-        Self(built.unwrap())
+        Self(plain(SOON).build().unwrap())
     }
 
     async fn get(&self, url: &str) -> (u16, String) {

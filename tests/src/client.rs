@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use reqwest::Method;
+use reqwest::redirect::Policy;
 use serde_json::Value;
 
 /// Longest wait for an answer.
@@ -16,6 +17,16 @@ pub struct Client {
     key: Option<String>,
 }
 
+/// A client of HTTP that waits so long for an answer. What is under test speaks plain HTTP on loopback: no authority is
+/// trusted, and no proxy is asked.
+pub fn plain(limit: Duration) -> reqwest::ClientBuilder {
+    crate::use_ring();
+    let tls = rustls::ClientConfig::builder()
+        .with_root_certificates(rustls::RootCertStore::empty())
+        .with_no_client_auth();
+    reqwest::Client::builder().tls_backend_preconfigured(tls).no_proxy().timeout(limit)
+}
+
 impl Client {
     /// A client of the service at `base` (`http://host:port`).
     pub fn new(base: &str, key: Option<&str>) -> Self {
@@ -24,18 +35,7 @@ impl Client {
 
     /// As [`Client::new`], and waits so long for an answer.
     pub fn patient(base: &str, key: Option<&str>, limit: Duration) -> Self {
-        crate::use_ring();
-        // The service under test speaks plain HTTP on loopback: no authority is trusted, and no proxy is asked.
-        let tls = rustls::ClientConfig::builder()
-            .with_root_certificates(rustls::RootCertStore::empty())
-            .with_no_client_auth();
-        let http = reqwest::Client::builder()
-            .tls_backend_preconfigured(tls)
-            .no_proxy()
-            .redirect(reqwest::redirect::Policy::none())
-            .timeout(limit)
-            .build()
-            .expect("client can be built");
+        let http = plain(limit).redirect(Policy::none()).build().expect("client can be built");
         Self { http, base: base.trim_end_matches('/').to_owned(), key: key.map(str::to_owned) }
     }
 

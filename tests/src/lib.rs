@@ -15,6 +15,7 @@ pub mod journal;
 pub mod mount;
 pub mod netns;
 pub mod outside;
+pub mod pair;
 pub mod process;
 pub mod receivers;
 pub mod relay;

@@ -28,7 +28,10 @@ def read(path):
         return answer.read(), answer.headers
 
 
-for path, version in (("/feed.atom", "atom10"), ("/feed.rss", "rss20"), ("/history.atom", "atom10"), ("/history.rss", "rss20")):
+for path, version in (
+    ("/feed.atom", "atom10"), ("/history.atom", "atom10"), ("/feed/atom", "atom10"),
+    ("/feed.rss", "rss20"), ("/history.rss", "rss20"), ("/feed/rss", "rss20"), ("/feed", "rss20"),
+):
     body, headers = read(path)
     xml.fromstring(body)
     feed = feedparser.parse(body, response_headers={"content-type": headers["content-type"]})

@@ -17,6 +17,7 @@ mod secrets;
 mod short;
 mod socket;
 mod subscribe;
+mod wellknown;
 
 use parallax_core::key::Access;
 use serde_json::{Value, json};

@@ -11,6 +11,7 @@ mod shelf;
 
 pub use press::Document;
 
+use std::convert::Infallible;
 use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
@@ -21,16 +22,22 @@ use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use crate::service::board::Closer;
 use crate::service::gate::{Admitted, Door};
 use crate::service::{Error, Result, Service};
+use crate::views::badge::Facts;
 use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::monitor::{Close, MonitorPage};
 use crate::views::page::StatusPage;
 use crate::views::print;
 use crate::views::share::Share;
 use live::Journal;
-use shelf::{Held, Shelf};
+use shelf::{Held, Shelf, Thing};
 
+/// Bytes that all documents may take.
+const DOCUMENTS: usize = 48 << 20;
+/// Bytes that the facts of all pages' badges may take.
+const FACTS: usize = 4 << 20;
 /// How often what nobody asks for is looked for.
 const TIDY: Duration = Duration::from_secs(60);
 
@@ -47,7 +54,7 @@ pub enum Paper {
     Incident(IncidentId),
     /// The incidents of a year's month.
     Month(i32, u32),
-    /// Another, by its name: a feed, a calendar, a badge.
+    /// Another, by its name: a feed, a calendar, a picture.
     Other(&'static str),
     /// One of these as Markdown.
     Note(Box<Self>),
@@ -77,10 +84,15 @@ struct Key {
 #[derive(Debug, Clone)]
 pub struct Boards(Arc<Parts>);
 
+/// Which of the shelves.
+type OnShelf<T> = fn(&Parts) -> &Shelf<T>;
+
 #[derive(Debug)]
 struct Parts {
     service: Service,
-    shelf: Shelf,
+    documents: Shelf<Document>,
+    /// What badges tell of. There are too many wishes to keep a badge for each, and drawing one costs less than finding it.
+    facts: Shelf<Facts>,
     journal: Journal,
 }
 
@@ -88,7 +100,8 @@ impl Boards {
     /// No document yet.
     pub fn new(service: Service) -> Self {
         let journal = Journal::new(&service);
-        Self(Arc::new(Parts { service, shelf: Shelf::default(), journal }))
+        let (documents, facts) = (Shelf::new(DOCUMENTS), Shelf::new(FACTS));
+        Self(Arc::new(Parts { service, documents, facts, journal }))
     }
 
     /// A page's own document, drawn where it has to be.
@@ -110,9 +123,9 @@ impl Boards {
         }
         let now = self.0.service.now();
         let key = Key { page: page.page().id, door: page.door(), paper: paper.clone() };
-        let held = self.0.shelf.asked(&key, now)?;
+        let held = self.0.documents.asked(&key, now)?;
         let is_good = held.is_good(self.0.journal.changed(key.page)) && held.is_aged(now, paper.age());
-        is_good.then_some(held.document)
+        is_good.then_some(held.thing)
     }
 
     /// Whether something happened that was not read of yet.
@@ -135,29 +148,56 @@ impl Boards {
         D: FnOnce() -> F + Send + 'static,
         F: Future<Output = Result<Vec<u8>>> + Send + 'static,
     {
+        let press = move || async move {
+            let bytes = draw().await?;
+            off_the_runtime(move || Ok::<_, Infallible>(Document::press(media, &bytes))).await
+        };
+        self.held(|parts| &parts.documents, page, paper, press).await
+    }
+
+    /// What the badges of a page and its monitors tell.
+    ///
+    /// # Errors
+    /// A fault of the store.
+    pub async fn facts(&self, page: &Admitted) -> Result<Arc<Facts>> {
+        let (service, admitted) = (self.0.service.clone(), page.clone());
+        let draw = move || async move {
+            let board = service.board(&admitted, Range::default()).await?;
+            off_the_runtime(move || Ok::<_, Infallible>(Facts::of(&board))).await
+        };
+        self.held(|parts| &parts.facts, page, Paper::Other("badges"), draw).await
+    }
+
+    /// A thing of a page: the one that is kept on that shelf, or what `draw` gives.
+    async fn held<T, F, D>(&self, shelf: OnShelf<T>, page: &Admitted, paper: Paper, draw: D) -> Result<Arc<T>>
+    where
+        T: Thing + Send + Sync + 'static,
+        D: FnOnce() -> F + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
         self.catch_up().await?;
         let now = self.0.service.now();
         let age = paper.age();
         let key = Key { page: page.page().id, door: page.door(), paper };
         let changed = self.0.journal.changed(key.page);
-        let slot = self.0.shelf.slot(&key, now);
+        let slot = shelf(&self.0).slot(&key, now);
         let before = slot.held();
         match &before {
             Some(held) if held.is_good(changed) && held.is_aged(now, age) => {
-                return Ok(Arc::clone(&held.document));
+                return Ok(Arc::clone(&held.thing));
             }
             // Nothing happened: the next visitor will have a newer one.
             Some(held) if held.is_good(changed) && held.is_aged(now, 6 * age) => {
                 if let Some(turn) = slot.try_turn() {
                     let (boards, page) = (self.clone(), page.clone());
                     tokio::spawn(async move {
-                        if let Err(error) = boards.redraw(&page, &key, media, now, draw).await {
+                        if let Err(error) = boards.redraw(shelf, &page, &key, now, draw).await {
                             tracing::warn!(%error, "a document was not drawn again");
                         }
                         drop(turn);
                     });
                 }
-                return Ok(Arc::clone(&held.document));
+                return Ok(Arc::clone(&held.thing));
             }
             Some(_) | None => {}
         }
@@ -167,9 +207,9 @@ impl Boards {
             && held.is_good(changed)
             && (held.is_aged(now, age) || (held.drawn > now && held.is_newer_than(before.as_ref())))
         {
-            return Ok(held.document);
+            return Ok(held.thing);
         }
-        self.redraw(page, &key, media, now, draw).await
+        self.redraw(shelf, page, &key, now, draw).await
     }
 
     /// How often the page has changed, told as it changes.
@@ -194,33 +234,36 @@ impl Boards {
             }
             // Not after each event: it goes through all that is kept.
             if Instant::now() >= tidy {
-                self.0.shelf.tidy(self.0.service.now());
-                self.0.journal.tidy(|| self.0.shelf.pages());
+                let now = self.0.service.now();
+                self.0.documents.tidy(now);
+                self.0.facts.tidy(now);
+                self.0.journal.tidy(|| &self.0.documents.pages() | &self.0.facts.pages());
                 tidy = Instant::now() + TIDY;
             }
         }
     }
 
-    /// Bytes that documents take.
+    /// Bytes that all that is kept takes.
     pub fn bytes(&self) -> usize {
-        self.0.shelf.bytes()
+        self.0.documents.bytes() + self.0.facts.bytes()
     }
 
     async fn catch_up(&self) -> Result<()> {
         self.0.journal.catch_up(&self.0.service).await
     }
 
-    async fn redraw<F, D>(
+    async fn redraw<T, F, D>(
         &self,
+        shelf: OnShelf<T>,
         page: &Admitted,
         key: &Key,
-        media: &'static str,
         now: Timestamp,
         draw: D,
-    ) -> Result<Arc<Document>>
+    ) -> Result<Arc<T>>
     where
+        T: Thing + Send + Sync,
         D: FnOnce() -> F + Send,
-        F: Future<Output = Result<Vec<u8>>> + Send,
+        F: Future<Output = Result<T>> + Send,
     {
         // What happens from here on may or may not be in it: it will be drawn again.
         let upto = self.0.journal.read_upto();
@@ -228,16 +271,13 @@ impl Boards {
         let is_still = self.0.service.is_still(page)?;
         let drawn = draw().await;
         if drawn.is_err() {
-            self.0.shelf.forget(key);
+            shelf(&self.0).forget(key);
         }
-        let bytes = drawn?;
-        let pressed = tokio::task::spawn_blocking(move || Document::press(media, &bytes)).await;
-        let document = Arc::new(pressed.map_err(|error| Error::Internal(error.to_string()))?);
-        if !is_still {
-            return Ok(document);
+        let thing = Arc::new(drawn?);
+        if is_still {
+            shelf(&self.0).put(key, Held { thing: Arc::clone(&thing), drawn: now, upto });
         }
-        self.0.shelf.put(key, Held { document: Arc::clone(&document), drawn: now, upto });
-        Ok(document)
+        Ok(thing)
     }
 
     async fn draw(&self, admitted: &Admitted, paper: &Paper) -> Result<Vec<u8>> {
@@ -254,22 +294,7 @@ impl Boards {
             Paper::Monitor(id, range) => {
                 let closer = service.closer(admitted, *id, *range).await?;
                 let root = root.to_owned();
-                off_the_runtime(move || {
-                    let is_stale = Board::none_looks(closer.regions, std::slice::from_ref(&closer.shown));
-                    let close = Close {
-                        page: &closer.page,
-                        root: &root,
-                        now: closer.now,
-                        is_stale,
-                        shown: &closer.shown,
-                        range: closer.range,
-                        notices: &closer.notices,
-                        outages: &closer.outages,
-                        deploys: &closer.deploys,
-                    };
-                    print(&MonitorPage::new(&close))
-                })
-                .await
+                off_the_runtime(move || print(&MonitorPage::new(&close(&closer, &root)))).await
             }
             Paper::Incident(id) => {
                 let notice = service.notice(admitted, *id).await?;
@@ -285,6 +310,21 @@ impl Boards {
                 Err(Error::Internal("it is drawn by whoever asks for it".to_owned()))
             }
         }
+    }
+}
+
+/// What a monitor's own page is made of, as views take it; the page's paths begin with `root`.
+pub fn close<'a>(closer: &'a Closer, root: &'a str) -> Close<'a> {
+    Close {
+        page: &closer.page,
+        root,
+        now: closer.now,
+        is_stale: Board::none_looks(closer.regions, std::slice::from_ref(&closer.shown)),
+        shown: &closer.shown,
+        range: closer.range,
+        notices: &closer.notices,
+        outages: &closer.outages,
+        deploys: &closer.deploys,
     }
 }
 

@@ -46,7 +46,7 @@ impl Document {
     }
 
     /// Bytes that it takes.
-    pub fn bytes(&self) -> usize {
+    pub const fn bytes(&self) -> usize {
         self.brotli.len() + self.gzip.len() + self.tag.len()
     }
 }

@@ -1,4 +1,4 @@
-//! The documents that are kept: bounded in bytes and number, those that were asked for longest ago given up first.
+//! What is kept of pages: bounded in bytes and number, what was asked for longest ago given up first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicI64, Ordering};
@@ -9,25 +9,48 @@ use parallax_core::time::{MINUTE, Timestamp};
 use tokio::sync::OwnedMutexGuard;
 
 use super::{Document, Key};
+use crate::views::badge::Facts;
 
-/// Bytes of all documents.
-const MOST_BYTES: usize = 48 << 20;
-/// Documents, drawn or being drawn.
+/// Things on one shelf, drawn or being drawn.
 const MOST: usize = 8192;
-/// How long a document is kept that nobody asks for, in milliseconds.
+/// How long a thing is kept that nobody asks for, in milliseconds.
 const UNASKED: i64 = 10 * MINUTE;
 
-/// A document that was drawn.
-#[derive(Debug, Clone)]
-pub(super) struct Held {
-    pub(super) document: Arc<Document>,
+/// What can be kept.
+pub(super) trait Thing {
+    /// Bytes that it takes.
+    fn bytes(&self) -> usize;
+}
+
+impl Thing for Document {
+    fn bytes(&self) -> usize {
+        Self::bytes(self)
+    }
+}
+
+impl Thing for Facts {
+    fn bytes(&self) -> usize {
+        Self::bytes(self)
+    }
+}
+
+/// A thing that was drawn.
+#[derive(Debug)]
+pub(super) struct Held<T> {
+    pub(super) thing: Arc<T>,
     /// When.
     pub(super) drawn: Timestamp,
     /// The last event that is certainly in it.
     pub(super) upto: u64,
 }
 
-impl Held {
+impl<T> Clone for Held<T> {
+    fn clone(&self) -> Self {
+        Self { thing: Arc::clone(&self.thing), drawn: self.drawn, upto: self.upto }
+    }
+}
+
+impl<T> Held<T> {
     /// Whether all that happened to its page is in it.
     pub(super) const fn is_good(&self, changed: u64) -> bool {
         self.upto >= changed
@@ -41,20 +64,20 @@ impl Held {
 
     /// Whether it was drawn after that one was looked at.
     pub(super) fn is_newer_than(&self, before: Option<&Self>) -> bool {
-        before.is_none_or(|before| !Arc::ptr_eq(&before.document, &self.document))
+        before.is_none_or(|before| !Arc::ptr_eq(&before.thing, &self.thing))
     }
 }
 
-/// The place of one document.
+/// The place of one thing.
 #[derive(Debug)]
-pub(super) struct Slot {
-    held: Mutex<Option<Held>>,
+pub(super) struct Slot<T> {
+    held: Mutex<Option<Held<T>>>,
     turn: Arc<tokio::sync::Mutex<()>>,
     asked: AtomicI64,
 }
 
-impl Slot {
-    pub(super) fn held(&self) -> Option<Held> {
+impl<T: Thing> Slot<T> {
+    pub(super) fn held(&self) -> Option<Held<T>> {
         locked(&self.held).clone()
     }
 
@@ -68,25 +91,34 @@ impl Slot {
     }
 
     fn bytes(&self) -> usize {
-        locked(&self.held).as_ref().map_or(0, |held| held.document.bytes())
+        locked(&self.held).as_ref().map_or(0, |held| held.thing.bytes())
     }
 }
 
 /// All of them.
-#[derive(Debug, Default)]
-pub(super) struct Shelf(Mutex<Slots>);
+#[derive(Debug)]
+pub(super) struct Shelf<T> {
+    slots: Mutex<Slots<T>>,
+    /// Bytes that all things together may take.
+    most_bytes: usize,
+}
 
-#[derive(Debug, Default)]
-struct Slots {
-    by_key: BTreeMap<Key, Arc<Slot>>,
-    /// Bytes of all documents in them.
+#[derive(Debug)]
+struct Slots<T> {
+    by_key: BTreeMap<Key, Arc<Slot<T>>>,
+    /// Bytes of all things in them.
     bytes: usize,
 }
 
-impl Shelf {
-    /// The place of a document, which is asked for at this moment.
-    pub(super) fn slot(&self, key: &Key, now: Timestamp) -> Arc<Slot> {
-        let mut slots = locked(&self.0);
+impl<T: Thing> Shelf<T> {
+    /// An empty one, for so many bytes.
+    pub(super) const fn new(most_bytes: usize) -> Self {
+        Self { slots: Mutex::new(Slots { by_key: BTreeMap::new(), bytes: 0 }), most_bytes }
+    }
+
+    /// The place of a thing, which is asked for at this moment.
+    pub(super) fn slot(&self, key: &Key, now: Timestamp) -> Arc<Slot<T>> {
+        let mut slots = locked(&self.slots);
         if let Some(slot) = slots.by_key.get(key) {
             slot.asked.store(now.as_millis(), Ordering::Relaxed);
             return Arc::clone(slot);
@@ -100,38 +132,38 @@ impl Shelf {
         slot
     }
 
-    /// A document that is there, and is asked for at this moment.
-    pub(super) fn asked(&self, key: &Key, now: Timestamp) -> Option<Held> {
-        let slots = locked(&self.0);
+    /// A thing that is there, and is asked for at this moment.
+    pub(super) fn asked(&self, key: &Key, now: Timestamp) -> Option<Held<T>> {
+        let slots = locked(&self.slots);
         let slot = slots.by_key.get(key)?;
         slot.asked.store(now.as_millis(), Ordering::Relaxed);
         slot.held()
     }
 
-    /// Keeps a document; where there is no room, others go.
-    pub(super) fn put(&self, key: &Key, held: Held) {
-        let mut slots = locked(&self.0);
+    /// Keeps a thing; where there is no room, others go.
+    pub(super) fn put(&self, key: &Key, held: Held<T>) {
+        let mut slots = locked(&self.slots);
         let Some(slot) = slots.by_key.get(key) else { return };
-        let added = held.document.bytes();
-        let freed = locked(&slot.held).replace(held).map_or(0, |held| held.document.bytes());
+        let added = held.thing.bytes();
+        let freed = locked(&slot.held).replace(held).map_or(0, |held| held.thing.bytes());
         slots.bytes = (slots.bytes + added).saturating_sub(freed);
-        while slots.bytes > MOST_BYTES && slots.by_key.len() > 1 {
+        while slots.bytes > self.most_bytes && slots.by_key.len() > 1 {
             slots.give_up();
         }
     }
 
-    /// Gives a place up: there is no such document.
+    /// Gives a place up: there is no such thing.
     pub(super) fn forget(&self, key: &Key) {
-        locked(&self.0).remove(key);
+        locked(&self.slots).remove(key);
     }
 
     /// Gives up what nobody asked for lately, or seems to have asked for much later: the clock was put back.
     pub(super) fn tidy(&self, now: Timestamp) {
-        let is_asked = |slot: &Slot| {
+        let is_asked = |slot: &Slot<T>| {
             let asked = Timestamp::from_millis(slot.asked.load(Ordering::Relaxed));
             now.since(asked).unsigned_abs() < UNASKED.unsigned_abs()
         };
-        let mut slots = locked(&self.0);
+        let mut slots = locked(&self.slots);
         let mut freed = 0;
         slots.by_key.retain(|_, slot| {
             let is_asked = is_asked(slot);
@@ -141,18 +173,18 @@ impl Shelf {
         slots.bytes = slots.bytes.saturating_sub(freed);
     }
 
-    /// The pages of which a document is kept.
+    /// The pages of which something is kept.
     pub(super) fn pages(&self) -> BTreeSet<PageId> {
-        locked(&self.0).by_key.keys().map(|key| key.page).collect()
+        locked(&self.slots).by_key.keys().map(|key| key.page).collect()
     }
 
     /// Bytes of all of them.
     pub(super) fn bytes(&self) -> usize {
-        locked(&self.0).bytes
+        locked(&self.slots).bytes
     }
 }
 
-impl Slots {
+impl<T: Thing> Slots<T> {
     /// Gives up the one that was asked for longest ago.
     fn give_up(&mut self) {
         let oldest = self.by_key.iter().min_by_key(|(_, slot)| slot.asked.load(Ordering::Relaxed));

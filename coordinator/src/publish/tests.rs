@@ -30,20 +30,27 @@ async fn a_document_is_drawn_once_until_something_happens_to_its_page() {
         assert_eq!(ask(&world, &boards, &drawn).await.plain(), "drawing 0".as_bytes());
     }
     let mut watching = boards.watch(world.shop.id);
-    let edited = |page| Event {
-        at: world.service.now(),
-        page: Some(page),
-        monitor: None,
-        what: What::PageEdited(Edited::Changed),
-    };
-    world.happened(edited(world.blog.id)).await;
+    world.happened(Event { page: Some(world.blog.id), ..edited(&world) }).await;
     assert_eq!(ask(&world, &boards, &drawn).await.plain(), "drawing 0".as_bytes());
     assert!(!watching.has_changed().unwrap());
-    world.happened(edited(world.shop.id)).await;
+    world.happened(edited(&world)).await;
     assert_eq!(ask(&world, &boards, &drawn).await.plain(), "drawing 1".as_bytes());
     assert!(watching.has_changed().unwrap());
     watching.borrow_and_update();
     assert!(boards.bytes() > 0);
+}
+
+#[tokio::test]
+async fn what_badges_tell_is_looked_up_until_something_happens_to_their_page() {
+    let world = world().await;
+    let boards = Boards::new(world.service.clone());
+    let page = world.service.admit("shop", Door::Shared).unwrap();
+    let first = boards.facts(&page).await.unwrap();
+    assert!(Arc::ptr_eq(&first, &boards.facts(&page).await.unwrap()));
+    assert_eq!((boards.0.documents.bytes(), boards.bytes()), (0, first.bytes()));
+    world.happened(edited(&world)).await;
+    assert!(!Arc::ptr_eq(&first, &boards.facts(&page).await.unwrap()));
+    assert_eq!(boards.bytes(), first.bytes(), "the old ones are let go");
 }
 
 #[tokio::test]
@@ -82,7 +89,7 @@ async fn what_is_not_there_takes_no_room() {
         let missing = boards.get(&page, Paper::Monitor(MonitorId::from_u128(number), Range::default())).await;
         assert_eq!(missing.unwrap_err(), Error::NotFound);
     }
-    assert!(boards.0.shelf.pages().is_empty());
+    assert!(boards.0.documents.pages().is_empty());
 }
 
 /// Begins to ask for a document, whose drawing is told of by the first of these and ends with the second.
@@ -169,14 +176,14 @@ async fn a_clock_that_is_put_back_freezes_no_document() {
 
 #[test]
 fn the_bytes_on_the_shelf_are_those_of_what_lies_there() {
-    let shelf = Shelf::default();
+    let shelf = Shelf::new(DOCUMENTS);
     let now = Timestamp::from_millis(0);
     let key = |id| Key { page: PageId::from_u128(id), door: Door::Shared, paper: Paper::Status };
     let put = |id, text: &str, now| {
         let document = Arc::new(Document::press("text/plain", text.as_bytes()));
         let bytes = document.bytes();
         let _slot = shelf.slot(&key(id), now);
-        shelf.put(&key(id), Held { document, drawn: now, upto: 0 });
+        shelf.put(&key(id), Held { thing: document, drawn: now, upto: 0 });
         bytes
     };
     let _ = put(1, "one", now);

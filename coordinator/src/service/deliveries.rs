@@ -101,25 +101,16 @@ impl Service {
         id: DeliveryId,
         once: &Once<'_, Opened>,
     ) -> Result<Done<Opened>> {
-        caller.writes()?;
-        let done = self
-            .change(id.to_u128(), || async move {
-                let page = self.page(caller, page)?;
-                let Versioned { revision, mut value } = self.delivery_on(&page, id)?;
-                if let Some(answer) = self.answered(once)? {
-                    return Ok((Done::Before(answer), None));
-                }
-                self.receives(value.to)?.map_err(|rule| Refusals::one("$", rule))?;
-                value.again(self.now());
-                let mut batch = Batch::new();
-                batch.expect(Expect::Delivery(id, Is::At(revision))).write(value.clone());
-                let opened = self.opened(value)?;
-                self.remember(once, &opened, &mut batch)?;
-                Ok((Done::Now(opened), Some(batch)))
-            })
-            .await?;
-        self.0.outgoing.notify_one();
-        Ok(done)
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
+            let Versioned { revision, mut value } = self.delivery_on(&page, id)?;
+            self.receives(value.to)?.map_err(|rule| Refusals::one("$", rule))?;
+            value.again(self.now());
+            let mut batch = Batch::new();
+            batch.expect(Expect::Delivery(id, Is::At(revision))).write(value.clone());
+            Ok((self.opened(value)?, batch))
+        })
+        .await
+        .inspect(|_| self.0.outgoing.notify_one())
     }
 
     /// Sends a destination what an alert looks like, marked as a test, and waits for what comes of it: up to 12 seconds,

@@ -34,14 +34,9 @@ impl Service {
         edit: &DeployEdit,
         once: &Once<'_, Deploy>,
     ) -> Result<Done<Deploy>> {
-        caller.writes()?;
         let id = DeployId::new(self.now(), rand::random());
         // In the page's turn, so that of two at once each makes room for itself.
-        self.change(page.to_u128(), || async move {
-            let page = self.page(caller, page)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
+        self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let deploy = edit.settle(id, page.id, &self.ids_on(&page).await?, self.now())?;
             let mut batch = Batch::new();
             batch.expect(Expect::Page(page.id, Is::Present)).write(deploy.clone());
@@ -52,8 +47,7 @@ impl Service {
                 }
                 batch.expect(Expect::Deploy(oldest.id, Is::Present)).write(Op::DeleteDeploy(oldest.id));
             }
-            self.remember(once, &deploy, &mut batch)?;
-            Ok((Done::Now(deploy), Some(batch)))
+            Ok((deploy, batch))
         })
         .await
     }
@@ -69,18 +63,12 @@ impl Service {
         id: DeployId,
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let deploy = self.store().reader().deploy(id)?;
             deploy.filter(|deploy| deploy.value.page == page.id).ok_or(Error::NotFound)?;
             let mut batch = Batch::new();
             batch.expect(Expect::Deploy(id, Is::Present)).write(Op::DeleteDeploy(id));
-            self.remember(once, &(), &mut batch)?;
-            Ok((Done::Now(()), Some(batch)))
+            Ok(((), batch))
         })
         .await
     }

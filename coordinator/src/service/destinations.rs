@@ -52,14 +52,9 @@ impl Service {
         edit: &DestinationEdit,
         once: &Once<'_, Destination>,
     ) -> Result<Done<Destination>> {
-        caller.writes()?;
         let id = DestinationId::new(self.now(), rand::random());
         // In the page's turn, so that the last place is taken once.
-        self.change(page.to_u128(), || async move {
-            let page = self.page(caller, page)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
+        self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
             let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value;
             let refused = |address| self.refused(address);
@@ -77,8 +72,7 @@ impl Service {
             batch.expect(Expect::DestinationsBelow(page.id, MAX_DESTINATIONS));
             self.ask_mailbox(&page, None, &mut made, &mut batch)?;
             batch.write(made.clone());
-            self.remember(once, &made, &mut batch)?;
-            Ok((Done::Now(made), Some(batch)))
+            Ok((made, batch))
         })
         .await
         .inspect(|_| self.0.outgoing.notify_one())
@@ -97,13 +91,8 @@ impl Service {
         edit: &DestinationEdit,
         once: &Once<'_, Destination>,
     ) -> Result<Done<Destination>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.destination_on(&page, id)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
             let monitors = self.ids_on(&page).await?;
             let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value;
             let refused = |address| self.refused(address);
@@ -111,7 +100,7 @@ impl Service {
             let mut changed = edit.settle(&before.value, &around, self.now())?;
             let mut batch = Batch::new();
             self.ask_mailbox(&page, Some(&before.value), &mut changed, &mut batch)?;
-            self.replace_destination(&before, changed, batch, once)
+            Ok(replaced(&before, changed, batch))
         })
         .await
         .inspect(|_| self.0.outgoing.notify_one())
@@ -128,16 +117,11 @@ impl Service {
         id: DestinationId,
         once: &Once<'_, Destination>,
     ) -> Result<Done<Destination>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.destination_on(&page, id)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
             let rotated = before.value.rotated(secret(rand::random()), self.now());
             let rotated = rotated.ok_or_else(|| Refusals::one("$", "only a webhook has a secret"))?;
-            self.replace_destination(&before, rotated, Batch::new(), once)
+            Ok(replaced(&before, rotated, Batch::new()))
         })
         .await
     }
@@ -153,17 +137,11 @@ impl Service {
         id: DestinationId,
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             self.destination_on(&page, id)?;
             let mut batch = Batch::new();
             batch.expect(Expect::Destination(id, Is::Present)).write(Op::DeleteDestination(id));
-            self.remember(once, &(), &mut batch)?;
-            Ok((Done::Now(()), Some(batch)))
+            Ok(((), batch))
         })
         .await
     }
@@ -179,20 +157,14 @@ impl Service {
         let destination = self.store().reader().destination(id)?;
         destination.filter(|destination| destination.value.page == page.id).ok_or(Error::NotFound)
     }
+}
 
-    fn replace_destination(
-        &self,
-        before: &Versioned<Destination>,
-        after: Destination,
-        mut batch: Batch,
-        once: &Once<'_, Destination>,
-    ) -> Result<(Done<Destination>, Option<Batch>)> {
-        if after != before.value {
-            batch.expect(Expect::Destination(after.id, Is::At(before.revision))).write(after.clone());
-        }
-        self.remember(once, &after, &mut batch)?;
-        Ok((Done::Now(after), (!batch.is_empty()).then_some(batch)))
+/// The destination as it is after a change, and the batch with it where it is another one.
+fn replaced(before: &Versioned<Destination>, after: Destination, mut batch: Batch) -> (Destination, Batch) {
+    if after != before.value {
+        batch.expect(Expect::Destination(after.id, Is::At(before.revision))).write(after.clone());
     }
+    (after, batch)
 }
 
 /// A secret as it is shown (Standard Webhooks 1.0).

@@ -104,7 +104,15 @@ impl Service {
     pub fn root_of(&self, slug: &str, door: Door) -> String {
         match door {
             Door::Own => String::new(),
-            Door::Shared => format!("{}/p/{slug}", self.base_path()),
+            Door::Shared => format!("{}/p/{slug}", self.base_of(door)),
+        }
+    }
+
+    /// What the paths of files begin with that are no page's own.
+    pub fn base_of(&self, door: Door) -> &str {
+        match door {
+            Door::Own => "",
+            Door::Shared => self.base_path(),
         }
     }
 

@@ -95,18 +95,13 @@ impl Service {
         edit: &IncidentEdit,
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
-        caller.writes()?;
         let names = Names {
             incident: IncidentId::new(self.now(), rand::random()),
             update: UpdateId::new(self.now(), rand::random()),
         };
         let series = SeriesId::new(self.now(), rand::random());
         // In the page's turn, so that its last room is taken once.
-        self.change(page.to_u128(), || async move {
-            let page = self.page(caller, page)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
+        self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
             let seat = Seat { page: page.id, monitors: &monitors, names, series, now: self.now() };
             let opened = edit.open(seat)?;
@@ -126,8 +121,7 @@ impl Service {
                 notify: opened.notify,
             };
             batch.event(self.incident_event(page.id, told));
-            self.remember(once, &shown, &mut batch)?;
-            Ok((Done::Now(shown), Some(batch)))
+            Ok((shown, batch))
         })
         .await
     }
@@ -144,13 +138,8 @@ impl Service {
         edit: &IncidentEdit,
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
             let monitors = self.ids_on(&page).await?;
             let series = match before.value.series {
                 Some(series) => self.store().reader().series(series)?,
@@ -174,8 +163,7 @@ impl Service {
                 let told = Told { incident: id, news: News::Changed, update: None, notify: false };
                 batch.event(self.incident_event(page.id, told));
             }
-            self.remember(once, &shown, &mut batch)?;
-            Ok((Done::Now(shown), (!batch.is_empty()).then_some(batch)))
+            Ok((shown, batch))
         })
         .await
     }
@@ -192,22 +180,16 @@ impl Service {
         post: &UpdatePost,
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
-        caller.writes()?;
         let update = UpdateId::new(self.now(), rand::random());
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
             let (after, news, notify) = post.settle(&before.value, update, self.now())?;
             let shown = self.shown_incident(after).await?;
             let mut batch = Batch::new();
             batch.expect(Expect::Incident(id, Is::At(before.revision))).write(shown.incident.clone());
             let told = Told { incident: id, news, update: Some(update), notify };
             batch.event(self.incident_event(page.id, told));
-            self.remember(once, &shown, &mut batch)?;
-            Ok((Done::Now(shown), Some(batch)))
+            Ok((shown, batch))
         })
         .await
     }
@@ -223,19 +205,13 @@ impl Service {
         id: IncidentId,
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             self.incident_on(&page, id)?;
             let mut batch = Batch::new();
             batch.expect(Expect::Incident(id, Is::Present)).write(Op::DeleteIncident(id));
             let told = Told { incident: id, news: News::Deleted, update: None, notify: false };
             batch.event(self.incident_event(page.id, told));
-            self.remember(once, &(), &mut batch)?;
-            Ok((Done::Now(()), Some(batch)))
+            Ok(((), batch))
         })
         .await
     }

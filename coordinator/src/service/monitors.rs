@@ -133,13 +133,8 @@ impl Service {
         edit: &MonitorEdit,
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let monitor = self.monitor_on(&page, id)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
             let settings = edit.settle(Some(&monitor.value.settings()), "")?;
             let changed = monitor.value.with(settings);
             let mut batch = Batch::new();
@@ -151,8 +146,7 @@ impl Service {
             let mut shown = self.shown(&page, changed).await?;
             // The driver has not read of the change yet.
             shown.view.unconfirmable = !self.0.figures.can_confirm(&page, account.value.plan, &shown.monitor);
-            self.remember(once, &shown, &mut batch)?;
-            Ok((Done::Now(shown), (!batch.is_empty()).then_some(batch)))
+            Ok((shown, batch))
         })
         .await
     }
@@ -168,18 +162,12 @@ impl Service {
         id: MonitorId,
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             self.monitor_on(&page, id)?;
             let mut batch = Batch::new();
             batch.expect(Expect::Monitor(id, Is::Present)).write(Op::DeleteMonitor(id));
             batch.event(self.monitor_event(page.id, id, Edited::Deleted));
-            self.remember(once, &(), &mut batch)?;
-            Ok((Done::Now(()), Some(batch)))
+            Ok(((), batch))
         })
         .await
     }

@@ -1,10 +1,13 @@
 //! Requests that may be sent twice: the first answer is kept with the change that it tells of, and given again.
 
-use parallax_core::id::KeyId;
+use std::future::Future;
+
+use parallax_core::id::{KeyId, PageId};
+use parallax_core::page::Page;
 use parallax_core::time::DAY;
 use sha2::{Digest, Sha256};
 
-use super::{Error, Result, Service};
+use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Remembered};
 
 /// The name of the header, as refusals say it.
@@ -60,6 +63,37 @@ impl<'a, T> Once<'a, T> {
 }
 
 impl Service {
+    /// Makes a change on a page, once, in the turn of the `thing` with that id.
+    ///
+    /// Refusals come in this order: of a key that may not write, of a page that it does not reach, of a ticket that was used
+    /// for another request; then those of `make`, which gives the answer and what is to be written. A request that was done
+    /// before is answered as it was then, whatever has become of the thing since.
+    pub(super) async fn change_on<T, F, M>(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        thing: u128,
+        once: &Once<'_, T>,
+        make: M,
+    ) -> Result<Done<T>>
+    where
+        M: Fn(Page) -> F,
+        F: Future<Output = Result<(T, Batch)>>,
+    {
+        caller.writes()?;
+        let make = &make;
+        self.change(thing, || async move {
+            let page = self.page(caller, page)?;
+            if let Some(answer) = self.answered(once)? {
+                return Ok((Done::Before(answer), None));
+            }
+            let (made, mut batch) = make(page).await?;
+            self.remember(once, &made, &mut batch)?;
+            Ok((Done::Now(made), (!batch.is_empty()).then_some(batch)))
+        })
+        .await
+    }
+
     /// The answer that the request had before, where it was done already.
     pub(super) fn answered<T>(&self, once: &Once<'_, T>) -> Result<Option<Vec<u8>>> {
         let Some(ticket) = &once.ticket else { return Ok(None) };

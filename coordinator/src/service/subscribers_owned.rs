@@ -86,17 +86,11 @@ impl Service {
         id: SubscriberId,
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
-        caller.writes()?;
-        self.change(id.to_u128(), || async move {
-            let page = self.page(caller, page)?;
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let found = self.subscriber_on(&page, id)?;
             let mut batch = Batch::new();
             batch.expect(Expect::Subscriber(id, Is::At(found.revision))).write(Op::DeleteSubscriber(id));
-            self.remember(once, &(), &mut batch)?;
-            Ok((Done::Now(()), Some(batch)))
+            Ok(((), batch))
         })
         .await
     }

@@ -31,16 +31,13 @@ impl Service {
         edit: &TellingEdit,
         once: &Once<'_, Telling>,
     ) -> Result<Done<Telling>> {
-        caller.writes()?;
-        self.page(caller, page)?;
-        self.change(page.to_u128(), || async move {
-            if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
-            }
-            let (after, mut batch) = self.told_anew(page, edit)?;
-            self.remember(once, &after, &mut batch)?;
-            Ok((Done::Now(after), (!batch.is_empty()).then_some(batch)))
-        })
+        self.change_on(
+            caller,
+            page,
+            page.to_u128(),
+            once,
+            |page| async move { self.told_anew(page.id, edit) },
+        )
         .await
     }
 

@@ -6,7 +6,6 @@ use askama::Template;
 use parallax_core::board::{Board, Shown};
 use parallax_core::headline::Indicator;
 use parallax_core::id::MonitorId;
-use serde::{Deserialize, Serialize};
 
 use super::monitor::State;
 use super::tongue::in_english;
@@ -42,19 +41,19 @@ pub enum Style {
 }
 
 /// All that a page's badges tell, so that drawing one needs no look at the store.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
     page: Mark,
     monitors: BTreeMap<MonitorId, Mark>,
 }
 
 /// What is known of the page or a monitor.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Mark {
-    class: String,
-    words: String,
+    class: &'static str,
+    words: Box<str>,
     /// Over each of [`DAYS`], in percent.
-    uptimes: Vec<Option<f64>>,
+    uptimes: [Option<f64>; DAYS.len()],
     latency_ms: Option<u32>,
 }
 
@@ -76,13 +75,15 @@ impl Facts {
         let mean =
             |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
         let over = |at: usize| {
-            mean(monitors.values().filter_map(|mark| mark.uptimes.get(at).copied().flatten()).collect())
+            mean(
+                monitors.values().filter_map(|mark: &Mark| mark.uptimes.get(at).copied().flatten()).collect(),
+            )
         };
         let latency = mean(monitors.values().filter_map(|mark| mark.latency_ms).map(f64::from).collect());
         let page = Mark {
-            class: class.to_owned(),
-            words: words.to_owned(),
-            uptimes: (0..DAYS.len()).map(over).collect(),
+            class,
+            words: words.into(),
+            uptimes: std::array::from_fn(over),
             latency_ms: latency.map(|mean| mean.round() as u32),
         };
         Self { page, monitors }
@@ -95,15 +96,21 @@ impl Facts {
             Some(id) => self.monitors.get(&id),
         }
     }
+
+    /// Bytes that they take, about: a mark, its name, and its words.
+    pub fn bytes(&self) -> usize {
+        let all = self.monitors.values().chain([&self.page]);
+        all.map(|mark| size_of::<(MonitorId, Mark)>() + mark.words.len()).sum()
+    }
 }
 
 fn mark(shown: &Shown, is_stale: bool) -> Mark {
     let state = State::of(shown, is_stale, in_english());
-    let over = |days: &usize| if *days == 1 { shown.uptime_24h } else { shown.uptime_over(*days) };
+    let over = |days: usize| if days == 1 { shown.uptime_24h } else { shown.uptime_over(days) };
     Mark {
-        class: state.class.to_owned(),
-        words: decapitalised(&state.words),
-        uptimes: DAYS.iter().map(over).collect(),
+        class: state.class,
+        words: decapitalised(&state.words).into(),
+        uptimes: DAYS.map(over),
         latency_ms: shown.latency_ms,
     }
 }
@@ -126,7 +133,7 @@ impl Badge {
     /// The badge of what is known; its label is the metric's own where none is given.
     pub fn of(mark: &Mark, metric: Metric, label: Option<String>) -> Self {
         let (message, class) = match metric {
-            Metric::Status => (mark.words.clone(), known(&mark.class)),
+            Metric::Status => (mark.words.to_string(), mark.class),
             Metric::Uptime(days) => {
                 let at = DAYS.iter().position(|known| *known == days);
                 match at.and_then(|at| mark.uptimes.get(at).copied().flatten()) {
@@ -237,10 +244,6 @@ fn named(metric: Metric) -> String {
     }
 }
 
-fn known(class: &str) -> &'static str {
-    ["up", "slow", "part", "down", "maint"].into_iter().find(|known| *known == class).unwrap_or("none")
-}
-
 fn graded(share: f64) -> &'static str {
     match share {
         share if share >= 99.9 => "up",
@@ -275,9 +278,12 @@ fn plain(text: &str) -> String {
 /// reader stretches what is narrower.
 fn width(text: &str) -> usize {
     let tenths = |sign: char| match sign {
-        'i' | 'j' | 'l' | 'I' | '.' | ',' | ';' | ':' | '\'' | '|' | '!' => 40,
-        ' ' | 'f' | 't' | 'r' | '(' | ')' | '[' | ']' | '/' | '-' => 45,
-        'm' | 'w' | 'M' | 'W' | '%' | '@' => 107,
+        'i' | 'j' | 'l' | '\'' => 32,
+        ' ' | 'f' | 'I' | '.' | ',' | ';' | ':' | '|' | '!' => 42,
+        't' | 'r' | '(' | ')' | '[' | ']' | '/' | '-' => 48,
+        'c' | 's' | 'z' => 57,
+        'w' => 90,
+        'm' | 'M' | 'W' | '%' | '@' => 108,
         'A'..='Z' => 78,
         '\u{300}'..='\u{36f}' | '\u{200b}'..='\u{200d}' | '\u{fe00}'..='\u{fe0f}' => 0,
         '\u{1100}'..='\u{11ff}'
@@ -318,8 +324,6 @@ mod tests {
     #[test]
     fn each_metric_says_what_is_known() {
         let facts = Facts::of(&board());
-        let written = serde_json::to_vec(&facts).unwrap();
-        assert_eq!(serde_json::from_slice::<Facts>(&written).unwrap(), facts);
         let said = |monitor: Option<u128>, metric| {
             let badge = Badge::of(facts.mark(monitor.map(MonitorId::from_u128)).unwrap(), metric, None);
             (badge.label, badge.message, badge.class)
@@ -332,7 +336,7 @@ mod tests {
         assert_eq!(said(Some(2), Metric::Response), of("response time", "110 ms", "slow"));
         assert_eq!(facts.mark(Some(MonitorId::from_u128(9))), None);
         let paused = mark(&shown(1, "x", "y", Status::Down, 0), true);
-        assert_eq!(paused.words, "was down");
+        assert_eq!(&*paused.words, "was down");
     }
 
     #[test]

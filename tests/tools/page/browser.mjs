@@ -1,6 +1,7 @@
-// What the visits in this folder share: Chromium, what counts as a fault, axe, screenshots, and the API.
+// What visits share: Chromium, what counts as a fault, axe, screenshots, and the API.
 //
-// Each script is called as `node NAME.mjs '{"page": URL, "api": URL, "key": KEY, "id": PAGE, "shots": FOLDER, "modules": FOLDER}'`.
+// Each script is called as `node NAME.mjs '{"page": URL, "api": URL, "key": KEY, "id": PAGE, "shots": FOLDER, "modules": FOLDER}'`;
+// one that does not use the API needs no address, key and id of it.
 // It prints a line for each thing that holds, and ends with status 1 at the first that does not.
 
 import { createRequire } from "node:module";
@@ -28,26 +29,29 @@ export const api = async (method, path, body) => {
 
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
 const faults = [];
-const origin = new URL(told.page).origin;
-// A page as one visitor has it. Whatever it loads from elsewhere, complains of or pops up is a fault; what it complains of
-// alone is none where a test takes something away from it (`robbed`).
-export const open = async (path, { robbed, ...options } = {}) => {
+// A page as one visitor has it, at a site (the status page, if no other is named). Whatever it loads from elsewhere,
+// complains of or pops up is a fault. What it complains of alone is none where a test takes something away from it
+// (`robbed`), or where it has one of the words that are `forgiven`. What is to be done before it is loaded is `first`.
+export const open = async (path, { first, robbed, site = told.page, elsewhere = [], forgiven = [], ...options } = {}) => {
   const context = await browser.newContext({ viewport: { width: 1100, height: 900 }, locale: "en-GB", ...options });
   const page = await context.newPage();
-  page.on("console", (line) => { if (["error", "warning"].includes(line.type()) && !robbed) faults.push(`${path}: ${line.text()}`); });
+  const known = [told.page, site, ...elsewhere].map((url) => new URL(url).origin);
+  const isForgiven = (line) => robbed || forgiven.some((words) => line.text().includes(words));
+  page.on("console", (line) => { if (["error", "warning"].includes(line.type()) && !isForgiven(line)) faults.push(`${path}: ${line.text()}`); });
   page.on("pageerror", (error) => faults.push(`${path}: ${error}`));
   page.on("dialog", (dialog) => { faults.push(`${path}: a dialog: ${dialog.message()}`); dialog.dismiss(); });
-  page.on("request", (request) => { if (new URL(request.url()).origin !== origin) faults.push(`${path}: asks ${request.url()}`); });
-  if (robbed) await robbed(page);
-  await page.goto(told.page + path, { waitUntil: "load" });
+  page.on("request", (request) => { if (!known.includes(new URL(request.url()).origin)) faults.push(`${path}: asks ${request.url()}`); });
+  if (first) await first(page);
+  await page.goto(site + path, { waitUntil: "load" });
   return page;
 };
 export const shot = (page, name) => page.screenshot({ path: join(told.shots, `${name}.png`), fullPage: true });
 export const part = (page, name) => page.screenshot({ path: join(told.shots, `${name}.png`) });
 export const pdf = (page, name) => page.pdf({ path: join(told.shots, `${name}.pdf`), format: "A4" });
+// What holds is not listed: of a page with a thousand bars that takes most of the time.
 export const accessible = async (page, what) => {
   await page.evaluate(axe);
-  const found = await page.evaluate((tags) => axe.run(document, { runOnly: { type: "tag", values: tags } }), RULES);
+  const found = await page.evaluate((tags) => axe.run(document, { runOnly: { type: "tag", values: tags }, resultTypes: ["violations"] }), RULES);
   const broken = found.violations.map((it) => [it.id, it.nodes.slice(0, 3).map((node) => [node.target.join(" "), node.failureSummary])]);
   holds(`axe finds nothing: ${what}`, broken.length === 0, broken);
 };
@@ -64,6 +68,11 @@ export const eventually = async (what, look, seconds = 60) => {
     await new Promise((done) => setTimeout(done, 250));
   }
   return holds(what, false, `within ${seconds} s`);
+};
+// Looks of which none changes what another sees, so many at once as a small host has cores.
+export const together = async (...looks) => {
+  const turn = async () => { for (let look; (look = looks.shift());) await look(); };
+  await Promise.all([turn(), turn()]);
 };
 export const done = async () => {
   holds("nothing complained, asked elsewhere or popped up", faults.length === 0, faults);

@@ -1,7 +1,7 @@
 // Looks at the demo's page as its visitors do: every state, by mouse, keys, on a phone, in the dark, on paper and without
 // script. How it is called: browser.mjs.
 
-import { accessible, api, done, headline, holds, narrow, open, part, pdf, shot, told } from "./browser.mjs";
+import { accessible, api, done, headline, holds, narrow, open, part, pdf, shot, together, told } from "./browser.mjs";
 
 // What a page can hold at once.
 const monitors = (await api("GET", "/monitors")).monitors;
@@ -89,55 +89,68 @@ await page.locator(".pop summary").click();
 await accessible(page, "dark by choice, with the dialog open");
 await part(page, "updates");
 
-const dark = await open("", { colorScheme: "dark" });
-await shot(dark, "page-dark");
-await accessible(dark, "dark");
-for (const width of [390, 320]) {
+const inTheDark = async () => {
+  const dark = await open("", { colorScheme: "dark" });
+  await shot(dark, "page-dark");
+  await accessible(dark, "dark");
+};
+const onAPhone = (width) => async () => {
   const phone = await open("", { viewport: { width, height: 844 }, hasTouch: true, isMobile: true });
   await narrow(phone, `${width} px`);
   await shot(phone, `page-${width}`);
   await accessible(phone, `${width} px`);
   holds("a phone shows fewer days, not thinner ones", (await phone.locator(".strip").first().locator("a:visible").count()) === 45);
-}
-const desk = await open("", { viewport: { width: 1440, height: 900 } });
-await narrow(desk, "1440 px");
-await part(desk, "page-1440");
-const wide = await open("", { viewport: { width: 2200, height: 1200 } });
-await narrow(wide, "2200 px");
-const tokyo = await open("", { timezoneId: "Asia/Tokyo" });
-holds("times are the visitor's", (await tokyo.textContent("#zone")) === "Times in your zone (Asia/Tokyo)");
-await tokyo.emulateMedia({ media: "print" });
-await shot(tokyo, "print");
-await pdf(tokyo, "print");
-await pdf(await open(`/monitors/${monitors[3].id}`), "print-monitor");
-const forced = await open("", { forcedColors: "active" });
-await shot(forced, "page-forced-colors");
+};
+const onADesk = async () => {
+  const desk = await open("", { viewport: { width: 1440, height: 900 } });
+  await narrow(desk, "1440 px");
+  await part(desk, "page-1440");
+  const wide = await open("", { viewport: { width: 2200, height: 1200 } });
+  await narrow(wide, "2200 px");
+};
+const onPaper = async () => {
+  const tokyo = await open("", { timezoneId: "Asia/Tokyo" });
+  holds("times are the visitor's", (await tokyo.textContent("#zone")) === "Times in your zone (Asia/Tokyo)");
+  await tokyo.emulateMedia({ media: "print" });
+  // Read at once: an open page goes on renewing itself.
+  const dated = await tokyo.evaluate(() => { dispatchEvent(new Event("beforeprint")); return document.querySelector("#headline p").textContent; });
+  holds("paper says where it is from", await tokyo.getByText(told.page, { exact: true }).isVisible());
+  holds("and when that was", /Checked from 6 regions, \w+ \d+, \d{4}, \d\d:\d\d\./.test(dated), dated);
+  holds("and has nothing to press", (await tokyo.locator("button:visible, summary:visible, footer a:visible").count()) === 0);
+  await shot(tokyo, "print");
+  await pdf(tokyo, "print");
+  await pdf(await open(`/monitors/${monitors[3].id}`), "print-monitor");
+};
+const inForcedColours = async () => shot(await open("", { forcedColors: "active" }), "page-forced-colors");
+const withoutScript = async () => {
+  const bare = await open("", { javaScriptEnabled: false });
+  holds("without script it says the same", (await headline(bare)) === "Images fail from all of Asia");
+  holds("and when that was", /Checked from 6 regions, \d\d:\d\d:\d\d UTC\./.test(await bare.textContent("#headline p")), await bare.textContent("#headline p"));
+  holds("and shows no button that does nothing", !(await bare.locator("#theme").isVisible()));
+  await shot(bare, "page-without-script");
+  await bare.locator(".spans a", { hasText: "24 hours" }).click();
+  holds("and a range is chosen by its link", (await cells(bare)) === 24 && bare.url().endsWith("?range=24h"), bare.url());
+  await bare.locator(".mon h3 a").first().click();
+  holds("which its monitors keep", (await cells(bare)) === 24 && (await bare.locator(".spans [aria-current]").textContent()) === "24 hours");
+};
+await together(inTheDark, onAPhone(390), onAPhone(320), onADesk, onPaper, inForcedColours, withoutScript);
 
-const bare = await open("", { javaScriptEnabled: false });
-holds("without script it says the same", (await headline(bare)) === "Images fail from all of Asia");
-holds("and when that was", /Checked from 6 regions, \d\d:\d\d:\d\d UTC\./.test(await bare.textContent("#headline p")), await bare.textContent("#headline p"));
-holds("and shows no button that does nothing", !(await bare.locator("#theme").isVisible()));
-await shot(bare, "page-without-script");
-await bare.locator(".spans a", { hasText: "24 hours" }).click();
-holds("and a range is chosen by its link", (await cells(bare)) === 24 && bare.url().endsWith("?range=24h"), bare.url());
-await bare.locator(".mon h3 a").first().click();
-holds("which its monitors keep", (await cells(bare)) === 24 && (await bare.locator(".spans [aria-current]").textContent()) === "24 hours");
-
-// Without a stream of events the page asks by itself.
-const polling = await open("", { robbed: async (page) => { await page.clock.install(); await page.route("**/events", (route) => route.abort()); } });
-await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail again" });
-await polling.clock.runFor(61000);
-await polling.waitForFunction(() => document.querySelector("#headline h2").textContent === "Images fail again", null, { timeout: 20000 });
-holds("without the stream a change is shown within a minute", true);
-// What can't be renewed is not called new.
-const cut = await open("", { robbed: async (page) => page.clock.install() });
-await cut.context().setOffline(true);
-await cut.clock.runFor(200000);
-await cut.waitForFunction(() => document.documentElement.classList.contains("old"));
-holds("a page that can't be renewed says so", /could not be renewed/.test(await cut.textContent("#headline p")));
-await part(cut, "offline");
-
-for (const [name, path] of [["monitor", `/monitors/${monitors[3].id}`], ["incident", `/incidents/${incident.id}`], ["history", "/history"], ["nasty", `/monitors/${nasty.id}`]]) {
+const withoutStream = async () => {
+  // Without a stream of events the page asks by itself.
+  const polling = await open("", { robbed: true, first: async (page) => { await page.clock.install(); await page.route("**/events", (route) => route.abort()); } });
+  await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail again" });
+  await polling.clock.runFor(61000);
+  await polling.waitForFunction(() => document.querySelector("#headline h2").textContent === "Images fail again", null, { timeout: 20000 });
+  holds("without the stream a change is shown within a minute", true);
+  // What can't be renewed is not called new.
+  const cut = await open("", { robbed: true, first: (page) => page.clock.install() });
+  await cut.context().setOffline(true);
+  await cut.clock.runFor(200000);
+  await cut.waitForFunction(() => document.documentElement.classList.contains("old"));
+  holds("a page that can't be renewed says so", /could not be renewed/.test(await cut.textContent("#headline p")));
+  await part(cut, "offline");
+};
+const near = [["monitor", `/monitors/${monitors[3].id}`], ["incident", `/incidents/${incident.id}`], ["history", "/history"], ["nasty", `/monitors/${nasty.id}`]].map(([name, path]) => async () => {
   const other = await open(path);
   await shot(other, name);
   await accessible(other, name);
@@ -145,18 +158,21 @@ for (const [name, path] of [["monitor", `/monitors/${monitors[3].id}`], ["incide
   await narrow(phone, `${name} on a phone`);
   await shot(phone, `${name}-390-dark`);
   await accessible(phone, `${name} on a phone, dark`);
-}
-const close = await open(`/monitors/${monitors[3].id}?range=24h`);
-await close.locator(".data summary").click();
-holds("the chart is there as a table", (await close.locator(".data tbody tr").count()) >= 90 && (await close.locator(".data thead th").count()) >= 2);
-await shot(close, "monitor-24h");
-await accessible(close, "a chart as a table");
-await close.locator(".spans a", { hasText: "90 days" }).click();
-await close.waitForFunction(() => document.querySelector(".strip").children.length === 90);
-await close.locator(".strip a").last().click();
-holds("a day leads to its line", await close.locator("#days li:target").isVisible());
-holds("which leads to what happened on it", (await close.locator("#days li:target a").getAttribute("href")).includes("/history/"));
-await close.locator("#days li:target a").click();
-holds("on the page of its month", await close.locator(".month:target").isVisible());
+});
+const aChart = async () => {
+  const close = await open(`/monitors/${monitors[3].id}?range=24h`);
+  await close.locator(".data summary").click();
+  holds("the chart is there as a table", (await close.locator(".data tbody tr").count()) >= 90 && (await close.locator(".data thead th").count()) >= 2);
+  await shot(close, "monitor-24h");
+  await accessible(close, "a chart as a table");
+  await close.locator(".spans a", { hasText: "90 days" }).click();
+  await close.waitForFunction(() => document.querySelector(".strip").children.length === 90);
+  await close.locator(".strip a").last().click();
+  holds("a day leads to its line", await close.locator("#days li:target").isVisible());
+  holds("which leads to what happened on it", (await close.locator("#days li:target a").getAttribute("href")).includes("/history/"));
+  await close.locator("#days li:target a").click();
+  holds("on the page of its month", await close.locator(".month:target").isVisible());
+};
+await together(withoutStream, ...near, aChart);
 
 await done();

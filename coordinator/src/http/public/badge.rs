@@ -2,22 +2,20 @@
 
 use std::sync::Arc;
 
-use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, ETAG};
+use ::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY};
 use ::http::{HeaderValue, Method, StatusCode};
 use futures_util::FutureExt;
-use parallax_core::board::Range;
 use parallax_core::id::MonitorId;
 use parallax_core::refusal::Refusals;
 
 use super::enter_feed;
-use super::served::{guarded, shared};
+use super::served::{for_long, guarded, shared};
 use crate::http::Context;
 use crate::http::error::Refused;
-use crate::http::reply::{Reply, is_known, tag};
+use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call, Route, open};
-use crate::publish::{Paper, off_the_runtime};
 use crate::service::Error;
-use crate::views::badge::{Badge, DAYS, Facts, MAX_LABEL, Metric, Style};
+use crate::views::badge::{Badge, DAYS, MAX_LABEL, Metric, Style};
 
 /// A picture draws itself and loads nothing.
 const POLICY: HeaderValue =
@@ -85,27 +83,13 @@ async fn answer(
         },
         Err(_) => None,
     };
-    let (service, admitted) = (context.service.clone(), page.clone());
-    let draw = move || async move {
-        let board = service.board(&admitted, Range::default()).await?;
-        off_the_runtime(move || serde_json::to_vec(&Facts::of(&board))).await
-    };
-    let facts = context.boards.kept(&page, Paper::Other("badges"), "application/json", draw).await?;
-    let facts: Facts =
-        serde_json::from_slice(&facts.plain()).map_err(|error| Error::Internal(error.to_string()))?;
+    let facts = context.boards.facts(&page).await?;
     let Some(mark) = facts.mark(monitor) else { return nothing() };
-    let body = write(&Badge::of(mark, wish.metric, wish.label.clone()))?;
-    let tag = tag(&body);
-    let reply = Reply::bytes(media, body).with(CONTENT_SECURITY_POLICY, POLICY);
-    if page.is_guarded() {
-        return Ok(guarded(reply));
-    }
-    let reply = if is_known(&tag, &call.headers) { reply.unchanged() } else { reply };
-    let reply = match HeaderValue::try_from(tag) {
-        Ok(tag) => reply.with(ETAG, tag),
-        Err(_) => reply,
-    };
-    Ok(shared(&page, reply).with(CACHE_CONTROL, FRESH))
+    // Its tag is of the drawing itself, which takes no longer than telling by anything else whether it is still the same.
+    let reply = Reply::bytes(media, write(&Badge::of(mark, wish.metric, wish.label.clone()))?);
+    let reply = if page.is_guarded() { guarded(reply) } else { reply.tagged(&call.headers) };
+    let reply = for_long(&page, shared(&page, reply), FRESH);
+    Ok(reply.with(CONTENT_SECURITY_POLICY, POLICY))
 }
 
 /// What a badge is to tell, and how it is to look.

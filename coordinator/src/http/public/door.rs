@@ -20,7 +20,7 @@ use crate::http::route::{Answer, Call};
 use crate::http::{Context, auth};
 use crate::service::Error;
 use crate::service::doors::{PASS_LIFE, Pass};
-use crate::service::gate::{Door, Entry};
+use crate::service::gate::Entry;
 use crate::service::sign_in::{Asking, Browser, LINK_LIFE, Link};
 use crate::views::door::{DoorPage, Place};
 use crate::views::tongue;
@@ -189,15 +189,11 @@ impl At {
         let (slug, door) = asked_for(context, call)?;
         let service = &context.service;
         let host = call.headers.get(HOST).and_then(|host| host.to_str().ok());
-        let base = match door {
-            Door::Own => String::new(),
-            Door::Shared => service.base_path().to_owned(),
-        };
         Ok(Self {
             slug: slug.to_owned(),
             place: Place {
                 root: service.root_of(slug, door),
-                base,
+                base: service.base_of(door).to_owned(),
                 said: tongue::words(service.language_of(slug)?),
             },
             address: service.address_at(slug, door, host),

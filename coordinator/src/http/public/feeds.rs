@@ -49,8 +49,11 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         row!("scheduled-maintenances/active.json", Sheet::Active),
         row!("feed.atom", atom),
         row!("history.atom", atom),
+        row!("feed/atom", atom),
         row!("feed.rss", rss),
         row!("history.rss", rss),
+        row!("feed/rss", rss),
+        row!("feed", rss),
         row!("maintenance.ics", calendar),
     ]
 }
@@ -71,12 +74,12 @@ async fn sheet(context: Arc<Context>, call: Call<()>, name: &'static str, sheet:
     served(&context, &call.headers, &page, (name, "application/json"), draw).await
 }
 
-/// `GET /p/{slug}/feed.atom`
+/// `GET /p/{slug}/feed.atom`, and where readers of other status pages look for it.
 async fn atom(context: Arc<Context>, call: Call<()>) -> Answer {
     feed(context, call, ("feed.atom", atom::MEDIA), atom::write).await
 }
 
-/// `GET /p/{slug}/feed.rss`
+/// `GET /p/{slug}/feed.rss`, and where readers of other status pages look for it.
 async fn rss(context: Arc<Context>, call: Call<()>) -> Answer {
     feed(context, call, ("feed.rss", rss::MEDIA), rss::write).await
 }

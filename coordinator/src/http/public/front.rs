@@ -64,7 +64,13 @@ struct Pair {
 
 impl Entry {
     /// The answer with that document, which is sent as it is kept; who takes it in no other way than plain is not known.
-    fn written(&self, document: &Document, encoding: Encoding, is_unchanged: bool) -> Option<Written> {
+    fn written(
+        &self,
+        context: &Context,
+        document: &Document,
+        encoding: Encoding,
+        is_unchanged: bool,
+    ) -> Option<Written> {
         let held = self.heads.load_full().filter(|heads| heads.tag == document.tag);
         let heads = held.unwrap_or_else(|| {
             let heads = Arc::new(Heads { tag: document.tag.clone(), ..Heads::default() });
@@ -83,7 +89,7 @@ impl Entry {
             if is_unchanged {
                 asked.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
             }
-            let reply = shown(&self.page, document, &asked);
+            let reply = shown(context, &self.page, document, &asked);
             (reply.status(), reply.head())
         });
         let body = if is_unchanged { Bytes::new() } else { body.clone() };
@@ -101,7 +107,7 @@ impl Front {
         let path = request.uri().path_and_query().filter(|_| is_plain)?.as_str();
         let host = host(headers).filter(|_| !likes_markdown(headers))?;
         let (entry, held) = self.find(context, host, path)?;
-        Some(shown(&entry.page, &held, headers))
+        Some(shown(context, &entry.page, &held, headers))
     }
 
     /// The same answer, to a question that came over HTTP/1.1.
@@ -114,7 +120,7 @@ impl Front {
         let (entry, held) = self.find(context, host, question.path)?;
         let encoding = encoding(question.values("accept-encoding"));
         let is_unchanged = question.values("if-none-match").any(|tags| names(tags, &held.tag));
-        entry.written(&held, encoding, is_unchanged)
+        entry.written(context, &held, encoding, is_unchanged)
     }
 
     /// What is known of a host and path, with its document.

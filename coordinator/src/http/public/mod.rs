@@ -14,6 +14,7 @@ mod picture;
 mod served;
 mod share;
 mod subscribe;
+mod wellknown;
 
 use ::http::Method;
 use futures_util::FutureExt;
@@ -113,7 +114,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
     ];
     rows.extend(feeds::rows());
-    for more in [badge::rows(), embed::rows(), notes::rows(), share::rows()] {
+    for more in [badge::rows(), embed::rows(), notes::rows(), share::rows(), wellknown::rows()] {
         rows.extend(more);
     }
     rows

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use ::http::header::{ACCEPT, VARY};
 use ::http::{HeaderMap, HeaderValue, Method};
 use futures_util::FutureExt;
-use parallax_core::board::{Board, Range};
+use parallax_core::board::Range;
 
 use super::enter;
 use super::page::year_and_month;
@@ -15,11 +15,10 @@ use crate::http::Context;
 use crate::http::error::Refused;
 use crate::http::reply::values;
 use crate::http::route::{Answer, Call, Route, open};
-use crate::publish::{Paper, off_the_runtime};
+use crate::publish::{Paper, close, off_the_runtime};
 use crate::service::gate::Admitted;
 use crate::service::{Error, Result, Service};
 use crate::views::feeds::Site;
-use crate::views::monitor::Close;
 use crate::views::notes;
 
 /// The routes.
@@ -114,18 +113,7 @@ async fn written(service: &Service, page: &Admitted, paper: Paper) -> Result<Str
         }
         Paper::Monitor(id, range) => {
             let closer = service.closer(page, id, range).await?;
-            let is_stale = Board::none_looks(closer.regions, std::slice::from_ref(&closer.shown));
-            let close = Close {
-                page: &closer.page,
-                root: page.root(),
-                now: closer.now,
-                is_stale,
-                shown: &closer.shown,
-                range: closer.range,
-                notices: &closer.notices,
-                outages: &closer.outages,
-                deploys: &closer.deploys,
-            };
+            let close = close(&closer, page.root());
             Ok(notes::monitor(Site { page: &own, address: &address }, &close))
         }
         Paper::Other(_) => Ok(notes::guide(Site { page: &own, address: &address })),

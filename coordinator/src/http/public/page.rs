@@ -19,10 +19,15 @@ use crate::service::Error;
 use crate::service::gate::Admitted;
 
 /// `GET /`
-pub(super) async fn root(_context: Arc<Context>, _call: Call<()>) -> Answer {
-    let text = "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Parallax</title><h1>Parallax</h1>\
-                <p>Status pages and monitoring.</p></html>";
-    Ok(Reply::html(text.to_owned()))
+pub(super) async fn root(context: Arc<Context>, _call: Call<()>) -> Answer {
+    let base = context.service.base_url();
+    let text = format!(
+        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Parallax</title><h1>Parallax</h1>\
+         <p>Status pages and monitoring.</p><p>For programs: an API at <code>{base}/api/v1</code>, \
+         <a href=\"{base}/api/v1/openapi.json\">described</a> as OpenAPI, and a server of the Model Context Protocol at \
+         <code>{base}/api/v1/mcp</code>. Both take a key of an account: <code>Authorization: Bearer KEY</code>.</p></html>"
+    );
+    Ok(Reply::html(text))
 }
 
 /// `GET /p/{slug}`
@@ -96,22 +101,23 @@ async fn drawn(context: &Context, headers: &HeaderMap, page: &Admitted, paper: &
         Error::NotFound => Refused::Page,
         other => other.into(),
     })?;
-    Ok(shown(page, &drawn, headers))
+    Ok(shown(context, page, &drawn, headers))
 }
 
 /// The answer with a document that people look at.
-pub(super) fn shown(page: &Admitted, drawn: &Document, headers: &HeaderMap) -> Reply {
-    linked(page, varying(page, document(page, drawn, headers)))
+pub(super) fn shown(context: &Context, page: &Admitted, drawn: &Document, headers: &HeaderMap) -> Reply {
+    linked(context, page, varying(page, document(page, drawn, headers)))
 }
 
-/// An answer that names what there is for programs (RFC 8288; `status` and `service-desc`: RFC 8631).
-fn linked(page: &Admitted, reply: Reply) -> Reply {
-    let root = page.root();
-    let base = root.strip_suffix(&format!("/p/{}", page.page().slug)).unwrap_or_default();
+/// An answer that names what there is for programs (RFC 8288; `status` and `service-desc`: RFC 8631; `api-catalog`: RFC 9727).
+fn linked(context: &Context, page: &Admitted, reply: Reply) -> Reply {
+    // A page's own host has no API.
+    let (root, base) = (page.root(), context.service.base_url());
     let links = format!(
         "<{root}/status.json>; rel=\"status\"; type=\"application/json\", \
          <{root}/feed.atom>; rel=\"alternate\"; type=\"application/atom+xml\", \
-         <{base}/api/v1/openapi.json>; rel=\"service-desc\"; type=\"application/json\""
+         <{base}/api/v1/openapi.json>; rel=\"service-desc\"; type=\"application/json\", \
+         <{root}/.well-known/api-catalog>; rel=\"api-catalog\""
     );
     match HeaderValue::try_from(links) {
         Ok(links) => reply.with(LINK, links),

@@ -7,6 +7,7 @@ use ::http::header::{
     ETAG, HeaderName, REFERRER_POLICY, VARY,
 };
 use ::http::{HeaderMap, HeaderValue};
+use bytes::Bytes;
 
 use crate::http::Context;
 use crate::http::error::Refused;
@@ -26,7 +27,8 @@ pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// The answer with a document of a page that has let its visitor in.
 pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &HeaderMap) -> Reply {
-    let reply = compressed(document, headers)
+    let reply = if page.is_guarded() { whole(document, headers) } else { tagged(document, headers) };
+    let reply = reply
         .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
         .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
         .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static("interest-cohort=()"));
@@ -34,12 +36,11 @@ pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &
         return guarded(reply);
     }
     let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static(OPEN));
-    let reply = if page.page().noindex {
+    if page.page().noindex {
         reply.with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
     } else {
         reply
-    };
-    known(reply, document, headers)
+    }
 }
 
 /// An answer of a page that not everybody may see: nobody keeps it, and no search finds it.
@@ -73,29 +74,37 @@ pub(super) async fn asset(_context: Arc<Context>, call: Call<()>) -> Answer {
     });
     let name = call.param("name")?;
     let (_, pressed) = PRESSED.iter().find(|(known, _)| *known == name).ok_or(Refused::Route)?;
-    let reply = compressed(pressed, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(FOREVER));
-    Ok(known(reply, pressed, &call.headers))
+    Ok(tagged(pressed, &call.headers).with(CACHE_CONTROL, HeaderValue::from_static(FOREVER)))
 }
 
-fn known(reply: Reply, document: &Document, headers: &HeaderMap) -> Reply {
-    let reply = if is_known(&document.tag, headers) { reply.unchanged() } else { reply };
+/// The document with its tag, or the tag alone where the reader has that document already: then none is unpacked.
+pub(super) fn tagged(document: &Document, headers: &HeaderMap) -> Reply {
+    let reply = if is_known(&document.tag, headers) {
+        varied(Reply::bytes(document.media, Bytes::new()).unchanged())
+    } else {
+        whole(document, headers)
+    };
     match HeaderValue::try_from(document.tag.as_str()) {
         Ok(tag) => reply.with(ETAG, tag),
         Err(_) => reply,
     }
 }
 
-fn compressed(document: &Document, headers: &HeaderMap) -> Reply {
+fn whole(document: &Document, headers: &HeaderMap) -> Reply {
     let (body, encoding) = match encoding(values(headers, &ACCEPT_ENCODING)) {
         Encoding::Brotli => (document.brotli.clone(), Some("br")),
         Encoding::Gzip => (document.gzip.clone(), Some("gzip")),
         Encoding::Plain => (document.plain(), None),
     };
-    let reply = Reply::bytes(document.media, body).with(VARY, HeaderValue::from_static("accept-encoding"));
+    let reply = varied(Reply::bytes(document.media, body));
     match encoding {
         Some(encoding) => reply.with(CONTENT_ENCODING, HeaderValue::from_static(encoding)),
         None => reply,
     }
+}
+
+fn varied(reply: Reply) -> Reply {
+    reply.with(VARY, HeaderValue::from_static("accept-encoding"))
 }
 
 /// A content coding.

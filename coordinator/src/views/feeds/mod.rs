@@ -3,7 +3,9 @@
 pub mod atom;
 pub mod calendar;
 pub mod entry;
+mod frame;
 pub mod rss;
+pub mod sitemap;
 pub mod v2;
 
 use parallax_core::incident::{Incident, Kind};

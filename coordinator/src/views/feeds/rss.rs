@@ -5,12 +5,12 @@ use std::io;
 
 use chrono_tz::Tz;
 use parallax_core::board::Notice;
+use parallax_core::incident::Incident;
 use parallax_core::time::Timestamp;
-use quick_xml::Writer;
-use quick_xml::events::{BytesDecl, Event};
+use quick_xml::events::BytesText;
 
-use super::atom::text;
-use super::{MINT, Site, Unwritable, entry, last_word};
+use super::frame::{self, Ink, link, text};
+use super::{MINT, Site, Unwritable, last_word};
 use crate::views::words::formatted;
 
 /// Its media type.
@@ -23,52 +23,34 @@ const TTL: &str = "5";
 /// # Errors
 /// Where a writer gives up, which none does over memory.
 pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
-    let contents: Vec<String> =
-        notices.iter().map(|notice| entry::content(site, notice)).collect::<Result<_, _>>()?;
-    let page = site.page;
-    let built = notices.iter().map(|it| last_word(&it.incident)).fold(page.created_at, Timestamp::max);
-    let mut writer = Writer::new(Vec::new());
-    writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)))?;
-    let rss = writer.create_element("rss").with_attribute(("version", "2.0"));
-    rss.with_attribute(("xmlns:atom", "http://www.w3.org/2005/Atom")).write_inner_content(|writer| {
-        writer.create_element("channel").write_inner_content(|writer| {
-            text(writer, "title", &format!("{} status", page.name))?;
-            text(writer, "link", site.address)?;
-            text(writer, "description", &format!("Incidents and maintenance of {}", page.name))?;
-            text(writer, "lastBuildDate", &moment(built))?;
-            text(writer, "generator", "Parallax")?;
-            text(writer, "ttl", TTL)?;
-            let own = writer.create_element("atom:link").with_attribute(("rel", "self"));
-            own.with_attribute(("type", "application/rss+xml"))
-                .with_attribute(("href", site.at("/feed.rss").as_str()))
-                .write_empty()?;
-            for (notice, content) in notices.iter().zip(&contents) {
-                let item = writer.create_element("item");
-                item.write_inner_content(|writer| write_item(writer, site, notice, content))?;
-            }
+    frame::write(site, notices, |ink, told| {
+        let rss = ink.create_element("rss").with_attribute(("version", "2.0"));
+        rss.with_attribute(("xmlns:atom", "http://www.w3.org/2005/Atom")).write_inner_content(|ink| {
+            ink.create_element("channel").write_inner_content(|ink| {
+                text(ink, "title", &told.title())?;
+                text(ink, "link", site.address)?;
+                text(ink, "description", &format!("Incidents and maintenance of {}", site.page.name))?;
+                text(ink, "lastBuildDate", &moment(told.updated))?;
+                text(ink, "generator", "Parallax")?;
+                text(ink, "ttl", TTL)?;
+                link(ink, "atom:link", "self", "application/rss+xml", &site.at("/feed.rss"))?;
+                told.entries(ink, "item", |ink, incident, content| item(ink, site, incident, content))
+            })?;
             Ok(())
         })?;
         Ok(())
-    })?;
-    Ok(writer.into_inner())
+    })
 }
 
-fn write_item(
-    writer: &mut Writer<Vec<u8>>,
-    site: Site<'_>,
-    notice: &Notice,
-    content: &str,
-) -> io::Result<()> {
-    let incident = &notice.incident;
+fn item(ink: &mut Ink, site: Site<'_>, incident: &Incident, content: &str) -> io::Result<()> {
     let newest = incident.updates.last().map(|update| format!("/{}", update.id)).unwrap_or_default();
-    text(writer, "title", &incident.title)?;
-    text(writer, "link", &site.incident(incident))?;
-    let guid = writer.create_element("guid").with_attribute(("isPermaLink", "false"));
-    let name = format!("{MINT}incident/{}{newest}", incident.id);
-    guid.write_text_content(quick_xml::events::BytesText::new(&name))?;
-    text(writer, "pubDate", &moment(last_word(incident)))?;
-    text(writer, "category", incident.kind.name())?;
-    text(writer, "description", content)
+    text(ink, "title", &incident.title)?;
+    text(ink, "link", &site.incident(incident))?;
+    let guid = ink.create_element("guid").with_attribute(("isPermaLink", "false"));
+    guid.write_text_content(BytesText::new(&format!("{MINT}incident/{}{newest}", incident.id)))?;
+    text(ink, "pubDate", &moment(last_word(incident)))?;
+    text(ink, "category", incident.kind.name())?;
+    text(ink, "description", content)
 }
 
 /// As RFC 822 has it, with the year in full.

@@ -1,0 +1,81 @@
+//! What both kinds of feed have in common: one document of XML, with an entry for each incident and window.
+
+use std::io;
+
+use parallax_core::board::Notice;
+use parallax_core::incident::Incident;
+use parallax_core::time::Timestamp;
+use quick_xml::Writer;
+use quick_xml::events::{BytesDecl, BytesText, Event};
+
+use super::{Site, Unwritable, entry, last_word, xml};
+
+/// Writes into memory.
+pub(super) type Ink = Writer<Vec<u8>>;
+
+/// What a feed tells.
+pub(super) struct Told<'a> {
+    pub(super) site: Site<'a>,
+    /// When something was last said of any of it.
+    pub(super) updated: Timestamp,
+    entries: Vec<(&'a Incident, String)>,
+}
+
+impl Told<'_> {
+    /// The feed's title.
+    pub(super) fn title(&self) -> String {
+        format!("{} status", self.site.page.name)
+    }
+
+    /// Writes an element of that name for each entry, with what `inside` makes of the incident and of its updates in HTML.
+    pub(super) fn entries(
+        &self,
+        ink: &mut Ink,
+        name: &str,
+        inside: impl Fn(&mut Ink, &Incident, &str) -> io::Result<()>,
+    ) -> io::Result<()> {
+        for (incident, content) in &self.entries {
+            ink.create_element(name).write_inner_content(|ink| inside(ink, incident, content))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes the document whose root element is what `root` writes.
+///
+/// # Errors
+/// Where a writer gives up, which none does over memory.
+pub(super) fn write<'a>(
+    site: Site<'a>,
+    notices: &'a [Notice],
+    root: impl FnOnce(&mut Ink, &Told<'a>) -> io::Result<()>,
+) -> Result<Vec<u8>, Unwritable> {
+    let tell = |notice: &'a Notice| Ok::<_, Unwritable>((&notice.incident, entry::content(site, notice)?));
+    let entries = notices.iter().map(tell).collect::<Result<_, _>>()?;
+    let updated = notices.iter().map(|it| last_word(&it.incident)).fold(site.page.created_at, Timestamp::max);
+    document(|ink| root(ink, &Told { site, updated, entries }))
+}
+
+/// A document of XML whose root element is what `root` writes.
+///
+/// # Errors
+/// Where a writer gives up, which none does over memory.
+pub(super) fn document(root: impl FnOnce(&mut Ink) -> io::Result<()>) -> Result<Vec<u8>, Unwritable> {
+    let mut ink = Writer::new(Vec::new());
+    ink.write_event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)))?;
+    root(&mut ink)?;
+    Ok(ink.into_inner())
+}
+
+/// An element with a text, whatever is in that.
+pub(super) fn text(ink: &mut Ink, name: &str, text: &str) -> io::Result<()> {
+    ink.create_element(name).write_text_content(BytesText::new(&xml(text)))?;
+    Ok(())
+}
+
+/// An empty element that leads to an address.
+pub(super) fn link(ink: &mut Ink, name: &str, relation: &str, media: &str, address: &str) -> io::Result<()> {
+    let link = ink.create_element(name).with_attribute(("rel", relation));
+    link.with_attribute(("type", media)).with_attribute(("href", address)).write_empty()?;
+    Ok(())
+}
