@@ -44,6 +44,8 @@ trait House: Send + Sync {
     fn listed(&self) -> Vec<&Value>;
     /// Whether everybody is answered alike.
     fn is_public(&self) -> bool;
+    /// Addresses of this door beside the base URL, whose sites may speak to it.
+    fn addresses(&self) -> Vec<String>;
     /// Calls a tool: none where there is no tool of that name.
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>>;
     /// Counts that many messages.
@@ -73,7 +75,7 @@ async fn answer(context: &Context, house: &impl House, headers: &HeaderMap, body
         Ok(allowance) => allowance,
         Err(allowance) => return too_many(&allowance),
     };
-    let (members, is_batch) = match members(context, headers, body).await {
+    let (members, is_batch) = match members(context, house, headers, body).await {
         Ok(sent) => sent,
         Err(fault) => return alone(&Value::Null, &fault).with_allowance(&allowance),
     };
@@ -119,10 +121,11 @@ async fn answer(context: &Context, house: &impl House, headers: &HeaderMap, body
 /// The messages of a POST, and whether they come as a batch.
 async fn members(
     context: &Context,
+    house: &impl House,
     headers: &HeaderMap,
     body: &mut Body,
 ) -> Result<(Vec<Value>, bool), Fault> {
-    origin::judged(headers, context.service.base_url())
+    origin::judged(headers, context.service.base_url(), &house.addresses())
         .map_err(|words| Fault::new(rpc::INVALID_REQUEST, words).with_status(StatusCode::FORBIDDEN))?;
     let unread = |faults: Refusals| Fault::new(rpc::PARSE_ERROR, faults.to_string());
     let bytes = json::bytes(headers, body).await.map_err(unread)?;
@@ -256,6 +259,10 @@ impl House for Keyed {
 
     fn is_public(&self) -> bool {
         false
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        Vec::new()
     }
 
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {

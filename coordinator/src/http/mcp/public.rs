@@ -45,6 +45,10 @@ impl House for Public {
         true
     }
 
+    fn addresses(&self) -> Vec<String> {
+        self.context.service.own_addresses(self.page.page())
+    }
+
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {
         Box::pin(async move {
             let (_, field, _) = TOOLS.into_iter().find(|(known, ..)| *known == name)?;
