@@ -18,6 +18,9 @@ use crate::time::{DAY, Timestamp};
 
 /// The longest maintenance window, in milliseconds.
 pub const MAX_WINDOW: i64 = 7 * DAY;
+/// Windows of a page that figures are worked out with: the newest of the time in question. Fifty entries that repeat
+/// each week for as long as figures are kept (400 days) make 2,900.
+pub const MAX_COUNTED: usize = 10_000;
 /// Updates of one incident: at most so many.
 pub const MAX_UPDATES: usize = 200;
 /// Open incidents and unfinished windows that a page may have before its owner can open no further one.

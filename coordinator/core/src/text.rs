@@ -4,7 +4,7 @@ mod host;
 mod url;
 
 pub use host::{domain, host};
-pub use url::{WebAddress, web_address};
+pub use url::{MAX_URL, WebAddress, web_address};
 
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;

@@ -61,6 +61,46 @@ impl Span {
     }
 }
 
+/// Stretches of time in their order, none of which reaches into another: however many overlap, they are few.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Spans(Vec<Span>);
+
+impl Spans {
+    /// Whether the moment lies in one of them.
+    pub fn contains(&self, moment: Timestamp) -> bool {
+        self.ending_after(moment).is_some_and(|span| span.contains(moment))
+    }
+
+    /// Whether any moment of a stretch lies in one of them.
+    pub fn touch(&self, stretch: Span) -> bool {
+        self.ending_after(stretch.from).is_some_and(|span| span.from < stretch.to)
+    }
+
+    /// All of them.
+    pub fn as_slice(&self) -> &[Span] {
+        &self.0
+    }
+
+    fn ending_after(&self, moment: Timestamp) -> Option<Span> {
+        self.0.get(self.0.partition_point(|span| span.to <= moment)).copied()
+    }
+}
+
+impl FromIterator<Span> for Spans {
+    fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
+        let mut spans: Vec<Span> = spans.into_iter().filter(|span| span.from < span.to).collect();
+        spans.sort_unstable();
+        let mut joined: Vec<Span> = Vec::new();
+        for span in spans {
+            match joined.last_mut() {
+                Some(last) if span.from <= last.to => last.to = last.to.max(span.to),
+                _ => joined.push(span),
+            }
+        }
+        Self(joined)
+    }
+}
+
 /// The share of a stretch of time that lies in none of the outages, in percent as [`Tally::percent`] gives it: the
 /// uptime of what has no rounds (heartbeat, component). What lies in `excluded` is left out. Both may overlap and reach
 /// beyond the stretch; none when nothing of it is left.
@@ -194,6 +234,21 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn stretches_that_are_joined_hold_the_same_moments(
+            sent in proptest::collection::vec((-20..20_i64, -3..12_i64), 0..12), from in -25..25_i64, length in 1..9_i64,
+        ) {
+            let sent: Vec<Span> = sent.into_iter().map(|(from, length)| span(from, from + length)).collect();
+            let joined: Spans = sent.iter().copied().collect();
+            prop_assert!(joined.as_slice().is_sorted_by(|one, next| one.to < next.from), "{:?}", joined);
+            let moments = from..from + length;
+            let any = moments.clone().any(|minute| sent.iter().any(|span| span.contains(at(minute))));
+            prop_assert_eq!(joined.touch(span(from, from + length)), any);
+            for minute in moments {
+                prop_assert_eq!(joined.contains(at(minute)), sent.iter().any(|span| span.contains(at(minute))));
+            }
+        }
+
         #[test]
         fn the_share_is_that_of_a_naive_count(words in proptest::collection::vec(any_word(), 0..400)) {
             let failed = words.iter().filter(|word| **word == Word::Failed).count() as u64;

@@ -11,7 +11,6 @@ use futures_util::future::BoxFuture;
 use parallax_core::board::Chart;
 use parallax_core::confirm;
 use parallax_core::id::MonitorId;
-use parallax_core::incident::MAX_WINDOW;
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
@@ -19,13 +18,13 @@ use parallax_core::place::{Mesh, Region, RegionSet};
 use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::rollup::Counts;
 use parallax_core::time::{DAY, HOUR, Timestamp};
-use parallax_core::uptime::Span;
+use parallax_core::uptime::{Span, Spans};
 use parallax_core::watch::{Confirmation, Watch};
 use tokio::sync::watch;
 
 use super::past;
 use crate::flow::warmup::Judging;
-use crate::history::{History, HistoryError, KEEP_BLOCKS, Question};
+use crate::history::{self, History, HistoryError, KEEP_BLOCKS, Question};
 use crate::mesh::AgentView;
 use crate::service::figures::{Figure, Figures, Lanes, Slices, Stretch};
 use crate::service::history::{Place, Stand};
@@ -75,11 +74,10 @@ impl Figures for FromHistory {
         let count = monitors.len();
         let looked = self.store.read(move |read| {
             let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
-            // No window is longer than that, so none that reaches into the last day began before.
-            let windows = read.windows_of(page.id, now - (DAY + MAX_WINDOW)..now)?;
+            let windows = history::windows_within(read, page.id, now - DAY..now)?;
             let figure = |monitor: &Monitor| {
                 let covering = windows.iter().filter(|window| window.covers(monitor.id));
-                let excluded: Vec<Span> = covering.map(|window| window.span).collect();
+                let excluded: Spans = covering.map(|window| window.span).collect();
                 let question =
                     Question { excluded: excluded.clone(), ..question(monitor, &page, plan, &mesh, now) };
                 Ok(match history.figures(read, &question) {
@@ -219,7 +217,7 @@ fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timest
         slot: monitor.slot,
         counted,
         latency: watch.latency(mesh),
-        excluded: Vec::new(),
+        excluded: Spans::default(),
         now,
     }
 }

@@ -42,8 +42,7 @@ pub(super) fn lanes(
         }
     }
     // Sealed days know their windows; those that are not sealed yet are counted anew.
-    let windows =
-        history::covering(read, monitor, now - (3 * DAY + parallax_core::incident::MAX_WINDOW)..now)?;
+    let windows = history::covering(read, monitor, now - 3 * DAY..now)?;
     for date in days.start().iter_days().take_while(|date| date <= days.end()) {
         let bounds = start_of_day(date, zone).zip(end_of_day(date, zone));
         let Some((start, end)) = bounds.filter(|(_, end)| *end > now - 2 * DAY) else { continue };
@@ -54,7 +53,7 @@ pub(super) fn lanes(
             let slow_threshold_ms = threshold(monitor, region);
             let mut counts = Counts::default();
             for sample in history.readings(read, (monitor.slot, monitor.id), region, start, end)? {
-                let excluded = windows.iter().any(|window| window.contains(sample.due));
+                let excluded = windows.contains(sample.due);
                 counts.add(&sample, Rules { slow_threshold_ms, excluded });
             }
             if counts == Counts::default() {
@@ -90,13 +89,13 @@ pub(super) fn slices(
             part.merge(rollup.counts);
         }
     }
-    let windows = history::covering(read, monitor, since - parallax_core::incident::MAX_WINDOW..to)?;
+    let windows = history::covering(read, monitor, since..to)?;
     for region in Region::ALL {
         let slow_threshold_ms = threshold(monitor, region);
         for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to)? {
             let parts = slices.entry(region).or_insert_with(|| vec![Counts::default(); spans.len()]);
             let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) else { continue };
-            let excluded = windows.iter().any(|window| window.contains(sample.due));
+            let excluded = windows.contains(sample.due);
             part.add(&sample, Rules { slow_threshold_ms, excluded });
         }
     }

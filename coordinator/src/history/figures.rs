@@ -8,7 +8,7 @@ use parallax_core::latency::{RegionLatencies, mean_ms};
 use parallax_core::observation::Word;
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::time::{DAY, HOUR, SECOND, Timestamp};
-use parallax_core::uptime::{Span, Tally};
+use parallax_core::uptime::{Span, Spans, Tally};
 
 use super::{History, HourRollups, join, unpack, unpack_rollup};
 use crate::storage::{Read, Result};
@@ -30,7 +30,7 @@ pub struct Question {
     /// Regions whose readings count for response time; none for a type that has none.
     pub latency: RegionSet,
     /// Maintenance windows that cover it: rounds due in them don't count for uptime.
-    pub excluded: Vec<Span>,
+    pub excluded: Spans,
     /// The end of the 24 hours.
     pub now: Timestamp,
 }
@@ -80,7 +80,7 @@ pub(super) fn compute(history: &History, read: &dyn Read, question: &Question) -
     let rollups = read.hours(question.monitor, first.saturating_add(1)..last)?;
     let whole = rollups
         .iter()
-        .filter(|rollup| !touched(rollup.at, &question.excluded))
+        .filter(|rollup| !question.excluded.touch(hour(rollup.at)))
         .map(|rollup| (rollup.at, unpack_rollup::<HourRollups>(rollup)))
         .filter(|(_, regions)| regions.values().all(|rollup| rollup.counts.excluded == 0))
         .collect();
@@ -161,7 +161,7 @@ impl Day<'_> {
     fn take(&mut self, samples: &[Sample], counts: bool, latencies: &mut Option<RegionLatencies>) {
         let (after, until) = (self.after, self.until);
         for sample in samples.iter().filter(|sample| after < sample.due && sample.due <= until) {
-            if counts && !self.question.excluded.iter().any(|window| window.contains(sample.due)) {
+            if counts && !self.question.excluded.contains(sample.due) {
                 self.tally.add(sample.word);
             }
             if let (Some(latencies), Some(latency), Word::Passed) =
@@ -173,8 +173,7 @@ impl Day<'_> {
     }
 }
 
-/// Whether a window touches an hour.
-fn touched(hour: i64, windows: &[Span]) -> bool {
-    let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
-    windows.iter().any(|window| window.from < start + HOUR && start < window.to)
+fn hour(number: i64) -> Span {
+    let from = Timestamp::from_millis(number.saturating_mul(HOUR));
+    Span { from, to: from + HOUR }
 }

@@ -25,13 +25,15 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use parallax_core::block::{self, Sample};
-use parallax_core::id::MonitorId;
+use parallax_core::id::{MonitorId, PageId};
+use parallax_core::incident::{MAX_COUNTED, MAX_WINDOW};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::place::Region;
 use parallax_core::rollup::{DayRollup, HourRollup};
 use parallax_core::time::{MINUTE, Timestamp};
-use parallax_core::uptime::Span;
+use parallax_core::uptime::Spans;
+use parallax_core::window::Window;
 
 use crate::storage::{Batch, Block, Op, Read, Rollup, Store, StoreError};
 
@@ -51,8 +53,8 @@ pub type HourRollups = BTreeMap<Region, HourRollup>;
 /// What is kept of one day, by region.
 pub type DayRollups = BTreeMap<Region, DayRollup>;
 
-/// The maintenance windows that cover a monitor: its rounds due in them don't count for uptime.
-pub type Windows = Arc<dyn Fn(&dyn Read, &Monitor) -> Vec<Span> + Send + Sync>;
+/// When maintenance covered a monitor, as far as it matters to some time: its rounds due then don't count for uptime.
+pub type Windows = Arc<dyn Fn(&dyn Read, &Monitor, Range<Timestamp>) -> Spans + Send + Sync>;
 
 /// Why the history can't say or do something.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -246,31 +248,39 @@ impl History {
 
 /// Windows for where none are kept: nothing is excluded.
 pub fn no_windows() -> Windows {
-    Arc::new(|_, _| Vec::new())
+    Arc::new(|_, _, _| Spans::default())
 }
 
 /// The windows that the store keeps.
 pub fn stored_windows() -> Windows {
-    Arc::new(|read, monitor| {
-        let always = Timestamp::from_millis(i64::MIN)..Timestamp::from_millis(i64::MAX);
-        covering(read, monitor, always).unwrap_or_else(|error| {
+    Arc::new(|read, monitor, time| {
+        covering(read, monitor, time).unwrap_or_else(|error| {
             tracing::error!(monitor = %monitor.id, %error, "maintenance windows can't be read");
-            Vec::new()
+            Spans::default()
         })
     })
 }
 
-/// The windows with a start in that time that cover the monitor, oldest first.
+/// When maintenance covered the monitor, as far as it matters to that time.
 ///
 /// # Errors
 /// When the store can't be read.
-pub fn covering(
-    read: &dyn Read,
-    monitor: &Monitor,
-    starts: Range<Timestamp>,
-) -> Result<Vec<Span>, StoreError> {
-    let windows = read.windows_of(monitor.page, starts)?.into_iter();
+pub fn covering(read: &dyn Read, monitor: &Monitor, time: Range<Timestamp>) -> Result<Spans, StoreError> {
+    let windows = windows_within(read, monitor.page, time)?.into_iter();
     Ok(windows.filter(|window| window.covers(monitor.id)).map(|window| window.span).collect())
+}
+
+/// The page's windows that may reach into that time, oldest first: none that began longer before it than a window may
+/// last, and of very many the newest.
+///
+/// # Errors
+/// When the store can't be read.
+pub fn windows_within(
+    read: &dyn Read,
+    page: PageId,
+    time: Range<Timestamp>,
+) -> Result<Vec<Window>, StoreError> {
+    read.windows_of(page, time.start - MAX_WINDOW..time.end, MAX_COUNTED)
 }
 
 async fn commit(store: &Store, ops: Vec<Op>) -> Result<(), HistoryError> {

@@ -11,8 +11,8 @@ use parallax_core::id::MonitorId;
 use parallax_core::monitor::Monitor;
 use parallax_core::place::Region;
 use parallax_core::rollup::{Rules, day_of};
-use parallax_core::time::Timestamp;
-use parallax_core::uptime::Span;
+use parallax_core::time::{HOUR, Timestamp};
+use parallax_core::uptime::Spans;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -69,10 +69,14 @@ fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>
     // A monitor that was deleted meanwhile leaves nothing behind.
     let Some(monitor) = read.monitor(sealing.monitor)? else { return Ok(()) };
     let zone = read.page(monitor.value.page)?.map_or(Tz::UTC, |page| page.value.timezone);
+    let hours = || sealing.hours.iter().map(|sealed| sealed.hour);
+    let moment = |hour: i64| Timestamp::from_millis(hour.saturating_mul(HOUR));
+    let first = hours().min().map_or(Timestamp::default(), moment);
+    let end = hours().max().map_or(first, |hour| moment(hour.saturating_add(1)));
     let mut seal = Seal {
         read,
         zone,
-        windows: windows(read, &monitor.value),
+        windows: windows(read, &monitor.value, first..end),
         monitor: monitor.value,
         hours: BTreeMap::new(),
         days: BTreeMap::new(),
@@ -91,7 +95,7 @@ struct Seal<'a> {
     read: &'a dyn Read,
     monitor: Monitor,
     zone: Tz,
-    windows: Vec<Span>,
+    windows: Spans,
     hours: BTreeMap<i64, HourRollups>,
     days: BTreeMap<i64, DayRollups>,
     ops: Vec<Op>,
@@ -123,7 +127,7 @@ impl Seal<'_> {
         let of_region = thresholds.and_then(|thresholds| thresholds.get(&region)).copied();
         let slow_threshold_ms = of_region.or(self.monitor.slow_threshold_ms);
         for sample in fresh {
-            let excluded = self.windows.iter().any(|window| window.contains(sample.due));
+            let excluded = self.windows.contains(sample.due);
             let rules = Rules { slow_threshold_ms, excluded };
             let of_hour = begun(&mut self.hours, hour, |hours| read.hours(id, hours))?;
             of_hour.entry(region).or_default().add(sample, rules);

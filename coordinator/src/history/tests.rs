@@ -1,6 +1,7 @@
 //! The history gives the figures of a naive count, whatever was late, sealed, or started again in between.
 
 mod folding;
+mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,7 +12,7 @@ use parallax_core::observation::Word;
 use parallax_core::page::Page;
 use parallax_core::place::{PlaceNo, RegionSet};
 use parallax_core::time::{DAY, HOUR, SECOND};
-use parallax_core::uptime::Tally;
+use parallax_core::uptime::{Span, Tally};
 use proptest::prelude::*;
 
 use super::*;
@@ -113,7 +114,7 @@ impl World {
             slot: SLOT,
             counted: [Region::Europe, Region::Asia].into_iter().collect(),
             latency: [Region::Europe, Region::Africa].into_iter().collect(),
-            excluded: Vec::new(),
+            excluded: Spans::default(),
             now,
         }
     }
@@ -130,7 +131,7 @@ impl World {
             if reading.due <= question.now - DAY || reading.due > question.now {
                 continue;
             }
-            let excluded = question.excluded.iter().any(|window| window.contains(reading.due));
+            let excluded = question.excluded.as_slice().iter().any(|window| window.contains(reading.due));
             if question.counted.contains(reading.region) && !excluded {
                 tally.add(reading.word);
             }
@@ -237,7 +238,7 @@ async fn a_reading_that_comes_after_the_seal_joins_its_block_and_is_folded_in_on
 async fn windows_are_left_out_of_figures_and_roll_ups() {
     let mut world = World::new().await;
     let window = Span { from: at(HOUR), to: at(HOUR + 17 * MINUTE) };
-    world.windows = Arc::new(move |_, _| vec![window]);
+    world.windows = Arc::new(move |_, _, _| [window].into_iter().collect());
     let rounds: Vec<Reading> = (0..60)
         .map(|n| {
             let down = window.contains(passed(Region::Europe, n).due);
@@ -245,7 +246,7 @@ async fn windows_are_left_out_of_figures_and_roll_ups() {
         })
         .collect();
     world.take(&rounds).await;
-    let question = Question { excluded: vec![window], ..world.question(at(12 * HOUR)) };
+    let question = Question { excluded: [window].into_iter().collect(), ..world.question(at(12 * HOUR)) };
     assert_eq!(world.figures(&question).uptime_24h, Some(100.0));
     world.upkeep(at(12 * HOUR)).await;
     let question = Question { now: at(13 * HOUR), ..question };

@@ -58,6 +58,11 @@ impl Field {
         self.bound("minimum", least).bound("maximum", most)
     }
 
+    /// A list of at least so many.
+    pub(super) fn least(self, least: usize) -> Self {
+        self.bound("minItems", least)
+    }
+
     /// A list of at most so many.
     pub(super) fn most(self, most: usize) -> Self {
         self.bound("maxItems", most)
@@ -207,8 +212,17 @@ pub(super) trait Fields {
         })
     }
 
-    /// Affected monitors: objects with an id, and maybe an impact.
-    fn affected(&mut self, field: Field) -> Given<Vec<(String, Option<String>)>> {
+    /// A list of at most so many ids. Of ids that stand twice each counts: fewer may be left of them.
+    fn ids(&mut self, field: Field, most: usize) -> Given<Vec<String>> {
+        let rule = format!("must be a list of at most {most} ids");
+        self.take(field.most(most), Kind::List(json!({ "type": "string" })), &rule, |value| {
+            let items = value.as_array().filter(|items| items.len() <= most)?;
+            items.iter().map(|item| item.as_str().map(str::to_owned)).collect()
+        })
+    }
+
+    /// At most so many affected monitors: objects with an id, and maybe an impact.
+    fn affected(&mut self, field: Field, most: usize) -> Given<Vec<(String, Option<String>)>> {
         let items = json!({
             "type": "object",
             "required": ["id"],
@@ -220,8 +234,8 @@ pub(super) trait Fields {
                 },
             },
         });
-        let rule = "must be a list of objects, each with the id of a monitor";
-        self.take(field, Kind::List(items), rule, |value| {
+        let rule = format!("must be a list of at most {most} objects, each with the id of a monitor");
+        self.take(field.most(most), Kind::List(items), &rule, |value| {
             let one = |item: &Value| {
                 let impact = match item.get("impact") {
                     None | Some(Value::Null) => None,
@@ -229,13 +243,14 @@ pub(super) trait Fields {
                 };
                 Some((item.get("id")?.as_str()?.to_owned(), impact))
             };
-            value.as_array()?.iter().map(one).collect()
+            value.as_array().filter(|items| items.len() <= most)?.iter().map(one).collect()
         })
     }
 
-    /// Names with texts.
-    fn pairs(&mut self, field: Field) -> Given<Vec<(String, String)>> {
+    /// At most so many names with texts.
+    fn pairs(&mut self, field: Field, most: usize) -> Given<Vec<(String, String)>> {
         let values = json!({ "type": "string" });
+        let field = field.bound("maxProperties", most);
         self.take(field, Kind::Map(values), "must be an object of names and strings", |value| {
             value
                 .as_object()?
@@ -351,7 +366,7 @@ mod tests {
         );
         assert_eq!(body.thresholds(of("o"), 1, 9), Given::Value(BTreeMap::from([("asia".to_owned(), 5)])));
         assert!(matches!(body.regions(of("o")), Given::Wrong(_)));
-        assert!(matches!(body.pairs(of("o")), Given::Wrong(_)));
+        assert!(matches!(body.pairs(of("o"), 9), Given::Wrong(_)));
     }
 
     #[test]

@@ -22,6 +22,12 @@ pub(super) const LIMIT: Duration = Duration::from_secs(10);
 /// How long where agents are asked to look now: longer than they are waited for.
 pub(super) const LOOK: Duration = Duration::from_secs(15);
 
+/// How long a request to that path is worked on. A look on request takes as long as a check may, and a test alert as
+/// long as its receiver.
+pub(super) fn limit_of(path: &str) -> Duration {
+    if path.ends_with("/check") || path.ends_with("/test") { LOOK } else { LIMIT }
+}
+
 /// Ends when a request's body was read, or is no longer wanted.
 pub(super) type Arrived = Option<oneshot::Receiver<()>>;
 

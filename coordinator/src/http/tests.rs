@@ -4,6 +4,7 @@ mod beats;
 mod beyond;
 mod bounds;
 mod credentials;
+mod described;
 mod feeds;
 mod guarded;
 mod incidents;
@@ -68,7 +69,17 @@ impl Client {
         headers: &[(&'static str, &str)],
         body: &str,
     ) -> Answered {
-        let part = Ok(bytes::Bytes::from(body.to_owned()));
+        self.send_bytes(method, path, headers, body.as_bytes().to_vec()).await
+    }
+
+    pub(super) async fn send_bytes(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&'static str, &str)],
+        body: Vec<u8>,
+    ) -> Answered {
+        let part = Ok(bytes::Bytes::from(body));
         let request = Request {
             method: method.parse().unwrap(),
             path: path.split('?').next().unwrap_or_default().to_owned(),

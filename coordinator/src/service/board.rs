@@ -209,7 +209,7 @@ impl Service {
         for shown in shown {
             let (counted, lanes) = lanes.next().unwrap_or_default();
             let timed = if shown.monitor.check.kind().has_downtime() {
-                Some(self.timed(page, &shown.monitor, first).await?)
+                Some(self.timed(page, &shown.monitor, first..=today).await?)
             } else {
                 None
             };

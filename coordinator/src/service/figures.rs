@@ -14,7 +14,7 @@ use parallax_core::place::{Region, RegionSet};
 use parallax_core::plan::Plan;
 use parallax_core::rollup::Counts;
 use parallax_core::time::Timestamp;
-use parallax_core::uptime::Span;
+use parallax_core::uptime::{Span, Spans};
 
 use super::Result;
 use super::history::{Place, Stand};
@@ -27,7 +27,7 @@ pub struct Figure {
     /// Median response time as the page shows it, in milliseconds.
     pub latency_ms: Option<u32>,
     /// Maintenance that covered the monitor meanwhile: it counts for nothing.
-    pub excluded: Vec<Span>,
+    pub excluded: Spans,
 }
 
 /// A stretch of time, in parts of one length.

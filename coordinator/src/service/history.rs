@@ -2,12 +2,13 @@
 
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use parallax_core::downtime::Downtime;
 use parallax_core::event::{RoundReport, What};
 use parallax_core::id::{MonitorId, PageId};
-use parallax_core::incident::MAX_WINDOW;
+use parallax_core::incident::{MAX_COUNTED, MAX_WINDOW};
 use parallax_core::member::Agent;
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
@@ -15,7 +16,7 @@ use parallax_core::page::Page;
 use parallax_core::place::{PlaceNo, Region};
 use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
 use parallax_core::time::{MINUTE, Timestamp};
-use parallax_core::uptime::Span;
+use parallax_core::uptime::{Span, Spans};
 
 use super::{Caller, Error, Result, Service};
 pub use crate::flow::Sighting;
@@ -84,13 +85,13 @@ pub(super) struct Timed {
     zone: chrono_tz::Tz,
     now: Timestamp,
     downtime: Downtime,
-    excluded: Vec<Span>,
+    excluded: Spans,
 }
 
 impl Timed {
     /// Uptime of a stretch of time, in percent.
     pub(super) fn uptime_in(&self, window: Span) -> Option<f64> {
-        self.downtime.uptime_over(window, self.now, &self.excluded)
+        self.downtime.uptime_over(window, self.now, self.excluded.as_slice())
     }
 
     pub(super) fn uptime(&self, date: NaiveDate) -> Option<f64> {
@@ -190,7 +191,7 @@ impl Service {
         }
         let mut counts = self.0.figures.days(&page, &monitor, from..=to, self.now()).await?;
         let timed = if monitor.check.kind().has_downtime() {
-            Some(self.timed(&page, &monitor, from).await?)
+            Some(self.timed(&page, &monitor, from..=to).await?)
         } else {
             None
         };
@@ -206,16 +207,23 @@ impl Service {
         Ok(days.map(day).collect())
     }
 
-    /// What the days from `from` on of a monitor without rounds of its own are worked out from.
-    pub(super) async fn timed(&self, page: &Page, monitor: &Monitor, from: NaiveDate) -> Result<Timed> {
+    /// What those days of a monitor without rounds of its own are worked out from.
+    pub(super) async fn timed(
+        &self,
+        page: &Page,
+        monitor: &Monitor,
+        days: RangeInclusive<NaiveDate>,
+    ) -> Result<Timed> {
         let (zone, now, id) = (page.timezone, self.now(), page.id);
-        let first = start_of_day(from, zone).unwrap_or(now);
-        let starts = first - MAX_WINDOW..now;
-        let mut windows = self.store().read(move |store| store.windows_of(id, starts)).await?;
-        windows.retain(|window| window.covers(monitor.id));
+        let first = start_of_day(*days.start(), zone).unwrap_or(now);
+        let end = end_of_day(*days.end(), zone).map_or(now, |end| end.min(now));
+        let starts = first - MAX_WINDOW..end;
+        let windows = self.store().read(move |store| store.windows_of(id, starts, MAX_COUNTED)).await?;
+        let covering = windows.into_iter().filter(|window| window.covers(monitor.id));
+        let excluded = covering.map(|window| window.span).collect();
         let view = self.views(vec![monitor.id]).await.pop();
         let downtime = view.and_then(|view| view.downtime).unwrap_or_default();
-        Ok(Timed { zone, now, downtime, excluded: windows.into_iter().map(|window| window.span).collect() })
+        Ok(Timed { zone, now, downtime, excluded })
     }
 
     /// The places in service, by region.

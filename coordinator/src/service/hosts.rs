@@ -2,7 +2,9 @@
 
 use std::net::IpAddr;
 
-use super::gate::plain;
+use parallax_core::page::Page;
+
+use super::gate::{Door, plain};
 use super::{Result, Service};
 
 /// Whose a host is.
@@ -53,6 +55,15 @@ impl Service {
                 plain(host).map(|host| format!("https://{host}{port}"))
             }
         })
+    }
+
+    /// Where browsers find a page at hosts of its own: served as the base URL is, or over TLS by a proxy in front.
+    pub fn own_addresses(&self, page: &Page) -> Vec<String> {
+        let label = self.settings().root_domain.as_ref().map(|root| format!("{}.{root}", page.slug));
+        let hosts = label.into_iter().chain(page.custom_domain.clone());
+        hosts
+            .flat_map(|host| [self.address_at(&page.slug, Door::Own, Some(&host)), format!("https://{host}")])
+            .collect()
     }
 
     /// Whether a certificate for that name would be for something of ours: the base URL's name, or an existing page's.

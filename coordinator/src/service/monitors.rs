@@ -199,7 +199,7 @@ impl Service {
         let shown = monitors.into_iter().zip(views).map(|(monitor, view)| {
             let mut figure = figures.next().unwrap_or_default();
             if let Some(downtime) = &view.downtime {
-                figure.uptime = downtime.uptime(now, &figure.excluded);
+                figure.uptime = downtime.uptime(now, figure.excluded.as_slice());
             }
             Shown { monitor, view, figure }
         });

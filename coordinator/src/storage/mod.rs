@@ -248,8 +248,9 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     fn standing(&self, page: PageId) -> Result<Standing>;
     /// Every open incident and unfinished window of all pages.
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>>;
-    /// The page's maintenance windows with a start in `starts.start <= start < starts.end`, oldest first.
-    fn windows_of(&self, page: PageId, starts: Range<Timestamp>) -> Result<Vec<Window>>;
+    /// The newest `limit` of the page's maintenance windows with a start in `starts.start <= start < starts.end`, oldest
+    /// first.
+    fn windows_of(&self, page: PageId, starts: Range<Timestamp>, limit: usize) -> Result<Vec<Window>>;
     /// The repeating entry.
     fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>>;
     /// Every repeating entry that is not stopped.

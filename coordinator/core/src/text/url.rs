@@ -5,7 +5,7 @@ use ::url::{Host, Url};
 use crate::refusal::Rule;
 
 /// Characters that a web address may have.
-const MAX_URL: usize = 2000;
+pub const MAX_URL: usize = 2000;
 
 /// A web address that was read.
 #[derive(Clone, PartialEq, Eq)]

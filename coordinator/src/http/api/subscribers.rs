@@ -75,10 +75,11 @@ pub(in crate::http) fn read(mut body: impl Fields) -> New {
                 .characters(3, MAX_EMAIL)
                 .example("reader@example.com"),
         ),
-        monitor_ids: body.texts(
+        monitor_ids: body.ids(
             field("monitorIds", "Monitors that it is told of, by id. Null: the whole page.")
-                .most(MAX_AFFECTED)
+                .least(1)
                 .nullable(),
+            MAX_AFFECTED,
         ),
     }
 }

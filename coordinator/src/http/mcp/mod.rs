@@ -3,6 +3,7 @@
 //! Nothing is kept between requests: no session, no stream. Up to 2025-11-25 a client says hello and may send batches
 //! (of 2025-03-26: they are taken from every such client); from 2026-07-28 on each request stands for itself.
 
+mod batch;
 mod origin;
 mod public;
 mod revision;
@@ -13,6 +14,7 @@ pub(super) use public::post as public;
 pub(super) use tools::Tools;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use ::http::{HeaderMap, HeaderValue, StatusCode};
@@ -25,13 +27,16 @@ use super::error::Refused;
 use super::json::{self, Body};
 use super::reply::Reply;
 use super::route::{Answer, Call, Seal, Table};
-use super::{Context, run};
+use super::{Context, overdue, run};
 use crate::service::Caller;
+use batch::Post;
 use revision::Era;
-use rpc::{Fault, Message};
+use rpc::Fault;
 
 /// Messages that one POST may carry.
 const MAX_MESSAGES: usize = 20;
+/// How long the messages of a POST are worked on: longer than a look takes, and shorter than the whole request may.
+const PATIENCE: Duration = overdue::LOOK.saturating_sub(Duration::from_secs(1));
 /// How long clients may keep the list of tools, in milliseconds.
 const KEEP_MS: u32 = 3_600_000;
 
@@ -44,6 +49,10 @@ trait House: Send + Sync {
     fn listed(&self) -> Vec<&Value>;
     /// Whether everybody is answered alike.
     fn is_public(&self) -> bool;
+    /// Addresses of this door beside the base URL, whose sites may speak to it.
+    fn addresses(&self) -> Vec<String>;
+    /// Whether a tool of that name waits for somebody else.
+    fn waits(&self, name: &str) -> bool;
     /// Calls a tool: none where there is no tool of that name.
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>>;
     /// Counts that many messages.
@@ -61,19 +70,24 @@ enum Called {
 /// `POST /api/v1/mcp`
 pub(super) async fn post(context: Arc<Context>, table: Arc<Table>, mut call: Call<Caller>) -> Answer {
     let house = Keyed { context: Arc::clone(&context), table, caller: call.caller };
-    Ok(answer(&context, &house, &call.headers, &mut call.body).await)
+    Ok(answer(&context, &house, PATIENCE, (&call.headers, &mut call.body)).await)
 }
 
 /// The answer to a POST with one message or a batch of them.
 ///
 /// Whatever is sent counts as one message before it is looked at, so that nothing that is no message is free; the rest
 /// of a batch is counted before any of it runs.
-async fn answer(context: &Context, house: &impl House, headers: &HeaderMap, body: &mut Body) -> Reply {
+async fn answer(
+    context: &Context,
+    house: &impl House,
+    patience: Duration,
+    (headers, body): (&HeaderMap, &mut Body),
+) -> Reply {
     let mut allowance = match house.admit(1) {
         Ok(allowance) => allowance,
         Err(allowance) => return too_many(&allowance),
     };
-    let (members, is_batch) = match members(context, headers, body).await {
+    let (members, is_batch) = match members(context, house, headers, body).await {
         Ok(sent) => sent,
         Err(fault) => return alone(&Value::Null, &fault).with_allowance(&allowance),
     };
@@ -85,33 +99,15 @@ async fn answer(context: &Context, house: &impl House, headers: &HeaderMap, body
             Err(allowance) => return too_many(&allowance),
         };
     }
-    let mut answers = Vec::new();
-    let mut status = StatusCode::OK;
-    for member in members {
-        let outcome = match rpc::message(member) {
-            Ok(Message::Silent) if is_batch => continue,
-            Ok(Message::Silent) => match revision::known(headers) {
-                Ok(()) => continue,
-                Err(fault) => Err((Value::Null, fault)),
-            },
-            Ok(Message::Request { id, method, params }) => {
-                let done = request(house, headers, is_batch, &method, params).await;
-                done.map(|done| rpc::result(&id, done)).map_err(|fault| (id, fault))
-            }
-            Err(refused) => Err(refused),
-        };
-        answers.push(outcome.unwrap_or_else(|(id, fault)| {
-            status = fault.status;
-            fault.answer(&id)
-        }));
-    }
-    let reply = match (is_batch, answers.pop()) {
-        (_, None) => Reply::empty(StatusCode::ACCEPTED),
-        (false, Some(answer)) => Reply::json(status, &answer),
-        (true, Some(last)) => {
-            answers.push(last);
-            Reply::json(StatusCode::OK, &answers)
-        }
+    let mut answers = Post::new(house, headers, is_batch, patience).answers(members).await;
+    let reply = if answers.is_empty() {
+        Reply::empty(StatusCode::ACCEPTED)
+    } else if is_batch {
+        let answers: Vec<Value> = answers.into_iter().map(|(_, answer)| answer).collect();
+        Reply::json(StatusCode::OK, &answers)
+    } else {
+        let (status, answer) = answers.swap_remove(0);
+        Reply::json(status, &answer)
     };
     reply.with_allowance(&allowance)
 }
@@ -119,10 +115,11 @@ async fn answer(context: &Context, house: &impl House, headers: &HeaderMap, body
 /// The messages of a POST, and whether they come as a batch.
 async fn members(
     context: &Context,
+    house: &impl House,
     headers: &HeaderMap,
     body: &mut Body,
 ) -> Result<(Vec<Value>, bool), Fault> {
-    origin::judged(headers, context.service.base_url())
+    origin::judged(headers, context.service.base_url(), &house.addresses())
         .map_err(|words| Fault::new(rpc::INVALID_REQUEST, words).with_status(StatusCode::FORBIDDEN))?;
     let unread = |faults: Refusals| Fault::new(rpc::PARSE_ERROR, faults.to_string());
     let bytes = json::bytes(headers, body).await.map_err(unread)?;
@@ -146,67 +143,83 @@ fn batch(headers: &HeaderMap, members: &[Value]) -> Result<(), Fault> {
     Err(Fault::new(rpc::INVALID_REQUEST, words))
 }
 
-async fn request(
-    house: &impl House,
-    headers: &HeaderMap,
-    is_batch: bool,
-    method: &str,
-    params: Map<String, Value>,
-) -> Result<Value, Fault> {
-    let era = if is_batch { Era::Legacy } else { revision::era(headers, &params)? };
-    match era {
-        Era::Modern => {
-            revision::agrees(headers, method, &params)?;
-            let mut done = match method {
-                "server/discover" => {
-                    let mut supported = vec![revision::MODERN];
-                    supported.extend(revision::LEGACY);
-                    json!({
-                        "supportedVersions": supported, "capabilities": capabilities(),
-                        "instructions": INSTRUCTIONS, "ttlMs": KEEP_MS, "cacheScope": "public",
-                    })
-                }
-                "tools/list" => {
-                    let scope = if house.is_public() { "public" } else { "private" };
-                    json!({ "tools": listed(house, &params)?, "ttlMs": KEEP_MS, "cacheScope": scope })
-                }
-                "tools/call" => call(house, params).await?,
-                other => return Err(unknown(other).with_status(StatusCode::NOT_FOUND)),
-            };
-            done["resultType"] = json!("complete");
-            done["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": server() });
-            Ok(done)
-        }
-        // The status of an older revision's answer says only that there is one.
-        Era::Legacy => {
-            legacy(house, is_batch, method, params).await.map_err(|fault| fault.with_status(StatusCode::OK))
+impl<H: House> Post<'_, H> {
+    async fn request(&self, method: &str, params: Map<String, Value>) -> Result<Value, Fault> {
+        let house = self.house;
+        let era = if self.is_batch { Era::Legacy } else { revision::era(self.headers, &params)? };
+        match era {
+            Era::Modern => {
+                revision::agrees(self.headers, method, &params)?;
+                let mut done = match method {
+                    "server/discover" => {
+                        let mut supported = vec![revision::MODERN];
+                        supported.extend(revision::LEGACY);
+                        json!({
+                            "supportedVersions": supported, "capabilities": capabilities(),
+                            "instructions": INSTRUCTIONS, "ttlMs": KEEP_MS, "cacheScope": "public",
+                        })
+                    }
+                    "tools/list" => {
+                        let scope = if house.is_public() { "public" } else { "private" };
+                        json!({ "tools": listed(house, &params)?, "ttlMs": KEEP_MS, "cacheScope": scope })
+                    }
+                    "tools/call" => self.call(params).await?,
+                    other => return Err(unknown(other).with_status(StatusCode::NOT_FOUND)),
+                };
+                done["resultType"] = json!("complete");
+                done["_meta"] = json!({ "io.modelcontextprotocol/serverInfo": server() });
+                Ok(done)
+            }
+            // The status of an older revision's answer says only that there is one.
+            Era::Legacy => {
+                self.legacy(method, params).await.map_err(|fault| fault.with_status(StatusCode::OK))
+            }
         }
     }
-}
 
-async fn legacy(
-    house: &impl House,
-    is_batch: bool,
-    method: &str,
-    params: Map<String, Value>,
-) -> Result<Value, Fault> {
-    match method {
-        "initialize" if is_batch => {
-            Err(Fault::new(rpc::INVALID_REQUEST, "initialize must not be part of a batch"))
+    async fn legacy(&self, method: &str, params: Map<String, Value>) -> Result<Value, Fault> {
+        match method {
+            "initialize" if self.is_batch => {
+                Err(Fault::new(rpc::INVALID_REQUEST, "initialize must not be part of a batch"))
+            }
+            "initialize" => {
+                let wanted = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
+                let [newest, ..] = revision::LEGACY;
+                let version = revision::LEGACY.into_iter().find(|known| *known == wanted).unwrap_or(newest);
+                Ok(json!({
+                    "protocolVersion": version, "capabilities": capabilities(),
+                    "serverInfo": server(), "instructions": INSTRUCTIONS,
+                }))
+            }
+            "ping" => Ok(json!({})),
+            "tools/list" => Ok(json!({ "tools": listed(self.house, &params)? })),
+            "tools/call" => self.call(params).await,
+            other => Err(unknown(other)),
         }
-        "initialize" => {
-            let wanted = params.get("protocolVersion").and_then(Value::as_str).unwrap_or_default();
-            let [newest, ..] = revision::LEGACY;
-            let version = revision::LEGACY.into_iter().find(|known| *known == wanted).unwrap_or(newest);
-            Ok(json!({
-                "protocolVersion": version, "capabilities": capabilities(),
-                "serverInfo": server(), "instructions": INSTRUCTIONS,
-            }))
+    }
+
+    async fn call(&self, mut params: Map<String, Value>) -> Result<Value, Fault> {
+        let refused = |words: String| Fault::new(rpc::INVALID_PARAMS, words);
+        let Some(Value::String(name)) = params.remove("name") else {
+            return Err(refused("name is required and must be a string".to_owned()));
+        };
+        let arguments = match params.remove("arguments") {
+            None | Some(Value::Null) => Map::new(),
+            Some(Value::Object(arguments)) => arguments,
+            Some(_) => return Err(refused("arguments must be an object".to_owned())),
+        };
+        let unknown = refused(format!("there is no tool {name}"));
+        match self.called(name, arguments).await.ok_or(unknown)? {
+            Called::Done(document) => {
+                let text = document.to_string();
+                Ok(json!({
+                    "content": [{ "type": "text", "text": text }], "structuredContent": document, "isError": false,
+                }))
+            }
+            Called::Not(words) => {
+                Ok(json!({ "content": [{ "type": "text", "text": words }], "isError": true }))
+            }
         }
-        "ping" => Ok(json!({})),
-        "tools/list" => Ok(json!({ "tools": listed(house, &params)? })),
-        "tools/call" => call(house, params).await,
-        other => Err(unknown(other)),
     }
 }
 
@@ -217,28 +230,6 @@ fn listed<'a>(house: &'a impl House, params: &Map<String, Value>) -> Result<Vec<
         Some(_) => {
             Err(Fault::new(rpc::INVALID_PARAMS, "cursor must be one that was given, and none ever is"))
         }
-    }
-}
-
-async fn call(house: &impl House, mut params: Map<String, Value>) -> Result<Value, Fault> {
-    let refused = |words: String| Fault::new(rpc::INVALID_PARAMS, words);
-    let Some(Value::String(name)) = params.remove("name") else {
-        return Err(refused("name is required and must be a string".to_owned()));
-    };
-    let arguments = match params.remove("arguments") {
-        None | Some(Value::Null) => Map::new(),
-        Some(Value::Object(arguments)) => arguments,
-        Some(_) => return Err(refused("arguments must be an object".to_owned())),
-    };
-    let unknown = refused(format!("there is no tool {name}"));
-    match house.call(name, arguments).await.ok_or(unknown)? {
-        Called::Done(document) => {
-            let text = document.to_string();
-            Ok(json!({
-                "content": [{ "type": "text", "text": text }], "structuredContent": document, "isError": false,
-            }))
-        }
-        Called::Not(words) => Ok(json!({ "content": [{ "type": "text", "text": words }], "isError": true })),
     }
 }
 
@@ -256,6 +247,14 @@ impl House for Keyed {
 
     fn is_public(&self) -> bool {
         false
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn waits(&self, name: &str) -> bool {
+        self.context.tools().waits(name)
     }
 
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {

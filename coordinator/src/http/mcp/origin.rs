@@ -4,26 +4,31 @@ use ::http::HeaderMap;
 use ::http::header::{HOST, ORIGIN};
 use url::{Host, Url};
 
-/// Whether the request is not of another site's page.
+/// Whether the request is not of another site's page: ours is the site of the base URL, and those of this door's own
+/// addresses.
 ///
 /// A service on loopback also looks at the name that it was called by, since a stranger's name may lead there.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub(super) fn judged(headers: &HeaderMap, base_url: &str) -> Result<(), &'static str> {
+pub(super) fn judged(headers: &HeaderMap, base_url: &str, own: &[String]) -> Result<(), &'static str> {
     let Ok(base) = Url::parse(base_url) else { return Ok(()) };
     let is_local = is_loopback(&base);
+    let mut ours: Vec<Url> = own.iter().filter_map(|address| Url::parse(address).ok()).collect();
+    ours.push(base);
     for origin in headers.get_all(ORIGIN) {
         let origin = origin.to_str().ok().and_then(|origin| Url::parse(origin).ok());
-        let good = origin
-            .is_some_and(|origin| origin.origin() == base.origin() || (is_local && is_loopback(&origin)));
+        let good = origin.is_some_and(|origin| {
+            ours.iter().any(|ours| ours.origin() == origin.origin()) || (is_local && is_loopback(&origin))
+        });
         if !good {
             return Err("this origin may not speak to this address");
         }
     }
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let called = host.and_then(|host| Url::parse(&format!("http://{host}")).ok());
-    if is_local && !called.is_none_or(|called| is_loopback(&called) || called.host() == base.host()) {
+    let is_ours = |called: &Url| is_loopback(called) || ours.iter().any(|ours| ours.host() == called.host());
+    if is_local && !called.as_ref().is_none_or(is_ours) {
         return Err("this host is not served here");
     }
     Ok(())
@@ -43,11 +48,16 @@ mod tests {
     use super::*;
 
     fn is_let_in(base: &str, origin: Option<&str>, host: &str) -> bool {
+        is_let_in_at(&[], base, origin, host)
+    }
+
+    fn is_let_in_at(own: &[&str], base: &str, origin: Option<&str>, host: &str) -> bool {
         let mut headers = HeaderMap::from_iter([(HOST, host.parse().unwrap())]);
         if let Some(origin) = origin {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
-        judged(&headers, base).is_ok()
+        let own: Vec<String> = own.iter().map(|address| (*address).to_owned()).collect();
+        judged(&headers, base, &own).is_ok()
     }
 
     #[test]
@@ -68,5 +78,28 @@ mod tests {
         assert!(is_let_in(base, Some("http://localhost:3000"), "127.0.0.1:8080"));
         assert!(!is_let_in(base, None, "evil.example:8080"));
         assert!(!is_let_in(base, Some("http://evil.example"), "127.0.0.1:8080"));
+    }
+
+    #[test]
+    fn a_door_with_addresses_of_its_own_lets_their_sites_in() {
+        let (base, own) =
+            ("https://status.example", ["https://shop.pages.example", "https://status.shop.example"]);
+        for origin in [base, own[0], own[1], "https://STATUS.shop.example", "https://status.shop.example:443"]
+        {
+            assert!(is_let_in_at(&own, base, Some(origin), "shop.pages.example"), "{origin}");
+        }
+        for origin in [
+            "https://other.pages.example",
+            "https://pages.example",
+            "http://shop.pages.example",
+            "https://shop.pages.example:8443",
+            "https://shop.pages.example.evil.example",
+            "https://evil.shop.pages.example",
+        ] {
+            assert!(!is_let_in_at(&own, base, Some(origin), "shop.pages.example"), "{origin}");
+        }
+        let base = "http://127.0.0.1:8080";
+        assert!(is_let_in_at(&own, base, None, "shop.pages.example"));
+        assert!(!is_let_in_at(&own, base, None, "other.pages.example"));
     }
 }

@@ -1,25 +1,29 @@
 //! The door for agents beside a public page: what its visitors may know, read only, without a key.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use parallax_core::quota::Allowance;
 use serde_json::{Map, Value, json};
 
 use super::{Called, House};
-use crate::http::Context;
 use crate::http::api::pages::status::{self, StatusDocument};
 use crate::http::openapi::standing;
 use crate::http::public::enter;
 use crate::http::route::{Answer, Call};
+use crate::http::{Context, overdue};
 use crate::service::gate::Admitted;
 
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post(context: Arc<Context>, mut call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let house = Public { context: Arc::clone(&context), page, listed: listed() };
-    Ok(super::answer(&context, &house, &call.headers, &mut call.body).await)
+    Ok(super::answer(&context, &house, PATIENCE, (&call.headers, &mut call.body)).await)
 }
+
+/// How long the messages of a POST are worked on, which is shorter than the whole request may be.
+const PATIENCE: Duration = overdue::LIMIT.saturating_sub(Duration::from_secs(1));
 
 /// The house of a public page.
 struct Public {
@@ -43,6 +47,14 @@ impl House for Public {
 
     fn is_public(&self) -> bool {
         true
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        self.context.service.own_addresses(self.page.page())
+    }
+
+    fn waits(&self, _: &str) -> bool {
+        false
     }
 
     fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {

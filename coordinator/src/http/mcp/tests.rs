@@ -3,6 +3,8 @@
 mod minute;
 mod schemas;
 
+use parallax_core::page::Page;
+
 use super::*;
 use crate::http::tests::{Answered, Client};
 
@@ -254,6 +256,46 @@ async fn another_sites_page_is_kept_out() {
     assert_eq!(evil.status, 403);
     let own = sent(&client, &client.write, &[("origin", "https://status.example")], &ping).await;
     assert_eq!(own.status, 200);
+}
+
+#[tokio::test]
+async fn a_pages_door_is_open_to_the_pages_own_sites() {
+    let client = Client::new().await;
+    let domain = Some("status.shop.example".to_owned());
+    client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
+    let ping = message(1, "ping", json!({})).to_string();
+    let status = async |path: &str, host: &str, origin: Option<&str>| {
+        let mut headers = vec![("content-type", "application/json"), ("host", host)];
+        headers.extend(origin.map(|origin| ("origin", origin)));
+        client.send("POST", path, &headers, &ping).await.status
+    };
+    for (path, host) in
+        [("/p/shop/mcp", "status.example"), ("/mcp", "shop.pages.example"), ("/mcp", "status.shop.example")]
+    {
+        for own in [
+            None,
+            Some("https://status.example"),
+            Some("https://shop.pages.example"),
+            Some("https://status.shop.example"),
+        ] {
+            assert_eq!(status(path, host, own).await, 200, "{host} {own:?}");
+        }
+        for other in [
+            "https://journal.pages.example",
+            "https://pages.example",
+            "http://shop.pages.example",
+            "https://evil.example",
+            "null",
+        ] {
+            assert_eq!(status(path, host, Some(other)).await, 403, "{host} {other}");
+        }
+    }
+    assert_eq!(status("/mcp", "journal.pages.example", Some("https://journal.pages.example")).await, 200);
+    assert_eq!(status("/mcp", "journal.pages.example", Some("https://status.shop.example")).await, 403);
+    // A key's door is the base URL's alone.
+    let own = [("origin", "https://shop.pages.example")];
+    let refused = sent(&client, &client.write, &own, &message(1, "ping", json!({}))).await;
+    assert_eq!((refused.status, &refused.body["error"]["code"]), (403, &json!(-32600)));
 }
 
 #[tokio::test]

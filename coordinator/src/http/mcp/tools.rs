@@ -6,9 +6,9 @@ use ::http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
-use crate::http::legacy;
 use crate::http::openapi::operation::Operation;
 use crate::http::openapi::{part_about, standalone};
+use crate::http::{legacy, overdue};
 
 /// What may stand in a part of a path or query as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
@@ -57,6 +57,11 @@ impl Tools {
     /// Whether a tool of that name changes something; none where there is no such tool.
     pub(super) fn writes(&self, name: &str) -> Option<bool> {
         self.find(name).map(|tool| tool.operation.writes())
+    }
+
+    /// Whether a tool of that name waits for somebody else, such as agents.
+    pub(super) fn waits(&self, name: &str) -> bool {
+        self.find(name).is_some_and(|tool| overdue::limit_of(tool.operation.path) > overdue::LIMIT)
     }
 
     /// The request that a call of the tool is.
@@ -227,6 +232,14 @@ mod tests {
             )
             .unwrap();
         assert_eq!((asked.path.as_str(), asked.body), ("/api/v1/pages/p/monitors/m", None));
+    }
+
+    #[test]
+    fn looks_and_test_alerts_wait_for_somebody_else() {
+        let tools = tools();
+        let waiting: Vec<&str> =
+            tools.tools.keys().map(String::as_str).filter(|name| tools.waits(name)).collect();
+        assert_eq!(waiting, ["check_domain", "check_monitor", "test_destination"]);
     }
 
     #[test]

@@ -174,6 +174,20 @@ impl Operation {
         self
     }
 
+    /// Fields of its body may be null, which is to leave them out; in a change they may not.
+    pub(in crate::http) fn may_be_null(mut self, fields: &[&str]) -> Self {
+        let properties = self.body.as_mut().and_then(|body| body.schema.get_mut("properties"));
+        let mut properties = properties.and_then(Value::as_object_mut);
+        for field in fields {
+            let Some(schema) = properties.as_mut().and_then(|all| all.get_mut(*field)) else { continue };
+            schema["type"] = json!([schema["type"], "null"]);
+            if let Some(Value::Array(words)) = schema.get_mut("enum") {
+                words.push(Value::Null);
+            }
+        }
+        self
+    }
+
     /// The document stands under a name in an object, which is a component by itself.
     pub(in crate::http) fn gives<T: JsonSchema>(
         self,

@@ -48,14 +48,18 @@ pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
         bench.write(window(n, 1, started, open));
     }
     bench.write(incident(4, 1, 15, true));
-    let spans = |bench: &Bench, from, to| -> Vec<Span> {
-        let found = bench.reader.windows_of(page_id(1), at(from)..at(to)).unwrap();
+    let newest = |bench: &Bench, from, to, limit| -> Vec<Span> {
+        let found = bench.reader.windows_of(page_id(1), at(from)..at(to), limit).unwrap();
         found.iter().map(|window| window.span).collect()
     };
+    let spans = |bench: &Bench, from, to| newest(bench, from, to, 9);
     let span = |from, to| Span { from: at(from), to: at(to) };
     assert_eq!(spans(bench, 0, 99), [span(10, 20), span(20, 25), span(30, 40)]);
     assert_eq!(spans(bench, 20, 30), [span(20, 25)]);
     assert_eq!(spans(bench, 20, 20), []);
+    assert_eq!(newest(bench, 0, 99, 2), [span(20, 25), span(30, 40)]);
+    assert_eq!(newest(bench, 0, 30, 1), [span(20, 25)]);
+    assert_eq!(newest(bench, 0, 99, 0), []);
     bench.write(Op::DeleteIncident(IncidentId::from_u128(2)));
     assert_eq!(spans(bench, 20, 30), []);
     bench.write(series(1, 1, None));
@@ -106,6 +110,6 @@ pub(super) fn a_page_takes_its_incidents_series_and_deploys_with_it(bench: &mut 
     bench.write(page(1, 1, "one"));
     let reader = bench.reader.as_ref();
     assert_eq!(listed(reader, false, None, 9), []);
-    assert_eq!(reader.windows_of(page_id(1), at(0)..at(9)), Ok(vec![]));
+    assert_eq!(reader.windows_of(page_id(1), at(0)..at(9), 9), Ok(vec![]));
     assert_eq!(reader.deploys_of(page_id(1), 9), Ok(vec![]));
 }

@@ -105,14 +105,20 @@ pub(super) fn newest<T: DeserializeOwned>(
     Ok(found)
 }
 
-/// The windows of a page that start within a time, oldest first.
-pub(super) fn windows(tree: &Tree, page: PageId, starts: &Range<Timestamp>) -> Result<Vec<Window>> {
+/// The newest windows of a page that start within a time, oldest first.
+pub(super) fn windows(
+    tree: &Tree,
+    page: PageId,
+    starts: &Range<Timestamp>,
+    limit: usize,
+) -> Result<Vec<Window>> {
     let key = |at| layout::on_page_from(layout::WINDOWS_OF, page, at);
     let range = key(starts.start)..key(starts.end);
     if range.start >= range.end {
         return Ok(Vec::new());
     }
-    Ok(list(tree, tree.range(range))?.into_iter().map(|(_, window)| window).collect())
+    let newest = list(tree, tree.range(range).rev().take(limit))?;
+    Ok(newest.into_iter().rev().map(|(_, window)| window).collect())
 }
 
 /// How much there is on a page, counted in its lists.

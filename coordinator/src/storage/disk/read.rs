@@ -260,8 +260,8 @@ impl Read for Reader {
         self.indexed(layout::OPEN_OF, |id| layout::incident(IncidentId::from_u128(id)))
     }
 
-    fn windows_of(&self, page: PageId, starts: Range<Timestamp>) -> Result<Vec<Window>> {
-        self.ask(|tree| calendar::windows(tree, page, &starts))
+    fn windows_of(&self, page: PageId, starts: Range<Timestamp>, limit: usize) -> Result<Vec<Window>> {
+        self.ask(|tree| calendar::windows(tree, page, &starts, limit))
     }
 
     fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>> {

@@ -146,12 +146,14 @@ impl Read for Memory {
         Ok(found)
     }
 
-    fn windows_of(&self, page: PageId, starts: Range<Timestamp>) -> Result<Vec<Window>> {
+    fn windows_of(&self, page: PageId, starts: Range<Timestamp>, limit: usize) -> Result<Vec<Window>> {
         let kept = self.read();
         let mut found: Vec<&Incident> = kept.incidents.values().map(|it| &it.value).collect();
         found.retain(|it| it.page == page && starts.contains(&it.started_at));
         found.sort_by_key(|it| (it.started_at, it.id));
-        Ok(found.into_iter().filter_map(Window::of).collect())
+        let mut windows: Vec<Window> = found.into_iter().filter_map(Window::of).collect();
+        windows.drain(..windows.len().saturating_sub(limit));
+        Ok(windows)
     }
 
     fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>> {

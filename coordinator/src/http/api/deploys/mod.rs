@@ -58,8 +58,9 @@ pub(in crate::http) fn read(mut body: impl Fields) -> DeployEdit {
         url: body.text(field("url", "Where the release lives.").characters(0, MAX_URL).nullable()),
         note: body.text(field("note", "A line about it.").characters(0, MAX_NOTE).nullable()),
         at: body.text(field("at", "When; now unless given.").moment().nullable()),
-        monitor_ids: body.texts(
-            field("monitorIds", "Monitors concerned, by id. Null: all.").most(MAX_AFFECTED).nullable(),
+        monitor_ids: body.ids(
+            field("monitorIds", "Monitors concerned, by id. Null, or none: all.").nullable(),
+            MAX_AFFECTED,
         ),
     }
 }

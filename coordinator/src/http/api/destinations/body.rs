@@ -60,10 +60,9 @@ fn read_common(body: &mut impl Fields) -> DestinationEdit {
             field("events", "Alerts that it gets. Null: all.").nullable(),
             &AlertKind::ALL.map(AlertKind::name),
         ),
-        monitor_ids: body.texts(
-            field("monitorIds", "Monitors whose alerts it gets, by id. Null: all of the page.")
-                .most(MAX_AFFECTED)
-                .nullable(),
+        monitor_ids: body.ids(
+            field("monitorIds", "Monitors whose alerts it gets, by id. Null: all of the page.").least(1).nullable(),
+            MAX_AFFECTED,
         ),
         enabled: body.flag(field("enabled", "Whether it is used.").default(true).nullable()),
         ..DestinationEdit::default()

@@ -18,11 +18,13 @@ pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
         kind: body.text(
             field("kind", "Whether it is an incident or maintenance. It can't change later.")
                 .words(Kind::ALL.map(Kind::name))
-                .default(Kind::Incident.name()),
+                .default(Kind::Incident.name())
+                .nullable(),
         ),
         status: body.text(
             field("status", "incident: its status at first; investigating unless given.")
-                .words(Progress::OF_NEW.map(Progress::name)),
+                .words(Progress::OF_NEW.map(Progress::name))
+                .nullable(),
         ),
         message: body
             .text(field("message", "The first update, in Markdown.").characters(0, MAX_MESSAGE).nullable()),
@@ -33,7 +35,7 @@ pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
                 .moment()
                 .nullable(),
         ),
-        notify: body.flag(field("notify", "Whether subscribers are told.").default(true)),
+        notify: body.flag(field("notify", "Whether subscribers are told.").default(true).nullable()),
         timezone: body.text(
             field(
                 "timezone",
@@ -42,10 +44,13 @@ pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
             .nullable(),
         ),
         title: body.text(title("What it is called.").required()),
-        impact: body.text(impact(
-            "incident: how much is affected, partial unless given. One above none sets the page's headline while it is \
-             open.",
-        )),
+        impact: body.text(
+            impact(
+                "incident: how much is affected, partial unless given. One above none sets the page's headline while it \
+                 is open.",
+            )
+            .nullable(),
+        ),
         starts_at: body.text(field("startsAt", "maintenance: when it starts, required.").moment()),
         ends_at: body.text(
             field("endsAt", "maintenance: when it ends, required; at most seven days after its start.")
@@ -83,15 +88,14 @@ pub(in crate::http) fn read_change(mut body: impl Fields) -> IncidentEdit {
 
 fn affected_and_reminders(mut body: impl Fields) -> IncidentEdit {
     IncidentEdit {
-        monitor_ids: body
-            .texts(field("monitorIds", "Affected monitors, by id.").most(MAX_AFFECTED).nullable()),
+        monitor_ids: body.ids(field("monitorIds", "Affected monitors, by id.").nullable(), MAX_AFFECTED),
         monitors: body.affected(
             field(
                 "monitors",
                 "Affected monitors, each maybe with an impact of its own; beside `monitorIds`.",
             )
-            .most(MAX_AFFECTED)
             .nullable(),
+            MAX_AFFECTED,
         ),
         remind: body.texts(
             field("remind", "When to remind: entries like 15m, 1h or 2d, from 1m to 30d.")
@@ -125,7 +129,7 @@ pub(in crate::http) fn read_update(mut body: impl Fields) -> UpdatePost {
                 .nullable(),
         ),
         message: body.text(field("message", "The text, in Markdown.").characters(0, MAX_MESSAGE).nullable()),
-        notify: body.flag(field("notify", "Whether subscribers are told.").default(true)),
+        notify: body.flag(field("notify", "Whether subscribers are told.").default(true).nullable()),
     }
 }
 

@@ -7,6 +7,7 @@ use parallax_core::check::edit::{
 use parallax_core::check::{CheckKind, KeywordMode, Method, RecordType};
 use parallax_core::monitor::edit::{MAX_GROUP, MAX_NAME, MonitorEdit, THRESHOLD_MS};
 use parallax_core::place::Region;
+use parallax_core::text::{MAX_HEADER_CHARACTERS, MAX_HEADERS, MAX_URL};
 
 use crate::http::fields::{Fields, field};
 
@@ -66,6 +67,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
         check: CheckEdit {
             url: body.text(
                 field("url", "http: the URL to request; without a scheme, https:// is added.")
+                    .characters(1, MAX_URL)
                     .example("https://shop.example/health"),
             ),
             host: body.text(
@@ -98,6 +100,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
             ),
             vendor_url: body.text(
                 field("vendorUrl", "component: the vendor's status page to follow, required.")
+                    .characters(1, MAX_URL)
                     .example("https://www.githubstatus.com"),
             ),
             vendor_component: body.text(
@@ -112,7 +115,12 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                     .nullable(),
             ),
             headers: body.pairs(
-                field("headers", "http: request headers, name to value. They are stored and never shown.").nullable(),
+                field(
+                    "headers",
+                    "http: request headers, name to value, up to 4000 characters in all. They are stored and never shown.",
+                )
+                .nullable(),
+                MAX_HEADERS,
             ),
             body: body.text(
                 field("body", "http: the body of the request. It is stored and never shown.")
@@ -141,3 +149,4 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
 
 const WARN_DAYS_ABOUT: &str = "certificate, domain: fails this many days before expiry; 14 for a certificate and 30 for a domain unless given.";
 const _: () = assert!(CERTIFICATE_WARN_DAYS == 14 && DOMAIN_WARN_DAYS == 30, "as the text above says");
+const _: () = assert!(MAX_HEADER_CHARACTERS == 4000, "as the text of the headers says");

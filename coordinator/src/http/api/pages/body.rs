@@ -53,7 +53,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
         ),
         support_url: body.text(
             field("supportUrl", "Link under the headline: http://, https:// or mailto:. Null clears.")
-                .characters(0, MAX_SUPPORT_URL)
+                .characters(1, MAX_SUPPORT_URL)
                 .nullable()
                 .example("mailto:help@shop.example"),
         ),

@@ -34,6 +34,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .does(TAG, "Make a monitor")
             .about(SENT)
             .takes("MonitorCreate", |description| body::read(description))
+            .may_be_null(&["type", "name"])
             .gives::<MonitorDocument>(201, "MonitorResponse", "monitor", "The monitor that was made.")
             .beside("warnings", warnings()),
         Operation::new("getMonitor", Method::GET, ONE)

@@ -1,0 +1,218 @@
+//! The messages of one POST, each with an answer of its own, whatever becomes of the others.
+
+use std::pin::pin;
+use std::time::Duration;
+
+use ::http::{HeaderMap, StatusCode};
+use futures_util::stream::FuturesUnordered;
+use futures_util::{FutureExt, StreamExt};
+use serde_json::{Map, Value};
+use tokio::time::{Instant, timeout_at};
+
+use super::rpc::{self, Message};
+use super::{Called, House, revision};
+
+/// What the messages of a POST share.
+pub(super) struct Post<'a, H> {
+    pub(super) house: &'a H,
+    pub(super) headers: &'a HeaderMap,
+    /// They came as a list, be it of one.
+    pub(super) is_batch: bool,
+    /// When the last of them has to be answered.
+    until: Instant,
+}
+
+impl<'a, H: House> Post<'a, H> {
+    /// A POST that is answered within that time.
+    pub(super) fn new(house: &'a H, headers: &'a HeaderMap, is_batch: bool, patience: Duration) -> Self {
+        Self { house, headers, is_batch, until: Instant::now() + patience }
+    }
+
+    /// The answers of those that want one, in the order of the messages. The messages are done in that order too, but
+    /// for calls that wait for somebody else, such as agents: they begin in their turn and hold up nobody behind them.
+    pub(super) async fn answers(&self, members: Vec<Value>) -> Vec<(StatusCode, Value)> {
+        let mut answers = Vec::with_capacity(members.len());
+        let mut waiting = FuturesUnordered::new();
+        for (at, member) in members.into_iter().enumerate() {
+            let waits = self.waits(&member);
+            let answer = self.answer(member).map(move |answer| (at, answer));
+            if waits {
+                waiting.push(answer);
+                continue;
+            }
+            let mut answer = pin!(answer);
+            loop {
+                tokio::select! {
+                    biased;
+                    answer = &mut answer => {
+                        answers.push(answer);
+                        break;
+                    }
+                    Some(answer) = waiting.next() => answers.push(answer),
+                }
+            }
+        }
+        answers.extend(waiting.collect::<Vec<_>>().await);
+        answers.sort_unstable_by_key(|(at, _)| *at);
+        answers.into_iter().filter_map(|(_, answer)| answer).collect()
+    }
+
+    /// The answer to one message, and the status that it has by itself.
+    async fn answer(&self, member: Value) -> Option<(StatusCode, Value)> {
+        let outcome = match rpc::message(member) {
+            Ok(Message::Silent) if self.is_batch => return None,
+            Ok(Message::Silent) => match revision::known(self.headers) {
+                Ok(()) => return None,
+                Err(fault) => Err((Value::Null, fault)),
+            },
+            Ok(Message::Request { id, method, params }) => {
+                let done = self.request(&method, params).await;
+                done.map(|done| rpc::result(&id, done)).map_err(|fault| (id, fault))
+            }
+            Err(refused) => Err(refused),
+        };
+        Some(match outcome {
+            Ok(answer) => (StatusCode::OK, answer),
+            Err((id, fault)) => (fault.status, fault.answer(&id)),
+        })
+    }
+
+    /// Calls a tool: none where there is no tool of that name.
+    pub(super) async fn called(&self, name: String, arguments: Map<String, Value>) -> Option<Called> {
+        match timeout_at(self.until, self.house.call(name, arguments)).await {
+            Ok(called) => called,
+            Err(_) => {
+                tracing::error!("a call of a tool was not done in time; the store may be stalled");
+                Some(Called::Not("internal: it was not done in time, and may still be done".to_owned()))
+            }
+        }
+    }
+
+    fn waits(&self, member: &Value) -> bool {
+        member.get("method").is_some_and(|method| method == "tools/call")
+            && member
+                .pointer("/params/name")
+                .and_then(Value::as_str)
+                .is_some_and(|name| self.house.waits(name))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use futures_util::future::BoxFuture;
+    use parallax_core::quota::Allowance;
+    use serde_json::json;
+    use tokio::sync::Barrier;
+
+    use super::*;
+
+    /// Longer than any of these tests takes where all is well.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// A house where looks end once all are begun that are waited for.
+    struct Slow {
+        done: Mutex<Vec<String>>,
+        begun: Barrier,
+    }
+
+    impl Slow {
+        fn waiting_for(calls: usize) -> Self {
+            Self { done: Mutex::default(), begun: Barrier::new(calls) }
+        }
+    }
+
+    impl House for Slow {
+        fn listed(&self) -> Vec<&Value> {
+            Vec::new()
+        }
+
+        fn is_public(&self) -> bool {
+            false
+        }
+
+        fn addresses(&self) -> Vec<String> {
+            Vec::new()
+        }
+
+        fn waits(&self, name: &str) -> bool {
+            name == "look"
+        }
+
+        fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {
+            Box::pin(async move {
+                let number = arguments.get("number").cloned().unwrap_or_default();
+                match name.as_str() {
+                    "look" => {
+                        self.begun.wait().await;
+                    }
+                    "write" => tokio::task::yield_now().await,
+                    "last" => {
+                        self.done.lock().unwrap().push(format!("{name} {number}"));
+                        self.begun.wait().await;
+                        return Some(Called::Done(number));
+                    }
+                    "stall" => std::future::pending().await,
+                    _ => return None,
+                }
+                self.done.lock().unwrap().push(format!("{name} {number}"));
+                Some(Called::Done(number))
+            })
+        }
+
+        fn admit(&self, _: u32) -> Result<Allowance, Allowance> {
+            unreachable!("what was admitted comes here")
+        }
+    }
+
+    async fn sent(house: &Slow, patience: Duration, names: &[&str]) -> Vec<Value> {
+        let headers = HeaderMap::new();
+        let members = names.iter().enumerate().map(|(number, name)| {
+            json!({
+                "jsonrpc": "2.0", "id": number, "method": "tools/call",
+                "params": { "name": name, "arguments": { "number": number } },
+            })
+        });
+        let answers = Post::new(house, &headers, true, patience).answers(members.collect()).await;
+        let ids: Vec<_> = answers.iter().map(|(_, answer)| answer["id"].clone()).collect();
+        assert_eq!(
+            ids,
+            (0..names.len()).map(Value::from).collect::<Vec<_>>(),
+            "in the order of the messages"
+        );
+        assert!(answers.iter().all(|(status, _)| !status.is_server_error()), "{answers:?}");
+        answers.into_iter().map(|(_, answer)| answer).collect()
+    }
+
+    #[tokio::test]
+    async fn twenty_looks_are_under_way_at_once() {
+        let answers = sent(&Slow::waiting_for(20), PATIENCE, &["look"; 20]).await;
+        for (number, answer) in answers.iter().enumerate() {
+            assert_eq!(answer["result"]["structuredContent"], number, "{answer}");
+        }
+    }
+
+    #[tokio::test]
+    async fn writes_keep_their_order_and_wait_for_no_look() {
+        // No look ends before the last write has come.
+        let house = Slow::waiting_for(3);
+        let answers = sent(&house, PATIENCE, &["write", "look", "write", "none", "look", "last"]).await;
+        let done = house.done.lock().unwrap().clone();
+        assert_eq!(done[..3], ["write 0", "write 2", "last 5"], "{done:?}");
+        assert_eq!(done.len(), 5);
+        assert_eq!(answers[3]["error"]["code"], rpc::INVALID_PARAMS);
+    }
+
+    #[tokio::test]
+    async fn what_is_not_done_in_time_is_told_by_itself() {
+        let house = Slow::waiting_for(2);
+        let answers = sent(&house, Duration::from_millis(50), &["write", "look", "stall"]).await;
+        let is_error: Vec<_> = answers.iter().map(|answer| answer["result"]["isError"].clone()).collect();
+        assert_eq!(is_error, [false, true, true], "{answers:?}");
+        for answer in &answers[1..] {
+            let told = &answer["result"]["content"][0]["text"];
+            assert_eq!(told, "internal: it was not done in time, and may still be done");
+        }
+    }
+}

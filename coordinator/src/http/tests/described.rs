@@ -1,0 +1,215 @@
+//! The description of the API held against what the API does: every operation, every field, every bound. Whoever adds
+//! an operation or a field adds nothing here, unless it is told what a good value of it looks like.
+
+mod bounds;
+mod hostile;
+mod nulls;
+mod reach;
+mod values;
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+
+use parallax_core::time::{DAY, HOUR, Timestamp};
+use serde_json::{Value, json};
+
+use super::*;
+use crate::http::openapi::operation::Operation;
+use crate::http::openapi::operations;
+
+/// Ids by the names that they have in paths.
+type Ids = BTreeMap<&'static str, String>;
+
+/// A page with one of everything, and what makes more of it.
+struct Shop {
+    client: Client,
+    ids: Ids,
+    serial: Cell<u32>,
+}
+
+impl Shop {
+    async fn new() -> Self {
+        let client = Client::new().await;
+        client.world.receive();
+        let page = client.world.shop.id.to_string();
+        let shop = Self { client, ids: Ids::new(), serial: Cell::new(0) };
+        Self { ids: shop.things(page).await, ..shop }
+    }
+
+    /// One of everything on a page.
+    async fn things(&self, page: String) -> Ids {
+        let mut ids = Ids::from([("pageId", page)]);
+        for (part, path, name, body) in [
+            ("monitorId", "monitors", "monitor", json!({ "url": "a.example" })),
+            ("incidentId", "incidents", "incident", json!({ "title": "x" })),
+            ("deployId", "deploys", "deploy", json!({ "version": "1" })),
+            ("subscriberId", "subscribers", "subscriber", json!({ "email": self.mailbox() })),
+            ("destinationId", "destinations", "destination", hook()),
+        ] {
+            let made = self.send("POST", &format!("/pages/{}/{path}", ids["pageId"]), body).await;
+            assert_eq!(made.status, 201, "{made:?}");
+            ids.insert(part, text_of(&made.body[name]["id"]));
+        }
+        let test = format!("/pages/{}/destinations/{}/test", ids["pageId"], ids["destinationId"]);
+        let tested = self.send("POST", &test, Value::Null).await;
+        ids.insert("deliveryId", text_of(&tested.body["delivery"]["id"]));
+        ids
+    }
+
+    /// A number that none had before.
+    fn next(&self) -> u32 {
+        self.serial.set(self.serial.get() + 1);
+        self.serial.get()
+    }
+
+    /// A mailbox that nobody was asked for.
+    fn mailbox(&self) -> String {
+        format!("reader{}@example.com", self.next())
+    }
+
+    /// The moment that lies so far ahead of now.
+    fn ahead(&self, millis: i64) -> Timestamp {
+        self.client.world.service.now() + millis
+    }
+
+    /// A request by the write key. Each has two seconds to itself, so that no minute is ever used up.
+    async fn send(&self, method: &str, path: &str, body: Value) -> Answered {
+        self.client.world.clock.set(self.ahead(2000));
+        self.client.call(&self.client.write, method, &format!("/api/v1{path}"), body).await
+    }
+
+    /// The path of an operation on those things.
+    fn path(operation: &Operation, ids: &Ids) -> String {
+        operation.parts().fold(operation.path.to_owned(), |path, part| {
+            path.replace(&format!("{{{part}}}"), ids.get(part).map_or("missing", String::as_str))
+        })
+    }
+
+    /// Something to try an operation's field on: ids for its path, and a body that is good without the field.
+    async fn bench(&self, operation: &Operation, field: &str) -> (Ids, Value) {
+        let mut ids = self.ids.clone();
+        let body = match operation.id {
+            "createPage" => json!({ "name": "New", "slug": format!("page-{}", self.next()) }),
+            "createMonitor" => monitor(field),
+            "updateMonitor" => {
+                ids.insert("monitorId", self.made("monitor", monitor(field)).await);
+                json!({})
+            }
+            "createIncident" => self.incident(field),
+            "updateIncident" => {
+                ids.insert("incidentId", self.made("incident", self.incident(field)).await);
+                json!({})
+            }
+            // Only who ends maintenance need not say anything.
+            "postUpdate" if field == "message" => {
+                ids.insert("incidentId", self.made("incident", self.incident("startsAt")).await);
+                json!({ "status": "completed" })
+            }
+            "postUpdate" => {
+                ids.insert("incidentId", self.made("incident", self.incident("")).await);
+                json!({ "message": "x" })
+            }
+            "createDeploy" => json!({ "version": "1" }),
+            "createDestination" => self.destination(field),
+            "updateDestination" => {
+                ids.insert("destinationId", self.made("destination", self.destination(field)).await);
+                json!({})
+            }
+            "createSubscriber" => json!({ "email": self.mailbox() }),
+            "updatePage" | "updatePageAddress" | "updateAlerts" => json!({}),
+            other => panic!("what is a good body of {other}?"),
+        };
+        (ids, body)
+    }
+
+    /// An incident, or a window where the field belongs to one.
+    fn incident(&self, field: &str) -> Value {
+        let mut body = json!({ "title": "x" });
+        if matches!(field, "startsAt" | "endsAt" | "repeat" | "timezone") {
+            body["kind"] = json!("maintenance");
+            body["startsAt"] = json!(self.ahead(DAY).to_string());
+            body["endsAt"] = json!(self.ahead(DAY + 2 * HOUR).to_string());
+            body["repeat"] = json!("weekly");
+        }
+        if field == "resolvedAt" {
+            body["startedAt"] = json!(self.ahead(-2 * HOUR).to_string());
+        }
+        body
+    }
+
+    /// A destination of a type that has the field.
+    fn destination(&self, field: &str) -> Value {
+        match field {
+            "to" => json!({ "type": "email", "name": "x", "to": self.mailbox() }),
+            "token" => json!({ "type": "ntfy", "name": "x", "url": "https://ntfy.example/topic" }),
+            "chat" => json!({ "type": "telegram", "name": "x", "token": "123456:ABC-def", "chat": "@shop" }),
+            "key" => json!({ "type": "pagerduty", "name": "x", "key": "0".repeat(32) }),
+            _ => hook(),
+        }
+    }
+
+    /// Makes one more on the page: its id.
+    async fn made(&self, kind: &str, body: Value) -> String {
+        let made = self.send("POST", &format!("/pages/{}/{kind}s", self.ids["pageId"]), body).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        text_of(&made.body[kind]["id"])
+    }
+
+    /// Takes out what was made for a trial, so that no plan fills up.
+    async fn clear(&self, operation: &Operation, ids: &Ids, answered: &Answered) {
+        let made = answered.headers.get("location").filter(|_| operation.id != "postUpdate");
+        let mut paths: Vec<String> =
+            made.iter().filter_map(|it| it.to_str().ok().map(str::to_owned)).collect();
+        for (part, kind) in
+            [("monitorId", "monitors"), ("incidentId", "incidents"), ("destinationId", "destinations")]
+        {
+            if ids[part] != self.ids[part] {
+                paths.push(format!("/api/v1/pages/{}/{kind}/{}", ids["pageId"], ids[part]));
+            }
+        }
+        for path in paths {
+            let path = path.strip_prefix("/api/v1").unwrap();
+            assert_eq!(self.send("DELETE", path, Value::Null).await.status, 204, "{path}");
+        }
+    }
+}
+
+/// A monitor of a type that has the field.
+fn monitor(field: &str) -> Value {
+    let mut body = match field {
+        // How a keyword is meant is shown beside one.
+        "keywordMode" => return json!({ "url": "https://a.example", "keyword": "ok" }),
+        "host" => json!({ "type": "ping" }),
+        "port" => json!({ "type": "tcp" }),
+        "dnsType" | "dnsExpect" => json!({ "type": "dns" }),
+        "warnDays" => json!({ "type": "certificate" }),
+        "periodMinutes" | "graceMinutes" => {
+            return json!({ "type": "heartbeat", "name": "x", "periodMinutes": 5 });
+        }
+        "vendorUrl" | "vendorComponent" => {
+            return json!({ "type": "component", "name": "x", "vendorUrl": "https://www.githubstatus.com" });
+        }
+        _ => return json!({ "url": "https://a.example" }),
+    };
+    body["host"] = json!("a.example");
+    if field == "port" {
+        body["port"] = json!(1);
+    }
+    body
+}
+
+fn hook() -> Value {
+    json!({ "type": "webhook", "name": "x", "url": "https://hooks.example.com/x" })
+}
+
+fn text_of(value: &Value) -> String {
+    value.as_str().unwrap_or_else(|| panic!("{value} is no text")).to_owned()
+}
+
+/// Whether an answer is a refusal in the contract's shape, with that status and code.
+fn is_refused(answered: &Answered, status: u16, code: &str) -> bool {
+    let error = &answered.body["error"];
+    answered.status == status
+        && error["code"] == code
+        && error["message"].as_str().is_some_and(|words| !words.is_empty())
+}

@@ -1,0 +1,98 @@
+//! Bodies that mean harm, at every door that takes one.
+
+use super::*;
+
+/// Bodies that no door may take, by what they are.
+fn bodies() -> Vec<(&'static str, Vec<u8>)> {
+    let deep = |open: &str, close: &str| (open.repeat(100_000) + &close.repeat(100_000)).into_bytes();
+    let named =
+        |text: &str| format!(r#"{{"name": {text}, "title": {text}, "version": {text}}}"#).into_bytes();
+    vec![
+        ("deep lists", deep("[", "]")),
+        ("deep objects", deep("{\"name\":", "}")),
+        ("deep below a field", [&b"{\"headers\":"[..], &deep("[", "]"), b"}"].concat()),
+        ("deep and open", b"{\"a\":".repeat(50_000)),
+        ("a name twice", br#"{"name": "a", "name": "a"}"#.to_vec()),
+        ("a name twice, once escaped", br#"{"name": "a", "n\u0061me": "a"}"#.to_vec()),
+        ("a name twice below", br#"{"headers": {"a": "b", "a": "b"}}"#.to_vec()),
+        ("a lone surrogate", named(r#""\ud800""#)),
+        ("surrogates the wrong way round", named(r#""\udc00\ud800""#)),
+        ("a lone surrogate as a name", br#"{"\ud800": 1}"#.to_vec()),
+        ("a raw NUL", named("\"a\0b\"")),
+        ("no double", br#"{"port": 1e400}"#.to_vec()),
+        ("no double, below", br#"{"more": [-1e400]}"#.to_vec()),
+        ("no UTF-8", b"{\"name\": \"\xff\xfe\"}".to_vec()),
+        ("UTF-8 that is too long", b"{\"name\": \"\xc0\xaf\"}".to_vec()),
+        ("a surrogate in UTF-8", b"{\"name\": \"\xed\xa0\x80\"}".to_vec()),
+        ("UTF-16", b"\xff\xfe{\0}\0".to_vec()),
+        ("a byte order mark", b"\xef\xbb\xbf{}".to_vec()),
+        ("ten megabytes", vec![b' '; 10 << 20]),
+        ("ten megabytes in a text", [&b"{\"name\": \""[..], &vec![b'a'; 10 << 20], b"\"}"].concat()),
+        ("two documents", b"{} {}".to_vec()),
+        ("a comma too many", b"{\"name\": \"a\",}".to_vec()),
+        ("NaN", br#"{"port": NaN}"#.to_vec()),
+        ("nothing", Vec::new()),
+        ("a list", b"[[]]".to_vec()),
+        ("a word", b"null".to_vec()),
+    ]
+}
+
+#[tokio::test]
+async fn every_door_that_takes_a_body_refuses_what_means_harm() {
+    let shop = Shop::new().await;
+    let client = &shop.client;
+    let bearer = format!("Bearer {}", client.write);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let (bodies, mut doors) = (bodies(), 0);
+    for operation in operations().into_iter().filter(Operation::writes) {
+        doors += 1;
+        for (what, body) in &bodies {
+            let before = client.world.service.last_edit();
+            let path = format!("/api/v1{}", Shop::path(&operation, &shop.ids));
+            // What has no body to read does what it does.
+            if operation.body.is_none() && operation.method != Method::POST {
+                continue;
+            }
+            let answered = client.send_bytes(operation.method.as_str(), &path, &headers, body.clone()).await;
+            client.world.clock.set(shop.ahead(10_000));
+            if operation.body.is_none() {
+                assert!(answered.status < 500, "{} {what} {answered:?}", operation.id);
+                continue;
+            }
+            assert!(is_refused(&answered, 400, "bad_request"), "{} {what} {answered:?}", operation.id);
+            assert!(answered.body["error"]["fields"].is_array(), "{} {what}", operation.id);
+            assert!(answered.bytes.len() < 1000, "{} {what}", operation.id);
+            assert_eq!(client.world.service.last_edit(), before, "{} {what}", operation.id);
+        }
+    }
+    assert!(doors > 15, "{doors}");
+}
+
+#[tokio::test]
+async fn both_doors_for_agents_refuse_what_means_harm() {
+    let shop = Shop::new().await;
+    let client = &shop.client;
+    let bearer = format!("Bearer {}", client.write);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    let call = |arguments: &[u8]| {
+        let start = br#"{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "create_monitor", "arguments": "#;
+        [&start[..], arguments, b"}}"].concat()
+    };
+    for path in ["/api/v1/mcp", "/p/shop/mcp"] {
+        for (what, body) in bodies() {
+            for (what, body) in [(what, body.clone()), (what, call(&body))] {
+                let answered = client.send_bytes("POST", path, &headers, body).await;
+                client.world.clock.set(shop.ahead(10_000));
+                let refused = &answered.body;
+                let refused = if refused.is_array() { &refused[0] } else { refused };
+                assert!(answered.status < 500, "{path} {what} {answered:?}");
+                assert_eq!(refused["jsonrpc"], "2.0", "{path} {what} {answered:?}");
+                assert!(
+                    refused["error"]["code"].is_i64() || refused["result"]["isError"] == true,
+                    "{answered:?}"
+                );
+                assert!(answered.bytes.len() < 1000, "{path} {what}");
+            }
+        }
+    }
+}

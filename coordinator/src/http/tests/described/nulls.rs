@@ -1,0 +1,79 @@
+//! A change: what is left out stays, null clears, and an answer shows what came of it.
+
+use super::values::Rules;
+use super::*;
+
+/// Fields, each with one that shows something of it.
+const LINKED: [(&str, &str); 2] = [("monitorIds", "monitors"), ("keyword", "keywordMode")];
+/// Fields that are stored and never shown.
+const UNSHOWN: [&str; 2] = ["headers", "body"];
+
+impl Shop {
+    /// The thing that an operation changes, as its answer shows it.
+    async fn changed(&self, operation: &Operation, path: &str, body: Value) -> Value {
+        let answered = self.send("PATCH", path, body).await;
+        assert_eq!(answered.status, 200, "{} {answered:?}", operation.id);
+        answered.body.as_object().unwrap().values().next().unwrap().clone()
+    }
+}
+
+#[tokio::test]
+async fn what_is_left_out_of_a_change_stays_and_null_clears() {
+    let shop = Shop::new().await;
+    let mut cleared = 0;
+    for operation in operations().into_iter().filter(|it| it.method == Method::PATCH) {
+        let properties = operation.body.as_ref().unwrap().schema["properties"].as_object().unwrap().clone();
+        for (field, schema) in &properties {
+            let rules = Rules(schema);
+            if !rules.is_nullable() || (operation.id, field.as_str()) == ("updateIncident", "repeat") {
+                continue;
+            }
+            let (ids, _) = shop.bench(&operation, field).await;
+            let path = Shop::path(&operation, &ids);
+            let bare = shop.changed(&operation, &path, json!({ (field): null })).await;
+            // The last is never the default: the longest, the latest word, or false where true is.
+            let values = shop.good(&operation, field, &rules);
+            let mut seen = 0;
+            for value in values.into_iter().filter(|value| *value != json!("")) {
+                let set = shop.changed(&operation, &path, json!({ (field): value })).await;
+                seen += usize::from(set != bare);
+                let stays = shop.changed(&operation, &path, json!({})).await;
+                assert_eq!(stays, set, "{} {field} {value}", operation.id);
+                let gone = shop.changed(&operation, &path, json!({ (field): null })).await;
+                assert_eq!(gone, bare, "{} {field} {value}", operation.id);
+            }
+            assert!(seen > 0 || UNSHOWN.contains(&field.as_str()), "{} {field}: {bare}", operation.id);
+            shop.clear(&operation, &ids, &shop.send("GET", "/me", Value::Null).await).await;
+            cleared += 1;
+        }
+    }
+    assert!(cleared > 30, "{cleared}");
+}
+
+#[tokio::test]
+async fn a_change_of_one_field_leaves_every_other_as_it_was() {
+    let shop = Shop::new().await;
+    for operation in operations().into_iter().filter(|it| it.method == Method::PATCH) {
+        let properties = operation.body.as_ref().unwrap().schema["properties"].as_object().unwrap().clone();
+        let mut kept: BTreeMap<String, Value> = BTreeMap::new();
+        let (ids, _) = shop.bench(&operation, "").await;
+        let path = Shop::path(&operation, &ids);
+        for (field, schema) in &properties {
+            // A type that has the field, a window, a repeating entry: those are not this thing.
+            let rules = Rules(schema);
+            let Some(value) = shop.good(&operation, field, &rules).pop() else { continue };
+            let answered = shop.send("PATCH", &path, json!({ (field): value })).await;
+            if answered.status != 200 {
+                continue;
+            }
+            let document = answered.body.as_object().unwrap().values().next().unwrap().clone();
+            let is_other = |other: &String| other != field && !LINKED.contains(&(field, other));
+            for (other, before) in kept.iter().filter(|(other, _)| is_other(other)) {
+                assert_eq!(&document[other], before, "{} {field} changed {other}", operation.id);
+            }
+            for name in properties.keys() {
+                kept.extend(document.get(name).map(|value| (name.clone(), value.clone())));
+            }
+        }
+    }
+}
