@@ -17,15 +17,13 @@ use crate::http::Context;
 use crate::http::server::{self, Places, Way};
 use crate::service::Service;
 use crate::service::hosts::name_of;
+use crate::supervise::Rooms;
 use crate::tls::acme::{self, Keeper, Names};
 use crate::tls::files::{Files, Marks};
 use crate::tls::{Challenges, Shown};
 
 /// Name of the folder of certificates.
 const FOLDER: &str = "tls";
-
-/// Tasks that run until they are told to stop.
-type Tasks = Vec<JoinHandle<()>>;
 
 /// Listeners that nobody is served at yet.
 pub(super) struct Doors {
@@ -72,7 +70,7 @@ impl Doors {
         }
     }
 
-    /// Serves at all of them until told to stop; gives the doors, and what keeps their certificates.
+    /// Serves at all of them until told to stop, and has their certificates kept among these rooms.
     ///
     /// # Errors
     /// [`AppError::Tls`] where certificates can't be kept.
@@ -81,25 +79,43 @@ impl Doors {
         context: &Arc<Context>,
         clock: &Clock,
         stop: &watch::Receiver<bool>,
-    ) -> Result<(Tasks, Tasks), AppError> {
+        rooms: &mut Rooms,
+    ) -> Result<Vec<JoinHandle<()>>, AppError> {
         let places = Places::of_this_process();
         let door = |listener, way| {
             let (context, stop) = (Arc::clone(context), told(stop.clone()));
             tokio::spawn(server::serve(listener, way, places.clone(), context, stop))
         };
-        let Some(secure) = self.secure else { return Ok((vec![door(self.plain, Way::Plain)], Vec::new())) };
+        let Some(secure) = self.secure else { return Ok(vec![door(self.plain, Way::Plain)]) };
         let led = Way::Led { challenges: secure.challenges.clone(), redirect: secure.redirect };
         let doors =
             vec![door(self.plain, led), door(secure.listener, Way::Tls(secure.shown.clone(), secure.config))];
-        let files = secure.files.map(|(files, marks)| tokio::spawn(files.keep(secure.shown.clone(), marks)));
-        let mut helpers: Tasks = files.into_iter().collect();
-        if let Some(settings) = secure.acme {
-            let (shown, clock) = (secure.shown, clock.clone());
-            let keeper = Keeper::new(settings, names(context.service()), clock, shown, secure.challenges)
-                .map_err(|error| AppError::Tls(error.to_string()))?;
-            helpers.push(tokio::spawn(keeper.run()));
+        if let Some((files, marks)) = secure.files {
+            let shown = secure.shown.clone();
+            let mut marks = Some(marks);
+            // Begun anew, it knows no marks, and reads the files again.
+            rooms.keep("certificate-files", move || {
+                files.clone().keep(shown.clone(), marks.take().unwrap_or_default())
+            });
         }
-        Ok((doors, helpers))
+        if let Some(settings) = secure.acme {
+            let (shown, clock, names) = (secure.shown, clock.clone(), names(context.service()));
+            let make = move || {
+                let challenges = secure.challenges.clone();
+                Keeper::new(settings.clone(), Arc::clone(&names), clock.clone(), shown.clone(), challenges)
+            };
+            let mut first = Some(make().map_err(|error| AppError::Tls(error.to_string()))?);
+            rooms.keep("certificates", move || {
+                let keeper = first.take().map_or_else(&make, Ok);
+                async move {
+                    match keeper {
+                        Ok(keeper) => keeper.run().await,
+                        Err(error) => tracing::error!(%error, "certificates can't be kept"),
+                    }
+                }
+            });
+        }
+        Ok(doors)
     }
 }
 

@@ -16,6 +16,7 @@ use crate::clock::Clock;
 use crate::flow::counters::Counters;
 use crate::flow::notices;
 use crate::storage::{Batch, Op, Read, Result, Store, StoreError};
+use crate::supervise::Watch;
 
 /// Pause between two looks.
 const LOOK: Duration = Duration::from_secs(5);
@@ -31,15 +32,45 @@ const AUTHORITY_LEFT: i64 = 90 * DAY;
 /// trimmed. The lowest bit says whether it was told.
 const MARK: u64 = 1 << 63;
 
-/// Looks at everything that an operator can mend.
-pub(super) struct Lookout {
-    store: Store,
-    clock: Clock,
-    counters: Arc<Counters>,
+/// What is looked at.
+#[derive(Clone)]
+pub(super) struct Sources {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) counters: Arc<Counters>,
+    pub(super) watch: Watch,
     /// Life of an agent's certificate, in seconds.
-    certificate_life: i64,
+    pub(super) certificate_life: i64,
     /// When the certificate of the authority that signs ends, in seconds since the epoch.
-    authority_ends: Box<dyn Fn() -> i64 + Send + Sync>,
+    pub(super) authority_ends: Arc<dyn Fn() -> i64 + Send + Sync>,
+}
+
+/// Looks at everything that an operator can mend, as long as the coordinator runs.
+pub(super) async fn watch(sources: Sources) {
+    let mut lookout = None;
+    loop {
+        match look(&mut lookout, &sources).await {
+            Ok(()) => {}
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::error!(%error, "what the operator is to be told can't be kept; trying again")
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn look(lookout: &mut Option<Lookout>, sources: &Sources) -> Result<()> {
+    let known = match lookout.take() {
+        Some(known) => known,
+        None => Lookout::start(sources.clone()).await?,
+    };
+    lookout.insert(known).look().await
+}
+
+/// Whoever looks, and knows what was told.
+struct Lookout {
+    of: Sources,
     board: Board,
     space: Option<(Matter, bool)>,
     looks: u64,
@@ -47,53 +78,33 @@ pub(super) struct Lookout {
 
 impl Lookout {
     /// A lookout that knows what was told before.
-    pub(super) async fn start(
-        store: Store,
-        clock: Clock,
-        counters: Arc<Counters>,
-        certificate_life: i64,
-        authority_ends: impl Fn() -> i64 + Send + Sync + 'static,
-    ) -> Result<Self> {
-        let told = store.read(told).await?;
-        let board = Board::with(told);
-        let authority_ends = Box::new(authority_ends);
-        Ok(Self { store, clock, counters, certificate_life, authority_ends, board, space: None, looks: 0 })
-    }
-
-    /// Runs as long as the coordinator does.
-    pub(super) async fn run(mut self) {
-        loop {
-            match self.look().await {
-                Ok(()) => {}
-                Err(StoreError::Closed) => return,
-                Err(error) => {
-                    tracing::error!(%error, "what the operator is to be told can't be kept; trying again")
-                }
-            }
-            tokio::time::sleep(LOOK).await;
-        }
+    async fn start(of: Sources) -> Result<Self> {
+        let told = of.store.read(told).await?;
+        Ok(Self { of, board: Board::with(told), space: None, looks: 0 })
     }
 
     /// One look at everything.
     async fn look(&mut self) -> Result<()> {
-        let now = self.clock.now();
+        let now = self.of.clock.now();
         if self.looks.is_multiple_of(SPACE_EVERY) {
-            self.space = space(self.store.read(|read| read.footprint()).await?.free);
+            self.space = space(self.of.store.read(|read| read.footprint()).await?.free);
         }
         self.looks += 1;
-        let agents = self.store.read(|read| read.agents()).await?;
+        let agents = self.of.store.read(|read| read.agents()).await?;
         let agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
-        let mut matters = notices::matters(&self.counters.notices());
-        matters.extend(self.space);
-        matters.push(authority((self.authority_ends)(), now));
-        matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.certificate_life, now)));
+        let mut matters = notices::matters(&self.of.counters.notices());
+        matters.extend(self.space.clone());
+        matters.push(authority((self.of.authority_ends)(), now));
+        let broken = self.of.watch.broken_lately();
+        matters.push((Matter::PartsBroken(broken), broken > 0));
+        matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.of.certificate_life, now)));
         let present: BTreeSet<AgentId> =
             agents.iter().filter(|agent| agent.revoked_at.is_none()).map(|agent| agent.id).collect();
         for topic in self.board.forget_others(&present) {
             self.keep(topic, false, None).await?;
         }
-        for notice in self.board.look(&matters, self.clock.steady()) {
-            let event = Event { at: now, page: None, monitor: None, what: What::Notice(notice) };
+        for notice in self.board.look(&matters, self.of.clock.steady()) {
+            let event = Event { at: now, page: None, monitor: None, what: What::Notice(notice.clone()) };
             self.keep(notice.matter.topic(), !notice.ended, Some(event)).await?;
             self.board.note(&notice);
             say(&notice);
@@ -105,12 +116,12 @@ impl Lookout {
         let mut batch = Batch::new();
         batch.write(Op::SetCursor(cursor(topic), MARK | u64::from(told)));
         batch.events.extend(event);
-        self.store.commit(batch).await.map(drop)
+        self.of.store.commit(batch).await.map(drop)
     }
 }
 
 fn say(notice: &Notice) {
-    let matter = notice.matter;
+    let matter = &notice.matter;
     if notice.ended {
         tracing::info!(?matter, "the operator is told that this is over");
     } else {
@@ -129,7 +140,7 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     let topics = regions()
         .map(Topic::NobodyConnected)
         .chain(regions().map(Topic::OneNetwork))
-        .chain([Topic::StoreLow, Topic::AuthorityEnding])
+        .chain([Topic::StoreLow, Topic::AuthorityEnding, Topic::PartsBroken])
         .chain(agents);
     let mut told = BTreeSet::new();
     for topic in topics {
@@ -172,10 +183,22 @@ mod tests {
     use super::*;
     use crate::storage::contract::samples::{agent, at};
 
+    /// Nothing that is to be told.
+    fn sources(store: &Store, clock: &Clock) -> Sources {
+        Sources {
+            store: store.clone(),
+            clock: clock.clone(),
+            counters: Arc::default(),
+            watch: Watch::default(),
+            certificate_life: 9,
+            authority_ends: Arc::new(|| i64::MAX / 2_000),
+        }
+    }
+
     fn notices(store: &Store) -> Vec<Notice> {
         let events = store.reader().events_after(0, 99).unwrap();
         let notice = |what: &What| match what {
-            What::Notice(notice) => Some(*notice),
+            What::Notice(notice) => Some(notice.clone()),
             _ => None,
         };
         events.iter().filter_map(|recorded| notice(&recorded.event.what)).collect()
@@ -210,11 +233,8 @@ mod tests {
         store.commit(batch).await.unwrap();
         let clock = Clock::by_hand(at(29 * DAY));
         let lookout = async || {
-            let counters = Arc::<Counters>::default();
-            let mut lookout =
-                Lookout::start(store.clone(), clock.clone(), counters, life, || i64::MAX / 2_000)
-                    .await
-                    .unwrap();
+            let sources = Sources { certificate_life: life, ..sources(&store, &clock) };
+            let mut lookout = Lookout::start(sources).await.unwrap();
             // The store in memory has no disk that could be full.
             for _ in 0..3 {
                 lookout.looks = 1;
@@ -246,9 +266,9 @@ mod tests {
         let clock = Clock::by_hand(at(0));
         let ends = Arc::new(AtomicI64::new(100 * 86_400));
         let known = Arc::clone(&ends);
-        let read = move || known.load(Ordering::Relaxed);
-        let counters = Arc::<Counters>::default();
-        let mut lookout = Lookout::start(store.clone(), clock.clone(), counters, 9, read).await.unwrap();
+        let authority_ends = Arc::new(move || known.load(Ordering::Relaxed));
+        let sources = Sources { authority_ends, ..sources(&store, &clock) };
+        let mut lookout = Lookout::start(sources).await.unwrap();
         let mut look = async |days: i64| {
             clock.set(at(days * DAY));
             for _ in 0..2 {
@@ -265,5 +285,22 @@ mod tests {
         let about = |notice: Notice| (notice.matter, notice.ended);
         assert_eq!(about(first), (Matter::AuthorityEnding(at(100 * DAY)), false));
         assert_eq!(about(second), (Matter::AuthorityEnding(at(7_000 * DAY)), true));
+    }
+
+    #[tokio::test]
+    async fn that_a_part_broke_off_is_told_once() {
+        let store = Store::in_memory().unwrap();
+        let clock = Clock::by_hand(at(0));
+        let sources = sources(&store, &clock);
+        let (mut rooms, watch) = (sources.watch.rooms(), sources.watch.clone());
+        let mut lookout = Lookout::start(sources).await.unwrap();
+        rooms.hold("guest", async { panic!("on purpose") });
+        watch.lost().await;
+        for _ in 0..3 {
+            lookout.looks = 1;
+            lookout.look().await.unwrap();
+            clock.set(clock.now() + PATIENCE);
+        }
+        assert_eq!(notices(&store), [Notice { matter: Matter::PartsBroken(1), ended: false }]);
     }
 }

@@ -43,12 +43,20 @@ pub enum Matter {
         /// When it ends.
         ends_at: Timestamp,
     },
+    /// So many parts of the coordinator broke off lately, and were begun anew.
+    PartsBroken(u32),
 }
 
 impl Matter {
     /// Each name, in the order of the variants.
-    pub const NAMES: [&'static str; 5] =
-        ["place-quarantined", "region-stale", "second-network-missing", "store-low", "certificate-ending"];
+    pub const NAMES: [&'static str; 6] = [
+        "place-quarantined",
+        "region-stale",
+        "second-network-missing",
+        "store-low",
+        "certificate-ending",
+        "part-broken",
+    ];
 
     /// The name that letters and deliveries use.
     pub const fn name(&self) -> &'static str {
@@ -58,6 +66,7 @@ impl Matter {
             Self::OneNetwork(_) => "second-network-missing",
             Self::StoreLow(_) => "store-low",
             Self::CertificateEnding { .. } => "certificate-ending",
+            Self::PartsBroken(_) => "part-broken",
         }
     }
 }
@@ -113,6 +122,7 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
             notice.agent = agent.as_deref();
             notice.ends_at = Some(ends_at.as_millis());
         }
+        Matter::PartsBroken(_) => {}
     }
     // A struct of texts and numbers is always written.
     let json = serde_json::to_vec(&notice).unwrap_or_default();
@@ -149,6 +159,7 @@ fn title(matter: &Matter) -> String {
             format!("certificate of agent {agent} ends soon")
         }
         Matter::CertificateEnding { agent: None, .. } => "the authority's certificate ends soon".to_owned(),
+        Matter::PartsBroken(_) => "a part of the coordinator broke off".to_owned(),
     }
 }
 
@@ -207,6 +218,15 @@ fn message(matter: &Matter, ended: bool) -> String {
         }
         (Matter::CertificateEnding { agent: None, .. }, true) => {
             "The mesh's authority has a new certificate.".to_owned()
+        }
+        (Matter::PartsBroken(parts), false) => format!(
+            "{} of the coordinator broke off within the last hour and {} begun anew: a fault of Parallax, please report it. \
+             The log says which and why, in lines with \"broke off\".",
+            if *parts == 1 { "A part".to_owned() } else { format!("{parts} parts") },
+            if *parts == 1 { "was" } else { "were" },
+        ),
+        (Matter::PartsBroken(_), true) => {
+            "No part of the coordinator has broken off within the last hour.".to_owned()
         }
     }
 }

@@ -79,6 +79,7 @@ fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
         notice::Matter::AuthorityEnding(ends_at) => {
             Matter::CertificateEnding { agent: None, ends_at: *ends_at }
         }
+        notice::Matter::PartsBroken(parts) => Matter::PartsBroken(*parts),
     })
 }
 
