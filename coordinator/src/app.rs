@@ -286,7 +286,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     let boards = context.boards().clone();
     let mut helpers = watch.rooms();
-    let mut doors = opened.serve(&context, &clock, &doors_stop, &mut helpers)?;
+    let certificates = opened.certificates();
+    let mut doors = opened.serve(&context, &clock, &doors_stop, &mut helpers).await?;
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
     doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
@@ -317,6 +318,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         watch: watch.clone(),
         certificate_life: config.mesh.certificate_life,
         authority_ends: Arc::new(members.authority_ends()),
+        certificates,
     };
     beside::stand(
         &mut helpers,

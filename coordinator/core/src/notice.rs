@@ -33,6 +33,17 @@ pub enum Matter {
     AuthorityEnding(Timestamp),
     /// Parts of the coordinator broke off lately and were begun anew: how many.
     PartsBroken(u32),
+    /// Certificates that the coordinator orders for hostnames should have been renewed long ago.
+    HostsEnding {
+        /// Whose ends first.
+        first: String,
+        /// How many end soon.
+        count: u32,
+        /// When the first of them ends.
+        ends_at: Timestamp,
+    },
+    /// The certificate that the operator gives in files ends soon, then.
+    OwnEnding(Timestamp),
 }
 
 /// News for the operator.
@@ -59,6 +70,10 @@ pub enum Topic {
     AuthorityEnding,
     /// See [`Matter::PartsBroken`].
     PartsBroken,
+    /// See [`Matter::HostsEnding`].
+    HostsEnding,
+    /// See [`Matter::OwnEnding`].
+    OwnEnding,
 }
 
 impl Matter {
@@ -71,6 +86,8 @@ impl Matter {
             Self::CertificateEnding { agent, .. } => Topic::CertificateEnding(*agent),
             Self::AuthorityEnding(_) => Topic::AuthorityEnding,
             Self::PartsBroken(_) => Topic::PartsBroken,
+            Self::HostsEnding { .. } => Topic::HostsEnding,
+            Self::OwnEnding(_) => Topic::OwnEnding,
         }
     }
 }
@@ -84,6 +101,8 @@ impl fmt::Display for Topic {
             Self::StoreLow => ("store-low", &None),
             Self::AuthorityEnding => ("authority-ending", &None),
             Self::PartsBroken => ("parts-broken", &None),
+            Self::HostsEnding => ("hosts-ending", &None),
+            Self::OwnEnding => ("own-ending", &None),
             Self::CertificateEnding(agent) => return write!(f, "certificate-ending-{agent}"),
         };
         match region {
@@ -193,6 +212,8 @@ mod tests {
             Topic::StoreLow,
             Topic::AuthorityEnding,
             Topic::PartsBroken,
+            Topic::HostsEnding,
+            Topic::OwnEnding,
             Topic::CertificateEnding(agent),
         ];
         let names: BTreeSet<String> = topics.iter().map(Topic::to_string).collect();

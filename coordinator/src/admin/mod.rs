@@ -194,6 +194,7 @@ impl Operator {
             "timezone": page.timezone.name(),
             "uptimeTarget": page.uptime_target,
             "customDomain": page.custom_domain,
+            "customDomainProblem": self.service.domain_problem(page),
             "domainVerification": claim.map(|it| json!({
                 "host": it.host, "recordName": it.record_name(), "recordValue": it.record_value(),
                 "checkedAt": it.checked_at.map(|at| at.to_string()), "problem": it.problem,

@@ -12,11 +12,14 @@ use parallax_core::notice::{Board, Matter, Notice, Topic};
 use parallax_core::place::Region;
 use parallax_core::time::{DAY, SECOND, Timestamp};
 
+use super::doors::Certificates;
 use crate::clock::Clock;
 use crate::flow::counters::Counters;
 use crate::flow::notices;
 use crate::storage::{Batch, Op, Read, Result, Store, StoreError};
 use crate::supervise::Watch;
+use crate::tls::Pair;
+use crate::tls::acme::Ending;
 
 /// Pause between two looks.
 const LOOK: Duration = Duration::from_secs(5);
@@ -28,6 +31,8 @@ const LOW: u64 = 512 << 20;
 const ENOUGH: u64 = 768 << 20;
 /// Milliseconds before the end of the authority's certificate from which that is told: time to have every agent follow.
 const AUTHORITY_LEFT: i64 = 90 * DAY;
+/// The same of the certificate in the operator's files, at most: time to have another one issued by hand.
+const OWN_LEFT: i64 = 14 * DAY;
 /// What a cursor is set to that stands for a topic: far beyond every event, so that it keeps none of them from being
 /// trimmed. The lowest bit says whether it was told.
 const MARK: u64 = 1 << 63;
@@ -43,6 +48,8 @@ pub(super) struct Sources {
     pub(super) certificate_life: i64,
     /// When the certificate of the authority that signs ends, in seconds since the epoch.
     pub(super) authority_ends: Arc<dyn Fn() -> i64 + Send + Sync>,
+    /// Those that visitors are shown.
+    pub(super) certificates: Certificates,
 }
 
 /// Looks at everything that an operator can mend, as long as the coordinator runs.
@@ -95,6 +102,8 @@ impl Lookout {
         let mut matters = notices::matters(&self.of.counters.notices());
         matters.extend(self.space.clone());
         matters.push(authority((self.of.authority_ends)(), now));
+        matters.push(hosts(self.of.certificates.told.ending()));
+        matters.extend(self.of.certificates.shown.own().map(|own| own_ending(&own, now)));
         let broken = self.of.watch.broken_lately();
         matters.push((Matter::PartsBroken(broken), broken > 0));
         matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.of.certificate_life, now)));
@@ -141,6 +150,7 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
         .map(Topic::NobodyConnected)
         .chain(regions().map(Topic::OneNetwork))
         .chain([Topic::StoreLow, Topic::AuthorityEnding, Topic::PartsBroken])
+        .chain([Topic::HostsEnding, Topic::OwnEnding])
         .chain(agents);
     let mut told = BTreeSet::new();
     for topic in topics {
@@ -160,6 +170,21 @@ fn space(free: u64) -> Option<(Matter, bool)> {
 fn authority(ends: i64, now: Timestamp) -> (Matter, bool) {
     let ends_at = Timestamp::from_millis(ends.saturating_mul(SECOND));
     (Matter::AuthorityEnding(ends_at), ends_at.since(now) < AUTHORITY_LEFT)
+}
+
+/// Whether certificates of hostnames are near their end unrenewed.
+fn hosts(ending: Option<Ending>) -> (Matter, bool) {
+    let holds = ending.is_some();
+    // Once it is over, there is none to be named.
+    let none = || Ending { first: String::new(), count: 0, ends_at: Timestamp::from_millis(0) };
+    let Ending { first, count, ends_at } = ending.unwrap_or_else(none);
+    (Matter::HostsEnding { first, count, ends_at }, holds)
+}
+
+/// Whether the operator's own certificate is near its end: a sixth of its life before, but two weeks at most.
+fn own_ending(own: &Pair, now: Timestamp) -> (Matter, bool) {
+    let near = (own.not_after.since(own.not_before) / 6).min(OWN_LEFT);
+    (Matter::OwnEnding(own.not_after), own.not_after.since(now) < near)
 }
 
 /// Whether the agent's certificate is near its end. Agents renew it from two thirds of its life on, so that one which has
@@ -192,6 +217,7 @@ mod tests {
             watch: Watch::default(),
             certificate_life: 9,
             authority_ends: Arc::new(|| i64::MAX / 2_000),
+            certificates: Certificates::default(),
         }
     }
 
@@ -288,19 +314,44 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn that_a_part_broke_off_is_told_once() {
+    async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they_are_over() {
+        use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+        let pair = |until| {
+            let key = KeyPair::generate().unwrap();
+            let mut params = CertificateParams::new(vec!["status.example".to_owned()]).unwrap();
+            (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(until, 1, 1));
+            Pair::read(&params.self_signed(&key).unwrap().pem(), &key.serialize_pem()).unwrap()
+        };
+        let (old, new) = (pair(2021), pair(2030));
+        let (old_ends, new_ends) = (old.not_after, new.not_after);
         let store = Store::in_memory().unwrap();
-        let clock = Clock::by_hand(at(0));
+        let clock = Clock::by_hand(old_ends - 20 * DAY);
         let sources = sources(&store, &clock);
-        let (mut rooms, watch) = (sources.watch.rooms(), sources.watch.clone());
+        let shown = sources.certificates.shown.clone();
+        shown.put_own(old);
+        let mut rooms = sources.watch.rooms();
+        let watch = sources.watch.clone();
         let mut lookout = Lookout::start(sources).await.unwrap();
+        let mut look = async |at: Timestamp| {
+            clock.set(at);
+            for _ in 0..2 {
+                lookout.looks = 1;
+                lookout.look().await.unwrap();
+                clock.set(clock.now() + PATIENCE);
+            }
+            notices(&store).into_iter().map(|notice| (notice.matter, notice.ended)).collect::<Vec<_>>()
+        };
+        assert_eq!(look(old_ends - 15 * DAY).await, []);
+        let near = (Matter::OwnEnding(old_ends), false);
+        assert_eq!(look(old_ends - 14 * DAY + 1).await, std::slice::from_ref(&near));
+        shown.put_own(new);
+        let told = [near, (Matter::OwnEnding(new_ends), true)];
+        assert_eq!(look(old_ends - 13 * DAY).await, told);
         rooms.hold("guest", async { panic!("on purpose") });
         watch.lost().await;
-        for _ in 0..3 {
-            lookout.looks = 1;
-            lookout.look().await.unwrap();
-            clock.set(clock.now() + PATIENCE);
-        }
-        assert_eq!(notices(&store), [Notice { matter: Matter::PartsBroken(1), ended: false }]);
+        let broken = [&told[..], &[(Matter::PartsBroken(1), false)]].concat();
+        assert_eq!(look(old_ends - 12 * DAY).await, broken);
+        assert_eq!(look(old_ends - 11 * DAY).await, broken);
     }
 }

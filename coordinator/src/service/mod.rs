@@ -107,6 +107,8 @@ struct Parts {
     claims: Mutex<Option<domains::Claims>>,
     /// Whoever looks for their records.
     lookup: OnceLock<Arc<dyn domains::Lookup>>,
+    /// Whoever keeps their certificates.
+    certificates: OnceLock<hosts::Certified>,
     /// When pages' domains were last looked for on request.
     domains_looked: Mutex<Pace<PageId>>,
     /// Pages that visitors asked for.
@@ -226,6 +228,7 @@ impl Service {
             linked: Mutex::new(Pace::new(HOUR)),
             claims: Mutex::default(),
             lookup: OnceLock::new(),
+            certificates: OnceLock::new(),
             domains_looked: Mutex::new(Pace::new(LOOKED_APART)),
             known: known::Known::default(),
             edits,

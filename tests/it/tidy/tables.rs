@@ -169,10 +169,11 @@ pub(super) const ALONE: &[Alone] = &[
             "coordinator/src/domains",
             "coordinator/src/service",
             "coordinator/src/app",
+            "coordinator/src/tls/acme",
             "agent/src",
         ],
-        "only probes and deliveries speak to addresses that customers give; the service asks the table of addresses, and \
-         domains the name servers",
+        "only probes, deliveries and a look at where a name leads speak to addresses that customers give; the service asks \
+         the table of addresses, and domains the name servers",
     ),
     Alone(
         "reqwest",

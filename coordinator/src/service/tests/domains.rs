@@ -91,7 +91,7 @@ async fn a_domain_is_a_pages_once_its_record_is_there_and_not_before() {
         world.service.look_for_domain(page.id).await.unwrap();
         assert!(!world.service.is_ours(HOST).unwrap());
         assert_eq!(whose(&world), Whose::Nobody);
-        assert!(!world.service.names().unwrap().contains(&HOST.to_owned()));
+        assert!(!world.service.names().await.unwrap().contains(&HOST.to_owned()));
     }
     let before = *world.service.news().borrow();
     *said.answer.lock().unwrap() = Ok(vec!["v=spf1 -all".to_owned(), value(&page)]);
@@ -99,7 +99,8 @@ async fn a_domain_is_a_pages_once_its_record_is_there_and_not_before() {
     assert_eq!(stands(&world, &page), (Some(HOST.to_owned()), None));
     assert_eq!(whose(&world), Whose::Page("shop".to_owned()));
     assert!(
-        world.service.is_ours(HOST).unwrap() && world.service.names().unwrap().contains(&HOST.to_owned())
+        world.service.is_ours(HOST).unwrap()
+            && world.service.names().await.unwrap().contains(&HOST.to_owned())
     );
     assert!(*world.service.news().borrow() > before, "the journal tells of it");
 }
