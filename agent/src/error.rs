@@ -67,6 +67,9 @@ pub enum Error {
         /// Why, in words.
         reason: String,
     },
+    /// A part of the agent broke off; without it the agent would go on in silence, and wrongly.
+    #[error("{0} broke off; the log says why")]
+    Died(&'static str),
     /// The probes cannot be set up.
     #[error("probes: {0}")]
     Probes(String),

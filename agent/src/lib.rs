@@ -65,8 +65,8 @@ const FAREWELL: Duration = Duration::from_secs(6);
 /// Dropping the future stops everything at once.
 ///
 /// # Errors
-/// [`Error`] where the folder, the identity or the probes cannot be used. A coordinator that is away is no
-/// error: the agent goes on with the schedule it holds and dials again.
+/// [`Error`] where the folder, the identity or the probes cannot be used, and where a part broke off. A coordinator that
+/// is away is no error: the agent goes on with the schedule it holds and dials again.
 pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let shared = Arc::new(open(config)?);
     let (stop, stopping) = watch::channel(false);
@@ -78,11 +78,16 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(
     runner.spawn(runner::run(Arc::clone(&shared), stopping.clone()));
     let mut connection = JoinSet::new();
     connection.spawn(stay_connected(Arc::clone(&shared), stopping, drained));
-    tokio::select! {
-        () = shutdown => tracing::info!("shutting down"),
+    let died = tokio::select! {
+        () = shutdown => None,
         // These tasks end only after the stop; if one ends before, it has panicked.
-        _ = runner.join_next() => tracing::error!("the runner has ended"),
-        _ = connection.join_next() => tracing::error!("the connection's task has ended"),
+        _ = runner.join_next() => Some("the runner"),
+        _ = connection.join_next() => Some("the connection's task"),
+        _ = tasks.join_next() => Some("what keeps status, schedule and readiness"),
+    };
+    match died {
+        None => tracing::info!("shutting down"),
+        Some(part) => tracing::error!("{part} broke off; the agent ends, so that it is started anew"),
     }
     stop.send_replace(true);
     while runner.join_next().await.is_some() {}
@@ -93,7 +98,7 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(
     tasks.shutdown().await;
     connection.shutdown().await;
     leave(&shared);
-    Ok(())
+    died.map_or(Ok(()), |part| Err(Error::Died(part)))
 }
 
 /// What the probes of this configuration use.

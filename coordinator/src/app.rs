@@ -31,7 +31,6 @@ use crate::admin;
 use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::config::Config;
-use crate::domains;
 use crate::drain::Drain;
 use crate::flow::driver::{Channels, Driver};
 use crate::flow::shard::Shard;
@@ -44,6 +43,7 @@ use crate::mesh::{self, Trust};
 use crate::service::{self, Service};
 use crate::storage::disk::Options;
 use crate::storage::{Batch, Op, Store, StoreError};
+use crate::supervise::{Lost, Watch};
 
 /// Questions that wait for the mesh to carry them.
 const QUESTIONS_WAITING: usize = 16_384;
@@ -109,6 +109,9 @@ pub enum AppError {
     /// A part ended that should run as long as the coordinator does.
     #[error("{0} ended by itself; the log says why")]
     Died(&'static str),
+    /// A room of the house broke off too often, or can't be begun anew.
+    #[error(transparent)]
+    Lost(#[from] Lost),
 }
 
 /// A running coordinator.
@@ -134,7 +137,7 @@ impl Running {
     /// Waits until the coordinator was told to stop and has done so.
     ///
     /// # Errors
-    /// [`AppError::Died`] where a part ended by itself; the others are stopped then too.
+    /// [`AppError::Died`] or [`AppError::Lost`] where a part ended by itself; the others are stopped then too.
     pub async fn wait(self) -> Result<(), AppError> {
         self.drain.run().await
     }
@@ -202,6 +205,7 @@ pub async fn start(config: Config, shutdown: watch::Receiver<bool>) -> Result<Ru
 
 async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Running, AppError> {
     let clock = Clock::system();
+    let watch = Watch::default();
     let (store, authorities, secret) = open_store(&config, &clock).await?;
     reactions::begin(&store, clock.now()).await?;
     let trust = Trust::from(&authorities);
@@ -242,6 +246,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             certificate_life: config.mesh.certificate_life,
             max_connections: config.mesh.max_agents,
         },
+        watch: watch.clone(),
     })
     .await?;
     let mesh = Arc::new(mesh);
@@ -275,21 +280,14 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
     service.look_up_by(outgoing::records(&config)?);
     let wake = service.outgoing();
-    let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake);
+    let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake, &watch);
     let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
-
-    let lookout = notices::Lookout::start(
-        store.clone(),
-        clock.clone(),
-        Arc::clone(&flow),
-        config.mesh.certificate_life,
-        members.authority_ends(),
-    )
-    .await?;
 
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     let boards = context.boards().clone();
-    let (mut doors, certificates) = opened.serve(&context, &clock, &doors_stop)?;
+    let mut helpers = watch.rooms();
+    let certificates = opened.certificates();
+    let mut doors = opened.serve(&context, &clock, &doors_stop, &mut helpers).await?;
     let admin_listener = admin::socket::bind(&config.data).map_err(AppError::Admin)?;
     let operator = admin::Operator::new(service.clone(), members.clone());
     doors.push(tokio::spawn(admin::socket::serve(admin_listener, operator, doors_stop.clone())));
@@ -299,44 +297,57 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         let listener = doors::bind("the admin address", address).await?;
         admin_addr = listener.local_addr().ok();
         let metrics = metrics::Sources {
-            flow,
+            flow: Arc::clone(&flow),
             http: context,
             mesh: Arc::clone(mesh.counters()),
             agents: Box::new(mesh.viewer()),
             deliveries: deliverer.counters(),
             alerts: Arc::clone(&reactions.alerts),
             store: store.clone(),
+            watch: watch.clone(),
         };
         let answers = admin::health::Answers { metrics: metrics.writer(), ours: doors::ours(&service) };
         let serving = admin::health::serve(listener, is_ready, answers, doors_stop.clone());
         doors.push(tokio::spawn(serving));
     }
 
-    let mut helpers = certificates;
-    helpers.extend([
-        tokio::spawn(calendar.run(clock.clone())),
-        tokio::spawn(service.clone().keep_clearing()),
-        tokio::spawn(domains::keep(service.clone())),
-        tokio::spawn(lookout.run()),
-        tokio::spawn(boards.follow()),
-        tokio::spawn(service.clone().keep_subscribers()),
-        tokio::spawn(beside::follow_quarantine(Arc::clone(&mesh), quarantine)),
-        tokio::spawn(beside::follow_members(Arc::clone(&mesh), members.clone())),
-        tokio::spawn(beside::keep_history(history, store.clone(), clock.clone())),
-        tokio::spawn(care::keep(store.clone(), config.clone(), clock)),
-    ]);
-    let deliverer = tokio::spawn(deliverer.run(doors_stop));
+    let looked_at = notices::Sources {
+        store: store.clone(),
+        clock: clock.clone(),
+        counters: flow,
+        watch: watch.clone(),
+        certificate_life: config.mesh.certificate_life,
+        authority_ends: Arc::new(members.authority_ends()),
+        certificates,
+    };
+    beside::stand(
+        &mut helpers,
+        beside::Parts {
+            store: store.clone(),
+            clock,
+            config,
+            service: service.clone(),
+            members: members.clone(),
+            mesh: Arc::clone(&mesh),
+            quarantine,
+            calendar,
+            history,
+            boards,
+            looked_at,
+        },
+    );
+    let deliverer = tokio::spawn(deliverer.run(doors_stop, watch.clone()));
     ready.send_replace(true);
-    let reactions = reactions.tasks;
     let drain = Drain {
         shutdown,
         stop_doors,
         doors,
+        watch,
         helpers,
         mesh,
         stop_driver,
         driver,
-        reactions,
+        reactions: reactions.rooms,
         deliverer,
         store,
         ready,
@@ -389,3 +400,6 @@ async fn book(store: &Store) -> Result<u64, StoreError> {
     store.commit(batch).await?;
     Ok(made)
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use tokio::time::timeout;
 use crate::app::AppError;
 use crate::mesh::MeshHandle;
 use crate::storage::Store;
+use crate::supervise::{Rooms, Watch};
 
 /// How long the doors may take to end what they are at.
 const DOORS: Duration = Duration::from_secs(10);
@@ -26,12 +27,13 @@ pub(crate) struct Drain {
     pub(crate) shutdown: watch::Receiver<bool>,
     pub(crate) stop_doors: watch::Sender<bool>,
     pub(crate) doors: Vec<JoinHandle<()>>,
-    pub(crate) helpers: Vec<JoinHandle<()>>,
+    pub(crate) watch: Watch,
+    pub(crate) helpers: Rooms,
     pub(crate) deliverer: JoinHandle<()>,
     pub(crate) mesh: Arc<MeshHandle>,
     pub(crate) stop_driver: watch::Sender<bool>,
     pub(crate) driver: JoinHandle<()>,
-    pub(crate) reactions: Vec<JoinHandle<()>>,
+    pub(crate) reactions: Rooms,
     pub(crate) store: Store,
     pub(crate) ready: watch::Sender<bool>,
 }
@@ -40,11 +42,13 @@ impl Drain {
     /// Waits for the word to stop, or for a part that ends by itself, and then stops everything.
     pub(crate) async fn run(mut self) -> Result<(), AppError> {
         let died = tokio::select! {
+            biased;
             _ = self.shutdown.wait_for(|stop| *stop) => None,
-            _ = &mut self.driver => Some("the driver"),
-            _ = select_all(&mut self.doors) => Some("a door"),
-            _ = &mut self.deliverer => Some("the deliverer"),
-            _ = select_all(&mut self.reactions) => Some("a reader of the journal"),
+            // First, since others end with what it holds.
+            _ = &mut self.driver => Some(AppError::Died("the driver")),
+            _ = select_all(&mut self.doors) => Some(AppError::Died("a door")),
+            _ = &mut self.deliverer => Some(AppError::Died("the deliverer")),
+            lost = self.watch.lost() => Some(lost.into()),
         };
         self.ready.send_replace(false);
         tracing::info!("stopping");
@@ -54,11 +58,8 @@ impl Drain {
                 door.abort();
             }
         }
-        for helper in self.helpers {
-            helper.abort();
-            // Its share of the mesh is let go once it has ended; that it was aborted is no news.
-            let _ = helper.await;
-        }
+        // Their share of the mesh is let go with them.
+        self.helpers.stop().await;
         if let Some(mesh) = Arc::into_inner(self.mesh) {
             mesh.stop().await;
         }
@@ -67,19 +68,14 @@ impl Drain {
             tracing::warn!("the driver could not commit everything in time; agents will send it again");
             self.driver.abort();
         }
-        for reaction in self.reactions {
-            // What it has not read of the journal yet, it reads after the next start.
-            if !reaction.is_finished() {
-                reaction.abort();
-                let _ = reaction.await;
-            }
-        }
+        // What they have not read of the journal yet, they read after the next start.
+        self.reactions.stop().await;
         // It was told to stop with the doors.
         if !self.deliverer.is_finished() && timeout(DELIVERER, &mut self.deliverer).await.is_err() {
             self.deliverer.abort();
         }
         self.store.close().await;
-        died.map_or(Ok(()), |part| Err(AppError::Died(part)))
+        died.map_or(Ok(()), Err)
     }
 }
 

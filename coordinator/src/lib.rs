@@ -26,6 +26,7 @@ pub mod publish;
 pub mod react;
 pub mod service;
 pub mod storage;
+pub mod supervise;
 pub mod telemetry;
 pub mod tls;
 pub mod up;

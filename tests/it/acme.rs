@@ -103,7 +103,8 @@ async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owne
     let test = "acme::a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owners";
     let Some(mut issuer) = Issuer::start(test, plain, 86_400).await else { return };
     let address = "status A 127.0.0.1\nshop A 127.0.0.1";
-    issuer.say(address).await;
+    let elsewhere = "status A 127.0.0.1\nshop A 192.0.2.1";
+    issuer.say(elsewhere).await;
     let root = issuer.issued_root();
     let ordering = Ordering::start(&issuer, plain).await;
     let account = ordering.coordinator.account("pro");
@@ -131,7 +132,7 @@ async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owne
     };
     unverified();
     let value = claim["recordValue"].as_str().unwrap();
-    issuer.say(&format!("{address}\n_parallax-challenge.shop TXT \"{value}x\"")).await;
+    issuer.say(&format!("{elsewhere}\n_parallax-challenge.shop TXT \"{value}x\"")).await;
     let check = format!("{page}/domain/check");
     // A look is taken once in ten seconds, and a key's requests are counted: who asks without a pause uses them up.
     let looked = async || {
@@ -143,15 +144,26 @@ async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owne
     let problem = refused["domainVerification"]["problem"].as_str().unwrap_or_default().to_owned();
     assert!(problem.contains("another value"), "{refused}");
     unverified();
-    issuer.say(&format!("{address}\n_parallax-challenge.shop TXT \"{value}\"")).await;
+    issuer.say(&format!("{elsewhere}\n_parallax-challenge.shop TXT \"{value}\"")).await;
     // Looked for by itself, too: whichever comes first.
     eventually("the domain is verified", ISSUED, async || {
         let _ = looked().await;
         (ask("GET", &page, "").1["customDomain"] == "shop.test").then_some(())
     })
     .await;
+    // The domain is the owner's, but leads elsewhere: the authority, which counts failures, is not asked for it.
+    let problem = eventually("the owner is told", ISSUED, async || {
+        tokio::time::sleep(BETWEEN).await;
+        ask("GET", &page, "").1["customDomainProblem"].as_str().map(str::to_owned)
+    })
+    .await;
+    assert!(problem.ends_with("; point it to status.test"), "{problem}");
+    assert!(!issuer.was_asked_for("shop.test"));
+    issuer.say(&format!("{address}\n_parallax-challenge.shop TXT \"{value}\"")).await;
     let seen = ordering.is_served("shop.test", "/status.json", &root).await;
     assert!(seen.body().contains("Page under test"), "{}", seen.text);
+    assert!(issuer.was_asked_for("shop.test"), "the authority's log names what it is asked for");
+    assert_eq!(ask("GET", &page, "").1["customDomainProblem"], serde_json::Value::Null);
     assert_eq!(ordering.over("shop.test", "/api/v1/me", &root, &[]).status, 404, "the page alone is there");
     // Given up, it is nobody's again.
     assert_eq!(ask("PATCH", &address_of_it, r#"{"customDomain": null}"#).0, 200);

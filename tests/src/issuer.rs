@@ -97,6 +97,11 @@ impl Issuer {
         self.named.says(&format!("zone test/IN: loaded serial {}", self.changes + 1), START).await;
     }
 
+    /// Whether the authority's log names that hostname: it tells of each order and each look.
+    pub fn was_asked_for(&self, name: &str) -> bool {
+        self.pebble.log().contains(name)
+    }
+
     /// Ends both; their files stay.
     pub fn stop(&mut self) {
         self.pebble.kill();

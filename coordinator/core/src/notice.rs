@@ -14,7 +14,7 @@ use crate::time::{SECOND, Timestamp};
 pub const PATIENCE: i64 = 20 * SECOND;
 
 /// Something that an operator can mend. Variants are only ever added at the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Matter {
     /// No agent of the region is connected; with none, no agent at all.
     NobodyConnected(Option<Region>),
@@ -31,10 +31,23 @@ pub enum Matter {
     },
     /// The certificate of the authority that signs for the mesh ends soon, then.
     AuthorityEnding(Timestamp),
+    /// Parts of the coordinator broke off lately and were begun anew: how many.
+    PartsBroken(u32),
+    /// Certificates that the coordinator orders for hostnames should have been renewed long ago.
+    HostsEnding {
+        /// Whose ends first.
+        first: String,
+        /// How many end soon.
+        count: u32,
+        /// When the first of them ends.
+        ends_at: Timestamp,
+    },
+    /// The certificate that the operator gives in files ends soon, then.
+    OwnEnding(Timestamp),
 }
 
 /// News for the operator.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Notice {
     /// What it is about, as it is now.
     pub matter: Matter,
@@ -55,6 +68,12 @@ pub enum Topic {
     CertificateEnding(AgentId),
     /// See [`Matter::AuthorityEnding`].
     AuthorityEnding,
+    /// See [`Matter::PartsBroken`].
+    PartsBroken,
+    /// See [`Matter::HostsEnding`].
+    HostsEnding,
+    /// See [`Matter::OwnEnding`].
+    OwnEnding,
 }
 
 impl Matter {
@@ -66,6 +85,9 @@ impl Matter {
             Self::StoreLow(_) => Topic::StoreLow,
             Self::CertificateEnding { agent, .. } => Topic::CertificateEnding(*agent),
             Self::AuthorityEnding(_) => Topic::AuthorityEnding,
+            Self::PartsBroken(_) => Topic::PartsBroken,
+            Self::HostsEnding { .. } => Topic::HostsEnding,
+            Self::OwnEnding(_) => Topic::OwnEnding,
         }
     }
 }
@@ -78,6 +100,9 @@ impl fmt::Display for Topic {
             Self::OneNetwork(region) => ("one-network", region),
             Self::StoreLow => ("store-low", &None),
             Self::AuthorityEnding => ("authority-ending", &None),
+            Self::PartsBroken => ("parts-broken", &None),
+            Self::HostsEnding => ("hosts-ending", &None),
+            Self::OwnEnding => ("own-ending", &None),
             Self::CertificateEnding(agent) => return write!(f, "certificate-ending-{agent}"),
         };
         match region {
@@ -110,7 +135,7 @@ impl Board {
             if self.told.contains(&topic) == *holds {
                 self.pending.remove(&topic);
             } else if steady - *self.pending.entry(topic).or_insert(steady) >= PATIENCE {
-                notices.push(Notice { matter: *matter, ended: !holds });
+                notices.push(Notice { matter: matter.clone(), ended: !holds });
             }
         }
         notices
@@ -186,6 +211,9 @@ mod tests {
             Topic::OneNetwork(Some(Region::Asia)),
             Topic::StoreLow,
             Topic::AuthorityEnding,
+            Topic::PartsBroken,
+            Topic::HostsEnding,
+            Topic::OwnEnding,
             Topic::CertificateEnding(agent),
         ];
         let names: BTreeSet<String> = topics.iter().map(Topic::to_string).collect();

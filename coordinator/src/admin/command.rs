@@ -86,6 +86,11 @@ pub enum Command {
         /// What visitors are asked for from now on.
         password: Option<Password>,
     },
+    /// Take a hostname from the page that has it, and keep it for nobody.
+    HostRelease {
+        /// The hostname.
+        host: String,
+    },
     /// Change a page's alert settings, where any is given, and show them.
     PageAlerts {
         /// Id or address label.

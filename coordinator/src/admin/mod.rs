@@ -85,6 +85,16 @@ impl Operator {
                 let changed = self.service.set_page(page, &edit).await;
                 Ok(self.page_view(&changed.map_err(|error| missing(error, "page"))?))
             }
+            Command::HostRelease { host } => {
+                let released = self.service.release_host(host).await;
+                let from = released.map_err(|error| missing(error, "hostname of a page"))?;
+                Ok(json!({
+                    "host": from.host,
+                    "page": from.page.map(|page| page.to_string()),
+                    "account": from.account.to_string(),
+                    "released": true,
+                }))
+            }
             Command::PageAlerts { page, repeat_minutes, repeat_off, automatic_incidents } => {
                 let repeat = match repeat_minutes {
                     Some(minutes) => Given::Value(*minutes),
@@ -184,6 +194,7 @@ impl Operator {
             "timezone": page.timezone.name(),
             "uptimeTarget": page.uptime_target,
             "customDomain": page.custom_domain,
+            "customDomainProblem": self.service.domain_problem(page),
             "domainVerification": claim.map(|it| json!({
                 "host": it.host, "recordName": it.record_name(), "recordValue": it.record_value(),
                 "checkedAt": it.checked_at.map(|at| at.to_string()), "problem": it.problem,

@@ -4,12 +4,14 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use futures_util::FutureExt;
+use parallax_dial::{Guard, Policy};
 use rustls::ServerConfig;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-use super::AppError;
+use super::{AppError, outgoing};
 use crate::admin::health::Ours;
 use crate::clock::Clock;
 use crate::config::Config;
@@ -17,15 +19,13 @@ use crate::http::Context;
 use crate::http::server::{self, Places, Way};
 use crate::service::Service;
 use crate::service::hosts::name_of;
-use crate::tls::acme::{self, Keeper, Names};
+use crate::supervise::Rooms;
+use crate::tls::acme::{self, Keeper, Names, Told, Tools};
 use crate::tls::files::{Files, Marks};
 use crate::tls::{Challenges, Shown};
 
 /// Name of the folder of certificates.
 const FOLDER: &str = "tls";
-
-/// Tasks that run until they are told to stop.
-type Tasks = Vec<JoinHandle<()>>;
 
 /// Listeners that nobody is served at yet.
 pub(super) struct Doors {
@@ -45,7 +45,15 @@ struct Secure {
     redirect: bool,
     /// The operator's own, with their marks from before they were read.
     files: Option<(Files, Marks)>,
-    acme: Option<acme::Settings>,
+    acme: Option<(acme::Settings, Guard)>,
+    certificates: Certificates,
+}
+
+/// How the certificates of this process stand, for whoever tells the operator.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Certificates {
+    pub(super) shown: Shown,
+    pub(super) told: Told,
 }
 
 impl Doors {
@@ -64,6 +72,11 @@ impl Doors {
         Ok(Self { plain, http_addr, tls_addr, secure })
     }
 
+    /// How its certificates stand.
+    pub(super) fn certificates(&self) -> Certificates {
+        self.secure.as_ref().map(|secure| secure.certificates.clone()).unwrap_or_default()
+    }
+
     /// How people reach it where nobody has set that.
     pub(super) fn base_url(&self) -> String {
         match self.tls_addr {
@@ -72,34 +85,47 @@ impl Doors {
         }
     }
 
-    /// Serves at all of them until told to stop; gives the doors, and what keeps their certificates.
+    /// Serves at all of them until told to stop, and has their certificates kept among these rooms.
     ///
     /// # Errors
     /// [`AppError::Tls`] where certificates can't be kept.
-    pub(super) fn serve(
+    pub(super) async fn serve(
         self,
         context: &Arc<Context>,
         clock: &Clock,
         stop: &watch::Receiver<bool>,
-    ) -> Result<(Tasks, Tasks), AppError> {
+        rooms: &mut Rooms,
+    ) -> Result<Vec<JoinHandle<()>>, AppError> {
         let places = Places::of_this_process();
         let door = |listener, way| {
             let (context, stop) = (Arc::clone(context), told(stop.clone()));
             tokio::spawn(server::serve(listener, way, places.clone(), context, stop))
         };
-        let Some(secure) = self.secure else { return Ok((vec![door(self.plain, Way::Plain)], Vec::new())) };
+        let Some(secure) = self.secure else { return Ok(vec![door(self.plain, Way::Plain)]) };
         let led = Way::Led { challenges: secure.challenges.clone(), redirect: secure.redirect };
         let doors =
             vec![door(self.plain, led), door(secure.listener, Way::Tls(secure.shown.clone(), secure.config))];
-        let files = secure.files.map(|(files, marks)| tokio::spawn(files.keep(secure.shown.clone(), marks)));
-        let mut helpers: Tasks = files.into_iter().collect();
-        if let Some(settings) = secure.acme {
-            let (shown, clock) = (secure.shown, clock.clone());
-            let keeper = Keeper::new(settings, names(context.service()), clock, shown, secure.challenges)
-                .map_err(|error| AppError::Tls(error.to_string()))?;
-            helpers.push(tokio::spawn(keeper.run()));
+        if let Some((files, marks)) = secure.files {
+            let shown = secure.shown.clone();
+            let mut marks = Some(marks);
+            // Begun anew, it knows no marks, and reads the files again.
+            rooms.keep("certificate-files", move || {
+                files.clone().keep(shown.clone(), marks.take().unwrap_or_default())
+            });
         }
-        Ok((doors, helpers))
+        if let Some((settings, guard)) = secure.acme {
+            let told = secure.certificates.told;
+            let service = context.service();
+            let of = told.clone();
+            service.told_of_certificates_by(move |host| of.problem(host));
+            let (shown, challenges) = (secure.shown, secure.challenges);
+            let (names, clock) = (names(service), clock.clone());
+            let tools = Tools { settings, names, clock, shown, challenges, guard, told };
+            let started = Keeper::start(tools.clone()).await;
+            let mut first = Some(started.map_err(|error| AppError::Tls(error.to_string()))?);
+            rooms.keep("certificates", move || keep(first.take(), tools.clone()));
+        }
+        Ok(doors)
     }
 }
 
@@ -117,16 +143,12 @@ impl Secure {
         Ok(Self {
             listener: bind("TLS", address).await?,
             config: shown.server_config().map_err(|error| AppError::Tls(error.to_string()))?,
+            certificates: Certificates { shown: shown.clone(), told: Told::default() },
             shown,
             challenges: Challenges::default(),
             redirect: config.tls.redirect,
             files,
-            acme: config.acme.enabled.then(|| acme::Settings {
-                folder: config.data.join(FOLDER),
-                directory: config.acme.directory.clone(),
-                contact: config.acme.contact.clone(),
-                roots: config.acme.roots.clone(),
-            }),
+            acme: config.acme.enabled.then(|| acme(config)).transpose()?,
         })
     }
 }
@@ -152,12 +174,44 @@ pub(super) fn ours(service: &Service) -> Ours {
     })
 }
 
+/// What certificates are ordered by, and the way to where their names lead.
+fn acme(config: &Config) -> Result<(acme::Settings, Guard), AppError> {
+    let settings = acme::Settings {
+        folder: config.data.join(FOLDER),
+        directory: config.acme.directory.clone(),
+        contact: config.acme.contact.clone(),
+        roots: config.acme.roots.clone(),
+    };
+    // Names are customers' choice: they are looked at where deliveries may go.
+    let policy = Policy { allow_private: config.deliver.allow_private, ..Policy::default() };
+    Ok((settings, Guard::new(outgoing::resolver(config)?, policy)))
+}
+
+/// Keeps certificates: by the keeper that was started, else by one of its own.
+async fn keep(started: Option<Keeper>, tools: Tools) {
+    let keeper = match started {
+        Some(keeper) => Ok(keeper),
+        None => Keeper::start(tools).await,
+    };
+    match keeper {
+        Ok(keeper) => keeper.run().await,
+        Err(error) => tracing::error!(%error, "certificates can't be kept"),
+    }
+}
+
 /// The names that certificates are ordered for.
 fn names(service: &Service) -> Names {
+    let (base, changes) = (service.base_name(), service.edits());
     let service = service.clone();
-    Arc::new(move || {
-        service.names().inspect_err(|error| tracing::warn!(%error, "our names can't be read")).ok()
-    })
+    let list = move || {
+        let service = service.clone();
+        async move {
+            let names = service.names().await;
+            names.inspect_err(|error| tracing::warn!(%error, "our names can't be read")).ok()
+        }
+        .boxed()
+    };
+    Names { list: Arc::new(list), changes, base }
 }
 
 async fn told(mut stop: watch::Receiver<bool>) {

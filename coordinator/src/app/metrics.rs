@@ -23,6 +23,7 @@ use crate::http;
 use crate::mesh::{self, AgentView};
 use crate::react::alerts::Alerts;
 use crate::storage::{Footprint, Store};
+use crate::supervise::Watch;
 
 use super::reactions;
 
@@ -35,6 +36,7 @@ pub(super) struct Sources {
     pub(super) deliveries: Arc<Deliveries>,
     pub(super) alerts: Arc<Alerts>,
     pub(super) store: Store,
+    pub(super) watch: Watch,
 }
 
 impl Sources {
@@ -80,6 +82,8 @@ impl Collector for Look {
         self.doors(&mut page)?;
         self.deliveries(&mut page)?;
         self.reactions(&mut page)?;
+        let broken = self.sources.watch.broken().into_iter().map(|(room, times)| ([("room", room)], times));
+        page.counters("rooms_broken", "Parts of the coordinator that broke off, by name", broken)?;
         match self.footprint {
             Some(footprint) => store(&footprint, &mut page),
             None => Ok(()),
@@ -301,7 +305,10 @@ mod tests {
             deliveries: Arc::new(Deliveries::new(Clock::system())),
             alerts: Arc::new(Alerts::new(String::new(), None)),
             store,
+            watch: Watch::default(),
         };
+        let mut rooms = sources.watch.rooms();
+        rooms.keep("calendar", std::future::pending::<()>);
         let page = sources.writer()().await;
         for line in [
             "parallax_readings_stored_total 7",
@@ -320,6 +327,7 @@ mod tests {
             "parallax_store_blobs 0",
             "parallax_alerts_total{event=\"went-down\"} 0",
             "parallax_journal_behind{reader=\"alerts\"} 0",
+            "parallax_rooms_broken_total{room=\"calendar\"} 0",
             "# EOF",
         ] {
             assert!(page.lines().any(|told| told == line), "{line} is not in\n{page}");

@@ -12,10 +12,14 @@ use parallax_core::notice::{Board, Matter, Notice, Topic};
 use parallax_core::place::Region;
 use parallax_core::time::{DAY, SECOND, Timestamp};
 
+use super::doors::Certificates;
 use crate::clock::Clock;
 use crate::flow::counters::Counters;
 use crate::flow::notices;
 use crate::storage::{Batch, Op, Read, Result, Store, StoreError};
+use crate::supervise::Watch;
+use crate::tls::Pair;
+use crate::tls::acme::Ending;
 
 /// Pause between two looks.
 const LOOK: Duration = Duration::from_secs(5);
@@ -27,19 +31,53 @@ const LOW: u64 = 512 << 20;
 const ENOUGH: u64 = 768 << 20;
 /// Milliseconds before the end of the authority's certificate from which that is told: time to have every agent follow.
 const AUTHORITY_LEFT: i64 = 90 * DAY;
+/// The same of the certificate in the operator's files, at most: time to have another one issued by hand.
+const OWN_LEFT: i64 = 14 * DAY;
 /// What a cursor is set to that stands for a topic: far beyond every event, so that it keeps none of them from being
 /// trimmed. The lowest bit says whether it was told.
 const MARK: u64 = 1 << 63;
 
-/// Looks at everything that an operator can mend.
-pub(super) struct Lookout {
-    store: Store,
-    clock: Clock,
-    counters: Arc<Counters>,
+/// What is looked at.
+#[derive(Clone)]
+pub(super) struct Sources {
+    pub(super) store: Store,
+    pub(super) clock: Clock,
+    pub(super) counters: Arc<Counters>,
+    pub(super) watch: Watch,
     /// Life of an agent's certificate, in seconds.
-    certificate_life: i64,
+    pub(super) certificate_life: i64,
     /// When the certificate of the authority that signs ends, in seconds since the epoch.
-    authority_ends: Box<dyn Fn() -> i64 + Send + Sync>,
+    pub(super) authority_ends: Arc<dyn Fn() -> i64 + Send + Sync>,
+    /// Those that visitors are shown.
+    pub(super) certificates: Certificates,
+}
+
+/// Looks at everything that an operator can mend, as long as the coordinator runs.
+pub(super) async fn watch(sources: Sources) {
+    let mut lookout = None;
+    loop {
+        match look(&mut lookout, &sources).await {
+            Ok(()) => {}
+            Err(StoreError::Closed) => return,
+            Err(error) => {
+                tracing::error!(%error, "what the operator is to be told can't be kept; trying again")
+            }
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+}
+
+async fn look(lookout: &mut Option<Lookout>, sources: &Sources) -> Result<()> {
+    let known = match lookout.take() {
+        Some(known) => known,
+        None => Lookout::start(sources.clone()).await?,
+    };
+    lookout.insert(known).look().await
+}
+
+/// Whoever looks, and knows what was told.
+struct Lookout {
+    of: Sources,
     board: Board,
     space: Option<(Matter, bool)>,
     looks: u64,
@@ -47,53 +85,35 @@ pub(super) struct Lookout {
 
 impl Lookout {
     /// A lookout that knows what was told before.
-    pub(super) async fn start(
-        store: Store,
-        clock: Clock,
-        counters: Arc<Counters>,
-        certificate_life: i64,
-        authority_ends: impl Fn() -> i64 + Send + Sync + 'static,
-    ) -> Result<Self> {
-        let told = store.read(told).await?;
-        let board = Board::with(told);
-        let authority_ends = Box::new(authority_ends);
-        Ok(Self { store, clock, counters, certificate_life, authority_ends, board, space: None, looks: 0 })
-    }
-
-    /// Runs as long as the coordinator does.
-    pub(super) async fn run(mut self) {
-        loop {
-            match self.look().await {
-                Ok(()) => {}
-                Err(StoreError::Closed) => return,
-                Err(error) => {
-                    tracing::error!(%error, "what the operator is to be told can't be kept; trying again")
-                }
-            }
-            tokio::time::sleep(LOOK).await;
-        }
+    async fn start(of: Sources) -> Result<Self> {
+        let told = of.store.read(told).await?;
+        Ok(Self { of, board: Board::with(told), space: None, looks: 0 })
     }
 
     /// One look at everything.
     async fn look(&mut self) -> Result<()> {
-        let now = self.clock.now();
+        let now = self.of.clock.now();
         if self.looks.is_multiple_of(SPACE_EVERY) {
-            self.space = space(self.store.read(|read| read.footprint()).await?.free);
+            self.space = space(self.of.store.read(|read| read.footprint()).await?.free);
         }
         self.looks += 1;
-        let agents = self.store.read(|read| read.agents()).await?;
+        let agents = self.of.store.read(|read| read.agents()).await?;
         let agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
-        let mut matters = notices::matters(&self.counters.notices());
-        matters.extend(self.space);
-        matters.push(authority((self.authority_ends)(), now));
-        matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.certificate_life, now)));
+        let mut matters = notices::matters(&self.of.counters.notices());
+        matters.extend(self.space.clone());
+        matters.push(authority((self.of.authority_ends)(), now));
+        matters.push(hosts(self.of.certificates.told.ending()));
+        matters.extend(self.of.certificates.shown.own().map(|own| own_ending(&own, now)));
+        let broken = self.of.watch.broken_lately();
+        matters.push((Matter::PartsBroken(broken), broken > 0));
+        matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.of.certificate_life, now)));
         let present: BTreeSet<AgentId> =
             agents.iter().filter(|agent| agent.revoked_at.is_none()).map(|agent| agent.id).collect();
         for topic in self.board.forget_others(&present) {
             self.keep(topic, false, None).await?;
         }
-        for notice in self.board.look(&matters, self.clock.steady()) {
-            let event = Event { at: now, page: None, monitor: None, what: What::Notice(notice) };
+        for notice in self.board.look(&matters, self.of.clock.steady()) {
+            let event = Event { at: now, page: None, monitor: None, what: What::Notice(notice.clone()) };
             self.keep(notice.matter.topic(), !notice.ended, Some(event)).await?;
             self.board.note(&notice);
             say(&notice);
@@ -105,12 +125,12 @@ impl Lookout {
         let mut batch = Batch::new();
         batch.write(Op::SetCursor(cursor(topic), MARK | u64::from(told)));
         batch.events.extend(event);
-        self.store.commit(batch).await.map(drop)
+        self.of.store.commit(batch).await.map(drop)
     }
 }
 
 fn say(notice: &Notice) {
-    let matter = notice.matter;
+    let matter = &notice.matter;
     if notice.ended {
         tracing::info!(?matter, "the operator is told that this is over");
     } else {
@@ -129,7 +149,8 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     let topics = regions()
         .map(Topic::NobodyConnected)
         .chain(regions().map(Topic::OneNetwork))
-        .chain([Topic::StoreLow, Topic::AuthorityEnding])
+        .chain([Topic::StoreLow, Topic::AuthorityEnding, Topic::PartsBroken])
+        .chain([Topic::HostsEnding, Topic::OwnEnding])
         .chain(agents);
     let mut told = BTreeSet::new();
     for topic in topics {
@@ -149,6 +170,21 @@ fn space(free: u64) -> Option<(Matter, bool)> {
 fn authority(ends: i64, now: Timestamp) -> (Matter, bool) {
     let ends_at = Timestamp::from_millis(ends.saturating_mul(SECOND));
     (Matter::AuthorityEnding(ends_at), ends_at.since(now) < AUTHORITY_LEFT)
+}
+
+/// Whether certificates of hostnames are near their end unrenewed.
+fn hosts(ending: Option<Ending>) -> (Matter, bool) {
+    let holds = ending.is_some();
+    // Once it is over, there is none to be named.
+    let none = || Ending { first: String::new(), count: 0, ends_at: Timestamp::from_millis(0) };
+    let Ending { first, count, ends_at } = ending.unwrap_or_else(none);
+    (Matter::HostsEnding { first, count, ends_at }, holds)
+}
+
+/// Whether the operator's own certificate is near its end: a sixth of its life before, but two weeks at most.
+fn own_ending(own: &Pair, now: Timestamp) -> (Matter, bool) {
+    let near = (own.not_after.since(own.not_before) / 6).min(OWN_LEFT);
+    (Matter::OwnEnding(own.not_after), own.not_after.since(now) < near)
 }
 
 /// Whether the agent's certificate is near its end. Agents renew it from two thirds of its life on, so that one which has
@@ -172,10 +208,23 @@ mod tests {
     use super::*;
     use crate::storage::contract::samples::{agent, at};
 
+    /// Nothing that is to be told.
+    fn sources(store: &Store, clock: &Clock) -> Sources {
+        Sources {
+            store: store.clone(),
+            clock: clock.clone(),
+            counters: Arc::default(),
+            watch: Watch::default(),
+            certificate_life: 9,
+            authority_ends: Arc::new(|| i64::MAX / 2_000),
+            certificates: Certificates::default(),
+        }
+    }
+
     fn notices(store: &Store) -> Vec<Notice> {
         let events = store.reader().events_after(0, 99).unwrap();
         let notice = |what: &What| match what {
-            What::Notice(notice) => Some(*notice),
+            What::Notice(notice) => Some(notice.clone()),
             _ => None,
         };
         events.iter().filter_map(|recorded| notice(&recorded.event.what)).collect()
@@ -210,11 +259,8 @@ mod tests {
         store.commit(batch).await.unwrap();
         let clock = Clock::by_hand(at(29 * DAY));
         let lookout = async || {
-            let counters = Arc::<Counters>::default();
-            let mut lookout =
-                Lookout::start(store.clone(), clock.clone(), counters, life, || i64::MAX / 2_000)
-                    .await
-                    .unwrap();
+            let sources = Sources { certificate_life: life, ..sources(&store, &clock) };
+            let mut lookout = Lookout::start(sources).await.unwrap();
             // The store in memory has no disk that could be full.
             for _ in 0..3 {
                 lookout.looks = 1;
@@ -246,9 +292,9 @@ mod tests {
         let clock = Clock::by_hand(at(0));
         let ends = Arc::new(AtomicI64::new(100 * 86_400));
         let known = Arc::clone(&ends);
-        let read = move || known.load(Ordering::Relaxed);
-        let counters = Arc::<Counters>::default();
-        let mut lookout = Lookout::start(store.clone(), clock.clone(), counters, 9, read).await.unwrap();
+        let authority_ends = Arc::new(move || known.load(Ordering::Relaxed));
+        let sources = Sources { authority_ends, ..sources(&store, &clock) };
+        let mut lookout = Lookout::start(sources).await.unwrap();
         let mut look = async |days: i64| {
             clock.set(at(days * DAY));
             for _ in 0..2 {
@@ -265,5 +311,47 @@ mod tests {
         let about = |notice: Notice| (notice.matter, notice.ended);
         assert_eq!(about(first), (Matter::AuthorityEnding(at(100 * DAY)), false));
         assert_eq!(about(second), (Matter::AuthorityEnding(at(7_000 * DAY)), true));
+    }
+
+    #[tokio::test]
+    async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they_are_over() {
+        use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+        let pair = |until| {
+            let key = KeyPair::generate().unwrap();
+            let mut params = CertificateParams::new(vec!["status.example".to_owned()]).unwrap();
+            (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(until, 1, 1));
+            Pair::read(&params.self_signed(&key).unwrap().pem(), &key.serialize_pem()).unwrap()
+        };
+        let (old, new) = (pair(2021), pair(2030));
+        let (old_ends, new_ends) = (old.not_after, new.not_after);
+        let store = Store::in_memory().unwrap();
+        let clock = Clock::by_hand(old_ends - 20 * DAY);
+        let sources = sources(&store, &clock);
+        let shown = sources.certificates.shown.clone();
+        shown.put_own(old);
+        let mut rooms = sources.watch.rooms();
+        let watch = sources.watch.clone();
+        let mut lookout = Lookout::start(sources).await.unwrap();
+        let mut look = async |at: Timestamp| {
+            clock.set(at);
+            for _ in 0..2 {
+                lookout.looks = 1;
+                lookout.look().await.unwrap();
+                clock.set(clock.now() + PATIENCE);
+            }
+            notices(&store).into_iter().map(|notice| (notice.matter, notice.ended)).collect::<Vec<_>>()
+        };
+        assert_eq!(look(old_ends - 15 * DAY).await, []);
+        let near = (Matter::OwnEnding(old_ends), false);
+        assert_eq!(look(old_ends - 14 * DAY + 1).await, std::slice::from_ref(&near));
+        shown.put_own(new);
+        let told = [near, (Matter::OwnEnding(new_ends), true)];
+        assert_eq!(look(old_ends - 13 * DAY).await, told);
+        rooms.hold("guest", async { panic!("on purpose") });
+        watch.lost().await;
+        let broken = [&told[..], &[(Matter::PartsBroken(1), false)]].concat();
+        assert_eq!(look(old_ends - 12 * DAY).await, broken);
+        assert_eq!(look(old_ends - 11 * DAY).await, broken);
     }
 }

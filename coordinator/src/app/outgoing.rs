@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parallax_certs::secret::MeshSecret;
+use parallax_dial::Resolver;
 use tokio::sync::Notify;
 use url::Url;
 
@@ -23,10 +24,16 @@ pub(super) fn notices(config: &Config) -> Notices {
     Notices { by_mail: operator.mail.is_some(), by_webhook: operator.hook().is_some() }
 }
 
+/// Whoever is asked of pages' own domains.
+pub(super) fn resolver(config: &Config) -> Result<Resolver, AppError> {
+    let servers = &config.domains.resolvers;
+    let resolver = if servers.is_empty() { Resolver::system() } else { Resolver::with_servers(servers) };
+    resolver.map_err(|error| AppError::Domains(error.to_string()))
+}
+
 /// Whoever looks for the records of pages' own domains.
 pub(super) fn records(config: &Config) -> Result<Arc<Records>, AppError> {
-    let records = Records::of(&config.domains.resolvers);
-    records.map(Arc::new).map_err(|error| AppError::Domains(error.to_string()))
+    Ok(Arc::new(Records::of(resolver(config)?)))
 }
 
 /// The deliverer, which has not begun; `wake` is told whenever there may be more to send.

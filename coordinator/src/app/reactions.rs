@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use parallax_core::time::Timestamp;
 use tokio::sync::Notify;
-use tokio::task::JoinHandle;
 
 use crate::clock::Clock;
 use crate::react::alerts::Alerts;
@@ -15,13 +14,14 @@ use crate::react::{self, Reaction, fanout};
 use crate::service::Settings;
 use crate::service::destinations::owner::tell_owners;
 use crate::storage::{Read, Store, StoreError};
+use crate::supervise::{Rooms, Watch};
 
 /// Names of the cursors of all readers.
 pub(super) const NAMES: [&str; 4] = [Alerts::NAME, Incidents::NAME, Notices::NAME, Subscribers::NAME];
 
 /// The readers, running.
 pub(super) struct Reactions {
-    pub(super) tasks: Vec<JoinHandle<()>>,
+    pub(super) rooms: Rooms,
     pub(super) alerts: Arc<Alerts>,
 }
 
@@ -45,19 +45,22 @@ pub(super) fn start(
     settings: &Settings,
     notices: Notices,
     wake: &Arc<Notify>,
+    watch: &Watch,
 ) -> Reactions {
     let alerts = Arc::new(Alerts::new(settings.base_url.clone(), settings.root_domain.clone()));
     let subscribers = Subscribers::new(settings.base_url.clone(), settings.root_domain.clone());
     // What subscribers are told goes out in slices, and whoever makes those wakes the sender.
     let news = Arc::new(Notify::new());
-    let tasks = vec![
-        run(Arc::clone(&alerts), store, clock, wake),
-        run(Arc::new(Incidents), store, clock, wake),
-        run(Arc::new(notices), store, clock, wake),
-        run(Arc::new(subscribers), store, clock, &news),
-        tokio::spawn(fanout::run(store.clone(), clock.clone(), news, Arc::clone(wake))),
-    ];
-    Reactions { tasks, alerts }
+    let mut rooms = watch.rooms();
+    run(&mut rooms, Arc::clone(&alerts), store, clock, wake);
+    run(&mut rooms, Arc::new(Incidents), store, clock, wake);
+    run(&mut rooms, Arc::new(notices), store, clock, wake);
+    run(&mut rooms, Arc::new(subscribers), store, clock, &news);
+    let (store, clock, wake) = (store.clone(), clock.clone(), Arc::clone(wake));
+    rooms.keep("fan-out", move || {
+        fanout::run(store.clone(), clock.clone(), Arc::clone(&news), Arc::clone(&wake))
+    });
+    Reactions { rooms, alerts }
 }
 
 /// How many events each reader has not read yet, by its name.
@@ -70,6 +73,9 @@ pub(super) fn behind(read: &dyn Read) -> Result<[(&'static str, u64); NAMES.len(
     Ok(behind)
 }
 
-fn run<R: Reaction>(reaction: Arc<R>, store: &Store, clock: &Clock, wake: &Arc<Notify>) -> JoinHandle<()> {
-    tokio::spawn(react::run(reaction, store.clone(), clock.clone(), Arc::clone(wake)))
+fn run<R: Reaction>(rooms: &mut Rooms, reaction: Arc<R>, store: &Store, clock: &Clock, wake: &Arc<Notify>) {
+    let (store, clock, wake) = (store.clone(), clock.clone(), Arc::clone(wake));
+    rooms.keep(R::NAME, move || {
+        react::run(Arc::clone(&reaction), store.clone(), clock.clone(), Arc::clone(&wake))
+    });
 }

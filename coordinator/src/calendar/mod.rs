@@ -70,6 +70,19 @@ impl Calendar {
         Ok(calendar)
     }
 
+    /// Keeps the calendar as long as the coordinator does: the one that was caught up with, else one that is read of the
+    /// store.
+    pub async fn keep(caught_up: Option<Self>, store: Store, clock: Clock) {
+        let started = match caught_up {
+            Some(calendar) => Ok(calendar),
+            None => Self::start(store).await,
+        };
+        match started {
+            Ok(calendar) => calendar.run(clock).await,
+            Err(error) => tracing::error!(%error, "what is open can't be read for the calendar"),
+        }
+    }
+
     /// Runs as long as the coordinator does.
     pub async fn run(mut self, clock: Clock) {
         let mut edits = self.store.edits_seen();

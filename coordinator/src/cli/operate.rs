@@ -151,6 +151,13 @@ pub(super) enum PageCommand {
     },
     /// Change a page
     Set(Box<PageSet>),
+    /// Take a hostname from the page that has it, or has lately had it: any page may ask for it at once
+    ReleaseHost {
+        /// The hostname
+        host: String,
+        #[command(flatten)]
+        whither: Whither,
+    },
     /// Show or set what a page tells of its monitors
     Alerts(super::alerts::Alerts),
     /// List pages
@@ -303,6 +310,10 @@ impl TryFrom<PageCommand> for Order {
         let (command, whither) = match command {
             PageCommand::Create { account, name, slug, whither } => {
                 (Command::PageCreate { account, name, slug }, whither)
+            }
+            PageCommand::ReleaseHost { host, whither } => {
+                let command = Command::HostRelease { host };
+                return Ok(Self { command, whither, columns: &["host", "page", "account"] });
             }
             PageCommand::Alerts(alerts) => alerts.order(),
             PageCommand::List { account, whither } => (Command::PageList { account }, whither),

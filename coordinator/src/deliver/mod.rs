@@ -42,6 +42,7 @@ use self::upkeep::Listed;
 use self::webhook::Client;
 use crate::clock::Clock;
 use crate::storage::Store;
+use crate::supervise::Watch;
 
 /// Shortest pause between two lists of what waits.
 const PAUSE: Duration = Duration::from_millis(20);
@@ -134,8 +135,10 @@ impl Deliverer {
     }
 
     /// Runs until it is told to stop, and then until what is on its way is noted, five seconds at most.
-    pub async fn run(mut self, mut stop: watch::Receiver<bool>) {
-        let upkeep = tokio::spawn(upkeep::keep(Arc::clone(&self.house), Arc::clone(&self.wake)));
+    pub async fn run(mut self, mut stop: watch::Receiver<bool>, watch: Watch) {
+        let mut rooms = watch.rooms();
+        let (house, wake) = (Arc::clone(&self.house), Arc::clone(&self.wake));
+        rooms.keep("deliveries", move || upkeep::keep(Arc::clone(&house), Arc::clone(&wake)));
         // Who is first asked to look again is asked at once.
         let (mut list_at, mut look_at) = (Instant::now(), Instant::now());
         let mut is_stale = true;
@@ -160,15 +163,20 @@ impl Deliverer {
                     }
                     Ok(Done::Tried(lane, came)) => is_stale |= self.back(lane, came),
                     Ok(Done::Changed) => is_stale = true,
-                    // No job is ever aborted, and none panics unheard.
-                    Err(_) => {}
+                    Err(error) => {
+                        // No job is ever aborted. What it was about is found out by a new list, which it may have been.
+                        tracing::error!(%error, "a job of the deliverer broke off");
+                        self.is_listing = false;
+                        is_stale = true;
+                        list_at = Instant::now() + LOOK;
+                    }
                 },
                 () = tokio::task::yield_now(), if !is_all => {}
                 () = sleep_until(look_at), if !is_stale && !self.is_listing => is_stale = true,
                 () = sleep(to_next.unwrap_or_default()), if to_next.is_some() => {}
             }
         }
-        upkeep.abort();
+        rooms.stop().await;
         if timeout(LAST, async { while self.jobs.join_next().await.is_some() {} }).await.is_err() {
             tracing::warn!(
                 deliveries = self.queue.busy(),

@@ -80,7 +80,7 @@ impl World {
         let mut batch = Batch::new();
         batch.write(samples::account(1)).write(samples::page(1, 1, "one"));
         store.commit(batch).await.unwrap();
-        let running = tokio::spawn(deliverer.run(stops));
+        let running = tokio::spawn(deliverer.run(stops, Watch::default()));
         Self { store, clock, wake, mails, counters, stop, running, made: Default::default() }
     }
 

@@ -1,12 +1,11 @@
 //! Looks for the records of pages' own domains: soon after each was asked for, then ever more seldom.
 
-use std::net::SocketAddr;
 use std::time::Duration;
 
 use futures_util::future::BoxFuture;
 use futures_util::{FutureExt, StreamExt, stream};
 use parallax_core::page::verification::Unseen;
-use parallax_dial::{DialError, Host, Record, RecordKind, Resolver, SetupError};
+use parallax_dial::{DialError, Host, Record, RecordKind, Resolver};
 use tokio::time::Instant;
 
 use crate::service::Service;
@@ -24,14 +23,9 @@ const AT_ONCE: usize = 8;
 pub struct Records(Resolver);
 
 impl Records {
-    /// Asks these name servers; the host's where there are none.
-    ///
-    /// # Errors
-    /// [`SetupError`] where the host has none that can be used.
-    pub fn of(servers: &[SocketAddr]) -> Result<Self, SetupError> {
-        let resolver =
-            if servers.is_empty() { Resolver::system()? } else { Resolver::with_servers(servers)? };
-        Ok(Self(resolver.limited_to(LIMIT)))
+    /// Asks by this resolver.
+    pub fn of(resolver: Resolver) -> Self {
+        Self(resolver.limited_to(LIMIT))
     }
 }
 

@@ -6,10 +6,8 @@ use ::http::{HeaderValue, Request, StatusCode};
 use super::Context;
 use super::error::Refused;
 use super::reply::Reply;
-use crate::tls::Challenges;
+use crate::tls::{CHALLENGE, Challenges};
 
-/// Where an authority asks for the proof that a host is ours (RFC 8555, section 8.3).
-const CHALLENGE: &str = "/.well-known/acme-challenge/";
 /// A ping's secret has been sent by the time it is read, and many a job's client follows no redirect: to send it on would
 /// only lose the ping.
 const PING: &str = "/ping/";

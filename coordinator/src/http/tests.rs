@@ -244,7 +244,7 @@ async fn a_page_shows_every_field_and_takes_edits() {
         "url": "https://shop.pages.example", "customDomain": null, "description": null, "supportUrl": null,
         "timezone": "UTC", "uptimeTarget": null, "passwordProtected": false, "private": false, "privateFeedUrl": null,
         "showDeploys": false, "showLocations": false, "latencyLocations": null, "uptimeRegions": null,
-        "createdAt": "2026-11-27T12:46:00.000Z", "domainVerification": null, "allowedPeople": [],
+        "createdAt": "2026-11-27T12:46:00.000Z", "customDomainProblem": null, "domainVerification": null, "allowedPeople": [],
         "allowedDomains": [], "noindex": false, "theme": "auto", "accentColor": null, "logo": null,
         "favicon": null, "language": "en",
     });

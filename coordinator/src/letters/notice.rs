@@ -43,12 +43,31 @@ pub enum Matter {
         /// When it ends.
         ends_at: Timestamp,
     },
+    /// So many parts of the coordinator broke off lately, and were begun anew.
+    PartsBroken(u32),
+    /// Certificates of hostnames that end soon and could not be renewed.
+    HostsEnding {
+        /// Whose ends first.
+        first: String,
+        /// How many.
+        count: u32,
+        /// When the first of them ends.
+        ends_at: Timestamp,
+    },
+    /// The certificate in the operator's files ends soon, at that moment.
+    OwnEnding(Timestamp),
 }
 
 impl Matter {
     /// Each name, in the order of the variants.
-    pub const NAMES: [&'static str; 5] =
-        ["place-quarantined", "region-stale", "second-network-missing", "store-low", "certificate-ending"];
+    pub const NAMES: [&'static str; 6] = [
+        "place-quarantined",
+        "region-stale",
+        "second-network-missing",
+        "store-low",
+        "certificate-ending",
+        "part-broken",
+    ];
 
     /// The name that letters and deliveries use.
     pub const fn name(&self) -> &'static str {
@@ -57,7 +76,10 @@ impl Matter {
             Self::NobodyConnected(_) => "region-stale",
             Self::OneNetwork(_) => "second-network-missing",
             Self::StoreLow(_) => "store-low",
-            Self::CertificateEnding { .. } => "certificate-ending",
+            Self::CertificateEnding { .. } | Self::HostsEnding { .. } | Self::OwnEnding(_) => {
+                "certificate-ending"
+            }
+            Self::PartsBroken(_) => "part-broken",
         }
     }
 }
@@ -80,6 +102,8 @@ struct Notice<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     agent: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     ends_at: Option<i64>,
     at: i64,
 }
@@ -96,6 +120,7 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
         region: None,
         free_bytes: None,
         agent: None,
+        host: None,
         ends_at: None,
         at: news.at.as_millis(),
     };
@@ -113,6 +138,12 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
             notice.agent = agent.as_deref();
             notice.ends_at = Some(ends_at.as_millis());
         }
+        Matter::HostsEnding { first, count, ends_at } if *count > 0 => {
+            notice.host = Some(first);
+            notice.ends_at = Some(ends_at.as_millis());
+        }
+        Matter::OwnEnding(ends_at) => notice.ends_at = Some(ends_at.as_millis()),
+        Matter::PartsBroken(_) | Matter::HostsEnding { .. } => {}
     }
     // A struct of texts and numbers is always written.
     let json = serde_json::to_vec(&notice).unwrap_or_default();
@@ -149,6 +180,9 @@ fn title(matter: &Matter) -> String {
             format!("certificate of agent {agent} ends soon")
         }
         Matter::CertificateEnding { agent: None, .. } => "the authority's certificate ends soon".to_owned(),
+        Matter::PartsBroken(_) => "a part of the coordinator broke off".to_owned(),
+        Matter::HostsEnding { .. } => "certificates of hostnames end soon".to_owned(),
+        Matter::OwnEnding(_) => "the certificate in your files ends soon".to_owned(),
     }
 }
 
@@ -207,6 +241,34 @@ fn message(matter: &Matter, ended: bool) -> String {
         }
         (Matter::CertificateEnding { agent: None, .. }, true) => {
             "The mesh's authority has a new certificate.".to_owned()
+        }
+        (Matter::PartsBroken(parts), false) => format!(
+            "{} of the coordinator broke off within the last hour and {} begun anew: a fault of Parallax, please report it. \
+             The log says which and why, in lines with \"broke off\".",
+            if *parts == 1 { "A part".to_owned() } else { format!("{parts} parts") },
+            if *parts == 1 { "was" } else { "were" },
+        ),
+        (Matter::HostsEnding { first, count, ends_at }, false) => format!(
+            "{} could not be renewed. The first to end is that of {}, at {}: visitors are warned of the page from then on. \
+             The log says why.",
+            if *count == 1 {
+                "A hostname's certificate".to_owned()
+            } else {
+                format!("{count} hostnames' certificates")
+            },
+            clean(first),
+            super::words::moment(*ends_at, chrono_tz::UTC),
+        ),
+        (Matter::HostsEnding { .. }, true) => {
+            "No certificate of a hostname is near its end unrenewed any more.".to_owned()
+        }
+        (Matter::OwnEnding(ends_at), false) => format!(
+            "The certificate in the files of [tls] ends at {}. Put a new one in their place: it is read within a minute.",
+            super::words::moment(*ends_at, chrono_tz::UTC)
+        ),
+        (Matter::OwnEnding(_), true) => "The files of [tls] hold a new certificate.".to_owned(),
+        (Matter::PartsBroken(_), true) => {
+            "No part of the coordinator has broken off within the last hour.".to_owned()
         }
     }
 }

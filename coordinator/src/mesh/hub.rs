@@ -11,6 +11,7 @@ use parallax_core::member::{Agent, Note, Noted};
 use parallax_core::place::{Mesh, PlaceNo};
 use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
+use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::{error, info, warn};
 
@@ -226,7 +227,13 @@ impl Hub {
     pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
         let state = self.state();
         match state.live.get(&question.ask.place) {
-            Some(live) => live.questions.try_send(question).map_err(|error| error.into_inner()),
+            Some(live) => live.questions.try_send(question).map_err(|error| {
+                if matches!(error, TrySendError::Closed(_)) {
+                    // Whoever carried its questions broke off: only a new connection has another.
+                    live.close.send_replace(Some(CloseReason::Internal));
+                }
+                error.into_inner()
+            }),
             None => Err(question),
         }
     }

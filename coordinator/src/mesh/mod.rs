@@ -24,6 +24,7 @@ mod session;
 mod trust;
 mod wire;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -40,7 +41,6 @@ use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
 use quinn::{Endpoint, VarInt};
 use tokio::sync::{mpsc, watch};
-use tokio::task::JoinSet;
 use tokio::time::{interval, timeout};
 
 use self::hub::{Hub, HubParts};
@@ -48,6 +48,7 @@ pub use self::roster::{AgentView, Figures, Held};
 pub use self::trust::Trust;
 use crate::clock::Clock;
 use crate::flow::{Arrival, Inbox, Question, Schedule};
+use crate::supervise::{Rooms, Watch};
 
 /// Answers that wait for the driver; more are lost, counted, and their questions end by their deadlines.
 const ANSWERS_WAITING: usize = 65_536;
@@ -149,6 +150,8 @@ pub struct Parts {
     pub schedule: Schedule,
     /// What the operator decides.
     pub settings: Settings,
+    /// Who sees that the mesh's tasks stand.
+    pub watch: Watch,
 }
 
 /// What has happened on the mesh, counted since the start.
@@ -201,7 +204,7 @@ pub struct MeshHandle {
     hub: Arc<Hub>,
     endpoint: Endpoint,
     address: SocketAddr,
-    tasks: JoinSet<()>,
+    rooms: Rooms,
 }
 
 /// Opens the mesh: reads the members, and takes connections from then on.
@@ -223,13 +226,17 @@ pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
         trust: parts.trust,
     }));
     hub.reload().await;
-    let mut tasks = JoinSet::new();
-    tasks.spawn(tell_mesh(Arc::clone(&hub), hub.mesh.subscribe(), parts.inbox.clone()));
-    tasks.spawn(tell_answers(waiting, parts.inbox));
-    tasks.spawn(second::carry(Arc::clone(&hub), parts.questions));
-    tasks.spawn(keep(Arc::clone(&hub)));
-    tasks.spawn(listener::accept(Arc::clone(&hub), endpoint.clone()));
-    Ok(MeshHandle { hub, endpoint, address, tasks })
+    let mut rooms = parts.watch.rooms();
+    let (of, inbox) = (Arc::clone(&hub), parts.inbox.clone());
+    rooms.keep("mesh-news", move || tell_mesh(Arc::clone(&of), of.mesh.subscribe(), inbox.clone()));
+    rooms.hold("mesh-answers", tell_answers(waiting, parts.inbox));
+    rooms.hold("mesh-questions", second::carry(Arc::clone(&hub), parts.questions));
+    let of = Arc::clone(&hub);
+    rooms.keep("mesh-records", move || keep(Arc::clone(&of)));
+    let (of, listening) = (Arc::clone(&hub), endpoint.clone());
+    // With it go all sessions; their agents are back within seconds.
+    rooms.keep("mesh-listener", move || listener::accept(Arc::clone(&of), listening.clone()));
+    Ok(MeshHandle { hub, endpoint, address, rooms })
 }
 
 impl MeshHandle {
@@ -244,9 +251,9 @@ impl MeshHandle {
         self.hub.refresh.notify_one();
     }
 
-    /// Puts a place into quarantine or lets it out.
-    pub fn set_quarantine(&self, place: PlaceNo, quarantined: bool) {
-        self.hub.with_roster(|roster| roster.quarantine(place, quarantined));
+    /// Puts these places into quarantine, and lets all others out.
+    pub fn set_quarantine(&self, places: &BTreeSet<PlaceNo>) {
+        self.hub.with_roster(|roster| roster.quarantine(places));
     }
 
     /// Trusts and signs otherwise from now on. Live connections stay, and their agents are told.
@@ -284,14 +291,15 @@ impl MeshHandle {
     }
 
     /// Closes every connection, and ends.
-    pub async fn stop(mut self) {
+    pub async fn stop(self) {
+        self.rooms.let_end();
         self.endpoint.set_server_config(None);
         self.hub.close_all(CloseReason::ShuttingDown);
         let reason = CloseReason::ShuttingDown;
         self.endpoint.close(VarInt::from_u32(reason.code()), reason.text().as_bytes());
         // Whoever is not there to hear it will find out by the idle time-out.
         let _ = timeout(FAREWELL, self.endpoint.wait_idle()).await;
-        self.tasks.shutdown().await;
+        self.rooms.stop().await;
     }
 }
 

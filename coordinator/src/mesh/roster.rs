@@ -199,11 +199,11 @@ impl Roster {
         }
     }
 
-    /// Puts a place into quarantine or lets it out. Says whether that changed anything.
-    pub(super) fn quarantine(&mut self, place: PlaceNo, quarantined: bool) -> bool {
-        self.entries
-            .get_mut(&place)
-            .is_some_and(|entry| std::mem::replace(&mut entry.is_quarantined, quarantined) != quarantined)
+    /// Puts these places into quarantine, and lets all others out.
+    pub(super) fn quarantine(&mut self, places: &BTreeSet<PlaceNo>) {
+        for (place, entry) in &mut self.entries {
+            entry.is_quarantined = places.contains(place);
+        }
     }
 
     /// Notes how far a host's wall clock is ahead. Says whether it has now crossed what is shown as off.

@@ -76,11 +76,24 @@ struct Session {
     frames: Frames,
     memory: Arc<Memory>,
     closing: watch::Receiver<Option<CloseReason>>,
-    number: u64,
+    seated: Seated,
     hello: Hello,
     snapshots: u32,
     certificates: Certificates,
     leaves_at: Option<Instant>,
+}
+
+/// A session's seat, which is given up with it: however it ends, nobody may be taken for present who is not.
+struct Seated {
+    hub: Arc<Hub>,
+    agent: Arc<Agent>,
+    number: u64,
+}
+
+impl Drop for Seated {
+    fn drop(&mut self) {
+        self.hub.disconnect(&self.agent, self.number);
+    }
 }
 
 /// Checks the identity against the records, hears the `Hello`, and seats the agent.
@@ -108,6 +121,7 @@ async fn admit(
         hub.reload().await;
     }
     let seat = hub.connect(&agent, arrived).ok_or(Fault::Close(CloseReason::Unknown))?;
+    let seated = Seated { hub: Arc::clone(hub), agent: Arc::clone(&agent), number: seat.session };
     if let Some(until) = seat.shared_until {
         hub.note(id, Note::Shared(Some(until))).await;
     }
@@ -123,7 +137,7 @@ async fn admit(
         frames,
         memory: seat.memory,
         closing: seat.close,
-        number: seat.session,
+        seated,
         hello,
         snapshots: 0,
         certificates,
@@ -170,7 +184,7 @@ fn frames_fit(hello: &Hello) -> Result<(), Fault> {
 impl Session {
     /// Talks until something ends it; the seat is given up at once.
     async fn serve(mut self) -> Fault {
-        let (hub, agent, number) = (Arc::clone(&self.hub), Arc::clone(&self.agent), self.number);
+        let (hub, agent) = (Arc::clone(&self.hub), Arc::clone(&self.agent));
         let mut closing = self.closing.clone();
         let stream = self.connection.clone();
         let (memory, over) = (Arc::clone(&self.memory), self.closing.clone());
@@ -181,14 +195,12 @@ impl Session {
             pending::<Result<(), Fault>>().await
         };
         let ends = self.certificates.ends();
-        let ended = tokio::select! {
+        tokio::select! {
             fault = self.talk() => fault,
             Err(fault) = received => fault,
             reason = told(&mut closing) => Fault::Close(reason),
             () = expired(&hub, &ends) => Fault::Close(CloseReason::Expired),
-        };
-        hub.disconnect(&agent, number);
-        ended
+        }
     }
 
     async fn talk(&mut self) -> Fault {
@@ -278,7 +290,7 @@ impl Session {
             ToCoordinator::Gap(gap) => self.gap(gap).await,
             ToCoordinator::Fitness { faults } => {
                 let words: Vec<_> = faults.iter().take(MOST_NAMED).map(ToString::to_string).collect();
-                let (place, number, told) = (self.agent.place, self.number, words.join("; "));
+                let (place, number, told) = (self.agent.place, self.seated.number, words.join("; "));
                 let changed = self.hub.with_roster(|roster| roster.note_faults(place, number, words));
                 if changed && told.is_empty() {
                     info!(agent = %self.agent.id, name = %self.agent.name, "an agent's host is fit to check again");
@@ -289,7 +301,7 @@ impl Session {
             }
             ToCoordinator::Goodbye => {
                 // Its rounds move at once; what is under way is still acknowledged.
-                self.hub.disconnect(&self.agent, self.number);
+                self.hub.disconnect(&self.agent, self.seated.number);
                 self.leaves_at = Some(Instant::now() + LEAVE);
                 Ok(())
             }

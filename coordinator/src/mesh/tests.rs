@@ -154,6 +154,7 @@ impl World {
                 certificate_life,
                 max_connections: 100,
             },
+            watch: Watch::default(),
         })
         .await
         .unwrap();

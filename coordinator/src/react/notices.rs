@@ -79,6 +79,11 @@ fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
         notice::Matter::AuthorityEnding(ends_at) => {
             Matter::CertificateEnding { agent: None, ends_at: *ends_at }
         }
+        notice::Matter::PartsBroken(parts) => Matter::PartsBroken(*parts),
+        notice::Matter::HostsEnding { first, count, ends_at } => {
+            Matter::HostsEnding { first: first.clone(), count: *count, ends_at: *ends_at }
+        }
+        notice::Matter::OwnEnding(ends_at) => Matter::OwnEnding(*ends_at),
     })
 }
 
@@ -151,16 +156,26 @@ mod tests {
             }),
             What::Notice(Notice { matter: ending, ended: false }),
             What::Notice(Notice { matter: notice::Matter::AuthorityEnding(at(8)), ended: false }),
+            What::Notice(Notice {
+                matter: notice::Matter::HostsEnding {
+                    first: "shop.example".to_owned(),
+                    count: 3,
+                    ends_at: at(8),
+                },
+                ended: false,
+            }),
         ];
         let both = written(Notices { by_mail: true, by_webhook: true }, &events).await;
-        assert_eq!(both.len(), 8, "{both:?}");
+        assert_eq!(both.len(), 10, "{both:?}");
         let mails: Vec<String> = both.iter().map(|delivery| text(&delivery.letter)).collect();
-        for words in ["no agent in Asia", agent.name.as_str(), "authority's certificate ends soon"] {
+        for words in
+            ["no agent in Asia", agent.name.as_str(), "authority's certificate ends soon", "shop.example"]
+        {
             let named = mails.iter().any(|mail| mail.to_lowercase().contains(&words.to_lowercase()));
             assert!(named, "{words}: {mails:?}");
         }
         let mail = written(Notices { by_mail: true, by_webhook: false }, &events).await;
-        assert!(mail.len() == 4 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
+        assert!(mail.len() == 5 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
         assert!(written(Notices::default(), &events).await.is_empty());
     }
 }

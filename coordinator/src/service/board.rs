@@ -81,9 +81,6 @@ impl Service {
         for event in read {
             changes.upto = event.seq;
             let Some(page) = event.event.page else { continue };
-            if matches!(event.event.what, What::PageEdited(_)) {
-                self.forget_domains();
-            }
             if !matches!(event.event.what, What::Round(_)) {
                 changes.pages.insert(page, event.seq);
             }

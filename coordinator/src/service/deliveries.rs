@@ -1,7 +1,6 @@
 //! What was sent of a page and what came of it; sending it once more; and test alerts.
 
 use std::collections::BTreeMap;
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
@@ -10,12 +9,12 @@ use parallax_core::event::{AlertKind, Change, Status};
 use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
 use parallax_core::observation::Failure;
 use parallax_core::page::Page;
-use parallax_core::quota::Minute;
 use parallax_core::refusal::{Refusals, Rule};
 use parallax_core::time::MINUTE;
 use tokio::time::{Instant, sleep};
 
 use super::once::{Done, Once};
+use super::pace::TooOften;
 use super::{Caller, Error, Result, Service};
 use crate::letters::payload::Subject;
 use crate::letters::{self, News};
@@ -31,8 +30,6 @@ const UNCONFIRMED: &str = "can't be sent: the reader of its mailbox has not conf
 const PATIENCE: Duration = Duration::from_secs(12);
 /// How often it is looked for.
 const LOOK: Duration = Duration::from_millis(100);
-/// Pages whose minute is remembered.
-const MAX_TESTED: usize = 10_000;
 /// Deliveries that are read at once.
 const SLICE: usize = 256;
 /// Deliveries that are looked through for one part of a list.
@@ -205,16 +202,8 @@ impl Service {
     }
 
     fn admit_test(&self, page: PageId) -> Result<()> {
-        let now = self.now();
-        let mut tested = self.0.tested.lock().unwrap_or_else(PoisonError::into_inner);
-        if tested.len() >= MAX_TESTED && !tested.contains_key(&page) {
-            tested.retain(|_, minute| !minute.is_over(now));
-            if tested.len() >= MAX_TESTED {
-                tested.pop_first();
-            }
-        }
-        let found = tested.entry(page).or_insert_with(|| Minute::new(now)).take(now, TESTS);
-        if found.allowed { Ok(()) } else { Err(Error::TestedTooOften { seconds: found.reset_seconds }) }
+        let paced = self.paced(&self.0.tested, TESTS, &page);
+        paced.map_err(|TooOften { seconds }| Error::TestedTooOften { seconds })
     }
 
     /// Whether whoever it is for takes anything, or why not.

@@ -1,24 +1,38 @@
 //! Pages' own domains: each that was asked for is looked for, and becomes its page's once its record says so.
 
 use std::fmt;
-use std::sync::{Arc, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use futures_util::future::BoxFuture;
 use parallax_core::event::Edited;
-use parallax_core::id::PageId;
+use parallax_core::id::{AccountId, PageId};
 use parallax_core::page::Page;
 use parallax_core::page::domain::{DomainClaim, FREED_FOR, Freed};
 use parallax_core::page::verification::{Unseen, judge, next_look};
 use parallax_core::refusal::Refusals;
-use parallax_core::time::{SECOND, Timestamp};
+use parallax_core::time::Timestamp;
 
+use super::pace::TooOften;
 use super::{Caller, Error, Result, Service};
-use crate::storage::{Batch, Expect, Is, Op};
+use crate::storage::{Batch, Expect, Is, Op, Versioned};
 
-/// Time between two looks on request at one page's domain, in milliseconds.
-const APART: i64 = 10 * SECOND;
-/// How many pages' last looks are remembered.
-const MAX_LOOKED: usize = 10_000;
+/// A hostname that was taken back.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Released {
+    /// The hostname, as it is compared.
+    pub host: String,
+    /// The page that had it; none: it was only kept.
+    pub page: Option<PageId>,
+    /// Whose page had it.
+    pub account: AccountId,
+}
+
+/// The hostnames that pages ask for, read after that edit.
+#[derive(Debug)]
+pub(super) struct Claims {
+    edit: u64,
+    asking: Vec<(PageId, DomainClaim)>,
+}
 
 /// Whoever looks for TXT records.
 pub trait Lookup: fmt::Debug + Send + Sync {
@@ -43,21 +57,34 @@ impl Service {
         if page.domain_claim.is_none() {
             return Err(Refusals::one("customDomain", "is not waiting to be verified").into());
         }
-        self.admit_domain_look(id)?;
+        let paced = self.paced(&self.0.domains_looked, 1, &id);
+        paced.map_err(|TooOften { seconds }| Error::DomainCheckedJustNow { seconds })?;
         self.look_for_domain(id).await?;
         self.page(caller, id)
     }
 
-    /// The pages whose domains are to be looked for now.
+    /// The pages whose domains are to be looked for now. The pages are gone through only where something was edited, or
+    /// looked for, since the last time.
     ///
     /// # Errors
     /// [`Error::Internal`] where the store can't be read.
     pub async fn domains_due(&self) -> Result<Vec<PageId>> {
+        // Before the look: what is edited meanwhile has another number.
+        let edit = self.last_edit();
+        let known = self.claims().take().filter(|known| known.edit == edit);
+        let known = match known {
+            Some(known) => known,
+            None => {
+                let pages = self.store().read(|store| store.pages()).await?;
+                let asking = |page: Versioned<Page>| Some((page.value.id, page.value.domain_claim?));
+                Claims { edit, asking: pages.into_iter().filter_map(asking).collect() }
+            }
+        };
         let now = self.now();
-        let pages = self.store().read(|store| store.pages()).await?;
-        let due =
-            |page: &Page| page.domain_claim.as_ref().and_then(next_look).is_some_and(|next| next <= now);
-        Ok(pages.into_iter().filter(|page| due(&page.value)).map(|page| page.value.id).collect())
+        let is_due = |claim: &DomainClaim| next_look(claim).is_some_and(|next| next <= now);
+        let due = known.asking.iter().filter(|(_, claim)| is_due(claim)).map(|(page, _)| *page).collect();
+        *self.claims() = Some(known);
+        Ok(due)
     }
 
     /// Looks for the domain that a page asks for, and notes what came of it: the page's own, or why not.
@@ -73,13 +100,13 @@ impl Service {
         let now = self.now();
         let judged = judge(&claim, found.as_deref().map_err(|unseen| *unseen), now);
         let (claim, judged) = (&claim, &judged);
-        let is_verified = self
+        let looked = self
             .change(id.to_u128(), || async move {
-                let Some(page) = self.store().reader().page(id)? else { return Ok((false, None)) };
+                let Some(page) = self.store().reader().page(id)? else { return Ok(((), None)) };
                 // What was asked for may have changed while its record was looked for.
                 let same = |asked: &DomainClaim| asked.host == claim.host && asked.token == claim.token;
                 if !page.value.domain_claim.as_ref().is_some_and(same) {
-                    return Ok((false, None));
+                    return Ok(((), None));
                 }
                 let refused = match judged {
                     Err(words) => Some(words.clone()),
@@ -96,15 +123,51 @@ impl Service {
                         batch.write(Op::PutFreed(before, freed));
                     }
                 }
-                let is_verified = refused.is_none();
                 batch.write(noted(page.value, claim, refused, now));
-                Ok((is_verified, Some(batch)))
+                Ok(((), Some(batch)))
             })
-            .await?;
-        if is_verified {
-            self.forget_domains();
-        }
-        Ok(())
+            .await;
+        // What is noted of a look tells of no event.
+        *self.claims() = None;
+        looked
+    }
+
+    /// The operator takes a hostname from the page that has it, where a mistaken one does, and keeps it for nobody: any page
+    /// may ask for it at once, and still has to prove it.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] for a hostname that no page has and that is kept for nobody.
+    pub async fn release_host(&self, host: &str) -> Result<Released> {
+        let host = &super::gate::plain(host).ok_or(Error::NotFound)?;
+        let held = self.store().reader().page_by_host(host)?.map(|page| page.value.id);
+        let turn = held.map_or(0, |page| page.to_u128());
+        self.change(turn, || async move {
+            let reader = self.store().reader();
+            let (page, freed) = (reader.page_by_host(host)?, reader.freed(host)?);
+            let now = self.now();
+            let mut batch = Batch::new();
+            let account = match (&page, freed) {
+                (Some(page), _) => page.value.account,
+                (None, Some(freed)) if freed.until > now => freed.account,
+                (None, _) => return Err(Error::NotFound),
+            };
+            let released =
+                Released { host: host.clone(), page: page.as_ref().map(|page| page.value.id), account };
+            // One that is over at once keeps it from nobody.
+            batch.write(Op::PutFreed(host.clone(), Freed { account, until: now }));
+            if let Some(page) = page {
+                let id = page.value.id;
+                batch.expect(Expect::Page(id, Is::At(page.revision)));
+                batch.write(Page { custom_domain: None, ..page.value });
+                batch.event(self.page_event(id, Edited::Changed));
+            }
+            Ok((released, Some(batch)))
+        })
+        .await
+    }
+
+    fn claims(&self) -> MutexGuard<'_, Option<Claims>> {
+        self.0.claims.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn claim_of(&self, id: PageId) -> Result<Option<DomainClaim>> {
@@ -121,24 +184,6 @@ impl Service {
         Ok(freed.filter(|freed| freed.holds_against(page.account, now)).map(|_| {
             format!("{host} was another account's domain until lately, and is kept for it for 30 days")
         }))
-    }
-
-    fn admit_domain_look(&self, id: PageId) -> Result<()> {
-        let now = self.now();
-        let mut looked = self.0.domains_looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let age = looked.get(&id).map_or(APART, |at| now.since(*at));
-        if (0..APART).contains(&age) {
-            let seconds = u32::try_from((APART - age + SECOND - 1) / SECOND).unwrap_or(1);
-            return Err(Error::DomainCheckedJustNow { seconds });
-        }
-        if looked.len() >= MAX_LOOKED {
-            looked.retain(|_, at| (0..APART).contains(&now.since(*at)));
-        }
-        if looked.len() >= MAX_LOOKED {
-            looked.pop_first();
-        }
-        looked.insert(id, now);
-        Ok(())
     }
 }
 

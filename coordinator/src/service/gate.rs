@@ -1,9 +1,7 @@
 //! The one gate of the public pages: which page a visitor asks for, and whether this visitor may see it.
 
-use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
+use std::sync::Arc;
 
-use parallax_core::id::PageId;
 use parallax_core::page::look::Language;
 use parallax_core::page::{NOBODY, Page};
 
@@ -48,9 +46,6 @@ impl Admitted {
         is_guarded(&self.page)
     }
 }
-
-/// The custom domains of pages, as they were last read.
-pub(super) type Domains = BTreeMap<String, PageId>;
 
 /// What the gate says.
 #[derive(Debug, Clone)]
@@ -164,15 +159,7 @@ impl Service {
         {
             return Ok(Some(label.to_owned()));
         }
-        let Some(id) = self.with_domains(|domains| domains.get(&host).copied())? else { return Ok(None) };
-        let page = self.store().reader().page(id)?.map(|page| page.value);
-        // What was read of it may be older than the page.
-        Ok(page.filter(|page| page.custom_domain.as_deref() == Some(&host)).map(|page| page.slug))
-    }
-
-    /// Has the pages' custom domains read again: one of them may have changed.
-    pub fn forget_domains(&self) {
-        *self.0.domains.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        Ok(self.store().reader().page_by_host(&host)?.map(|page| page.value.slug))
     }
 
     /// The path of the base URL, without a trailing slash.
@@ -194,16 +181,6 @@ impl Service {
     /// The host of the base URL, as hosts are compared.
     pub(super) fn base_host(&self) -> Option<String> {
         super::hosts::host_of(self.base_url())
-    }
-
-    fn with_domains<T>(&self, act: impl FnOnce(&Domains) -> T) -> Result<T> {
-        let mut domains = self.0.domains.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(domains) = domains.as_ref() {
-            return Ok(act(domains));
-        }
-        let pages = self.store().reader().pages()?;
-        let read = pages.into_iter().filter_map(|page| Some((page.value.custom_domain?, page.value.id)));
-        Ok(act(domains.insert(read.collect())))
     }
 }
 

@@ -1,11 +1,24 @@
 //! Which hosts are ours: the base URL's, the pages' labels under the root domain, and their own domains.
 
+use std::fmt;
 use std::net::IpAddr;
 
 use parallax_core::page::Page;
 
 use super::gate::{Door, plain};
 use super::{Result, Service};
+
+/// Says why a hostname has no certificate.
+type Problem = dyn Fn(&str) -> Option<String> + Send + Sync;
+
+/// Whoever says so.
+pub(super) struct Certified(Box<Problem>);
+
+impl fmt::Debug for Certified {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Certified")
+    }
+}
 
 /// Whose a host is.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,10 +103,10 @@ impl Service {
     ///
     /// # Errors
     /// As [`Service::whose`].
-    pub fn names(&self) -> Result<Vec<String>> {
+    pub async fn names(&self) -> Result<Vec<String>> {
         let mut names: Vec<String> = self.base_name().into_iter().collect();
         let root = self.settings().root_domain.clone();
-        for page in self.store().reader().pages()? {
+        for page in self.store().read(|store| store.pages()).await? {
             let page = page.value;
             if page.slug.starts_with('!') {
                 continue;
@@ -102,6 +115,18 @@ impl Service {
             names.extend(page.custom_domain);
         }
         Ok(names)
+    }
+
+    /// Has whoever keeps certificates say why a hostname has none, in words for its owner. Only the first call counts.
+    pub fn told_of_certificates_by(&self, told: impl Fn(&str) -> Option<String> + Send + Sync + 'static) {
+        let _ = self.0.certificates.set(Certified(Box::new(told)));
+    }
+
+    /// Why a page is not served at its own domain over TLS, or will not be for long; none where all is well, or no
+    /// certificates are ordered here.
+    pub fn domain_problem(&self, page: &Page) -> Option<String> {
+        let (told, host) = (self.0.certificates.get()?, page.custom_domain.as_ref()?);
+        (told.0)(host)
     }
 }
 

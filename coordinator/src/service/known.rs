@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use parallax_core::page::Page;
+use tokio::sync::watch;
 
 use super::{Result, Service};
 
@@ -19,6 +20,11 @@ impl Service {
     /// the gate says of pages that everybody may see.
     pub fn last_edit(&self) -> u64 {
         *self.0.edits.borrow()
+    }
+
+    /// Told of each such edit.
+    pub fn edits(&self) -> watch::Receiver<u64> {
+        self.0.edits.clone()
     }
 
     /// The page under a label, without a look into the store where it was asked for since the last edit of anything.

@@ -1,25 +1,20 @@
 //! A look at a monitor on request: one place in each region is asked, and what they saw is kept as events.
 
-use std::sync::PoisonError;
 use std::time::Duration;
 
 use parallax_core::event::{Event, Reason, RoundReport, What};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::observation::{Outcome, Word};
 use parallax_core::refusal::Refusals;
-use parallax_core::time::SECOND;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
 use super::history::Places;
+use super::pace::TooOften;
 use super::{Caller, Error, Result, Service};
 use crate::flow::{Arrival, CheckNow, Sighting};
 use crate::storage::Batch;
 
-/// Time between two looks at one monitor, in milliseconds.
-const APART: i64 = 10 * SECOND;
-/// How many monitors' last looks are remembered.
-const MAX_LOOKED: usize = 10_000;
 /// How long the places may take: the check's ten seconds, two on the way, and one for the driver.
 const PATIENCE: Duration = Duration::from_secs(13);
 
@@ -46,7 +41,8 @@ impl Service {
         if monitor.check.kind() == parallax_core::check::CheckKind::Heartbeat {
             return Err(Refusals::one("$", "a heartbeat reports itself and can't be checked").into());
         }
-        self.admit_look(id)?;
+        self.paced(&self.0.looked, 1, &id)
+            .map_err(|TooOften { seconds }| Error::CheckedJustNow { seconds })?;
         let (answer, answered) = oneshot::channel();
         let asked = Arrival::CheckNow(CheckNow { monitor: id, answer });
         let looking = async {
@@ -63,24 +59,6 @@ impl Service {
             self.store().commit(batch).await?;
         }
         Ok(Looked { sightings, places: self.places().await? })
-    }
-
-    fn admit_look(&self, id: MonitorId) -> Result<()> {
-        let now = self.now();
-        let mut looked = self.0.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let age = looked.get(&id).map_or(APART, |at| now.since(*at));
-        if (0..APART).contains(&age) {
-            let seconds = u32::try_from((APART - age + SECOND - 1) / SECOND).unwrap_or(1);
-            return Err(Error::CheckedJustNow { seconds });
-        }
-        if looked.len() >= MAX_LOOKED {
-            looked.retain(|_, at| (0..APART).contains(&now.since(*at)));
-        }
-        if looked.len() >= MAX_LOOKED {
-            looked.pop_first();
-        }
-        looked.insert(id, now);
-        Ok(())
     }
 }
 

@@ -24,6 +24,7 @@ mod live;
 pub mod look;
 pub mod monitors;
 pub mod once;
+mod pace;
 pub mod pages;
 pub mod password;
 pub mod recent;
@@ -35,14 +36,13 @@ pub mod token;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use parallax_core::id::{KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::plan::{PlanLimits, PlanRefusal};
-use parallax_core::quota::Minute;
 use parallax_core::refusal::Refusals;
-use parallax_core::time::Timestamp;
+use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
 
 use tokio::sync::{Notify, watch};
 
@@ -51,12 +51,16 @@ use crate::flow::{Beats, PINGS_A_SECOND, Queries};
 use crate::storage::{Batch, Committed, Store, StoreError};
 
 use figures::Figures;
+use pace::{Pace, TooOften};
 
 /// How often a change is decided again because another came first.
 const TRIES: usize = 16;
 
 /// How many things can be changed side by side, at least.
 const TURNS: usize = 64;
+
+/// Milliseconds between two looks on request at one monitor, or at one page's domain.
+const LOOKED_APART: i64 = 10 * SECOND;
 
 /// What the operator has set.
 #[derive(Debug, Clone)]
@@ -92,25 +96,27 @@ struct Parts {
     /// Changes of one thing take turns, so that a crowd of them does not end in conflicts; things share these by id.
     turns: [tokio::sync::Mutex<()>; TURNS],
     /// When monitors were last checked on request.
-    looked: Mutex<BTreeMap<MonitorId, Timestamp>>,
+    looked: Mutex<Pace<MonitorId>>,
     /// Every key's id by its hash, once it was read.
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
     /// Who asked to be told of pages, and is not shown yet to want it.
     wishes: subscribers::Wishes,
     /// How often each mailbox was sent a link to sign in by.
-    linked: Mutex<subscribers::pace::Pace>,
-    /// The pages' custom domains, once they were read.
-    domains: Mutex<Option<gate::Domains>>,
+    linked: Mutex<Pace<String>>,
+    /// The hostnames that pages ask for, as they were last read.
+    claims: Mutex<Option<domains::Claims>>,
     /// Whoever looks for their records.
     lookup: OnceLock<Arc<dyn domains::Lookup>>,
+    /// Whoever keeps their certificates.
+    certificates: OnceLock<hosts::Certified>,
     /// When pages' domains were last looked for on request.
-    domains_looked: Mutex<BTreeMap<PageId, Timestamp>>,
+    domains_looked: Mutex<Pace<PageId>>,
     /// Pages that visitors asked for.
     known: known::Known,
     /// The last commit that held an edit.
     edits: watch::Receiver<u64>,
-    /// Tests of each page's destinations in its present minute.
-    tested: Mutex<BTreeMap<PageId, Minute>>,
+    /// How often each page's destinations were tested.
+    tested: Mutex<Pace<PageId>>,
     /// Told when deliveries were put into the store, or are due anew.
     outgoing: Arc<Notify>,
     /// Told when a page was let go, and may have to be cleared.
@@ -216,16 +222,17 @@ impl Service {
             settings,
             making: tokio::sync::Mutex::new(()),
             turns: std::array::from_fn(|_| tokio::sync::Mutex::new(())),
-            looked: Mutex::new(BTreeMap::new()),
+            looked: Mutex::new(Pace::new(LOOKED_APART)),
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
-            linked: Mutex::default(),
-            domains: Mutex::new(None),
+            linked: Mutex::new(Pace::new(HOUR)),
+            claims: Mutex::default(),
             lookup: OnceLock::new(),
-            domains_looked: Mutex::default(),
+            certificates: OnceLock::new(),
+            domains_looked: Mutex::new(Pace::new(LOOKED_APART)),
             known: known::Known::default(),
             edits,
-            tested: Mutex::new(BTreeMap::new()),
+            tested: Mutex::new(Pace::new(MINUTE)),
             outgoing: Arc::default(),
             let_go: Notify::new(),
             used: Mutex::new(BTreeMap::new()),
@@ -249,6 +256,16 @@ impl Service {
 
     fn store(&self) -> &Store {
         &self.0.store
+    }
+
+    /// Counts one more time for a thing, where its pace allows it.
+    fn paced<K: Ord + Clone>(
+        &self,
+        pace: &Mutex<Pace<K>>,
+        times: u32,
+        thing: &K,
+    ) -> std::result::Result<(), TooOften> {
+        pace.lock().unwrap_or_else(PoisonError::into_inner).admit(times, thing, self.now())
     }
 
     fn settings(&self) -> &Settings {

@@ -220,11 +220,11 @@ impl Service {
         let (there, page) = (format!("{mailbox} {place:?}"), format!("page {}", page.id));
         let mut linked = self.0.linked.lock().unwrap_or_else(PoisonError::into_inner);
         // Nothing is counted, and nothing remembered, of what is refused for another reason.
-        linked.has_room(LINKS_AN_HOUR, &mailbox, now)
-            && linked.has_room(LINKS_OF_A_PAGE, &page, now)
-            && linked.admit_within(LINKS_OF_A_PLACE, &there, now)
-            && linked.admit_within(LINKS_AN_HOUR, &mailbox, now)
-            && linked.admit_within(LINKS_OF_A_PAGE, &page, now)
+        linked.has_room(LINKS_AN_HOUR, mailbox.as_str(), now)
+            && linked.has_room(LINKS_OF_A_PAGE, page.as_str(), now)
+            && linked.admit(LINKS_OF_A_PLACE, there.as_str(), now).is_ok()
+            && linked.admit(LINKS_AN_HOUR, mailbox.as_str(), now).is_ok()
+            && linked.admit(LINKS_OF_A_PAGE, page.as_str(), now).is_ok()
     }
 }
 

@@ -4,12 +4,11 @@
 //! confirmed, or written to no more, and takes the same work. Nor can he have it written to more than once a day.
 
 mod keep;
-pub(super) mod pace;
 #[cfg(test)]
 mod tests;
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
+use std::sync::Mutex;
 
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{Health, Secrets};
@@ -18,14 +17,14 @@ use parallax_core::page::Page;
 use parallax_core::refusal::Refusals;
 use parallax_core::subscriber::ask::{self, Address, Ask, Asked};
 use parallax_core::subscriber::{ASKED_AGAIN, Contact, MAX_SUBSCRIBERS, Subscriber, read_link};
-use parallax_core::time::Timestamp;
+use parallax_core::time::{HOUR, Timestamp};
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 
-use self::pace::Pace;
 use super::destinations::secret;
+use super::pace::Pace;
 use super::{Error, Result, Service};
 use crate::letters;
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
@@ -35,13 +34,22 @@ pub const CHALLENGE: &str = "subscription.challenge";
 /// What a mailbox is asked by.
 pub const CONFIRMATION: &str = "subscription.confirmation";
 
+/// Times that strangers may have one host asked within an hour.
+const TIMES: u32 = 10;
+
 /// Requests whose webhook has not answered yet, and how often each host was asked.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Wishes {
     pending: Mutex<BTreeSet<SubscriberId>>,
-    hosts: Mutex<Pace>,
+    hosts: Mutex<Pace<String>>,
     /// Told when a webhook was asked.
     asked: Notify,
+}
+
+impl Default for Wishes {
+    fn default() -> Self {
+        Self { pending: Mutex::default(), hosts: Mutex::new(Pace::new(HOUR)), asked: Notify::new() }
+    }
 }
 
 /// What whoever asked is told.
@@ -276,8 +284,7 @@ impl Service {
     /// Whether a host was asked as often as it may be in this while.
     fn is_paced(&self, address: &Address) -> bool {
         let Address::Webhook { host, .. } = address else { return false };
-        let mut hosts = self.0.wishes.hosts.lock().unwrap_or_else(PoisonError::into_inner);
-        !hosts.admit(host, self.now())
+        self.paced(&self.0.wishes.hosts, TIMES, host).is_err()
     }
 
     /// Adds to the batch that an address may be asked for something else on the same day: its reader is known.

@@ -14,6 +14,9 @@ pub use shown::Shown;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
+/// Where an authority asks for the proof that a host is ours, before the token (RFC 8555, section 8.3).
+pub const CHALLENGE: &str = "/.well-known/acme-challenge/";
+
 /// Challenges that may be open at once; orders are made one after the other.
 const CHALLENGES: usize = 16;
 

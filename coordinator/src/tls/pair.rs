@@ -76,6 +76,11 @@ impl Pair {
         }
     }
 
+    /// Whether it was read at the same time.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.key, &other.key)
+    }
+
     /// What the handshake takes.
     pub(super) fn key(&self) -> Arc<CertifiedKey> {
         Arc::clone(&self.key)

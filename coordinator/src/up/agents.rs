@@ -28,6 +28,8 @@ const CONCURRENCY: usize = 128;
 const FAREWELL: Duration = Duration::from_secs(8);
 /// How long they may take to connect before the newcomer is told without them.
 const CONNECT: Duration = Duration::from_secs(15);
+/// Pause before one that does not run is tried again.
+const AGAIN: Duration = Duration::from_secs(5);
 /// How often it is looked whether they have.
 const LOOK: Duration = Duration::from_millis(50);
 
@@ -68,17 +70,7 @@ impl Agents {
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
         for (local, config) in locals.iter().zip(configs) {
-            let name = local.name.clone();
-            let mut stopping = stopping.clone();
-            tasks.spawn(async move {
-                let told = async move {
-                    // Whoever would tell is gone: that too is a reason to stop.
-                    let _ = stopping.wait_for(|stop| *stop).await;
-                };
-                if let Err(error) = parallax_agent::run(config, told).await {
-                    tracing::error!(agent = name, %error, "a local agent does not run");
-                }
-            });
+            tasks.spawn(run(local.name.clone(), config, stopping.clone()));
         }
         Ok(Self { names: locals.iter().map(|local| local.name.clone()).collect(), tasks, stop })
     }
@@ -108,6 +100,22 @@ impl Agents {
         let ending = async { while self.tasks.join_next().await.is_some() {} };
         if timeout(FAREWELL, ending).await.is_err() {
             tracing::warn!("not every local agent ended in time");
+        }
+    }
+}
+
+/// Runs a local agent until it is told to stop, as often as it has to be begun.
+async fn run(name: String, config: Config, mut stopping: watch::Receiver<bool>) {
+    loop {
+        let mut told = stopping.clone();
+        let told = async move {
+            // Whoever would tell is gone: that too is a reason to stop.
+            let _ = told.wait_for(|stop| *stop).await;
+        };
+        let Err(error) = parallax_agent::run(config.clone(), told).await else { return };
+        tracing::error!(agent = name, %error, "a local agent does not run; trying again");
+        if timeout(AGAIN, stopping.wait_for(|stop| *stop)).await.is_ok() {
+            return;
         }
     }
 }

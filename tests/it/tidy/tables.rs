@@ -20,6 +20,7 @@ pub(super) const ROOMS: &[Room] = &[
     Room("clock", &[], "the clock is at the bottom of the house"),
     Room("config", &[], "settings are parsed once, by a file that knows no room"),
     Room("out", &[], "it prints what it is given"),
+    Room("supervise", &[], "it begins what it is given, whatever that is"),
     Room("telemetry", &[All("config")], "logging is set up before any room is built"),
     Room(
         "views",
@@ -44,7 +45,7 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "mesh",
-        &[All("clock"), Types("flow"), Types("storage")],
+        &[All("clock"), All("supervise"), Types("flow"), Types("storage")],
         "the mesh turns frames into observations; it reaches the flow by its inbox and its questions alone",
     ),
     Room(
@@ -64,7 +65,7 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "deliver",
-        &[All("storage"), All("clock"), All("letters")],
+        &[All("storage"), All("clock"), All("letters"), All("supervise")],
         "a delivery sends what was stored for it, and decides nothing",
     ),
     Room(
@@ -168,10 +169,11 @@ pub(super) const ALONE: &[Alone] = &[
             "coordinator/src/domains",
             "coordinator/src/service",
             "coordinator/src/app",
+            "coordinator/src/tls/acme",
             "agent/src",
         ],
-        "only probes and deliveries speak to addresses that customers give; the service asks the table of addresses, and \
-         domains the name servers",
+        "only probes, deliveries and a look at where a name leads speak to addresses that customers give; the service asks \
+         the table of addresses, and domains the name servers",
     ),
     Alone(
         "reqwest",

@@ -202,7 +202,7 @@ fn page() -> Value {
         "supportUrl": "mailto:help@shop.example", "timezone": "Europe/Berlin", "uptimeTarget": 99.9,
         "passwordProtected": false, "private": false, "privateFeedUrl": null, "showDeploys": true, "showLocations": false,
         "latencyLocations": null, "uptimeRegions": null, "createdAt": "2026-03-01T08:58:00.000Z",
-        "domainVerification": domain_verification(), "allowedPeople": [], "allowedDomains": ["shop.example"],
+        "customDomainProblem": null, "domainVerification": domain_verification(), "allowedPeople": [], "allowedDomains": ["shop.example"],
         "noindex": false, "theme": "auto", "accentColor": "#1a7f4b",
         "logo": format!("{PAGE_URL}/logo/5f2a9d1c0b7e4a3688c1d2e3f4a5b6c7"), "favicon": null, "language": "en",
     })

@@ -37,7 +37,6 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     }
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
-    client.world.service.forget_domains();
     assert_eq!(name("Status.shop.example:8443", "/status.json").await, (200, json!("Shop")));
     assert_eq!(name("status.shop.example", "/p/journal/status.json").await.0, 404, "another's page");
     client.world.put_page(client.world.shop.clone()).await;

@@ -199,6 +199,13 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
             "certificate of agent tokyo-1 ends soon",
         ),
         (Matter::CertificateEnding { agent: None, ends_at: AT }, "the authority's certificate ends soon"),
+        (
+            Matter::HostsEnding { first: "shop.example".to_owned(), count: 1, ends_at: AT },
+            "certificates of hostnames end soon",
+        ),
+        (Matter::OwnEnding(AT), "the certificate in your files ends soon"),
+        (Matter::PartsBroken(1), "a part of the coordinator broke off"),
+        (Matter::PartsBroken(2), "a part of the coordinator broke off"),
     ];
     for (matter, title) in matters {
         for ended in [false, true] {

@@ -5,6 +5,7 @@ use parallax_core::observation::Outcome;
 use parallax_protocol::message::{CheckAnswer, CheckNow, CheckReason};
 use parallax_protocol::result::{self as wire_result, CheckResult, Failure, Report};
 
+use super::super::roster::Arrived;
 use super::*;
 
 fn question(number: u32, place: u16, ms: i64) -> Question {
@@ -119,4 +120,25 @@ async fn many_questions_to_one_place_are_put_in_order_and_all_are_answered() {
         let (answered, Answer::Seen(_)) = world.answer().await else { panic!("nothing") };
         assert_eq!(answered, number);
     }
+}
+
+#[tokio::test]
+async fn a_session_whose_questions_nobody_carries_any_more_is_closed() {
+    let world = World::start().await;
+    let member = world.member(1).await;
+    let agent = world.records.agents.lock().unwrap()[&member.id].clone();
+    let arrived = Arrived {
+        session: 0,
+        at: NOW,
+        remote: world.mesh.address(),
+        software: String::new(),
+        boot: BOOT,
+        kinds: BTreeSet::new(),
+        faults: Vec::new(),
+    };
+    let seat = world.mesh.hub.connect(&agent, arrived).unwrap();
+    assert!(world.mesh.hub.ask(question(1, 1, 10_000)).is_ok());
+    drop(seat.questions);
+    assert!(world.mesh.hub.ask(question(2, 1, 10_000)).is_err());
+    assert_eq!(*seat.close.borrow(), Some(CloseReason::Internal));
 }

@@ -80,6 +80,6 @@ async fn a_quarantined_place_runs_one_round_in_ten() {
     world.schedule([monitor(1, 1)]);
     let mut agent = world.connect(&world.member(1).await).await;
     change(&mut agent).await;
-    world.mesh.set_quarantine(PlaceNo(1), true);
+    world.mesh.set_quarantine(&[PlaceNo(1)].into());
     assert_eq!(change(&mut agent).await.put[0].every, 10);
 }

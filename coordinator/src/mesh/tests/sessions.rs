@@ -131,3 +131,14 @@ async fn a_mesh_that_stops_tells_its_agents() {
     world.mesh.stop().await;
     assert_eq!(closed(&agent.connection).await, CloseReason::ShuttingDown);
 }
+
+#[tokio::test]
+async fn a_seat_is_given_up_however_its_session_ends() {
+    let mut world = World::start().await;
+    let _agent = world.connect(&world.member(1).await).await;
+    world.until_connected(1, true).await;
+    // As where the listener breaks off: its sessions end where they are.
+    let rooms = std::mem::replace(&mut world.mesh.rooms, Watch::default().rooms());
+    rooms.stop().await;
+    world.until_connected(1, false).await;
+}

@@ -9,7 +9,7 @@ use parallax_core::page::verification::{PATIENCE, Unseen};
 use parallax_core::time::DAY;
 
 use super::*;
-use crate::service::domains::Lookup;
+use crate::service::domains::{Lookup, Released};
 use crate::service::hosts::Whose;
 use crate::storage::Op;
 
@@ -62,7 +62,6 @@ async fn put(world: &World, what: impl Into<Op>) {
     let mut batch = Batch::new();
     batch.write(what);
     world.service.store().commit(batch).await.unwrap();
-    world.service.forget_domains();
 }
 
 fn value(page: &Page) -> String {
@@ -92,7 +91,7 @@ async fn a_domain_is_a_pages_once_its_record_is_there_and_not_before() {
         world.service.look_for_domain(page.id).await.unwrap();
         assert!(!world.service.is_ours(HOST).unwrap());
         assert_eq!(whose(&world), Whose::Nobody);
-        assert!(!world.service.names().unwrap().contains(&HOST.to_owned()));
+        assert!(!world.service.names().await.unwrap().contains(&HOST.to_owned()));
     }
     let before = *world.service.news().borrow();
     *said.answer.lock().unwrap() = Ok(vec!["v=spf1 -all".to_owned(), value(&page)]);
@@ -100,7 +99,8 @@ async fn a_domain_is_a_pages_once_its_record_is_there_and_not_before() {
     assert_eq!(stands(&world, &page), (Some(HOST.to_owned()), None));
     assert_eq!(whose(&world), Whose::Page("shop".to_owned()));
     assert!(
-        world.service.is_ours(HOST).unwrap() && world.service.names().unwrap().contains(&HOST.to_owned())
+        world.service.is_ours(HOST).unwrap()
+            && world.service.names().await.unwrap().contains(&HOST.to_owned())
     );
     assert!(*world.service.news().borrow() > before, "the journal tells of it");
 }
@@ -161,4 +161,45 @@ async fn a_look_on_request_comes_at_once_but_not_too_often() {
     *said.answer.lock().unwrap() = Ok(vec![value(&page)]);
     let looked = world.service.check_domain(&caller, page.id).await.unwrap();
     assert_eq!(looked.custom_domain.as_deref(), Some(HOST));
+}
+
+#[tokio::test]
+async fn the_operator_takes_a_hostname_from_a_mistaken_page_and_anothers_account_may_ask_for_it() {
+    let (world, said, page) = asking().await;
+    let before = Page { custom_domain: Some(HOST.to_owned()), ..world.blog.clone() };
+    put(&world, before.clone()).await;
+    let released = world.service.release_host("Status.Shop.example.").await.unwrap();
+    let (host, account) = (HOST.to_owned(), before.account);
+    assert_eq!(released, Released { host, page: Some(before.id), account });
+    assert_eq!((whose(&world), stands(&world, &before).0), (Whose::Nobody, None));
+    *said.answer.lock().unwrap() = Ok(vec![value(&page)]);
+    world.service.look_for_domain(page.id).await.unwrap();
+    assert_eq!(stands(&world, &page).0.as_deref(), Some(HOST), "once it has proven it");
+    // One that is only kept for the account that had it lately.
+    let lately = "old.shop.example".to_owned();
+    let kept = Freed { account: world.foreign.account, until: world.service.now() + DAY };
+    put(&world, Op::PutFreed(lately.clone(), kept)).await;
+    let released = world.service.release_host(&lately).await.unwrap();
+    assert_eq!(released, Released { host: lately.clone(), page: None, account: kept.account });
+    let freed = world.service.store().reader().freed(&lately).unwrap().unwrap();
+    assert!(!freed.holds_against(page.account, world.service.now()));
+    for none in [lately.as_str(), "none.example", "", "a b"] {
+        assert_eq!(world.service.release_host(none).await.unwrap_err(), Error::NotFound, "{none}");
+    }
+}
+
+#[tokio::test]
+async fn claims_are_read_again_after_an_edit_and_after_a_look() {
+    let (world, _, page) = asking().await;
+    let due = async || world.service.domains_due().await.unwrap();
+    assert_eq!(due().await, [page.id]);
+    let other = claiming(&world.blog, "t", world.service.now());
+    let mut batch = Batch::new();
+    batch.write(other.clone());
+    world.service.store().commit(batch).await.unwrap();
+    assert_eq!(due().await, [page.id], "nothing tells of it, so they are not read again");
+    world.put_page(other.clone()).await;
+    assert_eq!(due().await.len(), 2);
+    world.service.look_for_domain(page.id).await.unwrap();
+    assert_eq!(due().await, [other.id], "the other was looked for just now");
 }

@@ -99,6 +99,16 @@ impl Failed {
         Self { words: words.to_owned(), failure: Failure::Refused, is_unknown: false }
     }
 
+    /// The authority was not asked, for a reason that is the name's owner's affair.
+    pub(super) fn astray(words: &str) -> Self {
+        Self { words: words.to_owned(), failure: Failure::Astray, is_unknown: false }
+    }
+
+    /// The authority was not asked, for a reason of ours.
+    pub(super) fn unreached(words: &str) -> Self {
+        Self { words: words.to_owned(), failure: Failure::Unreached, is_unknown: false }
+    }
+
     /// A failure after the proof was offered.
     fn counted(error: Error) -> Self {
         Self { failure: Failure::Refused, ..Self::from(error) }

@@ -2,16 +2,18 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
+use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
 /// Orders in an hour, of all names: an authority counts them.
 const ORDERS: usize = 50;
 /// Those of them that names without a certificate may have, so that the others are renewed in time.
 const ORDERS_OF_NEW: usize = 40;
-/// Pauses after the first failure, and the longest one. Authorities allow few failed proofs of a name in an hour; whoever
-/// points a name here later than they said does not wait for long.
+/// Pauses after the first failure, and the longest one. Authorities allow few failed proofs of a name in an hour.
 const FIRST_PAUSE: i64 = HOUR;
 const LONGEST_PAUSE: i64 = 6 * HOUR;
+/// The same where the authority was not asked, as the name leads elsewhere: whoever points it here later than they said
+/// does not wait for long.
+const ASTRAY_PAUSE: i64 = 20 * SECOND;
 /// The same where the authority was not reached, and counted nothing.
 const SHORT_PAUSE: i64 = MINUTE;
 const LONGEST_SHORT_PAUSE: i64 = HOUR;
@@ -25,6 +27,19 @@ pub(super) enum Failure {
     Unreached,
     /// It refused, or could not see the proof.
     Refused,
+    /// The name does not lead here, so the authority was not asked: its owner can mend that, and nobody else.
+    Astray,
+}
+
+/// Certificates that end soon though they should have been renewed long before, by no fault of their names' owners.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Ending {
+    /// Whose ends first.
+    pub first: String,
+    /// How many there are.
+    pub count: u32,
+    /// When the first of them ends.
+    pub ends_at: Timestamp,
 }
 
 /// The names, and what is known of each.
@@ -100,7 +115,7 @@ impl Plan {
         now: Timestamp,
         share: f64,
     ) -> Option<Timestamp> {
-        if failure == Failure::Unreached {
+        if failure != Failure::Refused {
             // The authority has not counted it.
             self.began.pop_back();
         }
@@ -108,6 +123,7 @@ impl Plan {
         let (first, longest) = match failure {
             Failure::Unreached => (SHORT_PAUSE, LONGEST_SHORT_PAUSE),
             Failure::Refused => (FIRST_PAUSE, LONGEST_PAUSE),
+            Failure::Astray => (ASTRAY_PAUSE, LONGEST_PAUSE),
         };
         let before = state.failures.filter(|(kind, _)| *kind == failure).map_or(0, |(_, count)| count);
         let pause = first.saturating_mul(1 << before.min(16)).min(longest);
@@ -143,6 +159,19 @@ impl Plan {
         let name = name.clone();
         self.began.push_back((now, is_new));
         Some(name)
+    }
+
+    /// The certificates that end soon for another reason than that their names lead elsewhere; none where there are none.
+    pub(super) fn ending(&self, now: Timestamp) -> Option<Ending> {
+        let ours = |name: &&String| {
+            let state = self.states.get(*name);
+            state.is_some_and(|state| !matches!(state.failures, Some((Failure::Astray, _))))
+        };
+        let ending = self.names.iter().filter(ours).filter(|name| self.ends_soon(name, now));
+        let ends = ending.filter_map(|name| Some((self.states.get(name)?.good?.1, name)));
+        let mut count = 0;
+        let (ends_at, first) = ends.inspect(|_| count += 1).min()?;
+        Some(Ending { first: first.clone(), count, ends_at })
     }
 
     /// Whether the certificate of that name ends soon though it should have been renewed long before.
@@ -264,6 +293,42 @@ mod tests {
         plan.issued("a", at(DAY), at(91 * DAY));
         plan.ordered("a", at(DAY));
         assert!(plan.due(at(61 * DAY)).is_some());
+    }
+
+    #[test]
+    fn certificates_that_end_soon_are_told_but_for_names_that_lead_elsewhere() {
+        let mut plan = plan(&["a", "b", "c", "d"]);
+        for (name, ends) in [("a", 91), ("b", 90), ("c", 89), ("d", 200)] {
+            plan.issued(name, at((ends - 90) * DAY), at(ends * DAY));
+        }
+        let told = |plan: &Plan, days: i64| plan.ending(at(days * DAY));
+        let ending = |first: &str, count, ends: i64| {
+            Some(Ending { first: first.to_owned(), count, ends_at: at(ends * DAY) })
+        };
+        assert_eq!((told(&plan, 74), told(&plan, 76)), (None, ending("c", 1, 89)));
+        assert_eq!(told(&plan, 78), ending("c", 3, 89));
+        plan.failed("c", Failure::Astray, at(78 * DAY), 0.5);
+        assert_eq!(told(&plan, 78), ending("b", 2, 90));
+        plan.failed("b", Failure::Refused, at(78 * DAY), 0.5);
+        assert_eq!(told(&plan, 95), ending("b", 2, 90), "those that have ended too");
+        for name in ["a", "b"] {
+            plan.issued(name, at(80 * DAY), at(170 * DAY));
+        }
+        assert_eq!(told(&plan, 90), None);
+    }
+
+    #[test]
+    fn a_name_that_leads_elsewhere_is_looked_for_soon_and_then_ever_more_seldom() {
+        let mut plan = plan(&["a"]);
+        let mut now = at(0);
+        let mut pauses = Vec::new();
+        for _ in 0..13 {
+            assert_eq!(plan.due(now).as_deref(), Some("a"));
+            let next = plan.failed("a", Failure::Astray, now, 0.5).unwrap();
+            pauses.push(next.since(now) / SECOND);
+            now = next;
+        }
+        assert_eq!(pauses, [20, 40, 80, 160, 320, 640, 1280, 2560, 5120, 10_240, 20_480, 21_600, 21_600]);
     }
 
     #[test]

@@ -53,6 +53,9 @@ pub(in crate::http) struct PageDocument {
     /// When it was made.
     #[schemars(with = "words::Moment")]
     created_at: String,
+    /// Why the page can't be visited at customDomain over TLS, or will not be for long: mostly that the hostname does not
+    /// point to this service. Null where all is well.
+    custom_domain_problem: Option<String>,
     /// A hostname that is asked for and not verified yet.
     domain_verification: Option<DomainVerification>,
     /// Email addresses that may see it while it is private.
@@ -110,6 +113,7 @@ pub(super) fn document(service: &Service, page: &Page) -> PageDocument {
         latency_locations: page.latency_regions.map(names),
         uptime_regions: page.uptime_regions.map(names),
         created_at: page.created_at.to_string(),
+        custom_domain_problem: service.domain_problem(page),
         domain_verification: page.domain_claim.as_ref().map(verification),
         allowed_people: page.allowed.people.clone(),
         allowed_domains: page.allowed.domains.clone(),

@@ -1,0 +1,58 @@
+//! A whole coordinator, one of whose rooms breaks off.
+
+use std::path::Path;
+use std::time::Duration;
+
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::*;
+
+/// Longest start, and longest end.
+const LIMIT: Duration = Duration::from_secs(60);
+
+async fn started(data: &Path) -> (Running, watch::Sender<bool>) {
+    // The binary's first line; the second test of a process finds it done.
+    let _ = rustls::crypto::ring::default_provider().install_default();
+    let mut config = Config { data: data.join("data"), ..Config::default() };
+    config.http.listen = "127.0.0.1:0".parse().unwrap();
+    config.mesh.listen = "127.0.0.1:0".parse().unwrap();
+    let (stop, shutdown) = watch::channel(false);
+    let running = timeout(LIMIT, start(config, shutdown)).await.unwrap().unwrap();
+    (running, stop)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_is_lost_ends_the_coordinator_in_order() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut running, _stop) = started(folder.path()).await;
+    let ready = running.drain.ready.subscribe();
+    let store = running.drain.store.clone();
+    assert!(*ready.borrow());
+    running.drain.helpers.hold("guest", async { panic!("on purpose") });
+    let ended = timeout(LIMIT, running.wait()).await.unwrap();
+    assert!(matches!(ended, Err(AppError::Lost(Lost::Fallen { room: "guest" }))), "{ended:?}");
+    assert!(!*ready.borrow());
+    assert_eq!(store.commit(Batch::new()).await, Err(StoreError::Closed), "the store was closed");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_room_that_broke_off_once_is_begun_anew_and_stopped_with_the_others() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut running, stop) = started(folder.path()).await;
+    let (begun, mut begins) = mpsc::unbounded_channel();
+    let mut is_first = true;
+    running.drain.helpers.keep("guest", move || {
+        let (was_first, begun) = (std::mem::take(&mut is_first), begun.clone());
+        async move {
+            assert!(!was_first, "on purpose");
+            begun.send(()).unwrap();
+            std::future::pending().await
+        }
+    });
+    timeout(LIMIT, begins.recv()).await.unwrap().unwrap();
+    assert!(running.drain.watch.broken().contains(&("guest", 1)));
+    stop.send_replace(true);
+    timeout(LIMIT, running.wait()).await.unwrap().unwrap();
+    assert_eq!(begins.recv().await, None, "it was let go of");
+}

@@ -1,0 +1,135 @@
+//! A keeper over its folder, with an authority that is never reached.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use futures_util::FutureExt;
+use parallax_core::time::{DAY, Timestamp};
+use parallax_dial::{Policy, Resolver};
+use tempfile::TempDir;
+
+use super::super::pair::tests::pem;
+use super::*;
+
+/// When certificates until 2021 end.
+const END: Timestamp = Timestamp::from_millis(1_609_459_200_000);
+
+/// What a keeper is given, and who changes that.
+struct World {
+    tools: Tools,
+    names: Arc<Mutex<Option<Vec<String>>>>,
+    changes: watch::Sender<u64>,
+    listed: Arc<AtomicUsize>,
+    folder: TempDir,
+}
+
+impl World {
+    fn new(names: &[&str]) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let (changes, changed) = watch::channel(0);
+        let names = Arc::new(Mutex::new(Some(names.iter().map(|&name| name.to_owned()).collect())));
+        let listed = Arc::new(AtomicUsize::new(0));
+        let (known, times) = (Arc::clone(&names), Arc::clone(&listed));
+        let list: List = Arc::new(move || {
+            times.fetch_add(1, Ordering::Relaxed);
+            let names = known.lock().unwrap().clone();
+            async { names }.boxed()
+        });
+        let resolver = Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap();
+        let tools = Tools {
+            settings: Settings {
+                folder: folder.path().join("tls"),
+                directory: "https://127.0.0.1:9/dir".to_owned(),
+                contact: None,
+                roots: None,
+            },
+            names: Names { list, changes: changed, base: Some("status.example".to_owned()) },
+            clock: Clock::by_hand(END - 20 * DAY),
+            shown: Shown::new(Some("status.example".to_owned())),
+            challenges: Challenges::default(),
+            guard: Guard::new(resolver, Policy::default()),
+            told: Told::default(),
+        };
+        Self { tools, names, changes, listed, folder }
+    }
+
+    /// Has a certificate for that name lie in the folder.
+    fn keep(&self, name: &str, until: i32) {
+        let (certificate, key) = pem(&[name], until);
+        let folder = Folder::open(&self.folder.path().join("tls")).unwrap();
+        folder.keep_pair(name, &format!("{key}{certificate}")).unwrap();
+    }
+
+    fn set(&self, names: Option<&[&str]>) {
+        let names = names.map(|names| names.iter().map(|&name| name.to_owned()).collect());
+        *self.names.lock().unwrap() = names;
+        self.changes.send_modify(|number| *number += 1);
+    }
+
+    fn is_shown(&self, name: &str) -> bool {
+        self.tools.shown.issued(name).is_some()
+    }
+}
+
+#[tokio::test]
+async fn certificates_that_are_not_renewed_are_told_in_time_and_owners_why() {
+    let world = World::new(&["status.example", "shop.example"]);
+    world.keep("status.example", 2021);
+    world.keep("shop.example", 2021);
+    let mut keeper = Keeper::start(world.tools.clone()).await.unwrap();
+    let told = &world.tools.told;
+    assert!(world.is_shown("status.example") && world.is_shown("shop.example"));
+    let ending = |first: &str, count| Some(Ending { first: first.to_owned(), count, ends_at: END });
+    for (left, expected) in [(20 * DAY, None), (14 * DAY, None), (14 * DAY - 1, ending("shop.example", 2))] {
+        world.tools.clock.set(END - left);
+        keeper.look().await;
+        assert_eq!(told.ending(), expected, "{left}");
+    }
+    keeper.note("shop.example", &Failed::astray("it leads elsewhere; point it to status.example"));
+    keeper.note("status.example", &Failed::unreached("no network"));
+    keeper.look().await;
+    assert_eq!(told.ending(), ending("status.example", 1), "where a name leads is its owner's affair");
+    assert_eq!(
+        told.problem("shop.example").as_deref(),
+        Some("it leads elsewhere; point it to status.example")
+    );
+    assert_eq!(told.problem("status.example"), None, "that is our trouble");
+    keeper.note("shop.example", &Failed::refused("429 at acme.example/account/7"));
+    let words = told.problem("shop.example").unwrap();
+    assert!(words.contains("refused it") && !words.contains("account"), "{words}");
+    let (certificate, key) = pem(&["shop.example"], 2030);
+    keeper.show("shop.example", Pair::read(&certificate, &key).unwrap());
+    assert_eq!(told.problem("shop.example"), None, "it is renewed");
+    keeper.note("nobody.example", &Failed::astray("gone meanwhile"));
+    assert_eq!(told.problem("nobody.example"), None);
+}
+
+#[tokio::test]
+async fn names_are_listed_once_and_again_after_a_change() {
+    let world = World::new(&["a.example", "b.example"]);
+    for name in ["a.example", "b.example", "c.example", "old.example"] {
+        world.keep(name, 2030);
+    }
+    let mut keeper = Keeper::start(world.tools.clone()).await.unwrap();
+    let listed = || world.listed.load(Ordering::Relaxed);
+    for _ in 0..3 {
+        keeper.look().await;
+    }
+    assert_eq!(listed(), 1);
+    assert!(world.is_shown("a.example") && !world.is_shown("c.example"));
+    assert!(keeper.folder.pair("old.example").is_none(), "nobody's, and swept");
+    // One that can't be listed now is, as soon as it can.
+    world.keep("c.example", 2030);
+    world.set(None);
+    keeper.look().await;
+    *world.names.lock().unwrap() = Some(vec!["a.example".to_owned(), "c.example".to_owned()]);
+    keeper.look().await;
+    keeper.look().await;
+    assert_eq!(listed(), 3);
+    assert!(world.is_shown("c.example") && !world.is_shown("b.example"));
+    assert!(keeper.folder.pair("b.example").is_none());
+    // What the operator's own covers needs no other.
+    let (certificate, key) = pem(&["a.example", "c.example"], 2030);
+    world.tools.shown.put_own(Pair::read(&certificate, &key).unwrap());
+    keeper.look().await;
+    assert!(!world.is_shown("a.example") && listed() == 3);
+}
