@@ -8,6 +8,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::{MINT, Site, Unwritable, entry, first_word, last_word, xml};
+use crate::views::tongue::{fill, words};
 
 /// Its media type.
 pub const MEDIA: &str = "application/atom+xml; charset=utf-8";
@@ -24,9 +25,10 @@ pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> 
     let mut writer = Writer::new(Vec::new());
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)))?;
     let feed = writer.create_element("feed").with_attribute(("xmlns", "http://www.w3.org/2005/Atom"));
+    let feed = feed.with_attribute(("xml:lang", page.language.tag()));
     feed.write_inner_content(|writer| {
         text(writer, "id", &format!("{MINT}page/{}", page.id))?;
-        text(writer, "title", &format!("{} status", page.name))?;
+        text(writer, "title", &fill(words(page.language).feed_title, &[&page.name]))?;
         text(writer, "updated", &updated.to_string())?;
         link(writer, "self", "application/atom+xml", &site.at("/feed.atom"))?;
         link(writer, "alternate", "text/html", site.address)?;

@@ -11,6 +11,7 @@ use quick_xml::events::{BytesDecl, Event};
 
 use super::atom::text;
 use super::{MINT, Site, Unwritable, entry, last_word};
+use crate::views::tongue::{fill, words};
 use crate::views::words::formatted;
 
 /// Its media type.
@@ -26,15 +27,17 @@ pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> 
     let contents: Vec<String> =
         notices.iter().map(|notice| entry::content(site, notice)).collect::<Result<_, _>>()?;
     let page = site.page;
+    let said = words(page.language);
     let built = notices.iter().map(|it| last_word(&it.incident)).fold(page.created_at, Timestamp::max);
     let mut writer = Writer::new(Vec::new());
     writer.write_event(Event::Decl(BytesDecl::new("1.0", Some("utf-8"), None)))?;
     let rss = writer.create_element("rss").with_attribute(("version", "2.0"));
     rss.with_attribute(("xmlns:atom", "http://www.w3.org/2005/Atom")).write_inner_content(|writer| {
         writer.create_element("channel").write_inner_content(|writer| {
-            text(writer, "title", &format!("{} status", page.name))?;
+            text(writer, "title", &fill(said.feed_title, &[&page.name]))?;
             text(writer, "link", site.address)?;
-            text(writer, "description", &format!("Incidents and maintenance of {}", page.name))?;
+            text(writer, "description", &fill(said.feed_about, &[&page.name]))?;
+            text(writer, "language", page.language.tag())?;
             text(writer, "lastBuildDate", &moment(built))?;
             text(writer, "generator", "Parallax")?;
             text(writer, "ttl", TTL)?;
