@@ -21,6 +21,8 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
 :focus-visible{outline:2px solid #6d8be0;outline-offset:2px}
 .dark{--bg:#16191e;--ink:#eceef1;--soft:#a7aeb9;--line:#333943}
 @media(prefers-color-scheme:dark){.auto{--bg:#16191e;--ink:#eceef1;--soft:#a7aeb9;--line:#333943}}`;
+  // In the language of the status page: whoever serves this puts them here.
+  const says = WORDS;
   let place, dismissed = "", shown = "";
 
   const make = (name, text, more) => {
@@ -45,20 +47,21 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
   const show = ({ status, incidents = [], scheduled_maintenances: planned = [] }) => {
     const indicator = String(status.indicator);
     const current = indicator === "maintenance" ? planned.find((one) => one.status === "in_progress") : incidents[0];
-    const title = (current && current.name) || status.description;
+    const whole = says[indicator] || status.description;
+    const title = (current && current.name) || whole;
     const said = indicator === "none" ? "" : `${indicator} ${title}`;
     if (said === dismissed || !said) { if (shown) place.replaceChildren(); shown = ""; if (!said) dismissed = ""; return; }
     if (said === shown) return;
     shown = said;
     const box = make("section", "", { className: indicator });
-    box.setAttribute("aria-label", "Service status");
+    box.setAttribute("aria-label", says.label);
     const words = make("p");
-    const link = make("a", "See the status page", { href: home, target: "_blank", rel: "noopener" });
+    const link = make("a", says.see, { href: home, target: "_blank", rel: "noopener" });
     const line = make("span");
-    line.append(current ? `${status.description}. ` : "", link);
+    line.append(current ? `${whole}${says.stop} ` : "", link);
     words.append(make("strong", title), line);
     const close = make("button", "\u00d7", { type: "button", onclick: () => { dismissed = said; shown = ""; place.replaceChildren(); } });
-    close.setAttribute("aria-label", "Dismiss");
+    close.setAttribute("aria-label", says.dismiss);
     box.append(words, close);
     place.replaceChildren(box);
   };

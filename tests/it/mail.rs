@@ -9,10 +9,13 @@ use parallax_core::delivery::{Mail, Outcome};
 use parallax_core::id::DeliveryId;
 use parallax_core::time::Timestamp;
 use parallax_tests::eventually::eventually;
+use parallax_tests::installation::Coordinator;
 use parallax_tests::process::Process;
 use parallax_tests::tools::Tools;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tempfile::TempDir;
+
+use crate::subscribers::Visitor;
 
 const SOON: Duration = Duration::from_secs(30);
 const FROM: &str = "Example Status <status@example.com>";
@@ -282,4 +285,61 @@ async fn without_a_server_mails_lie_in_a_folder() {
     let off = Mailer::new(&MailConfig { transport: Transport::None, ..config }).unwrap();
     let sent = off.post(parcel(1, "ann@example.com", "x")).await;
     assert_eq!((off.is_set(), sent.outcome), (false, Outcome::NotNow(None)));
+}
+
+/// A mail's subject and plain text, as another implementation reads them.
+fn read(mail: &Value) -> (&str, &str) {
+    (mail["headers"]["Subject"].as_str().unwrap(), mail["parts"][0][1].as_str().unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn subscribers_are_written_to_in_their_pages_language() {
+    let name = "subscribers_are_written_to_in_their_pages_language";
+    let Some(server) = Server::start(name, &["off"]).await else { return };
+    let config = format!(
+        "[mail]\ntransport = \"smtp\"\nhost = \"localhost\"\nport = {}\ntls = \"none\"\nfrom = \"{FROM}\"\n",
+        server.port
+    );
+    let coordinator = Coordinator::serve(([127, 0, 0, 1], 0).into(), &config).await;
+    let account = coordinator.account("pro");
+    let path = |rest: &str| format!("/pages/{}{rest}", account.page);
+    let look = json!({ "name": "Lädchen", "language": "de", "timezone": "Europe/Berlin" });
+    account.client.patch(&path(""), &look).await.is(200);
+
+    let (visitor, page) = (Visitor::new(), format!("{}/p/{}", coordinator.ready.base_url, account.slug));
+    assert_eq!(visitor.post(&format!("{page}/subscribe"), "email=ann%40example.com").await, 200);
+    let taken = server.took(1).await;
+    let (subject, text) = read(&taken[0]);
+    assert_eq!(subject, "Bestätigen Sie Ihr Abonnement: Lädchen");
+    assert!(text.contains("Wenn Sie es waren, öffnen Sie den Link und bestätigen Sie."), "{text}");
+    let confirm = text.split_whitespace().find(|word| word.contains("/confirm?t=")).unwrap();
+    let (_, form) = visitor.get(confirm).await;
+    assert!(form.contains("<html lang=\"de\"") && form.contains("Ja, bitte"), "{form}");
+    let (at, token) = confirm.split_once('?').unwrap();
+    assert_eq!(visitor.post(at, token).await, 200);
+
+    let incident = json!({ "title": "Störung an der Kasse" });
+    let incident = account.client.post(&path("/incidents"), &incident).await.is(201)["incident"].take();
+    assert_eq!(incident["updates"][0]["body"], "Wir untersuchen diesen Vorfall.");
+    let taken = server.took(2).await;
+    let (subject, text) = read(&taken[1]);
+    assert_eq!(subject, "Vorfall: Störung an der Kasse (Lädchen)");
+    for line in [
+        "Wir untersuchen diesen Vorfall.",
+        "Status: Wird untersucht",
+        "(Europe/Berlin, UTC+",
+        "Abmelden: http",
+    ] {
+        assert!(text.contains(line), "{line} in {text}");
+    }
+
+    account.client.patch(&path(""), &json!({ "language": "ja" })).await.is(200);
+    let updates = path(&format!("/incidents/{}/updates", incident["id"].as_str().unwrap()));
+    let update = json!({ "status": "resolved", "message": "レジは復旧しました。" });
+    account.client.post(&updates, &update).await.is(201);
+    let taken = server.took(3).await;
+    let (subject, text) = read(&taken[2]);
+    assert_eq!(subject, "【解決】Störung an der Kasse（Lädchen）");
+    assert!(text.contains("レジは復旧しました。") && text.contains("登録を解除: http"), "{text}");
+    assert_eq!((&taken[2]["ascii"], taken[2]["longest"].as_u64() <= Some(998)), (&true.into(), true));
 }

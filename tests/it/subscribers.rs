@@ -127,19 +127,19 @@ async fn talk(
 }
 
 /// A browser without a script.
-struct Visitor(reqwest::Client);
+pub(crate) struct Visitor(reqwest::Client);
 
 impl Visitor {
-    fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(plain(SOON).build().unwrap())
     }
 
-    async fn get(&self, url: &str) -> (u16, String) {
+    pub(crate) async fn get(&self, url: &str) -> (u16, String) {
         let answer = self.0.get(url).send().await.unwrap();
         (answer.status().as_u16(), answer.text().await.unwrap())
     }
 
-    async fn post(&self, url: &str, body: &str) -> u16 {
+    pub(crate) async fn post(&self, url: &str, body: &str) -> u16 {
         let request = self.0.post(url).header("content-type", "application/x-www-form-urlencoded");
         request.body(body.to_owned()).send().await.unwrap().status().as_u16()
     }

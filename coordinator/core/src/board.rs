@@ -13,6 +13,7 @@ use crate::id::MonitorId;
 use crate::incident::{Impact, Incident, Kind};
 use crate::machine::View;
 use crate::monitor::Monitor;
+use crate::observation::Failure;
 use crate::page::Page;
 use crate::place::{Region, RegionSet};
 use crate::rollup::{Counts, day_of, start_of_day};
@@ -218,7 +219,7 @@ pub struct Outage {
     /// When it ended; none while it lasts.
     pub to: Option<Timestamp>,
     /// Why, where that is known.
-    pub reason: Option<String>,
+    pub reason: Option<Failure>,
     /// The regions that it was down from while others saw it up.
     pub regions: Option<RegionSet>,
 }

@@ -104,18 +104,6 @@ impl Progress {
     pub const fn is_closed(self) -> bool {
         matches!(self, Self::Resolved | Self::Completed)
     }
-
-    /// What is said where nothing was written.
-    const fn standard_line(self) -> &'static str {
-        match self {
-            Self::Investigating => "We are investigating this incident.",
-            Self::Identified => "The cause has been identified, and we are working on a fix.",
-            Self::Monitoring => "A fix is in place, and we are watching the results.",
-            Self::Resolved => "This incident is resolved.",
-            Self::Scheduled => "Maintenance is planned.",
-            Self::Completed => "The maintenance is completed.",
-        }
-    }
 }
 
 /// How much is affected, least first.

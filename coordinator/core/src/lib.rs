@@ -45,6 +45,7 @@ pub mod subscriber;
 pub mod telling;
 pub mod text;
 pub mod time;
+pub mod tongue;
 pub mod uptime;
 pub mod verdict;
 pub mod watch;

@@ -5,8 +5,10 @@ use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::page::look::Language;
 use crate::place::{NetworkNo, PlaceNo, Region};
 use crate::time::Timestamp;
+use crate::tongue::Tongue;
 
 /// What one place saw when it ran one check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -89,7 +91,8 @@ pub enum Phase {
     Transfer,
 }
 
-/// Why a target failed: facts, of which [`fmt::Display`] makes words. Variants are only ever added at the end.
+/// Why a target failed: facts, of which [`Tongue::failure`] makes words; [`fmt::Display`] has those in English. Variants are
+/// only ever added at the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Failure {
     /// The check's time ended in that phase.
@@ -148,38 +151,7 @@ pub enum Failure {
 
 impl fmt::Display for Failure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Timeout(Phase::Dns) => f.write_str("timed out resolving the name"),
-            Self::Timeout(Phase::Connect) => f.write_str("timed out connecting"),
-            Self::Timeout(Phase::Tls) => f.write_str("timed out in the TLS handshake"),
-            Self::Timeout(Phase::FirstByte) => f.write_str("timed out waiting for an answer"),
-            Self::Timeout(Phase::Transfer) => f.write_str("timed out reading the answer"),
-            Self::Refused => f.write_str("connection refused"),
-            Self::Reset => f.write_str("connection closed by the host"),
-            Self::Unreachable => f.write_str("host unreachable"),
-            Self::NameNotFound => f.write_str("the name does not exist"),
-            Self::NoAddress => f.write_str("the name has no address"),
-            Self::ResolutionFailed => f.write_str("the name's servers answer with a fault"),
-            Self::AddressNotAllowed(class) => write!(f, "address not allowed: {class}"),
-            Self::UnexpectedStatus(status) => write!(f, "unexpected status {status}"),
-            Self::KeywordMissing => f.write_str("keyword not found"),
-            Self::KeywordPresent => f.write_str("keyword found"),
-            Self::TooManyRedirects => f.write_str("more than 5 redirects"),
-            Self::BadRedirect => f.write_str("a redirect that can't be followed"),
-            Self::TlsExpired => f.write_str("certificate expired"),
-            Self::TlsNotYetValid => f.write_str("certificate not valid yet"),
-            Self::TlsNameMismatch => f.write_str("certificate does not match the name"),
-            Self::TlsUnknownIssuer => f.write_str("certificate issuer unknown"),
-            Self::TlsFailed(detail) => write!(f, "TLS failed: {detail}"),
-            Self::NotHttp(detail) => write!(f, "not a valid HTTP answer: {detail}"),
-            Self::DnsUnexpected(_) => f.write_str("no answer holds the expected text"),
-            Self::CertificateExpiring(days) => write!(f, "certificate expires in {days} days"),
-            Self::DomainExpiring(days) => write!(f, "domain expires in {days} days"),
-            Self::PingMissed => f.write_str("no ping by the deadline"),
-            Self::JobFailed(None) => f.write_str("the job reported a failure"),
-            Self::JobFailed(Some(code)) => write!(f, "the job ended with exit code {code}"),
-            Self::VendorOutage(words) | Self::Other(words) => f.write_str(words),
-        }
+        f.write_str(&Tongue::of(Language::En).failure(self))
     }
 }
 

@@ -203,7 +203,7 @@ fn told(
             let news = found.value;
             let unsubscribe = unsubscribe_at(house, &page.value, subscriber);
             posted = letters::update::with_unsubscribe_url(&news.json, &unsubscribe);
-            finished = letters::mail::with_unsubscribe(&news.mail, &page.value.name, &unsubscribe);
+            finished = letters::mail::with_unsubscribe(&news.mail, &page.value, &unsubscribe);
             (Some(&posted), Some(&finished), Some(unsubscribe))
         }
     };

@@ -21,6 +21,8 @@ pub(super) enum Refused {
     Route,
     /// There is no such page, or none that this visitor may see.
     Page,
+    /// There is no such thing on the page that this visitor may see; what tells people so, as HTML.
+    Nothing(String),
     /// The page is there for those who show something; the form by which they do, as HTML.
     Locked(String),
     /// The form was sent by a page of another site.
@@ -62,6 +64,7 @@ impl Refused {
             Self::Route => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address"),
             Self::Page => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
                 .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
+            Self::Nothing(html) => dressed(shown(html)).of(StatusCode::NOT_FOUND),
             // Not 401, which has to name a scheme by which browsers ask for themselves (RFC 9110, 15.5.2), and not 200,
             // since it is not the page: no reader, cache or index takes it for one.
             Self::Locked(form) => dressed(shown(form)).of(StatusCode::FORBIDDEN),

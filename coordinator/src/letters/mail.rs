@@ -2,9 +2,12 @@
 
 use askama::Template;
 use parallax_core::delivery::Mail;
+use parallax_core::page::Page;
+use parallax_core::page::look::Language;
+use parallax_core::tongue::fill;
 
 use super::words::{Grade, Story};
-use super::{News, text};
+use super::{News, text, tongue};
 
 /// UTF-16 units of a subject at most.
 const MAX_SUBJECT: usize = 200;
@@ -14,6 +17,8 @@ const FOOTER: &str = "<!--footer-->";
 /// What a mail says, before it is laid out. Texts are plain: HTML escapes them.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Sheet {
+    /// The language that it is in.
+    pub(super) language: Language,
     /// The subject, and the heading.
     pub(super) title: String,
     /// The colour of the heading.
@@ -83,11 +88,17 @@ struct Text<'a> {
 #[derive(Template)]
 #[template(path = "letters/footer.html")]
 struct Footer<'a> {
-    page: &'a str,
+    subscribed: &'a str,
+    unsubscribe: &'a str,
     url: &'a str,
 }
 
 impl Sheet {
+    /// Something with its label, as plain text.
+    fn fact(&self, label: &str, value: &str) -> String {
+        fill(tongue::words(self.language).fact, &[label, value])
+    }
+
     /// The finished mail.
     pub(super) fn mail(&self) -> Mail {
         // Writing to memory does not fail.
@@ -123,9 +134,11 @@ pub(super) fn alert(news: &News<'_>) -> Mail {
 }
 
 /// A page's news as one subscriber gets it: with the link that ends it, which asks for nothing but a click.
-pub fn with_unsubscribe(mail: &Mail, page: &str, url: &str) -> Mail {
-    let page = text::line(page, MAX_SUBJECT);
-    let footer = Footer { page: &page, url }.render().unwrap_or_default();
+pub fn with_unsubscribe(mail: &Mail, page: &Page, url: &str) -> Mail {
+    let words = tongue::words(page.language);
+    let subscribed = fill(words.subscribed, &[&text::line(&page.name, MAX_SUBJECT)]);
+    let unsubscribe = words.unsubscribe;
+    let footer = Footer { subscribed: &subscribed, unsubscribe, url }.render().unwrap_or_default();
     let html = match mail.html.rfind(FOOTER) {
         Some(at) => {
             let (before, after) = mail.html.split_at(at);
@@ -133,7 +146,7 @@ pub fn with_unsubscribe(mail: &Mail, page: &str, url: &str) -> Mail {
         }
         None => format!("{}{footer}", mail.html),
     };
-    let text =
-        format!("{}\n\nYou subscribed to the updates of {page}.\nUnsubscribe: {url}\n", mail.text.trim_end());
+    let way_out = fill(words.fact, &[unsubscribe, url]);
+    let text = format!("{}\n\n{subscribed}\n{way_out}\n", mail.text.trim_end());
     Mail { subject: mail.subject.clone(), text, html }
 }

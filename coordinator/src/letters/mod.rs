@@ -19,6 +19,7 @@ mod slack;
 mod teams;
 mod telegram;
 mod text;
+mod tongue;
 pub mod update;
 mod words;
 

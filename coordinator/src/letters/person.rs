@@ -3,66 +3,70 @@
 
 use parallax_core::delivery::Mail;
 use parallax_core::destination::OffReason;
+use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
+use parallax_core::tongue::fill;
 
 use super::mail::{Mood, Sheet};
-use super::{text, words};
+use super::{text, tongue, words};
 
 /// UTF-16 units of a name.
 const MAX_NAME: usize = 140;
 
 /// Asks whether the address wants a page's updates. The link shows a page with a button; opening it confirms nothing.
-pub fn confirmation(page: &str, page_url: &str, confirm_url: &str) -> Mail {
-    let page = text::line(page, MAX_NAME);
-    Sheet {
-        title: format!("Confirm your subscription to {page}"),
-        lead: vec![format!(
-            "Somebody, probably you, asked that this address be told of incidents and maintenance of {page} ({}). If it \
-             was you, open the link and confirm. If not, ignore this: nothing more will come.",
-            text::line(page_url, 300)
-        )],
-        link: Some(("Confirm the subscription".to_owned(), confirm_url.to_owned())),
-        footer: vec!["A request that is not confirmed within two days is forgotten.".to_owned()],
-        ..Sheet::default()
-    }
+pub fn confirmation(page: &Page, page_url: &str, confirm_url: &str) -> Mail {
+    let words = tongue::words(page.language);
+    asks(
+        page,
+        page_url,
+        words.confirm,
+        words.confirm_lead,
+        (words.confirm_link, confirm_url),
+        words.confirm_note,
+    )
     .mail()
 }
 
 /// Asks whether the address wants a page's alerts. The link shows a page with a button; opening it confirms nothing.
-pub fn alerts_confirmation(page: &str, page_url: &str, confirm_url: &str) -> Mail {
-    let page = text::line(page, MAX_NAME);
-    Sheet {
-        title: format!("Confirm that you want the alerts of {page}"),
-        lead: vec![format!(
-            "Whoever looks after {page} ({}) asked that this address get a mail whenever one of its monitors goes down, \
-             comes back or is slow. If you want that, open the link and confirm. If not, ignore this: nothing more will come.",
-            text::line(page_url, 300)
-        )],
-        link: Some(("Confirm the alerts".to_owned(), confirm_url.to_owned())),
-        footer: vec!["The link is good for two days.".to_owned()],
-        ..Sheet::default()
-    }
-    .mail()
+pub fn alerts_confirmation(page: &Page, page_url: &str, confirm_url: &str) -> Mail {
+    let words = tongue::words(page.language);
+    asks(page, page_url, words.alerts, words.alerts_lead, (words.alerts_link, confirm_url), words.alerts_note)
+        .mail()
 }
 
 /// Brings the link by which somebody signs in to a private page. Opening it shows a button, and does nothing else.
-pub fn sign_in(page: &str, page_url: &str, link: &str) -> Mail {
-    let page = text::line(page, MAX_NAME);
+pub fn sign_in(page: &Page, page_url: &str, link: &str) -> Mail {
+    let words = tongue::words(page.language);
+    let mut sheet = asks(
+        page,
+        page_url,
+        words.sign_in,
+        words.sign_in_lead,
+        (words.sign_in_link, link),
+        words.sign_in_note,
+    );
+    sheet.lead.push(words.sign_in_once.to_owned());
+    sheet.mail()
+}
+
+/// A sheet in the page's language that has its reader open a link.
+fn asks(
+    page: &Page,
+    page_url: &str,
+    title: &str,
+    lead: &str,
+    (label, link): (&str, &str),
+    note: &str,
+) -> Sheet {
+    let name = text::line(&page.name, MAX_NAME);
     Sheet {
-        title: format!("Sign in to {page}"),
-        lead: vec![
-            format!(
-                "Somebody, probably you, asked to see {page} ({}). If it was you, open the link in the browser that you \
-                 asked with. If not, ignore this: nobody gets in without it.",
-                text::line(page_url, 300)
-            ),
-            "It works once, within 15 minutes.".to_owned(),
-        ],
-        link: Some(("Sign in".to_owned(), link.to_owned())),
-        footer: vec!["You get this because the owner of this page allows your address to see it.".to_owned()],
+        language: page.language,
+        title: fill(title, &[&name]),
+        lead: vec![fill(lead, &[&name, &text::line(page_url, 300)])],
+        link: Some((label.to_owned(), link.to_owned())),
+        footer: vec![note.to_owned()],
         ..Sheet::default()
     }
-    .mail()
 }
 
 /// Tells a page's owner that a destination, named so, was switched off by us.

@@ -1,13 +1,27 @@
 //! Alerts by every channel: what people read, and that no text from outside becomes anything but text.
 
 use parallax_core::event::{Reason, RoundReport, Status};
+use parallax_core::id::{AccountId, PageId};
 use parallax_core::observation::{Facts, Failure, Outcome, Word};
+use parallax_core::page::Page;
+use parallax_core::page::look::Language;
 use parallax_core::place::{Region, RegionSet};
 use serde_json::json;
 
 use super::*;
 
 mod hostile;
+
+/// A page that speaks that language.
+pub(super) fn page(language: Language) -> Page {
+    let (id, account) = (PageId::from_u128(1), AccountId::from_u128(1));
+    Page { language, ..Page::blank(id, account, "shop".to_owned(), Timestamp::from_millis(0)) }
+}
+
+/// A page of that name.
+fn named(name: &str) -> Page {
+    Page { name: name.to_owned(), ..page(Language::En) }
+}
 
 /// A page, a monitor and what happened to it.
 #[derive(Debug, Clone, Copy)]
@@ -218,7 +232,7 @@ fn a_mail_says_what_when_and_who_saw_it() {
 #[test]
 fn a_subscribers_mail_ends_with_the_way_out() {
     let mail = Cast { page: "A <b>", ..Cast::default() }.mail(AlertKind::Recovered);
-    let mail = mail::with_unsubscribe(&mail, "A <b>", "https://s.example/u?a=1&b=2");
+    let mail = mail::with_unsubscribe(&mail, &named("A <b>"), "https://s.example/u?a=1&b=2");
     assert!(
         mail.text
             .ends_with("You subscribed to the updates of A <b>.\nUnsubscribe: https://s.example/u?a=1&b=2\n")

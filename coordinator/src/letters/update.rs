@@ -4,13 +4,15 @@ use parallax_core::delivery::Mail;
 use parallax_core::id::MonitorId;
 use parallax_core::incident::series::Series;
 use parallax_core::incident::{Impact, Incident, Kind, News as What, Told, Update};
+use parallax_core::page::look::Language;
 use parallax_core::time::Timestamp;
+use parallax_core::tongue::{Tongue, fill};
 use serde::Serialize;
 use serde_json::Value;
 
 use super::mail::{Body, Mood, Sheet};
 use super::resource::{Resource, Word};
-use super::{markdown, text, words};
+use super::{markdown, text, tongue, words};
 
 /// UTF-16 units of a title, of a page's name, and of the list of affected monitors.
 const MAX_NAME: usize = 140;
@@ -37,6 +39,8 @@ pub struct IncidentNews<'a> {
     pub at: Timestamp,
     /// The page's time zone, for what people read.
     pub zone: chrono_tz::Tz,
+    /// The page's language, for what subscribers read.
+    pub language: Language,
 }
 
 /// News, written.
@@ -99,7 +103,7 @@ pub fn with_unsubscribe_url(news: &[u8], url: &str) -> Vec<u8> {
     [open, b",\"unsubscribeUrl\":", url.as_bytes(), b"}"].concat()
 }
 
-/// The owner's reminder that an incident had no update for so many milliseconds.
+/// The owner's reminder that an incident had no update for so many milliseconds: in English.
 pub fn quiet(news: &IncidentNews<'_>, silent_ms: i64) -> Mail {
     let title = text::line(&news.incident.title, MAX_NAME);
     let page = text::line(news.page, MAX_NAME);
@@ -111,7 +115,7 @@ pub fn quiet(news: &IncidentNews<'_>, silent_ms: i64) -> Mail {
         title: format!("No update for {}: {title} ({page})", words::length(silent_ms)),
         mood: Mood::Warning,
         lead: vec![lead],
-        facts: facts(news),
+        facts: facts(news, Language::En),
         link: Some(("Open the incident".to_owned(), address(news))),
         footer: vec![format!("You get this because a reminder is set on this incident of {page}.")],
         ..Sheet::default()
@@ -145,22 +149,28 @@ fn said<'a>(news: &IncidentNews<'a>) -> Option<&'a Update> {
 fn mail(news: &IncidentNews<'_>, update: Option<&Update>) -> Mail {
     let title = text::line(&news.incident.title, MAX_NAME);
     let page = text::line(news.page, MAX_NAME);
+    let said = tongue::words(news.language);
     let (what, mood) = match news.told.news {
-        What::Opened => ("Incident".to_owned(), Mood::Bad),
-        What::Updated => ("Update".to_owned(), Mood::Warning),
-        What::Resolved => ("Resolved".to_owned(), Mood::Good),
-        What::Scheduled => ("Maintenance planned".to_owned(), Mood::Plain),
-        What::Reminder(before) => (format!("Maintenance in {}", words::length(before)), Mood::Plain),
-        What::Started => ("Maintenance begins".to_owned(), Mood::Plain),
-        What::Completed => ("Maintenance completed".to_owned(), Mood::Good),
-        What::OwnerReminder(_) | What::Changed | What::Deleted => (String::new(), Mood::Plain),
+        What::Opened => (said.incident, Mood::Bad),
+        What::Updated => (said.update, Mood::Warning),
+        What::Resolved => (said.resolved, Mood::Good),
+        What::Scheduled => (said.planned, Mood::Plain),
+        What::Reminder(_) => (said.soon, Mood::Plain),
+        What::Started => (said.begins, Mood::Plain),
+        What::Completed => (said.completed, Mood::Good),
+        What::OwnerReminder(_) | What::Changed | What::Deleted => ("", Mood::Plain),
+    };
+    let what = match news.told.news {
+        What::Reminder(before) => fill(what, &[&Tongue::of(news.language).length(before)]),
+        _ => what.to_owned(),
     };
     Sheet {
-        title: format!("{what}: {title} ({page})"),
+        language: news.language,
+        title: fill(said.subject, &[&what, &title, &page]),
         mood,
-        facts: facts(news),
+        facts: facts(news, news.language),
         body: update.map(|update| body(&update.body)),
-        link: Some(("Open on the status page".to_owned(), address(news))),
+        link: Some((said.open.to_owned(), address(news))),
         ..Sheet::default()
     }
     .mail()
@@ -171,26 +181,27 @@ fn body(written: &str) -> Body {
     Body { html: markdown::html(&text), text }
 }
 
-fn facts(news: &IncidentNews<'_>) -> Vec<(&'static str, String)> {
+fn facts(news: &IncidentNews<'_>, language: Language) -> Vec<(&'static str, String)> {
     let incident = news.incident;
-    let moment = |at| words::moment(at, news.zone);
+    let (said, tongue) = (tongue::words(language), Tongue::of(language));
+    let moment = |at| tongue::moment(at, news.zone, language);
     let names: Vec<String> = news.monitors.iter().map(|(_, name, _)| text::line(name, MAX_NAME)).collect();
-    let mut facts = vec![("Status", incident.status.name().to_owned())];
+    let mut facts = vec![(said.status, tongue.status(incident.status).to_owned())];
     if !names.is_empty() {
-        facts.push(("Affected", text::cut(&names.join(", "), MAX_AFFECTED)));
+        facts.push((said.affected, text::cut(&names.join(tongue.comma()), MAX_AFFECTED)));
     }
     match incident.kind {
         Kind::Incident => {
-            facts.push(("Impact", incident.impact.name().to_owned()));
-            facts.push(("Since", moment(incident.started_at)));
+            facts.push((said.impact, tongue.impact(incident.impact).to_owned()));
+            facts.push((said.since, moment(incident.started_at)));
         }
         Kind::Maintenance => {
-            facts.push(("From", moment(incident.started_at)));
-            facts.extend(incident.ends_at.map(|end| ("To", moment(end))));
+            facts.push((said.from, moment(incident.started_at)));
+            facts.extend(incident.ends_at.map(|end| (said.to, moment(end))));
         }
     }
     if incident.status.is_closed() {
-        facts.extend(incident.resolved_at.map(|at| ("Over since", moment(at))));
+        facts.extend(incident.resolved_at.map(|at| (said.over, moment(at))));
     }
     facts
 }

@@ -1,5 +1,7 @@
 //! What people are told of an alert, in words, before any channel writes it in its own form.
 
+use chrono::DateTime;
+use chrono_tz::Tz;
 use parallax_core::event::AlertKind;
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
@@ -172,14 +174,17 @@ fn evidence(news: &News<'_>) -> Vec<String> {
 }
 
 /// A moment in a zone, with the zone: `2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)`.
-pub(super) fn moment(at: Timestamp, zone: chrono_tz::Tz) -> String {
+pub(super) fn moment(at: Timestamp, zone: Tz) -> String {
     let Some(utc) = at.to_utc() else { return at.to_string() };
     let local = utc.with_timezone(&zone);
-    match zone {
-        chrono_tz::UTC | chrono_tz::Etc::UTC => local.format("%Y-%m-%d %H:%M:%S (UTC)").to_string(),
-        zone => {
-            format!("{} ({}, UTC{})", local.format("%Y-%m-%d %H:%M:%S"), zone.name(), local.format("%:z"))
-        }
+    format!("{} ({})", local.format("%Y-%m-%d %H:%M:%S"), zone_name(&local))
+}
+
+/// A moment's zone, with what it then is from UTC.
+pub(super) fn zone_name(local: &DateTime<Tz>) -> String {
+    match local.timezone() {
+        Tz::UTC | Tz::Etc__UTC => "UTC".to_owned(),
+        zone => format!("{}, UTC{}", zone.name(), local.format("%:z")),
     }
 }
 

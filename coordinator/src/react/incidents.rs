@@ -86,6 +86,7 @@ impl Loaded {
         let desk = Desk {
             page: id,
             opens: read.telling(id)?.map(|telling| telling.value).unwrap_or_default().automatic_incidents,
+            language: page.language,
             monitors: monitors.map(|monitor| (monitor.id, watched(&monitor, &page, plan))).collect(),
             outages: outages.1.clone(),
             incidents: before.iter().map(|(id, (_, incident))| (*id, incident.clone())).collect(),

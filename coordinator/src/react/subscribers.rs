@@ -73,6 +73,7 @@ impl Subscribers {
             monitors: &affected.collect::<Vec<_>>(),
             at: recorded.event.at,
             zone: page.timezone,
+            language: page.language,
         };
         if let News::OwnerReminder(length) = told.news {
             batch.write(reminder(recorded, &page, &news, length, now));

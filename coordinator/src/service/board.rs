@@ -286,7 +286,7 @@ impl Service {
                     outages.push(Outage {
                         from: change.down_since.unwrap_or(change.since),
                         to: ended.take(),
-                        reason: change.reason.map(|reason| reason.to_string()),
+                        reason: change.reason,
                         regions: change.down_from,
                     });
                 } else {

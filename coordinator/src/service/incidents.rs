@@ -10,6 +10,7 @@ use parallax_core::incident::{Impact, Incident, MAX_OPEN, News, Told, UpdatePost
 use parallax_core::page::Page;
 use parallax_core::plan::PlanRefusal;
 use parallax_core::refusal::Refusals;
+use parallax_core::tongue::Tongue;
 
 use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
@@ -103,7 +104,8 @@ impl Service {
         // In the page's turn, so that its last room is taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
-            let seat = Seat { page: page.id, monitors: &monitors, names, series, now: self.now() };
+            let tongue = Tongue::of(page.language);
+            let seat = Seat { page: page.id, monitors: &monitors, tongue, names, series, now: self.now() };
             let opened = edit.open(seat)?;
             self.has_room(&opened)?;
             let shown =
@@ -183,7 +185,8 @@ impl Service {
         let update = UpdateId::new(self.now(), rand::random());
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
-            let (after, news, notify) = post.settle(&before.value, update, self.now())?;
+            let (after, news, notify) =
+                post.settle(&before.value, update, Tongue::of(page.language), self.now())?;
             let shown = self.shown_incident(after).await?;
             let mut batch = Batch::new();
             batch.expect(Expect::Incident(id, Is::At(before.revision))).write(shown.incident.clone());

@@ -187,7 +187,7 @@ impl Service {
             monitor: None,
             incident: None,
             seq: 0,
-            letter: Letter::Mail(letters::sign_in(&page.name, &asking.address, &url)),
+            letter: Letter::Mail(letters::sign_in(page, &asking.address, &url)),
             once: false,
             created_at: now,
             stage: Stage::Waiting(now),

@@ -251,10 +251,9 @@ impl Service {
     fn question(&self, page: &Page, subscriber: &Subscriber, fresh: &Fresh) -> Delivery {
         let (url, now) = (self.page_url(page), self.now());
         let (event, letter) = match &subscriber.contact {
-            Contact::Email(_) => (
-                CONFIRMATION,
-                Letter::Mail(letters::confirmation(&page.name, &url, &subscriber.confirm_url(&url))),
-            ),
+            Contact::Email(_) => {
+                (CONFIRMATION, Letter::Mail(letters::confirmation(page, &url, &subscriber.confirm_url(&url))))
+            }
             Contact::Webhook { .. } => {
                 let question = json!({
                     "event": CHALLENGE, "page": page.name, "pageUrl": url,

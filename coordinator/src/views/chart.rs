@@ -93,7 +93,7 @@ pub fn by_region(shown: &Shown, chart: &Chart, deploys: &[Deploy], voice: Voice)
     let lines = chart
         .regions
         .iter()
-        .map(|(region, parts)| (class(*region), voice.words.region(*region), parts.clone()));
+        .map(|(region, parts)| (class(*region), voice.words.tongue().region(*region), parts.clone()));
     drawn(shown, chart, lines.collect(), deploys, (voice, usize::MAX))
 }
 
@@ -158,7 +158,7 @@ fn drawn(
         each.collect::<Vec<_>>().join("; ")
     };
     Some(Drawing {
-        summary: fill(said.chart_summary, &[&words::length(length, said), &what]),
+        summary: fill(said.chart_summary, &[&said.tongue().length(length), &what]),
         lines,
         area,
         marks: [top, top / 2]

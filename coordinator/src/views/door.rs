@@ -75,8 +75,8 @@ impl DoorPage {
     }
 
     /// The same, after what is no address.
-    pub fn wrong_email(place: &Place, to: &str, typed: &str, fault: &str) -> Self {
-        Self::email_with(place, to, typed).saying(fault)
+    pub fn wrong_email(place: &Place, to: &str, typed: &str) -> Self {
+        Self::email_with(place, to, typed).saying(place.said.fault_email)
     }
 
     /// A mail may be on its way.
@@ -128,7 +128,7 @@ impl DoorPage {
     }
 
     fn new(place: &Place, title: &'static str, lead: &'static str) -> Self {
-        let (base, language) = (place.base.clone(), place.said.language);
+        let (base, language) = (place.base.clone(), place.said.language.tag());
         Self { base, language, title, lead, fault: None, form: None, link: None }
     }
 
@@ -167,7 +167,7 @@ mod tests {
     fn what_was_typed_is_text() {
         let place = Place { root: "/p/shop".to_owned(), base: String::new(), said: in_english() };
         let evil = "\"><script>alert(1)</script>";
-        let page = DoorPage::wrong_email(&place, evil, evil, evil).html();
+        let page = DoorPage::wrong_email(&place, evil, evil).html();
         assert!(page.contains("alert(1)") && !page.contains("<script"), "{page}");
         let button = DoorPage::button(&place, evil).html();
         assert!(

@@ -108,6 +108,8 @@ pub enum Step {
     AlertsTooLate,
     /// Sent more wishes than are taken.
     TooMany,
+    /// Came to where nothing is.
+    Nowhere,
 }
 
 /// The document of a step.
@@ -136,8 +138,15 @@ impl FormPage {
             Step::WantAlerts { .. } => words.form_alerts,
             Step::AlertsWanted { .. } => words.form_done,
             Step::TooMany => words.form_many,
+            Step::Nowhere => words.form_nowhere,
         };
         Self { frame: Frame::new(page, root, title, now), title, step }
+    }
+
+    /// The document as HTML.
+    pub fn html(&self) -> String {
+        // Writing to memory does not fail.
+        self.render().unwrap_or_default()
     }
 }
 
@@ -147,7 +156,7 @@ mod tests {
     use crate::views::tests::{NOW, page};
 
     fn document(root: &str, step: Step) -> String {
-        FormPage::new(&page(), root, step, NOW).render().unwrap()
+        FormPage::new(&page(), root, step, NOW).html()
     }
 
     #[test]

@@ -31,7 +31,7 @@ impl Headline {
         let checked = board.checked().map(|at| words::clock(at, board.page.timezone));
         let regions = Some(board.seen_from().len()).filter(|count| *count > 0);
         let said = words(board.page.language);
-        let regions = regions.map(|count| said.count(count as u64, said.one_region, said.regions));
+        let regions = regions.map(|count| said.tongue().count(count as u64, said.one_region, said.regions));
         if board.is_stale() {
             return Self {
                 class: "none",
@@ -88,7 +88,7 @@ fn some(board: &Board, status: Status, said: &Words) -> Option<String> {
     match found.as_slice() {
         [] => None,
         [one] => Some(match one.view.down_from.filter(|_| is_down) {
-            Some(from) => fill(said.is_down_from, &[&one.monitor.name, &words::regions(from, said)]),
+            Some(from) => fill(said.is_down_from, &[&one.monitor.name, &said.tongue().regions(from)]),
             None => fill(is, &[&one.monitor.name]),
         }),
         [one, other] => Some(fill(are, &[&one.monitor.name, &other.monitor.name])),
@@ -131,12 +131,12 @@ fn text(board: &Board, said: &Words) -> String {
                 .map(|it| it.incident.title.clone())
                 .collect();
             if !names.is_empty() {
-                sentences.push(words::list(&names, said));
+                sentences.push(said.tongue().list(&names));
             }
         }
         Indicator::Partial | Indicator::Degraded => {
             if down > 0 && slow > 0 {
-                sentences.push(said.count(slow as u64, said.more_is_slow, said.more_are_slow));
+                sentences.push(said.tongue().count(slow as u64, said.more_is_slow, said.more_are_slow));
             } else if down + slow + unknown < board.monitors.len() && unknown == 0 {
                 sentences.push(said.rest_working.to_owned());
             }
@@ -144,7 +144,7 @@ fn text(board: &Board, said: &Words) -> String {
         Indicator::Unknown | Indicator::Operational | Indicator::Major => {}
     }
     if unknown > 0 && unknown < board.monitors.len() {
-        sentences.push(said.count(unknown as u64, said.has_no_data, said.have_no_data));
+        sentences.push(said.tongue().count(unknown as u64, said.has_no_data, said.have_no_data));
     }
     let ended: Vec<String> = sentences.into_iter().map(|text| text + said.stop).collect();
     ended.join(" ")

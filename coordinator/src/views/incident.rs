@@ -91,10 +91,10 @@ impl Card {
             kind: kind(incident, now, voice.words),
             from: words::moment(incident.started_at, voice),
             to: end.map(|end| until(incident.started_at, end, voice)),
-            length: words::length(last.since(incident.started_at), voice.words),
+            length: voice.words.tongue().length(last.since(incident.started_at)),
             is_over,
             is_window,
-            monitors: words::list(&names, voice.words),
+            monitors: voice.words.tongue().list(&names),
             automatic: incident.automatic,
             updates: incident.updates.iter().rev().take(shown).map(|update| said(update, voice)).collect(),
             more: incident.updates.len().saturating_sub(shown),
@@ -114,15 +114,10 @@ fn until(from: Timestamp, to: Timestamp, voice: Voice) -> (Moment, &'static str)
 
 fn said(update: &parallax_core::incident::Update, voice: Voice) -> Said {
     let words = voice.words;
-    let status = match update.status.as_str() {
-        "investigating" => words.investigating.to_owned(),
-        "identified" => words.identified.to_owned(),
-        "monitoring" => words.monitoring.to_owned(),
-        "resolved" => words.resolved.to_owned(),
-        "scheduled" => words.scheduled.to_owned(),
-        "completed" => words.completed.to_owned(),
-        other => {
-            let mut letters = other.chars();
+    let status = match Progress::ALL.into_iter().find(|known| known.name() == update.status) {
+        Some(known) => words.tongue().status(known).to_owned(),
+        None => {
+            let mut letters = update.status.chars();
             let first = letters.next();
             first.map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
         }
@@ -147,9 +142,7 @@ fn kind(incident: &Incident, now: Timestamp, words: &Words) -> &'static str {
         (Kind::Maintenance, _) if incident.begun || incident.started_at <= now => words.kind_running,
         (Kind::Maintenance, _) => words.kind_planned,
         (Kind::Incident, Impact::None) => words.kind_notice,
-        (Kind::Incident, Impact::Degraded) => words.kind_degraded,
-        (Kind::Incident, Impact::Partial) => words.kind_partial,
-        (Kind::Incident, Impact::Major) => words.kind_major,
+        (Kind::Incident, impact) => words.tongue().impact(impact),
     }
 }
 
@@ -164,7 +157,7 @@ pub fn past_days(cards: Vec<(Timestamp, Card)>, today: NaiveDate, days: u64, voi
     let day = |back| {
         let date = today.checked_sub_days(Days::new(back))?;
         let cards = by_day.remove(&date).unwrap_or_default();
-        Some(PastDay { key: date.to_string(), name: words::day(date, voice.words), cards })
+        Some(PastDay { key: date.to_string(), name: voice.words.tongue().day(date), cards })
     };
     (0..days).filter_map(day).collect()
 }
@@ -209,7 +202,7 @@ impl HistoryPage {
         let mut days: Vec<PastDay> = Vec::new();
         for notice in notices {
             let date = day_of(notice.incident.started_at, voice.zone).unwrap_or_default();
-            let (key, name) = (date.to_string(), words::day(date, voice.words));
+            let (key, name) = (date.to_string(), voice.words.tongue().day(date));
             let card = Card::of(notice, root, voice, now, true);
             match days.last_mut() {
                 Some(day) if day.key == key => day.cards.push(card),

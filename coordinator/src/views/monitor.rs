@@ -83,7 +83,7 @@ impl State {
             (Status::Slow, false) => state("slow", said.state_slow),
             (Status::Down, false) => match shown.view.down_from {
                 Some(regions) => {
-                    let regions = words::regions(regions, said);
+                    let regions = said.tongue().regions(regions);
                     Self { class: "part", words: fill(said.state_down_from, &[&regions]) }
                 }
                 None => state("down", said.state_down),
@@ -128,7 +128,7 @@ fn budget(shown: &Shown, target: f64, now: Timestamp, said: &Words) -> Option<Bu
     let budget = shown.budget(target, now)?;
     let used = if budget.allowed_minutes > 0.0 { budget.used_minutes / budget.allowed_minutes } else { 1.0 };
     let left = budget.left_minutes();
-    let goal = said.number(&target.to_string());
+    let goal = said.tongue().number(&target.to_string());
     let text = if left < 0.0 {
         fill(said.budget_spent, &[&words::minutes(-left, said), &goal])
     } else {
@@ -249,14 +249,17 @@ pub fn query(range: Range) -> String {
 
 fn row(outage: &Outage, voice: Voice, now: Timestamp) -> OutageRow {
     let said = voice.words;
-    let mut reason = outage.reason.clone().unwrap_or_else(|| said.not_known.to_owned());
+    let mut reason = match &outage.reason {
+        Some(failure) => said.tongue().failure(failure),
+        None => said.not_known.to_owned(),
+    };
     if let Some(regions) = outage.regions {
-        reason = fill(said.reason_from, &[&reason, &words::regions(regions, said)]);
+        reason = fill(said.reason_from, &[&reason, &said.tongue().regions(regions)]);
     }
     OutageRow {
         from: words::moment(outage.from, voice),
         to: outage.to.map(|to| words::moment(to, voice)),
-        length: words::length(outage.to.unwrap_or(now).since(outage.from), said),
+        length: said.tongue().length(outage.to.unwrap_or(now).since(outage.from)),
         reason,
     }
 }

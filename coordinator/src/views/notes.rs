@@ -110,10 +110,10 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
         let end = outage.to.map_or_else(|| "now".to_owned(), |at| at.to_string());
         let _ = write!(text, "- {} to {end}", outage.from);
         if let Some(regions) = outage.regions {
-            let _ = write!(text, ", from {}", words::regions(regions, in_english()));
+            let _ = write!(text, ", from {}", in_english().tongue().regions(regions));
         }
         if let Some(reason) = &outage.reason {
-            let _ = write!(text, ": {}", line(reason));
+            let _ = write!(text, ": {}", line(&reason.to_string()));
         }
         text.push('\n');
     }
@@ -172,7 +172,7 @@ fn told(site: Site<'_>, notice: &Notice, now: Timestamp, level: &str, updates: u
     let mut text = format!("\n{level} [{}]({link}.md)\n\n{}\n", line(&incident.title), when(incident, now));
     if !notice.monitors.is_empty() {
         let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| line(name)).collect();
-        let _ = writeln!(text, "\nAffected: {}", words::list(&names, in_english()));
+        let _ = writeln!(text, "\nAffected: {}", in_english().tongue().list(&names));
     }
     for update in incident.updates.iter().rev().take(updates) {
         let _ =

@@ -126,7 +126,7 @@ pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], voice: Voice)
         let days = shown.past.days.iter().rev().take(range.days()).rev();
         days.map(|day| {
             let began = incidents.iter().filter(|at| day_of(**at, zone) == Some(day.date)).count();
-            cell(day.date.to_string(), words::full_day(day.date, said), Seen::of(day), began)
+            cell(day.date.to_string(), said.tongue().full_day(day.date), Seen::of(day), began)
         })
         .collect()
     } else {
@@ -171,18 +171,18 @@ fn label(title: String, seen: Seen, incidents: usize, said: &Words) -> String {
             label.push_str(&words::percent(uptime, said));
             let down = minutes_down(seen.uptime, seen.lasted);
             if down > 0.0 {
-                label.push_str(said.comma);
+                label.push_str(said.tongue().comma());
                 label.push_str(&fill(said.down_for, &[&words::minutes(down, said)]));
             }
             if look(seen) == Look::Slow {
-                label.push_str(said.comma);
+                label.push_str(said.tongue().comma());
                 label.push_str(said.slow);
             }
         }
     }
     if incidents > 0 {
-        label.push_str(said.comma);
-        label.push_str(&said.count(incidents as u64, said.one_incident, said.incidents));
+        label.push_str(said.tongue().comma());
+        label.push_str(&said.tongue().count(incidents as u64, said.one_incident, said.incidents));
     }
     label
 }
@@ -261,7 +261,7 @@ fn lane(
     let uptime =
         sum.tally().percent().map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said));
     Lane {
-        name: said.region(region),
+        name: said.tongue().region(region),
         width,
         paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
         figure,

@@ -2,9 +2,8 @@
 
 use chrono::NaiveDate;
 use chrono_tz::Tz;
-use parallax_core::place::RegionSet;
 use parallax_core::rollup::day_of;
-use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+use parallax_core::time::Timestamp;
 
 use super::tongue::{Voice, Words, fill};
 
@@ -25,7 +24,7 @@ pub fn moment(at: Timestamp, voice: Voice) -> Moment {
 /// Date and time, the time by a pattern of chrono's.
 pub fn date_time(at: Timestamp, Voice { zone, words }: Voice, pattern: &str) -> String {
     let time = formatted(at, zone, pattern);
-    day_of(at, zone).map(|date| words.date(words.date_time, date, true, &time)).unwrap_or_default()
+    day_of(at, zone).map(|date| words.tongue().date_time(date, &time)).unwrap_or_default()
 }
 
 /// The time of the day alone, to the second.
@@ -33,50 +32,14 @@ pub fn clock(at: Timestamp, zone: Tz) -> Moment {
     Moment { iso: at.to_string(), text: formatted(at, zone, "%H:%M:%S %Z") }
 }
 
-/// A day without its year.
-pub fn day(date: NaiveDate, words: &Words) -> String {
-    words.date(words.day, date, false, "")
-}
-
 /// The day of a moment without its year, short.
 pub fn short_day(at: Timestamp, Voice { zone, words }: Voice) -> String {
-    day_of(at, zone).map(|date| words.date(words.short_day, date, true, "")).unwrap_or_default()
-}
-
-/// A day with its year, short.
-pub fn full_day(date: NaiveDate, words: &Words) -> String {
-    words.date(words.full_day, date, true, "")
+    day_of(at, zone).map(|date| words.tongue().short_day(date)).unwrap_or_default()
 }
 
 /// A month with its year.
 pub fn month(year: i32, month: u32, words: &Words) -> String {
-    NaiveDate::from_ymd_opt(year, month, 1).map(|first| words.month_of(first)).unwrap_or_default()
-}
-
-/// How long something lasts or lasted, in its two largest units.
-pub fn length(millis: i64, words: &Words) -> String {
-    let millis = millis.max(0);
-    let units = [
-        (DAY, words.one_day, words.days),
-        (HOUR, words.one_hour, words.hours),
-        (MINUTE, words.one_minute, words.minutes),
-        (SECOND, words.one_second, words.seconds),
-    ];
-    let Some(first) = units.iter().position(|(unit, ..)| millis >= *unit) else {
-        return words.under_second.to_owned();
-    };
-    let mut parts = Vec::new();
-    let mut rest = millis;
-    // Seconds tell something only of what lasts a minute or less.
-    let last = if millis >= MINUTE { 3 } else { 4 };
-    for (unit, one, many) in units.iter().take(last.min(first + 2)).skip(first) {
-        let count = rest / unit;
-        rest %= unit;
-        if count > 0 {
-            parts.push(words.count(count.unsigned_abs(), one, many));
-        }
-    }
-    parts.join(" ")
+    NaiveDate::from_ymd_opt(year, month, 1).map(|first| words.tongue().month(first)).unwrap_or_default()
 }
 
 /// A share in percent, with three decimals where it is not whole. Nothing is rounded up.
@@ -85,7 +48,7 @@ pub fn percent(share: f64, words: &Words) -> String {
     if thousandths >= 100_000.0 {
         return "100 %".to_owned();
     }
-    words.number(&format!("{:.3} %", thousandths / 1000.0))
+    words.tongue().number(&format!("{:.3} %", thousandths / 1000.0))
 }
 
 /// Minutes, short.
@@ -109,22 +72,8 @@ pub fn milliseconds(value: u32, words: &Words) -> String {
     if value < 10_000 {
         format!("{value} ms")
     } else {
-        words.number(&format!("{:.1} s", f64::from(value) / 1000.0))
+        words.tongue().number(&format!("{:.1} s", f64::from(value) / 1000.0))
     }
-}
-
-/// A list as it is read aloud.
-pub fn list(names: &[String], words: &Words) -> String {
-    match names {
-        [] => String::new(),
-        [one] => one.clone(),
-        [most @ .., last] => format!("{}{}{last}", most.join(words.comma), words.and),
-    }
-}
-
-/// Regions as they are read aloud.
-pub fn regions(regions: RegionSet, words: &Words) -> String {
-    list(&regions.iter().map(|region| words.region(region).to_owned()).collect::<Vec<_>>(), words)
 }
 
 /// An address that may stand in a link: http, https or mailto. It was judged as it came in, and is judged again here.
@@ -145,24 +94,6 @@ mod tests {
 
     fn en() -> &'static Words {
         english(Tz::UTC).words
-    }
-
-    #[test]
-    fn durations_are_said_in_their_two_largest_units() {
-        for (millis, said) in [
-            (0, "under a second"),
-            (1_500, "1 second"),
-            (59_999, "59 seconds"),
-            (60_000, "1 minute"),
-            (14 * MINUTE + 59 * SECOND, "14 minutes"),
-            (HOUR, "1 hour"),
-            (2 * HOUR + 5 * MINUTE, "2 hours 5 minutes"),
-            (3 * DAY + 4 * HOUR + 5 * MINUTE, "3 days 4 hours"),
-            (3 * DAY + 5 * MINUTE, "3 days"),
-            (-5, "under a second"),
-        ] {
-            assert_eq!(length(millis, en()), said, "{millis}");
-        }
     }
 
     #[test]
@@ -198,14 +129,7 @@ mod tests {
     }
 
     #[test]
-    fn lists_are_read_aloud() {
-        let list =
-            |names: &[&str]| list(&names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>(), en());
-        assert_eq!((list(&[]), list(&["a"])), (String::new(), "a".to_owned()));
-        assert_eq!(
-            (list(&["a", "b"]), list(&["a", "b", "c"])),
-            ("a and b".to_owned(), "a, b and c".to_owned())
-        );
+    fn minutes_are_short() {
         assert_eq!(
             [0.4, 59.6, 60.0, 130.0].map(|it| minutes(it, en())),
             ["under 1 min", "1 h", "1 h", "2 h 10 min"].map(str::to_owned)

@@ -9,9 +9,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_OPEN, MAX_UPDATES, News, Progress, Told};
 use crate::event::{AlertKind, Change, Event, Status, What};
 use crate::id::{IncidentId, MonitorId, PageId, UpdateId};
+use crate::page::look::Language;
 use crate::place::RegionSet;
 use crate::telling::{Outages, ToldOutage};
 use crate::time::{MINUTE, Timestamp};
+use crate::tongue::Tongue;
 
 /// Milliseconds after its opening within which further monitors that go down join an incident.
 pub const JOINABLE: i64 = 10 * MINUTE;
@@ -23,6 +25,8 @@ pub struct Desk {
     pub page: PageId,
     /// Whether monitors that go down open incidents, or join them.
     pub opens: bool,
+    /// What its incidents speak.
+    pub language: Language,
     /// Its monitors.
     pub monitors: BTreeMap<MonitorId, Watched>,
     /// The outages that were told and are not over.
@@ -131,6 +135,10 @@ impl Desk {
         told
     }
 
+    const fn tongue(&self) -> &'static Tongue {
+        Tongue::of(self.language)
+    }
+
     /// A monitor is down: its outage belongs to an incident that is there, or to a new one.
     fn go_down(
         &mut self,
@@ -146,24 +154,25 @@ impl Desk {
             down_from: change.down_from,
             incident: None,
         };
+        let tongue = self.tongue();
         let (home, told) = match self.home(monitor, at) {
             Home::Own(id) => {
-                let text = words::down(&watched, &outage, true);
+                let text = words::down(&watched, &outage, true, tongue);
                 (Some(id), self.say(id, text, false, at, random))
             }
             Home::Persons(id) => (Some(id), None),
             Home::Joins(id) => {
-                let before = self.incidents.get(&id).map(|incident| words::title(incident, &self.monitors));
                 if let Some(incident) = self.incidents.get_mut(&id)
                     && incident.affected.len() < MAX_AFFECTED
                 {
-                    incident.affected.push(Affected { monitor, impact: None });
                     // A title that a person wrote stays.
-                    if before.as_ref() == Some(&incident.title) {
-                        incident.title = words::title(incident, &self.monitors);
+                    let is_ours = words::is_title(incident, &self.monitors);
+                    incident.affected.push(Affected { monitor, impact: None });
+                    if is_ours {
+                        incident.title = words::title(incident, &self.monitors, tongue);
                     }
                 }
-                let text = words::down(&watched, &outage, false);
+                let text = words::down(&watched, &outage, false, tongue);
                 (Some(id), self.say(id, text, true, at, random))
             }
             Home::New => {
@@ -239,8 +248,8 @@ impl Desk {
             reminded_until: at,
             created_at: at,
         };
-        incident.title = words::title(&incident, &self.monitors);
-        incident.say(update, words::down(watched, outage, false), at);
+        incident.title = words::title(&incident, &self.monitors, self.tongue());
+        incident.say(update, words::down(watched, outage, false, self.tongue()), at);
         self.incidents.insert(id, incident);
         self.open += 1;
         Told { incident: id, news: News::Opened, update: Some(update), notify: true }
@@ -266,6 +275,7 @@ impl Desk {
 
     /// The regions that a monitor is down from are others: what was last said of it says so.
     fn rescope(&mut self, monitor: MonitorId, down_from: Option<RegionSet>) -> Option<Told> {
+        let tongue = self.tongue();
         let watched = self.monitors.get(&monitor)?;
         let outage = self.outages.down.get_mut(&monitor).filter(|outage| outage.down_from != down_from)?;
         let after = ToldOutage { down_from, ..outage.clone() };
@@ -274,13 +284,12 @@ impl Desk {
         if !incident.automatic || !incident.is_open() {
             return None;
         }
-        let texts = [false, true]
-            .map(|again| (words::down(watched, &before, again), words::down(watched, &after, again)));
-        let (update, text) = incident.updates.iter_mut().rev().find_map(|update| {
-            let (_, text) = texts.iter().find(|(before, _)| *before == update.body)?;
-            Some((update, text))
+        let ways = words::ways(watched, &before);
+        let (update, again) = incident.updates.iter_mut().rev().find_map(|update| {
+            let (_, again) = ways.iter().find(|(text, _)| *text == update.body)?;
+            Some((update, *again))
         })?;
-        update.body.clone_from(text);
+        update.body = words::down(watched, &after, again, tongue);
         Some(silently(incident.id))
     }
 
@@ -292,6 +301,7 @@ impl Desk {
         random: &mut impl FnMut() -> [u8; 10],
         told: &mut Vec<Told>,
     ) {
+        let tongue = self.tongue();
         let lasting: BTreeSet<IncidentId> =
             self.outages.down.values().filter_map(|outage| outage.incident).collect();
         for incident in self.incidents.values_mut() {
@@ -305,7 +315,7 @@ impl Desk {
             let update = UpdateId::new(at, random());
             let has_room = incident.updates.len() < MAX_UPDATES;
             if has_room {
-                let text = words::over(incident, &self.monitors, ended == Ended::Back, resolved_at);
+                let text = words::over(incident, &self.monitors, ended == Ended::Back, resolved_at, tongue);
                 incident.say(update, text, at);
             }
             told.push(Told {

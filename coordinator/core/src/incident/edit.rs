@@ -17,6 +17,7 @@ use crate::refusal::{Refusals, Rule};
 use crate::remind::Remind;
 use crate::text;
 use crate::time::MINUTE;
+use crate::tongue::Tongue;
 
 /// Characters of a title.
 pub const MAX_TITLE: usize = 120;
@@ -71,6 +72,8 @@ pub struct Seat<'a> {
     pub page: PageId,
     /// The page's monitors.
     pub monitors: &'a BTreeSet<MonitorId>,
+    /// What is said where nothing was written.
+    pub tongue: &'static Tongue,
     /// Its id and that of its first update.
     pub names: Names,
     /// Id of the repeating entry, where it becomes one.

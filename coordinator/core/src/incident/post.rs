@@ -7,6 +7,7 @@ use crate::id::UpdateId;
 use crate::refusal::{Refusals, Rule};
 use crate::text;
 use crate::time::Timestamp;
+use crate::tongue::Tongue;
 
 /// An update's fields, as they were sent.
 #[derive(Debug, Clone, Default)]
@@ -21,7 +22,7 @@ pub struct UpdatePost {
 
 impl UpdatePost {
     /// The incident with the update, what is told, and whether subscribers hear of it. An automatic incident becomes a
-    /// person's by it.
+    /// person's by it. Where nothing was written, the page's `tongue` has a line.
     ///
     /// # Errors
     /// Every field that breaks a rule; `status` where it is closed already.
@@ -29,6 +30,7 @@ impl UpdatePost {
         &self,
         incident: &Incident,
         id: UpdateId,
+        tongue: &Tongue,
         now: Timestamp,
     ) -> Result<(Incident, News, bool), Refusals> {
         let mut faults = Refusals::none();
@@ -58,7 +60,7 @@ impl UpdatePost {
         let mut incident = incident.clone();
         incident.automatic = false;
         incident.status = status;
-        incident.say(id, message.unwrap_or_else(|| status.standard_line().to_owned()), now);
+        incident.say(id, message.unwrap_or_else(|| tongue.standard_line(status).to_owned()), now);
         let news = match status {
             Progress::Resolved => News::Resolved,
             Progress::Completed => News::Completed,
@@ -90,7 +92,8 @@ mod tests {
     }
 
     fn settle(post: &UpdatePost, incident: &Incident) -> Result<(Incident, News, bool), String> {
-        post.settle(incident, UpdateId::from_u128(7), at(5)).map_err(|faults| faults.to_string())
+        let english = Tongue::of(crate::page::look::Language::En);
+        post.settle(incident, UpdateId::from_u128(7), english, at(5)).map_err(|faults| faults.to_string())
     }
 
     #[test]

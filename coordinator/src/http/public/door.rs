@@ -95,9 +95,8 @@ pub(super) async fn send_link(context: Arc<Context>, mut call: Call<()>) -> Answ
             let kept = cookie::known(browser, LINK_LIFE / SECOND, at.is_https);
             Ok(kept.map_or_else(|| Reply::empty(StatusCode::OK), |kept| reply.with(SET_COOKIE, kept)))
         }
-        Err(Error::Invalid(faults)) => {
-            let fault = faults.iter().next().map(ToString::to_string).unwrap_or_default();
-            let again = DoorPage::wrong_email(&at.place, to, &email, &fault);
+        Err(Error::Invalid(_)) => {
+            let again = DoorPage::wrong_email(&at.place, to, &email);
             Ok(page(&again).of(StatusCode::BAD_REQUEST))
         }
         Err(Error::NotFound) => Err(Refused::Page),

@@ -1,20 +1,22 @@
 //! What other people's pages show of a page: a frame, and a script that shows a notice. Nothing else may be framed.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use ::http::header::CONTENT_SECURITY_POLICY;
 use ::http::{HeaderName, HeaderValue, Method};
 use futures_util::FutureExt;
 use parallax_core::board::Range;
-use parallax_core::page::look::Theme;
+use parallax_core::page::look::{Language, Theme};
 use parallax_core::refusal::Refusals;
 
 use super::enter;
 use super::served::{document, for_long};
 use crate::http::Context;
+use crate::http::error::Refused;
 use crate::http::route::{Answer, Call, Route, open};
 use crate::publish::{Document, Paper, off_the_runtime};
-use crate::views::embed::{Embed, WIDGET};
+use crate::views::embed::{self, Embed};
 use crate::views::print;
 
 /// The page's own policy, but for who may frame it.
@@ -56,10 +58,13 @@ async fn frame(context: Arc<Context>, call: Call<()>) -> Answer {
 
 /// `GET /p/{slug}/widget.js`
 async fn widget(context: Arc<Context>, call: Call<()>) -> Answer {
-    static PRESSED: LazyLock<Document> =
-        LazyLock::new(|| Document::press("text/javascript; charset=utf-8", WIDGET.as_bytes()));
+    static PRESSED: LazyLock<BTreeMap<Language, Document>> = LazyLock::new(|| {
+        let press = |script: String| Document::press("text/javascript; charset=utf-8", script.as_bytes());
+        Language::ALL.into_iter().map(|language| (language, press(embed::widget(language)))).collect()
+    });
     let page = enter(&context, &call)?;
-    let reply = for_long(&page, document(&page, &PRESSED, &call.headers), FRESH);
+    let pressed = PRESSED.get(&page.page().language).ok_or(Refused::Route)?;
+    let reply = for_long(&page, document(&page, pressed, &call.headers), FRESH);
     // A page that lets in only what agrees to it lets this in.
     let shared = HeaderName::from_static("cross-origin-resource-policy");
     Ok(reply.with(shared, HeaderValue::from_static("cross-origin")))

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ::http::header::LINK;
+use ::http::header::{ACCEPT, LINK};
 use ::http::{HeaderMap, HeaderValue};
 use parallax_core::board::Range;
 
@@ -17,6 +17,7 @@ use crate::http::route::{Answer, Call};
 use crate::publish::{Document, Paper};
 use crate::service::Error;
 use crate::service::gate::Admitted;
+use crate::views::forms::{FormPage, Step};
 
 /// `GET /`
 pub(super) async fn root(context: Arc<Context>, _call: Call<()>) -> Answer {
@@ -62,29 +63,52 @@ pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter_or_ask(&context, &call)?;
     let (first, last) = context.service.months(&page);
     let asked = year_and_month(call.param("month")?).filter(|month| (first..=last).contains(month));
-    let (year, month) = asked.ok_or(Refused::Page)?;
-    paper(&context, call, &page, Paper::Month(year, month)).await
+    found(&context, call, &page, asked.map(|(year, month)| Paper::Month(year, month))).await
 }
 
 /// `GET /p/{slug}/incidents/{incident}`
 pub(super) async fn incident(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter_or_ask(&context, &call)?;
-    let id = call.id("incident").map_err(|_| Refused::Page)?;
-    paper(&context, call, &page, Paper::Incident(id)).await
+    let asked = call.id("incident").ok().map(Paper::Incident);
+    found(&context, call, &page, asked).await
 }
 
 /// `GET /p/{slug}/monitors/{monitor}`
 pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter_or_ask(&context, &call)?;
-    let id = call.id("monitor").map_err(|_| Refused::Page)?;
     let range = range(&call.query);
-    paper(&context, call, &page, Paper::Monitor(id, range)).await
+    let asked = call.id("monitor").ok().map(|id| Paper::Monitor(id, range));
+    found(&context, call, &page, asked).await
 }
 
 /// The range that an address asks for. Any other word asks for none, so that there are as many documents as ranges.
 fn range(query: &str) -> Range {
     let asked = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "range");
     asked.and_then(|(_, name)| Range::named(&name)).unwrap_or_default()
+}
+
+/// The document that was asked for. People who ask for what is not there are told so in the page's language.
+async fn found(context: &Context, call: Call<()>, page: &Admitted, asked: Option<Paper>) -> Answer {
+    let is_for_people = likes_html(&call.headers);
+    let answer = match asked {
+        Some(asked) => paper(context, call, page, asked).await,
+        None => Err(Refused::Page),
+    };
+    match answer {
+        Err(Refused::Page) if is_for_people => {
+            let view = FormPage::new(page.page(), page.root(), Step::Nowhere, context.service.now());
+            Err(Refused::Nothing(view.html()))
+        }
+        other => other,
+    }
+}
+
+/// Whether an answer is for a browser's window: programs take anything, and are told in JSON.
+fn likes_html(headers: &HeaderMap) -> bool {
+    headers
+        .get(ACCEPT)
+        .and_then(|accept| accept.to_str().ok())
+        .is_some_and(|accept| accept.contains("text/html"))
 }
 
 async fn paper(context: &Context, call: Call<()>, page: &Admitted, paper: Paper) -> Answer {

@@ -19,7 +19,6 @@ use crate::http::{Context, auth};
 use crate::service::Error;
 use crate::service::subscribers::Subscribed;
 use crate::views::forms::{Choice, Form, FormPage, Step};
-use crate::views::print;
 
 /// `GET /p/{slug}/subscribe`
 pub(in crate::http) async fn ask(context: Arc<Context>, call: Call<()>) -> Answer {
@@ -106,9 +105,7 @@ impl At {
     /// A document that nobody keeps, finds by a search, or learns the address of.
     fn shows(&self, context: &Context, step: Step) -> Answer {
         let view = FormPage::new(&self.page, &self.root, step, context.service.now());
-        let html = print(&view).map_err(|error| Error::Internal(error.to_string()))?;
-        let html = String::from_utf8(html).map_err(|error| Error::Internal(error.to_string()))?;
-        Ok(shown(html).with(REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
+        Ok(shown(view.html()).with(REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
     }
 
     /// Where programs that keep no cookies read a guarded page.

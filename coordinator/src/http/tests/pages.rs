@@ -1,6 +1,7 @@
 //! Public pages: by which addresses they are found, and how they are served.
 
 use parallax_core::page::Page;
+use parallax_core::page::look::Language;
 
 use super::*;
 
@@ -213,4 +214,29 @@ async fn the_short_way_says_what_the_long_one_does_and_ends_with_an_edit() {
         assert_eq!(client.send("GET", path, &[("host", host)], "").await.status, 403);
         assert!(short("GET", host, path, &[]).is_none(), "{host}{path}");
     }
+}
+
+#[tokio::test]
+async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
+    let client = Client::new().await;
+    client.world.put_page(Page { language: Language::De, ..client.world.shop.clone() }).await;
+    let browser = ("accept", "text/html,application/xhtml+xml,*/*;q=0.8");
+    for path in ["incidents/x", "incidents/inc_0000000000000000000000000z", "monitors/x", "history/1999-01"] {
+        let path = format!("/p/shop/{path}");
+        let told = client.send("GET", &path, &[browser], "").await;
+        assert_eq!(
+            (told.status, told.headers["cache-control"].to_str().unwrap()),
+            (404, "no-store"),
+            "{path}"
+        );
+        assert!(
+            told.text.contains("<html lang=\"de\"") && told.text.contains("Hier ist nichts"),
+            "{}",
+            told.text
+        );
+        let program = client.send("GET", &path, &[("accept", "*/*")], "").await;
+        assert_eq!((program.status, &program.body["error"]["code"]), (404, &json!("not_found")), "{path}");
+    }
+    let none = client.send("GET", "/p/none/incidents/x", &[browser], "").await;
+    assert_eq!(none.body["error"]["code"], "not_found", "a page that is not there has no language");
 }

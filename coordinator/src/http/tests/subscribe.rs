@@ -1,6 +1,7 @@
 //! The visitors' forms: looking changes nothing, one click does, and asking tells nobody anything.
 
 use parallax_core::page::Page;
+use parallax_core::page::look::Language;
 use parallax_core::subscriber::{Contact, Subscriber};
 
 use super::*;
@@ -62,7 +63,7 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
     assert_eq!((sure.status, client.subscribers()[0].monitors.clone()), (200, None));
     assert!(client.subscribers()[0].confirmed_at.is_some());
     let none = client.post("/p/shop/confirm", &format!("t={}&scope=chosen", who.link())).await;
-    assert_eq!((none.status, none.text.contains("monitors must name at least one")), (400, true));
+    assert_eq!((none.status, none.text.contains("Please choose at least one of these.")), (400, true));
 
     let left = client.post("/p/shop/unsubscribe", &format!("t={}", who.link())).await;
     assert_eq!((left.status, client.subscribers().len()), (200, 0));
@@ -152,13 +153,16 @@ async fn whoever_asks_learns_nothing_of_others() {
 }
 
 #[tokio::test]
-async fn what_was_typed_wrongly_comes_back_escaped_with_the_rule() {
+async fn what_was_typed_wrongly_comes_back_escaped_with_a_word_for_people() {
     let client = Client::new().await;
     for (body, rule) in [
-        ("", "email is required"),
-        ("email=%3Cscript%3E", "email must be an email address"),
-        ("url=http%3A%2F%2F127.0.0.1%2F%22%3E%3Cb%3E", "url must not be a loopback address"),
-        ("email=a%40b.example&monitors=x", "monitors must be monitors of this page"),
+        ("", "Please enter a valid email address."),
+        ("email=%3Cscript%3E", "Please enter a valid email address."),
+        (
+            "url=http%3A%2F%2F127.0.0.1%2F%22%3E%3Cb%3E",
+            "Please enter an http or https address that can be reached from the internet.",
+        ),
+        ("email=a%40b.example&monitors=x", "Please choose at least one of these."),
     ] {
         client.world.clock.set(client.world.service.now() + 60_000);
         let told = client.post("/p/shop/subscribe", body).await;
@@ -166,6 +170,10 @@ async fn what_was_typed_wrongly_comes_back_escaped_with_the_rule() {
         assert!(!told.text.contains("<script>") && !told.text.contains("\"><b>"), "{}", told.text);
     }
     assert!(client.subscribers().is_empty());
+    client.world.put_page(Page { language: Language::De, ..client.world.shop.clone() }).await;
+    client.world.clock.set(client.world.service.now() + 60_000);
+    let told = client.post("/p/shop/subscribe", "email=x").await;
+    assert!(told.text.contains("Bitte geben Sie eine gültige E-Mail-Adresse an."), "{}", told.text);
 }
 
 #[tokio::test]

@@ -107,12 +107,12 @@ fn a_text_from_outside_stays_a_text_in_a_mail() {
         let cast = Cast { page: &text, monitor: &text, reason: Some(&text), is_test: false };
         let usual = Cast { reason: Some("x"), ..Cast::default() };
         for kind in AlertKind::ALL {
-            let mail = mail::with_unsubscribe(&cast.mail(kind), &text, "https://s.example/u");
+            let mail = mail::with_unsubscribe(&cast.mail(kind), &named(&text), "https://s.example/u");
             let at = format!("{text:?}: {mail:?}");
             assert!(!mail.subject.contains(char::is_control) && mail.subject.chars().count() <= 200, "{at}");
             assert!(mail.html.len() + mail.text.len() < 40_000, "{at}");
             let tags = |html: &str| html.matches('<').count();
-            let plain = mail::with_unsubscribe(&usual.mail(kind), "x", "https://s.example/u");
+            let plain = mail::with_unsubscribe(&usual.mail(kind), &named("x"), "https://s.example/u");
             assert_eq!(tags(&mail.html), tags(&plain.html), "{at}");
             assert_eq!(mail.html.matches("<!--footer-->").count(), 0, "{at}");
             assert!(!mail.text.contains(['\r', '\0', '\u{202e}']), "{at}");

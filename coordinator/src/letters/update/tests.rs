@@ -2,9 +2,11 @@
 
 use parallax_core::id::{IncidentId, PageId, UpdateId};
 use parallax_core::incident::{Affected, Progress};
+use parallax_core::page::Page;
 use parallax_core::time::HOUR;
 use serde_json::{Value, json};
 
+use super::super::tests::page;
 use super::super::{mail, notice};
 use super::*;
 
@@ -52,6 +54,7 @@ fn news<T>(what: What, incident: &Incident, page: &str, write: impl FnOnce(&Inci
         monitors: &[(MonitorId::from_u128(2), "Checkout".to_owned(), Some(Impact::Major))],
         at: AT,
         zone: chrono_tz::Europe::Berlin,
+        language: Language::En,
     })
 }
 
@@ -69,10 +72,10 @@ fn subscribers_read_what_happened_and_what_was_said() {
          \n\
          - soon\n\
          \n\
-         Status: investigating\n\
+         Status: Investigating\n\
          Affected: Checkout\n\
-         Impact: partial\n\
-         Since: 2026-03-01 10:30:00 (Europe/Berlin, UTC+01:00)\n\
+         Impact: Partial outage\n\
+         Since: 1 Mar 2026, 10:30 (Europe/Berlin, UTC+01:00)\n\
          \n\
          Open on the status page: https://shop.example/incidents/inc_00000000000000000000000001\n"
     );
@@ -103,7 +106,7 @@ fn each_news_has_its_name_and_what_is_nobodys_is_not_told() {
         (What::Updated, "maintenance.updated", "Update"),
         (What::Resolved, "incident.resolved", "Resolved"),
         (What::Scheduled, "maintenance.scheduled", "Maintenance planned"),
-        (What::Reminder(HOUR), "maintenance.reminder", "Maintenance in 1 h"),
+        (What::Reminder(HOUR), "maintenance.reminder", "Maintenance in 1 hour"),
         (What::Started, "maintenance.started", "Maintenance begins"),
         (What::Completed, "maintenance.completed", "Maintenance completed"),
     ] {
@@ -143,13 +146,16 @@ fn hostile_titles_and_bodies_stay_texts() {
         &long,
     ] {
         let incident = incident(Kind::Incident, text, text);
+        let page = Page { name: text.to_owned(), ..page(Language::En) };
         let written = news(What::Opened, &incident, text, update).unwrap();
         let told: Value = serde_json::from_slice(&written.json).unwrap();
         assert_eq!((&told["incident"]["title"], &told["update"]["body"]), (&json!(text), &json!(text)));
         let mails = [
-            mail::with_unsubscribe(&written.mail, text, "https://s.example/u"),
+            mail::with_unsubscribe(&written.mail, &page, "https://s.example/u"),
             news(What::OwnerReminder(1), &incident, text, |news| quiet(news, 1)),
-            super::super::confirmation(text, text, "https://s.example/c"),
+            super::super::confirmation(&page, text, "https://s.example/c"),
+            super::super::alerts_confirmation(&page, text, "https://s.example/c"),
+            super::super::sign_in(&page, text, "https://s.example/c"),
             super::super::switched_off(
                 text,
                 text,

@@ -7,9 +7,11 @@ use parallax_core::given::Given;
 use parallax_core::id::{MonitorId, UpdateId};
 use parallax_core::incident::{Impact, News, Progress, UpdatePost};
 use parallax_core::observation::Failure;
+use parallax_core::page::look::Language;
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::telling::Telling;
 use parallax_core::time::MINUTE;
+use parallax_core::tongue::Tongue;
 use rand::rngs::StdRng;
 use rand::{Rng, SeedableRng};
 
@@ -116,6 +118,15 @@ fn told(store: &Store) -> Vec<parallax_core::incident::Told> {
 }
 
 #[tokio::test]
+async fn an_incident_speaks_the_language_of_its_page() {
+    let world = World::new().await;
+    world.write(Page { language: Language::De, ..page(1, 1, "one") }).await;
+    world.happens([down(1, 1)]).await;
+    world.reacts().await;
+    assert_eq!(world.open()[0].value.title, "Monitor 1 ist ausgefallen");
+}
+
+#[tokio::test]
 async fn events_of_one_batch_see_what_came_of_those_before_them() {
     let world = World::new().await;
     let asia = Some(RegionSet::only(Region::Asia));
@@ -205,7 +216,8 @@ async fn a_person_who_comes_in_between_is_seen_and_then_left_alone() {
         message: Given::Value("By hand".to_owned()),
         notify: Given::Absent,
     };
-    let (by_hand, ..) = post.settle(&before.value, UpdateId::from_u128(9), at(9)).unwrap();
+    let english = Tongue::of(Language::En);
+    let (by_hand, ..) = post.settle(&before.value, UpdateId::from_u128(9), english, at(9)).unwrap();
     world.write(by_hand.clone()).await;
     assert!(matches!(world.store.commit(late).await, Err(StoreError::Conflict(_))));
     world.reacts().await;

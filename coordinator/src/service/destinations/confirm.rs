@@ -122,7 +122,7 @@ impl Service {
             monitor: None,
             incident: None,
             seq: 0,
-            letter: Letter::Mail(letters::alerts_confirmation(&page.name, &url, &confirm)),
+            letter: Letter::Mail(letters::alerts_confirmation(page, &url, &confirm)),
             once: false,
             // The moment that the destination has of it: one that was asked anew since is not sent.
             created_at: now,

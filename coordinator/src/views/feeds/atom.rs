@@ -20,6 +20,7 @@ pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> 
     let page = site.page;
     frame::write(site, notices, |ink, told| {
         let feed = ink.create_element("feed").with_attribute(("xmlns", "http://www.w3.org/2005/Atom"));
+        let feed = feed.with_attribute(("xml:lang", page.language.tag()));
         feed.write_inner_content(|ink| {
             text(ink, "id", &format!("{MINT}page/{}", page.id))?;
             text(ink, "title", &told.title())?;

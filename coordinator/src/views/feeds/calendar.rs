@@ -5,7 +5,7 @@ use parallax_core::board::Notice;
 use parallax_core::incident::Incident;
 
 use super::{Site, last_word};
-use crate::views::tongue::in_english;
+use crate::views::tongue::{fill, words};
 
 /// Its media type.
 pub const MEDIA: &str = "text/calendar; charset=utf-8";
@@ -15,7 +15,7 @@ const FRESH: &str = "PT1H";
 /// Writes the calendar of those windows, each with the number of the commit that wrote it last, which grows with each
 /// change.
 pub fn write(site: Site<'_>, windows: &[(u64, Notice)]) -> Vec<u8> {
-    let name = plain(&format!("{} maintenance", site.page.name));
+    let name = plain(&fill(words(site.page.language).calendar_name, &[&site.page.name]));
     let mut calendar = Calendar::empty();
     for (key, value) in [
         ("VERSION", "2.0"),
@@ -56,7 +56,7 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
         .starts(incident.started_at.to_utc()?)
         .ends(end.to_utc()?)
         .summary(&plain(&incident.title))
-        .description(&description(notice))
+        .description(&description(site, notice))
         .url(&site.incident(incident))
         .sequence(u32::try_from(revision).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs()))
         .status(status)
@@ -71,11 +71,12 @@ fn is_called_off(incident: &Incident) -> bool {
 }
 
 /// Its monitors, and what was last said of it.
-fn description(notice: &Notice) -> String {
+fn description(site: Site<'_>, notice: &Notice) -> String {
     let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
-    let names = crate::views::words::list(&names, in_english());
+    let words = words(site.page.language);
+    let names = words.tongue().list(&names);
     let said = notice.incident.updates.last().map(|update| update.body.as_str());
-    let parts = [if names.is_empty() { String::new() } else { format!("Affected: {names}") }];
+    let parts = [if names.is_empty() { String::new() } else { fill(words.affected, &[&names]) }];
     let parts = parts.into_iter().chain(said.map(ToOwned::to_owned)).filter(|part| !part.is_empty());
     plain(&parts.collect::<Vec<_>>().join("\n\n"))
 }

@@ -6,7 +6,7 @@ use parallax_core::board::Notice;
 use super::{Site, Unwritable, xml};
 use crate::views::incident::Card;
 use crate::views::print;
-use crate::views::tongue::Voice;
+use crate::views::tongue::{Voice, Words, fill};
 
 /// Bytes of an entry's updates; the newest is given whatever its length.
 const TOLD: usize = 64 * 1024;
@@ -14,9 +14,20 @@ const TOLD: usize = 64 * 1024;
 #[derive(Debug, Clone, Template)]
 #[template(path = "feeds/entry.html")]
 struct Entry {
+    t: &'static Words,
     card: Card,
     /// Where the updates are that there is no room for.
     link: String,
+}
+
+impl Entry {
+    fn affected(&self) -> String {
+        fill(self.t.affected, &[&self.card.monitors])
+    }
+
+    fn earlier(&self) -> String {
+        fill(self.t.more_updates, &[&self.card.more.to_string()])
+    }
 }
 
 /// The content of an entry, whose links are whole addresses.
@@ -34,8 +45,9 @@ pub(super) fn content(site: Site<'_>, notice: &Notice) -> Result<String, Unwrita
     let more = notice.incident.updates.len() - kept;
     shown.incident.updates.drain(..more);
     // As of its beginning, so that an entry of which nothing new is to be said stays the same.
-    let mut card = Card::of(&shown, site.address, Voice::of(site.page), notice.incident.started_at, false);
+    let voice = Voice::of(site.page);
+    let mut card = Card::of(&shown, site.address, voice, notice.incident.started_at, false);
     card.more = more;
-    let printed = print(&Entry { card, link: site.incident(&notice.incident) })?;
+    let printed = print(&Entry { t: voice.words, card, link: site.incident(&notice.incident) })?;
     Ok(xml(&String::from_utf8_lossy(&printed)))
 }

@@ -9,6 +9,7 @@ use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
 use super::{Site, Unwritable, entry, last_word, xml};
+use crate::views::tongue::{Words, fill, words};
 
 /// Writes into memory.
 pub(super) type Ink = Writer<Vec<u8>>;
@@ -24,7 +25,12 @@ pub(super) struct Told<'a> {
 impl Told<'_> {
     /// The feed's title.
     pub(super) fn title(&self) -> String {
-        format!("{} status", self.site.page.name)
+        fill(self.words().feed_title, &[&self.site.page.name])
+    }
+
+    /// The words of the page's language.
+    pub(super) fn words(&self) -> &'static Words {
+        words(self.site.page.language)
     }
 
     /// Writes an element of that name for each entry, with what `inside` makes of the incident and of its updates in HTML.

@@ -11,6 +11,7 @@ use quick_xml::events::BytesText;
 
 use super::frame::{self, Ink, link, text};
 use super::{MINT, Site, Unwritable, last_word};
+use crate::views::tongue::fill;
 use crate::views::words::formatted;
 
 /// Its media type.
@@ -29,7 +30,8 @@ pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> 
             ink.create_element("channel").write_inner_content(|ink| {
                 text(ink, "title", &told.title())?;
                 text(ink, "link", site.address)?;
-                text(ink, "description", &format!("Incidents and maintenance of {}", site.page.name))?;
+                text(ink, "description", &fill(told.words().feed_about, &[&site.page.name]))?;
+                text(ink, "language", site.page.language.tag())?;
                 text(ink, "lastBuildDate", &moment(told.updated))?;
                 text(ink, "generator", "Parallax")?;
                 text(ink, "ttl", TTL)?;

@@ -2,6 +2,7 @@
 
 use parallax_core::board::{Board, Notice};
 use parallax_core::incident::{Kind, Progress, Update};
+use parallax_core::page::look::Language;
 use parallax_core::time::{DAY, HOUR};
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -194,6 +195,30 @@ fn whatever_is_said_is_read_back_from_each_format() {
         assert!(calendar.split("\r\n").all(|line| line.len() <= 75), "{calendar}");
         assert!(!calendar.replace("\r\n", "").contains(['\r', '\n']), "{calendar}");
     }
+}
+
+#[test]
+fn feeds_and_calendars_speak_the_pages_language() {
+    let mut board = board();
+    board.page.language = Language::De;
+    board.incidents[0].incident.postmortem = Some("x".to_owned());
+    let all = notices(&board);
+    let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
+    for (written, german) in [
+        (atom::write(site(&board), &all).unwrap(), "xml:lang=\"de\""),
+        (rss::write(site(&board), &all).unwrap(), "<language>de</language>"),
+    ] {
+        let text = String::from_utf8(written).unwrap();
+        for said in [german, ">Status von Northwind<", "Betroffen: ", "Nachbetrachtung", " bis "] {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+        for english in ["Affected", "Post-mortem", " status<", "Incidents and"] {
+            assert!(!text.contains(english), "{english}: {text}");
+        }
+    }
+    let calendar = String::from_utf8(calendar::write(site(&board), &windows)).unwrap();
+    assert_eq!(values(&calendar, "NAME"), ["Wartungen von Northwind"]);
+    assert!(calendar.contains("DESCRIPTION:Betroffen: "), "{calendar}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use crate::given::Given;
 use crate::incident::UpdatePost;
 use crate::incident::edit::tests::{at, value};
 use crate::observation::Failure;
+use crate::page::look::Language;
 use crate::place::Region;
 use crate::time::SECOND;
 
@@ -28,6 +29,7 @@ impl Page {
         let desk = Desk {
             page: PageId::from_u128(1),
             opens: true,
+            language: Language::En,
             monitors: (1..=monitors).map(watched).collect(),
             outages: Outages::default(),
             incidents: BTreeMap::new(),
@@ -78,7 +80,9 @@ impl Page {
     fn post(&mut self, incident: IncidentId, status: &str) {
         let post = UpdatePost { status: value(status), message: value("By hand"), notify: Given::Absent };
         let before = &self.desk.incidents[&incident];
-        if let Ok((after, ..)) = post.settle(before, UpdateId::from_u128(u128::MAX), at(self.now)) {
+        if let Ok((after, ..)) =
+            post.settle(before, UpdateId::from_u128(u128::MAX), self.desk.tongue(), at(self.now))
+        {
             self.desk.open -= usize::from(!after.is_open());
             self.desk.incidents.insert(incident, after);
         }
@@ -202,6 +206,25 @@ fn a_change_of_scope_changes_the_newest_words_and_tells_nobody() {
     assert_eq!(page.last_words(), "M2 is down from Asia: connection refused. Other regions reach it.");
     assert_eq!((page.newest().updates.len(), page.open()), (2, 1), "six regions, one outage, one incident");
     assert!(page.newest().updates[0].body.starts_with("M1 is down from every region"));
+}
+
+#[test]
+fn it_speaks_the_pages_language_and_knows_its_own_words_in_any() {
+    let mut page = Page::with(3);
+    page.desk.language = Language::De;
+    page.down(1);
+    assert_eq!(page.newest().title, "M1 ist ausgefallen");
+    assert_eq!(
+        page.last_words(),
+        "M1 ist aus keiner der prüfenden Regionen erreichbar: Verbindung abgelehnt."
+    );
+    page.desk.language = Language::Fr;
+    assert_eq!(page.down(2), [JOINED]);
+    assert_eq!(page.newest().title, "M1 et 1 autre sont en panne", "it was nobody's but ours");
+    page.take(Happened::Rescoped(id(1), Some(RegionSet::only(Region::Asia))));
+    assert!(page.newest().updates[0].body.starts_with("M1 est en panne vu de certaines régions (Asie) : "));
+    page.desk.incidents.values_mut().for_each(|incident| incident.title = "Ours".to_owned());
+    assert_eq!((page.down(3), page.newest().title.as_str()), (vec![JOINED], "Ours"));
 }
 
 #[test]

@@ -1,52 +1,62 @@
 //! What automatic incidents say: their titles and updates, in Markdown that nothing in a name or a reason breaks.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 
 use super::Watched;
 use crate::id::MonitorId;
 use crate::incident::Incident;
-use crate::place::{Region, RegionSet};
+use crate::page::look::Language;
 use crate::telling::ToldOutage;
-use crate::time::{DAY, HOUR, MINUTE, Timestamp};
+use crate::time::Timestamp;
+use crate::tongue::{Tongue, fill};
 
 /// Characters of a reason that are told.
 const REASON: usize = 300;
 
 /// The title: the first monitor's name, and how many others there are.
-pub(super) fn title(incident: &Incident, monitors: &BTreeMap<MonitorId, Watched>) -> String {
-    let first = name(incident, monitors);
+pub(super) fn title(incident: &Incident, monitors: &BTreeMap<MonitorId, Watched>, tongue: &Tongue) -> String {
+    let first = name(incident, monitors, tongue);
     match incident.affected.len() {
-        0 | 1 => format!("{first} is down"),
-        2 => format!("{first} and 1 other are down"),
-        count => format!("{first} and {} others are down", count - 1),
+        0 | 1 => fill(tongue.title_one, &[first]),
+        2 => fill(tongue.title_two, &[first]),
+        count => fill(tongue.title_many, &[first, &(count - 1).to_string()]),
     }
 }
 
+/// Whether an incident has a title of ours, in whichever language its page had then.
+pub(super) fn is_title(incident: &Incident, monitors: &BTreeMap<MonitorId, Watched>) -> bool {
+    let ours = |language| incident.title == title(incident, monitors, Tongue::of(language));
+    Language::ALL.into_iter().any(ours)
+}
+
 /// That a monitor is down, where, and why.
-pub(super) fn down(watched: &Watched, outage: &ToldOutage, again: bool) -> String {
-    let mut text = format!("{} is down", plain(&watched.name));
-    if again {
-        text.push_str(" again");
-    }
-    match outage.down_from {
-        Some(regions) => {
-            text.push_str(" from ");
-            list(&mut text, regions);
+pub(super) fn down(watched: &Watched, outage: &ToldOutage, again: bool, tongue: &Tongue) -> String {
+    let name = plain(&watched.name);
+    let regions = outage.down_from.map(|regions| tongue.regions(regions));
+    let what = match (&regions, again) {
+        (Some(_), false) => tongue.down_from,
+        (Some(_), true) => tongue.again_from,
+        (None, false) if watched.regional => tongue.down_everywhere,
+        (None, true) if watched.regional => tongue.again_everywhere,
+        (None, false) => tongue.down,
+        (None, true) => tongue.again,
+    };
+    let what = fill(what, &[&name, regions.as_deref().unwrap_or_default()]);
+    let text = match &outage.reason {
+        Some(reason) => {
+            let reason: String = tongue.failure(reason).chars().take(REASON).collect();
+            fill(tongue.because, &[&what, &plain(&reason)])
         }
-        None if watched.regional => text.push_str(" from every region that checks it"),
-        None => {}
-    }
-    if let Some(reason) = &outage.reason {
-        let reason: String = reason.to_string().chars().take(REASON).collect();
-        // Writing to a string does not fail.
-        let _ = write!(text, ": {}", plain(&reason));
-    }
-    text.push('.');
-    if outage.down_from.is_some() {
-        text.push_str(" Other regions reach it.");
-    }
-    text
+        None => fill(tongue.sentence, &[&what]),
+    };
+    if regions.is_some() { fill(tongue.elsewhere, &[&text]) } else { text }
+}
+
+/// All that we may have said of it, in whichever language its page had then; each with whether it says "again".
+pub(super) fn ways(watched: &Watched, outage: &ToldOutage) -> Vec<(String, bool)> {
+    let of =
+        |language| [false, true].map(|again| (down(watched, outage, again, Tongue::of(language)), again));
+    Language::ALL.into_iter().flat_map(of).collect()
 }
 
 /// That an incident is over, and how long it took.
@@ -55,33 +65,21 @@ pub(super) fn over(
     monitors: &BTreeMap<MonitorId, Watched>,
     is_back: bool,
     at: Timestamp,
+    tongue: &Tongue,
 ) -> String {
-    let lasted = length(at.since(incident.started_at));
-    let first = plain(&name(incident, monitors));
+    let lasted = tongue.length_in_words(at.since(incident.started_at));
+    let first = plain(name(incident, monitors, tongue));
     match (incident.affected.len(), is_back) {
-        (0 | 1, true) => format!("{first} is back. This lasted {lasted}."),
-        (_, true) => format!("Everything that was affected is back. This lasted {lasted}."),
-        (0 | 1, false) => format!("{first} is not checked any more."),
-        (_, false) => "What was still down is not checked any more.".to_owned(),
+        (0 | 1, true) => fill(tongue.is_back, &[&first, &lasted]),
+        (_, true) => fill(tongue.all_back, &[&lasted]),
+        (0 | 1, false) => fill(tongue.unchecked, &[&first]),
+        (_, false) => tongue.rest_unchecked.to_owned(),
     }
 }
 
-fn name(incident: &Incident, monitors: &BTreeMap<MonitorId, Watched>) -> String {
+fn name<'a>(incident: &Incident, monitors: &'a BTreeMap<MonitorId, Watched>, tongue: &'a Tongue) -> &'a str {
     let first = incident.affected.first().and_then(|first| monitors.get(&first.monitor));
-    first.map_or_else(|| "A monitor".to_owned(), |watched| watched.name.clone())
-}
-
-fn list(text: &mut String, regions: RegionSet) {
-    let count = regions.len();
-    for (place, region) in regions.iter().map(Region::title).enumerate() {
-        let before = match place {
-            0 => "",
-            _ if place + 1 == count => " and ",
-            _ => ", ",
-        };
-        text.push_str(before);
-        text.push_str(region);
-    }
+    first.map_or(tongue.some_monitor, |watched| &watched.name)
 }
 
 /// Text that means itself in Markdown: neither emphasis nor link nor HTML comes of it.
@@ -96,34 +94,30 @@ fn plain(text: &str) -> String {
     plain
 }
 
-/// A length of time in its two largest units.
-fn length(millis: i64) -> String {
-    let unit = |count: i64, name: &str| match count {
-        1 => format!("1 {name}"),
-        _ => format!("{count} {name}s"),
-    };
-    let two = |large: i64, name: &str, rest: i64, small: &str| match rest {
-        0 => unit(large, name),
-        _ => format!("{} and {}", unit(large, name), unit(rest, small)),
-    };
-    if millis < MINUTE {
-        "less than a minute".to_owned()
-    } else if millis < HOUR {
-        unit(millis / MINUTE, "minute")
-    } else if millis < DAY {
-        two(millis / HOUR, "hour", millis % HOUR / MINUTE, "minute")
-    } else {
-        two(millis / DAY, "day", millis % DAY / HOUR, "hour")
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::observation::Failure;
+    use crate::place::{Region, RegionSet};
 
     fn outage(reason: Option<Failure>, down_from: Option<RegionSet>) -> ToldOutage {
         ToldOutage { since: Timestamp::from_millis(0), reason, down_from, incident: None }
+    }
+
+    fn english() -> &'static Tongue {
+        Tongue::of(Language::En)
+    }
+
+    #[test]
+    fn the_longest_title_has_room_in_every_language() {
+        let name = "x".repeat(crate::monitor::edit::MAX_NAME);
+        for language in Language::ALL {
+            let tongue = Tongue::of(language);
+            for title in [tongue.title_one, tongue.title_two, tongue.title_many] {
+                let title = fill(title, &[&name, "999"]);
+                assert!(title.chars().count() <= crate::incident::edit::MAX_TITLE, "{title}");
+            }
+        }
     }
 
     #[test]
@@ -145,29 +139,16 @@ mod tests {
                 "Shop is down from Europe, Africa and Asia: connection refused. Other regions reach it.",
             ),
         ] {
-            assert_eq!(down(&shop(regional), &outage(Some(Failure::Refused), down_from), false), words);
+            assert_eq!(
+                down(&shop(regional), &outage(Some(Failure::Refused), down_from), false, english()),
+                words
+            );
         }
-        assert_eq!(down(&shop(false), &outage(None, None), true), "Shop is down again.");
+        assert_eq!(down(&shop(false), &outage(None, None), true, english()), "Shop is down again.");
         let nasty = Watched { name: "[a](http://b) <i>\r\n# x".to_owned(), regional: false, paused: false };
         let vendor = Failure::VendorOutage(format!("*{}", "y".repeat(9999)));
-        let text = down(&nasty, &outage(Some(vendor), None), false);
+        let text = down(&nasty, &outage(Some(vendor), None), false, english());
         assert!(text.starts_with(r"\[a\](http://b) \<i\>  \# x is down: "), "{text}");
         assert!(text.contains(r"\*yyy") && text.chars().count() < 500, "{text}");
-    }
-
-    #[test]
-    fn lengths_are_told_in_two_units() {
-        for (millis, words) in [
-            (-5, "less than a minute"),
-            (59_999, "less than a minute"),
-            (MINUTE, "1 minute"),
-            (59 * MINUTE, "59 minutes"),
-            (HOUR, "1 hour"),
-            (2 * HOUR + 5 * MINUTE, "2 hours and 5 minutes"),
-            (DAY + HOUR, "1 day and 1 hour"),
-            (40 * DAY, "40 days"),
-        ] {
-            assert_eq!(length(millis), words);
-        }
     }
 }

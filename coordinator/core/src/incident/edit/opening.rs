@@ -49,7 +49,7 @@ impl IncidentEdit {
             reminded_until: now,
             created_at: now,
         };
-        let message = common.message.unwrap_or_else(|| status.standard_line().to_owned());
+        let message = common.message.unwrap_or_else(|| seat.tongue.standard_line(status).to_owned());
         incident.say(seat.names.update, message, resolved_at.unwrap_or(now));
         let news = if resolved_at.is_some() { News::Resolved } else { News::Opened };
         Some(Opened { notify: incident.notify, incident, series: None, news })
@@ -72,7 +72,9 @@ impl IncidentEdit {
             next: 1,
             stopped_at: None,
             title: String::new(),
-            message: common.message.unwrap_or_else(|| Progress::Scheduled.standard_line().to_owned()),
+            message: common
+                .message
+                .unwrap_or_else(|| seat.tongue.standard_line(Progress::Scheduled).to_owned()),
             affected: common.affected,
             remind: common.remind,
             notify: common.notify,

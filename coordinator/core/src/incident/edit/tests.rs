@@ -3,6 +3,7 @@
 use super::*;
 use crate::id::{IncidentId, UpdateId};
 use crate::incident::Progress;
+use crate::page::look::Language;
 use crate::time::{DAY, HOUR};
 
 const NOW: i64 = 20_600 * DAY;
@@ -25,6 +26,7 @@ fn open_all(edit: &IncidentEdit) -> Result<Opened, String> {
     let seat = Seat {
         page: PageId::from_u128(3),
         monitors: &monitors,
+        tongue: Tongue::of(Language::En),
         names,
         series: SeriesId::from_u128(4),
         now: at(0),

@@ -119,7 +119,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> PageEdit {
         logo: body.text(picture("logo", "Picture beside the headline, of 64 KiB at most")),
         favicon: body.text(picture("favicon", "Picture in the browser's tab, of 32 KiB at most")),
         language: body.text(
-            field("language", "Language of the page's fixed words. Null: English.")
+            field("language", "Language of the page's fixed words, of mails to its subscribers and of what incidents say by themselves. Null: English.")
                 .words(Language::ALL.map(Language::tag))
                 .nullable(),
         ),

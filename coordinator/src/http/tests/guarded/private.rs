@@ -126,7 +126,7 @@ async fn only_allowed_mailboxes_are_written_to_and_asking_tells_nothing() {
     }
     assert!(told.iter().all(|one| *one == told[0]), "{told:?}");
     let wrong = client.ask("nobody", Some(&browser)).await;
-    assert!(wrong.status == 400 && wrong.text.contains("must be an email address"), "{wrong:?}");
+    assert!(wrong.status == 400 && wrong.text.contains("Please enter a valid email address"), "{wrong:?}");
 }
 
 #[tokio::test]

@@ -1,0 +1,275 @@
+//! What any text needs that is in the language of a page: numbers, dates, lengths of time, lists; names of regions, states
+//! and failures; and what incidents say where nobody wrote anything.
+//!
+//! One catalogue a language, all of one shape: one that lacks a word does not compile. What a page and a mail say beside
+//! that is in catalogues of theirs, made by the same [`catalogue!`](crate::catalogue).
+
+mod de;
+mod en;
+mod es;
+mod failure;
+mod fr;
+mod ja;
+mod pt;
+
+use chrono::{Datelike, NaiveDate};
+
+use crate::incident::{Impact, Progress};
+use crate::page::look::Language;
+use crate::place::{Region, RegionSet};
+use crate::time::{DAY, HOUR, MINUTE, SECOND};
+
+/// When the singular is used (CLDR plural rules, cardinals; of the languages that there are).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Singular {
+    /// For one alone.
+    One,
+    /// For none and for one.
+    UpToOne,
+    /// For nothing: there is one form.
+    Never,
+}
+
+/// Makes the type of a catalogue: fields of its own, and words, each of which may hold `{0}`, `{1}` and so on, for what
+/// [`fill`](crate::tongue::fill) puts there.
+#[macro_export]
+macro_rules! catalogue {
+    (
+        $(#[$about:meta])* $seen:vis struct $name:ident { $($(#[$note:meta])* $field:ident: $kind:ty,)* }
+        $within:vis words { $($word:ident,)* }
+    ) => {
+        $(#[$about])*
+        $seen struct $name {
+            $($(#[$note])* $within $field: $kind,)*
+            $($within $word: &'static str,)*
+        }
+
+        #[cfg(test)]
+        impl $name {
+            /// Each word with its name.
+            fn entries(&self) -> Vec<(&'static str, &'static str)> {
+                vec![$((stringify!($word), self.$word),)*]
+            }
+        }
+    };
+}
+
+catalogue! {
+    /// A language.
+    #[derive(Debug, PartialEq, Eq)]
+    pub struct Tongue {
+        /// What parts a number's whole from its fraction.
+        decimal: &'static str,
+        /// When the singular is used.
+        one: Singular,
+        /// The months' names.
+        months: [&'static str; 12],
+        /// The same, short.
+        short_months: [&'static str; 12],
+    }
+    pub(crate) words {
+        and, comma, date_time, full_day, day, short_day, month_year, region_europe, region_north_america,
+        region_south_america, region_africa, region_asia, region_oceania, under_second, under_a_minute,
+        length_gap, length_and, one_day, days, one_hour, hours, one_minute, minutes, one_second, seconds,
+        status_investigating, status_identified, status_monitoring, status_resolved, status_scheduled,
+        status_completed, impact_none, impact_degraded, impact_partial, impact_major, line_investigating,
+        line_identified, line_monitoring, line_resolved, line_scheduled, line_completed, some_monitor,
+        title_one, title_two, title_many, down, down_from, down_everywhere, again, again_from,
+        again_everywhere, sentence, because, elsewhere, is_back, all_back, unchecked, rest_unchecked,
+        timeout_dns, timeout_connect, timeout_tls, timeout_first_byte, timeout_transfer, refused, reset,
+        unreachable, name_not_found, no_address, resolution_failed, address_not_allowed, unexpected_status,
+        keyword_missing, keyword_present, too_many_redirects, bad_redirect, tls_expired, tls_not_yet_valid,
+        tls_name_mismatch, tls_unknown_issuer, tls_failed, not_http, dns_unexpected, certificate_expires_one,
+        certificate_expires, domain_expires_one, domain_expires, ping_missed, job_failed, job_failed_code,
+    }
+}
+
+impl Tongue {
+    /// That language.
+    pub const fn of(language: Language) -> &'static Self {
+        match language {
+            Language::En => &en::TONGUE,
+            Language::De => &de::TONGUE,
+            Language::Es => &es::TONGUE,
+            Language::Fr => &fr::TONGUE,
+            Language::Pt => &pt::TONGUE,
+            Language::Ja => &ja::TONGUE,
+        }
+    }
+
+    /// One form or the other, with the number in it.
+    pub fn count(&self, number: impl Into<i128>, one: &str, many: &str) -> String {
+        let number = number.into();
+        let is_one = match self.one {
+            Singular::One => number == 1,
+            Singular::UpToOne => (0..2).contains(&number),
+            Singular::Never => false,
+        };
+        fill(if is_one { one } else { many }, &[&number.to_string()])
+    }
+
+    /// A number that was written with a point, as the language writes it.
+    pub fn number(&self, text: &str) -> String {
+        text.replace('.', self.decimal)
+    }
+
+    /// A day with its year, short, and a time as it was written.
+    pub fn date_time(&self, date: NaiveDate, time: &str) -> String {
+        self.date(self.date_time, date, &self.short_months, time)
+    }
+
+    /// A day with its year, short.
+    pub fn full_day(&self, date: NaiveDate) -> String {
+        self.date(self.full_day, date, &self.short_months, "")
+    }
+
+    /// A day without its year.
+    pub fn day(&self, date: NaiveDate) -> String {
+        self.date(self.day, date, &self.months, "")
+    }
+
+    /// A day without its year, short.
+    pub fn short_day(&self, date: NaiveDate) -> String {
+        self.date(self.short_day, date, &self.short_months, "")
+    }
+
+    /// A date's month with its year.
+    pub fn month(&self, date: NaiveDate) -> String {
+        fill(self.month_year, &[month(&self.months, date), &date.year().to_string()])
+    }
+
+    /// By a pattern of the catalogue: `{0}` is the day's number, `{1}` its month, `{2}` its year and `{3}` the time.
+    fn date(&self, pattern: &str, date: NaiveDate, months: &[&'static str; 12], time: &str) -> String {
+        let (day, year) = (date.day().to_string(), date.year().to_string());
+        fill(pattern, &[&day, month(months, date), &year, time])
+    }
+
+    /// How long something lasts, in its two largest units: `2 hours 5 minutes`. Seconds are told of what lasts a minute
+    /// or less.
+    pub fn length(&self, millis: i64) -> String {
+        let parts = self.parts(millis);
+        if parts.is_empty() { self.under_second.to_owned() } else { parts.join(self.length_gap) }
+    }
+
+    /// The same inside a sentence, without seconds: `2 hours and 5 minutes`.
+    pub(crate) fn length_in_words(&self, millis: i64) -> String {
+        if millis < MINUTE {
+            return self.under_a_minute.to_owned();
+        }
+        self.parts(millis).join(self.length_and)
+    }
+
+    fn parts(&self, millis: i64) -> Vec<String> {
+        let millis = millis.max(0);
+        let units = [
+            (DAY, self.one_day, self.days),
+            (HOUR, self.one_hour, self.hours),
+            (MINUTE, self.one_minute, self.minutes),
+            (SECOND, self.one_second, self.seconds),
+        ];
+        let first = units.iter().position(|(unit, ..)| millis >= *unit).unwrap_or(units.len());
+        let last = if millis >= MINUTE { 3 } else { 4 };
+        let mut parts = Vec::new();
+        let mut rest = millis;
+        for (unit, one, many) in units.iter().take(last.min(first + 2)).skip(first) {
+            let count = rest / unit;
+            rest %= unit;
+            if count > 0 {
+                parts.push(self.count(count, one, many));
+            }
+        }
+        parts
+    }
+
+    /// A list as it is read aloud.
+    pub fn list<T: AsRef<str>>(&self, names: &[T]) -> String {
+        let mut text = String::new();
+        for (at, name) in names.iter().enumerate() {
+            text.push_str(match at {
+                0 => "",
+                _ if at + 1 == names.len() => self.and,
+                _ => self.comma,
+            });
+            text.push_str(name.as_ref());
+        }
+        text
+    }
+
+    /// What stands between the parts of an enumeration.
+    pub const fn comma(&self) -> &'static str {
+        self.comma
+    }
+
+    /// The name of a region.
+    pub const fn region(&self, region: Region) -> &'static str {
+        match region {
+            Region::Europe => self.region_europe,
+            Region::NorthAmerica => self.region_north_america,
+            Region::SouthAmerica => self.region_south_america,
+            Region::Africa => self.region_africa,
+            Region::Asia => self.region_asia,
+            Region::Oceania => self.region_oceania,
+        }
+    }
+
+    /// Regions as they are read aloud.
+    pub fn regions(&self, regions: RegionSet) -> String {
+        self.list(&regions.iter().map(|region| self.region(region)).collect::<Vec<_>>())
+    }
+
+    /// Where an incident or a window stands.
+    pub const fn status(&self, status: Progress) -> &'static str {
+        match status {
+            Progress::Investigating => self.status_investigating,
+            Progress::Identified => self.status_identified,
+            Progress::Monitoring => self.status_monitoring,
+            Progress::Resolved => self.status_resolved,
+            Progress::Scheduled => self.status_scheduled,
+            Progress::Completed => self.status_completed,
+        }
+    }
+
+    /// How much is affected.
+    pub const fn impact(&self, impact: Impact) -> &'static str {
+        match impact {
+            Impact::None => self.impact_none,
+            Impact::Degraded => self.impact_degraded,
+            Impact::Partial => self.impact_partial,
+            Impact::Major => self.impact_major,
+        }
+    }
+
+    /// What an update says where nothing was written.
+    pub(crate) const fn standard_line(&self, status: Progress) -> &'static str {
+        match status {
+            Progress::Investigating => self.line_investigating,
+            Progress::Identified => self.line_identified,
+            Progress::Monitoring => self.line_monitoring,
+            Progress::Resolved => self.line_resolved,
+            Progress::Scheduled => self.line_scheduled,
+            Progress::Completed => self.line_completed,
+        }
+    }
+}
+
+fn month(names: &[&'static str; 12], date: NaiveDate) -> &'static str {
+    names.get(date.month0() as usize).copied().unwrap_or_default()
+}
+
+/// A pattern with its placeholders filled. What is put in is not looked at again.
+pub fn fill(pattern: &str, values: &[&str]) -> String {
+    let mut text = String::with_capacity(pattern.len() + 16);
+    let mut rest = pattern;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        let Some((number, after)) = after.split_once('}') else { return text };
+        let value = number.parse::<usize>().ok().and_then(|at| values.get(at));
+        text.push_str(value.copied().unwrap_or_default());
+        rest = after;
+    }
+    text.push_str(rest);
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,49 @@
+//! Why a check failed, in words.
+
+use super::{Tongue, fill};
+use crate::observation::{Failure, Phase};
+
+impl Tongue {
+    /// Why a check failed. What others said (a vendor, a server, TLS) is given as they said it.
+    pub fn failure(&self, failure: &Failure) -> String {
+        let word = match failure {
+            Failure::Timeout(Phase::Dns) => self.timeout_dns,
+            Failure::Timeout(Phase::Connect) => self.timeout_connect,
+            Failure::Timeout(Phase::Tls) => self.timeout_tls,
+            Failure::Timeout(Phase::FirstByte) => self.timeout_first_byte,
+            Failure::Timeout(Phase::Transfer) => self.timeout_transfer,
+            Failure::Refused => self.refused,
+            Failure::Reset => self.reset,
+            Failure::Unreachable => self.unreachable,
+            Failure::NameNotFound => self.name_not_found,
+            Failure::NoAddress => self.no_address,
+            Failure::ResolutionFailed => self.resolution_failed,
+            Failure::KeywordMissing => self.keyword_missing,
+            Failure::KeywordPresent => self.keyword_present,
+            Failure::TooManyRedirects => self.too_many_redirects,
+            Failure::BadRedirect => self.bad_redirect,
+            Failure::TlsExpired => self.tls_expired,
+            Failure::TlsNotYetValid => self.tls_not_yet_valid,
+            Failure::TlsNameMismatch => self.tls_name_mismatch,
+            Failure::TlsUnknownIssuer => self.tls_unknown_issuer,
+            Failure::DnsUnexpected(_) => self.dns_unexpected,
+            Failure::PingMissed => self.ping_missed,
+            Failure::JobFailed(None) => self.job_failed,
+            Failure::AddressNotAllowed(class) => return fill(self.address_not_allowed, &[class]),
+            Failure::UnexpectedStatus(status) => {
+                return fill(self.unexpected_status, &[&status.to_string()]);
+            }
+            Failure::TlsFailed(detail) => return fill(self.tls_failed, &[detail]),
+            Failure::NotHttp(detail) => return fill(self.not_http, &[detail]),
+            Failure::CertificateExpiring(days) => {
+                return self.count(*days, self.certificate_expires_one, self.certificate_expires);
+            }
+            Failure::DomainExpiring(days) => {
+                return self.count(*days, self.domain_expires_one, self.domain_expires);
+            }
+            Failure::JobFailed(Some(code)) => return fill(self.job_failed_code, &[&code.to_string()]),
+            Failure::VendorOutage(words) | Failure::Other(words) => return words.clone(),
+        };
+        word.to_owned()
+    }
+}

@@ -1,0 +1,51 @@
+//! The words of mails to visitors and subscribers, which are in their page's language: one catalogue a language, beside
+//! core's [`Tongue`]. What owners and operators get is in English.
+
+mod de;
+mod en;
+mod es;
+mod fr;
+mod ja;
+mod pt;
+
+use parallax_core::catalogue;
+use parallax_core::page::look::Language;
+use parallax_core::time::Timestamp;
+use parallax_core::tongue::Tongue;
+
+use super::words::zone_name;
+
+catalogue! {
+    /// A catalogue. A lead has the page's name and address; a subject what happened, a title and the page's name.
+    #[derive(Debug, PartialEq, Eq)]
+    pub(super) struct Words {}
+    pub(super) words {
+        subject, fact, incident, update, resolved, planned, soon, begins, completed, status, affected,
+        impact, since, from, to, over, open, subscribed, unsubscribe, confirm, confirm_lead,
+        confirm_link, confirm_note, alerts, alerts_lead, alerts_link, alerts_note, sign_in,
+        sign_in_lead, sign_in_once, sign_in_link, sign_in_note,
+    }
+}
+
+/// The catalogue of a language.
+pub(super) const fn words(language: Language) -> &'static Words {
+    match language {
+        Language::En => &en::WORDS,
+        Language::De => &de::WORDS,
+        Language::Es => &es::WORDS,
+        Language::Fr => &fr::WORDS,
+        Language::Pt => &pt::WORDS,
+        Language::Ja => &ja::WORDS,
+    }
+}
+
+/// A moment in a zone as pages of the language write it, with the zone: `1 Mar 2026, 10:30 (Europe/Berlin, UTC+01:00)`.
+pub(super) fn moment(at: Timestamp, zone: chrono_tz::Tz, language: Language) -> String {
+    let Some(utc) = at.to_utc() else { return at.to_string() };
+    let local = utc.with_timezone(&zone);
+    let time = local.format("%H:%M").to_string();
+    format!("{} ({})", Tongue::of(language).date_time(local.date_naive(), &time), zone_name(&local))
+}
+
+#[cfg(test)]
+mod tests;

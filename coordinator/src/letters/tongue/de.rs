@@ -1,0 +1,38 @@
+//! The words of mails in German.
+
+use super::Words;
+
+pub(super) static WORDS: Words = Words {
+    subject: "{0}: {1} ({2})",
+    fact: "{0}: {1}",
+    incident: "Vorfall",
+    update: "Neuer Stand",
+    resolved: "Behoben",
+    planned: "Wartung geplant",
+    soon: "Noch {0} bis zur Wartung",
+    begins: "Wartung beginnt",
+    completed: "Wartung abgeschlossen",
+    status: "Status",
+    affected: "Betroffen",
+    impact: "Auswirkung",
+    since: "Seit",
+    from: "Von",
+    to: "Bis",
+    over: "Beendet",
+    open: "Auf der Statusseite ansehen",
+    subscribed: "Sie haben die Neuigkeiten von {0} abonniert.",
+    unsubscribe: "Abmelden",
+    confirm: "Bestätigen Sie Ihr Abonnement: {0}",
+    confirm_lead: "Jemand, vermutlich Sie, hat darum gebeten, dass dieser Adresse Vorfälle und Wartungen von {0} ({1}) mitgeteilt werden. Wenn Sie es waren, öffnen Sie den Link und bestätigen Sie. Wenn nicht, ignorieren Sie diese E-Mail: Es kommt nichts weiter.",
+    confirm_link: "Abonnement bestätigen",
+    confirm_note: "Eine Anfrage, die nicht innerhalb von zwei Tagen bestätigt wird, verfällt.",
+    alerts: "Bestätigen Sie, dass Sie die Alarme von {0} erhalten möchten",
+    alerts_lead: "Wer {0} ({1}) betreut, hat darum gebeten, dass diese Adresse eine E-Mail bekommt, sobald ein Monitor der Seite ausfällt, wiederkommt oder langsam ist. Wenn Sie das möchten, öffnen Sie den Link und bestätigen Sie. Wenn nicht, ignorieren Sie diese E-Mail: Es kommt nichts weiter.",
+    alerts_link: "Alarme bestätigen",
+    alerts_note: "Der Link gilt zwei Tage.",
+    sign_in: "Anmelden bei {0}",
+    sign_in_lead: "Jemand, vermutlich Sie, möchte {0} ({1}) sehen. Wenn Sie es waren, öffnen Sie den Link in dem Browser, in dem Sie darum gebeten haben. Wenn nicht, ignorieren Sie diese E-Mail: Ohne den Link kommt niemand hinein.",
+    sign_in_once: "Der Link gilt einmal, innerhalb von 15 Minuten.",
+    sign_in_link: "Anmelden",
+    sign_in_note: "Sie bekommen diese E-Mail, weil der Inhaber der Seite Ihrer Adresse erlaubt, sie zu sehen.",
+};

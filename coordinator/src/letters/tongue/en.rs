@@ -1,0 +1,38 @@
+//! The words of mails in English.
+
+use super::Words;
+
+pub(super) static WORDS: Words = Words {
+    subject: "{0}: {1} ({2})",
+    fact: "{0}: {1}",
+    incident: "Incident",
+    update: "Update",
+    resolved: "Resolved",
+    planned: "Maintenance planned",
+    soon: "Maintenance in {0}",
+    begins: "Maintenance begins",
+    completed: "Maintenance completed",
+    status: "Status",
+    affected: "Affected",
+    impact: "Impact",
+    since: "Since",
+    from: "From",
+    to: "To",
+    over: "Over since",
+    open: "Open on the status page",
+    subscribed: "You subscribed to the updates of {0}.",
+    unsubscribe: "Unsubscribe",
+    confirm: "Confirm your subscription to {0}",
+    confirm_lead: "Somebody, probably you, asked that this address be told of incidents and maintenance of {0} ({1}). If it was you, open the link and confirm. If not, ignore this: nothing more will come.",
+    confirm_link: "Confirm the subscription",
+    confirm_note: "A request that is not confirmed within two days is forgotten.",
+    alerts: "Confirm that you want the alerts of {0}",
+    alerts_lead: "Whoever looks after {0} ({1}) asked that this address get a mail whenever one of its monitors goes down, comes back or is slow. If you want that, open the link and confirm. If not, ignore this: nothing more will come.",
+    alerts_link: "Confirm the alerts",
+    alerts_note: "The link is good for two days.",
+    sign_in: "Sign in to {0}",
+    sign_in_lead: "Somebody, probably you, asked to see {0} ({1}). If it was you, open the link in the browser that you asked with. If not, ignore this: nobody gets in without it.",
+    sign_in_once: "It works once, within 15 minutes.",
+    sign_in_link: "Sign in",
+    sign_in_note: "You get this because the owner of this page allows your address to see it.",
+};

@@ -1,0 +1,38 @@
+//! The words of mails in Spanish.
+
+use super::Words;
+
+pub(super) static WORDS: Words = Words {
+    subject: "{0}: {1} ({2})",
+    fact: "{0}: {1}",
+    incident: "Incidente",
+    update: "Novedad",
+    resolved: "Resuelto",
+    planned: "Mantenimiento programado",
+    soon: "Mantenimiento dentro de {0}",
+    begins: "Comienza el mantenimiento",
+    completed: "Mantenimiento terminado",
+    status: "Estado",
+    affected: "Servicios afectados",
+    impact: "Impacto",
+    since: "Desde",
+    from: "Inicio",
+    to: "Fin",
+    over: "Terminado",
+    open: "Ver en la página de estado",
+    subscribed: "Recibe este correo porque se suscribió a las novedades de {0}.",
+    unsubscribe: "Darse de baja",
+    confirm: "Confirme su suscripción a {0}",
+    confirm_lead: "Alguien, probablemente usted, ha pedido que se informe a esta dirección de los incidentes y mantenimientos de {0} ({1}). Si fue usted, abra el enlace y confirme. Si no, ignore este correo: no llegará nada más.",
+    confirm_link: "Confirmar la suscripción",
+    confirm_note: "Si no se confirma en dos días, la solicitud caduca.",
+    alerts: "Confirme que quiere recibir las alertas de {0}",
+    alerts_lead: "Quien cuida de {0} ({1}) ha pedido que esta dirección reciba un correo cuando uno de sus monitores caiga, vuelva o vaya lento. Si lo desea, abra el enlace y confirme. Si no, ignore este correo: no llegará nada más.",
+    alerts_link: "Confirmar las alertas",
+    alerts_note: "El enlace es válido durante dos días.",
+    sign_in: "Inicie sesión en {0}",
+    sign_in_lead: "Alguien, probablemente usted, ha pedido ver {0} ({1}). Si fue usted, abra el enlace en el navegador desde el que lo pidió. Si no, ignore este correo: nadie entra sin el enlace.",
+    sign_in_once: "El enlace funciona una vez, en un plazo de 15 minutos.",
+    sign_in_link: "Iniciar sesión",
+    sign_in_note: "Recibe este correo porque el propietario de la página permite que su dirección la vea.",
+};

@@ -1,0 +1,38 @@
+//! The words of mails in French.
+
+use super::Words;
+
+pub(super) static WORDS: Words = Words {
+    subject: "{0} : {1} ({2})",
+    fact: "{0} : {1}",
+    incident: "Incident",
+    update: "Mise à jour",
+    resolved: "Résolu",
+    planned: "Maintenance prévue",
+    soon: "Maintenance dans {0}",
+    begins: "Début de la maintenance",
+    completed: "Maintenance terminée",
+    status: "État",
+    affected: "Services touchés",
+    impact: "Impact",
+    since: "Depuis",
+    from: "Début",
+    to: "Fin",
+    over: "Terminé",
+    open: "Voir sur la page d’état",
+    subscribed: "Vous recevez les nouvelles de {0} à votre demande.",
+    unsubscribe: "Se désabonner",
+    confirm: "Confirmez votre abonnement à {0}",
+    confirm_lead: "Quelqu’un, sans doute vous, a demandé que cette adresse soit informée des incidents et des maintenances de {0} ({1}). Si c’était vous, ouvrez le lien et confirmez. Sinon, ignorez cet e-mail : rien d’autre ne viendra.",
+    confirm_link: "Confirmer l’abonnement",
+    confirm_note: "Une demande qui n’est pas confirmée dans les deux jours est oubliée.",
+    alerts: "Confirmez que vous voulez recevoir les alertes de {0}",
+    alerts_lead: "La personne qui s’occupe de {0} ({1}) a demandé que cette adresse reçoive un e-mail chaque fois qu’un de ses moniteurs tombe en panne, revient ou est lent. Si vous le voulez, ouvrez le lien et confirmez. Sinon, ignorez cet e-mail : rien d’autre ne viendra.",
+    alerts_link: "Confirmer les alertes",
+    alerts_note: "Le lien est valable deux jours.",
+    sign_in: "Connexion à {0}",
+    sign_in_lead: "Quelqu’un, sans doute vous, a demandé à voir {0} ({1}). Si c’était vous, ouvrez le lien dans le navigateur d’où vient la demande. Sinon, ignorez cet e-mail : personne n’entre sans ce lien.",
+    sign_in_once: "Le lien fonctionne une seule fois, dans les 15 minutes.",
+    sign_in_link: "Se connecter",
+    sign_in_note: "Vous recevez cet e-mail car le propriétaire de cette page autorise votre adresse à la voir.",
+};

@@ -1,0 +1,38 @@
+//! The words of mails in Portuguese.
+
+use super::Words;
+
+pub(super) static WORDS: Words = Words {
+    subject: "{0}: {1} ({2})",
+    fact: "{0}: {1}",
+    incident: "Incidente",
+    update: "Atualização",
+    resolved: "Resolvido",
+    planned: "Manutenção planeada",
+    soon: "Manutenção dentro de {0}",
+    begins: "Início da manutenção",
+    completed: "Manutenção concluída",
+    status: "Estado",
+    affected: "Serviços afetados",
+    impact: "Impacto",
+    since: "Desde",
+    from: "Início",
+    to: "Fim",
+    over: "Terminado",
+    open: "Ver na página de estado",
+    subscribed: "Recebe este e-mail porque subscreveu as novidades de {0}.",
+    unsubscribe: "Cancelar a subscrição",
+    confirm: "Confirme a sua subscrição de {0}",
+    confirm_lead: "Recebemos um pedido para que este endereço seja informado dos incidentes e manutenções de {0} ({1}). Se o pedido foi seu, abra o link e confirme. Se não foi, ignore este e-mail: nada mais será enviado.",
+    confirm_link: "Confirmar a subscrição",
+    confirm_note: "Um pedido que não seja confirmado em dois dias é esquecido.",
+    alerts: "Confirme que quer receber os alertas de {0}",
+    alerts_lead: "Quem cuida de {0} ({1}) pediu que este endereço receba um e-mail sempre que um dos seus monitores caia, volte ou esteja lento. Se o deseja, abra o link e confirme. Se não, ignore este e-mail: nada mais será enviado.",
+    alerts_link: "Confirmar os alertas",
+    alerts_note: "O link é válido durante dois dias.",
+    sign_in: "Entrar em {0}",
+    sign_in_lead: "Recebemos um pedido para ver {0} ({1}). Se o pedido foi seu, abra o link no navegador em que o fez. Se não foi, ignore este e-mail: ninguém entra sem o link.",
+    sign_in_once: "O link funciona uma vez, em até 15 minutos.",
+    sign_in_link: "Entrar",
+    sign_in_note: "Recebe este e-mail porque o proprietário da página permite que o seu endereço a veja.",
+};

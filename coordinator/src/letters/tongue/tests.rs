@@ -1,0 +1,153 @@
+//! That each mail to visitors and subscribers is in the page's language from end to end.
+
+use parallax_core::delivery::Mail;
+use parallax_core::id::{IncidentId, PageId, UpdateId};
+use parallax_core::incident::{Impact, Incident, Kind, News, Progress, Told, Update};
+use parallax_core::time::{DAY, HOUR, MINUTE};
+
+use super::super::tests::page;
+use super::super::{IncidentNews, alerts_confirmation, confirmation, mail, sign_in, update};
+use super::*;
+
+const AT: Timestamp = Timestamp::from_millis(1_772_357_400_000);
+const URL: &str = "https://0.example/1?2";
+
+/// An incident or a window whose own texts are numbers, which belong to no language.
+fn incident(kind: Kind, status: Progress, impact: Impact) -> Incident {
+    let update =
+        Update { id: UpdateId::from_u128(4), status: String::new(), body: "345".to_owned(), created_at: AT };
+    Incident {
+        id: IncidentId::from_u128(1),
+        page: PageId::from_u128(1),
+        kind,
+        title: "678".to_owned(),
+        status,
+        impact,
+        started_at: AT,
+        ends_at: (kind == Kind::Maintenance).then_some(AT + HOUR),
+        resolved_at: status.is_closed().then_some(AT + 30 * MINUTE),
+        automatic: false,
+        notify: true,
+        remind: Vec::new(),
+        series: None,
+        postmortem: None,
+        affected: Vec::new(),
+        updates: vec![update],
+        begun: true,
+        reminded_until: AT,
+        created_at: AT,
+    }
+}
+
+fn news(what: News, incident: &Incident, language: Language) -> Mail {
+    let told = Told { incident: incident.id, news: what, update: Some(UpdateId::from_u128(4)), notify: true };
+    let written = update(&IncidentNews {
+        told: &told,
+        page: "910",
+        page_url: URL,
+        incident,
+        series: None,
+        monitors: &[1, 2].map(|id| (parallax_core::id::MonitorId::from_u128(id), "11".to_owned(), None)),
+        at: AT,
+        zone: chrono_tz::UTC,
+        language,
+    });
+    written.unwrap().mail
+}
+
+/// Every mail that a visitor or subscriber can get, without a word that is not ours.
+fn all(language: Language) -> Vec<Mail> {
+    let mut page = page(language);
+    page.name = "910".to_owned();
+    let mut all =
+        vec![confirmation(&page, URL, URL), alerts_confirmation(&page, URL, URL), sign_in(&page, URL, URL)];
+    for (status, impact) in Progress::OF_INCIDENT.into_iter().zip(Impact::ALL) {
+        let incident = incident(Kind::Incident, status, impact);
+        for what in [News::Opened, News::Updated, News::Resolved] {
+            all.push(news(what, &incident, language));
+        }
+    }
+    for status in [Progress::Scheduled, Progress::Completed] {
+        let window = incident(Kind::Maintenance, status, Impact::None);
+        let reminders = [DAY, 90 * MINUTE, 30 * MINUTE].map(News::Reminder);
+        let others = [News::Scheduled, News::Updated, News::Started, News::Completed];
+        all.extend(reminders.into_iter().chain(others).map(|what| news(what, &window, language)));
+    }
+    all.iter().map(|letter| mail::with_unsubscribe(letter, &page, URL)).collect()
+}
+
+/// The words of a text. An address is none.
+fn said(text: &str) -> Vec<String> {
+    let text = text.replace(URL, " ").replace("/incidents/inc_00000000000000000000000001", " ");
+    let words = text.split(|sign: char| !sign.is_alphabetic()).filter(|word| !word.is_empty());
+    words.map(str::to_lowercase).collect()
+}
+
+#[test]
+fn every_catalogue_has_every_word_with_the_same_placeholders() {
+    let holes = |text: &str| ["{0}", "{1}", "{2}"].map(|hole| text.matches(hole).count());
+    for language in Language::ALL {
+        for ((name, ours), (_, theirs)) in
+            words(Language::En).entries().into_iter().zip(words(language).entries())
+        {
+            assert_eq!(holes(ours), holes(theirs), "{language:?} {name}");
+            assert!(!theirs.trim().is_empty() && !theirs.contains(['<', '>']), "{language:?} {name}");
+        }
+    }
+}
+
+#[test]
+fn no_mail_holds_a_word_of_english_in_another_language() {
+    // Words that are the same in both, and the zone's name.
+    let shared = |language| match language {
+        Language::De => &["browser", "in", "link", "mail", "status", "utc"][..],
+        Language::Es => &["a", "ignore", "mar", "utc"][..],
+        Language::Fr => {
+            &["a", "impact", "incident", "incidents", "mail", "maintenance", "minutes", "page", "utc"][..]
+        }
+        Language::Pt => &["a", "ignore", "link", "mail", "mar", "utc"][..],
+        Language::En | Language::Ja => &["utc"][..],
+    };
+    let english: std::collections::BTreeSet<String> =
+        all(Language::En).iter().flat_map(|mail| said(&mail.text)).collect();
+    assert!(english.contains("unsubscribe") && english.contains("mar"), "{english:?}");
+    for language in Language::ALL.into_iter().skip(1) {
+        for mail in all(language) {
+            assert!(mail.html.contains(&format!("<html lang=\"{}\">", language.tag())), "{}", mail.html);
+            for word in said(&format!("{}\n{}", mail.subject, mail.text)) {
+                let is_theirs = shared(language).contains(&word.as_str());
+                assert!(is_theirs || !english.contains(&word), "{language:?}: {word} in {}", mail.text);
+            }
+        }
+    }
+}
+
+#[test]
+fn news_reads_as_its_readers_write() {
+    let incident = incident(Kind::Incident, Progress::Resolved, Impact::Partial);
+    let german = news(News::Resolved, &incident, Language::De);
+    assert_eq!(german.subject, "Behoben: 678 (910)");
+    assert_eq!(
+        german.text,
+        "Behoben: 678 (910)\n\
+         \n\
+         345\n\
+         \n\
+         Status: Behoben\n\
+         Betroffen: 11, 11\n\
+         Auswirkung: Teilausfall\n\
+         Seit: 1. März 2026, 09:30 (UTC)\n\
+         Beendet: 1. März 2026, 10:00 (UTC)\n\
+         \n\
+         Auf der Statusseite ansehen: https://0.example/1?2/incidents/inc_00000000000000000000000001\n"
+    );
+    let subject = |language| news(News::Reminder(90 * MINUTE), &incident, language).subject;
+    assert_eq!(
+        [Language::De, Language::Fr, Language::Ja].map(subject),
+        [
+            "Noch 1 Stunde 30 Minuten bis zur Wartung: 678 (910)",
+            "Maintenance dans 1 heure 30 minutes : 678 (910)",
+            "【メンテナンスまであと1時間30分】678（910）",
+        ]
+    );
+}
