@@ -32,7 +32,7 @@ pub(super) static WORDS: Words = Words {
     alerts_note: "O link é válido durante dois dias.",
     sign_in: "Entrar em {0}",
     sign_in_lead: "Recebemos um pedido para ver {0} ({1}). Se o pedido foi seu, abra o link no navegador em que o fez. Se não foi, ignore este e-mail: ninguém entra sem o link.",
-    sign_in_once: "O link funciona uma vez, em até 15 minutos.",
+    sign_in_once: "O link funciona uma vez, no prazo de 15 minutos.",
     sign_in_link: "Entrar",
     sign_in_note: "Recebe este e-mail porque o proprietário da página permite que o seu endereço a veja.",
 };

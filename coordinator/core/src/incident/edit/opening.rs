@@ -6,6 +6,7 @@ use crate::incident::{Impact, Incident, Kind, News, Progress};
 use crate::recurrence::{Every, Recurrence};
 use crate::refusal::{Refusals, Rule};
 use crate::text;
+use crate::time::Timestamp;
 
 impl IncidentEdit {
     pub(super) fn incident(&self, seat: Seat<'_>, common: Common, faults: &mut Refusals) -> Option<Opened> {
@@ -99,8 +100,10 @@ impl IncidentEdit {
 
     /// The form of what belongs to windows alone: nobody sends a time that is none on purpose.
     pub(super) fn read_of_window(&self, faults: &mut Refusals) {
-        self.starts_at.optional("startsAt", None, faults, |text| read_time(text).map(Some));
-        self.ends_at.optional("endsAt", None, faults, |text| read_time(text).map(Some));
+        // A window has to have both, so neither is ever null.
+        for (field, given) in [("startsAt", &self.starts_at), ("endsAt", &self.ends_at)] {
+            given.required(field, Some(Timestamp::from_millis(0)), faults, |text| read_time(text));
+        }
         self.repeat.optional("repeat", None, faults, |name| read_every(name).map(Some));
         self.timezone.optional("timezone", None, faults, |zone| read_zone(zone).map(Some));
     }

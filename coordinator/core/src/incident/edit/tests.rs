@@ -221,6 +221,7 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
     let none = IncidentEdit::default;
     for (of_window, field) in [
         (IncidentEdit { starts_at: value("2024-01-01T12:99:00Z"), ..none() }, "startsAt"),
+        (IncidentEdit { starts_at: Given::Null, ..none() }, "startsAt must not be null"),
         (IncidentEdit { ends_at: Given::Wrong("must be a string".to_owned()), ..none() }, "endsAt"),
         (IncidentEdit { repeat: value("daily"), ..none() }, "repeat"),
         (IncidentEdit { timezone: value("Mars/Base"), ..none() }, "timezone"),
