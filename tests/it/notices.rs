@@ -55,10 +55,10 @@ async fn a_dead_agent_is_one_event_for_the_operator_and_none_for_any_monitor() {
 
     let journal = Journal::read(&coordinator.data()).await;
     let notice = |what: &What| match what {
-        What::Notice(notice) => Some(*notice),
+        What::Notice(notice) => Some(notice.clone()),
         _ => None,
     };
     let told: Vec<Notice> = journal.events.iter().filter_map(|one| notice(&one.event.what)).collect();
     let matter = Matter::OneNetwork(Some(Region::Asia));
-    assert_eq!(told, [Notice { matter, ended: false }, Notice { matter, ended: true }]);
+    assert_eq!(told, [Notice { matter: matter.clone(), ended: false }, Notice { matter, ended: true }]);
 }

@@ -9,6 +9,7 @@ use parallax_coordinator::deliver::mail::{MailConfig, Mailer, Transport};
 use parallax_coordinator::deliver::webhook::Client;
 use parallax_coordinator::deliver::{Deliverer, Settings};
 use parallax_coordinator::storage::{Batch, Store};
+use parallax_coordinator::supervise::Watch;
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{Channel, Destination, Health, Secrets};
 use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
@@ -115,7 +116,7 @@ async fn one_by_one(made: &Made, page: PageId, taken: &mut watch::Receiver<u32>)
     let deliverer =
         Deliverer::new(store.clone(), Clock::system(), client, mailer, settings, Arc::clone(&wake));
     let (stop, stops) = watch::channel(false);
-    let running = tokio::spawn(deliverer.run(stops));
+    let running = tokio::spawn(deliverer.run(stops, Watch::default()));
     let mut micros = Vec::new();
     for number in 0..SINGLE {
         let before = *taken.borrow_and_update();
