@@ -1,6 +1,7 @@
 //! The only file that knows every room: builds them, joins their channels, and stops them in order.
 
 mod beside;
+mod book;
 pub mod care;
 mod doors;
 mod figures;
@@ -42,15 +43,13 @@ use crate::members::Roll;
 use crate::mesh::{self, Trust};
 use crate::service::{self, Service};
 use crate::storage::disk::Options;
-use crate::storage::{Batch, Op, Store, StoreError};
+use crate::storage::{Store, StoreError};
 use crate::supervise::{Lost, Watch};
 
 /// Questions that wait for the mesh to carry them.
 const QUESTIONS_WAITING: usize = 16_384;
 /// Looks at the machines that wait for the driver.
 const QUERIES_WAITING: usize = 256;
-/// Cursor under which the identity of the slots' numbering is kept: it changes only with the store.
-const BOOK: &str = "mesh-book";
 
 /// Name of the store's folder.
 const STORE: &str = "store";
@@ -242,7 +241,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         settings: mesh::Settings {
             name: config.mesh.name.clone(),
             software: env!("CARGO_PKG_VERSION").to_owned(),
-            book: book(&store).await?,
+            book: book::of(&store).await?,
             certificate_life: config.mesh.certificate_life,
             max_connections: config.mesh.max_agents,
         },
@@ -372,7 +371,7 @@ async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authoritie
 fn store_options(config: &Config) -> Options {
     let beside = parallax_certs::rotation::FILES.map(str::to_owned).to_vec();
     // After a restore a slot may come to mean another monitor: the numbering needs a new name.
-    let reset = vec![BOOK.to_owned()];
+    let reset = vec![book::CURSOR.to_owned()];
     Options { cache: config.store.cache_bytes, beside, reset, ..Options::default() }
 }
 
@@ -386,19 +385,6 @@ async fn rebuild_history(store: &Store) -> Result<History, AppError> {
     let reader = Arc::clone(store.reader());
     let rebuilt = tokio::task::spawn_blocking(move || History::rebuild(reader.as_ref())).await;
     Ok(rebuilt.map_err(|error| StoreError::Io(error.to_string()))??)
-}
-
-/// The identity of the slots' numbering, made with the store.
-async fn book(store: &Store) -> Result<u64, StoreError> {
-    let known = store.reader().cursor(BOOK)?;
-    if known != 0 {
-        return Ok(known);
-    }
-    let made = rand::random::<u64>() | 1;
-    let mut batch = Batch::new();
-    batch.write(Op::SetCursor(BOOK.to_owned(), made));
-    store.commit(batch).await?;
-    Ok(made)
 }
 
 #[cfg(test)]

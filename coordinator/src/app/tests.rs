@@ -7,6 +7,7 @@ use tokio::sync::mpsc;
 use tokio::time::timeout;
 
 use super::*;
+use crate::storage::Batch;
 
 /// Longest start, and longest end.
 const LIMIT: Duration = Duration::from_secs(60);
