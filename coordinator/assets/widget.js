@@ -54,6 +54,7 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
     if (said === shown) return;
     shown = said;
     const box = make("section", "", { className: indicator });
+    box.lang = says.lang;
     box.setAttribute("aria-label", says.label);
     const words = make("p");
     const link = make("a", says.see, { href: home, target: "_blank", rel: "noopener" });

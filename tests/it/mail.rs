@@ -328,7 +328,7 @@ async fn subscribers_are_written_to_in_their_pages_language() {
         "Wir untersuchen diesen Vorfall.",
         "Status: Wird untersucht",
         "(Europe/Berlin, UTC+",
-        "Abmelden: http",
+        "Abbestellen: http",
     ] {
         assert!(text.contains(line), "{line} in {text}");
     }

@@ -73,14 +73,21 @@ impl Calendar {
     /// Keeps the calendar as long as the coordinator does: the one that was caught up with, else one that is read of the
     /// store.
     pub async fn keep(caught_up: Option<Self>, store: Store, clock: Clock) {
-        let started = match caught_up {
-            Some(calendar) => Ok(calendar),
-            None => Self::start(store).await,
+        let mut started = caught_up;
+        let calendar = loop {
+            if let Some(calendar) = started {
+                break calendar;
+            }
+            match Self::start(store.clone()).await {
+                Ok(calendar) => started = Some(calendar),
+                Err(StoreError::Closed) => return,
+                Err(error) => {
+                    tracing::error!(%error, "what is open can't be read for the calendar; trying again");
+                    tokio::time::sleep(RETRY).await;
+                }
+            }
         };
-        match started {
-            Ok(calendar) => calendar.run(clock).await,
-            Err(error) => tracing::error!(%error, "what is open can't be read for the calendar"),
-        }
+        calendar.run(clock).await;
     }
 
     /// Runs as long as the coordinator does.

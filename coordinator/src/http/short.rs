@@ -103,6 +103,7 @@ where
         Way::Tls(..) => true,
     };
     let mut stopping = guest.context.stopping();
+    let told = stopping.clone();
     // Who would tell is gone: that too is a reason to stop.
     let mut stop = pin!(async move { drop(stopping.wait_for(|stop| *stop).await) });
     let mut silence = pin!(sleep(limits.head));
@@ -145,6 +146,11 @@ where
             }
         }
         answered = Instant::now();
+        // Whoever always has another question would never let the above be asked.
+        if *told.borrow() {
+            let _ = io.shutdown().await;
+            return false;
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use super::limit::Limiter;
 const OF_PLACE: u32 = 10;
 /// Of one network: as many as its places could have among them costs whoever holds it nothing.
 const OF_NETWORK: u32 = 40;
-/// Of one page, from those who were wrong already: a stranger can't lock others out of it.
+/// Of one page, from those who were wrong already, or whose network was: a stranger elsewhere can't lock others out of
+/// it.
 const OF_PAGE: u32 = 60;
 
 /// Who has tried how often.
@@ -59,7 +60,7 @@ impl Tries {
                 if let Some(found) = [own, of_network].into_iter().find(|found| !found.allowed) {
                     return Err(found.reset_seconds);
                 }
-                own.remaining == own.limit
+                own.remaining == own.limit && of_network.remaining == of_network.limit
             }
         };
         if !of_page.allowed && !is_fresh {

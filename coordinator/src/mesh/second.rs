@@ -66,7 +66,7 @@ pub(super) async fn run(
             Ok(Err(_)) | Err(_) => hub.answer(&question, Answer::Nothing),
         }
     }
-    asking.join_all().await;
+    while asking.join_next().await.is_some() {}
 }
 
 /// One question on its stream.

@@ -18,7 +18,7 @@ use super::pace::TooOften;
 use super::{Caller, Error, Result, Service};
 use crate::letters::payload::Subject;
 use crate::letters::{self, News};
-use crate::storage::{Batch, Expect, Is, Read, Versioned};
+use crate::storage::{Batch, Expect, Is, Read, StoreError, Versioned};
 
 /// Tests that a page's destinations get in a minute.
 pub const TESTS: u32 = 5;
@@ -129,7 +129,11 @@ impl Service {
         let mut batch = Batch::new();
         batch.expect(Expect::Destination(id, Is::Present)).expect(Expect::Delivery(sent, Is::Absent));
         batch.write(delivery);
-        self.commit(Some(batch)).await?;
+        self.store().commit(batch).await.map_err(|error| match error {
+            // It was deleted meanwhile.
+            StoreError::Conflict(_) => Error::NotFound,
+            error => error.into(),
+        })?;
         self.0.outgoing.notify_one();
         let end = Instant::now() + PATIENCE;
         loop {

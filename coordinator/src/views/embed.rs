@@ -22,6 +22,7 @@ pub fn widget(language: Language) -> String {
     let said = tongue::words(language);
     let impact = |impact| said.tongue().impact(impact);
     let words = json!({
+        "lang": language.tag(),
         "label": said.widget_label,
         "see": said.widget_see,
         "dismiss": said.widget_dismiss,

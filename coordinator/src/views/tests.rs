@@ -323,7 +323,7 @@ fn a_page_speaks_the_language_that_its_owner_chose() {
         for (theirs, ours) in [
             (said.past, english.past),
             (said.get_updates, english.get_updates),
-            (said.state_down, english.state_down),
+            (said.state_up, english.state_up),
             (said.tongue().status(Progress::Investigating), english.tongue().status(Progress::Investigating)),
             (said.ago_quarter, english.ago_quarter),
             (said.mail_hint, english.mail_hint),

@@ -75,7 +75,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     again_everywhere: "{0} ist erneut aus keiner der prüfenden Regionen erreichbar",
     sentence: "{0}.",
     because: "{0}: {1}.",
-    elsewhere: "{0} Aus anderen Regionen besteht eine Verbindung.",
+    elsewhere: "{0} Aus anderen Regionen ist der Dienst erreichbar.",
     is_back: "{0} funktioniert wieder. Die Störung dauerte {1}.",
     all_back: "Alles Betroffene funktioniert wieder. Die Störung dauerte {0}.",
     unchecked: "{0} wird nicht mehr geprüft.",

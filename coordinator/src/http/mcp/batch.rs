@@ -44,11 +44,12 @@ impl<'a, H: House> Post<'a, H> {
             loop {
                 tokio::select! {
                     biased;
+                    // First, so that what came before has begun.
+                    Some(answer) = waiting.next() => answers.push(answer),
                     answer = &mut answer => {
                         answers.push(answer);
                         break;
                     }
-                    Some(answer) = waiting.next() => answers.push(answer),
                 }
             }
         }
@@ -79,6 +80,10 @@ impl<'a, H: House> Post<'a, H> {
 
     /// Calls a tool: none where there is no tool of that name.
     pub(super) async fn called(&self, name: String, arguments: Map<String, Value>) -> Option<Called> {
+        // A call would be begun all the same, and nobody would be told what came of it.
+        if Instant::now() >= self.until {
+            return Some(Called::Not("internal: it was not begun, since no time was left".to_owned()));
+        }
         match timeout_at(self.until, self.house.call(name, arguments)).await {
             Ok(called) => called,
             Err(_) => {

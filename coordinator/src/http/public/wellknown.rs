@@ -79,7 +79,8 @@ async fn page_sitemap(context: Arc<Context>, call: Call<()>) -> Answer {
         .await
     };
     let drawn = context.boards.kept(&page, Paper::Other("sitemap.xml"), sitemap::MEDIA, draw).await?;
-    Ok(for_long(&page, document(&page, &drawn, &call.headers), FRESH))
+    // It names what is on the page, so it is kept no longer than the page.
+    Ok(document(&page, &drawn, &call.headers))
 }
 
 /// Whether the page may be found by searches.

@@ -37,7 +37,7 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
         ("feed/atom".to_owned(), "application/atom+xml; charset=utf-8", long),
         ("feed/rss".to_owned(), "application/rss+xml; charset=utf-8", long),
         ("feed".to_owned(), "application/rss+xml; charset=utf-8", long),
-        ("sitemap.xml".to_owned(), "application/xml", "max-age=3600"),
+        ("sitemap.xml".to_owned(), "application/xml", "max-age=15"),
         ("maintenance.ics".to_owned(), "text/calendar; charset=utf-8", long),
         ("badge.svg".to_owned(), "image/svg+xml", "max-age=60"),
         ("badge.json".to_owned(), json, "max-age=60"),

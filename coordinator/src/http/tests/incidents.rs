@@ -124,8 +124,9 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
         window("repeat", json!("weekly")),
         window("repeat", Value::Null),
         // What belongs to the other kind counts for nothing.
-        window("status", json!("monitoring")),
+        window("status", json!("scheduled")),
         incident("startsAt", json!(at(0))),
+        incident("endsAt", Value::Null),
     ];
     for body in good {
         let made = open(&client, body.clone()).await;
@@ -160,7 +161,7 @@ async fn each_field_takes_its_last_good_value_and_refuses_its_first_bad_one() {
         ("startsAt", window("startsAt", json!("soon"))),
         ("repeat", window("repeat", json!("daily"))),
         ("timezone", both),
-        ("status", window("status", json!("scheduled"))),
+        ("status", window("status", json!("over"))),
         ("startsAt", incident("startsAt", json!("2024-01-01T12:99:00Z"))),
     ];
     for (field, body) in bad {

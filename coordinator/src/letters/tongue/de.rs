@@ -21,7 +21,7 @@ pub(super) static WORDS: Words = Words {
     over: "Beendet",
     open: "Auf der Statusseite ansehen",
     subscribed: "Sie haben die Neuigkeiten von {0} abonniert.",
-    unsubscribe: "Abmelden",
+    unsubscribe: "Abbestellen",
     confirm: "Bestätigen Sie Ihr Abonnement: {0}",
     confirm_lead: "Jemand, vermutlich Sie, hat darum gebeten, dass dieser Adresse Vorfälle und Wartungen von {0} ({1}) mitgeteilt werden. Wenn Sie es waren, öffnen Sie den Link und bestätigen Sie. Wenn nicht, ignorieren Sie diese E-Mail: Es kommt nichts weiter.",
     confirm_link: "Abonnement bestätigen",

@@ -175,6 +175,7 @@ impl Keeper {
             is_swept: false,
             told: BTreeSet::new(),
         };
+        keeper.tools.told.words().problems.clear();
         keeper.look().await;
         Ok(keeper)
     }
@@ -205,15 +206,18 @@ impl Keeper {
     /// Takes over which names there are, where they may be others, and looks which certificates end soon.
     async fn look(&mut self) {
         // Marked before they are listed: what changes meanwhile is listed again.
-        self.is_stale |= self.tools.names.changes.has_changed().unwrap_or_default();
-        self.tools.names.changes.borrow_and_update();
+        if self.tools.names.changes.has_changed().unwrap_or_default() {
+            self.tools.names.changes.borrow_and_update();
+            self.is_stale = true;
+        }
         let is_new = if self.is_stale { self.list().await } else { false };
         let own = self.tools.shown.own();
         let is_same = match (&own, &self.own) {
             (Some(own), Some(before)) => own.is_same(before),
             (own, before) => own.is_none() && before.is_none(),
         };
-        if is_new || !is_same {
+        // While the names are not known, none is taken for gone.
+        if is_new || (!is_same && !self.is_stale) {
             self.own = own;
             self.take_names().await;
         }
@@ -246,7 +250,8 @@ impl Keeper {
             self.told.remove(&name);
             self.tools.told.words().problems.remove(&name);
         }
-        names.retain(|name| self.tools.shown.issued(name).is_none());
+        // What is shown may be so since an earlier keeper, of which this plan knows nothing.
+        names.retain(|name| !self.plan.has(name));
         let sweep = (!self.is_swept).then(|| self.listed.clone());
         let folder = self.folder.clone();
         // There may be thousands of files.
@@ -299,6 +304,8 @@ impl Keeper {
 
     async fn obtain(&mut self, name: &str) -> Result<Pair, Failed> {
         self.reach.look(name).await?;
+        // What was wrong with where it leads is no more.
+        self.tools.told.words().problems.remove(name);
         let pem = match self.order(name).await {
             Err(error) if error.is_unknown => {
                 tracing::warn!(%error, "the authority does not know our account; a new one is made");

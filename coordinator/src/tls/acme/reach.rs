@@ -51,10 +51,11 @@ impl Reach {
         }
         let until = Instant::now() + LIMIT;
         let there = self.addresses(name, until).await.map_err(|error| self.unknown(name, error))?;
-        if let Some(base) = &self.base
-            && let Ok(ours) = self.addresses(base, until).await
-            && there.iter().any(|address| ours.contains(address))
-        {
+        let ours = match &self.base {
+            Some(base) => self.addresses(base, until).await.ok(),
+            None => None,
+        };
+        if ours.as_ref().is_some_and(|ours| there.iter().any(|address| ours.contains(address))) {
             return Ok(());
         }
         let (token, proof) = (random(), random());
@@ -65,10 +66,11 @@ impl Reach {
             Ok(Some(answer)) if answer == proof => Ok(()),
             Ok(None) => Ok(()),
             Ok(Some(_)) => Err(self.astray(&format!("another server answers for {name}"))),
+            // A host that does not know its own address may not reach itself by it.
+            Err(error) if error.fault() == Fault::Own || ours.is_none() => Ok(()),
             Err(DialError::AddressNotAllowed(_)) => {
                 Err(self.astray(&format!("{name} has an address that is none of the Internet's")))
             }
-            Err(error) if error.fault() == Fault::Own => Ok(()),
             Err(error) => Err(self.astray(&format!("nobody answers for {name} at port 80 ({error})"))),
         }
     }
@@ -231,6 +233,12 @@ mod tests {
             ("fault.example", "the name servers of fault.example answer with a fault"),
         ] {
             assert_eq!(said(&known, name).await, expected, "{name}");
+        }
+        // Where our own address is not known, nobody's silence says anything.
+        for base in [None, Some("elsewhere.example".to_owned())] {
+            let lost = Reach { base, ..reach(true) };
+            assert!(lost.look("nobody.example").await.is_ok());
+            assert!(lost.look("another.example").await.is_err());
         }
         // The same address needs no connection, so it may be one that nobody may be sent to.
         let guarded = reach(false);

@@ -133,3 +133,23 @@ async fn names_are_listed_once_and_again_after_a_change() {
     keeper.look().await;
     assert!(!world.is_shown("a.example") && listed() == 3);
 }
+
+#[tokio::test]
+async fn a_keeper_begun_anew_orders_nothing_that_is_there_and_takes_nothing_for_gone() {
+    let world = World::new(&["a.example"]);
+    world.keep("a.example", 2030);
+    let (certificate, key) = pem(&["other.example"], 2030);
+    world.tools.shown.put_own(Pair::read(&certificate, &key).unwrap());
+    // At its start the names can't be listed.
+    world.set(None);
+    let mut keeper = Keeper::start(world.tools.clone()).await.unwrap();
+    assert!(keeper.folder.pair("a.example").is_some());
+    world.set(Some(&["a.example"]));
+    keeper.look().await;
+    assert!(world.is_shown("a.example"));
+    keeper.note("a.example", &Failed::astray("it leads elsewhere"));
+    drop(keeper);
+    let mut anew = Keeper::start(world.tools.clone()).await.unwrap();
+    assert_eq!(anew.plan.due(world.tools.clock.now()), None);
+    assert_eq!(world.tools.told.problem("a.example"), None);
+}

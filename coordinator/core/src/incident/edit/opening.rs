@@ -6,7 +6,6 @@ use crate::incident::{Impact, Incident, Kind, News, Progress};
 use crate::recurrence::{Every, Recurrence};
 use crate::refusal::{Refusals, Rule};
 use crate::text;
-use crate::time::Timestamp;
 
 impl IncidentEdit {
     pub(super) fn incident(&self, seat: Seat<'_>, common: Common, faults: &mut Refusals) -> Option<Opened> {
@@ -98,20 +97,19 @@ impl IncidentEdit {
         Some(Opened { notify: incident.notify, incident, series, news })
     }
 
-    /// The form of what belongs to windows alone: nobody sends a time that is none on purpose.
+    /// The form of what belongs to windows alone: nobody sends a time that is none on purpose. Null is how an incident is
+    /// shown, and what was read may be sent back.
     pub(super) fn read_of_window(&self, faults: &mut Refusals) {
-        // A window has to have both, so neither is ever null.
-        for (field, given) in [("startsAt", &self.starts_at), ("endsAt", &self.ends_at)] {
-            given.required(field, Some(Timestamp::from_millis(0)), faults, |text| read_time(text));
-        }
+        self.starts_at.optional("startsAt", None, faults, |text| read_time(text).map(Some));
+        self.ends_at.optional("endsAt", None, faults, |text| read_time(text).map(Some));
         self.repeat.optional("repeat", None, faults, |name| read_every(name).map(Some));
         self.timezone.optional("timezone", None, faults, |zone| read_zone(zone).map(Some));
     }
 
-    /// The form of what belongs to incidents alone.
+    /// The form of what belongs to incidents alone. A window is shown with a status of its own.
     pub(super) fn read_of_incident(&self, faults: &mut Refusals) {
         self.status.optional("status", None, faults, |name| {
-            text::one_of(name, &Progress::OF_NEW, Progress::name).map(Some)
+            text::one_of(name, &Progress::ALL, Progress::name).map(Some)
         });
         self.impact.optional("impact", None, faults, |name| read_impact(name).map(Some));
         self.started_at.optional("startedAt", None, faults, |text| read_time(text).map(Some));

@@ -221,7 +221,6 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
     let none = IncidentEdit::default;
     for (of_window, field) in [
         (IncidentEdit { starts_at: value("2024-01-01T12:99:00Z"), ..none() }, "startsAt"),
-        (IncidentEdit { starts_at: Given::Null, ..none() }, "startsAt must not be null"),
         (IncidentEdit { ends_at: Given::Wrong("must be a string".to_owned()), ..none() }, "endsAt"),
         (IncidentEdit { repeat: value("daily"), ..none() }, "repeat"),
         (IncidentEdit { timezone: value("Mars/Base"), ..none() }, "timezone"),
@@ -231,7 +230,7 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
         assert!(amend(&of_window, &incident()).unwrap_err().starts_with(field));
     }
     for (of_incident, field) in [
-        (IncidentEdit { status: value("resolved"), ..planned(1, 2) }, "status"),
+        (IncidentEdit { status: value("over"), ..planned(1, 2) }, "status"),
         (IncidentEdit { impact: value("huge"), ..planned(1, 2) }, "impact"),
         (IncidentEdit { started_at: value("yesterday"), ..planned(1, 2) }, "startedAt"),
         (IncidentEdit { resolved_at: value("now"), ..planned(1, 2) }, "resolvedAt"),
@@ -243,6 +242,9 @@ fn fields_of_the_other_kind_count_for_nothing_but_have_to_be_readable() {
     let huge = IncidentEdit { impact: value("huge"), ..none() };
     assert!(amend(&huge, &window(0, HOUR)).unwrap_err().starts_with("impact"));
 
+    let as_shown = IncidentEdit { starts_at: Given::Null, ends_at: Given::Null, ..titled() };
+    assert!(open(&as_shown).is_ok() && amend(&as_shown, &incident()).is_ok());
+    assert!(open(&IncidentEdit { status: value("scheduled"), ..planned(1, 2) }).is_ok());
     let strays = IncidentEdit { starts_at: time(), ends_at: time(), repeat: value("weekly"), ..titled() };
     let opened = open_all(&strays).unwrap();
     assert_eq!((opened.incident.ends_at, opened.series), (None, None));

@@ -51,10 +51,18 @@ pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
             )
             .nullable(),
         ),
-        starts_at: body.text(field("startsAt", "maintenance: when it starts, required.").moment()),
+        starts_at: body.text(
+            field("startsAt", "maintenance: when it starts, required. Null is for incidents.")
+                .moment()
+                .nullable(),
+        ),
         ends_at: body.text(
-            field("endsAt", "maintenance: when it ends, required; at most seven days after its start.")
-                .moment(),
+            field(
+                "endsAt",
+                "maintenance: when it ends, required; at most seven days after its start. Null is for incidents.",
+            )
+            .moment()
+            .nullable(),
         ),
         repeat: body.text(repeat("maintenance: how often it repeats. Null: once.")),
         ..affected_and_reminders(&mut body)
@@ -69,9 +77,16 @@ pub(in crate::http) fn read_change(mut body: impl Fields) -> IncidentEdit {
         impact: body.text(impact(
             "incident: how much is affected. One above none sets the page's headline while it is open.",
         )),
-        starts_at: body.text(field("startsAt", "maintenance: when it starts.").moment()),
+        starts_at: body.text(
+            field("startsAt", "maintenance: when it starts. Null is for incidents.").moment().nullable(),
+        ),
         ends_at: body.text(
-            field("endsAt", "maintenance: when it ends; at most seven days after its start.").moment(),
+            field(
+                "endsAt",
+                "maintenance: when it ends; at most seven days after its start. Null is for incidents.",
+            )
+            .moment()
+            .nullable(),
         ),
         repeat: body.text(repeat(
             "maintenance: null stops the repeating entry that this window was planned from; windows that are planned \
