@@ -48,7 +48,9 @@ where
                 self.context.count(reply.status());
                 reply.into_warp()
             }
-            None => self.service.call(request).await?,
+            // Apart, since hyper keeps the room of an answer's future for as long as a connection lasts, be it for hours of
+            // events that are told later.
+            None => Box::pin(self.service.call(request)).await?,
         };
         if matches!(self.way, Way::Tls(..)) {
             response.headers_mut().insert(STRICT_TRANSPORT_SECURITY, HALF_A_YEAR);

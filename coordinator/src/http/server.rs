@@ -172,7 +172,10 @@ pub async fn serve(
         let way = way.clone();
         let served = async move {
             match &way {
-                Way::Tls(shown, config) => tls::serve(stream, (shown, config), limits, guest, watcher).await,
+                // Apart, so that a connection in the clear has no room for a handshake.
+                Way::Tls(shown, config) => {
+                    Box::pin(tls::serve(stream, (shown, config), limits, guest, watcher)).await;
+                }
                 Way::Plain | Way::Led { .. } => {
                     let stream = Stalling::new(stream, limits.stall, guest.seat.clone());
                     one(stream, limits, guest, watcher).await;

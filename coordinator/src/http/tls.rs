@@ -73,7 +73,7 @@ pub(super) async fn serve<S>(
         }
     };
     if stream.get_ref().1.alpn_protocol() == Some(b"h2") {
-        many(stream, limits, guest).await;
+        Box::pin(many(stream, limits, guest)).await;
         drop(watcher);
     } else {
         let io = Stalling::new(stream, limits.stall, guest.seat.clone());
