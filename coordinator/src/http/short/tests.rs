@@ -1,3 +1,5 @@
+//! Which requests are plain questions, and what is written around an answer.
+
 use super::*;
 
 /// What is known of a head, by whoever knows everything: path, host, bytes, and whether the connection ends.
