@@ -47,6 +47,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<PageDocument>(200, "PageResponse", "page", "The page after the change."),
         Operation::new("checkDomain", Method::POST, "/pages/{pageId}/domain/check")
             .does(TAG, "Look at once for a page's own domain")
+            .each_time()
             .about(
                 "For a domain that was asked for: its TXT record is looked for now, beside the looks that come by \
                  themselves for seven days. Once in ten seconds. Where the record is not there, the page says why.",
