@@ -54,7 +54,8 @@ pub(super) struct Limits {
     /// Of these, from one address; more are closed at once. This host's own addresses are free, for its proxy's sake.
     pub(super) of_one_peer: usize,
     /// How long a request's head may take to arrive, from the connection's start or the last answer: so also how long
-    /// a connection may be silent.
+    /// a connection may be silent. One that comes in parts has as long once more from its first part on, as another
+    /// (`short`, then hyper) waits for the rest.
     pub(super) head: Duration,
     /// How long a connection may take nothing of an answer.
     pub(super) stall: Duration,

@@ -67,7 +67,8 @@ impl Service {
     ///
     /// Refusals come in this order: of a key that may not write, of a page that it does not reach, of a ticket that was used
     /// for another request; then those of `make`, which gives the answer and what is to be written. A request that was done
-    /// before is answered as it was then, whatever has become of the thing since.
+    /// before is answered as it was then, whatever has become of the thing since; but handlers that look for the
+    /// thing before they read a body (a change, an update) answer not found where it is gone.
     pub(super) async fn change_on<T, F, M>(
         &self,
         caller: &Caller,
