@@ -1,160 +1,251 @@
 //! Which connections have no request under way: where all places are taken, the one idle for longest makes room.
+//!
+//! A request costs its connection two marks of its own. The order of all connections is put right by whoever looks for
+//! room, as far as he has to look.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep_until};
 
-/// The idle connections, in the order in which they became so; as large as the connections that are open.
+/// In a connection's mark of what it does: some of an answer may still be on its way.
+const UNSENT: u32 = 1;
+/// In the same mark: one request that is being answered. Over HTTP/2 there may be several.
+const ASKED: u32 = 2;
+
+/// The connections that are open, in the order in which they were last seen to become idle.
 #[derive(Debug, Clone)]
-pub(super) struct Idle {
+pub(super) struct Idle(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
     /// For so long a connection is left alone: what it has sent may not have been read yet.
     fresh: Duration,
-    all: Arc<Mutex<All>>,
-    /// Told of each connection that becomes idle.
-    more: Arc<Notify>,
+    /// What moments are counted from.
+    begun: Instant,
+    all: Mutex<All>,
+    /// How many look for room and found none.
+    wanted: AtomicU32,
+    /// Told, where room is wanted, of each connection that becomes idle.
+    more: Notify,
     /// Told of each connection that was to leave and stays.
-    stayed: Arc<Notify>,
+    stayed: Notify,
 }
 
 #[derive(Debug, Default)]
 struct All {
     next: u64,
-    idle: BTreeMap<u64, (Instant, Arc<Notify>)>,
+    /// By a moment at which it was last known not to be idle for long, and its number.
+    seats: BTreeMap<(u64, u64), Arc<Kept>>,
 }
 
 /// What one connection is about. It begins idle, and counts no more once dropped.
 #[derive(Debug, Clone)]
-pub(super) struct Seat(Arc<Kept>);
+pub(super) struct Seat(Arc<Taken>);
 
 /// A request under way.
 #[derive(Debug)]
 pub(super) struct Asked(Seat);
 
 #[derive(Debug)]
-struct Kept {
+struct Taken {
     idle: Idle,
-    leave: Arc<Notify>,
-    state: Mutex<State>,
+    kept: Arc<Kept>,
 }
 
-#[derive(Debug, Default)]
-struct State {
-    /// Its number among the idle ones.
-    number: Option<u64>,
-    /// Requests that are being answered: one at most but over HTTP/2.
-    asked: u32,
-    /// Whether some of an answer may still be on its way.
-    is_unsent: bool,
+#[derive(Debug)]
+struct Kept {
+    number: u64,
+    /// The moment by which it is found in the order; written under the lock of all.
+    filed: AtomicU64,
+    /// [`UNSENT`] and [`ASKED`]: idle where there is nothing of either.
+    work: AtomicU32,
+    /// When it last became idle.
+    since: AtomicU64,
+    leave: Notify,
+}
+
+/// What a look for room has found.
+enum Found {
+    /// One that was told to leave.
+    Left,
+    /// The one idle for longest, to be left alone until then.
+    Fresh(Instant),
+    /// All have a request.
+    None,
 }
 
 impl Idle {
     /// None so far; each is left alone for as long as it is `fresh`.
     pub(super) fn new(fresh: Duration) -> Self {
-        Self { fresh, all: Arc::default(), more: Arc::default(), stayed: Arc::default() }
+        Self(Arc::new(Shared {
+            fresh,
+            begun: Instant::now(),
+            all: Mutex::default(),
+            wanted: AtomicU32::new(0),
+            more: Notify::new(),
+            stayed: Notify::new(),
+        }))
     }
 
     /// A new connection's seat.
     pub(super) fn seat(&self) -> Seat {
-        let seat =
-            Seat(Arc::new(Kept { idle: self.clone(), leave: Arc::default(), state: Mutex::default() }));
-        seat.change(|_| ());
-        seat
+        let now = self.moment();
+        let mut all = locked(&self.0.all);
+        let number = all.next;
+        all.next += 1;
+        let kept = Arc::new(Kept {
+            number,
+            filed: AtomicU64::new(now),
+            work: AtomicU32::new(0),
+            since: AtomicU64::new(now),
+            leave: Notify::new(),
+        });
+        all.seats.insert((now, number), Arc::clone(&kept));
+        drop(all);
+        self.tell_of_more();
+        Seat(Arc::new(Taken { idle: self.clone(), kept }))
     }
 
     /// Tells the connection that has been idle for longest to leave; waits for one where there is none.
     pub(super) async fn make_room(&self) {
+        // Said before the look: whoever becomes idle after it sees that he is wanted.
+        let _wanted = Wanted::new(&self.0.wanted);
         loop {
-            let more = self.more.notified();
-            let ripe = {
-                let mut all = locked(&self.all);
-                match all.idle.first_entry() {
-                    Some(oldest) if oldest.get().0.elapsed() >= self.fresh => {
-                        oldest.remove().1.notify_one();
-                        return;
-                    }
-                    oldest => oldest.map(|oldest| oldest.get().0 + self.fresh),
-                }
-            };
-            match ripe {
-                Some(ripe) => sleep_until(ripe).await,
-                None => more.await,
+            match self.look() {
+                Found::Left => return,
+                Found::Fresh(until) => sleep_until(until).await,
+                Found::None => self.0.more.notified().await,
             }
         }
     }
 
     /// Waits until one that was told to leave has stayed.
     pub(super) async fn stayed(&self) {
-        self.stayed.notified().await;
+        self.0.stayed.notified().await;
+    }
+
+    /// Goes through the order from its old end, and puts right what it meets: each once at most.
+    fn look(&self) -> Found {
+        let now = self.moment();
+        let mut all = locked(&self.0.all);
+        while let Some(first) = all.seats.first_entry() {
+            let (filed, _) = *first.key();
+            if filed > now {
+                break;
+            }
+            let seat = first.remove();
+            match seat.idle_since() {
+                Some(since) if since <= filed => {
+                    let until = self.0.begun + Duration::from_nanos(since) + self.0.fresh;
+                    if until <= Instant::now() {
+                        seat.leave.notify_one();
+                        return Found::Left;
+                    }
+                    all.file(filed, seat);
+                    return Found::Fresh(until);
+                }
+                Some(since) => all.file(since, seat),
+                None => all.file(now + 1, seat),
+            }
+        }
+        Found::None
+    }
+
+    /// Nanoseconds since the first of all: five centuries of them.
+    fn moment(&self) -> u64 {
+        u64::try_from(self.0.begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+    }
+
+    fn tell_of_more(&self) {
+        if self.0.wanted.load(Ordering::SeqCst) > 0 {
+            self.0.more.notify_one();
+        }
+    }
+}
+
+impl All {
+    fn file(&mut self, moment: u64, seat: Arc<Kept>) {
+        seat.filed.store(moment, Ordering::Relaxed);
+        self.seats.insert((moment, seat.number), seat);
     }
 }
 
 impl Seat {
     /// Waits until this connection is to make room. One that has a request by then stays, and another is found.
     pub(super) async fn told_to_leave(&self) {
+        let Taken { idle, kept } = &*self.0;
         loop {
-            self.0.leave.notified().await;
-            if locked(&self.0.state).number.is_some() {
+            kept.leave.notified().await;
+            if kept.idle_since().is_some() {
                 return;
             }
-            self.0.idle.stayed.notify_one();
+            locked(&idle.0.all).file(idle.moment(), Arc::clone(kept));
+            idle.0.stayed.notify_one();
         }
     }
 
     /// A request's head has been read; it is answered, or given up by its sender, once this is dropped.
     pub(super) fn asked(&self) -> Asked {
-        self.change(|state| state.asked = state.asked.saturating_add(1));
+        self.0.kept.work.fetch_add(ASKED, Ordering::SeqCst);
         Asked(self.clone())
     }
 
     /// Bytes were written, or are to be.
     pub(super) fn sending(&self) {
-        self.change(|state| state.is_unsent = true);
+        self.0.kept.work.fetch_or(UNSENT, Ordering::SeqCst);
     }
 
     /// All that was written has been taken by the host.
     pub(super) fn sent(&self) {
-        self.change(|state| state.is_unsent = false);
-    }
-
-    fn change(&self, change: impl FnOnce(&mut State)) {
-        let mut state = locked(&self.0.state);
-        change(&mut state);
-        let is_idle = state.asked == 0 && !state.is_unsent;
-        match (is_idle, state.number) {
-            (true, None) => {
-                let mut all = locked(&self.0.idle.all);
-                let number = all.next;
-                all.next += 1;
-                all.idle.insert(number, (Instant::now(), Arc::clone(&self.0.leave)));
-                state.number = Some(number);
-                drop(all);
-                self.0.idle.more.notify_one();
-            }
-            (false, Some(number)) => {
-                locked(&self.0.idle.all).idle.remove(&number);
-                state.number = None;
-            }
-            _ => {}
+        // Before it counts as idle: nobody may read the moment of the last time.
+        self.0.kept.since.store(self.0.idle.moment(), Ordering::SeqCst);
+        if self.0.kept.work.fetch_and(!UNSENT, Ordering::SeqCst) == UNSENT {
+            self.0.idle.tell_of_more();
         }
+    }
+}
+
+impl Kept {
+    /// Since when it has had no request and nothing to send.
+    fn idle_since(&self) -> Option<u64> {
+        (self.work.load(Ordering::SeqCst) == 0).then(|| self.since.load(Ordering::SeqCst))
     }
 }
 
 impl Drop for Asked {
     fn drop(&mut self) {
         // The answer remains to be sent.
-        self.0.change(|state| (state.asked, state.is_unsent) = (state.asked.saturating_sub(1), true));
+        self.0.0.kept.work.fetch_or(UNSENT, Ordering::SeqCst);
+        self.0.0.kept.work.fetch_sub(ASKED, Ordering::SeqCst);
     }
 }
 
-impl Drop for Kept {
+impl Drop for Taken {
     fn drop(&mut self) {
-        let state = self.state.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Some(number) = state.number {
-            locked(&self.idle.all).idle.remove(&number);
-        }
+        let mut all = locked(&self.idle.0.all);
+        // Read under the lock: whoever looks for room may move it.
+        let filed = self.kept.filed.load(Ordering::Relaxed);
+        all.seats.remove(&(filed, self.kept.number));
+    }
+}
+
+/// One more who looks for room, for as long as it is held.
+struct Wanted<'a>(&'a AtomicU32);
+
+impl<'a> Wanted<'a> {
+    fn new(wanted: &'a AtomicU32) -> Self {
+        wanted.fetch_add(1, Ordering::SeqCst);
+        Self(wanted)
+    }
+}
+
+impl Drop for Wanted<'_> {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
@@ -221,7 +312,7 @@ mod tests {
     fn one_that_has_gone_is_not_told() {
         let idle = Idle::new(Duration::ZERO);
         drop(idle.seat());
-        assert!(locked(&idle.all).idle.is_empty());
+        assert!(locked(&idle.0.all).seats.is_empty());
         assert!(idle.make_room().now_or_never().is_none());
     }
 }

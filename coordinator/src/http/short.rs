@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use ::http::StatusCode;
 use ::http::header::STRICT_TRANSPORT_SECURITY;
 use bytes::{Buf, Bytes, BytesMut};
+use futures_util::future::BoxFuture;
 use httparse::{Header, Status};
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -24,6 +25,8 @@ use super::stall::Stalling;
 const HEAD_BYTES: usize = 2048;
 /// Header lines of a head that is looked at here.
 const HEAD_LINES: usize = 32;
+/// How often a question waits for its document, which may have changed again each time.
+const WAITS: u32 = 3;
 /// Headers of requests that are more than a plain question.
 const MORE: [&str; 6] = ["content-length", "transfer-encoding", "expect", "upgrade", "te", "http2-settings"];
 
@@ -34,6 +37,14 @@ pub(super) struct Written {
     /// Status line and headers, each with its end of line.
     pub(super) head: Bytes,
     pub(super) body: Bytes,
+}
+
+/// What a look for an answer has found.
+pub(super) enum Found {
+    /// The answer.
+    Written(Written),
+    /// Its document is to be drawn first. After this another look may find it, where it gives true.
+    Drawing(BoxFuture<'static, bool>),
 }
 
 /// A plain question: a `GET` of a path, without a body.
@@ -68,12 +79,12 @@ impl Question<'_> {
     }
 }
 
-/// What is known of a request that begins with these bytes: the answer, the bytes of its head, and whether the connection
-/// ends with it.
-pub(super) fn known(
+/// What is known of a request that begins with these bytes: what the look has found, the bytes of its head, and whether
+/// the connection ends with it.
+pub(super) fn known<T>(
     held: &[u8],
-    look: impl FnOnce(&Question<'_>) -> Option<Written>,
-) -> Option<(Written, usize, bool)> {
+    look: impl FnOnce(&Question<'_>) -> Option<T>,
+) -> Option<(T, usize, bool)> {
     let mut headers = [const { MaybeUninit::uninit() }; HEAD_LINES];
     let mut request = httparse::Request::new(&mut []);
     let Ok(Status::Complete(length)) = request.parse_with_uninit_headers(held, &mut headers) else {
@@ -128,13 +139,26 @@ where
         if !read.is_ok_and(|count| count > 0) {
             return false;
         }
+        let mut waits = 0;
         while !held.is_empty() {
             let look = |question: &Question<'_>| guest.context.front.written(&guest.context, question);
-            let Some((written, length, closes)) = known(&held, look) else {
-                io.put_back(held.freeze());
-                return true;
+            let (written, length, closes) = match known(&held, look) {
+                Some((Found::Written(written), length, closes)) => (written, length, closes),
+                Some((Found::Drawing(drawing), ..)) => {
+                    waits += 1;
+                    if waits <= WAITS && awaited(guest, drawing).await {
+                        continue;
+                    }
+                    io.put_back(held.freeze());
+                    return true;
+                }
+                None => {
+                    io.put_back(held.freeze());
+                    return true;
+                }
             };
             held.advance(length);
+            waits = 0;
             guest.context.count(written.status);
             let now = guest.context.service.now();
             if send(io, written, now, closes, is_tls).await.is_err() {
@@ -152,6 +176,12 @@ where
             return false;
         }
     }
+}
+
+/// Waits for a document; meanwhile the connection counts as one with a request.
+async fn awaited<S>(guest: &Guest<S>, drawing: BoxFuture<'static, bool>) -> bool {
+    let _asked = guest.seat.asked();
+    drawing.await
 }
 
 /// Sends an answer with the present date, head and body at once.

@@ -32,7 +32,7 @@ use crate::views::page::StatusPage;
 use crate::views::print;
 use crate::views::share::Share;
 use live::Journal;
-use shelf::{Held, Shelf, Thing};
+use shelf::{Age, Held, Shelf, Thing, Turn};
 
 /// Bytes that all documents may take.
 const DOCUMENTS: usize = 48 << 20;
@@ -86,6 +86,7 @@ pub struct Boards(Arc<Parts>);
 
 /// Which of the shelves.
 type OnShelf<T> = fn(&Parts) -> &Shelf<T>;
+const DOCUMENTS_OF: OnShelf<Document> = |parts| &parts.documents;
 
 #[derive(Debug)]
 struct Parts {
@@ -109,23 +110,31 @@ impl Boards {
     /// # Errors
     /// [`Error::NotFound`] for what is not on the page.
     pub async fn get(&self, page: &Admitted, paper: Paper) -> Result<Arc<Document>> {
-        let (boards, admitted, which) = (self.clone(), page.clone(), paper.clone());
-        self.kept(page, paper, "text/html; charset=utf-8", move || async move {
-            boards.draw(&admitted, &which).await
-        })
-        .await
+        let own = self.clone().own(page.clone(), paper.clone());
+        self.held(DOCUMENTS_OF, page, paper, || own).await
     }
 
-    /// A document of a page, where it is at hand: as new as it has to be, and nothing happened to its page since.
+    /// A page's own document, where one is at hand that may be handed out: nothing happened to its page since. Whoever
+    /// finds it past its age has a new one drawn for those who come later.
     pub fn at_hand(&self, page: &Admitted, paper: &Paper) -> Option<Arc<Document>> {
         if self.is_behind() {
             return None;
         }
         let now = self.0.service.now();
         let key = Key { page: page.page().id, door: page.door(), paper: paper.clone() };
-        let held = self.0.documents.asked(&key, now)?;
-        let is_good = held.is_good(self.0.journal.changed(key.page)) && held.is_aged(now, paper.age());
-        is_good.then_some(held.thing)
+        let slot = self.0.documents.known(&key, now)?;
+        let held = slot.held().filter(|held| held.is_good(self.0.journal.changed(key.page)))?;
+        match held.age(now, paper.age()) {
+            Age::Fresh => {}
+            Age::Past => {
+                if let Some(turn) = slot.try_turn() {
+                    let own = self.clone().own(page.clone(), paper.clone());
+                    self.renew(DOCUMENTS_OF, turn, (page.clone(), key, now), || own);
+                }
+            }
+            Age::Unfit => return None,
+        }
+        Some(held.thing)
     }
 
     /// Whether something happened that was not read of yet.
@@ -148,11 +157,7 @@ impl Boards {
         D: FnOnce() -> F + Send + 'static,
         F: Future<Output = Result<Vec<u8>>> + Send + 'static,
     {
-        let press = move || async move {
-            let bytes = draw().await?;
-            off_the_runtime(move || Ok::<_, Infallible>(Document::press(media, &bytes))).await
-        };
-        self.held(|parts| &parts.documents, page, paper, press).await
+        self.held(DOCUMENTS_OF, page, paper, move || async move { pressed(media, draw().await?).await }).await
     }
 
     /// What the badges of a page and its monitors tell.
@@ -182,34 +187,48 @@ impl Boards {
         let changed = self.0.journal.changed(key.page);
         let slot = shelf(&self.0).slot(&key, now);
         let before = slot.held();
-        match &before {
-            Some(held) if held.is_good(changed) && held.is_aged(now, age) => {
-                return Ok(Arc::clone(&held.thing));
-            }
-            // Nothing happened: the next visitor will have a newer one.
-            Some(held) if held.is_good(changed) && held.is_aged(now, 6 * age) => {
-                if let Some(turn) = slot.try_turn() {
-                    let (boards, page) = (self.clone(), page.clone());
-                    tokio::spawn(async move {
-                        if let Err(error) = boards.redraw(shelf, &page, &key, now, draw).await {
-                            tracing::warn!(%error, "a document was not drawn again");
-                        }
-                        drop(turn);
-                    });
+        if let Some(held) = before.as_ref().filter(|held| held.is_good(changed)) {
+            match held.age(now, age) {
+                Age::Fresh => return Ok(Arc::clone(&held.thing)),
+                Age::Past => {
+                    if let Some(turn) = slot.try_turn() {
+                        self.renew(shelf, turn, (page.clone(), key, now), draw);
+                    }
+                    return Ok(Arc::clone(&held.thing));
                 }
-                return Ok(Arc::clone(&held.thing));
+                Age::Unfit => {}
             }
-            Some(_) | None => {}
         }
         let _turn = slot.turn().await;
         // Whoever had the turn before has drawn it, and what happened since this one came concerns those who come later.
         if let Some(held) = slot.held()
             && held.is_good(changed)
-            && (held.is_aged(now, age) || (held.drawn > now && held.is_newer_than(before.as_ref())))
+            && (held.age(now, age) == Age::Fresh || (held.drawn > now && held.is_newer_than(before.as_ref())))
         {
             return Ok(held.thing);
         }
         self.redraw(shelf, page, &key, now, draw).await
+    }
+
+    /// Draws a thing anew whose turn it is, while others are served the one that is there.
+    fn renew<T, F, D>(
+        &self,
+        shelf: OnShelf<T>,
+        turn: Turn,
+        (page, key, now): (Admitted, Key, Timestamp),
+        draw: D,
+    ) where
+        T: Thing + Send + Sync + 'static,
+        D: FnOnce() -> F + Send + 'static,
+        F: Future<Output = Result<T>> + Send + 'static,
+    {
+        let boards = self.clone();
+        tokio::spawn(async move {
+            if let Err(error) = boards.redraw(shelf, &page, &key, now, draw).await {
+                tracing::warn!(%error, "a document was not drawn again");
+            }
+            drop(turn);
+        });
     }
 
     /// How often the page has changed, told as it changes.
@@ -280,6 +299,11 @@ impl Boards {
         Ok(thing)
     }
 
+    /// One of the documents that are a page's own, ready to be kept.
+    async fn own(self, admitted: Admitted, paper: Paper) -> Result<Document> {
+        pressed("text/html; charset=utf-8", self.draw(&admitted, &paper).await?).await
+    }
+
     async fn draw(&self, admitted: &Admitted, paper: &Paper) -> Result<Vec<u8>> {
         let (service, page, root) = (&self.0.service, admitted.page(), admitted.root());
         match paper {
@@ -341,6 +365,10 @@ where
 {
     let drawn = tokio::task::spawn_blocking(draw).await;
     printed(drawn.map_err(|error| Error::Internal(error.to_string()))?)
+}
+
+async fn pressed(media: &'static str, bytes: Vec<u8>) -> Result<Document> {
+    off_the_runtime(move || Ok::<_, Infallible>(Document::press(media, &bytes))).await
 }
 
 fn printed<T, E: std::fmt::Display>(drawn: std::result::Result<T, E>) -> Result<T> {

@@ -16,6 +16,23 @@ const MOST: usize = 8192;
 /// How long a thing is kept that nobody asks for, in milliseconds.
 const UNASKED: i64 = 10 * MINUTE;
 
+/// By what factor a thing may be past its age and still be handed out while a new one is drawn.
+const PAST: i64 = 6;
+
+/// How old a thing is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Age {
+    /// Within its age.
+    Fresh,
+    /// A little past it: it is handed out while a new one is drawn.
+    Past,
+    /// Nobody is to see it any more.
+    Unfit,
+}
+
+/// The right to draw a thing, until dropped.
+pub(super) type Turn = OwnedMutexGuard<()>;
+
 /// What can be kept.
 pub(super) trait Thing {
     /// Bytes that it takes.
@@ -56,10 +73,14 @@ impl<T> Held<T> {
         self.upto >= changed
     }
 
-    /// Whether it is at most that old, in milliseconds. One that seems to come of the future was drawn before the clock
-    /// was put back: nobody knows how old it is.
-    pub(super) fn is_aged(&self, now: Timestamp, age: i64) -> bool {
-        (0..=age).contains(&now.since(self.drawn))
+    /// How it stands to the age that it may have, in milliseconds. One that seems to come of the future was drawn before
+    /// the clock was put back: nobody knows how old it is.
+    pub(super) fn age(&self, now: Timestamp, most: i64) -> Age {
+        match now.since(self.drawn) {
+            past if (0..=most).contains(&past) => Age::Fresh,
+            past if (0..=PAST * most).contains(&past) => Age::Past,
+            _ => Age::Unfit,
+        }
     }
 
     /// Whether it was drawn after that one was looked at.
@@ -82,11 +103,11 @@ impl<T: Thing> Slot<T> {
     }
 
     /// One draws it at a time.
-    pub(super) async fn turn(&self) -> OwnedMutexGuard<()> {
+    pub(super) async fn turn(&self) -> Turn {
         Arc::clone(&self.turn).lock_owned().await
     }
 
-    pub(super) fn try_turn(&self) -> Option<OwnedMutexGuard<()>> {
+    pub(super) fn try_turn(&self) -> Option<Turn> {
         Arc::clone(&self.turn).try_lock_owned().ok()
     }
 
@@ -119,9 +140,8 @@ impl<T: Thing> Shelf<T> {
     /// The place of a thing, which is asked for at this moment.
     pub(super) fn slot(&self, key: &Key, now: Timestamp) -> Arc<Slot<T>> {
         let mut slots = locked(&self.slots);
-        if let Some(slot) = slots.by_key.get(key) {
-            slot.asked.store(now.as_millis(), Ordering::Relaxed);
-            return Arc::clone(slot);
+        if let Some(slot) = slots.known(key, now) {
+            return slot;
         }
         if slots.by_key.len() >= MOST {
             slots.give_up();
@@ -132,12 +152,9 @@ impl<T: Thing> Shelf<T> {
         slot
     }
 
-    /// A thing that is there, and is asked for at this moment.
-    pub(super) fn asked(&self, key: &Key, now: Timestamp) -> Option<Held<T>> {
-        let slots = locked(&self.slots);
-        let slot = slots.by_key.get(key)?;
-        slot.asked.store(now.as_millis(), Ordering::Relaxed);
-        slot.held()
+    /// The place of a thing that has one, which is asked for at this moment.
+    pub(super) fn known(&self, key: &Key, now: Timestamp) -> Option<Arc<Slot<T>>> {
+        locked(&self.slots).known(key, now)
     }
 
     /// Keeps a thing; where there is no room, others go.
@@ -185,6 +202,12 @@ impl<T: Thing> Shelf<T> {
 }
 
 impl<T: Thing> Slots<T> {
+    fn known(&self, key: &Key, now: Timestamp) -> Option<Arc<Slot<T>>> {
+        let slot = self.by_key.get(key)?;
+        slot.asked.store(now.as_millis(), Ordering::Relaxed);
+        Some(Arc::clone(slot))
+    }
+
     /// Gives up the one that was asked for longest ago.
     fn give_up(&mut self) {
         let oldest = self.by_key.iter().min_by_key(|(_, slot)| slot.asked.load(Ordering::Relaxed));

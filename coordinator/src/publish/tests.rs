@@ -70,6 +70,31 @@ async fn one_that_has_only_aged_is_served_once_more_and_a_very_old_one_is_not() 
 }
 
 #[tokio::test]
+async fn one_at_hand_that_has_only_aged_is_handed_out_while_a_new_one_is_drawn() {
+    let world = world().await;
+    let boards = Boards::new(world.service.clone());
+    let page = world.service.admit("shop", Door::Shared).unwrap();
+    let paper = Paper::Page(Range::default());
+    assert!(boards.at_hand(&page, &paper).is_none());
+    let first = boards.get(&page, paper.clone()).await.unwrap();
+    let begin = world.service.now();
+    world.clock.set(begin + 11 * SECOND);
+    let later = async {
+        loop {
+            let held = boards.at_hand(&page, &paper).unwrap();
+            if !Arc::ptr_eq(&held, &first) {
+                break held;
+            }
+            tokio::task::yield_now().await;
+        }
+    };
+    let later = tokio::time::timeout(Duration::from_secs(60), later).await.unwrap();
+    assert!(Arc::ptr_eq(&later, &boards.at_hand(&page, &paper).unwrap()));
+    world.clock.set(begin + 80 * SECOND);
+    assert!(boards.at_hand(&page, &paper).is_none(), "it is too old");
+}
+
+#[tokio::test]
 async fn a_crowd_at_an_empty_shelf_has_one_drawing_made() {
     let world = Arc::new(world().await);
     let boards = Boards::new(world.service.clone());

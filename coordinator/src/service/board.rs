@@ -202,6 +202,12 @@ impl Service {
         } else {
             self.0.figures.slices(page, &monitors, &spans).await?.into_iter()
         };
+        // Once for all monitors: zones are slow to ask.
+        let bounds = |date| {
+            let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
+            (date, bounds.map(|(from, to)| Span { from, to }))
+        };
+        let dates: Vec<(NaiveDate, Option<Span>)> = first.iter_days().take(DAYS).map(bounds).collect();
         let mut pasts = Vec::with_capacity(shown.len());
         for shown in shown {
             let (counted, lanes) = lanes.next().unwrap_or_default();
@@ -210,7 +216,7 @@ impl Service {
             } else {
                 None
             };
-            let day = |date: NaiveDate| {
+            let day = |&(date, span): &(NaiveDate, Option<Span>)| {
                 let mut counts = Counts::default();
                 for (_, days) in lanes.iter().filter(|(region, _)| counted.contains(**region)) {
                     counts.merge(days.get(&date).copied().unwrap_or_default());
@@ -219,8 +225,7 @@ impl Service {
                     Some(timed) => timed.uptime(date),
                     None => counts.tally().percent(),
                 };
-                let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
-                let lasted = bounds.map_or(DAY, |(from, to)| lasted(Span { from, to }, &shown.monitor, now));
+                let lasted = span.map_or(DAY, |span| lasted(span, &shown.monitor, now));
                 Day { date, counts, uptime, lasted }
             };
             let slice_lanes = slices.next().unwrap_or_default();
@@ -236,7 +241,7 @@ impl Service {
                 Slice { span: *span, counts, uptime, lasted: lasted(*span, &shown.monitor, now) }
             };
             let slices = spans.iter().enumerate().map(slice).collect();
-            let days = first.iter_days().take(DAYS).map(day).collect();
+            let days = dates.iter().map(day).collect();
             let chart = charts.next().unwrap_or_default();
             pasts.push(Past { days, lanes, slices, slice_lanes, chart });
         }

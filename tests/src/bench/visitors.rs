@@ -12,7 +12,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::LocalSet;
 use tokio::time::Instant;
 
-use super::{figure, gauge, is_whole, quantile};
+use super::{figure, gauge, is_whole, line, quantile};
 use crate::installation::{Account, Coordinator};
 
 /// Monitors that go on meanwhile.
@@ -23,6 +23,8 @@ const CONNECTIONS: u32 = 32;
 const RATE: u32 = 2_000;
 /// How often each monitor is checked.
 const INTERVAL: Duration = Duration::from_secs(30);
+/// Microseconds after which a view is called slow.
+const SLOW: i64 = 20_000;
 /// No key's minute is up in a bench.
 const CONFIG: &str = "requests_per_minute = 100000000\n";
 
@@ -93,7 +95,8 @@ async fn watched(
                     }
                     assert!(held.starts_with(b"HTTP/1.1 200"), "{}", String::from_utf8_lossy(&held));
                     // From when it was due, so that one who had to wait counts.
-                    micros.push(i64::try_from(due.elapsed().as_micros()).expect("seconds"));
+                    let took = i64::try_from(due.elapsed().as_micros()).expect("seconds");
+                    micros.push((took, turn / RATE));
                 }
                 micros
             })
@@ -103,6 +106,17 @@ async fn watched(
     for task in tasks {
         micros.extend(task.await.expect("a visitor ends"));
     }
+    // Which seconds were slow, for whoever asks why.
+    let mut worst: BTreeMap<u32, i64> = BTreeMap::new();
+    for (micros, second) in &micros {
+        worst.entry(*second).and_modify(|worst| *worst = (*worst).max(*micros)).or_insert(*micros);
+    }
+    let slow = worst
+        .iter()
+        .filter(|(_, micros)| **micros > SLOW)
+        .map(|(at, micros)| format!("{at}:{}", micros / 1000));
+    line(&format!("# slow seconds and their worst ms: {}", slow.collect::<Vec<_>>().join(" ")));
+    let mut micros: Vec<i64> = micros.into_iter().map(|(micros, _)| micros).collect();
     micros.sort_unstable();
     let (took, cpu) = (crowd.elapsed(), gauge::cpu_seconds(process) - cpu);
     figure("views", f64::from(views), "views", "-");
@@ -110,6 +124,7 @@ async fn watched(
     figure("views_cpu", cpu * 1e6 / f64::from(views), "us/view", "-");
     figure("views_p50", quantile(&micros, 0.5) / 1e3, "ms", "-");
     figure("views_p99", quantile(&micros, 0.99) / 1e3, "ms", "<=50");
+    figure("views_worst", quantile(&micros, 1.0) / 1e3, "ms", "-");
     let grown = mebibytes(gauge::resident(process)) - mebibytes(before);
     figure("views_memory", grown, "MiB", "<=64");
     for (name, from, to) in [("before", calm, crowd), ("during", crowd, Instant::now())] {

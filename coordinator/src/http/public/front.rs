@@ -8,6 +8,7 @@ use ::http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, IF_NONE_MATC
 use ::http::{HeaderMap, HeaderValue, Method, Request, StatusCode};
 use arc_swap::ArcSwapOption;
 use bytes::Bytes;
+use futures_util::FutureExt;
 use parallax_core::board::Range;
 
 use super::notes::{is_markdown_liked, likes_markdown};
@@ -16,7 +17,7 @@ use super::served::{Encoding, encoding};
 use crate::http::Context;
 use crate::http::reply::{Reply, names};
 use crate::http::route::Call;
-use crate::http::short::{Question, Written};
+use crate::http::short::{Found, Question, Written};
 use crate::publish::{Document, Paper};
 use crate::service::gate::{Admitted, Door};
 
@@ -106,34 +107,34 @@ impl Front {
             && [CONTENT_LENGTH, TRANSFER_ENCODING, EXPECT].iter().all(|name| !headers.contains_key(name));
         let path = request.uri().path_and_query().filter(|_| is_plain)?.as_str();
         let host = host(headers).filter(|_| !likes_markdown(headers))?;
-        let (entry, held) = self.find(context, host, path)?;
+        let entry = self.known(context, host, path)?;
+        let held = context.boards.at_hand(&entry.page, &entry.paper)?;
         Some(shown(context, &entry.page, &held, headers))
     }
 
-    /// The same answer, to a question that came over HTTP/1.1.
-    pub(in crate::http) fn written(&self, context: &Context, question: &Question<'_>) -> Option<Written> {
+    /// The same answer, to a question that came over HTTP/1.1, or the drawing of what is known and not at hand.
+    pub(in crate::http) fn written(&self, context: &Context, question: &Question<'_>) -> Option<Found> {
         let mut hosts = question.values("host");
         let host = hosts.next().filter(|_| hosts.next().is_none()).and_then(in_one_form)?;
         if is_markdown_liked(question.values("accept")) {
             return None;
         }
-        let (entry, held) = self.find(context, host, question.path)?;
+        let entry = self.known(context, host, question.path)?;
         let encoding = encoding(question.values("accept-encoding"));
+        let Some(held) = context.boards.at_hand(&entry.page, &entry.paper) else {
+            let boards = context.boards.clone();
+            let draw = async move { boards.get(&entry.page, entry.paper.clone()).await.is_ok() };
+            return Some(Found::Drawing(draw.boxed()));
+        };
         let is_unchanged = question.values("if-none-match").any(|tags| names(tags, &held.tag));
-        entry.written(context, &held, encoding, is_unchanged)
+        entry.written(context, &held, encoding, is_unchanged).map(Found::Written)
     }
 
-    /// What is known of a host and path, with its document.
-    fn find(&self, context: &Context, host: &str, path: &str) -> Option<(Arc<Entry>, Arc<Document>)> {
-        let entry = {
-            let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
-            if known.edit != context.service.last_edit() {
-                return None;
-            }
-            Arc::clone(known.hosts.get(host)?.get(path)?)
-        };
-        let held = context.boards.at_hand(&entry.page, &entry.paper)?;
-        Some((entry, held))
+    /// What is known of a host and path, where nothing was edited since.
+    fn known(&self, context: &Context, host: &str, path: &str) -> Option<Arc<Entry>> {
+        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let is_of_now = known.edit == context.service.last_edit();
+        known.hosts.get(host).filter(|_| is_of_now)?.get(path).map(Arc::clone)
     }
 
     /// Has a request known from now on, where everybody may see what it asks for.

@@ -60,7 +60,7 @@ fn whatever_is_more_is_for_others() {
 
 #[test]
 fn what_is_not_known_is_for_others() {
-    assert!(known(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", |_| None).is_none());
+    assert!(known(b"GET / HTTP/1.1\r\nHost: a\r\n\r\n", |_| None::<()>).is_none());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use parallax_core::event::{Event, What};
 use parallax_core::page::Page;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
@@ -11,7 +12,7 @@ use tokio::time::timeout;
 use super::Client;
 use super::socket::{Server, exchange, server, server_within};
 use crate::http::server::Limits;
-use crate::http::short::known;
+use crate::http::short::{Found, Question, known};
 
 /// What came over the socket: status, headers but for those of the moment, and the body.
 #[derive(Debug, PartialEq, Eq)]
@@ -46,7 +47,12 @@ async fn answer(stream: &mut TcpStream) -> Got {
 
 /// Whether a request would be answered at once.
 fn is_known(client: &Client, request: &str) -> bool {
-    known(request.as_bytes(), |question| client.context.front.written(&client.context, question)).is_some()
+    matches!(found(client, request), Some(Found::Written(_)))
+}
+
+fn found(client: &Client, request: &str) -> Option<Found> {
+    let look = |question: &Question<'_>| client.context.front.written(&client.context, question);
+    known(request.as_bytes(), look).map(|(found, ..)| found)
 }
 
 async fn visitor(server: &Server) -> TcpStream {
@@ -159,6 +165,24 @@ async fn an_edit_is_seen_by_the_next_request_of_a_connection() {
     client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
     fresh.write_all(page.as_bytes()).await.unwrap();
     assert_eq!((answer(&mut fresh).await.status, ask().await), (403, 403));
+}
+
+#[tokio::test]
+async fn a_document_that_something_happened_to_is_waited_for_on_the_short_way() {
+    let client = Client::new().await;
+    let server = server(&client).await;
+    let page = request("/p/shop", "");
+    exchange(&server, request("/p/shop", "Connection: close\r\n").as_bytes()).await;
+    let mut stream = visitor(&server).await;
+    for _ in 0..3 {
+        let (at, shop) = (client.world.service.now(), Some(client.world.shop.id));
+        let what = What::ScopeChanged(None);
+        client.world.happened(Event { at, page: shop, monitor: None, what }).await;
+        assert!(matches!(found(&client, &page), Some(Found::Drawing(_))));
+        stream.write_all(page.as_bytes()).await.unwrap();
+        assert_eq!(answer(&mut stream).await.status, 200);
+        assert!(is_known(&client, &page));
+    }
 }
 
 #[tokio::test]
