@@ -1,7 +1,7 @@
 //! Which connections have no request under way: where all places are taken, the one idle for longest makes room.
 //!
 //! A request costs its connection two marks of its own. The order of all connections is put right by whoever looks for
-//! room, as far as he has to look.
+//! room, as far as he has to look; a connection with a request that he meets comes back into it once it is idle.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -15,8 +15,10 @@ use tokio::time::{Instant, sleep_until};
 const UNSENT: u32 = 1;
 /// In the same mark: one request that is being answered. Over HTTP/2 there may be several.
 const ASKED: u32 = 2;
+/// In the same mark: it is out of the order. Set and taken away under the lock of all.
+const OUT: u32 = 1 << 31;
 
-/// The connections that are open, in the order in which they were last seen to become idle.
+/// The open connections, in the order in which they were last seen to become idle.
 #[derive(Debug, Clone)]
 pub(super) struct Idle(Arc<Shared>);
 
@@ -27,7 +29,7 @@ struct Shared {
     /// What moments are counted from.
     begun: Instant,
     all: Mutex<All>,
-    /// How many look for room and found none.
+    /// How many look for room.
     wanted: AtomicU32,
     /// Told, where room is wanted, of each connection that becomes idle.
     more: Notify,
@@ -38,7 +40,7 @@ struct Shared {
 #[derive(Debug, Default)]
 struct All {
     next: u64,
-    /// By a moment at which it was last known not to be idle for long, and its number.
+    /// By a moment since which it has been idle at most, and its number.
     seats: BTreeMap<(u64, u64), Arc<Kept>>,
 }
 
@@ -61,7 +63,7 @@ struct Kept {
     number: u64,
     /// The moment by which it is found in the order; written under the lock of all.
     filed: AtomicU64,
-    /// [`UNSENT`] and [`ASKED`]: idle where there is nothing of either.
+    /// [`UNSENT`] and [`ASKED`], idle where there is nothing of either, and [`OUT`].
     work: AtomicU32,
     /// When it last became idle.
     since: AtomicU64,
@@ -128,15 +130,11 @@ impl Idle {
         self.0.stayed.notified().await;
     }
 
-    /// Goes through the order from its old end, and puts right what it meets: each once at most.
+    /// Goes through the order from its old end, and puts right what it meets.
     fn look(&self) -> Found {
-        let now = self.moment();
         let mut all = locked(&self.0.all);
         while let Some(first) = all.seats.first_entry() {
             let (filed, _) = *first.key();
-            if filed > now {
-                break;
-            }
             let seat = first.remove();
             match seat.idle_since() {
                 Some(since) if since <= filed => {
@@ -149,7 +147,12 @@ impl Idle {
                     return Found::Fresh(until);
                 }
                 Some(since) => all.file(since, seat),
-                None => all.file(now + 1, seat),
+                None => {
+                    // Where it became idle just now, it did not see that it is out.
+                    if is_idle(seat.work.fetch_or(OUT, Ordering::SeqCst)) {
+                        all.back(seat);
+                    }
+                }
             }
         }
         Found::None
@@ -171,6 +174,13 @@ impl All {
     fn file(&mut self, moment: u64, seat: Arc<Kept>) {
         seat.filed.store(moment, Ordering::Relaxed);
         self.seats.insert((moment, seat.number), seat);
+    }
+
+    /// One that is idle again comes back, where it is out.
+    fn back(&mut self, seat: Arc<Kept>) {
+        if seat.work.fetch_and(!OUT, Ordering::SeqCst) & OUT != 0 {
+            self.file(seat.since.load(Ordering::SeqCst), seat);
+        }
     }
 }
 
@@ -201,19 +211,32 @@ impl Seat {
 
     /// All that was written has been taken by the host.
     pub(super) fn sent(&self) {
+        if self.0.kept.work.load(Ordering::SeqCst) & UNSENT == 0 {
+            return;
+        }
         // Before it counts as idle: nobody may read the moment of the last time.
         self.0.kept.since.store(self.0.idle.moment(), Ordering::SeqCst);
-        if self.0.kept.work.fetch_and(!UNSENT, Ordering::SeqCst) == UNSENT {
-            self.0.idle.tell_of_more();
+        let before = self.0.kept.work.fetch_and(!UNSENT, Ordering::SeqCst);
+        if !is_idle(before & !UNSENT) {
+            return;
         }
+        if before & OUT != 0 {
+            locked(&self.0.idle.0.all).back(Arc::clone(&self.0.kept));
+        }
+        self.0.idle.tell_of_more();
     }
 }
 
 impl Kept {
     /// Since when it has had no request and nothing to send.
     fn idle_since(&self) -> Option<u64> {
-        (self.work.load(Ordering::SeqCst) == 0).then(|| self.since.load(Ordering::SeqCst))
+        is_idle(self.work.load(Ordering::SeqCst)).then(|| self.since.load(Ordering::SeqCst))
     }
+}
+
+/// Whether a connection of that mark has no request.
+const fn is_idle(work: u32) -> bool {
+    work & !OUT == 0
 }
 
 impl Drop for Asked {
@@ -306,6 +329,27 @@ mod tests {
         let _asked = seat.asked();
         assert!(seat.told_to_leave().now_or_never().is_none());
         assert!(idle.stayed().now_or_never().is_some());
+    }
+
+    #[test]
+    fn one_that_was_busy_at_every_look_comes_back_into_the_order() {
+        let idle = Idle::new(Duration::ZERO);
+        let [first, second] = std::array::from_fn(|_| idle.seat());
+        let asked = [first.asked(), second.asked()];
+        for _ in 0..3 {
+            assert!(idle.make_room().now_or_never().is_none());
+            assert!(locked(&idle.0.all).seats.is_empty());
+        }
+        drop(asked);
+        second.sent();
+        first.sent();
+        // Again busy and idle, which puts it behind.
+        drop(second.asked());
+        second.sent();
+        for seat in [&first, &second] {
+            assert!(idle.make_room().now_or_never().is_some());
+            assert!(seat.told_to_leave().now_or_never().is_some());
+        }
     }
 
     #[test]

@@ -38,6 +38,9 @@ const UNACKNOWLEDGED: usize = 128 << 10;
 /// Bytes of it that wait to be sent (`TCP_NOTSENT_LOWAT`): all that a reader who takes nothing costs. One who takes what
 /// comes has up to the above on its way.
 const UNSENT: u32 = 16 << 10;
+/// Descriptors that the rest of the process has enough of: store and mesh take some dozens, and what goes out to mail
+/// servers, receivers and vendors is bounded by the hundred.
+const THE_REST: usize = 4096;
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 /// How long a new or just answered connection is safe from having to make room: an honest caller on a busy host may need
@@ -73,12 +76,10 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// The same, but so that at least half of the process's descriptors stay for store, agents and checks.
-    const fn with_descriptors(mut self, descriptors: usize) -> Self {
-        let most = descriptors / 2;
-        if most < self.connections {
-            self.connections = if most == 0 { 1 } else { most };
-        }
+    /// The same, but so that half of the process's descriptors stay for the rest of it, or as many as that ever needs.
+    fn with_descriptors(mut self, descriptors: usize) -> Self {
+        let most = descriptors - (descriptors / 2).min(THE_REST);
+        self.connections = self.connections.min(most).max(1);
         self
     }
 }
@@ -295,8 +296,9 @@ mod tests {
     }
 
     #[test]
-    fn half_of_the_descriptors_stay_for_the_rest_of_the_process() {
+    fn the_rest_of_the_process_has_descriptors_enough() {
         assert_eq!(Limits::default().with_descriptors(256).connections, 128);
+        assert_eq!(Limits::default().with_descriptors(20_000).connections, 15_904);
         assert_eq!(Limits::default().with_descriptors(1_000_000).connections, 16_384);
         assert_eq!(Limits::default().with_descriptors(0).connections, 1);
         assert!(descriptors().is_none_or(|found| found > 0));
