@@ -93,6 +93,8 @@ pub async fn listener(address: SocketAddr) -> io::Result<TcpListener> {
     let listener = TcpListener::bind(address).await?;
     // Every connection that is accepted has it too.
     let socket = socket2::SockRef::from(&listener);
+    // Small answers must not wait.
+    socket.set_tcp_nodelay(true)?;
     socket.set_send_buffer_size(UNACKNOWLEDGED)?;
     socket.set_tcp_notsent_lowat(UNSENT)?;
     // The usual 128 are too few; of one that listens already, this changes the number alone (listen(2)).
@@ -161,8 +163,6 @@ pub async fn serve(
             accepted = next(&listener, &places) => accepted,
         };
         let Some((stream, peer, place)) = accepted else { continue };
-        // Small answers must not wait; a socket that refuses this serves all the same.
-        let _ = stream.set_nodelay(true);
         let (limits, seat, watcher) = (places.limits, places.idle.seat(), graceful.watcher());
         let guest = Arc::new(Guest {
             service: service.clone(),
@@ -283,6 +283,7 @@ mod tests {
         socket.set_recv_buffer_size(4096).unwrap();
         let mut reader = socket.connect(listener.local_addr().unwrap()).await.unwrap();
         let (mut stream, _) = listener.accept().await.unwrap();
+        assert!(stream.nodelay().unwrap());
         let mut taken = 0;
         while let Ok(count) = stream.try_write(&[7; 4096]) {
             taken += count;

@@ -165,7 +165,10 @@ where
                 return false;
             }
             if closes {
-                let _ = io.shutdown().await;
+                // In the clear the end of the socket says the same; over TLS it would look cut off (RFC 8446, section 6.1).
+                if is_tls {
+                    let _ = io.shutdown().await;
+                }
                 return false;
             }
         }
