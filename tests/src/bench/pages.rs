@@ -19,7 +19,7 @@ use crate::process::Process;
 const MONITORS: u32 = 20;
 /// How long each of them is asked in a round, in seconds.
 const SECONDS: u32 = 4;
-/// Longest wait for nginx.
+/// Longest wait for nginx to begin and to end.
 const START: Duration = Duration::from_secs(10);
 
 /// How the page is asked for: name, connections, and what else each request says.
@@ -61,7 +61,7 @@ pub(super) fn pages(rounds: u32) {
         let (body, tag) = page(address).await;
         figure("page_bytes_gzip", kib(body.len()), "KiB", "<=30");
         let folder = tempfile::tempdir().expect("a folder");
-        let (_nginx, port) = nginx(&folder, &body, core).await;
+        let (mut nginx, port) = nginx(&folder, &body, core).await;
         let workers = workers(&folder);
         let there = SocketAddr::from(([127, 0, 0, 1], port));
         let mut asked = [
@@ -77,6 +77,9 @@ pub(super) fn pages(rounds: u32) {
                 }
             }
         }
+        // Killed, it would leave its worker behind.
+        nginx.terminate();
+        nginx.ended(START).await;
         for (at, (case, ..)) in CASES.iter().enumerate() {
             let [nginx, ours] = [0, 1].map(|who: usize| middle(&mut asked[who].micros[at]));
             figure(&format!("page_{case}_nginx"), nginx, "us/request", "-");
