@@ -211,15 +211,14 @@ impl Service {
         let mut pasts = Vec::with_capacity(shown.len());
         for shown in shown {
             let (counted, lanes) = lanes.next().unwrap_or_default();
-            let timed = if shown.monitor.check.kind().has_downtime() {
-                Some(self.timed(page, &shown.monitor, first..=today).await?)
-            } else {
-                None
-            };
+            let timed = if shown.monitor.check.kind().has_downtime() { timed.next() } else { None };
             let day = |&(date, span): &(NaiveDate, Option<Span>)| {
                 let mut counts = Counts::default();
                 for (_, days) in lanes.iter().filter(|(region, _)| counted.contains(**region)) {
                     counts.merge(days.get(&date).copied().unwrap_or_default());
+        let timed = |shown: &&monitors::Shown| shown.monitor.check.kind().has_downtime();
+        let timed = shown.iter().filter(timed).map(|shown| (shown.monitor.id, shown.view.downtime.clone()));
+        let mut timed = self.timed(page, timed.collect(), first..=today).await?.into_iter();
                 }
                 let uptime = match &timed {
                     Some(timed) => timed.uptime(date),
