@@ -208,6 +208,9 @@ impl Service {
             (date, bounds.map(|(from, to)| Span { from, to }))
         };
         let dates: Vec<(NaiveDate, Option<Span>)> = first.iter_days().take(DAYS).map(bounds).collect();
+        let timed = |shown: &&monitors::Shown| shown.monitor.check.kind().has_downtime();
+        let timed = shown.iter().filter(timed).map(|shown| (shown.monitor.id, shown.view.downtime.clone()));
+        let mut timed = self.timed(page, timed.collect(), first..=today).await?.into_iter();
         let mut pasts = Vec::with_capacity(shown.len());
         for shown in shown {
             let (counted, lanes) = lanes.next().unwrap_or_default();
@@ -216,9 +219,6 @@ impl Service {
                 let mut counts = Counts::default();
                 for (_, days) in lanes.iter().filter(|(region, _)| counted.contains(**region)) {
                     counts.merge(days.get(&date).copied().unwrap_or_default());
-        let timed = |shown: &&monitors::Shown| shown.monitor.check.kind().has_downtime();
-        let timed = shown.iter().filter(timed).map(|shown| (shown.monitor.id, shown.view.downtime.clone()));
-        let mut timed = self.timed(page, timed.collect(), first..=today).await?.into_iter();
                 }
                 let uptime = match &timed {
                     Some(timed) => timed.uptime(date),
