@@ -176,11 +176,21 @@ impl Service {
         self.notices(page.page(), from, to).await
     }
 
-    /// The months of which a page has a history: from its first to the present one, as years and months.
-    pub fn months(&self, page: &Admitted) -> ((i32, u32), (i32, u32)) {
-        let zone = page.page().timezone;
-        let month = |moment| day_of(moment, zone).map_or((1970, 1), |day| (day.year(), day.month()));
-        (month(page.page().created_at), month(self.now()))
+    /// The months of which a page has a history, as years and months: from its first, or that of its oldest incident
+    /// where people told of one from before, to the present one.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn months(&self, page: &Admitted) -> Result<((i32, u32), (i32, u32))> {
+        let (id, created) = (page.page().id, page.page().created_at);
+        let oldest = self.store().read(move |store| store.oldest_incident(id)).await?;
+        let first = oldest.map_or(created, |oldest| oldest.min(created));
+        Ok((month(first, page.page()), self.this_month(page)))
+    }
+
+    /// The present month in a page's zone, as year and month.
+    pub fn this_month(&self, page: &Admitted) -> (i32, u32) {
+        month(self.now(), page.page())
     }
 
     async fn pasts(
@@ -302,6 +312,10 @@ impl Service {
         outages.truncate(OUTAGES);
         Ok(outages)
     }
+}
+
+fn month(moment: Timestamp, page: &Page) -> (i32, u32) {
+    day_of(moment, page.timezone).map_or((1970, 1), |day| (day.year(), day.month()))
 }
 
 /// Milliseconds of a stretch that are over, from when the monitor was made on.
