@@ -13,7 +13,6 @@ use crate::id::MonitorId;
 use crate::incident::{Impact, Incident, Kind};
 use crate::machine::View;
 use crate::monitor::Monitor;
-use crate::observation::Failure;
 use crate::page::Page;
 use crate::place::{Region, RegionSet};
 use crate::rollup::{Counts, day_of, start_of_day};
@@ -209,19 +208,6 @@ pub struct Notice {
     pub incident: Incident,
     /// Its monitors.
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
-}
-
-/// A stretch of time in which a monitor was down.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outage {
-    /// When it began.
-    pub from: Timestamp,
-    /// When it ended; none while it lasts.
-    pub to: Option<Timestamp>,
-    /// Why, where that is known.
-    pub reason: Option<Failure>,
-    /// The regions that it was down from while others saw it up.
-    pub regions: Option<RegionSet>,
 }
 
 impl Notice {

@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::{Datelike, Days, NaiveDate};
-use parallax_core::board::{BUDGET_DAYS, Board, DAYS, Day, Notice, Outage, Past, Range, Shown, Slice};
-use parallax_core::event::{Status, What};
+use parallax_core::board::{BUDGET_DAYS, Board, DAYS, Day, Notice, Past, Range, Shown, Slice};
+use parallax_core::event::What;
 use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::monitor::Monitor;
+use parallax_core::outage::{Outage, Outages};
 use parallax_core::page::Page;
 use parallax_core::place::RegionSet;
 use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
@@ -142,12 +143,13 @@ impl Service {
         let mut notices = self.notices(&page, now - DAYS as i64 * DAY, now + 1).await?;
         notices.retain(|notice| notice.concerns(id));
         let shown = shown.into_iter().next().ok_or(Error::NotFound)?;
+        let outage_since = shown.view.outage_since;
         Ok(Closer {
             now,
             shown: drawn(shown, past, covered),
             range,
             notices,
-            outages: self.outages(id).await?,
+            outages: self.outages(id, outage_since).await?,
             deploys: self.markers(&page).await?,
             regions: self.regions_in_service(),
             page,
@@ -286,29 +288,21 @@ impl Service {
         self.stands().into_iter().map(|stand| stand.region).collect()
     }
 
-    /// A monitor's outages as far as its changes are kept, newest first.
-    async fn outages(&self, id: MonitorId) -> Result<Vec<Outage>> {
-        let (mut outages, mut ended, mut before, mut scanned) = (Vec::new(), None, None, 0);
+    /// A monitor's outages as far as its changes are kept, newest first; `lasting` is when that began which is on.
+    async fn outages(&self, id: MonitorId, lasting: Option<Timestamp>) -> Result<Vec<Outage>> {
+        let (mut outages, mut before, mut scanned) = (Outages::new(lasting), None, 0);
         while outages.len() < OUTAGES && scanned < SCANNED {
             let read = self.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
             let Some(oldest) = read.last() else { break };
             before = Some(oldest.seq);
             scanned += read.len();
             for event in read {
-                let What::Changed(change) = event.event.what else { continue };
-                if change.to == Status::Down {
-                    outages.push(Outage {
-                        from: change.down_since.unwrap_or(change.since),
-                        to: ended.take(),
-                        reason: change.reason,
-                        regions: change.down_from,
-                    });
-                } else {
-                    // Read backwards: the oldest end after an outage is its own.
-                    ended = Some(change.since);
+                if let What::Changed(change) = event.event.what {
+                    outages.before(change);
                 }
             }
         }
+        let mut outages = outages.into_vec();
         outages.truncate(OUTAGES);
         Ok(outages)
     }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{Days, NaiveDate};
-use parallax_core::board::{Board, Chart, DAYS, Day, Notice, Outage, Past, Range, Shown, Slice};
+use parallax_core::board::{Board, Chart, DAYS, Day, Notice, Past, Range, Shown, Slice};
 use parallax_core::check::edit::CheckEdit;
 use parallax_core::deploy::Deploy;
 use parallax_core::event::Status;
@@ -15,6 +15,7 @@ use parallax_core::machine::{LastCheck, View};
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::monitor::{Monitor, Seat};
 use parallax_core::observation::{Facts, Failure, Phase};
+use parallax_core::outage::Outage;
 use parallax_core::page::Page;
 use parallax_core::page::look::Language;
 use parallax_core::place::{Region, RegionSet};
