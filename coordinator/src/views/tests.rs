@@ -133,6 +133,7 @@ pub(crate) fn shown(number: u32, name: &str, group: &str, status: Status, known:
             status,
             since: Some(NOW - 14 * MINUTE),
             last_check: Some(last_check),
+            seen_up: RegionSet::ALL,
             ..View::default()
         },
         uptime_24h: Some(99.982),
@@ -214,6 +215,8 @@ fn resolved() -> Incident {
 pub(crate) fn board() -> Board {
     let mut asia = shown(3, "Payments API", "Payments", Status::Down, 60);
     asia.view.down_from = Some(RegionSet::only(Region::Asia));
+    asia.view.seen_down = RegionSet::only(Region::Asia);
+    asia.view.outage_since = asia.view.since;
     let monitors = vec![
         shown(1, "Web shop", "Shop", Status::Up, 90),
         shown(2, "Search", "Shop", Status::Slow, 90),
