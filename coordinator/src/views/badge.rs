@@ -7,6 +7,7 @@ use parallax_core::board::{Board, Shown};
 use parallax_core::headline::Indicator;
 use parallax_core::id::MonitorId;
 
+use super::headline::Whole;
 use super::monitor::State;
 use super::tongue::in_english;
 use super::{Unprintable, print, words};
@@ -63,14 +64,15 @@ impl Facts {
         let is_stale = board.is_stale();
         let monitors: BTreeMap<_, _> =
             board.monitors.iter().map(|shown| (shown.monitor.id, mark(shown, is_stale))).collect();
-        let (class, words) = match board.indicator {
+        let (class, words) = match Whole::of(board) {
             _ if is_stale => ("none", "no data"),
-            Indicator::Unknown => ("none", "no data"),
-            Indicator::Operational => ("up", "operational"),
-            Indicator::Degraded => ("slow", "degraded"),
-            Indicator::Partial => ("part", "partial outage"),
-            Indicator::Major => ("down", "major outage"),
-            Indicator::Maintenance => ("maint", "maintenance"),
+            Whole::HardlySeen => ("none", "mostly no data"),
+            Whole::Seen(Indicator::Unknown) => ("none", "no data"),
+            Whole::Seen(Indicator::Operational) => ("up", "operational"),
+            Whole::Seen(Indicator::Degraded) => ("slow", "degraded"),
+            Whole::Seen(Indicator::Partial) => ("part", "partial outage"),
+            Whole::Seen(Indicator::Major) => ("down", "major outage"),
+            Whole::Seen(Indicator::Maintenance) => ("maint", "maintenance"),
         };
         let mean =
             |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
