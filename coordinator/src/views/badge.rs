@@ -146,7 +146,8 @@ impl Badge {
             Metric::Response => match mark.latency_ms {
                 Some(latency) => (
                     words::milliseconds(latency, in_english()),
-                    if mark.class == "slow" { "slow" } else { "up" },
+                    // Of what is not seen well right now it is a figure of before.
+                    if matches!(mark.class, "up" | "slow") { mark.class } else { "none" },
                 ),
                 None => ("no data".to_owned(), "none"),
             },
@@ -339,6 +340,33 @@ mod tests {
         assert_eq!(facts.mark(Some(MonitorId::from_u128(9))), None);
         let paused = mark(&shown(1, "x", "y", Status::Down, 0), true);
         assert_eq!(&*paused.words, "was down");
+    }
+
+    #[test]
+    fn a_response_time_is_green_only_of_what_is_seen_well() {
+        let drawn = |status, is_stale, turn: fn(&mut Shown)| {
+            let mut shown = shown(1, "x", "y", status, 0);
+            turn(&mut shown);
+            let badge = Badge::of(&mark(&shown, is_stale), Metric::Response, None);
+            (badge.message, badge.class)
+        };
+        for (status, is_stale, class) in [
+            (Status::Up, false, "up"),
+            (Status::Slow, false, "slow"),
+            (Status::Down, false, "none"),
+            (Status::Unknown, false, "none"),
+            (Status::Up, true, "none"),
+            (Status::Slow, true, "none"),
+        ] {
+            let expected = ("99 ms".to_owned(), class);
+            assert_eq!(drawn(status, is_stale, |_| {}), expected, "{status:?} {is_stale}");
+        }
+        for turn in
+            [|shown: &mut Shown| shown.monitor.paused = true, |shown: &mut Shown| shown.covered = true]
+        {
+            assert_eq!(drawn(Status::Up, false, turn).1, "none");
+        }
+        assert_eq!(drawn(Status::Up, false, |shown| shown.latency_ms = None), ("no data".to_owned(), "none"));
     }
 
     #[test]
