@@ -199,6 +199,8 @@ pub struct Chart {
     pub counted: RegionSet,
     /// The median of each part in milliseconds, by region; none where nothing was measured.
     pub regions: BTreeMap<Region, Vec<Option<u32>>>,
+    /// What the readings of those of the counted regions that have a threshold are measured by, in milliseconds.
+    pub thresholds: BTreeMap<Region, u32>,
 }
 
 /// An incident or a window with its monitors that are still there: id, name, and impact where one of its own was given.
@@ -295,13 +297,6 @@ impl Shown {
         };
         let period = BUDGET_DAYS as i64 * DAY;
         Some(ErrorBudget::new(target_percent, period, now.since(self.monitor.created_at), counted))
-    }
-
-    /// The threshold that its readings are measured by where no region has one of its own, in milliseconds.
-    pub fn threshold_ms(&self, region: Option<Region>) -> Option<u32> {
-        let own = region.zip(self.monitor.slow_thresholds.as_ref());
-        own.and_then(|(region, thresholds)| thresholds.get(&region).copied())
-            .or(self.monitor.slow_threshold_ms)
     }
 }
 

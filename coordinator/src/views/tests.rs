@@ -104,7 +104,9 @@ fn past(number: u32, known: usize) -> Past {
         }
         lanes.insert(region, own);
     }
-    let chart = Chart { from: NOW - DAY, to: NOW, counted: RegionSet::only(Region::Europe), regions };
+    let thresholds = BTreeMap::from([(Region::Europe, 250)]);
+    let counted = RegionSet::only(Region::Europe);
+    let chart = Chart { from: NOW - DAY, to: NOW, counted, regions, thresholds };
     Past { days, lanes, chart, ..Past::default() }
 }
 
