@@ -13,7 +13,6 @@ use crate::id::MonitorId;
 use crate::incident::{Impact, Incident, Kind};
 use crate::machine::View;
 use crate::monitor::Monitor;
-use crate::observation::Failure;
 use crate::page::Page;
 use crate::place::{Region, RegionSet};
 use crate::rollup::{Counts, day_of, start_of_day};
@@ -200,6 +199,8 @@ pub struct Chart {
     pub counted: RegionSet,
     /// The median of each part in milliseconds, by region; none where nothing was measured.
     pub regions: BTreeMap<Region, Vec<Option<u32>>>,
+    /// What the readings of those of the counted regions that have a threshold are measured by, in milliseconds.
+    pub thresholds: BTreeMap<Region, u32>,
 }
 
 /// An incident or a window with its monitors that are still there: id, name, and impact where one of its own was given.
@@ -209,19 +210,6 @@ pub struct Notice {
     pub incident: Incident,
     /// Its monitors.
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
-}
-
-/// A stretch of time in which a monitor was down.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outage {
-    /// When it began.
-    pub from: Timestamp,
-    /// When it ended; none while it lasts.
-    pub to: Option<Timestamp>,
-    /// Why, where that is known.
-    pub reason: Option<Failure>,
-    /// The regions that it was down from while others saw it up.
-    pub regions: Option<RegionSet>,
 }
 
 impl Notice {
@@ -237,15 +225,20 @@ impl Notice {
 }
 
 impl Board {
-    /// When the newest check ended that anything here rests on.
+    /// When the newest check ended that anything here rests on. What heartbeats report is no check of ours, and counts
+    /// only where there is none.
     pub fn checked(&self) -> Option<Timestamp> {
-        self.monitors.iter().filter_map(|shown| shown.view.last_check.as_ref()).map(|check| check.at).max()
+        let at = |shown: &Shown| shown.view.last_check.as_ref().map(|check| check.at);
+        let ours = self.monitors.iter().filter(|shown| shown.is_probed()).filter_map(at).max();
+        ours.or_else(|| self.monitors.iter().filter_map(at).max())
     }
 
-    /// The regions in service that anything here was seen from, today or yesterday: a monitor may be watched from few.
+    /// The regions in service that anything was checked from that is watched now, today or yesterday: a monitor may be
+    /// watched from few. None before the first check.
     pub fn seen_from(&self) -> RegionSet {
+        let is_checked = |shown: &&Shown| shown.is_probed() && shown.view.last_check.is_some();
         let is_seen = |region: &Region| {
-            self.monitors.iter().any(|shown| {
+            self.monitors.iter().filter(is_checked).any(|shown| {
                 let newest = shown.past.days.iter().rev().take(2).map(|day| day.date);
                 let lane = shown.past.lanes.get(region);
                 newest.into_iter().any(|date| lane.is_some_and(|days| days.contains_key(&date)))
@@ -261,11 +254,7 @@ impl Board {
 
     /// The same of some monitors, with those regions in service.
     pub fn none_looks(regions: RegionSet, monitors: &[Shown]) -> bool {
-        let is_checked = |shown: &Shown| {
-            let reports_itself = shown.monitor.check.kind() == CheckKind::Heartbeat;
-            !shown.monitor.paused && !reports_itself
-        };
-        regions.is_empty() && monitors.iter().any(is_checked)
+        regions.is_empty() && monitors.iter().any(Shown::is_probed)
     }
 
     /// Monitors with that status that no running window covers.
@@ -275,6 +264,11 @@ impl Board {
 }
 
 impl Shown {
+    /// Whether somebody is to look at it, rather than wait for what it reports itself.
+    pub fn is_probed(&self) -> bool {
+        !self.monitor.paused && self.monitor.check.kind() != CheckKind::Heartbeat
+    }
+
     /// Its uptime over a range, as [`Shown::uptime_over`] gives it; over 24 hours that of the last 24, not of today.
     pub fn uptime_in(&self, range: Range) -> Option<f64> {
         if range == Range::Day { self.uptime_24h } else { self.uptime_over(range.days()) }
@@ -303,13 +297,6 @@ impl Shown {
         };
         let period = BUDGET_DAYS as i64 * DAY;
         Some(ErrorBudget::new(target_percent, period, now.since(self.monitor.created_at), counted))
-    }
-
-    /// The threshold that its readings are measured by where no region has one of its own, in milliseconds.
-    pub fn threshold_ms(&self, region: Option<Region>) -> Option<u32> {
-        let own = region.zip(self.monitor.slow_thresholds.as_ref());
-        own.and_then(|(region, thresholds)| thresholds.get(&region).copied())
-            .or(self.monitor.slow_threshold_ms)
     }
 }
 

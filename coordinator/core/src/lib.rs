@@ -29,6 +29,7 @@ pub mod member;
 pub mod monitor;
 pub mod notice;
 pub mod observation;
+pub mod outage;
 pub mod page;
 pub mod place;
 pub mod plan;

@@ -127,7 +127,7 @@ fn what_people_see_follows_the_present_again() {
     let mut tale = Tale::new();
     tale.round(START + HOUR, &passed());
     tale.round(START + 6 * MINUTE, &passed());
-    let view = tale.stage.machine.view(&tale.stage.mesh());
+    let view = tale.stage.machine.view(&tale.stage.mesh(), START + 6 * MINUTE);
     assert_eq!(view.last_check.unwrap().at, START + 6 * MINUTE);
 }
 
@@ -168,7 +168,7 @@ fn rounds_count_again_after_a_clock_that_was_ahead_when_the_monitor_was_paused()
     tale.hear(out, START + MINUTE, &passed());
     let at = START + 10 * MINUTE;
     tale.round(at, &passed());
-    assert_eq!(tale.stage.machine.view(&tale.stage.mesh()).last_check.unwrap().at, at);
+    assert_eq!(tale.stage.machine.view(&tale.stage.mesh(), at).last_check.unwrap().at, at);
 }
 
 /// How the coordinator is not there for a while.

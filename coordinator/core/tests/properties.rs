@@ -172,7 +172,7 @@ impl Play {
             }
         }
         assert!(changes <= 2, "a step changes little");
-        let view = self.fast.machine.view(&self.fast.mesh());
+        let view = self.fast.machine.view(&self.fast.mesh(), self.now);
         assert_eq!((view.status, view.since), (self.status, self.since), "nothing moves without an event");
         assert!(view.down_from.is_none() || view.status == Status::Down);
         let bytes = postcard::to_allocvec(self.fast.machine.state()).unwrap().len();

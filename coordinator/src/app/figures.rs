@@ -181,8 +181,12 @@ impl Figures for FromHistory {
         let look = self.store.read(move |read| {
             let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
             let of = |monitor: &Monitor| {
-                let counted = question(monitor, &page, plan, &mesh, stretch.to).latency;
-                Ok(past::chart(&history, read, monitor, counted, stretch)?)
+                let watch = watch(monitor, &page, plan);
+                let counted = watch.latency(&mesh);
+                let measured = |region| Some((region, watch.threshold(region)?));
+                let thresholds = counted.iter().filter_map(measured).collect();
+                let chart = past::chart(&history, read, monitor, counted, stretch)?;
+                Ok(Chart { thresholds, ..chart })
             };
             monitors.iter().map(of).collect()
         });
@@ -210,7 +214,7 @@ impl Figures for FromHistory {
 
 /// Which regions count is the machine's own rule.
 fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timestamp) -> Question {
-    let watch = Watch::new(monitor, page, plan, &PlanLimits::default(), Confirmation::default());
+    let watch = watch(monitor, page, plan);
     let counted = if watch.kind.is_regional() { watch.counted(mesh) } else { RegionSet::ALL };
     Question {
         monitor: monitor.id,
@@ -220,6 +224,11 @@ fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timest
         excluded: Spans::default(),
         now,
     }
+}
+
+/// A monitor as its machine sees it, as far as regions and thresholds are concerned.
+fn watch(monitor: &Monitor, page: &Page, plan: Plan) -> Watch {
+    Watch::new(monitor, page, plan, &PlanLimits::default(), Confirmation::default())
 }
 
 /// The newest readings after `after`. Looks back one hour, then four times as far, until there are enough or no more.

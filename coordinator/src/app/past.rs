@@ -118,7 +118,7 @@ pub(super) fn chart(
     stretch: Stretch,
 ) -> Result<Chart, HistoryError> {
     let Stretch { from, to, parts } = stretch;
-    let mut chart = Chart { from, to, counted, regions: BTreeMap::new() };
+    let mut chart = Chart { from, to, counted, ..Chart::default() };
     if !monitor.check.kind().has_latency() || parts == 0 {
         return Ok(chart);
     }

@@ -265,7 +265,8 @@ impl Driver {
     }
 
     fn answer(&self, query: Query) {
-        let views = query.monitors.iter().map(|id| self.machines.view(*id, self.places.mesh())).collect();
+        let (mesh, now) = (self.places.mesh(), self.clock.now());
+        let views = query.monitors.iter().map(|id| self.machines.view(*id, mesh, now)).collect();
         // Who asked may have gone away.
         let _ = query.answer.send(views);
     }

@@ -75,9 +75,9 @@ impl Machines {
     }
 
     /// What a monitor's machine shows.
-    pub fn view(&self, monitor: MonitorId, mesh: &Mesh) -> Option<View> {
+    pub fn view(&self, monitor: MonitorId, mesh: &Mesh, now: Timestamp) -> Option<View> {
         let slot = self.numbers.get(&monitor)?;
-        Some(self.get(*slot)?.machine.view(mesh))
+        Some(self.get(*slot)?.machine.view(mesh, now))
     }
 
     /// What a machine must remember, with its monitor.
@@ -189,14 +189,14 @@ impl Machines {
 
     /// What a place in quarantine saw, held against what the others say: true where it agrees, none where that can't
     /// be told.
-    pub fn agrees(&self, slot: u32, observation: &Observation, mesh: &Mesh) -> Option<bool> {
-        let view = self.get(slot)?.machine.view(mesh);
+    pub fn agrees(&self, slot: u32, seen: &Observation, (mesh, now): (&Mesh, Timestamp)) -> Option<bool> {
+        let view = self.get(slot)?.machine.view(mesh, now);
         let down = match view.status {
             Status::Unknown => return None,
             Status::Up | Status::Slow => false,
-            Status::Down => view.down_from.is_none_or(|from| from.contains(observation.region)),
+            Status::Down => view.down_from.is_none_or(|from| from.contains(seen.region)),
         };
-        match observation.outcome {
+        match seen.outcome {
             Outcome::Passed(_) => Some(!down),
             Outcome::Failed(..) => Some(down),
             Outcome::Inconclusive(_) | Outcome::Pending => None,

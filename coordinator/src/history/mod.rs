@@ -266,8 +266,8 @@ pub fn stored_windows() -> Windows {
 /// # Errors
 /// When the store can't be read.
 pub fn covering(read: &dyn Read, monitor: &Monitor, time: Range<Timestamp>) -> Result<Spans, StoreError> {
-    let windows = windows_within(read, monitor.page, time)?.into_iter();
-    Ok(windows.filter(|window| window.covers(monitor.id)).map(|window| window.span).collect())
+    let windows = read.windows_of(monitor.page, Some(monitor.id), reaching_into(time), MAX_COUNTED)?;
+    Ok(windows.into_iter().map(|window| window.span).collect())
 }
 
 /// The page's windows that may reach into that time, oldest first: none that began longer before it than a window may
@@ -280,7 +280,12 @@ pub fn windows_within(
     page: PageId,
     time: Range<Timestamp>,
 ) -> Result<Vec<Window>, StoreError> {
-    read.windows_of(page, time.start - MAX_WINDOW..time.end, MAX_COUNTED)
+    read.windows_of(page, None, reaching_into(time), MAX_COUNTED)
+}
+
+/// When a window begins that may reach into that time.
+fn reaching_into(time: Range<Timestamp>) -> Range<Timestamp> {
+    time.start - MAX_WINDOW..time.end
 }
 
 async fn commit(store: &Store, ops: Vec<Op>) -> Result<(), HistoryError> {

@@ -14,6 +14,7 @@ mod look;
 mod monitors;
 mod outgoing;
 mod pages;
+mod past;
 mod secrets;
 mod short;
 mod socket;

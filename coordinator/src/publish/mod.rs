@@ -326,7 +326,7 @@ impl Boards {
             }
             Paper::Month(year, month) => {
                 let notices = service.notices_in(admitted, *year, *month).await?;
-                let months = service.months(admitted);
+                let months = service.months(admitted).await?;
                 let view = HistoryPage::new((page, root), (*year, *month), months, &notices, service.now());
                 printed(print(&view))
             }

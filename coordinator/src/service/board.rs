@@ -3,10 +3,11 @@
 use std::collections::BTreeMap;
 
 use chrono::{Datelike, Days, NaiveDate};
-use parallax_core::board::{BUDGET_DAYS, Board, DAYS, Day, Notice, Outage, Past, Range, Shown, Slice};
-use parallax_core::event::{Status, What};
+use parallax_core::board::{BUDGET_DAYS, Board, DAYS, Day, Notice, Past, Range, Shown, Slice};
+use parallax_core::event::What;
 use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::monitor::Monitor;
+use parallax_core::outage::{Outage, Outages};
 use parallax_core::page::Page;
 use parallax_core::place::RegionSet;
 use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
@@ -142,12 +143,13 @@ impl Service {
         let mut notices = self.notices(&page, now - DAYS as i64 * DAY, now + 1).await?;
         notices.retain(|notice| notice.concerns(id));
         let shown = shown.into_iter().next().ok_or(Error::NotFound)?;
+        let outage_since = shown.view.outage_since;
         Ok(Closer {
             now,
             shown: drawn(shown, past, covered),
             range,
             notices,
-            outages: self.outages(id).await?,
+            outages: self.outages(id, outage_since).await?,
             deploys: self.markers(&page).await?,
             regions: self.regions_in_service(),
             page,
@@ -176,11 +178,21 @@ impl Service {
         self.notices(page.page(), from, to).await
     }
 
-    /// The months of which a page has a history: from its first to the present one, as years and months.
-    pub fn months(&self, page: &Admitted) -> ((i32, u32), (i32, u32)) {
-        let zone = page.page().timezone;
-        let month = |moment| day_of(moment, zone).map_or((1970, 1), |day| (day.year(), day.month()));
-        (month(page.page().created_at), month(self.now()))
+    /// The months of which a page has a history, as years and months: from its first, or that of its oldest incident
+    /// where people told of one from before, to the present one.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub async fn months(&self, page: &Admitted) -> Result<((i32, u32), (i32, u32))> {
+        let (id, created) = (page.page().id, page.page().created_at);
+        let oldest = self.store().read(move |store| store.oldest_incident(id)).await?;
+        let first = oldest.map_or(created, |oldest| oldest.min(created));
+        Ok((month(first, page.page()), self.this_month(page)))
+    }
+
+    /// The present month in a page's zone, as year and month.
+    pub fn this_month(&self, page: &Admitted) -> (i32, u32) {
+        month(self.now(), page.page())
     }
 
     async fn pasts(
@@ -208,14 +220,13 @@ impl Service {
             (date, bounds.map(|(from, to)| Span { from, to }))
         };
         let dates: Vec<(NaiveDate, Option<Span>)> = first.iter_days().take(DAYS).map(bounds).collect();
+        let timed = |shown: &&monitors::Shown| shown.monitor.check.kind().has_downtime();
+        let timed = shown.iter().filter(timed).map(|shown| (shown.monitor.id, shown.view.downtime.clone()));
+        let mut timed = self.timed(page, timed.collect(), first..=today).await?.into_iter();
         let mut pasts = Vec::with_capacity(shown.len());
         for shown in shown {
             let (counted, lanes) = lanes.next().unwrap_or_default();
-            let timed = if shown.monitor.check.kind().has_downtime() {
-                Some(self.timed(page, &shown.monitor, first..=today).await?)
-            } else {
-                None
-            };
+            let timed = if shown.monitor.check.kind().has_downtime() { timed.next() } else { None };
             let day = |&(date, span): &(NaiveDate, Option<Span>)| {
                 let mut counts = Counts::default();
                 for (_, days) in lanes.iter().filter(|(region, _)| counted.contains(**region)) {
@@ -277,32 +288,28 @@ impl Service {
         self.stands().into_iter().map(|stand| stand.region).collect()
     }
 
-    /// A monitor's outages as far as its changes are kept, newest first.
-    async fn outages(&self, id: MonitorId) -> Result<Vec<Outage>> {
-        let (mut outages, mut ended, mut before, mut scanned) = (Vec::new(), None, None, 0);
+    /// A monitor's outages as far as its changes are kept, newest first; `lasting` is when that began which is on.
+    async fn outages(&self, id: MonitorId, lasting: Option<Timestamp>) -> Result<Vec<Outage>> {
+        let (mut outages, mut before, mut scanned) = (Outages::new(lasting), None, 0);
         while outages.len() < OUTAGES && scanned < SCANNED {
             let read = self.store().read(move |store| store.events_of(id, before, READ_AT_ONCE)).await?;
             let Some(oldest) = read.last() else { break };
             before = Some(oldest.seq);
             scanned += read.len();
             for event in read {
-                let What::Changed(change) = event.event.what else { continue };
-                if change.to == Status::Down {
-                    outages.push(Outage {
-                        from: change.down_since.unwrap_or(change.since),
-                        to: ended.take(),
-                        reason: change.reason,
-                        regions: change.down_from,
-                    });
-                } else {
-                    // Read backwards: the oldest end after an outage is its own.
-                    ended = Some(change.since);
+                if let What::Changed(change) = event.event.what {
+                    outages.before(change);
                 }
             }
         }
+        let mut outages = outages.into_vec();
         outages.truncate(OUTAGES);
         Ok(outages)
     }
+}
+
+fn month(moment: Timestamp, page: &Page) -> (i32, u32) {
+    day_of(moment, page.timezone).map_or((1970, 1), |day| (day.year(), day.month()))
 }
 
 /// Milliseconds of a stretch that are over, from when the monitor was made on.

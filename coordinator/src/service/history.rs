@@ -10,7 +10,6 @@ use parallax_core::event::{RoundReport, What};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::incident::{MAX_COUNTED, MAX_WINDOW};
 use parallax_core::member::Agent;
-use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
 use parallax_core::place::{PlaceNo, Region};
@@ -191,7 +190,8 @@ impl Service {
         }
         let mut counts = self.0.figures.days(&page, &monitor, from..=to, self.now()).await?;
         let timed = if monitor.check.kind().has_downtime() {
-            Some(self.timed(&page, &monitor, from..=to).await?)
+            let downtime = self.views(vec![id]).await.pop().and_then(|view| view.downtime);
+            self.timed(&page, vec![(id, downtime)], from..=to).await?.pop()
         } else {
             None
         };
@@ -207,23 +207,36 @@ impl Service {
         Ok(days.map(day).collect())
     }
 
-    /// What those days of a monitor without rounds of its own are worked out from.
+    /// What those days of a page's monitors without rounds of their own are worked out from, in the same order: each
+    /// comes with when it was down, as its view has it.
     pub(super) async fn timed(
         &self,
         page: &Page,
-        monitor: &Monitor,
+        monitors: Vec<(MonitorId, Option<Downtime>)>,
         days: RangeInclusive<NaiveDate>,
-    ) -> Result<Timed> {
+    ) -> Result<Vec<Timed>> {
+        if monitors.is_empty() {
+            return Ok(Vec::new());
+        }
         let (zone, now, id) = (page.timezone, self.now(), page.id);
         let first = start_of_day(*days.start(), zone).unwrap_or(now);
         let end = end_of_day(*days.end(), zone).map_or(now, |end| end.min(now));
         let starts = first - MAX_WINDOW..end;
-        let windows = self.store().read(move |store| store.windows_of(id, starts, MAX_COUNTED)).await?;
-        let covering = windows.into_iter().filter(|window| window.covers(monitor.id));
-        let excluded = covering.map(|window| window.span).collect();
-        let view = self.views(vec![monitor.id]).await.pop();
-        let downtime = view.and_then(|view| view.downtime).unwrap_or_default();
-        Ok(Timed { zone, now, downtime, excluded })
+        let timed = self.store().read(move |store| {
+            let all = store.windows_of(id, None, starts.clone(), MAX_COUNTED)?;
+            let timed = |(monitor, downtime): (MonitorId, Option<Downtime>)| {
+                // Where the page has more than are counted, those of others take no monitor's own away.
+                let own = if all.len() < MAX_COUNTED {
+                    all.iter().filter(|window| window.covers(monitor)).map(|window| window.span).collect()
+                } else {
+                    let own = store.windows_of(id, Some(monitor), starts.clone(), MAX_COUNTED)?;
+                    own.into_iter().map(|window| window.span).collect()
+                };
+                Ok(Timed { zone, now, downtime: downtime.unwrap_or_default(), excluded: own })
+            };
+            monitors.into_iter().map(timed).collect()
+        });
+        Ok(timed.await?)
     }
 
     /// The places in service, by region.

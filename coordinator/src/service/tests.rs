@@ -6,6 +6,7 @@ mod incidents;
 mod mailboxes;
 mod outgoing;
 mod room;
+mod timed;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};

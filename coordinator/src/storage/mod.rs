@@ -244,13 +244,21 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
         before: Option<(Timestamp, IncidentId)>,
         limit: usize,
     ) -> Result<Vec<Versioned<Incident>>>;
+    /// When the oldest of the page's incidents and windows began; none where it has none.
+    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>>;
     /// How much there is on the page. Takes microseconds for what a page may have, and may be asked from async code.
     fn standing(&self, page: PageId) -> Result<Standing>;
     /// Every open incident and unfinished window of all pages.
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>>;
     /// The newest `limit` of the page's maintenance windows with a start in `starts.start <= start < starts.end`, oldest
-    /// first.
-    fn windows_of(&self, page: PageId, starts: Range<Timestamp>, limit: usize) -> Result<Vec<Window>>;
+    /// first. With a monitor only those that cover it, so that no other takes a place.
+    fn windows_of(
+        &self,
+        page: PageId,
+        covering: Option<MonitorId>,
+        starts: Range<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<Window>>;
     /// The repeating entry.
     fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>>;
     /// Every repeating entry that is not stopped.

@@ -7,6 +7,7 @@ use parallax_core::board::{Board, Shown};
 use parallax_core::headline::Indicator;
 use parallax_core::id::MonitorId;
 
+use super::headline::Whole;
 use super::monitor::State;
 use super::tongue::in_english;
 use super::{Unprintable, print, words};
@@ -63,14 +64,15 @@ impl Facts {
         let is_stale = board.is_stale();
         let monitors: BTreeMap<_, _> =
             board.monitors.iter().map(|shown| (shown.monitor.id, mark(shown, is_stale))).collect();
-        let (class, words) = match board.indicator {
+        let (class, words) = match Whole::of(board) {
             _ if is_stale => ("none", "no data"),
-            Indicator::Unknown => ("none", "no data"),
-            Indicator::Operational => ("up", "operational"),
-            Indicator::Degraded => ("slow", "degraded"),
-            Indicator::Partial => ("part", "partial outage"),
-            Indicator::Major => ("down", "major outage"),
-            Indicator::Maintenance => ("maint", "maintenance"),
+            Whole::HardlySeen => ("none", "mostly no data"),
+            Whole::Seen(Indicator::Unknown) => ("none", "no data"),
+            Whole::Seen(Indicator::Operational) => ("up", "operational"),
+            Whole::Seen(Indicator::Degraded) => ("slow", "degraded"),
+            Whole::Seen(Indicator::Partial) => ("part", "partial outage"),
+            Whole::Seen(Indicator::Major) => ("down", "major outage"),
+            Whole::Seen(Indicator::Maintenance) => ("maint", "maintenance"),
         };
         let mean =
             |values: Vec<f64>| (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64);
@@ -144,7 +146,8 @@ impl Badge {
             Metric::Response => match mark.latency_ms {
                 Some(latency) => (
                     words::milliseconds(latency, in_english()),
-                    if mark.class == "slow" { "slow" } else { "up" },
+                    // Of what is not seen well right now it is a figure of before.
+                    if matches!(mark.class, "up" | "slow") { mark.class } else { "none" },
                 ),
                 None => ("no data".to_owned(), "none"),
             },
@@ -337,6 +340,33 @@ mod tests {
         assert_eq!(facts.mark(Some(MonitorId::from_u128(9))), None);
         let paused = mark(&shown(1, "x", "y", Status::Down, 0), true);
         assert_eq!(&*paused.words, "was down");
+    }
+
+    #[test]
+    fn a_response_time_is_green_only_of_what_is_seen_well() {
+        let drawn = |status, is_stale, turn: fn(&mut Shown)| {
+            let mut shown = shown(1, "x", "y", status, 0);
+            turn(&mut shown);
+            let badge = Badge::of(&mark(&shown, is_stale), Metric::Response, None);
+            (badge.message, badge.class)
+        };
+        for (status, is_stale, class) in [
+            (Status::Up, false, "up"),
+            (Status::Slow, false, "slow"),
+            (Status::Down, false, "none"),
+            (Status::Unknown, false, "none"),
+            (Status::Up, true, "none"),
+            (Status::Slow, true, "none"),
+        ] {
+            let expected = ("99 ms".to_owned(), class);
+            assert_eq!(drawn(status, is_stale, |_| {}), expected, "{status:?} {is_stale}");
+        }
+        for turn in
+            [|shown: &mut Shown| shown.monitor.paused = true, |shown: &mut Shown| shown.covered = true]
+        {
+            assert_eq!(drawn(Status::Up, false, turn).1, "none");
+        }
+        assert_eq!(drawn(Status::Up, false, |shown| shown.latency_ms = None), ("no data".to_owned(), "none"));
     }
 
     #[test]

@@ -1,4 +1,6 @@
-//! Response times as a drawing: a line for each region or their mean, the threshold, and markers of deploys.
+//! Response times as a drawing: a line for each region or their mean, the thresholds, and markers of deploys.
+
+mod limit;
 
 use std::fmt::Write;
 
@@ -9,6 +11,7 @@ use parallax_core::time::{DAY, Timestamp};
 
 use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
+use limit::{Limit, limits};
 
 /// Room that a deploy's label takes, in parts of a thousand of the width: for each letter and for its mark, on a wide and on
 /// a narrow screen.
@@ -32,8 +35,8 @@ pub struct Drawing {
     pub area: String,
     /// Heights of the marks of the scale, with their values; highest first.
     pub marks: Vec<(String, String)>,
-    /// Height of the threshold, with its words.
-    pub threshold: Option<(String, String)>,
+    /// The thresholds that readings are measured by.
+    pub limits: Vec<Limit>,
     /// Markers of deploys, oldest first.
     pub deploys: Vec<Marker>,
     /// What stands below the ends and between, and how the script is to print it.
@@ -112,10 +115,9 @@ fn drawn(
     let said = voice.words;
     let seen = lines.iter().flat_map(|(_, _, parts)| parts).filter_map(|part| *part);
     let most = seen.max()?;
-    let threshold = shown.threshold_ms(None);
-    // A threshold far above everything would press the line to the ground.
-    let shown_threshold = threshold.filter(|threshold| *threshold <= most.saturating_mul(3));
-    let top = nice(most.max(shown_threshold.unwrap_or(0)));
+    // A threshold far above everything would press the lines to the ground.
+    let is_near = |threshold: &u32| *threshold <= most.saturating_mul(3);
+    let top = nice(chart.thresholds.values().copied().filter(is_near).fold(most, u32::max));
     let y = |value: u32| HIGH - f64::from(value) / f64::from(top) * HIGH;
     let is_one = lines.len() == 1;
     let lines: Vec<_> = lines.into_iter().filter(|(_, _, parts)| parts.iter().any(Option::is_some)).collect();
@@ -165,9 +167,7 @@ fn drawn(
             .iter()
             .map(|mark| (number(y(*mark)), words::milliseconds(*mark, said)))
             .collect(),
-        threshold: shown_threshold.map(|threshold| {
-            (number(y(threshold)), fill(said.slow_above, &[&words::milliseconds(threshold, said)]))
-        }),
+        limits: limits(chart, said, |threshold| is_near(&threshold).then(|| number(y(threshold)))),
         deploys: deploys.iter().rev().filter(concerns).map(&mut marker).collect(),
         ticks: ticks(chart, voice),
         shapes: if is_short { ("c", "c") } else { ("d", "t") },
@@ -322,7 +322,10 @@ fn number(value: f64) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeMap;
+
     use chrono_tz::Tz;
+    use parallax_core::place::RegionSet;
 
     use super::super::tongue::english;
     use super::*;
@@ -347,11 +350,10 @@ mod tests {
 
     #[test]
     fn a_table_says_what_is_drawn_and_where_nothing_was_measured() {
-        let regions =
-            std::collections::BTreeMap::from([(Region::Asia, vec![Some(10), Some(20), None, None])]);
+        let regions = BTreeMap::from([(Region::Asia, vec![Some(10), Some(20), None, None])]);
         let (from, to) = (Timestamp::from_millis(0), Timestamp::from_millis(DAY));
-        let counted = parallax_core::place::RegionSet::only(Region::Asia);
-        let chart = Chart { from, to, counted, regions };
+        let counted = RegionSet::only(Region::Asia);
+        let chart = Chart { from, to, counted, regions, ..Chart::default() };
         let lines = [(String::new(), "Asia", chart.mean())];
         let texts = |most| {
             let rows = table(&chart, &lines, most, english(Tz::UTC));

@@ -1,9 +1,10 @@
 //! A monitor: its row on the page, and a page of its own with a longer chart and its outages.
 
 use askama::Template;
-use parallax_core::board::{Board, Notice, Outage, Range, Shown};
+use parallax_core::board::{Board, Notice, Range, Shown};
 use parallax_core::deploy::Deploy;
 use parallax_core::event::Status;
+use parallax_core::outage::Outage;
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 

@@ -12,7 +12,7 @@ pub use picture::{Undrawn, draw};
 
 use super::headline::Headline;
 use super::strip::{Look, look_of};
-use super::tongue::{fill, words};
+use super::tongue::{fill, in_english, words};
 
 /// What the picture is of; another one has another address.
 const DRAWING: u8 = 1;
@@ -77,7 +77,9 @@ impl Share {
     pub fn of(board: &Board, address: &str) -> Self {
         let (headline, said) = (Headline::of(board), words(board.page.language));
         // A sentence of ours goes on after the name; a title that a person wrote stays as it is.
-        let is_ours = Indicator::ALL.iter().any(|one| one.headline() == headline.title);
+        let hardly = in_english().seen_operational;
+        let is_ours =
+            headline.title == hardly || Indicator::ALL.iter().any(|one| one.headline() == headline.title);
         let mut letters = headline.title.chars();
         let title = match letters.next() {
             Some(first) if is_ours => first.to_lowercase().chain(letters).collect(),

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use parallax_core::board::{Day, Range, Shown, minutes_down};
-use parallax_core::event::Status;
 use parallax_core::place::Region;
 use parallax_core::rollup::{Counts, day_of};
 use parallax_core::time::Timestamp;
@@ -91,7 +90,7 @@ pub struct Lane {
     pub width: usize,
     /// Paths by class.
     pub paths: Vec<(&'static str, String)>,
-    /// Its newest response time, or its state.
+    /// Its present response time, or its state.
     pub figure: String,
     /// Its uptime over the lane, for those who don't see it.
     pub summary: String,
@@ -209,7 +208,7 @@ fn look(Seen { counts, uptime, lasted }: Seen) -> Look {
     }
 }
 
-/// The lanes of a monitor's regions, each with its figure: the newest response time of the chart, or that it is down.
+/// The lanes of a monitor's regions, each with what is seen from there at present: its response time, or that it is down.
 pub fn lanes(shown: &Shown, range: Range, said: &'static Words) -> Vec<Lane> {
     let past = &shown.past;
     if !range.is_by_day() {
@@ -239,8 +238,6 @@ fn lane(
     cells: impl Iterator<Item = (Counts, i64)>,
     said: &'static Words,
 ) -> Lane {
-    let is_down_everywhere = shown.view.status == Status::Down && shown.view.down_from.is_none();
-    let down_from = shown.view.down_from.filter(|_| shown.view.status == Status::Down);
     let mut by_class: BTreeMap<Look, String> = BTreeMap::new();
     let mut sum = Counts::default();
     let mut width = 0;
@@ -250,23 +247,30 @@ fn lane(
         by_class.entry(look).or_default().push_str(&bar(at * STEP, look));
         width = at * STEP + WIDE;
     }
-    let parts = shown.past.chart.regions.get(&region);
-    let newest = parts.and_then(|parts| parts.iter().rev().find_map(|it| *it));
-    let is_down = is_down_everywhere || down_from.is_some_and(|regions| regions.contains(region));
-    let figure = match newest {
-        _ if is_down => said.lane_down.to_owned(),
-        Some(latency) => words::milliseconds(latency, said),
-        None => String::new(),
-    };
     let uptime =
         sum.tally().percent().map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said));
     Lane {
         name: said.tongue().region(region),
         width,
         paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
-        figure,
+        figure: figure(shown, region, said),
         summary: fill(said.lane_over, &[&uptime, length(range, said)]),
     }
+}
+
+/// What is seen from a region at present, whether it counts or not. Of one that sees it up without a response time, its
+/// bars say enough.
+fn figure(shown: &Shown, region: Region, said: &Words) -> String {
+    if shown.view.seen_down.contains(region) {
+        return if shown.covered { said.maintenance } else { said.lane_down }.to_owned();
+    }
+    if !shown.view.seen_up.contains(region) {
+        return said.no_data.to_owned();
+    }
+    let parts = shown.past.chart.regions.get(&region).map(Vec::as_slice).unwrap_or_default();
+    // The last part of a chart may have only just begun.
+    let newest = parts.iter().rev().take(2).find_map(|part| *part);
+    newest.map_or_else(String::new, |latency| words::milliseconds(latency, said))
 }
 
 /// One cell of a lane: the shapes of the strip, small.
@@ -329,6 +333,38 @@ mod tests {
         assert_eq!(said(counts(10, 0, 5, 0), 0), "26 Nov 2026: 100 %, slow");
         assert_eq!(said(counts(1430, 10, 0, 0), 1), "26 Nov 2026: 99.305 %, 10 min down, 1 incident");
         assert_eq!(said(counts(8639, 1, 0, 0), 2), "26 Nov 2026: 99.988 %, under 1 min down, 2 incidents");
+    }
+
+    #[test]
+    fn a_lane_says_what_its_region_sees_now() {
+        use parallax_core::event::Status;
+        use parallax_core::place::RegionSet;
+
+        let asia = RegionSet::only(Region::Asia);
+        // Status of the monitor, regions that see it up and down, whether a window covers it, the newest parts of the chart.
+        for (status, up, down, covered, parts, expected) in [
+            (Status::Up, asia, RegionSet::NONE, false, vec![Some(80), Some(90)], "90 ms"),
+            (Status::Up, asia, RegionSet::NONE, false, vec![Some(80), None], "80 ms"),
+            (Status::Up, asia, RegionSet::NONE, false, vec![Some(80), None, None], ""),
+            (Status::Up, asia, RegionSet::NONE, true, vec![Some(80)], "80 ms"),
+            // Silent since yesterday, however well it looked then.
+            (Status::Up, RegionSet::NONE, RegionSet::NONE, false, vec![Some(80), None, None], "no data"),
+            (Status::Up, RegionSet::only(Region::Europe), RegionSet::NONE, false, vec![Some(80)], "no data"),
+            // It fails from a region that does not count.
+            (Status::Up, RegionSet::NONE, asia, false, vec![Some(80)], "down"),
+            // The monitor is down, and this region passes, or has nobody to look.
+            (Status::Down, asia, RegionSet::only(Region::Europe), false, vec![Some(80)], "80 ms"),
+            (Status::Down, RegionSet::NONE, RegionSet::NONE, false, vec![Some(80)], "no data"),
+            (Status::Down, RegionSet::NONE, asia, false, vec![Some(80)], "down"),
+            (Status::Down, RegionSet::NONE, asia, true, vec![Some(80)], "maintenance"),
+        ] {
+            let mut shown = crate::views::tests::shown(1, "Web shop", "Shop", status, 4);
+            (shown.view.seen_up, shown.view.seen_down, shown.covered) = (up, down, covered);
+            shown.past.chart.regions.insert(Region::Asia, parts.clone());
+            let lanes = lanes(&shown, Range::Quarter, english(Tz::UTC).words);
+            let lane = lanes.iter().find(|lane| lane.name == "Asia").unwrap();
+            assert_eq!(lane.figure, expected, "{status:?} {up:?} {down:?} {parts:?}");
+        }
     }
 
     #[test]

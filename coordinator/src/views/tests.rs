@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use chrono::{Days, NaiveDate};
-use parallax_core::board::{Board, Chart, DAYS, Day, Notice, Outage, Past, Range, Shown, Slice};
+use parallax_core::board::{Board, Chart, DAYS, Day, Notice, Past, Range, Shown, Slice};
 use parallax_core::check::edit::CheckEdit;
 use parallax_core::deploy::Deploy;
 use parallax_core::event::Status;
@@ -15,6 +15,7 @@ use parallax_core::machine::{LastCheck, View};
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::monitor::{Monitor, Seat};
 use parallax_core::observation::{Facts, Failure, Phase};
+use parallax_core::outage::Outage;
 use parallax_core::page::Page;
 use parallax_core::page::look::Language;
 use parallax_core::place::{Region, RegionSet};
@@ -103,7 +104,9 @@ fn past(number: u32, known: usize) -> Past {
         }
         lanes.insert(region, own);
     }
-    let chart = Chart { from: NOW - DAY, to: NOW, counted: RegionSet::only(Region::Europe), regions };
+    let thresholds = BTreeMap::from([(Region::Europe, 250)]);
+    let counted = RegionSet::only(Region::Europe);
+    let chart = Chart { from: NOW - DAY, to: NOW, counted, regions, thresholds };
     Past { days, lanes, chart, ..Past::default() }
 }
 
@@ -132,6 +135,7 @@ pub(crate) fn shown(number: u32, name: &str, group: &str, status: Status, known:
             status,
             since: Some(NOW - 14 * MINUTE),
             last_check: Some(last_check),
+            seen_up: RegionSet::ALL,
             ..View::default()
         },
         uptime_24h: Some(99.982),
@@ -213,6 +217,8 @@ fn resolved() -> Incident {
 pub(crate) fn board() -> Board {
     let mut asia = shown(3, "Payments API", "Payments", Status::Down, 60);
     asia.view.down_from = Some(RegionSet::only(Region::Asia));
+    asia.view.seen_down = RegionSet::only(Region::Asia);
+    asia.view.outage_since = asia.view.since;
     let monitors = vec![
         shown(1, "Web shop", "Shop", Status::Up, 90),
         shown(2, "Search", "Shop", Status::Slow, 90),

@@ -32,7 +32,7 @@ catalogue! {
         nothing_watched, past, past_window, resolved_after, no_incidents, earlier, table, response_times,
         table_from, automatic, more_updates, to, lasting, nobody, since, outages, none_known, began, lasted,
         reason, so_far, bars, bars_words, back, postmortem, months_label, none_in, history_of, stale_title,
-        stale_text, all_unknown, all_operational, some_slow, some_down, all_down, in_maintenance_now, is_down,
+        stale_text, all_unknown, all_operational, seen_operational, some_slow, some_down, all_down, in_maintenance_now, is_down,
         is_down_from, are_down, many_down, is_slow, are_slow, many_slow, others_down, more_is_slow,
         more_are_slow, rest_working, has_no_data, have_no_data, state_paused, state_maintenance,
         state_no_data, state_was_up, state_was_slow, state_was_down, state_up, state_slow, state_down,

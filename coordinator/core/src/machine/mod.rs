@@ -49,7 +49,7 @@ use crate::observation::{Observation, Word};
 use crate::place::{Mesh, PlaceNo, Region, RegionSet};
 use crate::rare::Rare;
 use crate::time::{MINUTE, SECOND, Timestamp};
-use crate::verdict::Lane;
+use crate::verdict::{Lane, Standing};
 use crate::watch::Watch;
 
 /// Milliseconds that a check waits for its answer before its place says so.
@@ -287,12 +287,15 @@ impl Machine {
             .min()
     }
 
-    /// What people see of it.
-    pub fn view(&self, mesh: &Mesh) -> View {
+    /// What people see of it at a moment.
+    pub fn view(&self, mesh: &Mesh, now: Timestamp) -> View {
         View {
             status: self.state.status,
             since: self.state.since,
             down_from: self.state.down_from,
+            outage_since: self.state.outage.as_ref().map(|outage| outage.since),
+            seen_up: self.seen(Standing::Up, now),
+            seen_down: self.seen(Standing::Down, now),
             last_check: self.state.last_check.clone(),
             expires_at: self.state.expires_at,
             last_ping_at: self.state.pulse.last,

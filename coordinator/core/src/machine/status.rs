@@ -7,7 +7,7 @@ use crate::observation::{Facts, Failure};
 use crate::place::{Region, RegionSet};
 use crate::rare::Rare;
 use crate::time::{SECOND, Timestamp};
-use crate::verdict::{Standing, Verdict, judge};
+use crate::verdict::{Lane, Standing, Verdict, judge};
 
 use super::state::{Outage, State};
 use super::view::LastCheck;
@@ -107,7 +107,22 @@ impl Machine {
             Standing::Down => self.watch.kind == CheckKind::Component,
             Standing::Unknown => lane.first_failed().is_some(),
         };
-        speaks.then(|| lane.fresh.map_or(self.born, |fresh| fresh.max(self.born)) + self.watch.stale_after())
+        speaks.then(|| self.speaks_until(lane))
+    }
+
+    /// Regions of that standing by what they saw lately: one that is down stays so, but says nothing any more. Where
+    /// regions do not judge for themselves, what is seen from one is what is seen from all.
+    pub(super) fn seen(&self, standing: Standing, now: Timestamp) -> RegionSet {
+        let is_seen = |region: &Region| {
+            let lane = self.state.lanes.get(self.watch.lane(*region));
+            lane.is_some_and(|lane| lane.standing == standing && now < self.speaks_until(lane))
+        };
+        Region::ALL.into_iter().filter(is_seen).collect()
+    }
+
+    /// Up to when what a region saw last is news.
+    fn speaks_until(&self, lane: &Lane) -> Timestamp {
+        lane.fresh.map_or(self.born, |fresh| fresh.max(self.born)) + self.watch.stale_after()
     }
 
     /// Stops judging: unknown, and whatever outage was on is over without a word.

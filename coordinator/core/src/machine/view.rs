@@ -17,6 +17,12 @@ pub struct View {
     pub since: Option<Timestamp>,
     /// Regions it is down from while others see it up.
     pub down_from: Option<RegionSet>,
+    /// When the outage began that is on: nobody may see it at present, which does not end it.
+    pub outage_since: Option<Timestamp>,
+    /// Regions that see it up, by what they saw lately, whether they count or not.
+    pub seen_up: RegionSet,
+    /// Regions that see it down; none of those that it is only remembered to be down from.
+    pub seen_down: RegionSet,
     /// The newest finished scheduled round of a counted region; heartbeat: the last ping.
     pub last_check: Option<LastCheck>,
     /// Certificate and domain: the expiry that the newest check read.

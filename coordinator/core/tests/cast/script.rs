@@ -6,7 +6,7 @@ use parallax_core::event::Answer;
 use parallax_core::heartbeat::Beat;
 use parallax_core::machine::{Machine, Output};
 use parallax_core::observation::{Observation, Outcome};
-use parallax_core::place::{Place, PlaceNo};
+use parallax_core::place::{Place, PlaceNo, RegionSet};
 use parallax_core::time::{SECOND, Timestamp};
 
 use super::stage::Stage;
@@ -153,6 +153,7 @@ impl Script {
                 let code: u8 = code.parse().map_err(|_| format!("'{code}' is no exit code"))?;
                 Ok(self.stage.beat(if code == 0 { Beat::Ran } else { Beat::Failed(Some(code)) }, now))
             }
+            ["it", "is", "seen", how, "from", regions] => self.assert_seen(how, regions).map(|()| Vec::new()),
             ["it", "is", is @ ..] => self.assert_view(is).map(|()| Vec::new()),
             [name, "joins", region, network] => {
                 let place = self.cast.place(&[*name, *region, *network])?;
@@ -273,7 +274,7 @@ impl Script {
     }
 
     fn assert_view(&self, is: &[&str]) -> Told<()> {
-        let view = self.stage.machine.view(&self.stage.mesh());
+        let view = self.stage.machine.view(&self.stage.mesh(), self.now);
         let mut shown = view.status.name().to_owned();
         if let Some(since) = view.since {
             shown.push_str(&format!(" since {}", text::clock(since)));
@@ -311,6 +312,17 @@ impl Script {
             return Ok(());
         }
         Err(format!("it is '{shown}'"))
+    }
+
+    fn assert_seen(&self, how: &str, regions: &str) -> Told<()> {
+        let wanted = if regions == "nowhere" { RegionSet::NONE } else { text::regions(regions)? };
+        let view = self.stage.machine.view(&self.stage.mesh(), self.now);
+        let seen = match how {
+            "up" => view.seen_up,
+            "down" => view.seen_down,
+            _ => return Err(format!("nothing is seen '{how}'")),
+        };
+        if seen == wanted { Ok(()) } else { Err(format!("it is seen {how} from {seen:?}")) }
     }
 
     fn compare(&self, out: &[Output], expected: &[&str]) -> Told<()> {

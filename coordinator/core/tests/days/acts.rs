@@ -118,7 +118,7 @@ impl World {
             }
         };
         assert_eq!(process.machine.status(), wanted, "what is so is known: {mood:?}");
-        let whole = process.machine.view(&mesh).down_from.is_none();
+        let whole = process.machine.view(&mesh, self.wall()).down_from.is_none();
         assert!(whole, "it is down everywhere");
         if self.windows == 0 && wanted != Status::Unknown {
             assert_eq!(self.held.told, wanted, "and told");

@@ -289,7 +289,7 @@ impl World {
             }
         }
         let process = self.process.as_ref();
-        let view = process.map(|process| process.machine.view(&self.mesh()));
+        let view = process.map(|process| process.machine.view(&self.mesh(), self.wall()));
         if let Some(view) = view {
             assert_eq!(view.status, self.held.status, "no status without an event");
             assert_eq!(view.since, self.held.since, "since moves with an event alone");

@@ -21,6 +21,7 @@ place sin1 asia B
 11:02 fra1 fails expiring 20
   -> second round asia failed
   -> DOWN went-down since 10:00, because domain expires in 20 days
+11:03 it is seen down from europe+north-america+south-america+africa+asia+oceania    # one verdict for the whole mesh
 71:00 time passes
   -> asks sin1 to follow up
 71:01 sin1 passes

@@ -16,6 +16,8 @@ place fra2 europe A
 03:00 sin1 fails refused          # Asia is down, so it is not confirmed again
   -> round asia failed
   -> asks nobody
+03:01 it is seen down from asia   # what it sees is shown all the same
+03:01 it is seen up from europe
 03:01 it is up since 00:00 last ok at 00:00
 04:00 fra1 fails reset
 04:00.1 fra2 fails reset

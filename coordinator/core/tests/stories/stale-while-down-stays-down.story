@@ -14,12 +14,16 @@ place fra1 europe C
 01:05.2 sin2 fails refused
   -> second round asia failed
   -> DOWN went-down since 01:00 from asia
+01:05.3 it is seen down from asia
+01:05.3 it is seen up from europe
 01:06 sin1 disconnects
 01:06 sin2 disconnects
 04:00 fra1 passes 50ms
 08:00 fra1 passes 50ms
 12:00 fra1 passes 50ms
 12:01 it is down since 01:00 from asia
+12:01 it is seen down from nowhere          # nobody looks from there any more
+12:01 it is seen up from europe
 13:00 sin1 is revoked
   -> nothing
 13:10 sin2 is revoked

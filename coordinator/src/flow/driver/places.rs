@@ -35,7 +35,7 @@ impl Driver {
     /// A place in quarantine ran a shadow round: does it see what the others see?
     pub(super) fn hear_shadow(&mut self, slot: u32, seen: &Observation, channels: &Channels) {
         let now = self.clock.now();
-        let Some(agrees) = self.machines.agrees(slot, seen, self.places.mesh()) else { return };
+        let Some(agrees) = self.machines.agrees(slot, seen, (self.places.mesh(), now)) else { return };
         let word = if agrees { Word::Agreed } else { Word::Disputed };
         let turned = self.places.hear(seen.place, word, u64::from(slot), now);
         self.turn_places(turned.into_iter().collect(), channels);

@@ -48,14 +48,14 @@ async fn page(context: Arc<Context>, call: Call<()>) -> Answer {
 /// `GET /p/{slug}/history.md`
 async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
-    let (_, (year, month)) = context.service.months(&page);
+    let (year, month) = context.service.this_month(&page);
     note(&context, &call.headers, &page, Paper::Month(year, month)).await
 }
 
 /// `GET /p/{slug}/history/{month}.md`
 async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
-    let (first, last) = context.service.months(&page);
+    let (first, last) = context.service.months(&page).await?;
     let asked = year_and_month(call.param("month")?).filter(|month| (first..=last).contains(month));
     let (year, month) = asked.ok_or(Refused::Page)?;
     note(&context, &call.headers, &page, Paper::Month(year, month)).await

@@ -53,7 +53,7 @@ pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
 /// `GET /p/{slug}/history`
 pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter_or_ask(&context, &call)?;
-    let (_, (year, month)) = context.service.months(&page);
+    let (year, month) = context.service.this_month(&page);
     // Which month that is hangs on the day: it is not to be known as this one's from now on.
     drawn(&context, &call.headers, &page, &Paper::Month(year, month)).await
 }
@@ -61,7 +61,7 @@ pub(super) async fn history(context: Arc<Context>, call: Call<()>) -> Answer {
 /// `GET /p/{slug}/history/{month}`
 pub(super) async fn month(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter_or_ask(&context, &call)?;
-    let (first, last) = context.service.months(&page);
+    let (first, last) = context.service.months(&page).await?;
     let asked = year_and_month(call.param("month")?).filter(|month| (first..=last).contains(month));
     found(&context, call, &page, asked.map(|(year, month)| Paper::Month(year, month))).await
 }

@@ -1,7 +1,7 @@
 //! Incidents, windows, repeating entries and deploys: their order, their pages, and what is left of them.
 
 use parallax_core::id::{DeployId, IncidentId, SeriesId};
-use parallax_core::incident::Incident;
+use parallax_core::incident::{Affected, Incident};
 use parallax_core::uptime::Span;
 
 use super::samples::*;
@@ -29,6 +29,11 @@ pub(super) fn incidents_are_listed_newest_first_and_open_ones_alone(bench: &mut 
     assert_eq!(listed(reader, false, None, 9), [1, 4, 3, 2, 5]);
     assert_eq!(listed(reader, true, None, 9), [1, 3, 5]);
     assert_eq!(listed(reader, false, None, 2), [1, 4]);
+    assert_eq!(
+        (reader.oldest_incident(page_id(1)), reader.oldest_incident(page_id(2))),
+        (Ok(Some(at(-5))), Ok(Some(at(25))))
+    );
+    assert_eq!(reader.oldest_incident(page_id(3)), Ok(None));
     assert_eq!(listed(reader, false, Some((20, 4)), 2), [3, 2]);
     assert_eq!(listed(reader, true, Some((20, 4)), 9), [3, 5]);
     assert_eq!(numbers(reader.open_incidents()), [5, 3, 1, 6]);
@@ -49,7 +54,7 @@ pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
     }
     bench.write(incident(4, 1, 15, true));
     let newest = |bench: &Bench, from, to, limit| -> Vec<Span> {
-        let found = bench.reader.windows_of(page_id(1), at(from)..at(to), limit).unwrap();
+        let found = bench.reader.windows_of(page_id(1), None, at(from)..at(to), limit).unwrap();
         found.iter().map(|window| window.span).collect()
     };
     let spans = |bench: &Bench, from, to| newest(bench, from, to, 9);
@@ -60,6 +65,21 @@ pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
     assert_eq!(newest(bench, 0, 99, 2), [span(20, 25), span(30, 40)]);
     assert_eq!(newest(bench, 0, 30, 1), [span(20, 25)]);
     assert_eq!(newest(bench, 0, 99, 0), []);
+    // Whoever asks for one monitor's is given as many of its own.
+    bench.write(Incident {
+        affected: vec![Affected { monitor: monitor_id(2), impact: None }],
+        ..window(5, 1, 35, true)
+    });
+    bench.write(Incident { affected: Vec::new(), ..window(6, 1, 5, false) });
+    let covering = |n, limit| -> Vec<Span> {
+        let found = bench.reader.windows_of(page_id(1), Some(monitor_id(n)), at(0)..at(99), limit).unwrap();
+        found.iter().map(|window| window.span).collect()
+    };
+    assert_eq!((covering(1, 1), covering(2, 1)), (vec![span(30, 40)], vec![span(35, 45)]));
+    assert_eq!(covering(2, 2), [span(5, 10), span(35, 45)], "one that names nobody covers the page");
+    assert_eq!(covering(3, 9), [span(5, 10)]);
+    bench.write(Op::DeleteIncident(IncidentId::from_u128(5)));
+    bench.write(Op::DeleteIncident(IncidentId::from_u128(6)));
     bench.write(Op::DeleteIncident(IncidentId::from_u128(2)));
     assert_eq!(spans(bench, 20, 30), []);
     bench.write(series(1, 1, None));
@@ -110,6 +130,7 @@ pub(super) fn a_page_takes_its_incidents_series_and_deploys_with_it(bench: &mut 
     bench.write(page(1, 1, "one"));
     let reader = bench.reader.as_ref();
     assert_eq!(listed(reader, false, None, 9), []);
-    assert_eq!(reader.windows_of(page_id(1), at(0)..at(9), 9), Ok(vec![]));
+    assert_eq!(reader.windows_of(page_id(1), None, at(0)..at(9), 9), Ok(vec![]));
+    assert_eq!(reader.oldest_incident(page_id(1)), Ok(None));
     assert_eq!(reader.deploys_of(page_id(1), 9), Ok(vec![]));
 }

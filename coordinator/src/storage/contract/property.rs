@@ -143,7 +143,9 @@ pub(crate) fn everything(reader: &dyn Read) -> Vec<String> {
         told.push(format!("{:?} {:?}", reader.pings(monitor_id(n)), reader.machine(monitor_id(n))));
         told.push(format!("{:?}", reader.incidents_of(page_id(n), false, None, 9)));
         told.push(format!("{:?}", reader.incidents_of(page_id(n), true, None, 9)));
-        told.push(format!("{:?}", reader.windows_of(page_id(n), at(2)..at(7), 3)));
+        told.push(format!("{:?}", reader.windows_of(page_id(n), None, at(2)..at(7), 3)));
+        told.push(format!("{:?}", reader.windows_of(page_id(n), Some(monitor_id(2)), at(2)..at(7), 3)));
+        told.push(format!("{:?}", reader.oldest_incident(page_id(n))));
         told.push(format!("{:?} {:?}", reader.deploys_of(page_id(n), 2), reader.standing(page_id(n))));
         told.push(format!("{:?} {:?}", reader.destinations_of(page_id(n)), reader.outages(page_id(n))));
         told.push(format!("{:?}", reader.subscribers_of(page_id(n), None, 3)));

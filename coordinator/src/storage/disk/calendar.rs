@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use parallax_core::deploy::Deploy;
-use parallax_core::id::{DeployId, IncidentId, PageId, SeriesId};
+use parallax_core::id::{DeployId, IncidentId, MonitorId, PageId, SeriesId};
 use parallax_core::incident::Incident;
 use parallax_core::incident::series::Series;
 use parallax_core::time::Timestamp;
@@ -87,7 +87,7 @@ pub(super) fn clear(pending: &mut Pending<'_>, page: PageId) -> Result<()> {
     Ok(())
 }
 
-/// The newest of a page under a prefix, before a moment and id where one is given.
+/// The newest of a page within a range of keys.
 pub(super) fn newest<T: DeserializeOwned>(
     tree: &Tree,
     range: Range<Key>,
@@ -105,10 +105,34 @@ pub(super) fn newest<T: DeserializeOwned>(
     Ok(found)
 }
 
-/// The newest windows of a page that start within a time, oldest first.
+/// When the oldest incident or window of a page began.
+pub(super) fn oldest(tree: &Tree, page: PageId) -> Result<Option<Timestamp>> {
+    let mut keys = tree.scan_prefix(layout::on_page(layout::INCIDENTS_OF, page)).keys();
+    let Some(key) = keys.next().transpose().map_err(failed)? else { return Ok(None) };
+    let id = IncidentId::from_u128(layout::last_id(&key).unwrap_or_default());
+    let oldest = load::<(u64, Incident)>(tree, &layout::incident(id))?;
+    Ok(oldest.map(|(_, incident)| incident.started_at))
+}
+
+/// The newest incidents and windows of a page, or its open ones alone, before a moment and id where one is given.
+pub(super) fn incidents(
+    tree: &Tree,
+    (page, open): (PageId, bool),
+    before: Option<(Timestamp, IncidentId)>,
+    limit: usize,
+) -> Result<Vec<Versioned<Incident>>> {
+    let prefix = if open { layout::OPEN_OF } else { layout::INCIDENTS_OF };
+    let Range { start, mut end } = layout::beginning(&layout::on_page(prefix, page));
+    if let Some((at, id)) = before {
+        end = layout::on_page_at(prefix, page, at, id.to_u128());
+    }
+    newest(tree, start..end, limit, |id| layout::incident(IncidentId::from_u128(id)))
+}
+
+/// The newest windows of a page, or of one of its monitors, that start within a time, oldest first.
 pub(super) fn windows(
     tree: &Tree,
-    page: PageId,
+    (page, covering): (PageId, Option<MonitorId>),
     starts: &Range<Timestamp>,
     limit: usize,
 ) -> Result<Vec<Window>> {
@@ -117,8 +141,16 @@ pub(super) fn windows(
     if range.start >= range.end {
         return Ok(Vec::new());
     }
-    let newest = list(tree, tree.range(range).rev().take(limit))?;
-    Ok(newest.into_iter().rev().map(|(_, window)| window).collect())
+    let mut newest = Vec::new();
+    for item in tree.range(range).rev() {
+        if newest.len() >= limit {
+            break;
+        }
+        let windows = list::<Window>(tree, std::iter::once(item))?.into_iter().map(|(_, window)| window);
+        newest.extend(windows.filter(|window| covering.is_none_or(|monitor| window.covers(monitor))));
+    }
+    newest.reverse();
+    Ok(newest)
 }
 
 /// How much there is on a page, counted in its lists.

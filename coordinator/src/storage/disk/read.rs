@@ -243,13 +243,11 @@ impl Read for Reader {
         before: Option<(Timestamp, IncidentId)>,
         limit: usize,
     ) -> Result<Vec<Versioned<Incident>>> {
-        let prefix = if open { layout::OPEN_OF } else { layout::INCIDENTS_OF };
-        let Range { start, mut end } = layout::beginning(&layout::on_page(prefix, page));
-        if let Some((at, id)) = before {
-            end = layout::on_page_at(prefix, page, at, id.to_u128());
-        }
-        let key = |id| layout::incident(IncidentId::from_u128(id));
-        self.ask(|tree| calendar::newest(tree, start..end, limit, key))
+        self.ask(|tree| calendar::incidents(tree, (page, open), before, limit))
+    }
+
+    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>> {
+        self.ask(|tree| calendar::oldest(tree, page))
     }
 
     fn standing(&self, page: PageId) -> Result<Standing> {
@@ -260,8 +258,14 @@ impl Read for Reader {
         self.indexed(layout::OPEN_OF, |id| layout::incident(IncidentId::from_u128(id)))
     }
 
-    fn windows_of(&self, page: PageId, starts: Range<Timestamp>, limit: usize) -> Result<Vec<Window>> {
-        self.ask(|tree| calendar::windows(tree, page, &starts, limit))
+    fn windows_of(
+        &self,
+        page: PageId,
+        covering: Option<MonitorId>,
+        starts: Range<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<Window>> {
+        self.ask(|tree| calendar::windows(tree, (page, covering), &starts, limit))
     }
 
     fn series(&self, id: SeriesId) -> Result<Option<Versioned<Series>>> {

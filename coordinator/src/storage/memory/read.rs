@@ -132,6 +132,12 @@ impl Read for Memory {
         Ok(found)
     }
 
+    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>> {
+        let kept = self.read();
+        let on_page = kept.incidents.values().filter(|it| it.value.page == page);
+        Ok(on_page.map(|it| it.value.started_at).min())
+    }
+
     fn standing(&self, page: PageId) -> Result<Standing> {
         let kept = self.read();
         let open = kept.incidents.values().filter(|it| it.value.page == page && it.value.is_open()).count();
@@ -146,12 +152,19 @@ impl Read for Memory {
         Ok(found)
     }
 
-    fn windows_of(&self, page: PageId, starts: Range<Timestamp>, limit: usize) -> Result<Vec<Window>> {
+    fn windows_of(
+        &self,
+        page: PageId,
+        covering: Option<MonitorId>,
+        starts: Range<Timestamp>,
+        limit: usize,
+    ) -> Result<Vec<Window>> {
         let kept = self.read();
         let mut found: Vec<&Incident> = kept.incidents.values().map(|it| &it.value).collect();
         found.retain(|it| it.page == page && starts.contains(&it.started_at));
         found.sort_by_key(|it| (it.started_at, it.id));
         let mut windows: Vec<Window> = found.into_iter().filter_map(Window::of).collect();
+        windows.retain(|window| covering.is_none_or(|monitor| window.covers(monitor)));
         windows.drain(..windows.len().saturating_sub(limit));
         Ok(windows)
     }

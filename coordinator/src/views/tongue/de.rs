@@ -72,6 +72,7 @@ pub(super) static WORDS: Words = Words {
     stale_text: "Keine Region ist verbunden. Was unten steht, wurde zuletzt gesehen und stimmt vielleicht nicht mehr.",
     all_unknown: "Noch keine Daten",
     all_operational: "Alle Systeme funktionieren",
+    seen_operational: "Soweit Daten vorliegen, funktioniert alles",
     some_slow: "Einige Systeme sind langsam",
     some_down: "Einige Systeme sind ausgefallen",
     all_down: "Alle Systeme sind ausgefallen",

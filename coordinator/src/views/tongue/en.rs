@@ -72,6 +72,7 @@ pub(super) static WORDS: Words = Words {
     stale_text: "No region is connected. What is shown below was seen last, and may not be so any more.",
     all_unknown: "No data yet",
     all_operational: "All systems operational",
+    seen_operational: "What is seen is working",
     some_slow: "Some systems are slow",
     some_down: "Some systems are down",
     all_down: "All systems are down",

@@ -72,6 +72,7 @@ pub(super) static WORDS: Words = Words {
     stale_text: "Ninguna región está conectada. Lo que se muestra abajo es lo último que se vio, y puede que ya no sea así.",
     all_unknown: "Aún sin datos",
     all_operational: "Todos los sistemas funcionan",
+    seen_operational: "Funciona todo aquello de lo que hay datos",
     some_slow: "Algunos sistemas van lentos",
     some_down: "Algunos sistemas están caídos",
     all_down: "Todos los sistemas están caídos",

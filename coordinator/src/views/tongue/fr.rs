@@ -72,6 +72,7 @@ pub(super) static WORDS: Words = Words {
     stale_text: "Aucune région n’est connectée. Ce qui suit a été vu en dernier, et n’est peut-être plus exact.",
     all_unknown: "Pas encore de données",
     all_operational: "Tous les systèmes fonctionnent",
+    seen_operational: "Tout ce qui a pu être vérifié fonctionne",
     some_slow: "Certains systèmes sont lents",
     some_down: "Certains systèmes sont en panne",
     all_down: "Tous les systèmes sont en panne",

@@ -72,6 +72,7 @@ pub(super) static WORDS: Words = Words {
     stale_text: "接続している地域がありません。以下は最後に確認された状態で、現在とは異なる場合があります。",
     all_unknown: "まだデータがありません",
     all_operational: "すべて正常に稼働しています",
+    seen_operational: "確認できたものは正常に稼働しています",
     some_slow: "一部のシステムが遅くなっています",
     some_down: "一部のシステムが停止しています",
     all_down: "すべてのシステムが停止しています",

@@ -72,6 +72,7 @@ pub(super) static WORDS: Words = Words {
     stale_text: "Nenhuma região está ligada. O que se mostra abaixo foi visto por último, e pode já não ser assim.",
     all_unknown: "Ainda sem dados",
     all_operational: "Todos os sistemas a funcionar",
+    seen_operational: "O que foi possível verificar está a funcionar",
     some_slow: "Alguns sistemas estão lentos",
     some_down: "Alguns sistemas estão em baixo",
     all_down: "Todos os sistemas estão em baixo",

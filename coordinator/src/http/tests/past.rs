@@ -1,0 +1,110 @@
+//! What a page tells of its past: each outage once, and incidents from before the page.
+
+use parallax_core::event::{AlertKind, Change, Event, Status, What};
+use parallax_core::id::MonitorId;
+use parallax_core::machine::View;
+use parallax_core::observation::Failure;
+use parallax_core::time::MINUTE;
+
+use super::*;
+use crate::service::tests::START;
+
+/// A change of status, of an outage that began so many minutes after the start, where it is of one.
+fn change(from: Status, to: Status, since: i64, outage: Option<i64>) -> Change {
+    Change {
+        from,
+        to,
+        alert: (from == to).then_some(AlertKind::StillDown),
+        since: START + since * MINUTE,
+        down_since: outage.map(|minute| START + minute * MINUTE),
+        reason: (to == Status::Down).then_some(Failure::UnexpectedStatus(503)),
+        down_from: None,
+        latency_ms: None,
+        threshold_ms: None,
+        duration_ms: None,
+        evidence: Vec::new(),
+    }
+}
+
+impl Client {
+    async fn changed(&self, monitor: MonitorId, change: Change) {
+        let at = change.since;
+        self.world.clock.set(at);
+        let what = What::Changed(change);
+        self.world.happened(Event { at, page: Some(self.world.shop.id), monitor: Some(monitor), what }).await;
+    }
+
+    async fn visit(&self, path: &str) -> Answered {
+        self.send("GET", path, &[], "").await
+    }
+
+    /// The lines on a monitor's outages as Markdown has them, and the rows of its page: how many, how many of them open.
+    async fn outages(&self, monitor: MonitorId) -> (Vec<String>, (usize, usize)) {
+        let notes = self.visit(&format!("/p/shop/monitors/{monitor}.md")).await.text;
+        let listed = notes.split("## Outages").nth(1).unwrap().lines().filter(|line| line.starts_with("- "));
+        let page = self.visit(&format!("/p/shop/monitors/{monitor}")).await.text;
+        let table = page.split("id=\"outages\"").nth(1).unwrap().split("</section>").next().unwrap();
+        let rows = (table.matches("<tr><td>").count(), table.matches(" so far").count());
+        (listed.map(str::to_owned).collect(), rows)
+    }
+}
+
+#[tokio::test]
+async fn an_outage_is_told_once_however_often_it_was_said_and_whoever_looked_away() {
+    use Status::{Down, Unknown, Up};
+
+    let client = Client::new().await;
+    let made = client.make(json!({ "url": "a.example" })).await;
+    let id: MonitorId = made["id"].as_str().unwrap().parse().unwrap();
+    for (from, to, since, outage) in [
+        (Up, Down, 1, Some(1)),
+        (Down, Down, 6, Some(1)),
+        (Down, Down, 11, Some(1)),
+        // Nobody looks for a while, and that ends nothing.
+        (Down, Unknown, 12, None),
+        (Unknown, Down, 20, Some(1)),
+        (Down, Down, 26, Some(1)),
+        (Down, Up, 30, Some(1)),
+        (Up, Down, 40, Some(40)),
+        (Down, Down, 45, Some(40)),
+    ] {
+        client.changed(id, change(from, to, since, outage)).await;
+    }
+    let first = "- 2026-11-27T12:47:00.000Z to 2026-11-27T13:16:00.000Z: unexpected status 503";
+    let second = "- 2026-11-27T13:26:00.000Z to now: unexpected status 503";
+    let both = vec![second.to_owned(), first.to_owned()];
+    assert_eq!(client.outages(id).await, (both.clone(), (2, 1)));
+    // Nobody looks again: the machine remembers that it lasts.
+    let lasting = View { outage_since: Some(START + 40 * MINUTE), ..View::default() };
+    client.world.views.lock().unwrap().insert(id, lasting);
+    client.changed(id, change(Down, Unknown, 50, None)).await;
+    assert_eq!(client.outages(id).await, (both, (2, 1)));
+    // It is paused, which ends what was on.
+    client.world.views.lock().unwrap().insert(id, View::default());
+    client.changed(id, change(Unknown, Up, 55, None)).await;
+    let ended = "- 2026-11-27T13:26:00.000Z to 2026-11-27T13:36:00.000Z: unexpected status 503";
+    assert_eq!(client.outages(id).await, (vec![ended.to_owned(), first.to_owned()], (2, 0)));
+}
+
+#[tokio::test]
+async fn an_incident_from_before_the_page_is_found_in_its_month() {
+    let client = Client::new().await;
+    let months = ["/p/shop/history/2025-12", "/p/shop/history/2025-12.md"];
+    for month in months {
+        assert_eq!(client.visit(month).await.status, 404, "{month}");
+    }
+    let old = json!({ "title": "Christmas", "message": "Dark.", "startedAt": "2025-12-24T18:00:00Z" });
+    let made = client.call(&client.write, "POST", &client.shop("/incidents"), old).await;
+    assert_eq!(made.status, 201, "{made:?}");
+    for month in months {
+        let seen = client.visit(month).await;
+        assert!(seen.status == 200 && seen.text.contains("Christmas"), "{month}: {seen:?}");
+    }
+    assert_eq!(client.visit("/p/shop/history/2025-11").await.status, 404);
+    assert_eq!(client.visit("/p/shop/history/2026-12").await.status, 404, "it has not begun");
+    // The way there leads over every month in between, and ends there.
+    let between = client.visit("/p/shop/history/2026-01").await;
+    assert!(between.text.contains("href=\"/p/shop/history/2025-12\""), "{}", between.text);
+    let first = client.visit("/p/shop/history/2025-12").await;
+    assert!(!first.text.contains("/history/2025-11"), "{}", first.text);
+}

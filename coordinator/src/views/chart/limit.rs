@@ -1,0 +1,100 @@
+//! The thresholds of a chart: where they are drawn, and what is said of them.
+
+use std::collections::BTreeMap;
+
+use parallax_core::board::Chart;
+use parallax_core::place::RegionSet;
+
+use super::super::tongue::{Words, fill};
+use super::super::words;
+use super::class;
+
+/// A threshold above which it is slow.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit {
+    /// The class of its line, which has the colour of its region where it is of one alone.
+    pub class: String,
+    /// The regions that it is of; none where it is of all that count.
+    pub regions: Option<String>,
+    /// What is said of it.
+    pub words: String,
+    /// Its height; none where it lies far above everything that was measured.
+    pub y: Option<String>,
+}
+
+/// The thresholds of a chart, least first: one for all regions that count, or one for those that share it.
+pub(super) fn limits(chart: &Chart, said: &Words, y: impl Fn(u32) -> Option<String>) -> Vec<Limit> {
+    let mut shared: BTreeMap<u32, RegionSet> = BTreeMap::new();
+    for (region, threshold) in &chart.thresholds {
+        shared.entry(*threshold).or_default().insert(*region);
+    }
+    let limit = |(threshold, regions): (u32, RegionSet)| {
+        let is_of_all = regions == chart.counted;
+        let only = regions.iter().next().filter(|_| !is_of_all && regions.len() == 1);
+        Limit {
+            class: only.map_or_else(|| "limit".to_owned(), |it| format!("limit {}", class(it))),
+            regions: (!is_of_all).then(|| said.tongue().regions(regions)),
+            words: fill(said.slow_above, &[&words::milliseconds(threshold, said)]),
+            y: y(threshold),
+        }
+    };
+    shared.into_iter().map(limit).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono_tz::Tz;
+    use parallax_core::event::Status;
+    use parallax_core::place::Region;
+    use parallax_core::time::{DAY, Timestamp};
+
+    use super::super::{by_region, of_page};
+    use super::*;
+    use crate::views::tests::shown;
+    use crate::views::tongue::english;
+
+    #[test]
+    fn each_threshold_is_named_and_drawn_where_it_is_near() {
+        let (europe, asia, africa) = (Region::Europe, Region::Asia, Region::Africa);
+        let all: RegionSet = [europe, asia, africa].into_iter().collect();
+        for (counted, thresholds, expected) in [
+            (all, vec![], vec![]),
+            (all, vec![(europe, 250), (asia, 250), (africa, 250)], vec!["limit: slow above 250 ms at 20"]),
+            (RegionSet::only(asia), vec![(asia, 250)], vec!["limit: slow above 250 ms at 20"]),
+            (all, vec![(asia, 300)], vec!["limit r4: Asia slow above 300 ms at 0"]),
+            (
+                all,
+                vec![(europe, 150), (asia, 300), (africa, 150)],
+                vec![
+                    "limit: Europe and Africa slow above 150 ms at 60",
+                    "limit r4: Asia slow above 300 ms at 0",
+                ],
+            ),
+            // Far above all that was measured: the words alone.
+            (RegionSet::only(asia), vec![(asia, 301)], vec!["limit: slow above 301 ms"]),
+            (
+                all,
+                vec![(europe, 100), (asia, 5000)],
+                vec!["limit r0: Europe slow above 100 ms at 0", "limit r4: Asia slow above 5000 ms"],
+            ),
+        ] {
+            let chart = Chart { counted, thresholds: thresholds.into_iter().collect(), ..Chart::default() };
+            let told = |limit: &Limit| {
+                let regions =
+                    limit.regions.as_ref().map_or_else(String::new, |regions| format!("{regions} "));
+                let y = limit.y.as_ref().map_or_else(String::new, |y| format!(" at {y}"));
+                format!("{}: {regions}{}{y}", limit.class, limit.words)
+            };
+            let shown = shown(1, "Web shop", "Shop", Status::Up, 4);
+            let regions = [europe, asia, africa].map(|region| (region, vec![Some(100), Some(60)]));
+            let chart =
+                Chart { regions: regions.into_iter().collect(), to: Timestamp::from_millis(DAY), ..chart };
+            for drawing in [
+                of_page(&shown, &chart, &[], english(Tz::UTC), 9).unwrap(),
+                by_region(&shown, &chart, &[], english(Tz::UTC)).unwrap(),
+            ] {
+                assert_eq!(drawing.limits.iter().map(told).collect::<Vec<_>>(), expected);
+            }
+        }
+    }
+}
