@@ -317,6 +317,16 @@ async fn a_token_opens_what_programs_read_and_nothing_else() {
         client.send("GET", &format!("/t/{token}/status.json"), &[("host", "shop.pages.example")], "").await;
     assert_eq!(own.status, 200);
     let pass = cookie(&client.try_password("one").await);
+    for (path, address) in
+        [("feed.atom", format!("t/{token}/feed.atom")), ("feed/rss", format!("t/{token}/feed.rss"))]
+    {
+        let own = format!(
+            "rel=\"self\" type=\"application/{}+xml\" href=\"https://shop.pages.example/{address}\"",
+            &address[address.len() - 4..].replace('.', "")
+        );
+        let read = client.seen_with(&at(&format!("/{path}")), None).await;
+        assert!(read.text.contains(&own), "{own}: {}", read.text);
+    }
     for rest in ["", "/", "/history", "/events", "/subscribe", "/password", "/t/x/status.json"] {
         for cookie in [None, Some(pass.as_str())] {
             let seen = client.seen_with(&at(rest), cookie).await;
