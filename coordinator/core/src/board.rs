@@ -256,16 +256,16 @@ impl Board {
 
     /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
     pub fn is_stale(&self) -> bool {
-        Self::none_looks(self.regions, &self.monitors)
+        Self::none_looks(self.regions, self.monitors.iter().map(|shown| &shown.monitor))
     }
 
     /// The same of some monitors, with those regions in service.
-    pub fn none_looks(regions: RegionSet, monitors: &[Shown]) -> bool {
-        let is_checked = |shown: &Shown| {
-            let reports_itself = shown.monitor.check.kind() == CheckKind::Heartbeat;
-            !shown.monitor.paused && !reports_itself
+    pub fn none_looks<'a>(regions: RegionSet, monitors: impl IntoIterator<Item = &'a Monitor>) -> bool {
+        let is_checked = |monitor: &Monitor| {
+            let reports_itself = monitor.check.kind() == CheckKind::Heartbeat;
+            !monitor.paused && !reports_itself
         };
-        regions.is_empty() && monitors.iter().any(is_checked)
+        regions.is_empty() && monitors.into_iter().any(is_checked)
     }
 
     /// Monitors with that status that no running window covers.

@@ -13,7 +13,7 @@ use crate::http::openapi::standing;
 use crate::http::public::enter;
 use crate::http::route::{Answer, Call};
 use crate::http::{Context, overdue};
-use crate::service::gate::Admitted;
+use crate::service::{self, gate::Admitted};
 
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post(context: Arc<Context>, mut call: Call<()>) -> Answer {
@@ -34,7 +34,11 @@ struct Public {
 
 /// A tool: its name, the field of the status document that it shows (none: all of it), and what it is for.
 const TOOLS: [(&str, Option<&str>, &str); 4] = [
-    ("get_status", None, "Show the page's headline, monitors, open incidents and coming maintenance"),
+    (
+        "get_status",
+        None,
+        "Show the page's headline, monitors, open incidents and coming maintenance, and when and from where that was seen",
+    ),
     ("list_incidents", Some("incidents"), "List open incidents"),
     ("list_maintenance", Some("maintenance"), "List maintenance in progress or planned within the next week"),
     ("list_monitors", Some("monitors"), "List monitors with their state and figures of 24 hours"),
@@ -63,15 +67,22 @@ impl House for Public {
             if let Some(name) = arguments.keys().next() {
                 return Some(Called::Not(format!("there is no argument {name}")));
             }
-            let Ok(overview) = self.context.service.public_overview(&self.page).await else {
+            let Ok(document) = self.document().await else {
                 return Some(Called::Not("the page can't be shown now".to_owned()));
             };
-            let document = status::written(&self.context.service, &overview);
             Some(Called::Done(match field {
                 None => document,
                 Some(field) => json!({ field: document.get(field).cloned().unwrap_or_default() }),
             }))
         })
+impl Public {
+    /// The status document.
+    async fn document(&self) -> service::Result<Value> {
+        let overview = self.context.service.public_overview(&self.page).await?;
+        status::written(&self.context.service, &overview).await
+    }
+}
+
     }
 
     fn admit(&self, messages: u32) -> Result<Allowance, Allowance> {

@@ -71,7 +71,7 @@ async fn sheet(context: Arc<Context>, call: Call<()>, name: &'static str, sheet:
         })
         .await
     };
-    served(&context, &call.headers, &page, (Paper::Other(name), "application/json"), draw).await
+    served(&context, &call.headers, &page, (Paper::Sheet(name), "application/json"), draw).await
 }
 
 /// `GET /p/{slug}/feed.atom`, and where readers of other status pages look for it.

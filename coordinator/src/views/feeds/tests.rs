@@ -1,8 +1,11 @@
 //! What is written for programs is read back by other readers than ours, whatever was in the texts.
 
 use parallax_core::board::{Board, Notice};
+use parallax_core::event::Status;
+use parallax_core::headline::Indicator;
 use parallax_core::incident::{Kind, Progress, Update};
 use parallax_core::page::look::Language;
+use parallax_core::place::RegionSet;
 use parallax_core::time::{DAY, HOUR};
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -315,4 +318,24 @@ fn an_edit_is_news_to_every_reader() {
     let said = incident.updates.last().unwrap().created_at;
     incident.edited_at = Some(said - HOUR);
     assert_eq!(seen(&board)[1][1], before[1][1]);
+}
+
+#[test]
+fn what_nobody_looks_at_is_neither_well_nor_well_again() {
+    let mut board = board();
+    board.incidents.clear();
+    let whole = |board: &Board| {
+        let status = sheet(Sheet::Status, board)["status"].take();
+        ["indicator", "description", "parallax_indicator"].map(|key| status[key].as_str().unwrap().to_owned())
+    };
+    board.indicator = Indicator::Unknown;
+    assert_eq!(whole(&board), ["major", "No data yet", "unknown"]);
+    board.regions = RegionSet::default();
+    assert_eq!(whole(&board), ["major", "Nothing is being checked right now", "unknown"]);
+    board.monitors.retain(|shown| shown.view.status != Status::Down);
+    assert_eq!(whole(&board)[0], "minor");
+    board.monitors.retain(|shown| shown.view.status == Status::Up);
+    assert_eq!(whole(&board), ["none", "Nothing is being checked right now", "unknown"]);
+    let components = sheet(Sheet::Components, &board)["components"].take();
+    assert_eq!(components[1]["start_date"], "2026-09-28", "the day that it was made");
 }
