@@ -113,7 +113,13 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             ],
         ),
         ("/p/{slug}/sign-out", vec![(POST, open(|context, call| door::leave(context, call).boxed()))]),
-        ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
+        (
+            "/p/{slug}/mcp",
+            vec![
+                (POST, open(|context, call| mcp::public(context, call).boxed())),
+                (Method::OPTIONS, open(|context, call| mcp::preflight(context, call).boxed())),
+            ],
+        ),
     ];
     rows.extend(feeds::rows());
     for more in [badge::rows(), embed::rows(), notes::rows(), share::rows(), wellknown::rows()] {
