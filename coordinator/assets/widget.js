@@ -1,4 +1,4 @@
-// A notice in the corner of a page while something is wrong with what it rests on:
+// A notice in the corner of a page while something is wrong with what it rests on, or nothing is known of it:
 //   <script src="https://status.example/widget.js" async></script>
 // Beside src: data-theme (light, dark), data-position (left), data-seconds (between two looks, 60 unless told).
 // It keeps nothing in the browser, and shows nothing where the status page can't be reached.
@@ -14,7 +14,7 @@ font:15px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;--bg:#fff;--
 div.left{right:auto;left:16px}
 section{display:flex;gap:12px;align-items:flex-start;background:var(--bg);color:var(--ink);border:1px solid var(--line);border-left:5px solid var(--c);
 border-radius:10px;padding:12px 14px;box-shadow:0 10px 30px -10px #0006}
-.minor{--c:#d9960b}.major{--c:#e0702f}.critical{--c:#cf3f2b}.maintenance{--c:#6d8be0}
+.unknown{--c:#8b929c}.minor{--c:#d9960b}.major{--c:#e0702f}.critical{--c:#cf3f2b}.maintenance{--c:#6d8be0}
 p{margin:0}strong{display:block;font-weight:650;overflow-wrap:anywhere}span{color:var(--soft)}
 a{color:inherit;text-underline-offset:2px}
 button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6px 0 auto;border:0;border-radius:6px;background:none;color:var(--soft);cursor:pointer}
@@ -45,8 +45,9 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
     document.body.append(host);
   };
   const show = ({ status, incidents = [], scheduled_maintenances: planned = [] }) => {
-    const indicator = String(status.indicator);
-    const current = indicator === "maintenance" ? planned.find((one) => one.status === "in_progress") : incidents[0];
+    const unknown = status.parallax_indicator === "unknown";
+    const indicator = unknown ? "unknown" : String(status.indicator);
+    const current = indicator === "maintenance" ? planned.find((one) => one.status === "in_progress") : !unknown && incidents[0];
     const whole = says[indicator] || status.description;
     const title = (current && current.name) || whole;
     const said = indicator === "none" ? "" : `${indicator} ${title}`;

@@ -249,12 +249,12 @@ impl Board {
 
     /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
     pub fn is_stale(&self) -> bool {
-        Self::none_looks(self.regions, &self.monitors)
+        Self::none_looks(self.regions, self.monitors.iter().map(|shown| &shown.monitor))
     }
 
     /// The same of some monitors, with those regions in service.
-    pub fn none_looks(regions: RegionSet, monitors: &[Shown]) -> bool {
-        regions.is_empty() && monitors.iter().any(Shown::is_probed)
+    pub fn none_looks<'a>(regions: RegionSet, monitors: impl IntoIterator<Item = &'a Monitor>) -> bool {
+        regions.is_empty() && monitors.into_iter().any(is_probed)
     }
 
     /// Monitors with that status that no running window covers.
@@ -263,10 +263,15 @@ impl Board {
     }
 }
 
+/// Whether somebody is to look at a monitor, rather than wait for what it reports itself.
+fn is_probed(monitor: &Monitor) -> bool {
+    !monitor.paused && monitor.check.kind() != CheckKind::Heartbeat
+}
+
 impl Shown {
     /// Whether somebody is to look at it, rather than wait for what it reports itself.
     pub fn is_probed(&self) -> bool {
-        !self.monitor.paused && self.monitor.check.kind() != CheckKind::Heartbeat
+        is_probed(&self.monitor)
     }
 
     /// Its uptime over a range, as [`Shown::uptime_over`] gives it; over 24 hours that of the last 24, not of today.

@@ -3,10 +3,13 @@
 use crate::event::Status;
 use crate::incident::Impact;
 
+/// The headline of a page whose monitors nobody looks at any more.
+pub const STALE: &str = "Nothing is being checked right now";
+
 /// How a page is as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Indicator {
-    /// Nothing is known of any monitor, or there is none.
+    /// Nothing is known of any monitor, nobody looks at them any more, or there is none.
     Unknown,
     /// Nothing is wrong.
     Operational,

@@ -13,6 +13,7 @@ pub use post::UpdatePost;
 use serde::{Deserialize, Serialize};
 
 use crate::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
+use crate::late;
 use crate::remind::Remind;
 use crate::time::{DAY, Timestamp};
 
@@ -197,9 +198,18 @@ pub struct Incident {
     pub reminded_until: Timestamp,
     /// When it was made.
     pub created_at: Timestamp,
+    /// When a person last changed what its readers see, other than by an update. A record of before says nothing of it.
+    #[serde(deserialize_with = "late::or_default")]
+    pub edited_at: Option<Timestamp>,
 }
 
 impl Incident {
+    /// When it last became another one to its readers: by an update, its end, or an edit.
+    pub fn last_word(&self) -> Timestamp {
+        let said = self.updates.last().map(|update| update.created_at);
+        [said, self.resolved_at, self.edited_at].into_iter().flatten().fold(self.created_at, Timestamp::max)
+    }
+
     /// Whether it is still going on, or still to come.
     pub const fn is_open(&self) -> bool {
         !self.status.is_closed()

@@ -22,6 +22,7 @@ pub mod heartbeat;
 pub mod id;
 pub mod incident;
 pub mod key;
+mod late;
 pub mod latency;
 pub mod link;
 pub mod machine;

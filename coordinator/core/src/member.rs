@@ -1,8 +1,9 @@
 //! The mesh's members as they are kept: agents and the invitations that make them.
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Serialize};
 
 use crate::id::{AgentId, InvitationId};
+use crate::late;
 use crate::place::{NetworkNo, PlaceNo, Region};
 use crate::time::Timestamp;
 
@@ -28,7 +29,7 @@ pub struct Agent {
     /// Serial of the newest certificate made for it.
     pub serial: Vec<u8>,
     /// What else is known of its identity. A record of before has none of it.
-    #[serde(deserialize_with = "or_default")]
+    #[serde(deserialize_with = "late::or_default")]
     pub standing: Standing,
 }
 
@@ -132,11 +133,6 @@ impl Agent {
         // A clock that was set back must not make an older certificate look newer than all.
         self.standing.valid_from = self.standing.valid_from.max(newest.valid_from);
     }
-}
-
-/// Reads what an older record may lack; whether its bytes are whole is the store's checksum to say.
-fn or_default<'de, D: Deserializer<'de>, T: Deserialize<'de> + Default>(from: D) -> Result<T, D::Error> {
-    Ok(T::deserialize(from).unwrap_or_default())
 }
 
 /// An invitation: a one-time token and the place it is for.

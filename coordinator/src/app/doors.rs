@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures_util::FutureExt;
 use parallax_dial::{Guard, Policy};
@@ -26,6 +27,8 @@ use crate::tls::{Challenges, Shown};
 
 /// Name of the folder of certificates.
 const FOLDER: &str = "tls";
+/// Pause before a keeper of certificates that could not be started anew is tried again.
+const ANEW: Duration = Duration::from_secs(60);
 
 /// Listeners that nobody is served at yet.
 pub(super) struct Doors {
@@ -190,13 +193,10 @@ fn acme(config: &Config) -> Result<(acme::Settings, Guard), AppError> {
 /// Keeps certificates: by the keeper that was started, else by one of its own.
 async fn keep(started: Option<Keeper>, tools: Tools) {
     let keeper = match started {
-        Some(keeper) => Ok(keeper),
-        None => Keeper::start(tools).await,
+        Some(keeper) => keeper,
+        None => Keeper::start_anew(tools, ANEW).await,
     };
-    match keeper {
-        Ok(keeper) => keeper.run().await,
-        Err(error) => tracing::error!(%error, "certificates can't be kept"),
-    }
+    keeper.run().await;
 }
 
 /// The names that certificates are ordered for.

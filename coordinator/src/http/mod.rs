@@ -30,6 +30,7 @@ mod streams;
 mod tls;
 mod tries;
 mod unread;
+mod visitor;
 
 pub use context::Context;
 

@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 use std::fmt;
-use std::hash::BuildHasher;
+use std::hash::{BuildHasher, Hash};
 use std::pin::Pin;
 use std::sync::{Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -247,6 +247,11 @@ impl Reply {
 /// The tag of a body. Whoever has another document under the same 64 bits has made it so for himself.
 pub(super) fn tag(body: &[u8]) -> String {
     format!("W/\"{:016x}-{:x}\"", FixedState::default().hash_one(body), body.len())
+}
+
+/// The tag of a body that follows from these facts, and from nothing else.
+pub(super) fn tag_of(facts: &impl Hash) -> String {
+    format!("W/\"{:016x}\"", FixedState::default().hash_one(facts))
 }
 
 /// Whether the reader says that he has what that tag stands for.

@@ -37,6 +37,8 @@ pub(super) struct Client {
     pub(super) bound: String,
     alien: String,
     revoked: String,
+    /// Where its requests come from.
+    pub(super) peer: &'static str,
 }
 
 /// An answer, taken apart.
@@ -60,7 +62,17 @@ impl Client {
         let alien = reveal(world.stranger_key().await);
         let revoked = reveal(world.revoked_key().await);
         let context = Arc::new(Context::new(world.service.clone(), 120));
-        Self { world, context, table: Arc::new(Table::new(rows())), write, read, bound, alien, revoked }
+        Self {
+            world,
+            context,
+            table: Arc::new(Table::new(rows())),
+            write,
+            read,
+            bound,
+            alien,
+            revoked,
+            peer: "192.0.2.1",
+        }
     }
 
     pub(super) async fn send(
@@ -89,7 +101,7 @@ impl Client {
                 .iter()
                 .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))
                 .collect(),
-            peer: Some(Peer("192.0.2.1".parse().unwrap())),
+            peer: Some(Peer(self.peer.parse().unwrap())),
             body: futures_util::stream::iter([part]).boxed(),
         };
         let response =

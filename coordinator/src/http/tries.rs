@@ -9,6 +9,7 @@ use parallax_core::time::Timestamp;
 
 use super::auth::{network_of, place_of};
 use super::limit::Limiter;
+use super::visitor::Visitor;
 
 /// Wrong tries of one place in a minute.
 const OF_PLACE: u32 = 10;
@@ -17,6 +18,9 @@ const OF_NETWORK: u32 = 40;
 /// Of one page, from those who were wrong already, or whose network was: a stranger elsewhere can't lock others out of
 /// it.
 const OF_PAGE: u32 = 60;
+/// Of one page, from all that proxies on this host told of: one that passes on what its visitors say of themselves would
+/// make each of their tries a stranger's.
+const OF_TOLD: u32 = 240;
 
 /// Who has tried how often.
 #[derive(Debug)]
@@ -24,13 +28,16 @@ pub(super) struct Tries {
     places: Limiter<u128>,
     networks: Limiter<u128>,
     pages: Limiter<u128>,
+    told: Limiter<u128>,
 }
 
 /// One try, which was counted.
 #[derive(Debug)]
 #[must_use]
 pub(super) struct Try {
-    peer: Option<IpAddr>,
+    address: Option<IpAddr>,
+    /// Whether a proxy told it.
+    is_told: bool,
     page: u128,
     at: Timestamp,
 }
@@ -41,22 +48,24 @@ impl Tries {
             places: Limiter::new(OF_PLACE),
             networks: Limiter::new(OF_NETWORK),
             pages: Limiter::new(OF_PAGE),
+            told: Limiter::new(OF_TOLD),
         }
     }
 
-    /// Counts a try at a page's password by a peer. A proxy on this host brings everybody's, so loopback counts for the
-    /// page alone.
+    /// Counts a try at a page's password by a visitor. Where a proxy on this host does not say whose it is, it counts for
+    /// the page alone.
     ///
     /// # Errors
     /// Seconds until another may be made.
-    pub(super) fn begin(&self, peer: Option<IpAddr>, page: u128, now: Timestamp) -> Result<Try, u32> {
-        let peer = peer.map(|peer| peer.to_canonical()).filter(|peer| !peer.is_loopback());
+    pub(super) fn begin(&self, visitor: Option<Visitor>, page: u128, now: Timestamp) -> Result<Try, u32> {
+        let address = visitor.map(|visitor| visitor.address);
+        let is_told = visitor.is_some_and(|visitor| visitor.is_told);
         let of_page = self.pages.look(page, now);
-        let is_fresh = match peer {
+        let is_fresh = match address {
             None => false,
-            Some(peer) => {
-                let own = self.places.look(place_of(peer), now);
-                let of_network = self.networks.look(network_of(peer), now);
+            Some(address) => {
+                let own = self.places.look(place_of(address), now);
+                let of_network = self.networks.look(network_of(address), now);
                 if let Some(found) = [own, of_network].into_iter().find(|found| !found.allowed) {
                     return Err(found.reset_seconds);
                 }
@@ -66,24 +75,30 @@ impl Tries {
         if !of_page.allowed && !is_fresh {
             return Err(of_page.reset_seconds);
         }
-        if let Some(peer) = peer {
+        if is_told {
+            self.told.admit_all(page, 1, now).map_err(|found| found.reset_seconds)?;
+        }
+        if let Some(address) = address {
             for found in [
-                self.places.admit_all(place_of(peer), 1, now),
-                self.networks.admit_all(network_of(peer), 1, now),
+                self.places.admit_all(place_of(address), 1, now),
+                self.networks.admit_all(network_of(address), 1, now),
             ] {
                 found.map_err(|found| found.reset_seconds)?;
             }
         }
         // One too many of the page by whoever is fresh is one too many, and is let go on.
         let _ = self.pages.admit_all(page, 1, now);
-        Ok(Try { peer, page, at: now })
+        Ok(Try { address, is_told, page, at: now })
     }
 
     /// Takes a try back: it was right, or was never judged.
     pub(super) fn forgive(&self, tried: Try) {
-        if let Some(peer) = tried.peer {
-            self.places.give_back(place_of(peer), tried.at);
-            self.networks.give_back(network_of(peer), tried.at);
+        if let Some(address) = tried.address {
+            self.places.give_back(place_of(address), tried.at);
+            self.networks.give_back(network_of(address), tried.at);
+        }
+        if tried.is_told {
+            self.told.give_back(tried.page, tried.at);
         }
         self.pages.give_back(tried.page, tried.at);
     }
@@ -95,8 +110,8 @@ mod tests {
 
     use super::*;
 
-    fn peer(text: &str) -> Option<IpAddr> {
-        Some(text.parse().unwrap())
+    fn peer(text: &str) -> Option<Visitor> {
+        Some(Visitor { address: text.parse().unwrap(), is_told: false })
     }
 
     const NOW: Timestamp = Timestamp::from_millis(5000);
@@ -136,7 +151,7 @@ mod tests {
     #[test]
     fn a_page_has_sixty_of_those_who_were_wrong_and_locks_out_nobody_else() {
         let tries = Tries::new();
-        let stranger = |n: u32| Some(IpAddr::from([198, 51, u8::try_from(n).unwrap(), 1]));
+        let stranger = |n: u32| peer(&format!("198.51.{n}.1"));
         for n in 0..OF_PAGE {
             tries.begin(stranger(n), 1, NOW).map(drop).unwrap();
         }
@@ -144,7 +159,31 @@ mod tests {
         tries.begin(stranger(0), 2, NOW).map(drop).unwrap();
         tries.begin(stranger(100), 1, NOW).map(drop).unwrap();
         assert_eq!(tries.begin(stranger(100), 1, NOW).map(drop), Err(60), "who was wrong is fresh no more");
-        assert_eq!(tries.begin(peer("127.0.0.1"), 1, NOW).map(drop), Err(60));
-        tries.begin(peer("127.0.0.1"), 2, NOW).map(drop).unwrap();
+        assert_eq!(
+            tries.begin(None, 1, NOW).map(drop),
+            Err(60),
+            "a proxy that says nothing brings everybody's"
+        );
+        tries.begin(None, 2, NOW).map(drop).unwrap();
+    }
+
+    #[test]
+    fn one_behind_a_proxy_holds_up_nobody_and_many_made_up_ones_are_bounded() {
+        let told =
+            |n: u32| Some(Visitor { address: IpAddr::from([10, (n >> 8) as u8, n as u8, 1]), is_told: true });
+        let tries = Tries::new();
+        for _ in 0..OF_PLACE {
+            tries.begin(told(0), 1, NOW).map(drop).unwrap();
+        }
+        assert_eq!(tries.begin(told(0), 1, NOW).map(drop), Err(60));
+        for n in 1..=OF_TOLD - OF_PLACE {
+            tries.begin(told(n), 1, NOW).map(drop).unwrap();
+        }
+        assert_eq!(tries.begin(told(999), 1, NOW).map(drop), Err(60));
+        tries.begin(told(999), 2, NOW).map(drop).unwrap();
+        tries.begin(peer("198.51.100.1"), 1, NOW).map(drop).unwrap();
+        let right = tries.begin(told(998), 3, NOW).unwrap();
+        tries.forgive(right);
+        assert_eq!(tries.told.look(3, NOW).remaining, OF_TOLD);
     }
 }

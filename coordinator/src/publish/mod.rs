@@ -54,6 +54,8 @@ pub enum Paper {
     Incident(IncidentId),
     /// The incidents of a year's month.
     Month(i32, u32),
+    /// One of the documents that say how the page is in the shape of hosted status pages, by its name.
+    Sheet(&'static str),
     /// Another, by its name: a feed, a calendar, a picture.
     Other(&'static str),
     /// One of these as Markdown.
@@ -64,7 +66,7 @@ impl Paper {
     /// How old it may be, in milliseconds, while nothing happens.
     fn age(&self) -> i64 {
         match self {
-            Self::Page(_) | Self::Status => 10 * SECOND,
+            Self::Page(_) | Self::Status | Self::Sheet(_) => 10 * SECOND,
             Self::Monitor(..) => 30 * SECOND,
             Self::Incident(_) | Self::Month(..) | Self::Other(_) => 60 * SECOND,
             Self::Note(paper) => paper.age(),
@@ -330,7 +332,7 @@ impl Boards {
                 let view = HistoryPage::new((page, root), (*year, *month), months, &notices, service.now());
                 printed(print(&view))
             }
-            Paper::Status | Paper::Other(_) | Paper::Note(_) => {
+            Paper::Status | Paper::Sheet(_) | Paper::Other(_) | Paper::Note(_) => {
                 Err(Error::Internal("it is drawn by whoever asks for it".to_owned()))
             }
         }
@@ -343,7 +345,7 @@ pub fn close<'a>(closer: &'a Closer, root: &'a str) -> Close<'a> {
         page: &closer.page,
         root,
         now: closer.now,
-        is_stale: Board::none_looks(closer.regions, std::slice::from_ref(&closer.shown)),
+        is_stale: Board::none_looks(closer.regions, [&closer.shown.monitor]),
         shown: &closer.shown,
         range: closer.range,
         notices: &closer.notices,

@@ -67,8 +67,7 @@ impl Service {
     ///
     /// Refusals come in this order: of a key that may not write, of a page that it does not reach, of a ticket that was used
     /// for another request; then those of `make`, which gives the answer and what is to be written. A request that was done
-    /// before is answered as it was then, whatever has become of the thing since; but handlers that look for the
-    /// thing before they read a body (a change, an update) answer not found where it is gone.
+    /// before is answered as it was then, whatever has become of the thing since, as long as its page is there.
     pub(super) async fn change_on<T, F, M>(
         &self,
         caller: &Caller,
@@ -97,7 +96,22 @@ impl Service {
 
     /// The answer that the request had before, where it was done already.
     pub(super) fn answered<T>(&self, once: &Once<'_, T>) -> Result<Option<Vec<u8>>> {
-        let Some(ticket) = &once.ticket else { return Ok(None) };
+        once.ticket.as_ref().map_or(Ok(None), |ticket| self.answer_of(ticket))
+    }
+
+    /// Whether a request with that ticket was done before, and will be answered as it was then.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub fn is_answered(&self, ticket: &Ticket) -> Result<bool> {
+        match self.answer_of(ticket) {
+            Ok(answer) => Ok(answer.is_some()),
+            Err(Error::KeyReused) => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    fn answer_of(&self, ticket: &Ticket) -> Result<Option<Vec<u8>>> {
         let found = self.store().reader().remembered(&ticket.name)?;
         match found.filter(|found| found.value.expires_at > self.now()) {
             None => Ok(None),

@@ -4,15 +4,17 @@ pub mod clearing;
 mod editing;
 pub mod making;
 
+use parallax_core::board::Board;
 use parallax_core::event::{Edited, Event, What};
-use parallax_core::headline::Indicator;
+use parallax_core::headline::{Indicator, STALE};
 use parallax_core::id::{AccountId, PageId};
 use parallax_core::incident::{Impact, Kind, MAX_UNFINISHED};
 use parallax_core::page::Page;
 use parallax_core::page::edit::{read_name, read_slug};
 use parallax_core::page::look::PictureUse;
+use parallax_core::place::RegionSet;
 use parallax_core::refusal::Refusals;
-use parallax_core::time::DAY;
+use parallax_core::time::{DAY, Timestamp};
 use parallax_core::window::Window;
 
 use super::destinations::owner::of_owner;
@@ -37,6 +39,17 @@ pub struct Overview {
     pub incidents: Vec<incidents::Shown>,
     /// Maintenance in progress, or planned within the next week, soonest first.
     pub maintenance: Vec<incidents::Shown>,
+    /// Regions with a place in service.
+    pub regions: RegionSet,
+    /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
+    pub is_stale: bool,
+}
+
+impl Overview {
+    /// When the newest check ended that anything here rests on.
+    pub fn checked(&self) -> Option<Timestamp> {
+        self.monitors.iter().filter_map(|shown| shown.view.last_check.as_ref()).map(|check| check.at).max()
+    }
 }
 
 impl Service {
@@ -143,7 +156,10 @@ impl Service {
             .filter(|window| window.span.contains(now))
             .collect();
         let is_covered = |id| running.iter().any(|window| window.covers(id));
-        let statuses = monitors.iter().filter(|shown| !is_covered(shown.monitor.id));
+        let regions = self.regions_in_service();
+        let is_stale = Board::none_looks(regions, monitors.iter().map(|shown| &shown.monitor));
+        // Where nobody looks any more, nothing is known of the whole but what people say of it.
+        let statuses = monitors.iter().filter(|shown| !is_stale && !is_covered(shown.monitor.id));
         let worst = incidents.iter().max_by_key(|shown| shown.incident.impact);
         let worst = worst.filter(|shown| shown.incident.impact > Impact::None);
         let indicator = Indicator::of(
@@ -153,9 +169,10 @@ impl Service {
         );
         let headline = match worst {
             Some(shown) => shown.incident.title.clone(),
+            None if is_stale && indicator == Indicator::Unknown => STALE.to_owned(),
             None => indicator.headline().to_owned(),
         };
-        Ok(Overview { page, indicator, headline, monitors, incidents, maintenance })
+        Ok(Overview { page, indicator, headline, monitors, incidents, maintenance, regions, is_stale })
     }
 
     pub(super) fn page_event(&self, id: PageId, edited: Edited) -> Event {

@@ -4,6 +4,7 @@ mod clearing;
 mod domains;
 mod incidents;
 mod mailboxes;
+mod mesh;
 mod outgoing;
 mod room;
 mod timed;
@@ -24,6 +25,7 @@ use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::time::{DAY, MINUTE, Timestamp};
 use tokio::sync::mpsc;
 
+use self::mesh::Mesh;
 use super::figures::NoFigures;
 use super::keys::NewKey;
 use super::monitors::Shown;
@@ -41,6 +43,7 @@ pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) clock: Clock,
     pub(crate) views: Views,
+    pub(crate) mesh: Mesh,
     pub(crate) owner: Account,
     pub(crate) shop: Page,
     pub(crate) blog: Page,
@@ -75,15 +78,16 @@ async fn world_over(store: Store) -> World {
         allow_private: false,
         doors: doors::DoorKey::new(&[7; 32]),
     };
-    let service =
-        Service::new(store.clone(), clock.clone(), queries, beats(store), Arc::new(NoFigures), settings);
+    let mesh = Mesh::default();
+    let figures = Arc::new(mesh.clone());
+    let service = Service::new(store.clone(), clock.clone(), queries, beats(store), figures, settings);
     let owner = service.create_account("owner@example.com", None).await.unwrap();
     let stranger = service.create_account("stranger@example.com", None).await.unwrap();
     let shop = service.create_page(owner.id, "Shop", "shop").await.unwrap();
     clock.set(START + 1000);
     let blog = service.create_page(owner.id, "Blog", "journal").await.unwrap();
     let foreign = service.create_page(stranger.id, "Other", "other").await.unwrap();
-    World { service, clock, views, owner, shop, blog, foreign }
+    World { service, clock, views, mesh, owner, shop, blog, foreign }
 }
 
 /// A driver that only keeps pings.

@@ -31,7 +31,7 @@ pub enum Metric {
 }
 
 /// How a badge looks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Style {
     /// With round corners.
     Flat,
@@ -123,7 +123,7 @@ fn decapitalised(words: &str) -> String {
 }
 
 /// A badge, ready to be drawn.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Badge {
     label: String,
     message: String,

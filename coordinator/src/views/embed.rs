@@ -31,6 +31,7 @@ pub fn widget(language: Language) -> String {
         "major": impact(Impact::Partial),
         "critical": impact(Impact::Major),
         "maintenance": said.kind_running,
+        "unknown": said.state_no_data,
     });
     WIDGET.replacen("WORDS", &words.to_string(), 1)
 }

@@ -174,6 +174,7 @@ pub(crate) fn incident(number: u128, title: &str) -> Incident {
         begun: false,
         reminded_until: NOW,
         created_at: NOW - 14 * MINUTE,
+        edited_at: None,
     }
 }
 

@@ -247,6 +247,7 @@ impl Desk {
             begun: true,
             reminded_until: at,
             created_at: at,
+            edited_at: None,
         };
         incident.title = words::title(&incident, &self.monitors, self.tongue());
         incident.say(update, words::down(watched, outage, false, self.tongue()), at);

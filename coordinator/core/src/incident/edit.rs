@@ -173,6 +173,9 @@ impl IncidentEdit {
         }
         let (Some(title), true) = (title, faults.is_empty()) else { return Err(faults) };
         after.title = title;
+        if reads_otherwise(&after, incident) {
+            after.edited_at = Some(now);
+        }
         let reminds_otherwise = after.remind != incident.remind || after.started_at != incident.started_at;
         if reminds_otherwise {
             // What would have been due by now is not made up for.
@@ -270,6 +273,15 @@ impl IncidentEdit {
         }
         all
     }
+}
+
+/// Whether its readers see something else than before.
+fn reads_otherwise(after: &Incident, before: &Incident) -> bool {
+    let seen = |it: &Incident| (it.impact, it.started_at, it.ends_at, it.status);
+    seen(after) != seen(before)
+        || after.title != before.title
+        || after.affected != before.affected
+        || after.postmortem != before.postmortem
 }
 
 struct Common {

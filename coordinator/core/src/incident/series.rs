@@ -98,6 +98,7 @@ impl Series {
             begun: false,
             reminded_until: now,
             created_at: now,
+            edited_at: None,
         };
         window.say(names.update, self.message.clone(), now);
         window

@@ -18,7 +18,9 @@ use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 use serde_json::Value;
 
+use super::Context;
 use super::error::Refused;
+use super::json::Object;
 use super::legacy;
 use super::reply::Reply;
 use super::route::Call;
@@ -32,6 +34,25 @@ fn ticket(
     reaches: impl FnOnce() -> service::Result<()>,
 ) -> Result<Option<Ticket>, Refused> {
     call.ticket(&[]).or_else(|fault| reaches().map_err(Refused::from).and(Err(fault)))
+}
+
+/// The body of a request that changes a thing, and its ticket. Whoever does not reach the thing is told so, and not of a
+/// fault in the body; but a request that was done before is answered as it was then, though the thing is gone since.
+async fn object_of(
+    context: &Context,
+    call: &mut Call<Caller>,
+    reached: service::Result<()>,
+) -> Result<(Object, Option<Ticket>), Refused> {
+    let Err(unreached) = reached else { return call.object().await };
+    let may_be_again =
+        unreached == service::Error::NotFound && call.headers.contains_key(service::once::HEADER);
+    if may_be_again
+        && let Ok((object, Some(ticket))) = call.object().await
+        && context.service.is_answered(&ticket)?
+    {
+        return Ok((object, Some(ticket)));
+    }
+    Err(unreached.into())
 }
 
 /// A document under its name, with the old names beside the new ones, as bytes.

@@ -141,6 +141,10 @@ mod tests {
             Vec::new()
         }
 
+        fn is_open(&self) -> bool {
+            false
+        }
+
         fn waits(&self, name: &str) -> bool {
             name == "look"
         }

@@ -10,7 +10,7 @@ mod revision;
 mod rpc;
 mod tools;
 
-pub(super) use public::post as public;
+pub(super) use public::{post as public, preflight};
 pub(super) use tools::Tools;
 
 use std::sync::Arc;
@@ -51,6 +51,8 @@ trait House: Send + Sync {
     fn is_public(&self) -> bool;
     /// Addresses of this door beside the base URL, whose sites may speak to it.
     fn addresses(&self) -> Vec<String>;
+    /// Whether pages of every site may speak to this door.
+    fn is_open(&self) -> bool;
     /// Whether a tool of that name waits for somebody else.
     fn waits(&self, name: &str) -> bool;
     /// Calls a tool: none where there is no tool of that name.
@@ -119,7 +121,7 @@ async fn members(
     headers: &HeaderMap,
     body: &mut Body,
 ) -> Result<(Vec<Value>, bool), Fault> {
-    origin::judged(headers, context.service.base_url(), &house.addresses())
+    origin::judged(headers, context.service.base_url(), &house.addresses(), house.is_open())
         .map_err(|words| Fault::new(rpc::INVALID_REQUEST, words).with_status(StatusCode::FORBIDDEN))?;
     let unread = |faults: Refusals| Fault::new(rpc::PARSE_ERROR, faults.to_string());
     let bytes = json::bytes(headers, body).await.map_err(unread)?;
@@ -251,6 +253,11 @@ impl House for Keyed {
 
     fn addresses(&self) -> Vec<String> {
         Vec::new()
+    }
+
+    /// A key in a browser is one that any script beside it can read, and no setting names sites that may have one.
+    fn is_open(&self) -> bool {
+        false
     }
 
     fn waits(&self, name: &str) -> bool {

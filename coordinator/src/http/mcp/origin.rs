@@ -5,15 +5,25 @@ use ::http::header::{HOST, ORIGIN};
 use url::{Host, Url};
 
 /// Whether the request is not of another site's page: ours is the site of the base URL, and those of this door's own
-/// addresses.
+/// addresses. A door that is open to every site (`is_open`) shows what everybody may see, and takes nothing that would say
+/// who asks; what it has against a stranger's name is below.
 ///
-/// A service on loopback also looks at the name that it was called by, since a stranger's name may lead there.
+/// A service on loopback, which its host alone is to reach, is open to no other site, and also looks at the name that it
+/// was called by, since a stranger's name may lead there.
 ///
 /// # Errors
 /// What is wrong, in words.
-pub(super) fn judged(headers: &HeaderMap, base_url: &str, own: &[String]) -> Result<(), &'static str> {
+pub(super) fn judged(
+    headers: &HeaderMap,
+    base_url: &str,
+    own: &[String],
+    is_open: bool,
+) -> Result<(), &'static str> {
     let Ok(base) = Url::parse(base_url) else { return Ok(()) };
     let is_local = is_loopback(&base);
+    if is_open && !is_local {
+        return Ok(());
+    }
     let mut ours: Vec<Url> = own.iter().filter_map(|address| Url::parse(address).ok()).collect();
     ours.push(base);
     for origin in headers.get_all(ORIGIN) {
@@ -57,7 +67,22 @@ mod tests {
             headers.insert(ORIGIN, origin.parse().unwrap());
         }
         let own: Vec<String> = own.iter().map(|address| (*address).to_owned()).collect();
-        judged(&headers, base, &own).is_ok()
+        judged(&headers, base, &own, false).is_ok()
+    }
+
+    #[test]
+    fn an_open_door_takes_every_site_unless_it_is_for_its_own_host_alone() {
+        let judged = |base: &str, origin: &str, host: &str| {
+            let headers = [(HOST, host.parse().unwrap()), (ORIGIN, origin.parse().unwrap())];
+            judged(&HeaderMap::from_iter(headers), base, &[], true).is_ok()
+        };
+        for origin in ["https://evil.example", "null", "http://localhost:3000"] {
+            assert!(judged("https://status.example", origin, "status.example"), "{origin}");
+        }
+        let base = "http://127.0.0.1:8080";
+        assert!(judged(base, "http://localhost:3000", "127.0.0.1:8080"));
+        assert!(!judged(base, "http://evil.example", "127.0.0.1:8080"));
+        assert!(!judged(base, "http://evil.example:8080", "evil.example:8080"));
     }
 
     #[test]

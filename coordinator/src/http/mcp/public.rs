@@ -3,24 +3,56 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::http::header::{
+    ACCESS_CONTROL_ALLOW_HEADERS, ACCESS_CONTROL_ALLOW_METHODS, ACCESS_CONTROL_EXPOSE_HEADERS,
+    ACCESS_CONTROL_MAX_AGE, ALLOW,
+};
+use ::http::{HeaderValue, StatusCode};
 use futures_util::future::BoxFuture;
 use parallax_core::quota::Allowance;
 use serde_json::{Map, Value, json};
 
-use super::{Called, House};
+use super::{Called, House, origin};
 use crate::http::api::pages::status::{self, StatusDocument};
 use crate::http::openapi::standing;
-use crate::http::public::enter;
+use crate::http::public::{enter, shared};
+use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::http::{Context, overdue};
-use crate::service::gate::Admitted;
+use crate::service::{self, gate::Admitted};
 
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post(context: Arc<Context>, mut call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let house = Public { context: Arc::clone(&context), page, listed: listed() };
-    Ok(super::answer(&context, &house, PATIENCE, (&call.headers, &mut call.body)).await)
+    let reply = super::answer(&context, &house, PATIENCE, (&call.headers, &mut call.body)).await;
+    Ok(shared(&house.page, reply).with(ACCESS_CONTROL_EXPOSE_HEADERS, SHOWN))
 }
+
+/// `OPTIONS /p/{slug}/mcp`: what a browser asks before it lets a page of another site speak to this one (WHATWG Fetch, 4.8).
+/// It asks without a cookie, so that a guarded page is not there for it.
+pub(in crate::http) async fn preflight(context: Arc<Context>, call: Call<()>) -> Answer {
+    let page = enter(&context, &call)?;
+    let own = context.service.own_addresses(page.page());
+    let reply = Reply::empty(StatusCode::NO_CONTENT).with(ALLOW, METHODS);
+    if origin::judged(&call.headers, context.service.base_url(), &own, !page.is_guarded()).is_err() {
+        return Ok(reply.of(StatusCode::FORBIDDEN));
+    }
+    let reply = reply
+        .with(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static("POST"))
+        .with(ACCESS_CONTROL_ALLOW_HEADERS, TAKEN)
+        .with(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static("86400"));
+    Ok(shared(&page, reply))
+}
+
+/// What the door answers to.
+const METHODS: HeaderValue = HeaderValue::from_static("POST, OPTIONS");
+/// Headers that clients of any revision send, beside those that every site may; and those that they are to read.
+const TAKEN: HeaderValue = HeaderValue::from_static(
+    "content-type, mcp-protocol-version, mcp-session-id, mcp-method, mcp-name, last-event-id",
+);
+const SHOWN: HeaderValue =
+    HeaderValue::from_static("ratelimit-limit, ratelimit-remaining, ratelimit-reset, retry-after");
 
 /// How long the messages of a POST are worked on, which is shorter than the whole request may be.
 const PATIENCE: Duration = overdue::LIMIT.saturating_sub(Duration::from_secs(1));
@@ -34,11 +66,23 @@ struct Public {
 
 /// A tool: its name, the field of the status document that it shows (none: all of it), and what it is for.
 const TOOLS: [(&str, Option<&str>, &str); 4] = [
-    ("get_status", None, "Show the page's headline, monitors, open incidents and coming maintenance"),
+    (
+        "get_status",
+        None,
+        "Show the page's headline, monitors, open incidents and coming maintenance, and when and from where that was seen",
+    ),
     ("list_incidents", Some("incidents"), "List open incidents"),
     ("list_maintenance", Some("maintenance"), "List maintenance in progress or planned within the next week"),
     ("list_monitors", Some("monitors"), "List monitors with their state and figures of 24 hours"),
 ];
+
+impl Public {
+    /// The status document.
+    async fn document(&self) -> service::Result<Value> {
+        let overview = self.context.service.public_overview(&self.page).await?;
+        status::written(&self.context.service, &overview).await
+    }
+}
 
 impl House for Public {
     fn listed(&self) -> Vec<&Value> {
@@ -53,6 +97,10 @@ impl House for Public {
         self.context.service.own_addresses(self.page.page())
     }
 
+    fn is_open(&self) -> bool {
+        !self.page.is_guarded()
+    }
+
     fn waits(&self, _: &str) -> bool {
         false
     }
@@ -63,10 +111,9 @@ impl House for Public {
             if let Some(name) = arguments.keys().next() {
                 return Some(Called::Not(format!("there is no argument {name}")));
             }
-            let Ok(overview) = self.context.service.public_overview(&self.page).await else {
+            let Ok(document) = self.document().await else {
                 return Some(Called::Not("the page can't be shown now".to_owned()));
             };
-            let document = status::written(&self.context.service, &overview);
             Some(Called::Done(match field {
                 None => document,
                 Some(field) => json!({ field: document.get(field).cloned().unwrap_or_default() }),

@@ -259,39 +259,51 @@ async fn another_sites_page_is_kept_out() {
 }
 
 #[tokio::test]
-async fn a_pages_door_is_open_to_the_pages_own_sites() {
+async fn a_pages_door_is_open_to_every_site_as_far_as_the_page_is_everybodys() {
     let client = Client::new().await;
     let domain = Some("status.shop.example".to_owned());
     client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
     let ping = message(1, "ping", json!({})).to_string();
-    let status = async |path: &str, host: &str, origin: Option<&str>| {
+    let sent_from = async |path: &str, host: &str, origin: Option<&str>| {
         let mut headers = vec![("content-type", "application/json"), ("host", host)];
         headers.extend(origin.map(|origin| ("origin", origin)));
-        client.send("POST", path, &headers, &ping).await.status
+        client.send("POST", path, &headers, &ping).await
     };
     for (path, host) in
         [("/p/shop/mcp", "status.example"), ("/mcp", "shop.pages.example"), ("/mcp", "status.shop.example")]
     {
-        for own in [
-            None,
-            Some("https://status.example"),
-            Some("https://shop.pages.example"),
-            Some("https://status.shop.example"),
-        ] {
-            assert_eq!(status(path, host, own).await, 200, "{host} {own:?}");
+        for origin in [None, Some("https://status.shop.example"), Some("https://evil.example"), Some("null")]
+        {
+            let answered = sent_from(path, host, origin).await;
+            assert_eq!((answered.status, &answered.body["result"]), (200, &json!({})), "{host} {origin:?}");
+            assert_eq!(answered.headers["access-control-allow-origin"], "*");
+            assert!(!answered.headers.contains_key("access-control-allow-credentials"));
         }
-        for other in [
-            "https://journal.pages.example",
-            "https://pages.example",
-            "http://shop.pages.example",
-            "https://evil.example",
-            "null",
-        ] {
-            assert_eq!(status(path, host, Some(other)).await, 403, "{host} {other}");
+        let asked =
+            [("host", host), ("origin", "https://evil.example"), ("access-control-request-method", "POST")];
+        let preflight = client.send("OPTIONS", path, &asked, "").await;
+        assert_eq!(
+            (preflight.status, &preflight.headers["access-control-allow-origin"]),
+            (204, &"*".parse().unwrap())
+        );
+        let taken = preflight.headers["access-control-allow-headers"].to_str().unwrap();
+        for header in ["content-type", "mcp-protocol-version", "mcp-method", "mcp-name"] {
+            assert!(taken.split(", ").any(|name| name == header), "{header}");
         }
+        assert!(!taken.contains("authorization"));
     }
-    assert_eq!(status("/mcp", "journal.pages.example", Some("https://journal.pages.example")).await, 200);
-    assert_eq!(status("/mcp", "journal.pages.example", Some("https://status.shop.example")).await, 403);
+    let guarded = Page { private: true, ..client.world.shop.clone() };
+    client.world.put_page(guarded).await;
+    let preflight = client.send("OPTIONS", "/p/shop/mcp", &[("origin", "https://evil.example")], "").await;
+    assert_eq!(
+        (preflight.status, preflight.headers.contains_key("access-control-allow-origin")),
+        (404, false)
+    );
+    let preflight = client.send("OPTIONS", "/api/v1/mcp", &[("origin", "https://evil.example")], "").await;
+    assert_eq!(
+        (preflight.status, preflight.headers.contains_key("access-control-allow-origin")),
+        (401, false)
+    );
     // A key's door is the base URL's alone.
     let own = [("origin", "https://shop.pages.example")];
     let refused = sent(&client, &client.write, &own, &message(1, "ping", json!({}))).await;

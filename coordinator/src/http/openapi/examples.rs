@@ -227,6 +227,7 @@ fn status() -> Value {
     json!({
         "page": public_page(), "status": { "indicator": "partial", "headline": "Partial outage" },
         "monitors": [public_monitor()], "incidents": [public_entry()], "maintenance": [],
+        "checkedAt": "2026-03-01T09:33:12.000Z", "seenFrom": ["europe", "north-america"], "stale": false,
         "generatedAt": 1_772_357_600_000_i64,
     })
 }

@@ -12,7 +12,7 @@ use super::enter_feed;
 use super::served::{for_long, guarded, shared};
 use crate::http::Context;
 use crate::http::error::Refused;
-use crate::http::reply::Reply;
+use crate::http::reply::{Reply, is_known, tag_of};
 use crate::http::route::{Answer, Call, Route, open};
 use crate::service::Error;
 use crate::views::badge::{Badge, DAYS, MAX_LABEL, Metric, Style};
@@ -20,6 +20,8 @@ use crate::views::badge::{Badge, DAYS, MAX_LABEL, Metric, Style};
 /// A picture draws itself and loads nothing.
 const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
+/// How badges are drawn: by this version of the program, and by this template.
+const DRAWING: (&str, &str) = (env!("CARGO_PKG_VERSION"), include_str!("../../../templates/feeds/badge.svg"));
 /// For how long one may be kept.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=60, s-maxage=60");
 
@@ -43,8 +45,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
 /// `GET /p/{slug}/badge.svg`, `GET /p/{slug}/monitors/{monitor}/badge.svg`
 async fn picture(context: Arc<Context>, call: Call<()>) -> Answer {
     let wish = Wish::read(&call.query)?;
-    let style = wish.style;
-    answer(&context, call, wish, "image/svg+xml", |badge| {
+    answer(&context, call, wish, "image/svg+xml", |badge, style| {
         badge.svg(style).map_err(|error| Error::Internal(error.to_string()).into())
     })
     .await
@@ -53,7 +54,7 @@ async fn picture(context: Arc<Context>, call: Call<()>) -> Answer {
 /// `GET /p/{slug}/badge.json`, `GET /p/{slug}/monitors/{monitor}/badge.json`
 async fn shields(context: Arc<Context>, call: Call<()>) -> Answer {
     let wish = Wish::read(&call.query)?;
-    answer(&context, call, wish, "application/json", |badge| Ok(badge.shields().to_string().into_bytes()))
+    answer(&context, call, wish, "application/json", |badge, _| Ok(badge.shields().to_string().into_bytes()))
         .await
 }
 
@@ -63,11 +64,11 @@ async fn answer(
     call: Call<()>,
     wish: Wish,
     media: &'static str,
-    write: impl Fn(&Badge) -> Result<Vec<u8>, Refused> + Send + Sync,
+    write: impl Fn(&Badge, Style) -> Result<Vec<u8>, Refused> + Send + Sync,
 ) -> Answer {
     let nothing = || {
         let badge = Badge::of_nothing(wish.metric, wish.label.clone());
-        let reply = Reply::bytes(media, write(&badge)?).of(StatusCode::NOT_FOUND);
+        let reply = Reply::bytes(media, write(&badge, wish.style)?).of(StatusCode::NOT_FOUND);
         let reply = reply.with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
         Ok(reply.with(CONTENT_SECURITY_POLICY, POLICY))
     };
@@ -85,9 +86,15 @@ async fn answer(
     };
     let facts = context.boards.facts(&page).await?;
     let Some(mark) = facts.mark(monitor) else { return nothing() };
-    // Its tag is of the drawing itself, which takes no longer than telling by anything else whether it is still the same.
-    let reply = Reply::bytes(media, write(&Badge::of(mark, wish.metric, wish.label.clone()))?);
-    let reply = if page.is_guarded() { guarded(reply) } else { reply.tagged(&call.headers) };
+    let badge = Badge::of(mark, wish.metric, wish.label.clone());
+    let reply = if page.is_guarded() {
+        guarded(Reply::bytes(media, write(&badge, wish.style)?))
+    } else {
+        // Its tag is of what it says and how: whoever has it is told so before anything is drawn.
+        let tag = tag_of(&(DRAWING, media, &badge, wish.style));
+        let body = if is_known(&tag, &call.headers) { Vec::new() } else { write(&badge, wish.style)? };
+        Reply::bytes(media, body).tagged_as(&tag, &call.headers)
+    };
     let reply = for_long(&page, shared(&page, reply), FRESH);
     Ok(reply.with(CONTENT_SECURITY_POLICY, POLICY))
 }

@@ -17,7 +17,7 @@ use super::gate::{self, asked_for};
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
-use crate::http::{Context, auth};
+use crate::http::{Context, auth, visitor};
 use crate::service::Error;
 use crate::service::doors::{PASS_LIFE, Pass};
 use crate::service::gate::Entry;
@@ -45,8 +45,8 @@ pub(super) async fn password(context: Arc<Context>, mut call: Call<()>) -> Answe
     let fields = Fields::read(&mut call).await?;
     let at = At::of(&context, &call)?;
     let to = inside(fields.raw("to"));
-    let (peer, now) = (call.peer.map(|peer| peer.0), context.service.now());
-    let tried = match context.passwords.begin(peer, at.number, now) {
+    let (visitor, now) = (visitor::of(call.peer, &call.headers), context.service.now());
+    let tried = match context.passwords.begin(visitor, at.number, now) {
         Ok(tried) => tried,
         Err(seconds) => return Ok(too_many(&at, seconds)),
     };
@@ -253,10 +253,9 @@ fn too_many(at: &At, seconds: u32) -> Reply {
         .with(RETRY_AFTER, HeaderValue::from(seconds))
 }
 
-/// Whose tries are counted. A proxy on this host brings everybody's, so loopback is not counted.
+/// Whose wishes for a link are counted, where that is known.
 fn place_of(call: &Call<()>) -> Option<u128> {
-    let peer = call.peer.map(|peer| peer.0.to_canonical()).filter(|peer| !peer.is_loopback());
-    peer.map(auth::place_of)
+    visitor::of(call.peer, &call.headers).map(|visitor| auth::place_of(visitor.address))
 }
 
 #[cfg(test)]

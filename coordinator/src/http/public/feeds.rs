@@ -9,15 +9,15 @@ use ::http::{HeaderMap, HeaderValue, Method};
 use futures_util::FutureExt;
 use parallax_core::board::{Notice, Range};
 
-use super::enter_feed;
 use super::served::{document, for_long, shared};
+use super::{enter_feed, token_of};
 use crate::http::Context;
 use crate::http::route::{Answer, Call, Route, open};
 use crate::publish::{Paper, off_the_runtime};
 use crate::service::gate::Admitted;
 use crate::service::recent::RECENT;
 use crate::views::feeds::v2::{self, Sheet};
-use crate::views::feeds::{Site, Unwritable, atom, calendar, last_word, rss};
+use crate::views::feeds::{Site, Unwritable, atom, calendar, rss};
 
 /// For how long one may be kept, and used while a new one is fetched.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=30, stale-while-revalidate=60");
@@ -71,17 +71,17 @@ async fn sheet(context: Arc<Context>, call: Call<()>, name: &'static str, sheet:
         })
         .await
     };
-    served(&context, &call.headers, &page, (name, "application/json"), draw).await
+    served(&context, &call.headers, &page, (Paper::Sheet(name), "application/json"), draw).await
 }
 
 /// `GET /p/{slug}/feed.atom`, and where readers of other status pages look for it.
 async fn atom(context: Arc<Context>, call: Call<()>) -> Answer {
-    feed(context, call, ("feed.atom", atom::MEDIA), atom::write).await
+    feed(context, call, ATOM).await
 }
 
 /// `GET /p/{slug}/feed.rss`, and where readers of other status pages look for it.
 async fn rss(context: Arc<Context>, call: Call<()>) -> Answer {
-    feed(context, call, ("feed.rss", rss::MEDIA), rss::write).await
+    feed(context, call, RSS).await
 }
 
 /// `GET /p/{slug}/maintenance.ics`
@@ -96,44 +96,66 @@ async fn calendar(context: Arc<Context>, call: Call<()>) -> Answer {
         };
         off_the_runtime(drawn).await
     };
-    served(&context, &call.headers, &page, ("maintenance.ics", calendar::MEDIA), draw).await
+    served(&context, &call.headers, &page, (Paper::Other("maintenance.ics"), calendar::MEDIA), draw).await
 }
 
-type Write = fn(Site<'_>, &[Notice]) -> Result<Vec<u8>, Unwritable>;
+/// One of the feeds.
+#[derive(Clone, Copy)]
+struct Kind {
+    /// Its path below the page's address.
+    path: &'static str,
+    /// What it is kept as: where it is read by a token, it names another address of its own.
+    names: [&'static str; 2],
+    media: &'static str,
+    write: fn(Site<'_>, &str, &[Notice]) -> Result<Vec<u8>, Unwritable>,
+}
 
-/// The feed of what was told of last.
-async fn feed(
-    context: Arc<Context>,
-    call: Call<()>,
-    kind: (&'static str, &'static str),
-    write: Write,
-) -> Answer {
+const ATOM: Kind = Kind {
+    path: "/feed.atom",
+    names: ["feed.atom", "feed.atom by token"],
+    media: atom::MEDIA,
+    write: atom::write,
+};
+const RSS: Kind = Kind {
+    path: "/feed.rss",
+    names: ["feed.rss", "feed.rss by token"],
+    media: rss::MEDIA,
+    write: rss::write,
+};
+
+/// The feed of what was told of last. One that is read by a token names the address with it, so that a reader who follows
+/// that stays in.
+async fn feed(context: Arc<Context>, call: Call<()>, kind: Kind) -> Answer {
     let page = enter_feed(&context, &call)?;
     let (service, admitted) = (context.service.clone(), page.clone());
+    let by_token = token_of(&call).and_then(|_| service.feed_address(page.page()));
+    let [plain, tokened] = kind.names;
+    let name = if by_token.is_some() { tokened } else { plain };
     let draw = move || async move {
         let mut notices = service.recent(&admitted).await?;
         let address = service.page_url(admitted.page());
+        let own = format!("{}{}", by_token.as_ref().unwrap_or(&address), kind.path);
         off_the_runtime(move || {
-            notices.sort_by_key(|notice| (Reverse(last_word(&notice.incident)), Reverse(notice.incident.id)));
+            notices.sort_by_key(|notice| (Reverse(notice.incident.last_word()), Reverse(notice.incident.id)));
             notices.truncate(RECENT);
-            write(Site { page: admitted.page(), address: &address }, &notices)
+            (kind.write)(Site { page: admitted.page(), address: &address }, &own, &notices)
         })
         .await
     };
-    served(&context, &call.headers, &page, kind, draw).await
+    served(&context, &call.headers, &page, (Paper::Other(name), kind.media), draw).await
 }
 
 async fn served<F, D>(
     context: &Context,
     headers: &HeaderMap,
     page: &Admitted,
-    (name, media): (&'static str, &'static str),
+    (paper, media): (Paper, &'static str),
     draw: D,
 ) -> Answer
 where
     D: FnOnce() -> F + Send + 'static,
     F: Future<Output = crate::service::Result<Vec<u8>>> + Send + 'static,
 {
-    let written = context.boards.kept(page, Paper::Other(name), media, draw).await?;
+    let written = context.boards.kept(page, paper, media, draw).await?;
     Ok(for_long(page, shared(page, document(page, &written, headers)), FRESH))
 }

@@ -2,6 +2,7 @@
 //! table of routes nor the gate for as long as nothing is edited.
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use ::http::header::{ACCEPT_ENCODING, CONTENT_LENGTH, EXPECT, HOST, IF_NONE_MATCH, TRANSFER_ENCODING};
@@ -26,9 +27,16 @@ const MOST: usize = 4096;
 /// Bytes of a host with its port: a name has 253, a port five.
 const MAX_HOST: usize = 260;
 
+/// Bytes that heads may take in all; one that has no room left is made each time.
+const MOST_OF_HEADS: usize = 4 << 20;
+
 /// What requests were answered with.
 #[derive(Debug, Default)]
-pub(in crate::http) struct Front(RwLock<Known>);
+pub(in crate::http) struct Front {
+    known: RwLock<Known>,
+    /// Bytes that the heads of what is known take.
+    taken: Arc<AtomicUsize>,
+}
 
 #[derive(Debug, Default)]
 struct Known {
@@ -48,12 +56,43 @@ struct Entry {
 }
 
 /// The heads of answers with one document.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Heads {
     /// The document's tag.
     tag: String,
     brotli: Pair,
     gzip: Pair,
+    /// Bytes that they take, which are given back with them, and those of all.
+    own: AtomicUsize,
+    taken: Arc<AtomicUsize>,
+}
+
+impl Heads {
+    fn new(tag: &str, taken: &Arc<AtomicUsize>) -> Self {
+        Self {
+            tag: tag.to_owned(),
+            brotli: Pair::default(),
+            gzip: Pair::default(),
+            own: AtomicUsize::new(0),
+            taken: Arc::clone(taken),
+        }
+    }
+
+    /// Takes room for so many bytes, where there is any.
+    fn has_room(&self, bytes: usize) -> bool {
+        let more = |taken: usize| taken.checked_add(bytes).filter(|taken| *taken <= MOST_OF_HEADS);
+        let is_taken = self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok();
+        if is_taken {
+            self.own.fetch_add(bytes, Ordering::Relaxed);
+        }
+        is_taken
+    }
+}
+
+impl Drop for Heads {
+    fn drop(&mut self) {
+        self.taken.fetch_sub(*self.own.get_mut(), Ordering::Relaxed);
+    }
 }
 
 /// Status and head of an answer with the document, and of one to a reader who has it.
@@ -74,7 +113,7 @@ impl Entry {
     ) -> Option<Written> {
         let held = self.heads.load_full().filter(|heads| heads.tag == document.tag);
         let heads = held.unwrap_or_else(|| {
-            let heads = Arc::new(Heads { tag: document.tag.clone(), ..Heads::default() });
+            let heads = Arc::new(Heads::new(&document.tag, &context.front.taken));
             self.heads.store(Some(Arc::clone(&heads)));
             heads
         });
@@ -83,18 +122,23 @@ impl Entry {
             Encoding::Gzip => (&heads.gzip, "gzip", &document.gzip),
             Encoding::Plain => return None,
         };
-        let head = if is_unchanged { &pair.unchanged } else { &pair.whole };
-        let (status, head) = head.get_or_init(|| {
+        let kept = if is_unchanged { &pair.unchanged } else { &pair.whole };
+        let (status, head) = kept.get().cloned().unwrap_or_else(|| {
             let mut asked = HeaderMap::new();
             asked.insert(ACCEPT_ENCODING, HeaderValue::from_static(accepted));
             if is_unchanged {
                 asked.insert(IF_NONE_MATCH, HeaderValue::from_static("*"));
             }
             let reply = shown(context, &self.page, document, &asked);
-            (reply.status(), reply.head())
+            let made = (reply.status(), reply.head());
+            if heads.has_room(made.1.len()) {
+                // Another may have been as quick; both are the same.
+                let _ = kept.set(made.clone());
+            }
+            made
         });
         let body = if is_unchanged { Bytes::new() } else { body.clone() };
-        Some(Written { status: *status, head: head.clone(), body })
+        Some(Written { status, head, body })
     }
 }
 
@@ -132,7 +176,7 @@ impl Front {
 
     /// What is known of a host and path, where nothing was edited since.
     fn known(&self, context: &Context, host: &str, path: &str) -> Option<Arc<Entry>> {
-        let known = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
         let is_of_now = known.edit == context.service.last_edit();
         known.hosts.get(host).filter(|_| is_of_now)?.get(path).map(Arc::clone)
     }
@@ -169,7 +213,7 @@ impl Front {
         };
         let query = if call.query.is_empty() { String::new() } else { format!("?{}", call.query) };
         let entry = Arc::new(Entry { page, paper: paper.clone(), heads: ArcSwapOption::empty() });
-        let mut known = self.0.write().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
         if known.edit > edit {
             return;
         }
@@ -210,6 +254,19 @@ fn in_one_form(host: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn heads_take_no_more_room_than_there_is_and_give_it_back() {
+        let taken = Arc::default();
+        let [first, second] = ["a", "b"].map(|tag| Heads::new(tag, &taken));
+        assert!(first.has_room(MOST_OF_HEADS - 10) && second.has_room(10));
+        assert!(!second.has_room(1) && !first.has_room(usize::MAX));
+        drop(first);
+        assert_eq!(taken.load(Ordering::Relaxed), 10);
+        assert!(second.has_room(MOST_OF_HEADS - 10));
+        drop(second);
+        assert_eq!(taken.load(Ordering::Relaxed), 0);
+    }
 
     #[test]
     fn a_host_has_one_form_whatever_its_port() {

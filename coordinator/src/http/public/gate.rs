@@ -26,7 +26,7 @@ const TOKEN: &str = "feed token";
 /// [`Refused::Page`] where there is none, or none that this visitor may see: alike.
 pub(in crate::http) fn enter(context: &Context, call: &Call<()>) -> Result<Admitted, Refused> {
     // A token opens what says that it does, and nothing else.
-    if token(call).is_some() {
+    if token_of(call).is_some() {
         call.seal.set();
         return Err(Refused::Page);
     }
@@ -38,7 +38,7 @@ pub(in crate::http) fn enter(context: &Context, call: &Call<()>) -> Result<Admit
 /// # Errors
 /// [`Refused::Page`] where there is none, [`Refused::Locked`] where this visitor may not see it.
 pub(in crate::http) fn enter_or_ask(context: &Context, call: &Call<()>) -> Result<Admitted, Refused> {
-    if token(call).is_some() {
+    if token_of(call).is_some() {
         return enter(context, call);
     }
     match entry(context, call, None)? {
@@ -53,7 +53,7 @@ pub(in crate::http) fn enter_or_ask(context: &Context, call: &Call<()>) -> Resul
 /// # Errors
 /// As [`enter`].
 pub(in crate::http) fn enter_feed(context: &Context, call: &Call<()>) -> Result<Admitted, Refused> {
-    quietly(entry(context, call, token(call).map(str::to_owned))?)
+    quietly(entry(context, call, token_of(call).map(str::to_owned))?)
 }
 
 /// What the gate says to this visitor. What he is answered is kept by nobody where the page is not everybody's.
@@ -116,7 +116,8 @@ fn quietly(entry: Entry) -> Result<Admitted, Refused> {
     }
 }
 
-fn token(call: &Call<()>) -> Option<&str> {
+/// The feed token that a request's path has.
+pub(super) fn token_of(call: &Call<()>) -> Option<&str> {
     call.param(TOKEN).ok()
 }
 

@@ -25,7 +25,9 @@ use super::route::{Route, open};
 pub(super) use door::dressed;
 pub(super) use form::shown;
 pub(super) use front::Front;
+use gate::token_of;
 pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
+pub(super) use served::shared;
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by
 /// [`inner_path`]. A handler's first step is [`enter`], [`enter_or_ask`] where people look, or [`enter_feed`] where a
@@ -111,7 +113,13 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             ],
         ),
         ("/p/{slug}/sign-out", vec![(POST, open(|context, call| door::leave(context, call).boxed()))]),
-        ("/p/{slug}/mcp", vec![(POST, open(|context, call| mcp::public(context, call).boxed()))]),
+        (
+            "/p/{slug}/mcp",
+            vec![
+                (POST, open(|context, call| mcp::public(context, call).boxed())),
+                (Method::OPTIONS, open(|context, call| mcp::preflight(context, call).boxed())),
+            ],
+        ),
     ];
     rows.extend(feeds::rows());
     for more in [badge::rows(), embed::rows(), notes::rows(), share::rows(), wellknown::rows()] {

@@ -15,7 +15,7 @@ use super::enter_or_ask;
 use super::form::{Fields, in_query, shown};
 use crate::http::error::Refused;
 use crate::http::route::{Answer, Call};
-use crate::http::{Context, auth};
+use crate::http::{Context, auth, visitor};
 use crate::service::Error;
 use crate::service::subscribers::Subscribed;
 use crate::views::forms::{Choice, Form, FormPage, Step};
@@ -155,13 +155,12 @@ async fn chosen(context: &Context, at: &At, link: String, faults: Refusals) -> A
     at.shows(context, Step::Choose { address, is_new, link, choice, faults })
 }
 
-/// Counts a wish of this address and of this page; in how many seconds to come again where it is one too many. A proxy on
-/// this host brings everybody's, so loopback is not counted.
+/// Counts a wish of this visitor, where it is known whose it is, and of this page; in how many seconds to come again where
+/// it is one too many.
 fn refused(context: &Context, call: &Call<()>, page: &Page) -> Option<u32> {
     let now = context.service.now();
-    let peer = call.peer.map(|peer| peer.0.to_canonical()).filter(|peer| !peer.is_loopback());
-    let by_peer =
-        peer.map_or(Ok(()), |peer| context.wishes.admit_all(auth::place_of(peer), 1, now).map(drop));
-    let admitted = by_peer.and_then(|()| context.page_wishes.admit_all(page.id, 1, now).map(drop));
+    let place = visitor::of(call.peer, &call.headers).map(|visitor| auth::place_of(visitor.address));
+    let by_place = place.map_or(Ok(()), |place| context.wishes.admit_all(place, 1, now).map(drop));
+    let admitted = by_place.and_then(|()| context.page_wishes.admit_all(page.id, 1, now).map(drop));
     admitted.err().map(|allowance| allowance.reset_seconds)
 }

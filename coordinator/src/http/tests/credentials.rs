@@ -101,6 +101,8 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", format!("/p/shop/monitors/{id}/badge.svg"), Value::Null, [200; 5]),
         ("GET", format!("/p/shop/monitors/{id}/badge.json"), Value::Null, [200; 5]),
         ("POST", "/p/shop/mcp".to_owned(), json!({}), [400, 400, 400, 400, 400]),
+        ("OPTIONS", "/p/shop/mcp".to_owned(), Value::Null, [204; 5]),
+        ("OPTIONS", "/p/nothing/mcp".to_owned(), Value::Null, [404; 5]),
         ("POST", "/p/nothing/mcp".to_owned(), json!({}), [404, 404, 404, 404, 404]),
         ("GET", "/api/v1/openapi.json".to_owned(), Value::Null, [200, 200, 200, 200, 200]),
         ("GET", "/api/v1/regions".to_owned(), Value::Null, [401, 200, 200, 200, 200]),

@@ -1,5 +1,9 @@
 //! What a page serves programs: each route's type, who may keep it, and that it follows what happens.
 
+use parallax_core::event::Status;
+use parallax_core::machine::View;
+use parallax_core::place::Region;
+
 use super::*;
 
 impl Client {
@@ -81,6 +85,29 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
     assert_eq!(summary["incidents"][0]["name"], "Renamed & <new>");
     assert_eq!(summary["scheduled_maintenances"][0]["status"], "scheduled");
     assert!(client.fetch("/p/shop/maintenance.ics").await.text.contains("\r\nSUMMARY:Move\r\n"));
+}
+
+#[tokio::test]
+async fn a_badge_is_known_again_by_what_it_says_and_how() {
+    let client = Client::new().await;
+    let tag = async |path: &str| {
+        let seen = client.fetch(&format!("/p/shop/{path}")).await;
+        assert_eq!(seen.status, 200, "{path}");
+        seen.headers["etag"].to_str().unwrap().to_owned()
+    };
+    let first = tag("badge.svg").await;
+    assert_eq!(tag("badge.svg?style=flat&v=2").await, first, "the same picture");
+    for other in ["badge.svg?style=flat-square", "badge.svg?label=x", "badge.svg?metric=uptime", "badge.json"]
+    {
+        assert_ne!(tag(other).await, first, "{other}");
+    }
+    let id = client.make(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
+    assert_eq!(tag("badge.svg").await, first, "it still says that nothing is known");
+    let view = View { status: Status::Up, ..View::default() };
+    client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
+    client.world.mesh.stand(&[Region::Asia]);
+    client.world.clock.set(client.world.service.now() + parallax_core::time::HOUR);
+    assert_ne!(tag("badge.svg").await, first);
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use parallax_core::page::Page;
 use parallax_core::time::{DAY, MINUTE, SECOND};
 
 use super::*;
+use crate::http::visitor::Visitor;
 
 const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded");
 /// The name of a monitor, which nobody may read who is not let in.
@@ -257,11 +258,36 @@ async fn wrong_passwords_are_counted_by_visitor_and_by_page() {
     };
     for n in 0..60 {
         let stranger = std::net::IpAddr::from([198, 51, n, 1]);
-        client.context.passwords.begin(Some(stranger), number, now).map(drop).unwrap();
+        client
+            .context
+            .passwords
+            .begin(Some(Visitor { address: stranger, is_told: false }), number, now)
+            .map(drop)
+            .unwrap();
     }
     assert_eq!(client.try_password("one").await.status, 303, "nobody is locked out by others");
     assert_eq!(client.try_password("two").await.status, 403);
     assert_eq!(client.try_password("one").await.status, 429);
+}
+
+#[tokio::test]
+async fn one_behind_a_proxy_on_this_host_holds_up_no_other_there() {
+    let mut client = Client::new().await;
+    client.locked("one").await;
+    client.peer = "127.0.0.1";
+    let tried = async |client: &Client, header: (&'static str, &str), password: &str| {
+        let headers = [FORM, ("sec-fetch-site", "same-origin"), header];
+        client.send("POST", "/p/shop/password", &headers, &format!("password={password}")).await.status
+    };
+    let (one, other) = (("x-forwarded-for", "192.0.2.7, 198.51.100.1"), ("forwarded", "for=203.0.113.1"));
+    for _ in 0..10 {
+        assert_eq!(tried(&client, one, "two").await, 403);
+    }
+    assert_eq!(tried(&client, one, "one").await, 429);
+    assert_eq!(tried(&client, other, "one").await, 303);
+    // Whoever comes by himself is believed nothing.
+    client.peer = "198.51.100.1";
+    assert_eq!(tried(&client, other, "one").await, 429);
 }
 
 #[tokio::test]
@@ -317,6 +343,16 @@ async fn a_token_opens_what_programs_read_and_nothing_else() {
         client.send("GET", &format!("/t/{token}/status.json"), &[("host", "shop.pages.example")], "").await;
     assert_eq!(own.status, 200);
     let pass = cookie(&client.try_password("one").await);
+    for (path, address) in
+        [("feed.atom", format!("t/{token}/feed.atom")), ("feed/rss", format!("t/{token}/feed.rss"))]
+    {
+        let own = format!(
+            "rel=\"self\" type=\"application/{}+xml\" href=\"https://shop.pages.example/{address}\"",
+            &address[address.len() - 4..].replace('.', "")
+        );
+        let read = client.seen_with(&at(&format!("/{path}")), None).await;
+        assert!(read.text.contains(&own), "{own}: {}", read.text);
+    }
     for rest in ["", "/", "/history", "/events", "/subscribe", "/password", "/t/x/status.json"] {
         for cookie in [None, Some(pass.as_str())] {
             let seen = client.seen_with(&at(rest), cookie).await;

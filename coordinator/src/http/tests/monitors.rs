@@ -4,6 +4,7 @@ use parallax_core::event::Status;
 use parallax_core::machine::{LastCheck, View};
 use parallax_core::observation::{Facts, Failure};
 use parallax_core::place::{Region, RegionSet};
+use parallax_core::time::HOUR;
 use serde_json::{Value, json};
 
 use super::{Client, code};
@@ -151,11 +152,25 @@ async fn a_request_sent_twice_gets_the_first_answer_again() {
     assert_eq!((other.status, code(&other)), (422, "idempotency_key_reused"));
     assert_eq!(client.get(&client.shop("/monitors")).await.body["monitors"].as_array().unwrap().len(), 1);
     let path = client.shop(&format!("/monitors/{}", first.body["monitor"]["id"].as_str().unwrap()));
+    let change = |value| {
+        [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", value)]
+    };
+    let renamed = client.send("PATCH", &path, &change("edit"), r#"{"name": "New"}"#).await;
+    assert_eq!(renamed.status, 200);
     let headers = [("authorization", bearer.as_str()), ("idempotency-key", "del")];
     for _ in 0..2 {
         assert_eq!(client.send("DELETE", &path, &headers, "").await.status, 204);
     }
     assert_eq!(client.call(&client.write, "DELETE", &path, Value::Null).await.status, 404);
+    // What was answered once is answered so again, though the monitor is gone; whatever else is asked finds none.
+    let again = client.send("PATCH", &path, &change("edit"), r#"{"name": "New"}"#).await;
+    assert_eq!((again.status, &again.body), (200, &renamed.body));
+    assert_eq!(again.headers["idempotency-replayed"], "true");
+    for (value, body) in
+        [("edit", r#"{"name": "Newer"}"#), ("edit", "{"), ("other", r#"{"name": "New"}"#), ("", "{}")]
+    {
+        assert_eq!(client.send("PATCH", &path, &change(value), body).await.status, 404, "{value} {body}");
+    }
 }
 
 #[tokio::test]
@@ -184,8 +199,16 @@ async fn the_present_state_is_what_the_driver_says() {
         "error": "unexpected status 503",
     });
     assert_eq!(shown["lastCheck"], last);
+    let today = chrono::NaiveDate::from_ymd_opt(2026, 11, 27).unwrap();
+    client.world.mesh.stand(&[Region::Europe, Region::Asia, Region::Africa]);
+    client.world.mesh.look(Region::Asia, today);
+    client.world.mesh.look(Region::Europe, today.pred_opt().unwrap());
+    client.world.mesh.look(Region::Africa, today - chrono::Days::new(2));
+    client.world.mesh.look(Region::Oceania, today);
     let document = client.get(&client.shop("/status")).await.body;
     assert_eq!(document["status"]["indicator"], "major");
+    assert_eq!((&document["stale"], &document["seenFrom"]), (&json!(false), &json!(["europe", "asia"])));
+    assert_eq!(document["checkedAt"], "2026-11-27T12:46:00.001Z");
     assert_eq!(document["page"]["name"], "Shop");
     assert!(document["generatedAt"].is_i64() && document["incidents"] == json!([]));
     let public = document["monitors"][0].as_object().unwrap();
@@ -234,4 +257,41 @@ async fn a_deleted_monitor_is_gone() {
     assert_eq!((deleted.status, deleted.headers.contains_key("content-type")), (204, false));
     assert_eq!(client.get(&path).await.status, 404);
     assert_eq!(client.get(&client.shop("/monitors")).await.body["monitors"], json!([]));
+}
+
+#[tokio::test]
+async fn a_page_that_nobody_looks_at_is_unknown_to_programs_but_for_what_people_say() {
+    let client = Client::new().await;
+    let id = client.make(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
+    let view = View { status: Status::Up, since: Some(START), ..View::default() };
+    client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
+    let ask =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": { "name": "get_status" } });
+    let json = [("content-type", "application/json")];
+    let mut told = Vec::new();
+    for regions in [&[Region::Asia][..], &[]] {
+        // Long after, so that no document of before is served once more.
+        client.world.clock.set(client.world.service.now() + HOUR);
+        client.world.mesh.stand(regions);
+        let whole = client.get("/p/shop/api/v2/status.json").await.body["status"].clone();
+        for document in [
+            client.get("/p/shop/status.json").await.body,
+            client.get(&client.shop("/status")).await.body,
+            client.send("POST", "/p/shop/mcp", &json, &ask.to_string()).await.body["result"]["structuredContent"].clone(),
+        ] {
+            assert_eq!(document["stale"], regions.is_empty());
+            assert_eq!(document["status"]["indicator"], whole["parallax_indicator"]);
+            told.push(document["status"]["headline"].as_str().unwrap().to_owned());
+        }
+        told.push(format!("{} {}", whole["indicator"], whole["description"]));
+    }
+    let (seen, stale) = told.split_at(4);
+    assert!(seen[..3].iter().all(|said| said == "All systems operational"), "{told:?}");
+    assert!(stale[..3].iter().all(|said| said == "Nothing is being checked right now"), "{told:?}");
+    assert_eq!(stale[3], "\"none\" \"Nothing is being checked right now\"");
+    let incident = json!({ "title": "A cable is cut", "impact": "partial" });
+    client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
+    let document = client.get("/p/shop/status.json").await.body;
+    assert_eq!(document["status"], json!({ "indicator": "partial", "headline": "A cable is cut" }));
+    assert_eq!(document["stale"], true);
 }

@@ -36,6 +36,7 @@ fn incident(kind: Kind, status: Progress, impact: Impact) -> Incident {
         begun: true,
         reminded_until: AT,
         created_at: AT,
+        edited_at: None,
     }
 }
 

@@ -40,6 +40,7 @@ fn incident(kind: Kind, title: &str, body: &str) -> Incident {
         begun: false,
         reminded_until: AT,
         created_at: AT,
+        edited_at: None,
     }
 }
 

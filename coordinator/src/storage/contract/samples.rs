@@ -206,6 +206,7 @@ pub(crate) fn incident(n: u128, page: u128, started: i64, open: bool) -> Inciden
         begun: true,
         reminded_until: at(0),
         created_at: at(13),
+        edited_at: Some(at(14)),
     }
 }
 

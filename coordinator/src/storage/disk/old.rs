@@ -74,7 +74,9 @@ impl From<Page> for PageOfSchema4 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::storage::contract::samples::page;
+    use parallax_core::incident::Incident;
+
+    use crate::storage::contract::samples::{incident, page};
 
     #[test]
     fn a_page_of_schema_4_is_read_from_its_bytes_of_then() {
@@ -84,5 +86,14 @@ mod tests {
             (0..hex.len() / 2).map(|at| u8::from_str_radix(&hex[at * 2..at * 2 + 2], 16).unwrap()).collect();
         let (revision, old): (u64, PageOfSchema4) = postcard::from_bytes(&bytes).unwrap();
         assert_eq!((revision, Page::from(old)), (7, page(2, 1, "two")));
+    }
+
+    #[test]
+    fn an_incident_of_before_edits_were_noted_is_read() {
+        let incident = Incident { edited_at: None, ..incident(3, 1, 5, true) };
+        let mut bytes = postcard::to_allocvec(&(7u64, &incident)).unwrap();
+        // Its record ended with the moment that it was made at; what follows is that nothing was noted.
+        assert_eq!(bytes.pop(), Some(0));
+        assert_eq!(postcard::from_bytes::<(u64, Incident)>(&bytes).unwrap(), (7, incident));
     }
 }

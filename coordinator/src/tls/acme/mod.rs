@@ -180,6 +180,20 @@ impl Keeper {
         Ok(keeper)
     }
 
+    /// A keeper in the place of one that broke off. What that one put up is shown on, so that a folder or roots that can't
+    /// be used just then are waited for: they end nothing.
+    pub async fn start_anew(tools: Tools, pause: Duration) -> Self {
+        loop {
+            match Self::start(tools.clone()).await {
+                Ok(keeper) => return keeper,
+                Err(error) => {
+                    tracing::error!(%error, "certificates are shown, but can't be renewed now; trying again");
+                }
+            }
+            tokio::time::sleep(pause).await;
+        }
+    }
+
     /// Runs as long as the coordinator does.
     pub async fn run(mut self) {
         let mut looked: Option<Instant> = None;

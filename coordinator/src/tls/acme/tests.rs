@@ -153,3 +153,17 @@ async fn a_keeper_begun_anew_orders_nothing_that_is_there_and_takes_nothing_for_
     assert_eq!(anew.plan.due(world.tools.clock.now()), None);
     assert_eq!(world.tools.told.problem("a.example"), None);
 }
+
+#[tokio::test]
+async fn a_folder_that_can_not_be_used_is_waited_for_where_certificates_are_shown_already() {
+    let world = World::new(&["status.example"]);
+    let folder = &world.tools.settings.folder;
+    std::fs::write(folder, "no folder").unwrap();
+    assert!(Keeper::start(world.tools.clone()).await.is_err());
+    let mut anew = Box::pin(Keeper::start_anew(world.tools.clone(), Duration::from_millis(1)));
+    assert!((&mut anew).now_or_never().is_none());
+    std::fs::remove_file(folder).unwrap();
+    world.keep("status.example", 2090);
+    anew.await;
+    assert!(world.is_shown("status.example"));
+}

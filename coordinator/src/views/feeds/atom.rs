@@ -7,16 +7,16 @@ use parallax_core::incident::Incident;
 use quick_xml::events::BytesText;
 
 use super::frame::{self, Ink, link, text};
-use super::{MINT, Site, Unwritable, first_word, last_word};
+use super::{MINT, Site, Unwritable, first_word};
 
 /// Its media type.
 pub const MEDIA: &str = "application/atom+xml; charset=utf-8";
 
-/// Writes the feed of those.
+/// Writes the feed of those, which is read again at the address `own`.
 ///
 /// # Errors
 /// Where a writer gives up, which none does over memory.
-pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
+pub fn write(site: Site<'_>, own: &str, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
     let page = site.page;
     frame::write(site, notices, |ink, told| {
         let feed = ink.create_element("feed").with_attribute(("xmlns", "http://www.w3.org/2005/Atom"));
@@ -25,7 +25,7 @@ pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> 
             text(ink, "id", &format!("{MINT}page/{}", page.id))?;
             text(ink, "title", &told.title())?;
             text(ink, "updated", &told.updated.to_string())?;
-            link(ink, "link", "self", "application/atom+xml", &site.at("/feed.atom"))?;
+            link(ink, "link", "self", "application/atom+xml", own)?;
             link(ink, "link", "alternate", "text/html", site.address)?;
             ink.create_element("author").write_inner_content(|ink| text(ink, "name", &page.name))?;
             text(ink, "generator", "Parallax")?;
@@ -39,7 +39,7 @@ fn entry(ink: &mut Ink, site: Site<'_>, incident: &Incident, content: &str) -> i
     text(ink, "id", &format!("{MINT}incident/{}", incident.id))?;
     text(ink, "title", &incident.title)?;
     text(ink, "published", &first_word(incident).to_string())?;
-    text(ink, "updated", &last_word(incident).to_string())?;
+    text(ink, "updated", &incident.last_word().to_string())?;
     link(ink, "link", "alternate", "text/html", &site.incident(incident))?;
     ink.create_element("category").with_attribute(("term", incident.kind.name())).write_empty()?;
     let body = ink.create_element("content").with_attribute(("type", "html"));

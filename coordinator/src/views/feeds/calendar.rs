@@ -4,7 +4,7 @@ use icalendar::{Calendar, Component, Event, EventLike, EventStatus, Property};
 use parallax_core::board::Notice;
 use parallax_core::incident::Incident;
 
-use super::{Site, last_word};
+use super::Site;
 use crate::views::tongue::{fill, words};
 
 /// Its media type.
@@ -45,7 +45,7 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
     // One that was over before its time ends then; one that was called off keeps the time it was planned for.
     let end =
         incident.resolved_at.filter(|at| *at > incident.started_at).map_or(ends_at, |at| at.min(ends_at));
-    let changed = last_word(incident).to_utc()?;
+    let changed = incident.last_word().to_utc()?;
     let status = if is_called_off(incident) { EventStatus::Cancelled } else { EventStatus::Confirmed };
     let mut event = Event::new();
     event

@@ -8,7 +8,7 @@ use parallax_core::time::Timestamp;
 use quick_xml::Writer;
 use quick_xml::events::{BytesDecl, BytesText, Event};
 
-use super::{Site, Unwritable, entry, last_word, xml};
+use super::{Site, Unwritable, entry, xml};
 use crate::views::tongue::{Words, fill, words};
 
 /// Writes into memory.
@@ -58,7 +58,7 @@ pub(super) fn write<'a>(
 ) -> Result<Vec<u8>, Unwritable> {
     let tell = |notice: &'a Notice| Ok::<_, Unwritable>((&notice.incident, entry::content(site, notice)?));
     let entries = notices.iter().map(tell).collect::<Result<_, _>>()?;
-    let updated = notices.iter().map(|it| last_word(&it.incident)).fold(site.page.created_at, Timestamp::max);
+    let updated = notices.iter().map(|it| it.incident.last_word()).fold(site.page.created_at, Timestamp::max);
     document(|ink| root(ink, &Told { site, updated, entries }))
 }
 

@@ -49,12 +49,6 @@ impl Site<'_> {
     }
 }
 
-/// When something was last said of an incident or a window.
-pub fn last_word(incident: &Incident) -> Timestamp {
-    let said = incident.updates.last().map_or(incident.created_at, |update| update.created_at);
-    said.max(incident.created_at).max(incident.resolved_at.unwrap_or(incident.created_at))
-}
-
 /// When it was first to be read of: a window before it begins.
 fn first_word(incident: &Incident) -> Timestamp {
     incident.started_at.min(incident.created_at)

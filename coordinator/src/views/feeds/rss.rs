@@ -1,5 +1,5 @@
 //! The same as RSS 2.0. Its readers show an item whose `guid` is new and no other, so an item has a new one with each
-//! update.
+//! update, and with each edit after that.
 
 use std::io;
 
@@ -10,7 +10,7 @@ use parallax_core::time::Timestamp;
 use quick_xml::events::BytesText;
 
 use super::frame::{self, Ink, link, text};
-use super::{MINT, Site, Unwritable, last_word};
+use super::{MINT, Site, Unwritable};
 use crate::views::tongue::fill;
 use crate::views::words::formatted;
 
@@ -19,11 +19,11 @@ pub const MEDIA: &str = "application/rss+xml; charset=utf-8";
 /// Minutes that a reader may keep it.
 const TTL: &str = "5";
 
-/// Writes the feed of those.
+/// Writes the feed of those, which is read again at the address `own`.
 ///
 /// # Errors
 /// Where a writer gives up, which none does over memory.
-pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
+pub fn write(site: Site<'_>, own: &str, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> {
     frame::write(site, notices, |ink, told| {
         let rss = ink.create_element("rss").with_attribute(("version", "2.0"));
         rss.with_attribute(("xmlns:atom", "http://www.w3.org/2005/Atom")).write_inner_content(|ink| {
@@ -35,7 +35,7 @@ pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> 
                 text(ink, "lastBuildDate", &moment(told.updated))?;
                 text(ink, "generator", "Parallax")?;
                 text(ink, "ttl", TTL)?;
-                link(ink, "atom:link", "self", "application/rss+xml", &site.at("/feed.rss"))?;
+                link(ink, "atom:link", "self", "application/rss+xml", own)?;
                 told.entries(ink, "item", |ink, incident, content| item(ink, site, incident, content))
             })?;
             Ok(())
@@ -45,12 +45,16 @@ pub fn write(site: Site<'_>, notices: &[Notice]) -> Result<Vec<u8>, Unwritable> 
 }
 
 fn item(ink: &mut Ink, site: Site<'_>, incident: &Incident, content: &str) -> io::Result<()> {
-    let newest = incident.updates.last().map(|update| format!("/{}", update.id)).unwrap_or_default();
+    let newest = incident.updates.last();
+    let said = newest.map_or(incident.created_at, |update| update.created_at);
+    let edit = incident.edited_at.filter(|at| *at > said);
+    let newest = newest.map(|update| format!("/{}", update.id)).unwrap_or_default();
+    let edit = edit.map(|at| format!("/{}", at.as_millis())).unwrap_or_default();
     text(ink, "title", &incident.title)?;
     text(ink, "link", &site.incident(incident))?;
     let guid = ink.create_element("guid").with_attribute(("isPermaLink", "false"));
-    guid.write_text_content(BytesText::new(&format!("{MINT}incident/{}{newest}", incident.id)))?;
-    text(ink, "pubDate", &moment(last_word(incident)))?;
+    guid.write_text_content(BytesText::new(&format!("{MINT}incident/{}{newest}{edit}", incident.id)))?;
+    text(ink, "pubDate", &moment(incident.last_word()))?;
     text(ink, "category", incident.kind.name())?;
     text(ink, "description", content)
 }

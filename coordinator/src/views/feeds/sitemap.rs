@@ -7,7 +7,7 @@ use parallax_core::board::{Board, Notice};
 use parallax_core::time::Timestamp;
 
 use super::frame::{Ink, document, text};
-use super::{Site, Unwritable, last_word};
+use super::{Site, Unwritable};
 
 /// Its media type.
 pub const MEDIA: &str = "application/xml";
@@ -28,7 +28,7 @@ pub fn write(site: Site<'_>, board: &Board, notices: &[Notice]) -> Result<Vec<u8
                 url(ink, &site.at(&format!("/monitors/{}", shown.monitor.id)), None)?;
             }
             for Notice { incident, .. } in notices {
-                url(ink, &site.incident(incident), Some(last_word(incident)))?;
+                url(ink, &site.incident(incident), Some(incident.last_word()))?;
             }
             Ok(())
         })?;

@@ -1,8 +1,11 @@
 //! What is written for programs is read back by other readers than ours, whatever was in the texts.
 
 use parallax_core::board::{Board, Notice};
+use parallax_core::event::Status;
+use parallax_core::headline::Indicator;
 use parallax_core::incident::{Kind, Progress, Update};
 use parallax_core::page::look::Language;
+use parallax_core::place::RegionSet;
 use parallax_core::time::{DAY, HOUR};
 use quick_xml::Reader;
 use quick_xml::events::Event;
@@ -13,6 +16,7 @@ use super::*;
 use crate::views::tests::{NOW, board};
 
 const ADDRESS: &str = "https://northwind.pages.example";
+const OWN: &str = "https://northwind.pages.example/t/token/feed";
 
 /// Texts that break one format or another.
 pub(crate) const NASTY: &[&str] = &[
@@ -168,7 +172,7 @@ fn long_incidents_say_the_newest_and_no_more_than_there_is_room_for() {
     let told = sheet(Sheet::Incidents, &board)["incidents"][0]["incident_updates"].take();
     assert_eq!(told.as_array().unwrap().len(), 4);
     assert_eq!(told[0]["id"], parallax_core::id::UpdateId::from_u128(199).to_string());
-    let atom = atom::write(site(&board), &notices(&board)).unwrap();
+    let atom = atom::write(site(&board), OWN, &notices(&board)).unwrap();
     assert!(atom.len() < 200_000 && texts(&atom, "content")[1].contains("184 earlier"), "{}", atom.len());
 }
 
@@ -182,7 +186,9 @@ fn whatever_is_said_is_read_back_from_each_format() {
         assert_eq!(summary["page"]["name"], text);
         assert_eq!(summary["incidents"][0]["name"], text);
         assert_eq!(summary["incidents"][0]["incident_updates"][0]["body"], text);
-        for feed in [atom::write(site(&board), &all).unwrap(), rss::write(site(&board), &all).unwrap()] {
+        for feed in
+            [atom::write(site(&board), OWN, &all).unwrap(), rss::write(site(&board), OWN, &all).unwrap()]
+        {
             let titles = texts(&feed, "title");
             assert_eq!(titles.len(), 4, "{text}");
             assert_eq!(titles[0], format!("{text} status"));
@@ -205,8 +211,8 @@ fn feeds_and_calendars_speak_the_pages_language() {
     let all = notices(&board);
     let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
     for (written, german) in [
-        (atom::write(site(&board), &all).unwrap(), "xml:lang=\"de\""),
-        (rss::write(site(&board), &all).unwrap(), "<language>de</language>"),
+        (atom::write(site(&board), OWN, &all).unwrap(), "xml:lang=\"de\""),
+        (rss::write(site(&board), OWN, &all).unwrap(), "<language>de</language>"),
     ] {
         let text = String::from_utf8(written).unwrap();
         for said in [german, ">Status von Northwind<", "Betroffen: ", "Nachbetrachtung", " bis "] {
@@ -224,7 +230,7 @@ fn feeds_and_calendars_speak_the_pages_language() {
 #[test]
 fn what_xml_can_not_hold_is_left_out() {
     assert_eq!(xml("a\u{0}b\u{b}c\u{ffff}d\r\ne\rf\tg\u{1b}"), "abcd\ne\nf\tg");
-    let feed = atom::write(site(&board()), &notices(&saying("a\u{b}\u{0}b"))).unwrap();
+    let feed = atom::write(site(&board()), OWN, &notices(&saying("a\u{b}\u{0}b"))).unwrap();
     assert_eq!(texts(&feed, "title")[1], "ab");
 }
 
@@ -233,7 +239,7 @@ fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() 
     let mut board = board();
     let (old_atom, old_rss) = {
         let all = notices(&board);
-        (atom::write(site(&board), &all).unwrap(), rss::write(site(&board), &all).unwrap())
+        (atom::write(site(&board), OWN, &all).unwrap(), rss::write(site(&board), OWN, &all).unwrap())
     };
     let incident = &mut board.incidents[0].incident;
     let mut update = incident.updates[0].clone();
@@ -241,12 +247,17 @@ fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() 
     incident.updates.push(update);
     let moved = Site { page: &board.page, address: "https://status.northwind.example" };
     let all = notices(&board);
-    let (atom, rss) = (atom::write(moved, &all).unwrap(), rss::write(moved, &all).unwrap());
+    let (atom, rss) = (atom::write(moved, OWN, &all).unwrap(), rss::write(moved, OWN, &all).unwrap());
     assert_eq!(texts(&atom, "id"), texts(&old_atom, "id"), "names do not follow the host");
     let (old, new) = (texts(&old_rss, "guid"), texts(&rss, "guid"));
     let differ: Vec<usize> = (0..3).filter(|at| old[*at] != new[*at]).collect();
     assert_eq!(differ, [1], "{old:?} {new:?}");
     assert_eq!(texts(&atom, "updated")[0], "2026-11-27T13:46:00.000Z");
+    let is_own = |feed: &[u8]| {
+        String::from_utf8_lossy(feed).contains(&format!("rel=\"self\" type=\"application/"))
+            && String::from_utf8_lossy(feed).contains(&format!("href=\"{OWN}\""))
+    };
+    assert!(is_own(&atom) && is_own(&rss), "each is read again where it was read");
     let content = &texts(&atom, "content")[1];
     let at = |time: &str| content.find(time).unwrap();
     assert!(at("13:46") < at("12:40") && at("12:40") < at("12:32"), "newest first: {content}");
@@ -274,4 +285,57 @@ fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
     assert_eq!(values(&written, "METHOD"), ["PUBLISH"]);
     assert_eq!(window.incident.kind, Kind::Maintenance);
     assert!(written.contains("\r\nREFRESH-INTERVAL;VALUE=DURATION:PT1H\r\n"), "{written}");
+}
+
+#[test]
+fn an_edit_is_news_to_every_reader() {
+    let mut board = board();
+    let seen = |board: &Board| {
+        let all = notices(board);
+        let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
+        let rss = rss::write(site(board), OWN, &all).unwrap();
+        let calendar = String::from_utf8(calendar::write(site(board), &windows)).unwrap();
+        [
+            texts(&atom::write(site(board), OWN, &all).unwrap(), "updated"),
+            texts(&rss, "guid"),
+            texts(&rss, "pubDate"),
+            values(&calendar, "DTSTAMP"),
+            values(&calendar, "LAST-MODIFIED"),
+        ]
+    };
+    let before = seen(&board);
+    board.maintenance[0].incident.edited_at = Some(NOW + HOUR);
+    let after = seen(&board);
+    assert_eq!(after[0][..2], ["2026-11-27T13:46:00.000Z", "2026-11-27T13:46:00.000Z"]);
+    assert_eq!(
+        (after[3].as_slice(), after[4].as_slice()),
+        (&["20261127T134600Z".to_owned()][..], &["20261127T134600Z".to_owned()][..])
+    );
+    assert!(after[1][0].starts_with(&before[1][0]) && after[1][0] != before[1][0], "{:?}", after[1]);
+    assert_eq!((&after[1][1..], &after[2][1..]), (&before[1][1..], &before[2][1..]));
+    // An update that came after the edit has a name of its own already.
+    let incident = &mut board.incidents[0].incident;
+    let said = incident.updates.last().unwrap().created_at;
+    incident.edited_at = Some(said - HOUR);
+    assert_eq!(seen(&board)[1][1], before[1][1]);
+}
+
+#[test]
+fn what_nobody_looks_at_is_neither_well_nor_well_again() {
+    let mut board = board();
+    board.incidents.clear();
+    let whole = |board: &Board| {
+        let status = sheet(Sheet::Status, board)["status"].take();
+        ["indicator", "description", "parallax_indicator"].map(|key| status[key].as_str().unwrap().to_owned())
+    };
+    board.indicator = Indicator::Unknown;
+    assert_eq!(whole(&board), ["major", "No data yet", "unknown"]);
+    board.regions = RegionSet::default();
+    assert_eq!(whole(&board), ["major", "Nothing is being checked right now", "unknown"]);
+    board.monitors.retain(|shown| shown.view.status != Status::Down);
+    assert_eq!(whole(&board)[0], "minor");
+    board.monitors.retain(|shown| shown.view.status == Status::Up);
+    assert_eq!(whole(&board), ["none", "Nothing is being checked right now", "unknown"]);
+    let components = sheet(Sheet::Components, &board)["components"].take();
+    assert_eq!(components[1]["start_date"], "2026-09-28", "the day that it was made");
 }

@@ -13,7 +13,7 @@ use parallax_core::time::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Site, Unwritable, is_under_way, last_word};
+use super::{Site, Unwritable, is_under_way};
 
 /// Incidents or windows of one list at most.
 const LISTED: usize = 50;
@@ -172,7 +172,7 @@ impl Scene<'_> {
     fn page(&self) -> PageOf {
         let page = self.site.page;
         let changes = self.board.monitors.iter().filter_map(|shown| shown.view.since);
-        let words = self.notices.iter().map(|notice| last_word(&notice.incident));
+        let words = self.notices.iter().map(|notice| notice.incident.last_word());
         PageOf {
             id: page.id.to_string(),
             name: page.name.clone(),
@@ -194,7 +194,7 @@ impl Scene<'_> {
             name: incident.title.clone(),
             status: words::progress(incident, self.board.now),
             created_at: incident.created_at.to_string(),
-            updated_at: last_word(incident).to_string(),
+            updated_at: incident.last_word().to_string(),
             monitoring_at: watched.map(|update| update.created_at.to_string()),
             resolved_at: incident.resolved_at.map(|at| at.to_string()),
             impact: words::impact(incident),
@@ -268,7 +268,7 @@ fn components(board: &Board) -> Vec<Component> {
             position: parts.len() + 1,
             description: None,
             showcase: true,
-            start_date: board.page.created_at.to_utc().map(|at| at.format("%Y-%m-%d").to_string()),
+            start_date: shown.monitor.created_at.to_utc().map(|at| at.format("%Y-%m-%d").to_string()),
             group_id,
             page_id: board.page.id.to_string(),
             group: false,

@@ -271,6 +271,7 @@ fn an_amendment_keeps_what_was_left_out() {
     };
     let after = amend(&edit, &before).unwrap();
     assert_eq!((after.title.as_str(), after.impact, after.affected.len()), ("New", Impact::None, 0));
+    assert_eq!((after.edited_at, after.last_word()), (Some(at(5)), at(5)));
     assert_eq!((after.remind.len(), after.reminded_until, after.updates), (1, at(5), before.updates));
     for (edit, told) in [
         (IncidentEdit { title: Given::Null, ..IncidentEdit::default() }, "title must not be null"),
@@ -278,6 +279,28 @@ fn an_amendment_keeps_what_was_left_out() {
     ] {
         assert!(amend(&edit, &incident()).unwrap_err().starts_with(told));
     }
+}
+
+#[test]
+fn whatever_readers_see_is_an_edit_and_nothing_else_is() {
+    let edited = |edit: &IncidentEdit, of: &Incident| amend(edit, of).unwrap().edited_at.is_some();
+    let blank = IncidentEdit::default;
+    let monitors = Given::Value(vec![MonitorId::from_u128(1).to_string()]);
+    for edit in [
+        IncidentEdit { title: value("New"), ..blank() },
+        IncidentEdit { impact: value("major"), ..blank() },
+        IncidentEdit { postmortem: value("A cable."), ..blank() },
+        IncidentEdit { monitor_ids: monitors, ..blank() },
+    ] {
+        assert!(edited(&edit, &incident()), "{edit:?}");
+    }
+    let later = IncidentEdit { ends_at: value(&at(2 * HOUR).to_string()), ..blank() };
+    assert!(edited(&later, &window(0, HOUR)));
+    let remind = IncidentEdit { remind: Given::Value(vec!["1h".to_owned()]), ..blank() };
+    let same = IncidentEdit { title: value(&incident().title), ..blank() };
+    assert!(!edited(&remind, &incident()) && !edited(&same, &incident()));
+    let before = Incident { edited_at: Some(at(3)), ..incident() };
+    assert_eq!(amend(&remind, &before).unwrap().edited_at, Some(at(3)));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use parallax_core::destination::Destination;
 use parallax_core::id::DestinationId;
 
 use super::deliveries::view as deliveries;
-use super::{done, made, ticket, wrapped};
+use super::{done, made, object_of, ticket, wrapped};
 use crate::http::Context;
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
@@ -51,8 +51,8 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
 /// `PATCH /api/v1/pages/{page}/destinations/{destination}`
 pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, destination(&call)?);
-    context.service.destination(&call.caller, page, id)?;
-    let (object, ticket) = call.object().await?;
+    let reached = reaches(&context, &call);
+    let (object, ticket) = object_of(&context, &mut call, reached).await?;
     let edit = body::read(&object);
     let once = Once::new(ticket, &whole);
     let changed = context.service.edit_destination(&call.caller, page, id, &edit, &once).await?;

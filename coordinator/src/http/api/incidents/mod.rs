@@ -8,7 +8,7 @@ use std::sync::Arc;
 use ::http::StatusCode;
 use parallax_core::id::IncidentId;
 
-use super::{done, made, ticket, wrapped};
+use super::{done, made, object_of, ticket, wrapped};
 use crate::http::Context;
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
@@ -47,8 +47,8 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
 /// `PATCH /api/v1/pages/{page}/incidents/{incident}`
 pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, incident(&call)?);
-    context.service.reaches_incident(&call.caller, page, id)?;
-    let (object, ticket) = call.object().await?;
+    let reached = context.service.reaches_incident(&call.caller, page, id);
+    let (object, ticket) = object_of(&context, &mut call, reached).await?;
     let edit = body::read_change(&object);
     let once = Once::new(ticket, &answer);
     let changed = context.service.edit_incident(&call.caller, page, id, &edit, &once).await?;
@@ -68,8 +68,8 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
 /// `POST /api/v1/pages/{page}/incidents/{incident}/updates`
 pub(in crate::http) async fn update(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, incident(&call)?);
-    context.service.reaches_incident(&call.caller, page, id)?;
-    let (object, ticket) = call.object().await?;
+    let reached = context.service.reaches_incident(&call.caller, page, id);
+    let (object, ticket) = object_of(&context, &mut call, reached).await?;
     let post = body::read_update(&object);
     let once = Once::new(ticket, &answer);
     let posted = context.service.post_update(&call.caller, page, id, &post, &once).await?;

@@ -198,6 +198,7 @@ mod tests {
             begun: true,
             reminded_until: at,
             created_at: at,
+            edited_at: None,
         };
         let series = Series {
             id: SeriesId::from_u128(5),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 
-use super::{done, made, ticket, warned, wrapped};
+use super::{done, made, object_of, ticket, warned, wrapped};
 use crate::http::Context;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -54,8 +54,8 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
 pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let service = &context.service;
     let (page, monitor) = (call.page()?, call.monitor()?);
-    service.reaches_monitor(&call.caller, page, monitor)?;
-    let (object, ticket) = call.object().await?;
+    let reached = service.reaches_monitor(&call.caller, page, monitor);
+    let (object, ticket) = object_of(&context, &mut call, reached).await?;
     let edit = body::read(&object);
     let caller = &call.caller;
     let answer = |shown: &Shown| saved(service, caller, shown);

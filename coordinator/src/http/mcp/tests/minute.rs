@@ -5,10 +5,12 @@ use super::*;
 /// Headers, body, and the status of the answer.
 type Worthless = (Vec<(&'static str, &'static str)>, String, u16);
 
-/// What is no message, or comes from where it must not.
-fn worthless() -> Vec<Worthless> {
+/// What is no message, or comes from where it must not: at the door of a public page none does.
+fn worthless(is_public: bool) -> Vec<Worthless> {
     let json = ("content-type", "application/json");
     let ping = message(1, "ping", json!({}));
+    let evil = if is_public { "5".to_owned() } else { ping.to_string() };
+    let status = if is_public { 400 } else { 403 };
     vec![
         (vec![json], "{".to_owned(), 400),
         (vec![], ping.to_string(), 400),
@@ -18,8 +20,8 @@ fn worthless() -> Vec<Worthless> {
         (vec![json], json!(vec![ping.clone(); 21]).to_string(), 400),
         (vec![json, ("mcp-protocol-version", revision::MODERN)], json!([ping]).to_string(), 400),
         (vec![json, ("mcp-protocol-version", "2099-01-01")], json!([ping]).to_string(), 400),
-        (vec![json, ("origin", "https://evil.example")], ping.to_string(), 403),
-        (vec![json, ("origin", "null")], ping.to_string(), 403),
+        (vec![json, ("origin", "https://evil.example")], evil.clone(), status),
+        (vec![json, ("origin", "null")], evil, status),
     ]
 }
 
@@ -29,7 +31,7 @@ async fn is_counted(client: &Client, path: &str, credentials: &[(&'static str, &
         let headers: Vec<_> = credentials.iter().chain(headers).copied().collect();
         client.send("POST", path, &headers, body).await
     };
-    let sent = worthless();
+    let sent = worthless(credentials.is_empty());
     for turn in 0..120 {
         let (headers, body, status) = &sent[turn % sent.len()];
         let refused = send(headers, body).await;
@@ -78,12 +80,12 @@ async fn a_batch_that_does_not_fit_the_minute_runs_none_of_its_messages() {
 }
 
 #[tokio::test]
-async fn a_get_or_delete_is_answered_with_the_one_method() {
+async fn a_get_or_delete_is_answered_with_what_is_allowed() {
     let client = Client::new().await;
     for method in ["GET", "DELETE", "PUT"] {
-        for path in ["/api/v1/mcp", "/p/shop/mcp"] {
+        for (path, allowed) in [("/api/v1/mcp", "POST"), ("/p/shop/mcp", "POST, OPTIONS")] {
             let refused = client.call(&client.read, method, path, Value::Null).await;
-            assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, "POST"));
+            assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
         }
     }
     assert_eq!(client.send("GET", "/api/v1/mcp", &[], "").await.status, 401);

@@ -2,7 +2,7 @@
 
 use parallax_core::board::{Board, Shown};
 use parallax_core::event::Status;
-use parallax_core::headline::Indicator;
+use parallax_core::headline::{Indicator, STALE};
 use parallax_core::incident::{Impact, Incident, Kind, Progress};
 use parallax_core::time::Timestamp;
 use serde::Serialize;
@@ -22,7 +22,16 @@ pub(super) fn status(board: &Board) -> Whole {
     let is_told = board.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
     let down = board.with_status(Status::Down).count();
     let (indicator, description) = match board.indicator {
-        Indicator::Unknown | Indicator::Operational => ("none", "All Systems Operational"),
+        // They have no word for what nothing is known of. What was down when it was last seen is not said to be well again.
+        Indicator::Unknown => {
+            let indicator = match (down, board.with_status(Status::Slow).count()) {
+                (0, 0) => "none",
+                (0, _) => "minor",
+                _ => "major",
+            };
+            (indicator, if board.is_stale() { STALE } else { board.indicator.headline() })
+        }
+        Indicator::Operational => ("none", "All Systems Operational"),
         Indicator::Degraded if is_told => ("minor", "Minor Service Outage"),
         Indicator::Degraded => ("minor", "Partially Degraded Service"),
         Indicator::Partial if !is_told && down * 2 > board.monitors.len() => {

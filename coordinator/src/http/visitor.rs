@@ -1,0 +1,109 @@
+//! Whose request it is, where requests of one are counted: the address that is connected, or, where that is a proxy on
+//! this host, the one that it says it asks for.
+//!
+//! Loopback is the one peer that is believed, since a header costs whoever sends it nothing. What it says last is what the
+//! proxy itself has seen; what stands before came with the request. So a proxy must add to `X-Forwarded-For` or set it
+//! (Caddy does; nginx by `proxy_set_header X-Forwarded-For $proxy_add_x_forwarded_for`): one that passes it on untouched
+//! lets its visitors choose their address. Limits that this would open have another one behind them (`tries.rs`).
+
+use std::net::{IpAddr, SocketAddr};
+
+use ::http::HeaderMap;
+use ::http::header::{FORWARDED, HeaderName};
+
+use super::Peer;
+
+const X_FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+
+/// The address that a request counts for, and whether a proxy told it; none where nobody knows one.
+pub(super) fn of(peer: Option<Peer>, headers: &HeaderMap) -> Option<Visitor> {
+    let peer = peer?.0.to_canonical();
+    if !peer.is_loopback() {
+        return Some(Visitor { address: peer, is_told: false });
+    }
+    let address = forwarded(headers)?.to_canonical();
+    (!address.is_loopback()).then_some(Visitor { address, is_told: true })
+}
+
+/// Whom a request counts for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Visitor {
+    /// Where he is.
+    pub(super) address: IpAddr,
+    /// Whether that is the word of a proxy.
+    pub(super) is_told: bool,
+}
+
+/// The last address that the headers name: `X-Forwarded-For`, else `Forwarded` (RFC 7239).
+fn forwarded(headers: &HeaderMap) -> Option<IpAddr> {
+    let last = |name| headers.get_all(name).iter().next_back()?.to_str().ok()?.rsplit(',').next();
+    if headers.contains_key(X_FORWARDED_FOR) {
+        return address(last(X_FORWARDED_FOR)?);
+    }
+    let is_for = |part: &str| {
+        let (name, value) = part.split_once('=')?;
+        name.trim().eq_ignore_ascii_case("for").then(|| value.to_owned())
+    };
+    address(&last(FORWARDED)?.split(';').find_map(is_for)?)
+}
+
+/// An address as those headers have it: bare or in quotes, an IPv6 one maybe in brackets, with a port or without.
+fn address(text: &str) -> Option<IpAddr> {
+    let text = text.trim().trim_matches('"');
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|socket| socket.ip()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(peer: &str, headers: &[(&'static str, &str)]) -> Option<String> {
+        let pair =
+            |(name, value): &(&'static str, &str)| (HeaderName::from_static(name), value.parse().unwrap());
+        let headers: HeaderMap = headers.iter().map(pair).collect();
+        of(Some(Peer(peer.parse().unwrap())), &headers).map(|visitor| visitor.address.to_string())
+    }
+
+    #[test]
+    fn a_proxy_on_this_host_is_believed_what_it_says_last() {
+        for (headers, expected) in [
+            (&[("x-forwarded-for", "192.0.2.1")][..], "192.0.2.1"),
+            (&[("x-forwarded-for", "198.51.100.9, 192.0.2.1")], "192.0.2.1"),
+            (&[("x-forwarded-for", "2001:db8::1")], "2001:db8::1"),
+            (&[("x-forwarded-for", "[2001:db8::1]:443")], "2001:db8::1"),
+            (&[("x-forwarded-for", "::ffff:192.0.2.1")], "192.0.2.1"),
+            (&[("x-forwarded-for", "192.0.2.1:50000"), ("forwarded", "for=192.0.2.2")], "192.0.2.1"),
+            (&[("forwarded", "for=198.51.100.9, For=\"[2001:db8::1]:4711\";proto=https")], "2001:db8::1"),
+            (&[("forwarded", "proto=https;for=192.0.2.1")], "192.0.2.1"),
+        ] {
+            for peer in ["127.0.0.1", "::1", "::ffff:127.0.0.1"] {
+                assert_eq!(seen(peer, headers).as_deref(), Some(expected), "{headers:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_address_counts_for_nobody() {
+        for headers in [
+            &[][..],
+            &[("x-forwarded-for", "")],
+            &[("x-forwarded-for", "192.0.2.1, unknown")],
+            &[("x-forwarded-for", "127.0.0.1")],
+            &[("x-forwarded-for", "x"), ("forwarded", "for=192.0.2.1")],
+            &[("forwarded", "for=_hidden")],
+            &[("forwarded", "by=192.0.2.1")],
+        ] {
+            assert_eq!(seen("127.0.0.1", headers), None, "{headers:?}");
+        }
+        assert_eq!(of(None, &HeaderMap::new()), None);
+    }
+
+    #[test]
+    fn who_comes_by_himself_is_who_he_is_whatever_he_says() {
+        for peer in ["203.0.113.7", "10.0.0.1", "2001:db8::7"] {
+            let headers = [("x-forwarded-for", "192.0.2.1"), ("forwarded", "for=192.0.2.1")];
+            assert_eq!(seen(peer, &headers).as_deref(), Some(peer));
+        }
+    }
+}
