@@ -12,7 +12,7 @@ use parallax_core::page::Page;
 use parallax_core::page::edit::{read_name, read_slug};
 use parallax_core::page::look::PictureUse;
 use parallax_core::refusal::Refusals;
-use parallax_core::time::DAY;
+use parallax_core::time::{DAY, Timestamp};
 use parallax_core::window::Window;
 
 use super::destinations::owner::of_owner;
@@ -133,10 +133,7 @@ impl Service {
         let monitors = self.shown_on(&page).await?;
         let now = self.now();
         let open = self.open_on(page.id, MAX_UNFINISHED).await?;
-        let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
-            open.into_iter().partition(|shown| shown.incident.kind == Kind::Incident);
-        maintenance.retain(|shown| shown.incident.started_at <= now + 7 * DAY);
-        maintenance.reverse();
+        let (incidents, maintenance) = told_of(open, now);
         let running: Vec<Window> = maintenance
             .iter()
             .filter_map(|shown| Window::of(&shown.incident))
@@ -161,6 +158,19 @@ impl Service {
     pub(super) fn page_event(&self, id: PageId, edited: Edited) -> Event {
         Event { at: self.now(), page: Some(id), monitor: None, what: What::PageEdited(edited) }
     }
+}
+
+/// What visitors are told of what is open: incidents, newest first, and maintenance under way or within the next week,
+/// soonest first.
+pub(super) fn told_of(
+    open: Vec<incidents::Shown>,
+    now: Timestamp,
+) -> (Vec<incidents::Shown>, Vec<incidents::Shown>) {
+    let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|shown| shown.incident.kind == Kind::Incident);
+    maintenance.retain(|shown| shown.incident.started_at <= now + 7 * DAY);
+    maintenance.reverse();
+    (incidents, maintenance)
 }
 
 impl Caller {
