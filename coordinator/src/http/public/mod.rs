@@ -9,6 +9,7 @@ mod front;
 mod gate;
 mod live;
 mod notes;
+mod nothing;
 mod page;
 mod picture;
 mod served;
@@ -26,6 +27,7 @@ pub(super) use door::dressed;
 pub(super) use form::shown;
 pub(super) use front::Front;
 pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
+pub(super) use nothing::to_people;
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by
 /// [`inner_path`]. A handler's first step is [`enter`], [`enter_or_ask`] where people look, or [`enter_feed`] where a
