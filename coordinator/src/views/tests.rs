@@ -24,9 +24,14 @@ use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 use super::incident::{HistoryPage, IncidentPage};
 use super::monitor::{Close, MonitorPage};
 use super::page::StatusPage;
+use super::share::Found;
 
 /// When it is looked at.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_795_783_560_000);
+
+/// Where the page is best found.
+pub(crate) const ADDRESS: &str = "https://status.northwind.example";
+const FOUND: Found<'_> = Found { address: ADDRESS, picture: "0123456789ab" };
 
 pub(crate) fn page() -> Page {
     Page {
@@ -186,7 +191,7 @@ pub(crate) fn notice(incident: Incident) -> Notice {
     Notice { incident, monitors: vec![(MonitorId::from_u128(3), "Payments API".to_owned(), None)] }
 }
 
-fn window() -> Incident {
+pub(crate) fn window() -> Incident {
     Incident {
         kind: Kind::Maintenance,
         status: Progress::Scheduled,
@@ -199,7 +204,7 @@ fn window() -> Incident {
     }
 }
 
-fn resolved() -> Incident {
+pub(crate) fn resolved() -> Incident {
     Incident {
         status: Progress::Resolved,
         started_at: NOW - 2 * DAY,
@@ -268,7 +273,8 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         is_stale: false,
         shown: &board.monitors[2],
         range: Range::Quarter,
-        notices: &board.incidents,
+        open: &[notice(incident(1, "Payments API fails from Asia")), notice(window())],
+        notices: &[notice(incident(1, "Payments API fails from Asia")), notice(resolved())],
         outages: &[
             Outage {
                 from: NOW - 14 * MINUTE,
@@ -289,13 +295,13 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
     };
     let render = |template: &dyn askama::DynTemplate| template.dyn_render().unwrap();
     vec![
-        ("page", render(&StatusPage::new(&board, root))),
-        ("day", render(&StatusPage::new(&day, root))),
-        ("stale", render(&StatusPage::new(&stale, root))),
-        ("twenty", render(&StatusPage::new(&calm, ""))),
-        ("monitor", render(&MonitorPage::new(&close))),
-        ("incident", render(&IncidentPage::new(&board.page, root, &notices[1], NOW))),
-        ("history", render(&HistoryPage::new((&board.page, root), (2026, 11), months, &notices, NOW))),
+        ("page", render(&StatusPage::new(&board, root, ADDRESS))),
+        ("day", render(&StatusPage::new(&day, root, ADDRESS))),
+        ("stale", render(&StatusPage::new(&stale, root, ADDRESS))),
+        ("twenty", render(&StatusPage::new(&calm, "", ADDRESS))),
+        ("monitor", render(&MonitorPage::new(&close, FOUND))),
+        ("incident", render(&IncidentPage::new((&board.page, root), &notices[1], FOUND, NOW))),
+        ("history", render(&HistoryPage::new((&board.page, root), (2026, 11), months, &notices, FOUND, NOW))),
     ]
 }
 
@@ -318,7 +324,8 @@ fn a_page_speaks_the_language_that_its_owner_chose() {
         let said = super::tongue::words(language);
         let board = Board { page: Page { language, ..page() }, ..board() };
         let document =
-            String::from_utf8(super::print(&StatusPage::new(&board, "/p/northwind")).unwrap()).unwrap();
+            String::from_utf8(super::print(&StatusPage::new(&board, "/p/northwind", ADDRESS)).unwrap())
+                .unwrap();
         assert!(document.starts_with(&format!("<!doctype html>\n<html lang=\"{}\"", language.tag())));
         for (theirs, ours) in [
             (said.past, english.past),
@@ -337,4 +344,71 @@ fn a_page_speaks_the_language_that_its_owner_chose() {
             "{language:?}"
         );
     }
+}
+
+/// One of [`documents`].
+fn named(name: &str) -> String {
+    documents().into_iter().find(|(known, _)| *known == name).map(|(_, document)| document).unwrap()
+}
+
+#[test]
+fn every_document_names_its_best_address_and_what_a_link_to_it_shows() {
+    for (name, path, title) in [
+        ("page", "", "Northwind: Payments API fails from Asia"),
+        ("day", "", "Northwind: Payments API fails from Asia"),
+        ("monitor", "/monitors/mon_00000000000000000000000003", "Northwind: Payments API"),
+        (
+            "incident",
+            "/incidents/inc_00000000000000000000000003",
+            "Northwind: Checkout slow for some customers",
+        ),
+        ("history", "/history/2026-11", "Northwind: History of November 2026"),
+    ] {
+        let document = named(name);
+        for told in [
+            format!("<link rel=\"canonical\" href=\"{ADDRESS}{path}\">"),
+            format!("<meta property=\"og:url\" content=\"{ADDRESS}{path}\">"),
+            format!("<meta property=\"og:title\" content=\"{title}\">"),
+            format!("<meta property=\"og:image\" content=\"{ADDRESS}/og-"),
+            format!("<p class=\"at\">{ADDRESS}{path}</p>"),
+        ] {
+            assert_eq!(document.matches(&told).count(), 1, "{name}: {told}");
+        }
+        let text = document.split("og:description\" content=\"").nth(1).unwrap();
+        assert!(!text.starts_with('"'), "{name}");
+    }
+}
+
+#[test]
+fn a_monitors_page_says_what_is_open_what_was_and_what_may_be_used_up() {
+    let document = named("monitor");
+    for told in [
+        "<h2><a href=\"/p/northwind/incidents/inc_00000000000000000000000001\">Payments API fails from Asia</a></h2>",
+        ">Database upgrade</a></h2>",
+        ">Checkout slow for some customers</a> <span class=\"soft\">resolved after 22 minutes</span>",
+        "<div class=\"budget\"><span>Error budget</span>",
+    ] {
+        assert_eq!(document.matches(told).count(), 1, "{told}: {document}");
+    }
+}
+
+#[test]
+fn what_is_folded_away_below_a_monitor_is_called_what_it_is() {
+    let said = super::tongue::words(Language::En);
+    let board = board();
+    let whole = super::monitor::Row::of(&board.monitors[0], &board, "", &[]);
+    let without = |lanes: bool, chart: bool, budget: bool| {
+        let mut row = whole.clone();
+        if lanes {
+            row.lanes.clear();
+        }
+        row.chart = row.chart.filter(|_| !chart);
+        row.budget = row.budget.filter(|_| !budget);
+        row.folded(said)
+    };
+    assert_eq!(without(false, false, false), Some("Regions and response time"));
+    assert_eq!(without(true, false, false), Some("Response time"));
+    assert_eq!(without(false, true, false), Some("Regions"));
+    assert_eq!(without(true, true, false), Some("Error budget"));
+    assert_eq!(without(true, true, true), None);
 }
