@@ -56,11 +56,8 @@
   };
   times(document);
 
-  // Paper says where it comes from, and no age: it is read later.
-  addEventListener("beforeprint", () => {
-    for (const it of $("footer .at")) it.textContent = location.href;
-    times(document, true);
-  });
+  // Paper says no age: it is read later.
+  addEventListener("beforeprint", () => times(document, true));
   addEventListener("afterprint", () => times(document));
 
   // A strip is one stop of the tab key; arrows move within it. Escape hides its words, until another day is looked at.
@@ -84,6 +81,11 @@
     for (const pop of $("details.pop[open]")) if (!pop.contains(event.target)) pop.open = false;
   });
 
+  // What was folded or not as the page came, and what the visitor has opened or closed since, which stays so.
+  const name = (it) => `${it.closest("[id]").id} ${it.className}`;
+  const folds = () => $("details.more,details.group");
+  const came = new Map(folds().map((it) => [name(it), it.open])), chose = new Map();
+
   // A day that is linked to is shown.
   const target = () => {
     const day = location.hash.startsWith("#d") && document.getElementById(location.hash.slice(1));
@@ -97,7 +99,6 @@
 
   // The page as it is now takes the place of what it was; what the visitor opened, chose or stands on stays.
   let path = location.pathname + location.search, tag = "", good = Date.now(), busy = false, again = 0;
-  const name = (it) => `${it.closest("[id]").id} ${it.className}`;
   // Where the visitor stands: the nearest element with an id, and the way from there.
   const place = (held) => {
     const near = held?.closest?.("main [id]");
@@ -108,7 +109,7 @@
     return way && [near.id, way];
   };
   const swap = (fresh) => {
-    const opened = new Map($("details.more").map((it) => [name(it), it.open]));
+    for (const it of folds()) if (chose.has(name(it)) || it.open !== came.get(name(it))) chose.set(name(it), it.open);
     const held = document.activeElement, stood = place(held);
     const parts = (from) => $("main>[data-part]", from);
     for (const old of parts(document)) if (!fresh.getElementById(old.id)) old.remove();
@@ -121,7 +122,7 @@
       if (old.getAttribute("role") === "status") { old.className = now.className; if (old.innerHTML !== now.innerHTML) old.innerHTML = now.innerHTML; } else { old.replaceWith(now); before = now; }
     }
     document.title = fresh.title;
-    for (const it of $("details.more")) { const was = opened.get(name(it)); if (was !== undefined) it.open = was; }
+    for (const it of folds()) { came.set(name(it), it.open); it.open = chose.get(name(it)) ?? it.open; }
     if (stood && document.activeElement !== held) {
       const next = document.getElementById(stood[0])?.querySelector(stood[1]);
       if (next?.matches(".strip a")) { $("a", next.parentNode).forEach((it) => { it.tabIndex = -1; }); next.tabIndex = 0; }

@@ -122,7 +122,7 @@ pub struct Board {
     pub incidents: Vec<Notice>,
     /// Maintenance under way, or planned within the next week, soonest first.
     pub maintenance: Vec<Notice>,
-    /// Incidents and windows of the last [`DAYS`] that are over, newest first.
+    /// Incidents and windows that are over and lasted into the last [`DAYS`], newest first.
     pub past: Vec<Notice>,
     /// Deploy markers, newest first; none where the page does not show them.
     pub deploys: Vec<Deploy>,
@@ -213,9 +213,11 @@ pub struct Notice {
 }
 
 impl Notice {
-    /// Whether it is about that monitor.
+    /// Whether it is about that monitor. A window that names none covers the whole page.
     pub fn concerns(&self, monitor: MonitorId) -> bool {
-        self.incident.affected.iter().any(|affected| affected.monitor == monitor)
+        let affected = &self.incident.affected;
+        let is_of_all = affected.is_empty() && self.incident.kind == Kind::Maintenance;
+        is_of_all || affected.iter().any(|affected| affected.monitor == monitor)
     }
 
     /// When it began; none for maintenance, which is no trouble.

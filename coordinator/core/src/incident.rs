@@ -16,6 +16,7 @@ use crate::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
 use crate::late;
 use crate::remind::Remind;
 use crate::time::{DAY, Timestamp};
+use crate::uptime::Span;
 
 /// The longest maintenance window, in milliseconds.
 pub const MAX_WINDOW: i64 = 7 * DAY;
@@ -213,6 +214,13 @@ impl Incident {
     /// Whether it is still going on, or still to come.
     pub const fn is_open(&self) -> bool {
         !self.status.is_closed()
+    }
+
+    /// The time that it has taken so far; none before it begins.
+    pub fn lasted(&self, now: Timestamp) -> Option<Span> {
+        let planned = if self.is_open() { None } else { self.ends_at };
+        let end = self.resolved_at.or(planned).unwrap_or(now).min(now);
+        (self.started_at <= now).then(|| Span { from: self.started_at, to: end.max(self.started_at) })
     }
 
     /// Whether it is a window that is under way, as far as that was noted.

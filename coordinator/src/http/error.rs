@@ -1,6 +1,6 @@
 //! Every refusal as status, code and envelope: the only place that names a status for one.
 
-use ::http::header::{ALLOW, HeaderName, RETRY_AFTER, WWW_AUTHENTICATE};
+use ::http::header::{ALLOW, HeaderName, RETRY_AFTER, VARY, WWW_AUTHENTICATE};
 use ::http::{HeaderValue, StatusCode};
 use parallax_core::quota::Allowance;
 use parallax_core::refusal::Refusals;
@@ -21,7 +21,7 @@ pub(super) enum Refused {
     Route,
     /// There is no such page, or none that this visitor may see.
     Page,
-    /// There is no such thing on the page that this visitor may see; what tells people so, as HTML.
+    /// The same, or no such thing on the page that this visitor may see: what tells people so, as HTML.
     Nothing(String),
     /// The page is there for those who show something; the form by which they do, as HTML.
     Locked(String),
@@ -61,9 +61,10 @@ impl Refused {
                     .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
                     .with_allowance(&allowance)
             }
-            Self::Route => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address"),
-            Self::Page => envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
-                .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
+            Self::Route => nothing(),
+            Self::Page => {
+                nothing().with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
+            }
             Self::Nothing(html) => dressed(shown(html)).of(StatusCode::NOT_FOUND),
             // Not 401, which has to name a scheme by which browsers ask for themselves (RFC 9110, 15.5.2), and not 200,
             // since it is not the page: no reader, cache or index takes it for one.
@@ -86,6 +87,12 @@ impl Refused {
             }
         }
     }
+}
+
+/// What people get otherwise, so that no cache takes one for the other.
+fn nothing() -> Reply {
+    envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
+        .with(VARY, HeaderValue::from_static("accept"))
 }
 
 fn from_service(error: Error) -> Reply {

@@ -304,7 +304,9 @@ async fn dispatch(
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
     let Request { method, mut path, query, headers, body, peer } = request;
-    if let Some(inner) = public::inner_path(&context, &headers, &path)? {
+    let inner = public::inner_path(&context, &headers, &path)?;
+    let is_own_host = inner.is_some();
+    if let Some(inner) = inner {
         path = inner;
     }
     let token = public::without_token(&path).map(|(inner, token)| {
@@ -316,14 +318,18 @@ async fn dispatch(
     let (route, params) = match table.find(&method, &path) {
         Ok((Route::Open(handler), mut params)) => {
             params.extend(token);
-            let kept = seal.clone();
+            let (kept, reader) = (seal.clone(), headers.clone());
             let call = Call { caller: (), method, path, query, peer, params, headers, body, seal };
-            return kept.put_on(overdue::within(overdue::LIMIT, arrived, handler(context, call)).await);
+            let answered = handler(Arc::clone(&context), call);
+            let answered = overdue::within(overdue::LIMIT, arrived, answered).await;
+            return kept.put_on(
+                answered.map_err(|refused| public::to_people(&context, &reader, is_own_host, refused)),
+            );
         }
         Ok((route, params)) => (Ok(route), params),
         // Under the API nobody learns without a key what there is.
         Err(refused) if is_api(&path) => (Err(refused), Vec::new()),
-        Err(refused) => return Err(refused),
+        Err(refused) => return Err(public::to_people(&context, &headers, is_own_host, refused)),
     };
     let caller = auth::caller(&context, &headers, peer, allowance)?;
     if let Ok(Route::Messages(handler)) = route {

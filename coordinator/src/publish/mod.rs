@@ -30,7 +30,7 @@ use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::monitor::{Close, MonitorPage};
 use crate::views::page::StatusPage;
 use crate::views::print;
-use crate::views::share::Share;
+use crate::views::share::Found;
 use live::Journal;
 use shelf::{Age, Held, Shelf, Thing, Turn};
 
@@ -312,24 +312,29 @@ impl Boards {
             Paper::Page(range) => {
                 let (board, root) = (service.board(admitted, *range).await?, root.to_owned());
                 let address = service.page_url(page);
-                off_the_runtime(move || {
-                    print(&StatusPage::new(&board, &root).shared_as(Share::of(&board, &address)))
-                })
-                .await
+                off_the_runtime(move || print(&StatusPage::new(&board, &root, &address))).await
             }
             Paper::Monitor(id, range) => {
                 let closer = service.closer(admitted, *id, *range).await?;
-                let root = root.to_owned();
-                off_the_runtime(move || print(&MonitorPage::new(&close(&closer, &root)))).await
+                let (root, facts) = (root.to_owned(), self.facts(admitted).await?);
+                let address = service.page_url(page);
+                off_the_runtime(move || {
+                    print(&MonitorPage::new(&close(&closer, &root), found(&address, &facts)))
+                })
+                .await
             }
             Paper::Incident(id) => {
                 let notice = service.notice(admitted, *id).await?;
-                printed(print(&IncidentPage::new(page, root, &notice, service.now())))
+                let (address, facts) = (service.page_url(page), self.facts(admitted).await?);
+                let found = found(&address, &facts);
+                printed(print(&IncidentPage::new((page, root), &notice, found, service.now())))
             }
             Paper::Month(year, month) => {
                 let notices = service.notices_in(admitted, *year, *month).await?;
                 let months = service.months(admitted).await?;
-                let view = HistoryPage::new((page, root), (*year, *month), months, &notices, service.now());
+                let (address, facts) = (service.page_url(page), self.facts(admitted).await?);
+                let (found, now) = (found(&address, &facts), service.now());
+                let view = HistoryPage::new((page, root), (*year, *month), months, &notices, found, now);
                 printed(print(&view))
             }
             Paper::Status | Paper::Sheet(_) | Paper::Other(_) | Paper::Note(_) => {
@@ -348,10 +353,16 @@ pub fn close<'a>(closer: &'a Closer, root: &'a str) -> Close<'a> {
         is_stale: Board::none_looks(closer.regions, [&closer.shown.monitor]),
         shown: &closer.shown,
         range: closer.range,
+        open: &closer.open,
         notices: &closer.notices,
         outages: &closer.outages,
         deploys: &closer.deploys,
     }
+}
+
+/// Where a page is found, and its picture.
+fn found<'a>(address: &'a str, facts: &'a Facts) -> Found<'a> {
+    Found { address, picture: facts.picture() }
 }
 
 /// Draws where it keeps nobody else waiting.

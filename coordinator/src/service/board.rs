@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::figures::Stretch;
 use super::gate::Admitted;
-use super::pages::Overview;
+use super::pages::{Overview, told_of};
 use super::{Error, Result, Service, incidents, monitors};
 
 /// Incidents and windows of one list at most.
@@ -46,7 +46,9 @@ pub struct Closer {
     pub shown: Shown,
     /// How far back its strip and its chart go.
     pub range: Range,
-    /// Its incidents and windows of the last [`DAYS`], newest first.
+    /// Its open incidents, newest first, and then its maintenance that is under way or near, soonest first.
+    pub open: Vec<Notice>,
+    /// Its incidents and windows that began, and lasted into the last [`DAYS`], newest first.
     pub notices: Vec<Notice>,
     /// Its outages, newest first.
     pub outages: Vec<Outage>,
@@ -158,6 +160,9 @@ impl Service {
         let length = range.days() as i64 * DAY;
         let stretch = Stretch { from: now - length, to: now, parts: range.parts() };
         let past = self.pasts(&page, &shown, stretch, range).await?.pop().unwrap_or_default();
+        let (incidents, maintenance) = told_of(open, now);
+        let mut open: Vec<Notice> = incidents.into_iter().chain(maintenance).map(notice).collect();
+        open.retain(|notice| notice.concerns(id));
         let mut notices = self.notices(&page, now - DAYS as i64 * DAY, now + 1).await?;
         notices.retain(|notice| notice.concerns(id));
         let shown = shown.into_iter().next().ok_or(Error::NotFound)?;
@@ -166,6 +171,7 @@ impl Service {
             now,
             shown: drawn(shown, past, covered),
             range,
+            open,
             notices,
             outages: self.outages(id, outage_since).await?,
             deploys: self.markers(&page).await?,
@@ -183,7 +189,7 @@ impl Service {
         self.shown_incident(incident).await.map(notice)
     }
 
-    /// A page's incidents and windows of a month in its zone, newest first; two hundred at most.
+    /// A page's incidents and windows of a month in its zone, with what lasted into it, newest first; two hundred at most.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a month that no calendar has.
@@ -277,14 +283,17 @@ impl Service {
         Ok(pasts)
     }
 
-    /// Incidents and windows that began in a stretch of time, newest first.
+    /// Incidents and windows that began in a stretch of time, or lasted into it, newest first.
     async fn notices(&self, page: &Page, from: Timestamp, to: Timestamp) -> Result<Vec<Notice>> {
-        let id = page.id;
+        let (id, now) = (page.id, self.now());
         let before = Some((to, IncidentId::from_u128(0)));
         let found = self.store().read(move |store| {
             let names = incidents::names(store, id)?;
             let mut found = store.incidents_of(id, false, before, LISTED)?;
-            found.retain(|incident| incident.value.started_at >= from);
+            found.retain(|incident| {
+                let lasted = incident.value.lasted(now);
+                incident.value.started_at >= from || lasted.is_some_and(|lasted| lasted.to > from)
+            });
             found
                 .into_iter()
                 .map(|incident| incidents::shown(store, incident.value, &names))

@@ -146,10 +146,7 @@ impl Service {
         let monitors = self.shown_on(&page).await?;
         let now = self.now();
         let open = self.open_on(page.id, MAX_UNFINISHED).await?;
-        let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
-            open.into_iter().partition(|shown| shown.incident.kind == Kind::Incident);
-        maintenance.retain(|shown| shown.incident.started_at <= now + 7 * DAY);
-        maintenance.reverse();
+        let (incidents, maintenance) = told_of(open, now);
         let running: Vec<Window> = maintenance
             .iter()
             .filter_map(|shown| Window::of(&shown.incident))
@@ -178,6 +175,19 @@ impl Service {
     pub(super) fn page_event(&self, id: PageId, edited: Edited) -> Event {
         Event { at: self.now(), page: Some(id), monitor: None, what: What::PageEdited(edited) }
     }
+}
+
+/// What visitors are told of what is open: incidents, newest first, and maintenance under way or within the next week,
+/// soonest first.
+pub(super) fn told_of(
+    open: Vec<incidents::Shown>,
+    now: Timestamp,
+) -> (Vec<incidents::Shown>, Vec<incidents::Shown>) {
+    let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
+        open.into_iter().partition(|shown| shown.incident.kind == Kind::Incident);
+    maintenance.retain(|shown| shown.incident.started_at <= now + 7 * DAY);
+    maintenance.reverse();
+    (incidents, maintenance)
 }
 
 impl Caller {

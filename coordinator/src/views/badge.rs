@@ -9,6 +9,7 @@ use parallax_core::id::MonitorId;
 
 use super::headline::Whole;
 use super::monitor::State;
+use super::share::Sight;
 use super::tongue::in_english;
 use super::{Unprintable, print, words};
 
@@ -41,9 +42,11 @@ pub enum Style {
     Large,
 }
 
-/// All that a page's badges tell, so that drawing one needs no look at the store.
+/// All that is told of a page in small elsewhere: what its badges tell, so that drawing one needs no look at the store, and
+/// the key of its picture.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
+    picture: Box<str>,
     page: Mark,
     monitors: BTreeMap<MonitorId, Mark>,
 }
@@ -88,7 +91,12 @@ impl Facts {
             uptimes: std::array::from_fn(over),
             latency_ms: latency.map(|mean| mean.round() as u32),
         };
-        Self { page, monitors }
+        Self { picture: Sight::of(board).key().into(), page, monitors }
+    }
+
+    /// What the picture of a shared link is known by.
+    pub fn picture(&self) -> &str {
+        &self.picture
     }
 
     /// What is known of a monitor, or of the page; none of one that is not there.
@@ -102,7 +110,8 @@ impl Facts {
     /// Bytes that they take, about: a mark, its name, and its words.
     pub fn bytes(&self) -> usize {
         let all = self.monitors.values().chain([&self.page]);
-        all.map(|mark| size_of::<(MonitorId, Mark)>() + mark.words.len()).sum()
+        let marks: usize = all.map(|mark| size_of::<(MonitorId, Mark)>() + mark.words.len()).sum();
+        marks + self.picture.len()
     }
 }
 

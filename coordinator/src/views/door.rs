@@ -3,7 +3,7 @@
 use askama::Template;
 
 use super::assets;
-use super::tongue::{Words, fill};
+use super::tongue::{Words, fill, in_english};
 
 /// Where such a page stands.
 #[derive(Debug, Clone)]
@@ -108,6 +108,13 @@ impl DoorPage {
         page.saying(&fill(place.said.again_in, &[&seconds.to_string()]))
     }
 
+    /// Where nothing is, for who came to whatever address; what the paths of files begin with.
+    pub fn nothing(base: &str) -> Self {
+        let said = in_english();
+        let place = Place { root: String::new(), base: base.to_owned(), said };
+        Self::new(&place, said.form_nowhere, said.nowhere_text)
+    }
+
     /// The page as HTML.
     pub fn html(&self) -> String {
         // Writing to memory does not fail.
@@ -160,7 +167,6 @@ impl Form {
 
 #[cfg(test)]
 mod tests {
-    use super::super::tongue::in_english;
     use super::*;
 
     #[test]

@@ -1,18 +1,19 @@
 //! Incidents and maintenance windows: cards with their updates, days of the past, months, and a page of their own.
 
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 use askama::Template;
 use chrono::{Datelike, Days, NaiveDate};
-use parallax_core::board::Notice;
+use parallax_core::board::{Board, Day, Notice};
 use parallax_core::incident::{Impact, Incident, Kind, Progress};
 use parallax_core::page::Page;
-use parallax_core::rollup::day_of;
+use parallax_core::rollup::{Counts, day_of};
 use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::markdown::{self, Markup};
 use super::page::Frame;
+use super::share::{Found, Share};
 use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
@@ -70,7 +71,9 @@ pub struct PastDay {
     pub key: String,
     /// Its name.
     pub name: String,
-    /// What began on it.
+    /// Whether anything is known of it: where nothing is, nobody can say that nothing happened.
+    pub is_known: bool,
+    /// What was going on.
     pub cards: Vec<Card>,
 }
 
@@ -146,20 +149,33 @@ fn kind(incident: &Incident, now: Timestamp, words: &Words) -> &'static str {
     }
 }
 
-/// The last days with what began on them, newest first, from `today` back.
-pub fn past_days(cards: Vec<(Timestamp, Card)>, today: NaiveDate, days: u64, voice: Voice) -> Vec<PastDay> {
-    let mut by_day: BTreeMap<NaiveDate, Vec<Card>> = BTreeMap::new();
-    for (at, card) in cards {
-        if let Some(day) = day_of(at, voice.zone) {
-            by_day.entry(day).or_default().push(card);
-        }
-    }
-    let day = |back| {
-        let date = today.checked_sub_days(Days::new(back))?;
-        let cards = by_day.remove(&date).unwrap_or_default();
-        Some(PastDay { key: date.to_string(), name: voice.words.tongue().day(date), cards })
+/// The last days of a page with what went on in each, newest first: so many at most, and none from before it was made.
+pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
+    let (page, now) = (&board.page, board.now);
+    let voice = Voice::of(page);
+    let date = |moment| day_of(moment, voice.zone);
+    let (Some(today), Some(first)) = (date(now), date(page.created_at)) else { return Vec::new() };
+    let all = board.incidents.iter().chain(&board.maintenance).chain(&board.past);
+    let dated = |notice: &Notice| {
+        let lasted = notice.incident.lasted(now)?;
+        let last = (lasted.to - 1).max(lasted.from);
+        Some((date(lasted.from)?..=date(last)?, Card::of(notice, root, voice, now, true)))
     };
-    (0..days).filter_map(day).collect()
+    let dated: Vec<_> = all.filter_map(dated).collect();
+    let is_known = |day: &&Day| day.uptime.is_some() || day.counts != Counts::default();
+    let days = board.monitors.iter().flat_map(|shown| &shown.past.days);
+    let known: BTreeSet<NaiveDate> = days.filter(is_known).map(|day| day.date).collect();
+    let day = |back| {
+        let date = today.checked_sub_days(Days::new(back)).filter(|date| *date >= first)?;
+        let of_day = dated.iter().filter(|(days, _)| days.contains(&date));
+        Some(PastDay {
+            key: date.to_string(),
+            name: voice.words.tongue().day(date),
+            is_known: known.contains(&date),
+            cards: of_day.map(|(_, card)| card.clone()).collect(),
+        })
+    };
+    (0..most).map_while(day).collect()
 }
 
 /// The page of one incident.
@@ -171,10 +187,11 @@ pub struct IncidentPage {
 }
 
 impl IncidentPage {
-    /// The page of a notice.
-    pub fn new(page: &Page, root: &str, notice: &Notice, now: Timestamp) -> Self {
+    /// The page of a notice, of a status page that is found there.
+    pub fn new((page, root): (&Page, &str), notice: &Notice, found: Found<'_>, now: Timestamp) -> Self {
         let card = Card::of(notice, root, Voice::of(page), now, false);
-        Self { frame: Frame::new(page, root, &card.title, now), card }
+        let share = Share::of_incident(page, notice, &card, found);
+        Self { frame: Frame::new(page, root, &card.title, now).shared_as(share), card }
     }
 }
 
@@ -190,12 +207,13 @@ pub struct HistoryPage {
 }
 
 impl HistoryPage {
-    /// The page of a month's notices, between the first and the last month that the page has.
+    /// The page of a month's notices, between the first and the last month that the page has, which is found there.
     pub fn new(
         (page, root): (&Page, &str),
         (year, month): (i32, u32),
         (first, last): ((i32, u32), (i32, u32)),
         notices: &[Notice],
+        found: Found<'_>,
         now: Timestamp,
     ) -> Self {
         let voice = Voice::of(page);
@@ -206,7 +224,7 @@ impl HistoryPage {
             let card = Card::of(notice, root, voice, now, true);
             match days.last_mut() {
                 Some(day) if day.key == key => day.cards.push(card),
-                Some(_) | None => days.push(PastDay { key, name, cards: vec![card] }),
+                Some(_) | None => days.push(PastDay { key, name, is_known: true, cards: vec![card] }),
             }
         }
         let link = |(year, month): (i32, u32)| {
@@ -218,11 +236,91 @@ impl HistoryPage {
         let after = step(date.and_then(|date| date.checked_add_months(chrono::Months::new(1))));
         let name = words::month(year, month, voice.words);
         Self {
-            frame: Frame::new(page, root, &fill(voice.words.history_of, &[&name]), now),
+            frame: Frame::new(page, root, &fill(voice.words.history_of, &[&name]), now)
+                .shared_as(Share::of_month(page, (year, month), notices, found)),
             name,
             days,
             earlier: before.filter(|month| *month >= first).map(link),
             later: after.filter(|month| *month <= last).map(link),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::time::{DAY, HOUR, MINUTE};
+
+    use super::*;
+    use crate::views::tests::{NOW, board, incident, notice, resolved, window};
+
+    fn titles(board: &Board) -> Vec<(String, Vec<String>)> {
+        let titles = |day: PastDay| (day.key, day.cards.into_iter().map(|card| card.title).collect());
+        past_days(board, "", 7).into_iter().map(titles).collect()
+    }
+
+    fn lasting(title: &str, from: Timestamp, to: Option<Timestamp>) -> Notice {
+        let status = if to.is_some() { Progress::Resolved } else { Progress::Identified };
+        notice(Incident { started_at: from, resolved_at: to, status, ..incident(9, title) })
+    }
+
+    #[test]
+    fn a_day_names_all_that_went_on_in_it_whenever_that_began() {
+        let midnight = NOW - NOW.as_millis() % DAY;
+        let board = Board {
+            incidents: vec![lasting("Open", midnight - HOUR, None)],
+            past: vec![
+                lasting("Three days", midnight - 4 * DAY - HOUR, Some(midnight - 3 * DAY + HOUR)),
+                lasting("Until midnight", midnight - 5 * DAY - HOUR, Some(midnight - 5 * DAY)),
+            ],
+            ..board()
+        };
+        let days = titles(&board);
+        let named: Vec<Vec<&str>> =
+            days.iter().map(|(_, titles)| titles.iter().map(String::as_str).collect()).collect();
+        let expected: [&[&str]; 7] = [
+            &["Open"],
+            &["Open"],
+            &[],
+            &["Three days"],
+            &["Three days"],
+            &["Three days"],
+            &["Until midnight"],
+        ];
+        assert_eq!(named, expected);
+        assert_eq!(days[0].0, "2026-11-27");
+    }
+
+    #[test]
+    fn planned_maintenance_is_not_of_a_day_before_it_begins_and_running_is() {
+        let mut board = Board { incidents: Vec::new(), past: Vec::new(), ..board() };
+        assert!(titles(&board).iter().all(|(_, titles)| titles.is_empty()));
+        board.maintenance = vec![notice(Incident { started_at: NOW - MINUTE, begun: true, ..window() })];
+        assert_eq!(titles(&board)[0].1, ["Database upgrade"]);
+    }
+
+    #[test]
+    fn days_go_by_the_pages_zone_and_end_where_the_page_began() {
+        let mut board = Board { incidents: Vec::new(), past: vec![notice(resolved())], ..board() };
+        board.page.created_at = NOW - 2 * DAY;
+        let days = titles(&board);
+        assert_eq!(days.len(), 3);
+        assert_eq!(days[2], ("2026-11-25".to_owned(), vec!["Checkout slow for some customers".to_owned()]));
+        board.page.timezone = chrono_tz::Tz::Pacific__Kiritimati;
+        assert_eq!(titles(&board)[0].0, "2026-11-28", "it is tomorrow there");
+    }
+
+    #[test]
+    fn a_day_of_which_nothing_is_known_is_not_called_a_good_one() {
+        let mut board = board();
+        board.monitors.truncate(1);
+        let past = &mut board.monitors[0].past.days;
+        let newest = past.len() - 1;
+        past[newest - 1] = Day { counts: Counts::default(), uptime: None, ..past[newest - 1] };
+        past[newest - 2] =
+            Day { counts: Counts { excluded: 9, ..Counts::default() }, uptime: None, ..past[newest - 2] };
+        let known: Vec<bool> = past_days(&board, "", 7).iter().map(|day| day.is_known).collect();
+        assert_eq!(known, [true, false, true, true, true, true, true]);
+        board.monitors.clear();
+        assert!(past_days(&board, "", 7).iter().all(|day| !day.is_known));
     }
 }

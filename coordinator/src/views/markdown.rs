@@ -37,6 +37,26 @@ pub fn render(text: &str) -> Markup {
     Markup(cleaned(&markup))
 }
 
+/// Markdown as one line of plain text.
+pub fn plain(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    for event in Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH) {
+        match event {
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                plain += &text;
+            }
+            Event::End(
+                TagEnd::Emphasis | TagEnd::Strong | TagEnd::Strikethrough | TagEnd::Link | TagEnd::Image,
+            ) => {}
+            Event::SoftBreak | Event::HardBreak | Event::Rule | Event::End(_) if !plain.ends_with(' ') => {
+                plain.push(' ');
+            }
+            _ => {}
+        }
+    }
+    plain.trim_end().to_owned()
+}
+
 fn cleaned(markup: &str) -> String {
     let attributes = HashMap::from([("a", HashSet::from(["href"]))]);
     ammonia::Builder::new()
@@ -54,6 +74,20 @@ fn cleaned(markup: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn plain_text_is_one_line_without_marks() {
+        for (text, line) in [
+            (
+                "**We move** to [another](https://example.com/).\n\n- `one`\n- two",
+                "We move to another. one two",
+            ),
+            ("# Title\nline\nline", "Title line line"),
+            ("", ""),
+        ] {
+            assert_eq!(plain(text), line);
+        }
+    }
 
     /// What must not come out as markup, whatever comes in.
     pub(crate) const PAYLOADS: &[&str] = &[

@@ -11,6 +11,7 @@ pub mod door;
 pub mod embed;
 pub mod feeds;
 pub mod forms;
+pub mod group;
 pub mod headline;
 pub mod incident;
 pub mod markdown;

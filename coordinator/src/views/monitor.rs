@@ -10,13 +10,17 @@ use parallax_core::time::Timestamp;
 
 use super::assets;
 use super::chart::{self, Drawing};
+use super::incident::Card;
 use super::page::{Choice, Frame, choices};
+use super::share::{Found, Share};
 use super::strip::{self, Lane, Strip};
 use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
 /// Lines of the table behind a chart of the page itself, where there are many charts.
 const FEW_LINES: usize = 24;
+/// Incidents and windows of the past that a monitor's own page names.
+const PAST: usize = 10;
 
 /// A monitor's state in words, with its class and icon.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -115,13 +119,20 @@ impl Row {
         }
     }
 
-    /// Whether anything is folded away below it.
-    pub fn has_more(&self) -> bool {
-        self.chart.is_some() || !self.lanes.is_empty() || self.budget.is_some()
+    /// What is folded away below it, where anything is.
+    pub fn folded(&self, said: &'static Words) -> Option<&'static str> {
+        match (&self.chart, self.lanes.is_empty(), &self.budget) {
+            (Some(_), true, _) => Some(said.response_time),
+            (Some(_), false, _) => Some(said.regions_and_time),
+            (None, false, _) => Some(said.regions_alone),
+            (None, true, Some(_)) => Some(said.budget),
+            (None, true, None) => None,
+        }
     }
 }
 
-fn uptime(shown: &Shown, range: Range, said: &Words) -> String {
+/// A monitor's uptime in words.
+pub(super) fn uptime(shown: &Shown, range: Range, said: &Words) -> String {
     shown.uptime_in(range).map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said))
 }
 
@@ -163,6 +174,10 @@ pub struct MonitorPage {
     ranges: Vec<Choice>,
     uptimes: Vec<(&'static str, String)>,
     latency: Option<String>,
+    budget: Option<Budget>,
+    /// What is wrong with it or planned for it, and what was.
+    open: Vec<Card>,
+    past: Vec<Card>,
     strip: Strip,
     /// Cells as lines, newest first, each with the address of the month where incidents began in it.
     lines: Vec<(strip::Cell, Option<String>)>,
@@ -195,7 +210,9 @@ pub struct Close<'a> {
     pub shown: &'a Shown,
     /// How far back its strip and its chart go.
     pub range: Range,
-    /// Its incidents and windows, newest first.
+    /// Its open incidents, and its maintenance that is under way or near.
+    pub open: &'a [Notice],
+    /// Its incidents and windows that began, newest first.
     pub notices: &'a [Notice],
     /// Newest first.
     pub outages: &'a [Outage],
@@ -203,9 +220,16 @@ pub struct Close<'a> {
     pub deploys: &'a [Deploy],
 }
 
+impl Close<'_> {
+    /// Its incidents and windows that are over, newest first.
+    pub fn over(&self) -> impl Iterator<Item = &Notice> {
+        self.notices.iter().filter(|notice| !notice.incident.is_open())
+    }
+}
+
 impl MonitorPage {
-    /// The page of a monitor.
-    pub fn new(close: &Close<'_>) -> Self {
+    /// The page of a monitor, of a status page that is found there.
+    pub fn new(close: &Close<'_>, found: Found<'_>) -> Self {
         let Close { page, root, now, shown, range, .. } = *close;
         let (voice, chart) = (Voice::of(page), &shown.past.chart);
         let said = voice.words;
@@ -216,8 +240,10 @@ impl MonitorPage {
             let month = date.get(..7).filter(|_| cell.incidents > 0)?;
             Some(format!("{root}/history/{month}#d{date}"))
         };
+        let card = |notice: &Notice| Card::of(notice, root, voice, now, true);
         Self {
-            frame: Frame::new(page, root, &shown.monitor.name, now),
+            frame: Frame::new(page, root, &shown.monitor.name, now)
+                .shared_as(Share::of_monitor(close, found)),
             name: shown.monitor.name.clone(),
             group: shown.monitor.group.clone(),
             state: State::of(shown, close.is_stale, said),
@@ -230,6 +256,9 @@ impl MonitorPage {
                 .map(|it| (strip::length(*it, said), uptime(shown, *it, said)))
                 .collect(),
             latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
+            budget: page.uptime_target.and_then(|target| budget(shown, target, now, said)),
+            open: close.open.iter().map(card).collect(),
+            past: close.over().take(PAST).map(card).collect(),
             lines: strip.cells.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
             strip,
             lanes: if page.show_locations { strip::lanes(shown, range, said) } else { Vec::new() },

@@ -102,6 +102,17 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
     if let Some(latency) = shown.latency_ms {
         text += &format!("- Response time over 24 hours: {}\n", words::milliseconds(latency, in_english()));
     }
+    let over: Vec<&Notice> = close.over().collect();
+    for (title, notices) in
+        [("Open incidents and maintenance", close.open.iter().collect()), ("Past incidents", over)]
+    {
+        if !notices.is_empty() {
+            text += &format!("\n## {title}\n");
+        }
+        for notice in notices {
+            text += &told(site, notice, close.now, "###", UPDATES);
+        }
+    }
     text += "\n## Outages\n\n";
     if close.outages.is_empty() {
         text += "None that is remembered.\n";

@@ -1,16 +1,16 @@
 //! The public page as a whole, and what every page around it has in common.
 
 use askama::Template;
-use parallax_core::board::{Board, Notice, Range, Shown};
+use parallax_core::board::{Board, Notice, Range};
 use parallax_core::page::Page;
 use parallax_core::page::look::Theme;
-use parallax_core::rollup::day_of;
 use parallax_core::time::Timestamp;
 
 use super::assets;
+use super::group::{Group, groups};
 use super::headline::Headline;
 use super::incident::{Card, PastDay, past_days};
-use super::monitor::{self, Row};
+use super::monitor;
 use super::share::Share;
 use super::strip;
 use super::tongue::{Voice, Words, fill};
@@ -50,6 +50,8 @@ pub struct Frame {
     pub logo: Option<String>,
     /// Address and media type of its own icon.
     pub icon: Option<(String, &'static str)>,
+    /// What a link to it shows where it is shared, and its best address; none of what nobody shares.
+    pub share: Option<Share>,
     /// When it was written.
     pub written: Moment,
     /// The words of its language.
@@ -78,13 +80,17 @@ impl Frame {
                 .map(|it| format!("{root}/accent/{}", it.to_string().trim_start_matches('#'))),
             logo: page.look.logo.map(|it| format!("{root}/logo/{}", it.hex())),
             icon: page.look.favicon.map(|it| (format!("{root}/favicon/{}", it.hex()), it.kind.media())),
+            share: None,
             written: words::moment(now, voice),
             t: voice.words,
         }
     }
-}
 
-impl Frame {
+    /// The same of what may be shared as that.
+    pub(super) fn shared_as(self, share: Share) -> Self {
+        Self { share: Some(share), ..self }
+    }
+
     /// A pattern of its words with one value in it.
     pub(super) fn say(&self, pattern: &str, value: impl AsRef<str>) -> String {
         fill(pattern, &[value.as_ref()])
@@ -124,61 +130,25 @@ pub struct StatusPage {
     span: &'static str,
     groups: Vec<Group>,
     past: Vec<PastDay>,
-    share: Option<Share>,
-}
-
-/// Monitors that are shown together.
-#[derive(Debug, Clone)]
-struct Group {
-    name: Option<String>,
-    rows: Vec<Row>,
 }
 
 impl StatusPage {
-    /// The page of a board, whose paths begin with `root`.
-    pub fn new(board: &Board, root: &str) -> Self {
+    /// The page of a board, whose paths begin with `root`, and which is best found at that address.
+    pub fn new(board: &Board, root: &str, address: &str) -> Self {
         let (page, now) = (&board.page, board.now);
         let voice = Voice::of(page);
         let card = |notice: &Notice| Card::of(notice, root, voice, now, true);
         let headline = Headline::of(board);
-        let notices = || board.incidents.iter().chain(&board.maintenance).chain(&board.past);
-        let past = board.past.iter().map(|notice| (notice.incident.started_at, card(notice))).collect();
-        let frame = Frame::new(page, root, &headline.title, now);
+        let frame =
+            Frame::new(page, root, &headline.title, now).shared_as(Share::of(board, &headline, address));
         Self {
             ranges: choices(&frame.home, board.range, voice.words),
             span: strip::length(board.range, voice.words),
             frame,
             headline,
             open: board.incidents.iter().chain(&board.maintenance).map(card).collect(),
-            groups: groups(board, root, |shown| began(shown, notices())),
-            past: day_of(now, voice.zone)
-                .map(|today| past_days(past, today, PAST_DAYS, voice))
-                .unwrap_or_default(),
-            share: None,
+            groups: groups(board, root),
+            past: past_days(board, root, PAST_DAYS),
         }
     }
-
-    /// The same, with what a link to it shows where it is shared.
-    #[must_use]
-    pub fn shared_as(self, share: Share) -> Self {
-        Self { share: Some(share), ..self }
-    }
-}
-
-/// Groups in the order of their first monitors; each keeps the page's order.
-fn groups(board: &Board, root: &str, incidents: impl Fn(&Shown) -> Vec<Timestamp>) -> Vec<Group> {
-    let mut groups: Vec<Group> = Vec::new();
-    for shown in &board.monitors {
-        let row = Row::of(shown, board, root, &incidents(shown));
-        match groups.iter_mut().find(|group| group.name == shown.monitor.group) {
-            Some(group) => group.rows.push(row),
-            None => groups.push(Group { name: shown.monitor.group.clone(), rows: vec![row] }),
-        }
-    }
-    groups
-}
-
-/// When incidents of a monitor began.
-fn began<'a>(shown: &Shown, notices: impl Iterator<Item = &'a Notice>) -> Vec<Timestamp> {
-    notices.filter(|notice| notice.concerns(shown.monitor.id)).filter_map(Notice::trouble).collect()
 }

@@ -4,18 +4,24 @@ mod picture;
 
 use std::fmt::Write;
 
-use parallax_core::board::{Board, DAYS};
+use parallax_core::board::{Board, DAYS, Notice, Range};
 use parallax_core::headline::Indicator;
+use parallax_core::page::Page;
 use sha2::{Digest, Sha256};
 
 pub use picture::{Undrawn, draw};
 
 use super::headline::Headline;
-use super::strip::{Look, look_of};
+use super::incident::Card;
+use super::monitor::{self, Close, State};
+use super::strip::{self, Look, look_of};
 use super::tongue::{fill, in_english, words};
+use super::{markdown, words};
 
 /// What the picture is of; another one has another address.
 const DRAWING: u8 = 1;
+/// Characters of a text at most.
+const MOST: usize = 200;
 
 /// A page's state as a picture shows it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,10 +78,19 @@ const fn rank(look: Look) -> u8 {
     }
 }
 
+/// Where a page is best found, and what its picture is known by.
+#[derive(Debug, Clone, Copy)]
+pub struct Found<'a> {
+    /// Its address, without a slash at the end.
+    pub address: &'a str,
+    /// The key of its [`Sight`].
+    pub picture: &'a str,
+}
+
 impl Share {
     /// What is said of a board whose page is at that address.
-    pub fn of(board: &Board, address: &str) -> Self {
-        let (headline, said) = (Headline::of(board), words(board.page.language));
+    pub fn of(board: &Board, headline: &Headline, address: &str) -> Self {
+        let said = words(board.page.language);
         // A sentence of ours goes on after the name; a title that a person wrote stays as it is.
         let hardly = in_english().seen_operational;
         let is_ours =
@@ -90,13 +105,62 @@ impl Share {
             (_, Some(description)) => description.clone(),
             (_, None) => fill(said.title, &[&headline.title, &board.page.name]),
         };
+        Self::new(&board.page, &title, text, "", Found { address, picture: &Sight::of(board).key() })
+    }
+
+    /// What is said of an incident or a window: what it is, whom it concerns, and the last word on it.
+    pub(super) fn of_incident(page: &Page, notice: &Notice, card: &Card, found: Found<'_>) -> Self {
+        let last = notice.incident.updates.last().zip(card.updates.first());
+        let last = last.map(|(update, said)| format!("{}: {}", said.status, markdown::plain(&update.body)));
+        let parts = [card.kind, &card.monitors, last.as_deref().unwrap_or_default()];
+        let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
+        Self::new(page, &card.title, text, &format!("/incidents/{}", notice.incident.id), found)
+    }
+
+    /// What is said of a monitor: how it is, and how it was.
+    pub(super) fn of_monitor(close: &Close<'_>, found: Found<'_>) -> Self {
+        let said = words(close.page.language);
+        let (shown, range) = (close.shown, Range::default());
+        let over = fill(said.over, &[strip::length(range, said)]);
+        let state = State::of(shown, close.is_stale, said).words;
+        let text = format!("{state} · {} {over}", monitor::uptime(shown, range, said));
+        Self::new(close.page, &shown.monitor.name, text, &format!("/monitors/{}", shown.monitor.id), found)
+    }
+
+    /// What is said of a month: how many incidents it had.
+    pub(super) fn of_month(
+        page: &Page,
+        (year, month): (i32, u32),
+        notices: &[Notice],
+        found: Found<'_>,
+    ) -> Self {
+        let said = words(page.language);
+        let name = words::month(year, month, said);
+        let text = match notices.iter().filter(|notice| notice.trouble().is_some()).count() {
+            0 => fill(said.none_in, &[&name]),
+            count => said.tongue().count(count as u64, said.one_incident, said.incidents),
+        };
+        let title = fill(said.history_of, &[&name]);
+        Self::new(page, &title, text, &format!("/history/{year:04}-{month:02}"), found)
+    }
+
+    fn new(page: &Page, title: &str, text: String, path: &str, found: Found<'_>) -> Self {
+        let Found { address, picture } = found;
         Self {
-            title: format!("{}: {title}", board.page.name),
-            text,
-            url: address.to_owned(),
-            image: format!("{address}/og-{}.png", Sight::of(board).key()),
+            title: format!("{}: {title}", page.name),
+            text: shortened(text),
+            url: format!("{address}{path}"),
+            image: format!("{address}/og-{picture}.png"),
         }
     }
+}
+
+/// A text as far as anybody shows it.
+fn shortened(text: String) -> String {
+    if text.chars().count() <= MOST {
+        return text;
+    }
+    text.chars().take(MOST - 1).chain(['…']).collect()
 }
 
 #[cfg(test)]
@@ -106,21 +170,42 @@ mod tests {
     use super::*;
     use crate::views::tests::board;
 
+    fn share(board: &Board) -> Share {
+        Share::of(board, &Headline::of(board), "https://x.example")
+    }
+
     #[test]
     fn a_link_says_the_state_and_its_picture_moves_with_it() {
         let told = board();
-        let share = Share::of(&told, "https://x.example");
-        assert_eq!(share.title, "Northwind: Payments API fails from Asia");
-        let calm = Board { incidents: Vec::new(), indicator: Indicator::Operational, ..told };
-        let well = Share::of(&calm, "https://x.example");
+        assert_eq!(share(&told).title, "Northwind: Payments API fails from Asia");
+        let calm = Board { incidents: Vec::new(), indicator: Indicator::Operational, ..told.clone() };
+        let well = share(&calm);
         assert_eq!(well.title, "Northwind: all systems operational");
-        assert_ne!(share.image, well.image);
+        assert_ne!(share(&told).image, well.image);
         let mut later = calm.clone();
         later.now = later.now + 1000;
         later.monitors[0].view.status = Status::Up;
-        assert_eq!(Share::of(&later, "https://x.example").image, well.image);
+        assert_eq!(share(&later).image, well.image);
         let key = Sight::of(&calm).key();
         assert!(key.len() == 12 && key.bytes().all(|byte| byte.is_ascii_hexdigit()), "{key}");
+    }
+
+    #[test]
+    fn a_link_to_an_incident_says_what_it_is_and_the_last_word_on_it() {
+        let board = board();
+        let notice = &board.incidents[0];
+        let card = Card::of(notice, "", crate::views::tongue::Voice::of(&board.page), board.now, false);
+        let found = Found { address: "https://x.example", picture: "0123456789ab" };
+        let share = Share::of_incident(&board.page, notice, &card, found);
+        assert_eq!(share.image, "https://x.example/og-0123456789ab.png");
+        assert_eq!(
+            share.text,
+            "Partial outage · Payments API · Identified: A transit provider in Singapore drops our traffic. We are moving to \
+             another one."
+        );
+        assert_eq!(shortened("é".repeat(MOST)).chars().count(), MOST);
+        let long = shortened("é".repeat(MOST + 1));
+        assert!(long.chars().count() == MOST && long.ends_with("é…"), "{long}");
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! A page with everything on it, drawn from values alone.
 
+mod told;
+
 use std::collections::BTreeMap;
 
 use chrono::{Days, NaiveDate};
@@ -25,9 +27,14 @@ use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 use super::incident::{HistoryPage, IncidentPage};
 use super::monitor::{Close, MonitorPage};
 use super::page::StatusPage;
+use super::share::Found;
 
 /// When it is looked at.
 pub(crate) const NOW: Timestamp = Timestamp::from_millis(1_795_783_560_000);
+
+/// Where the page is best found.
+pub(crate) const ADDRESS: &str = "https://status.northwind.example";
+const FOUND: Found<'_> = Found { address: ADDRESS, picture: "0123456789ab" };
 
 pub(crate) fn page() -> Page {
     Page {
@@ -191,7 +198,7 @@ pub(crate) fn notice(incident: Incident) -> Notice {
     Notice { incident, monitors: vec![(MonitorId::from_u128(3), "Payments API".to_owned(), None)] }
 }
 
-fn window() -> Incident {
+pub(crate) fn window() -> Incident {
     Incident {
         kind: Kind::Maintenance,
         status: Progress::Scheduled,
@@ -204,7 +211,7 @@ fn window() -> Incident {
     }
 }
 
-fn resolved() -> Incident {
+pub(crate) fn resolved() -> Incident {
     Incident {
         status: Progress::Resolved,
         started_at: NOW - 2 * DAY,
@@ -275,7 +282,8 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
         is_stale: false,
         shown: &board.monitors[2],
         range: Range::Quarter,
-        notices: &board.incidents,
+        open: &[notice(incident(1, "Payments API fails from Asia")), notice(window())],
+        notices: &[notice(incident(1, "Payments API fails from Asia")), notice(resolved())],
         outages: &[
             Outage {
                 from: NOW - 14 * MINUTE,
@@ -296,13 +304,13 @@ pub(crate) fn documents() -> Vec<(&'static str, String)> {
     };
     let render = |template: &dyn askama::DynTemplate| template.dyn_render().unwrap();
     vec![
-        ("page", render(&StatusPage::new(&board, root))),
-        ("day", render(&StatusPage::new(&day, root))),
-        ("stale", render(&StatusPage::new(&stale, root))),
-        ("twenty", render(&StatusPage::new(&calm, ""))),
-        ("monitor", render(&MonitorPage::new(&close))),
-        ("incident", render(&IncidentPage::new(&board.page, root, &notices[1], NOW))),
-        ("history", render(&HistoryPage::new((&board.page, root), (2026, 11), months, &notices, NOW))),
+        ("page", render(&StatusPage::new(&board, root, ADDRESS))),
+        ("day", render(&StatusPage::new(&day, root, ADDRESS))),
+        ("stale", render(&StatusPage::new(&stale, root, ADDRESS))),
+        ("twenty", render(&StatusPage::new(&calm, "", ADDRESS))),
+        ("monitor", render(&MonitorPage::new(&close, FOUND))),
+        ("incident", render(&IncidentPage::new((&board.page, root), &notices[1], FOUND, NOW))),
+        ("history", render(&HistoryPage::new((&board.page, root), (2026, 11), months, &notices, FOUND, NOW))),
     ]
 }
 
@@ -325,7 +333,8 @@ fn a_page_speaks_the_language_that_its_owner_chose() {
         let said = super::tongue::words(language);
         let board = Board { page: Page { language, ..page() }, ..board() };
         let document =
-            String::from_utf8(super::print(&StatusPage::new(&board, "/p/northwind")).unwrap()).unwrap();
+            String::from_utf8(super::print(&StatusPage::new(&board, "/p/northwind", ADDRESS)).unwrap())
+                .unwrap();
         assert!(document.starts_with(&format!("<!doctype html>\n<html lang=\"{}\"", language.tag())));
         for (theirs, ours) in [
             (said.past, english.past),

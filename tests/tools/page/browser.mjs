@@ -20,9 +20,16 @@ export const holds = (what, it, found = "") => {
   console.log(`holds: ${what}`);
 };
 export const api = async (method, path, body) => {
-  const answer = await fetch(`${told.api}/pages/${told.id}${path}`, {
+  const ask = () => fetch(`${told.api}/pages/${told.id}${path}`, {
     method, headers: { authorization: `Bearer ${told.key}`, "content-type": "application/json" }, body: body && JSON.stringify(body),
   });
+  let answer = await ask();
+  // A key has so many requests a minute, and the service says when the next are good.
+  while (answer.status === 429) {
+    const seconds = Number(answer.headers.get("retry-after"));
+    await new Promise((done) => setTimeout(done, seconds * 1000));
+    answer = await ask();
+  }
   if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
   return answer.status === 204 ? null : answer.json();
 };

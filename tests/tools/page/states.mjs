@@ -41,6 +41,50 @@ for (const [name, id] of [["paused", paused.id], ["no-data", fresh.id], ["mainte
   await shot(one, `monitor-${name}`);
   await accessible(one, `a monitor: ${name}`);
 }
-holds("a month without incidents says so", /No incidents/.test(await (await open("/history")).textContent("main")) || (await (await open("/history")).locator(".card").count()) > 0);
+const past = await (await open("")).locator("#past .day").allTextContents();
+holds("the past goes back to when the page was made, which was today", past.length === 1 || past.length === 2, past);
+holds("a day names the maintenance that is under way", past[0].includes("Database upgrade Maintenance under way"), past);
+holds("and not what is planned", !past.join().includes("Network work"), past);
+const month = await (await open("/history")).textContent("main");
+holds("a month names its maintenance", month.includes("Database upgrade"), month);
+const database = await open(`/monitors/${covered.id}`);
+holds("so does the page of a monitor that it is of", await database.locator("#open h2", { hasText: "Database upgrade" }).isVisible());
+holds("and no other", (await database.locator("#open article").count()) === 1);
+
+// A page of many monitors folds the groups that are well, and opens those that are not.
+const many = [];
+for (let n = 0; n < 13; n++) many.push(await make({ name: `Shelf ${n}`, groupName: "Shelves", url: told.target }));
+const large = await open("");
+const shelves = large.locator("details.group", { hasText: "Shelves" }), jobs = large.locator("details.group", { hasText: "Jobs" });
+await eventually("a group that is well is folded, and says how it is", async () => {
+  await large.reload();
+  return !(await shelves.evaluate((it) => it.open)) && (await shelves.locator("summary .state").first().textContent()) === "Up";
+}, 120);
+holds("one with something to see is not", await jobs.evaluate((it) => it.open));
+holds("a group's summary is named by it", (await large.getByRole("heading", { name: "Shelves" }).count()) === 1);
+await shot(large, "groups");
+await accessible(large, "folded groups");
+await large.evaluate(() => { window.same = true; });
+// What was folded is looked into by keys, what was open is closed by the mouse.
+await shelves.locator("summary").first().focus();
+await large.keyboard.press("Enter");
+await jobs.locator("summary").first().click();
+await shelves.locator("summary").first().focus();
+const opened = (await api("POST", "/incidents", { title: "Shelf fell over", impact: "degraded", monitorIds: [many[0].id], message: "We look.", notify: false })).incident;
+await large.waitForFunction(() => document.querySelector("#headline h2").textContent === "Shelf fell over", null, { timeout: 20000 });
+holds("a change without a reload keeps what was opened", await large.evaluate(() => window.same === true) && await shelves.evaluate((it) => it.open));
+holds("and what was closed", !(await jobs.evaluate((it) => it.open)));
+holds("and whoever stands on a group still does", await shelves.locator("summary").first().evaluate((it) => it === document.activeElement));
+await api("POST", `/incidents/${opened.id}/updates`, { status: "resolved", message: "Over.", notify: false });
+// Whoever did nothing is shown what turned bad.
+const still = await open("");
+await eventually("it is folded for another visitor", async () => { await still.reload(); return !(await still.locator("details.group", { hasText: "Shelves" }).evaluate((it) => it.open)); });
+await api("POST", "/incidents", { kind: "maintenance", title: "Shelves are painted", startsAt: at(1e3), endsAt: at(hour), monitorIds: [many[1].id], message: "Under way.", notify: false });
+await still.waitForFunction(() => [...document.querySelectorAll("details.group")].some((it) => it.open && it.textContent.includes("Shelves") && it.querySelector("summary .maint")), null, { timeout: 60000 });
+holds("a folded group opens by itself when something is to be seen", true);
+const onPaper = await open("");
+await onPaper.emulateMedia({ media: "print" });
+holds("paper names each group and shows what is in it", (await onPaper.locator(".group h2:visible").count()) === 3 && await onPaper.getByText("Shelf 12").isVisible());
+for (const it of many) await api("DELETE", `/monitors/${it.id}`);
 
 await done();

@@ -43,7 +43,10 @@ await shot(small, "form-subscribe-390-dark");
 await accessible(small, "the form on a phone, dark");
 await api("POST", `/incidents/${broken.id}/updates`, { status: "resolved", message: "Over." });
 const calm = await open("");
-holds("a calm page says so", (await headline(calm)).length > 0);
+holds("what is over is not in the headline", (await headline(calm)) !== "Checkout is slow", await headline(calm));
+holds("nor open", (await calm.locator("#open", { hasText: "Checkout is slow" }).count()) === 0);
+const today = await calm.locator("#past .day").first().textContent();
+holds("but of its day, with how long it took", /Checkout is slow resolved after /.test(today), today);
 await shot(calm, "calm");
 
 await done();

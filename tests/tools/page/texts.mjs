@@ -1,6 +1,8 @@
-// Texts that want to be more than text, in names, titles, messages and deploys. How it is called: browser.mjs.
+// Texts that want to be more than text, in names, titles, messages, deploys and what vendors say of their outages. How it is
+// called: browser.mjs.
 
-import { accessible, api, done, holds, narrow, open, shot } from "./browser.mjs";
+import { createServer } from "node:http";
+import { accessible, api, done, eventually, holds, narrow, open, shot } from "./browser.mjs";
 
 const make = async (body) => (await api("POST", "/monitors", body)).monitor;
 const before = (await api("GET", "/monitors")).monitors.length;
@@ -20,6 +22,30 @@ const MARKDOWN = [
 ];
 await api("PATCH", "", { description: TEXTS[0] + TEXTS[1], showDeploys: true });
 const held = [];
+// What of a document is markup that no text may make.
+const look = (seen) => seen.evaluate(() => ({
+  scripts: document.querySelectorAll("script:not([src])").length + document.querySelectorAll("script[src]").length - 1,
+  more: document.querySelectorAll("main img,iframe,object,embed,base,main style,main form,main input,[onclick],[onerror],[onmouseover],[style]").length,
+  h1: document.querySelectorAll("h1").length, wide: document.documentElement.scrollWidth - innerWidth,
+  links: [...document.querySelectorAll("a[href]")].filter((a) => !/^(https?:|mailto:)/.test(a.href)).length,
+}));
+const isSound = (found) => found.scripts === 0 && found.more === 0 && found.h1 === 1 && found.wide <= 0 && found.links === 0;
+
+// Vendors that are down, each with one of these as its own words: they come back as the reason of an outage.
+const vendors = [];
+for (const words of [...TEXTS.slice(0, 4), TEXTS[6], TEXTS[9], TEXTS[13], MARKDOWN[0], MARKDOWN[6]]) {
+  const summary = JSON.stringify({
+    page: { id: "x", name: words }, status: { indicator: "critical", description: words }, components: [], scheduled_maintenances: [],
+    incidents: [{ id: "i", name: words, status: "investigating", impact: "critical" }],
+  });
+  const server = createServer((request, answer) => {
+    const isIt = request.url === "/api/v2/summary.json";
+    answer.writeHead(isIt ? 200 : 404, { "content-type": "application/json" }).end(isIt ? summary : "{}");
+  });
+  await new Promise((up) => server.listen(0, "127.0.0.1", up));
+  const monitor = await make({ name: "A vendor", type: "component", vendorUrl: `http://127.0.0.1:${server.address().port}/` });
+  vendors.push({ words, server, monitor });
+}
 for (const [n, text] of TEXTS.entries()) {
   // What is no line of text is refused as such.
   if (/[\u2028\u2029\u202e]/.test(text)) {
@@ -32,14 +58,8 @@ for (const [n, text] of TEXTS.entries()) {
   const opened = (await api("POST", "/incidents", { title: text, impact: "degraded", monitorIds: [held[n % 6].id], message: MARKDOWN[n % MARKDOWN.length], notify: false })).incident;
   await api("POST", "/deploys", { version: [...text].slice(0, 40).join(""), note: text, url: "https://example.com/\"onclick=alert(1)" });
   const seen = await open("", n % 2 ? {} : { viewport: { width: 390, height: 844 } });
-  const found = await seen.evaluate(() => ({
-    scripts: document.querySelectorAll("script:not([src])").length + document.querySelectorAll("script[src]").length - 1,
-    more: document.querySelectorAll("main img,iframe,object,embed,base,main style,main form,main input,[onclick],[onerror],[onmouseover],[style]").length,
-    h1: document.querySelectorAll("h1").length, wide: document.documentElement.scrollWidth - innerWidth,
-    links: [...document.querySelectorAll("a[href]")].filter((a) => !/^(https?:|mailto:)/.test(a.href)).length,
-  }));
-  const sound = found.scripts === 0 && found.more === 0 && found.h1 === 1 && found.wide <= 0 && found.links === 0;
-  holds(`text stays text: ${JSON.stringify(text.slice(0, 30))}`, sound, { text, found });
+  const found = await look(seen);
+  holds(`text stays text: ${JSON.stringify(text.slice(0, 30))}`, isSound(found), { text, found });
   if (n === 1 || n === 18) { await shot(seen, `texts-${n}`); await accessible(seen, `texts ${n}`); }
   await seen.context().close();
   if (n >= TEXTS.length - 3) {
@@ -49,12 +69,32 @@ for (const [n, text] of TEXTS.entries()) {
   }
   await api("POST", `/incidents/${opened.id}/updates`, { status: "resolved", message: MARKDOWN[(n + 3) % MARKDOWN.length], notify: false });
 }
+// An outage's reason, and whatever is told of it by itself.
+for (const { words, monitor, server } of vendors) {
+  await eventually(`a vendor's outage is seen: ${JSON.stringify(words.slice(0, 30))}`, async () => (await api("GET", `/monitors/${monitor.id}`)).monitor.status === "down", 150);
+  const seen = await open(`/monitors/${monitor.id}`, { viewport: { width: 390, height: 844 } });
+  const reason = await seen.locator("#outages td").nth(2).textContent();
+  holds("its words are the outage's reason", reason.includes(words), [reason, words]);
+  const found = await look(seen);
+  holds("which stay text", isSound(found), { words, found });
+  await seen.context().close();
+  server.close();
+}
+const down = await open("");
+const told = await look(down);
+holds("and on the page itself", isSound(told), told);
+for (const { incident } of await Promise.all((await api("GET", "/incidents?open=true")).incidents.map((it) => api("GET", `/incidents/${it.id}`)))) {
+  const told = await open(`/incidents/${incident.id}`);
+  const found = await look(told);
+  holds(`and in what is told by itself: ${JSON.stringify(incident.title.slice(0, 30))}`, isSound(found), found);
+  await told.context().close();
+}
 const past = await open("/history", { viewport: { width: 390, height: 844 } });
 await narrow(past, "a month of such texts");
 await shot(past, "texts-history-390");
 const later = await open("");
-holds("and with all of them resolved the page is as it was", (await later.locator(".mon").count()) === before + held.length);
-for (const it of held) await api("DELETE", `/monitors/${it.id}`);
+holds("and with all of them resolved the page is as it was", (await later.locator(".mon").count()) === before + held.length + vendors.length);
+for (const it of [...held, ...vendors.map(({ monitor }) => monitor)]) await api("DELETE", `/monitors/${it.id}`);
 await api("PATCH", "", { description: "Shop, payments and the public API" });
 
 await done();

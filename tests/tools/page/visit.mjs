@@ -12,7 +12,7 @@ for (const open of (await api("GET", "/incidents?open=true")).incidents.filter((
 }
 await api("PATCH", "", { showDeploys: true, uptimeTarget: 99.9, supportUrl: "mailto:help@example.com" });
 const payload = "<img src=x onerror=alert(1)>'\"><script>alert(2)</script>";
-const nasty = (await api("POST", "/monitors", { name: payload, group: payload, url: "127.0.0.1:1" })).monitor;
+const nasty = (await api("POST", "/monitors", { name: payload, groupName: payload, url: "127.0.0.1:1" })).monitor;
 const incident = (await api("POST", "/incidents", {
   title: "Images fail from Asia", impact: "partial", monitorIds: [monitors[3].id],
   message: `A carrier drops our traffic. **We move** to [another](https://example.com/).\n\n${payload}`,
@@ -48,10 +48,10 @@ holds("arrows, page keys and Home move within it", new Set([today, yesterday, be
 await page.keyboard.press("End");
 holds("End goes to today", (await here()) === today);
 holds("a day is named", /^\d+ \w+ \d{4}: /.test(today), today);
-const said = () => page.evaluate(() => getComputedStyle(document.activeElement, "::after").display);
-holds("a focused day shows its words", (await said()) !== "none");
+const said = () => page.evaluate(() => { const words = getComputedStyle(document.activeElement, "::after"); return words.display === "none" ? "" : words.content; });
+holds("a focused day shows its words", (await said()) === JSON.stringify(today), [await said(), today]);
 await page.keyboard.press("Escape");
-holds("Escape hides them", (await said()) === "none");
+holds("Escape hides them", (await said()) === "", await said());
 await page.keyboard.press("Tab");
 holds("Tab leaves the strip", !(await page.evaluate(() => document.activeElement.matches(".strip a"))));
 
@@ -113,19 +113,43 @@ const onPaper = async () => {
   holds("times are the visitor's", (await tokyo.textContent("#zone")) === "Times in your zone (Asia/Tokyo)");
   await tokyo.emulateMedia({ media: "print" });
   // Read at once: an open page goes on renewing itself.
+  holds("paper says where it is from", (await tokyo.locator("header .at:visible").allTextContents()).join() === told.page);
   const dated = await tokyo.evaluate(() => { dispatchEvent(new Event("beforeprint")); return document.querySelector("#headline p").textContent; });
-  holds("paper says where it is from", await tokyo.getByText(told.page, { exact: true }).isVisible());
   holds("and when that was", /Checked from 6 regions, \w+ \d+, \d{4}, \d\d:\d\d\./.test(dated), dated);
-  holds("and has nothing to press", (await tokyo.locator("button:visible, summary:visible, footer a:visible").count()) === 0);
+  holds("and has nothing to press", (await tokyo.locator("button:visible, :not(.group) > summary:visible, footer a:visible").count()) === 0);
   await shot(tokyo, "print");
   await pdf(tokyo, "print");
   await pdf(await open(`/monitors/${monitors[3].id}`), "print-monitor");
 };
-const inForcedColours = async () => shot(await open("", { forcedColors: "active" }), "page-forced-colors");
+const inForcedColours = async () => {
+  const forced = await open("", { forcedColors: "active" });
+  // Colours are gone, so what is bad has to differ from what is good otherwise, and nothing may vanish in the ground.
+  const seen = await forced.evaluate(() => {
+    const of = (element, pseudo) => getComputedStyle(element, pseudo), ground = of(document.documentElement).backgroundColor;
+    const bar = (name) => { const it = of(document.querySelector(`.legend .${name}`), "::before"); return [it.backgroundColor, it.clipPath]; };
+    const bad = document.querySelector(".strip .d") || document.querySelector(".strip .p");
+    const line = of(document.querySelector("#headline"));
+    return {
+      isForced: matchMedia("(forced-colors:active)").matches, ground, bars: [..."uspdmn"].map(bar),
+      strip: of(bad, "::before").backgroundColor,
+      headline: [line.borderTopStyle, line.borderTopWidth, line.color === line.backgroundColor],
+      range: of(document.querySelector(".spans [aria-current]")).outlineStyle,
+    };
+  });
+  holds("colours are forced", seen.isForced);
+  holds("each kind of bar is seen, and by its shape", seen.bars.every(([colour]) => colour !== seen.ground && colour !== "rgba(0, 0, 0, 0)") && new Set(seen.bars.map(([, shape]) => shape)).size === 6, seen);
+  holds("an outage differs from the rest by more", seen.bars[2][0] === seen.bars[3][0] && seen.bars[3][0] !== seen.bars[0][0] && seen.strip === seen.bars[3][0], seen);
+  holds("the headline has a frame and words", seen.headline[0] === "solid" && seen.headline[1] === "2px" && !seen.headline[2], seen);
+  holds("the range that is shown is marked", seen.range === "solid", seen);
+  await shot(forced, "page-forced-colors");
+};
 const withoutScript = async () => {
   const bare = await open("", { javaScriptEnabled: false });
   holds("without script it says the same", (await headline(bare)) === "Images fail from all of Asia");
   holds("and when that was", /Checked from 6 regions, \d\d:\d\d:\d\d UTC\./.test(await bare.textContent("#headline p")), await bare.textContent("#headline p"));
+  await bare.emulateMedia({ media: "print" });
+  holds("and paper where it is from", (await bare.locator("header .at:visible").allTextContents()).join() === told.page);
+  await bare.emulateMedia({ media: "screen" });
   holds("and shows no button that does nothing", !(await bare.locator("#theme").isVisible()));
   await shot(bare, "page-without-script");
   await bare.locator(".spans a", { hasText: "24 hours" }).click();

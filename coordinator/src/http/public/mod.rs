@@ -9,6 +9,7 @@ mod front;
 mod gate;
 mod live;
 mod notes;
+mod nothing;
 mod page;
 mod picture;
 mod served;
@@ -27,6 +28,7 @@ pub(super) use form::shown;
 pub(super) use front::Front;
 use gate::token_of;
 pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
+pub(super) use nothing::to_people;
 pub(super) use served::shared;
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by

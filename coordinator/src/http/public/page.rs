@@ -104,7 +104,7 @@ async fn found(context: &Context, call: Call<()>, page: &Admitted, asked: Option
 }
 
 /// Whether an answer is for a browser's window: programs take anything, and are told in JSON.
-fn likes_html(headers: &HeaderMap) -> bool {
+pub(super) fn likes_html(headers: &HeaderMap) -> bool {
     headers
         .get(ACCEPT)
         .and_then(|accept| accept.to_str().ok())

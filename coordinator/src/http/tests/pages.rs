@@ -2,6 +2,7 @@
 
 use parallax_core::page::Page;
 use parallax_core::page::look::Language;
+use parallax_core::time::{DAY, HOUR};
 
 use super::*;
 
@@ -237,6 +238,103 @@ async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
         let program = client.send("GET", &path, &[("accept", "*/*")], "").await;
         assert_eq!((program.status, &program.body["error"]["code"]), (404, &json!("not_found")), "{path}");
     }
-    let none = client.send("GET", "/p/none/incidents/x", &[browser], "").await;
-    assert_eq!(none.body["error"]["code"], "not_found", "a page that is not there has no language");
+    for path in ["/p/none", "/p/none/incidents/x", "/p/shop/none", "/none"] {
+        let none = client.send("GET", path, &[browser], "").await;
+        assert_eq!(none.status, 404, "{path}");
+        let plain = none.text.contains("<html lang=\"en\"") && none.text.contains("There is nothing here");
+        assert!(
+            plain && !none.text.contains("Shop"),
+            "a page that is not there has no language: {}",
+            none.text
+        );
+        let program = client.send("GET", path, &[("accept", "*/*")], "").await;
+        let told = (program.status, &program.body["error"]["code"], &program.headers["vary"]);
+        assert_eq!(told.0, 404, "{path}");
+        assert!(told.1 == "not_found" && told.2.to_str().unwrap().starts_with("accept"), "{path}: {told:?}");
+    }
+    let api = client.send("GET", "/api/v1/none", &[browser], "").await;
+    assert_eq!(api.body["error"]["code"], "unauthenticated", "{api:?}");
+}
+
+#[tokio::test]
+async fn a_document_has_one_best_address_by_whichever_it_is_reached() {
+    let client = Client::new().await;
+    let monitor = client.make(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
+    let incident = json!({ "title": "Till is jammed", "impact": "major", "monitorIds": [monitor] });
+    let opened = client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
+    let incident = opened.body["incident"]["id"].as_str().unwrap().to_owned();
+    let mut pictures = std::collections::BTreeSet::new();
+    for (path, best) in [
+        ("", String::new()),
+        ("?range=24h", String::new()),
+        ("/history", "/history/2026-11".to_owned()),
+        (&*format!("/incidents/{incident}"), format!("/incidents/{incident}")),
+        (&*format!("/monitors/{monitor}?range=7d"), format!("/monitors/{monitor}")),
+    ] {
+        let told = format!("<link rel=\"canonical\" href=\"https://shop.pages.example{best}\">");
+        let shared = document(&client, &format!("/p/shop{path}")).await;
+        let own = if path.starts_with('/') { path.to_owned() } else { format!("/{path}") };
+        let own = client.send("GET", &own, &[("host", "shop.pages.example")], "").await;
+        assert!(shared.contains(&told) && own.text.contains(&told), "{path}: {shared}");
+        let picture = shared.split("og:image\" content=\"").nth(1).unwrap().split('"').next().unwrap();
+        pictures.insert(picture.to_owned());
+    }
+    assert_eq!(pictures.len(), 1, "all of them show how the page is: {pictures:?}");
+}
+
+#[tokio::test]
+async fn a_monitors_page_tells_of_its_incidents_and_of_windows_of_the_whole_page() {
+    let client = Client::new().await;
+    let mut ids = Vec::new();
+    for name in ["Till", "Door"] {
+        let made = client.make(json!({ "url": "a.example", "name": name })).await;
+        ids.push(made["id"].as_str().unwrap().to_owned());
+    }
+    let now = client.world.service.now();
+    for (title, body) in [
+        ("Jammed", json!({ "impact": "major", "monitorIds": [ids[0]] })),
+        (
+            "Rebuilding",
+            json!({
+                "kind": "maintenance",
+                "startsAt": (now + DAY).to_string(),
+                "endsAt": (now + DAY + HOUR).to_string(),
+            }),
+        ),
+        (
+            "Far away",
+            json!({
+                "kind": "maintenance",
+                "startsAt": (now + 9 * DAY).to_string(),
+                "endsAt": (now + 9 * DAY + HOUR).to_string(),
+            }),
+        ),
+        (
+            "Long ago",
+            json!({
+                "impact": "major",
+                "monitorIds": [ids[0]],
+                "startedAt": (now - 120 * DAY).to_string(),
+                "resolvedAt": (now - 80 * DAY).to_string(),
+            }),
+        ),
+    ] {
+        let mut body = body;
+        body["title"] = title.into();
+        let opened = client.call(&client.write, "POST", &client.shop("/incidents"), body).await;
+        assert_eq!(opened.status, 201, "{opened:?}");
+    }
+    for path in ["", ".md"] {
+        let till = document(&client, &format!("/p/shop/monitors/{}{path}", ids[0])).await;
+        let door = document(&client, &format!("/p/shop/monitors/{}{path}", ids[1])).await;
+        for (title, of_till, of_door) in [
+            ("Jammed", true, false),
+            ("Rebuilding", true, true),
+            ("Far away", false, false),
+            ("Long ago", true, false),
+        ] {
+            assert_eq!((till.contains(title), door.contains(title)), (of_till, of_door), "{title}{path}");
+        }
+    }
+    assert!(document(&client, "/p/shop").await.contains("ongoing, "), "the day names what is open");
 }

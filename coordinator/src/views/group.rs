@@ -1,0 +1,163 @@
+//! Monitors that a page shows together: folded away where a large page has nothing to say of them.
+
+use parallax_core::board::{Board, Notice, Shown};
+use parallax_core::time::Timestamp;
+use sha2::{Digest, Sha256};
+
+use super::monitor::{Row, State};
+use super::tongue::{Words, fill, words};
+
+/// Monitors up to which a page shows all of them, however well they are.
+const AT_A_GLANCE: usize = 15;
+
+/// Monitors that are shown together.
+#[derive(Debug, Clone)]
+pub struct Group {
+    /// What it is called; those without a group are one without a name.
+    pub name: Option<String>,
+    /// What it is known by in the document, whatever stands around it.
+    pub id: String,
+    /// How its monitors are as a whole.
+    pub state: State,
+    /// Whether it is shown at once.
+    pub is_open: bool,
+    /// Its monitors.
+    pub rows: Vec<Row>,
+}
+
+/// Groups in the order of their first monitors; each keeps the page's order.
+pub fn groups(board: &Board, root: &str) -> Vec<Group> {
+    let said = words(board.page.language);
+    let is_small = board.monitors.len() <= AT_A_GLANCE;
+    let mut gathered: Vec<(Option<&str>, Vec<&Shown>)> = Vec::new();
+    for shown in &board.monitors {
+        let name = shown.monitor.group.as_deref();
+        match gathered.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, group)) => group.push(shown),
+            None => gathered.push((name, vec![shown])),
+        }
+    }
+    let group = |(name, monitors): (Option<&str>, Vec<&Shown>)| {
+        let rows: Vec<Row> =
+            monitors.iter().map(|shown| Row::of(shown, board, root, &began(shown, board))).collect();
+        let asked_of: Vec<&Row> = monitors
+            .iter()
+            .zip(&rows)
+            .filter(|(shown, _)| !shown.monitor.paused)
+            .map(|(_, row)| row)
+            .collect();
+        let state = whole(&asked_of, said);
+        let is_fine = asked_of.iter().all(|row| row.state.class == "up");
+        Group {
+            name: name.map(str::to_owned),
+            id: id(name.unwrap_or_default()),
+            state,
+            is_open: is_small || !is_fine,
+            rows,
+        }
+    };
+    gathered.into_iter().map(group).collect()
+}
+
+/// How monitors are as a whole, those left out that are paused: the worst of it, by name where it is one.
+fn whole(rows: &[&Row], said: &Words) -> State {
+    let with = |classes: &[&str]| -> Vec<&Row> {
+        rows.iter().copied().filter(|row| classes.contains(&row.state.class)).collect()
+    };
+    let told = |class, found: &[&Row], one: &str, many: &str| {
+        let words = match found {
+            [row] => fill(one, &[&row.name]),
+            _ => fill(many, &[&found.len().to_string(), &rows.len().to_string()]),
+        };
+        State { class, words }
+    };
+    let (down, slow) = (with(&["down", "part"]), with(&["slow"]));
+    if !down.is_empty() {
+        let is_all = down.len() == rows.len() && down.iter().all(|row| row.state.class == "down");
+        return told(if is_all { "down" } else { "part" }, &down, said.is_down, said.many_down);
+    }
+    if !slow.is_empty() {
+        return told("slow", &slow, said.is_slow, said.many_slow);
+    }
+    if !with(&["maint"]).is_empty() {
+        return State { class: "maint", words: said.in_maintenance_now.to_owned() };
+    }
+    match (rows, with(&["none"]).first()) {
+        ([], _) => State { class: "none", words: said.state_paused.to_owned() },
+        (_, Some(first)) if rows.iter().all(|row| row.state == first.state) => first.state.clone(),
+        (_, Some(_)) => State { class: "none", words: said.state_no_data.to_owned() },
+        (_, None) => State { class: "up", words: said.state_up.to_owned() },
+    }
+}
+
+/// When incidents of a monitor began.
+fn began(shown: &Shown, board: &Board) -> Vec<Timestamp> {
+    let notices = board.incidents.iter().chain(&board.past);
+    notices.filter(|notice| notice.concerns(shown.monitor.id)).filter_map(Notice::trouble).collect()
+}
+
+/// A name may hold anything, and an id no space.
+fn id(name: &str) -> String {
+    let digest = Sha256::digest(name.as_bytes());
+    digest.iter().take(4).fold("g".to_owned(), |id, byte| format!("{id}{byte:02x}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::event::Status;
+    use parallax_core::headline::Indicator;
+    use parallax_core::place::RegionSet;
+
+    use super::*;
+    use crate::views::tests::{board, shown};
+
+    fn large(statuses: &[Status]) -> Board {
+        let spare = (10..10 + AT_A_GLANCE as u32).map(|number| shown(number, "Other", "Rest", Status::Up, 9));
+        let asked = statuses.iter().zip(1..);
+        let asked = asked.map(|(status, number)| shown(number, &format!("Job {number}"), "Jobs", *status, 9));
+        let monitors = asked.chain(spare).collect();
+        Board { monitors, incidents: Vec::new(), indicator: Indicator::Operational, ..board() }
+    }
+
+    fn first(board: &Board) -> (bool, &'static str, String) {
+        let group = groups(board, "").swap_remove(0);
+        (group.is_open, group.state.class, group.state.words)
+    }
+
+    #[test]
+    fn a_group_says_the_worst_of_its_monitors_and_folds_only_where_all_is_well() {
+        use Status::{Down, Slow, Unknown, Up};
+        for (statuses, is_open, class, words) in [
+            (&[Up, Up][..], false, "up", "Up"),
+            (&[Up, Down], true, "part", "Job 2 is down"),
+            (&[Down, Down], true, "down", "2 of 2 services are down"),
+            (&[Slow, Up, Unknown], true, "slow", "Job 1 is slow"),
+            (&[Up, Unknown], true, "none", "No data"),
+        ] {
+            assert_eq!(first(&large(statuses)), (is_open, class, words.to_owned()), "{statuses:?}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_looks_at_is_not_folded_away_as_well() {
+        let stale = Board { regions: RegionSet::NONE, ..large(&[Status::Up]) };
+        assert_eq!(first(&stale), (true, "none", "Was up".to_owned()));
+        let mut paused = large(&[Status::Up, Status::Down]);
+        paused.monitors[1].monitor.paused = true;
+        assert_eq!(first(&paused), (false, "up", "Up".to_owned()), "what is paused is asked of nobody");
+        let mut covered = large(&[Status::Down]);
+        covered.monitors[0].covered = true;
+        assert_eq!(first(&covered), (true, "maint", "Maintenance is under way".to_owned()));
+    }
+
+    #[test]
+    fn a_small_page_shows_all_and_a_group_keeps_its_id_wherever_it_stands() {
+        let mut small = large(&[Status::Up]);
+        small.monitors.truncate(AT_A_GLANCE);
+        assert!(groups(&small, "").iter().all(|group| group.is_open));
+        let before = groups(&small, "");
+        small.monitors.reverse();
+        let after = groups(&small, "");
+        assert_eq!((&before[0].id, &before[1].id), (&after[1].id, &after[0].id));
+    }
+}
