@@ -50,6 +50,7 @@ async fn a_visitor_in_chromium_finds_the_page_whole() {
         "modules": tools.modules(),
     });
     visit(&tools, "page/visit.mjs", &told).await;
+    visit(&tools, "page/renewal.mjs", &told).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -52,6 +52,8 @@ struct Entry {
 struct Heads {
     /// The document's tag.
     tag: String,
+    /// Bytes of its bodies: documents of one tag may differ in when they were written.
+    sizes: [usize; 2],
     brotli: Pair,
     gzip: Pair,
 }
@@ -72,9 +74,10 @@ impl Entry {
         encoding: Encoding,
         is_unchanged: bool,
     ) -> Option<Written> {
-        let held = self.heads.load_full().filter(|heads| heads.tag == document.tag);
+        let sizes = [document.brotli.len(), document.gzip.len()];
+        let held = self.heads.load_full().filter(|heads| heads.tag == document.tag && heads.sizes == sizes);
         let heads = held.unwrap_or_else(|| {
-            let heads = Arc::new(Heads { tag: document.tag.clone(), ..Heads::default() });
+            let heads = Arc::new(Heads { tag: document.tag.clone(), sizes, ..Heads::default() });
             self.heads.store(Some(Arc::clone(&heads)));
             heads
         });
