@@ -14,7 +14,7 @@ font:15px/1.45 system-ui,-apple-system,"Segoe UI",Roboto,sans-serif;--bg:#fff;--
 div.left{right:auto;left:16px}
 section{display:flex;gap:12px;align-items:flex-start;background:var(--bg);color:var(--ink);border:1px solid var(--line);border-left:5px solid var(--c);
 border-radius:10px;padding:12px 14px;box-shadow:0 10px 30px -10px #0006}
-.unknown{--c:#8b929c}.minor{--c:#d9960b}.major{--c:#e0702f}.critical{--c:#cf3f2b}.maintenance{--c:#6d8be0}
+.unknown{--c:#868d96}.minor{--c:#c07e04}.major{--c:#d9642a}.critical{--c:#cf3f2b}.maintenance{--c:#6d8be0}
 p{margin:0}strong{display:block;font-weight:650;overflow-wrap:anywhere}span{color:var(--soft)}
 a{color:inherit;text-underline-offset:2px}
 button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6px 0 auto;border:0;border-radius:6px;background:none;color:var(--soft);cursor:pointer}

@@ -11,6 +11,8 @@ use parallax_tests::targets::{Mode, Target};
 use parallax_tests::tools::{Tools, run};
 use serde_json::{Value, json};
 
+use crate::pages::shots;
+
 /// Rounds every ten seconds, so that a test sees several.
 const CONFIG: &str = "[plans.pro]\ninterval_seconds = 10\n\n[plans]\ncomponent_interval_seconds = 10\n";
 /// Two rounds and their confirmation.
@@ -106,7 +108,7 @@ async fn a_notice_appears_in_another_sites_page_when_a_monitor_goes_down() {
         "api": format!("{}/api/v1", scene.coordinator.ready.base_url.trim_end_matches('/')),
         "key": scene.account.key,
         "id": scene.account.page,
-        "shots": Path::new(env!("CARGO_TARGET_TMPDIR")).join("embed"),
+        "shots": shots(),
         "modules": tools.modules(),
     });
     let mut visit = tools.script("embed.mjs");

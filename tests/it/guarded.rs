@@ -11,6 +11,8 @@ use reqwest::redirect::Policy;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+use crate::pages::shots;
+
 const SOON: Duration = Duration::from_secs(30);
 const VISIT: Duration = Duration::from_secs(120);
 /// The name of a monitor, which nobody may read who is not let in.
@@ -164,7 +166,7 @@ async fn a_visitor_in_chromium_comes_in_by_password_and_out_by_the_button() {
     let told = json!({
         "page": page,
         "canary": CANARY,
-        "shots": Path::new(env!("CARGO_TARGET_TMPDIR")).join("page"),
+        "shots": shots(),
         "modules": tools.modules(),
     });
     let mut visit = tools.script("guarded.mjs");

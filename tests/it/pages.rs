@@ -50,6 +50,7 @@ async fn a_visitor_in_chromium_finds_the_page_whole() {
         "modules": tools.modules(),
     });
     visit(&tools, "page/visit.mjs", &told).await;
+    visit(&tools, "page/renewal.mjs", &told).await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -97,8 +98,8 @@ fn tools(test: &str) -> Option<Tools> {
     Some(tools)
 }
 
-/// Where screenshots lie after the test, for whoever changes the page to look at.
-fn shots() -> PathBuf {
+/// Where screenshots lie after a test, for whoever changes what they show to look at.
+pub(crate) fn shots() -> PathBuf {
     std::env::var_os("PARALLAX_SHOTS")
         .map_or_else(|| Path::new(env!("CARGO_TARGET_TMPDIR")).join("page"), PathBuf::from)
 }

@@ -2,7 +2,7 @@
 // How it is called: page/browser.mjs.
 
 import { createServer } from "node:http";
-import { accessible, api, done, eventually, holds, open as opened, part, told } from "./page/browser.mjs";
+import { accessible, api, done, eventually, holds, narrow, open as opened, part, told } from "./page/browser.mjs";
 
 // Another site: its own page, as strict as one can be, and what our monitor checks.
 const origin = new URL(told.page).origin, NOWHERE = "http://127.0.0.1:9";
@@ -38,7 +38,32 @@ const frame = page.frameLocator("iframe");
 holds("the frame is shown on another origin", (await frame.locator("h1").textContent()).includes("Page under test"));
 holds("and names the monitor as text", (await frame.locator("h3").textContent()) === "Checkout <b>");
 holds("and says that it is up", (await frame.locator(".state").textContent()) === "Up");
+holds("with an icon", (await frame.locator(".state use").getAttribute("href")) === "#i-up");
 await accessible(page, "well");
+
+// The frame by itself, for those whom axe does not let in from outside.
+const small = await opened("/embed", { viewport: { width: 500, height: 420 }, first: (page) => page.clock.install() });
+await small.evaluate(() => { window.same = true; });
+await eventually("it says from where it is seen and how long ago, by the service's clock", async () => {
+  await small.clock.runFor(61000);
+  return /Checked from \d regions?, \d+ seconds? ago\./.test(await small.textContent("#headline p"));
+});
+await accessible(small, "the frame");
+await part(small, "embed-light");
+for (const [name, options] of [["embed-dark", { colorScheme: "dark" }], ["embed-390-dark", { colorScheme: "dark", viewport: { width: 390, height: 420 } }]]) {
+  const other = await opened("/embed", { viewport: { width: 500, height: 420 }, ...options });
+  await narrow(other, name);
+  await accessible(other, name);
+  await part(other, name);
+}
+// A frame that is walled off is of no site, and renews itself all the same.
+const walled = await opened("/bare", { site: host, elsewhere: [told.page], first: (page) => page.clock.install() });
+await walled.setContent(`<iframe src="${told.page}/embed" title="Status" sandbox="allow-scripts"></iframe>`);
+await walled.frameLocator("iframe").locator("#headline").waitFor();
+await eventually("a walled frame renews itself", async () => {
+  await walled.clock.runFor(61000);
+  return (await walled.frameLocator("iframe").locator("#written").getAttribute("title")) !== null;
+}, 20);
 
 well = false;
 await eventually("the monitor is down", async () => (await status()) === "down");
@@ -47,6 +72,12 @@ await notice.waitFor({ timeout: 60000 });
 holds("a notice is shown by itself", (await notice.textContent()).includes("Checkout <b>"), await notice.textContent());
 holds("it is read out politely", (await page.locator("parallax-status div").getAttribute("aria-live")) === "polite");
 holds("it leads to the page", (await notice.locator("a").getAttribute("href")) === told.page);
+await eventually("the frame says so too, without a reload", async () => {
+  await small.clock.runFor(61000);
+  return (await small.locator(".state").textContent()) === "Down" && (await small.evaluate(() => window.same === true));
+});
+await accessible(small, "the frame of what is down");
+await part(small, "embed-down");
 await part(page, "notice-light");
 await accessible(page, "a notice");
 const dark = await open("/dark");

@@ -28,12 +28,14 @@ use crate::service::{Error, Result, Service};
 use crate::views::badge::Facts;
 use crate::views::incident::{HistoryPage, IncidentPage};
 use crate::views::monitor::{Close, MonitorPage};
-use crate::views::page::StatusPage;
+use crate::views::page::{StatusPage, undated};
 use crate::views::print;
 use crate::views::share::Found;
 use live::Journal;
 use shelf::{Age, Held, Shelf, Thing, Turn};
 
+/// The media type of what people look at.
+pub const HTML: &str = "text/html; charset=utf-8";
 /// Bytes that all documents may take.
 const DOCUMENTS: usize = 48 << 20;
 /// Bytes that the facts of all pages' badges may take.
@@ -56,6 +58,8 @@ pub enum Paper {
     Month(i32, u32),
     /// One of the documents that say how the page is in the shape of hosted status pages, by its name.
     Sheet(&'static str),
+    /// The page in small, for frames of other people's pages; by the name of its theme.
+    Embed(&'static str),
     /// Another, by its name: a feed, a calendar, a picture.
     Other(&'static str),
     /// One of these as Markdown.
@@ -66,7 +70,7 @@ impl Paper {
     /// How old it may be, in milliseconds, while nothing happens.
     fn age(&self) -> i64 {
         match self {
-            Self::Page(_) | Self::Status | Self::Sheet(_) => 10 * SECOND,
+            Self::Page(_) | Self::Status | Self::Sheet(_) | Self::Embed(_) => 10 * SECOND,
             Self::Monitor(..) => 30 * SECOND,
             Self::Incident(_) | Self::Month(..) | Self::Other(_) => 60 * SECOND,
             Self::Note(paper) => paper.age(),
@@ -303,7 +307,7 @@ impl Boards {
 
     /// One of the documents that are a page's own, ready to be kept.
     async fn own(self, admitted: Admitted, paper: Paper) -> Result<Document> {
-        pressed("text/html; charset=utf-8", self.draw(&admitted, &paper).await?).await
+        pressed(HTML, self.draw(&admitted, &paper).await?).await
     }
 
     async fn draw(&self, admitted: &Admitted, paper: &Paper) -> Result<Vec<u8>> {
@@ -337,7 +341,7 @@ impl Boards {
                 let view = HistoryPage::new((page, root), (*year, *month), months, &notices, found, now);
                 printed(print(&view))
             }
-            Paper::Status | Paper::Sheet(_) | Paper::Other(_) | Paper::Note(_) => {
+            Paper::Status | Paper::Sheet(_) | Paper::Embed(_) | Paper::Other(_) | Paper::Note(_) => {
                 Err(Error::Internal("it is drawn by whoever asks for it".to_owned()))
             }
         }
@@ -381,7 +385,11 @@ where
 }
 
 async fn pressed(media: &'static str, bytes: Vec<u8>) -> Result<Document> {
-    off_the_runtime(move || Ok::<_, Infallible>(Document::press(media, &bytes))).await
+    let press = move || {
+        let document = Document::press(media, &bytes);
+        Ok::<_, Infallible>(if media == HTML { document.known_by(&undated(&bytes)) } else { document })
+    };
+    off_the_runtime(press).await
 }
 
 fn printed<T, E: std::fmt::Display>(drawn: std::result::Result<T, E>) -> Result<T> {

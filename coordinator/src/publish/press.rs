@@ -21,7 +21,7 @@ pub struct Document {
     pub brotli: Bytes,
     /// Compressed with gzip.
     pub gzip: Bytes,
-    /// Its entity tag (RFC 9110, 8.8.3): weak, since it is the same for each encoding.
+    /// Its entity tag (RFC 9110, 8.8.3): weak, since it is the same for each encoding, and whenever it was written.
     pub tag: String,
 }
 
@@ -35,6 +35,12 @@ impl Document {
         let written = brotli.write_all(text);
         let brotli = written.map(|()| brotli.into_inner()).unwrap_or_default();
         Self { media, brotli: brotli.into(), gzip: gzip.into(), tag: tag(text) }
+    }
+
+    /// The same, known by other bytes than its own: its readers have it while those are the same.
+    #[must_use]
+    pub fn known_by(self, bytes: &[u8]) -> Self {
+        Self { tag: tag(bytes), ..self }
     }
 
     /// The document as it was before it was compressed, for the few who take nothing else.

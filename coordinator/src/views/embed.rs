@@ -9,7 +9,8 @@ use serde_json::json;
 use super::assets;
 use super::headline::Headline;
 use super::monitor::State;
-use super::tongue::{self, Words};
+use super::tongue::{self, Voice, Words};
+use super::words::{self, Moment};
 
 /// Monitors that are listed.
 const LISTED: usize = 30;
@@ -50,6 +51,7 @@ pub struct Embed {
     address: String,
     base: String,
     noindex: bool,
+    written: Moment,
 }
 
 impl Embed {
@@ -78,6 +80,7 @@ impl Embed {
             address: address.to_owned(),
             base: base.to_owned(),
             noindex: board.page.private || board.page.password.is_some(),
+            written: words::moment(board.now, Voice::of(&board.page)),
         }
     }
 }
@@ -95,7 +98,11 @@ mod tests {
             let drawn = print(&Embed::new(&board, "/p/northwind", "https://x.example", Theme::Dark)).unwrap();
             let drawn = String::from_utf8(drawn).unwrap();
             assert!(drawn.contains("data-theme=\"dark\"") && drawn.contains(">Down from Asia<"), "{drawn}");
-            for markup in ["<b>", "<script", " style=", "<!ENTITY"] {
+            for said in ["<h2>", "Checked from ", "<use href=\"#i-part\"/>", "data-f=\"ago\""] {
+                assert!(drawn.contains(said), "{said}: {drawn}");
+            }
+            assert!(!drawn.contains("http-equiv") && drawn.matches("<script").count() == 1, "{drawn}");
+            for markup in ["<b>", "<script>", " style=", "<!ENTITY"] {
                 assert!(!drawn.contains(markup), "{markup}: {drawn}");
             }
         }

@@ -5,7 +5,7 @@ use parallax_core::event::Status;
 use parallax_core::headline::Indicator;
 use parallax_core::incident::Impact;
 
-use super::tongue::{Words, fill, words};
+use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 
 /// The headline, ready to print.
@@ -19,28 +19,31 @@ pub struct Headline {
     pub text: String,
     /// From how many regions it is seen; none where no region has looked yet, or nobody is asked to.
     pub regions: Option<String>,
+    /// What stands before the moment of the newest check, or in its place where there was none.
+    pub lead: String,
     /// When the newest check ended.
     pub checked: Option<Moment>,
-    /// Whether it is no longer seen.
-    pub is_stale: bool,
 }
 
 impl Headline {
     /// The headline of a page.
     pub fn of(board: &Board) -> Self {
-        let checked = board.checked().map(|at| words::clock(at, board.page.timezone));
+        let voice = Voice::of(&board.page);
+        let said = voice.words;
+        let checked = board.checked().map(|at| words::clock(at, board.now, voice));
         let regions = Some(board.seen_from().len()).filter(|count| *count > 0);
-        let said = words(board.page.language);
         let regions = regions.map(|count| said.tongue().count(count as u64, said.one_region, said.regions));
-        if board.is_stale() {
-            return Self {
-                class: "none",
-                title: said.stale_title.to_owned(),
-                text: said.stale_text.to_owned(),
-                regions,
-                checked,
-                is_stale: true,
-            };
+        let is_stale = board.is_stale();
+        let lead = match (&checked, &regions) {
+            (Some(_), _) if is_stale => format!("{} ", said.last_checked),
+            (Some(_), Some(regions)) => fill(said.checked_from, &[regions]) + said.tongue().comma(),
+            (Some(_), None) => format!("{} ", said.last_heard),
+            (None, _) if is_stale => String::new(),
+            (None, _) => said.nothing_checked.to_owned(),
+        };
+        if is_stale {
+            let (title, text) = (said.stale_title.to_owned(), said.stale_text.to_owned());
+            return Self { class: "none", title, text, regions, lead, checked };
         }
         let whole = Whole::of(board);
         let class = match whole {
@@ -52,7 +55,7 @@ impl Headline {
             Whole::Seen(Indicator::Maintenance) => "maint",
         };
         let (title, text) = (title(board, whole, said), text(board, whole, said));
-        Self { class, title, text, regions, checked, is_stale: false }
+        Self { class, title, text, regions, lead, checked }
     }
 }
 

@@ -91,9 +91,26 @@ impl Frame {
         Self { share: Some(share), ..self }
     }
 
+    /// Whose zones times and days are in: the visitor's, which the script puts in, and the page's.
+    pub(super) fn times_own(&self) -> String {
+        fill(self.t.times_own, &["{0}", self.zone])
+    }
+
     /// A pattern of its words with one value in it.
     pub(super) fn say(&self, pattern: &str, value: impl AsRef<str>) -> String {
         fill(pattern, &[value.as_ref()])
+    }
+}
+
+/// A document without the moment at which it was written: the last element of that name, since texts of people come before
+/// it and hold no markup. The rest is what its readers know it by.
+pub fn undated(document: &[u8]) -> Vec<u8> {
+    const FROM: &[u8] = b"<time id=\"written\"";
+    const TO: &[u8] = b"</time>";
+    let find = |part: &[u8], text: &[u8]| text.windows(part.len()).rposition(|it| it == part);
+    match (find(FROM, document), find(TO, document)) {
+        (Some(from), Some(to)) if from < to => [&document[..from], &document[to..]].concat(),
+        _ => document.to_vec(),
     }
 }
 
@@ -150,5 +167,21 @@ impl StatusPage {
             groups: groups(board, root),
             past: past_days(board, root, PAST_DAYS),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_document_is_known_by_all_but_the_moment_at_which_it_was_written() {
+        let written = |said: &str, at: &str| {
+            undated(format!("<p>{said}</p><time id=\"written\" datetime=\"{at}\">{at}</time>.").as_bytes())
+        };
+        assert_eq!(written("up", "12:46"), written("up", "12:47"));
+        assert_ne!(written("up", "12:46"), written("down", "12:46"));
+        let bare = b"<time>12:46</time>";
+        assert_eq!(undated(bare), bare);
     }
 }

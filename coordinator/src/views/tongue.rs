@@ -26,7 +26,7 @@ catalogue! {
     }
     pub(super) words {
         skip, theme, theme_label, theme_system, theme_page, theme_light, theme_dark, support, get_updates,
-        mail_about, subscribe, mail_hint, times_in, times_own, status, history, written, watched, title,
+        mail_about, subscribe, mail_hint, more_ways, times_in, times_own, status, history, written, watched, title,
         renewed, last_checked, checked_from, last_heard, nothing_checked, open_label, working, slow,
         short_outage, outage, maintenance, no_data, time_shown, services, over, regions_and_time, regions_alone, budget,
         nothing_watched, past, past_window, resolved_after, past_ongoing, no_incidents, earlier, table, response_times,

@@ -3,7 +3,7 @@
 use chrono::NaiveDate;
 use chrono_tz::Tz;
 use parallax_core::rollup::day_of;
-use parallax_core::time::Timestamp;
+use parallax_core::time::{HOUR, Timestamp};
 
 use super::tongue::{Voice, Words, fill};
 
@@ -27,9 +27,12 @@ pub fn date_time(at: Timestamp, Voice { zone, words }: Voice, pattern: &str) -> 
     day_of(at, zone).map(|date| words.tongue().date_time(date, &time)).unwrap_or_default()
 }
 
-/// The time of the day alone, to the second.
-pub fn clock(at: Timestamp, zone: Tz) -> Moment {
-    Moment { iso: at.to_string(), text: formatted(at, zone, "%H:%M:%S %Z") }
+/// A moment to the second: the time alone where it is of this day and within the hour, else with its date.
+pub fn clock(at: Timestamp, now: Timestamp, voice: Voice) -> Moment {
+    const TIME: &str = "%H:%M:%S %Z";
+    let is_of_now = day_of(at, voice.zone) == day_of(now, voice.zone) && now.since(at) <= HOUR;
+    let text = if is_of_now { formatted(at, voice.zone, TIME) } else { date_time(at, voice, TIME) };
+    Moment { iso: at.to_string(), text }
 }
 
 /// The day of a moment without its year, short.
@@ -89,6 +92,8 @@ pub fn formatted(at: Timestamp, zone: Tz, pattern: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::time::SECOND;
+
     use super::super::tongue::english;
     use super::*;
 
@@ -113,8 +118,23 @@ mod tests {
     fn moments_are_in_the_pages_zone_and_name_it() {
         let at = Timestamp::from_millis(1_795_783_560_000);
         assert_eq!(moment(at, english(Tz::Europe__Berlin)).text, "27 Nov 2026, 13:46 CET");
-        assert_eq!(clock(at, Tz::UTC).text, "12:46:00 UTC");
         assert_eq!(moment(at, english(Tz::UTC)).iso, "2026-11-27T12:46:00.000Z");
+    }
+
+    #[test]
+    fn a_moment_of_another_day_or_of_over_an_hour_ago_has_its_date() {
+        let at = Timestamp::from_millis(1_795_783_560_000);
+        for (later, said) in [
+            (9 * SECOND, "12:46:00 UTC"),
+            (HOUR, "12:46:00 UTC"),
+            (HOUR + SECOND, "27 Nov 2026, 12:46:00 UTC"),
+            (24 * HOUR, "27 Nov 2026, 12:46:00 UTC"),
+        ] {
+            assert_eq!(clock(at, at + later, english(Tz::UTC)).text, said, "{later}");
+        }
+        let midnight = Timestamp::from_millis(1_795_824_000_000);
+        let before = clock(midnight + -5 * SECOND, midnight + 5 * SECOND, english(Tz::UTC));
+        assert_eq!(before.text, "27 Nov 2026, 23:59:55 UTC");
     }
 
     #[test]

@@ -24,7 +24,7 @@ await api("PATCH", "", { description: TEXTS[0] + TEXTS[1], showDeploys: true });
 const held = [];
 // What of a document is markup that no text may make.
 const look = (seen) => seen.evaluate(() => ({
-  scripts: document.querySelectorAll("script:not([src])").length + document.querySelectorAll("script[src]").length - 1,
+  scripts: document.querySelectorAll("script:not([src])").length + document.querySelectorAll("script[src]").length - 2,
   more: document.querySelectorAll("main img,iframe,object,embed,base,main style,main form,main input,[onclick],[onerror],[onmouseover],[style]").length,
   h1: document.querySelectorAll("h1").length, wide: document.documentElement.scrollWidth - innerWidth,
   links: [...document.querySelectorAll("a[href]")].filter((a) => !/^(https?:|mailto:)/.test(a.href)).length,

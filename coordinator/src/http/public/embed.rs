@@ -11,17 +11,18 @@ use parallax_core::page::look::{Language, Theme};
 use parallax_core::refusal::Refusals;
 
 use super::enter;
-use super::served::{document, for_long};
+use super::served::{document, for_long, shared};
 use crate::http::Context;
 use crate::http::error::Refused;
 use crate::http::route::{Answer, Call, Route, open};
-use crate::publish::{Document, Paper, off_the_runtime};
+use crate::publish::{Document, HTML, Paper, off_the_runtime};
 use crate::views::embed::{self, Embed};
 use crate::views::print;
 
 /// The page's own policy, but for who may frame it.
 const POLICY: HeaderValue = HeaderValue::from_static(
-    "default-src 'none'; style-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors *",
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; base-uri 'none'; \
+     form-action 'none'; frame-ancestors *",
 );
 /// For how long the script may be kept.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=3600, stale-while-revalidate=86400");
@@ -39,10 +40,10 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
 async fn frame(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let mut wanted = url::form_urlencoded::parse(call.query.as_bytes()).filter(|(key, _)| key == "theme");
-    let (theme, name) = match wanted.next().as_ref().map(|(_, value)| value.as_ref()) {
-        None | Some("auto") => (Theme::Auto, "embed"),
-        Some("light") => (Theme::Light, "embed-light"),
-        Some("dark") => (Theme::Dark, "embed-dark"),
+    let theme = match wanted.next().as_ref().map(|(_, value)| value.as_ref()) {
+        None | Some("auto") => Theme::Auto,
+        Some("light") => Theme::Light,
+        Some("dark") => Theme::Dark,
         Some(_) => return Err(Refusals::one("theme", "must be light, dark or auto").into()),
     };
     let (service, admitted) = (context.service.clone(), page.clone());
@@ -51,9 +52,9 @@ async fn frame(context: Arc<Context>, call: Call<()>) -> Answer {
         let address = service.page_url(admitted.page());
         off_the_runtime(move || print(&Embed::new(&board, admitted.root(), &address, theme))).await
     };
-    let media = "text/html; charset=utf-8";
-    let drawn = context.boards.kept(&page, Paper::Other(name), media, draw).await?;
-    Ok(document(&page, &drawn, &call.headers).with(CONTENT_SECURITY_POLICY, POLICY))
+    let drawn = context.boards.kept(&page, Paper::Embed(theme.name()), HTML, draw).await?;
+    // In a frame that is walled off (`sandbox`) its own script is one of another site.
+    Ok(shared(&page, document(&page, &drawn, &call.headers)).with(CONTENT_SECURITY_POLICY, POLICY))
 }
 
 /// `GET /p/{slug}/widget.js`

@@ -60,6 +60,8 @@ struct Entry {
 struct Heads {
     /// The document's tag.
     tag: String,
+    /// Bytes of its bodies: documents of one tag may differ in when they were written.
+    sizes: [usize; 2],
     brotli: Pair,
     gzip: Pair,
     /// Bytes that they take, which are given back with them, and those of all.
@@ -68,9 +70,10 @@ struct Heads {
 }
 
 impl Heads {
-    fn new(tag: &str, taken: &Arc<AtomicUsize>) -> Self {
+    fn new(tag: &str, sizes: [usize; 2], taken: &Arc<AtomicUsize>) -> Self {
         Self {
             tag: tag.to_owned(),
+            sizes,
             brotli: Pair::default(),
             gzip: Pair::default(),
             own: AtomicUsize::new(0),
@@ -111,9 +114,10 @@ impl Entry {
         encoding: Encoding,
         is_unchanged: bool,
     ) -> Option<Written> {
-        let held = self.heads.load_full().filter(|heads| heads.tag == document.tag);
+        let sizes = [document.brotli.len(), document.gzip.len()];
+        let held = self.heads.load_full().filter(|heads| heads.tag == document.tag && heads.sizes == sizes);
         let heads = held.unwrap_or_else(|| {
-            let heads = Arc::new(Heads::new(&document.tag, &context.front.taken));
+            let heads = Arc::new(Heads::new(&document.tag, sizes, &context.front.taken));
             self.heads.store(Some(Arc::clone(&heads)));
             heads
         });
@@ -258,7 +262,7 @@ mod tests {
     #[test]
     fn heads_take_no_more_room_than_there_is_and_give_it_back() {
         let taken = Arc::default();
-        let [first, second] = ["a", "b"].map(|tag| Heads::new(tag, &taken));
+        let [first, second] = ["a", "b"].map(|tag| Heads::new(tag, [0; 2], &taken));
         assert!(first.has_room(MOST_OF_HEADS - 10) && second.has_room(10));
         assert!(!second.has_room(1) && !first.has_room(usize::MAX));
         drop(first);

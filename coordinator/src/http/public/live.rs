@@ -1,6 +1,7 @@
 //! The event stream of a page: a line whenever something of it changed, for as long as its visitor reads.
 
 use std::convert::Infallible;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -8,6 +9,7 @@ use ::http::HeaderValue;
 use ::http::header::CACHE_CONTROL;
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
+use rand::Rng;
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
@@ -21,6 +23,8 @@ use crate::service::gate::Admitted;
 const WORD: Duration = Duration::from_secs(25);
 /// How long a stream lasts; the browser opens another.
 const LIFE: Duration = Duration::from_secs(60 * 60);
+/// After how many milliseconds a browser comes back whose stream has ended.
+const BACK: RangeInclusive<u32> = 3000..=12_000;
 /// Changes within this time are told as one.
 const TOGETHER: Duration = Duration::from_millis(500);
 
@@ -30,10 +34,15 @@ pub(super) async fn events(context: Arc<Context>, call: Call<()>) -> Answer {
     let changes = context.boards.watch(page.page().id);
     let stopping = context.stopping();
     let rest = Stream { context, call, changes, stopping, end: Instant::now() + LIFE };
-    // Browsers come back after five seconds, so that not all of them do so at once after a restart.
-    let reply = Reply::bytes("text/event-stream; charset=utf-8", "retry: 5000\n\n")
+    let reply = Reply::bytes("text/event-stream; charset=utf-8", greeting())
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"));
     Ok(reply.followed_by(rest.parts()))
+}
+
+/// The first words of a stream: after how many milliseconds its browser comes back. Each is told another time, so that after
+/// a restart not all of them come at once.
+fn greeting() -> String {
+    format!("retry: {}\n\n", rand::rng().random_range(BACK))
 }
 
 struct Stream {
@@ -76,4 +85,25 @@ impl Stream {
 async fn told(stopping: &mut watch::Receiver<bool>) {
     // Who would tell is gone: that too is a reason to stop.
     let _ = stopping.wait_for(|stop| *stop).await;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn browsers_are_told_to_come_back_at_different_times() {
+        let told: Vec<u32> = (0..400)
+            .map(|_| {
+                let greeting = greeting();
+                let millis = greeting.strip_prefix("retry: ").and_then(|rest| rest.strip_suffix("\n\n"));
+                millis.unwrap().parse().unwrap()
+            })
+            .collect();
+        assert!(told.iter().all(|millis| BACK.contains(millis)), "{told:?}");
+        // Of nine seconds, each has some: all but once in 10^19 runs.
+        for second in 3..12_u32 {
+            assert!(told.iter().any(|millis| millis / 1000 == second), "{second}: {told:?}");
+        }
+    }
 }

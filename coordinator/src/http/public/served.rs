@@ -18,8 +18,10 @@ use crate::service::gate::Admitted;
 use crate::views::assets;
 
 /// What a page may load and do: its own files alone, and nothing written into it.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; \
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       form-action 'self'; base-uri 'none'; frame-ancestors 'none'";
+/// What a page asks no visitor for, whatever is loaded into it.
+const PERMISSIONS: &str = "camera=(), geolocation=(), microphone=(), payment=(), usb=()";
 /// For how long an open page may be kept, and used while a new one is fetched or there is none to be had.
 const OPEN: &str = "public, max-age=15, stale-while-revalidate=60, stale-if-error=86400";
 /// A file's name changes with what is in it.
@@ -31,7 +33,7 @@ pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &
     let reply = reply
         .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
         .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
-        .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static("interest-cohort=()"));
+        .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static(PERMISSIONS));
     if page.is_guarded() {
         return guarded(reply);
     }

@@ -7,7 +7,7 @@ use parallax_core::place::Region;
 use super::*;
 
 impl Client {
-    async fn fetch(&self, path: &str) -> Answered {
+    pub(super) async fn fetch(&self, path: &str) -> Answered {
         self.send("GET", path, &[], "").await
     }
 }
@@ -69,7 +69,8 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
         let own = client.send("GET", &format!("/{path}"), &[("host", "shop.pages.example")], "").await;
         assert_eq!(own.status, 200, "{path} at the page's own host");
         let shared = seen.headers.get("access-control-allow-origin").map(|it| it.to_str().unwrap());
-        let is_for_scripts = *media == json || path.contains("badge") || *fresh == long;
+        let is_for_scripts =
+            *media == json || ["badge", "embed"].iter().any(|it| path.contains(it)) || *fresh == long;
         assert_eq!(shared == Some("*"), is_for_scripts, "{path}");
     }
     let title = json!({ "title": "Renamed & <new>" });

@@ -191,6 +191,24 @@ async fn the_password_opens_every_route_and_leads_to_where_one_wanted_to_go() {
 }
 
 #[tokio::test]
+async fn the_dialog_of_a_guarded_page_leads_to_the_addresses_that_open_without_a_pass() {
+    let client = Client::new().await;
+    let _page = client.locked("one").await;
+    let pass = cookie(&client.try_password("one").await);
+    let page = client.seen_with("/p/shop", Some(&pass)).await.text;
+    let dialog = super::pages::dialog(&page);
+    assert!(dialog.contains("href=\"/p/shop/subscribe#programs\"") && !dialog.contains("feed."), "{dialog}");
+    let form = client.seen_with("/p/shop/subscribe", Some(&pass)).await.text;
+    let (_, programs) = form.split_once("id=\"programs\"").unwrap_or_else(|| panic!("{form}"));
+    for file in ["feed.atom", "feed.rss", "maintenance.ics", "status.json"] {
+        let (before, _) =
+            programs.split_once(&format!("/{file}</code>")).unwrap_or_else(|| panic!("{file}: {form}"));
+        let (_, token) = before.rsplit_once("/t/").unwrap();
+        assert_eq!(client.fetch(&format!("/p/shop/t/{token}/{file}")).await.status, 200, "{file}");
+    }
+}
+
+#[tokio::test]
 async fn a_pass_is_good_for_its_page_as_it_is_guarded_and_for_thirty_days() {
     let client = Client::new().await;
     let page = client.locked("one").await;

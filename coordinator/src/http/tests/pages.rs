@@ -2,7 +2,7 @@
 
 use parallax_core::page::Page;
 use parallax_core::page::look::Language;
-use parallax_core::time::{DAY, HOUR};
+use parallax_core::time::{DAY, HOUR, MINUTE};
 
 use super::*;
 
@@ -45,6 +45,12 @@ async fn a_page_is_found_by_its_label_and_by_its_domain() {
     assert_eq!(name("status.shop.example", "/status.json").await.0, 421, "it is not its domain any more");
 }
 
+/// What a page opens where one asks to be told.
+pub(super) fn dialog(page: &str) -> &str {
+    let (_, after) = page.split_once("<div class=\"panel\">").unwrap_or_else(|| panic!("{page}"));
+    after.split("</details>").next().unwrap_or_default()
+}
+
 /// A document of the shop's page as text.
 async fn document(client: &Client, path: &str) -> String {
     let seen = client.send("GET", path, &[], "").await;
@@ -78,12 +84,11 @@ async fn a_page_goes_out_compressed_and_tagged_and_loads_nothing_but_its_own() {
     let tag = plain.headers["etag"].to_str().unwrap();
     let known = client.send("GET", "/p/shop", &[("if-none-match", tag)], "").await;
     assert_eq!((known.status, known.bytes.len()), (304, 0));
+    assert!(!policy.contains("data:"), "{policy}");
+    let small = document(&client, "/p/shop/embed").await;
     for asset in crate::views::assets::all() {
         let path = format!("/assets/{}", asset.name);
-        assert!(
-            !text.contains("/assets/") || asset.media.starts_with("image") || text.contains(&path),
-            "{path}"
-        );
+        assert!(text.contains(&path) || small.contains(&path), "{path}");
         let seen = client.send("GET", &path, &[("host", "shop.pages.example")], "").await;
         assert_eq!(seen.bytes, asset.text.as_bytes(), "{path}");
         assert!(seen.headers["cache-control"].to_str().unwrap().contains("immutable"));
@@ -337,4 +342,70 @@ async fn a_monitors_page_tells_of_its_incidents_and_of_windows_of_the_whole_page
         }
     }
     assert!(document(&client, "/p/shop").await.contains("ongoing, "), "the day names what is open");
+}
+
+#[tokio::test]
+async fn who_has_a_document_has_it_until_something_in_it_is_another() {
+    let client = Client::new().await;
+    client.make(json!({ "url": "a.example" })).await;
+    let body = json!({ "title": "Till is jammed", "impact": "partial", "message": "We look." });
+    let opened = client.call(&client.write, "POST", &client.shop("/incidents"), body).await;
+    let id = opened.body["incident"]["id"].as_str().unwrap().to_owned();
+    let update = json!({ "status": "resolved", "message": "Over." });
+    client
+        .call(&client.write, "POST", &client.shop(&format!("/incidents/{id}/updates")), update.clone())
+        .await;
+    let own = [("host", "shop.pages.example")];
+    let paths = ["/", "/history/2026-11", &format!("/incidents/{id}"), "/embed"];
+    let written = |bytes: &[u8]| {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let (_, after) = text.rsplit_once("<time id=\"written\" datetime=\"").unwrap();
+        after.split('"').next().unwrap().to_owned()
+    };
+    for path in paths {
+        let first = client.send("GET", path, &own, "").await;
+        // Past what may be handed out once more: it is drawn anew.
+        let begin = client.world.service.now();
+        client.world.clock.set(begin + 20 * MINUTE);
+        let tag = first.headers["etag"].to_str().unwrap();
+        let later = client.send("GET", path, &own, "").await;
+        assert_ne!(written(&first.bytes), written(&later.bytes), "{path}");
+        assert_eq!(later.headers["etag"], tag, "{path}");
+        let known = client.send("GET", path, &[own[0], ("if-none-match", tag)], "").await;
+        assert_eq!((known.status, known.bytes.len()), (304, 0), "{path}");
+        client.world.clock.set(begin);
+    }
+    let before = client.send("GET", "/history/2026-11", &own, "").await;
+    let title = json!({ "title": "Till was jammed" });
+    client.call(&client.write, "PATCH", &client.shop(&format!("/incidents/{id}")), title).await;
+    let after = client.send("GET", "/history/2026-11", &own, "").await;
+    assert_ne!(before.headers["etag"], after.headers["etag"]);
+}
+
+#[tokio::test]
+async fn the_scripts_of_a_document_are_small() {
+    const MOST: usize = 6 * 1024;
+    let client = Client::new().await;
+    let gzip = [("accept-encoding", "gzip")];
+    for (path, most) in [("/p/shop", MOST), ("/p/shop/embed", MOST / 2)] {
+        let text = document(&client, path).await;
+        let mut bytes = 0;
+        for part in text.split("<script src=\"").skip(1) {
+            bytes += client.send("GET", part.split('"').next().unwrap(), &gzip, "").await.bytes.len();
+        }
+        assert!((1..=most).contains(&bytes), "{path}: {bytes}");
+    }
+}
+
+#[tokio::test]
+async fn every_way_to_be_told_is_in_the_dialog_of_a_page() {
+    let client = Client::new().await;
+    let text = document(&client, "/p/shop").await;
+    let dialog = dialog(&text);
+    assert!(dialog.contains("name=\"email\""), "{dialog}");
+    for way in ["subscribe", "feed.atom", "feed.rss", "maintenance.ics"] {
+        assert!(dialog.contains(&format!("<a href=\"/p/shop/{way}\">")), "{way}: {dialog}");
+        assert_eq!(client.fetch(&format!("/p/shop/{way}")).await.status, 200, "{way}");
+    }
+    assert!(document(&client, "/p/shop/subscribe").await.contains("name=\"url\""), "a webhook");
 }

@@ -1,10 +1,11 @@
 //! The shortest way on a connection, over real sockets: it says what the long one does, and nobody can tell where it ends.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use parallax_core::event::{Event, What};
 use parallax_core::page::Page;
+use parallax_core::time::MINUTE;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -57,6 +58,24 @@ fn found(client: &Client, request: &str) -> Option<Found> {
 
 async fn visitor(server: &Server) -> TcpStream {
     TcpStream::connect(server.address).await.unwrap()
+}
+
+#[tokio::test]
+async fn documents_of_one_tag_go_out_with_their_own_lengths() {
+    let client = Client::new().await;
+    let (path, begin) = ("/p/shop/history/2026-11", client.world.service.now());
+    let (mut tags, mut lengths) = (BTreeSet::new(), BTreeSet::new());
+    for number in 0..30 {
+        // Drawn anew each time, and written at another moment: nothing else differs.
+        client.world.clock.set(begin + number * (7 * MINUTE + 1234));
+        let drawn = client.send("GET", path, &[("host", "status.example")], "").await;
+        tags.insert(drawn.headers["etag"].to_str().unwrap().to_owned());
+        let Some(Found::Written(written)) = found(&client, &request(path, "")) else { panic!("it is known") };
+        let head = String::from_utf8(written.head.to_vec()).unwrap().to_ascii_lowercase();
+        assert!(head.contains(&format!("content-length: {}\r\n", written.body.len())), "{head}");
+        lengths.insert(written.body.len());
+    }
+    assert!(tags.len() == 1 && lengths.len() > 1, "{tags:?} {lengths:?}");
 }
 
 #[tokio::test]

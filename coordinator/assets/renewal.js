@@ -1,0 +1,107 @@
+// What a page and a frame have in common: each tells its age by the second, renews itself, and says so where it can't.
+const renewal = (() => {
+  "use strict";
+  const root = document.documentElement, claim = document.getElementById("claim"), written = document.getElementById("written");
+  const $ = (selector, from = document) => [...from.querySelectorAll(selector)];
+  // What is written in a live region is read out: nothing is written twice.
+  const write = (node, text) => { if (node.textContent !== text) node.textContent = text; };
+
+  // An answer that a cache has kept for longer stands for a service that gives none.
+  const AGED = 120e3;
+  // What nobody has confirmed for so long is not called new.
+  const UNRENEWED = 180e3;
+
+  const ago = (millis) => {
+    const seconds = Math.max(0, Math.round(millis / 1000));
+    const [count, unit] = seconds < 90 ? [seconds, "second"] : seconds < 5400 ? [Math.round(seconds / 60), "minute"]
+      : seconds < 129600 ? [Math.round(seconds / 3600), "hour"] : [Math.round(seconds / 86400), "day"];
+    return new Intl.RelativeTimeFormat(root.lang).format(-count, unit);
+  };
+  // The visitor's clock may be wrong: ages go by the server's.
+  let skew = 0;
+  const age = (time) => ago(Date.now() - skew - new Date(time.dateTime));
+  const tick = () => { for (const time of $("time[data-f=ago]")) write(time, age(time)); };
+
+  // Each part as it came: scripts have changed what is shown since.
+  const parts = (from) => $("main>[data-part]", from);
+  const came = new Map(parts(document).map((part) => [part.id, part.outerHTML]));
+  // The sentence of the headline is read out where it changes, so it stays the element that it was.
+  const speak = (old, now) => {
+    old.className = now.className;
+    const fresh = $("svg,h2,p", now);
+    for (const [n, it] of $("svg,h2,p", old).entries()) if (it.matches("h2")) write(it, fresh[n].textContent); else it.replaceWith(fresh[n]);
+  };
+  const put = (fresh) => {
+    for (const old of parts(document)) if (!fresh.getElementById(old.id)) { old.remove(); came.delete(old.id); }
+    let before = claim;
+    for (const now of parts(fresh)) {
+      const old = document.getElementById(now.id), html = now.outerHTML, isSame = came.get(now.id) === html;
+      came.set(now.id, html);
+      if (!old) before.after(now);
+      else if (!isSame) now.id === "headline" ? speak(old, now) : old.replaceWith(now);
+      before = document.getElementById(now.id);
+    }
+    document.title = fresh.title;
+  };
+
+  // When what is shown was last known to be so, by the visitor's clock.
+  let good = Math.min(Date.now(), Date.parse(written.dateTime));
+  let path = location.pathname + location.search, tag = "", busy = false, again = 0, around = (change) => change();
+  const settle = () => {
+    const since = new Date(good), isOld = Date.now() - good > UNRENEWED;
+    const shape = since.toDateString() === new Date().toDateString() ? { hourCycle: "h23", timeStyle: "medium" } : { hourCycle: "h23", dateStyle: "medium", timeStyle: "short" };
+    root.classList.toggle("old", isOld);
+    write(claim, isOld ? claim.dataset.says.replace("{0}", since.toLocaleString(root.lang, shape)) : "");
+  };
+  const ask = async (asked, known) => {
+    const headers = known ? { "If-None-Match": known } : {};
+    const got = await fetch(asked, { headers, cache: "no-cache", signal: AbortSignal.timeout?.(20000) });
+    if (!got.ok && got.status !== 304) throw new Error(got.statusText);
+    return [got, got.ok && new DOMParser().parseFromString(await got.text(), "text/html")];
+  };
+  const take = ([got, fresh], isChosen) => {
+    const date = Date.parse(got.headers.get("date")), kept = (Number(got.headers.get("age")) || 0) * 1000;
+    if (date) skew = Date.now() - date - kept;
+    good = Math.max(good, Date.now() - kept);
+    const at = date ? new Date(date).toISOString() : written.dateTime;
+    // A cache that stands in may have an older one than is shown.
+    if (kept > AGED && !isChosen && at <= written.dateTime) return;
+    around(() => {
+      if (fresh) { tag = got.headers.get("etag") || ""; put(fresh); }
+      written.dateTime = written.title = at;
+    });
+  };
+  const load = async () => {
+    if (busy) return;
+    busy = true;
+    const asked = path;
+    try {
+      const answer = await ask(asked, tag);
+      if (asked === path) take(answer); else again = setTimeout(load);
+    } catch { /* It is tried again. */ }
+    busy = false;
+    settle();
+  };
+  // Another document of the kind takes this one's place.
+  const go = async (href) => {
+    const answer = await ask(href, "");
+    history.replaceState(null, "", href);
+    path = location.pathname + location.search;
+    take(answer, true);
+    settle();
+  };
+  // Whoever hears of a change comes within three seconds, not all in one.
+  const soon = () => { clearTimeout(again); again = setTimeout(load, Math.random() * 3000); };
+  // Figures and ages change without events, and streams may fail: half a minute to a minute apart.
+  const poll = () => setTimeout(async () => { if (!document.hidden) await load(); poll(); }, 30000 + Math.random() * 30000);
+  // From now on; `around` is given each change, and makes it.
+  const begin = (given = around) => {
+    around = given;
+    poll();
+    setInterval(tick, 1000);
+    document.addEventListener("visibilitychange", () => { if (!document.hidden && Date.now() - good > 30000) load(); });
+    addEventListener("online", load);
+    if (Date.now() - good > UNRENEWED) load();
+  };
+  return { $, write, age, tick, go, soon, begin };
+})();

@@ -1,0 +1,102 @@
+// How a page that stays open keeps itself new: what is read out, what a cache that stands in is taken for, a tab that is
+// looked at again, and what is said where nothing can be had. How it is called: browser.mjs; an incident is open.
+
+import { accessible, api, done, eventually, headline, holds, open, part, told } from "./browser.mjs";
+
+const incident = (await api("GET", "/incidents?open=true")).incidents.find((it) => it.kind === "incident");
+// A visitor whose clock is put forward here. What is written in the live regions is counted, and how often the page was renewed.
+const visitor = async (first = () => {}) => {
+  const page = await open("", { robbed: true, first: async (page) => { await page.clock.install(); await first(page); } });
+  await page.evaluate(() => {
+    Object.assign(window, { renewals: 0, writes: 0, claims: 0, region: document.querySelector("#headline [role=status]") });
+    const count = (node, name, options) => new MutationObserver((seen) => { window[name] += seen.length; }).observe(node, options);
+    const all = { subtree: true, childList: true, characterData: true, attributes: true };
+    count(window.region, "writes", all);
+    count(document.getElementById("claim"), "claims", all);
+    count(document.getElementById("written"), "renewals", { attributeFilter: ["datetime"] });
+  });
+  return page;
+};
+const of = (page, name) => page.evaluate((name) => window[name], name);
+const isOld = (page) => page.evaluate(() => document.documentElement.classList.contains("old"));
+const claim = (page) => page.textContent("#claim");
+const words = (page) => page.textContent("#headline p");
+const isAsked = (request) => request.resourceType() === "fetch" && request.url().split("?")[0] === told.page;
+const renewed = async (page, what = "it is renewed") => {
+  const before = await of(page, "renewals");
+  return eventually(what, async () => { await page.clock.runFor(61000); return (await of(page, "renewals")) > before; }, 20);
+};
+const hide = (page, hidden) => page.evaluate((hidden) => {
+  Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
+  document.dispatchEvent(new Event("visibilitychange"));
+}, hidden);
+
+// What is read out is what changed, and nothing else.
+const heard = await visitor();
+const age = await words(heard);
+for (let n = 0; n < 3; n++) await renewed(heard, `it is renewed, ${n + 1}`);
+holds("its age went on", (await words(heard)) !== age, age);
+holds("and nothing of that was read out", (await of(heard, "writes")) === 0 && (await of(heard, "claims")) === 0);
+await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail from half of Asia" });
+await eventually("a change comes", async () => { await heard.clock.runFor(61000); return (await headline(heard)) === "Images fail from half of Asia"; }, 20);
+holds("and is read out, by the region that was there", (await of(heard, "writes")) > 0 && (await heard.evaluate(() => window.region.isConnected)));
+holds("and once", (await of(heard, "writes")) <= 2, String(await of(heard, "writes")));
+
+// A cache answers for a service that does not: what it has is as old as it says.
+let kept = 600;
+const cached = await visitor(async (page) => {
+  await page.clock.setSystemTime(Date.now() + 26 * 3600e3);
+  await page.route((url) => url.href.split("?")[0] === told.page, async (route) => {
+    if (!isAsked(route.request())) return route.continue();
+    const answer = await route.fetch();
+    return route.fulfill({ response: answer, headers: { ...answer.headers(), ...(kept ? { age: String(kept) } : {}) } });
+  });
+});
+await eventually("a page that is old as it comes asks at once, and is not called new", () => isOld(cached), 20);
+holds("it says since when", /could not be renewed since/.test(await claim(cached)), await claim(cached));
+await cached.clock.runFor(1000);
+holds("and how old the check is, whatever the visitor's clock says", /(9|10|11) minutes ago\./.test(await words(cached)), await words(cached));
+await accessible(cached, "a page that can't be renewed");
+await part(cached, "kept-by-a-cache");
+kept = 0;
+await renewed(cached, "once the service answers it is renewed");
+holds("and called new again", !(await isOld(cached)) && (await claim(cached)) === "", await claim(cached));
+
+// A tab that nobody looked at claims no failure before it has tried.
+let held = null, isHeld = false;
+const back = await visitor((page) => page.route((url) => url.href.split("?")[0] === told.page, async (route) => {
+  if (isHeld && isAsked(route.request())) await new Promise((go) => { held = go; });
+  await route.continue();
+}));
+await hide(back, true);
+await back.clock.runFor(600000);
+isHeld = true;
+const asked = back.waitForRequest(isAsked, { timeout: 20000 });
+await hide(back, false);
+await asked;
+holds("whoever looks again has it asked for at once", true);
+await back.clock.runFor(5000);
+holds("and nothing is claimed while it is under way", !(await isOld(back)) && (await claim(back)) === "");
+isHeld = false;
+await eventually("the answer is held", () => held, 20);
+held();
+await eventually("it is renewed", async () => (await of(back, "renewals")) > 0, 20);
+holds("and nothing was claimed", (await of(back, "claims")) === 0);
+
+// What can't be had is said, once, and taken back.
+await hide(back, true);
+await back.context().setOffline(true);
+await back.clock.runFor(600000);
+await hide(back, false);
+await eventually("a try that failed is told of", () => isOld(back), 20);
+const said = await claim(back);
+holds("with the moment since when", /could not be renewed since .*\d\d:\d\d/.test(said), said);
+holds("beside what was known", /Checked from .* ago\./.test(await words(back)), await words(back));
+const claims = await of(back, "claims");
+await back.clock.runFor(200000);
+holds("and is said once", (await of(back, "claims")) === claims && (await claim(back)) === said, await claim(back));
+await part(back, "offline");
+await back.context().setOffline(false);
+await eventually("back on line it is new again", async () => !(await isOld(back)) && (await claim(back)) === "", 20);
+
+await done();
