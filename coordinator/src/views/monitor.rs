@@ -103,12 +103,13 @@ impl Row {
         let (page, range) = (&board.page, board.range);
         let voice = Voice::of(page);
         let said = voice.words;
-        let lanes = if page.show_locations { strip::lanes(shown, range, said) } else { Vec::new() };
+        let is_stale = board.is_stale();
+        let lanes = if page.show_locations { strip::lanes(shown, range, is_stale, said) } else { Vec::new() };
         Self {
             id: shown.monitor.id.to_string(),
             path: format!("{root}/monitors/{}{}", shown.monitor.id, query(range)),
             name: shown.monitor.name.clone(),
-            state: State::of(shown, board.is_stale(), said),
+            state: State::of(shown, is_stale, said),
             uptime: uptime(shown, range, said),
             latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
             strip: strip::strip(shown, range, incidents, voice),
@@ -261,7 +262,11 @@ impl MonitorPage {
             past: close.over().take(PAST).map(card).collect(),
             lines: strip.cells.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
             strip,
-            lanes: if page.show_locations { strip::lanes(shown, range, said) } else { Vec::new() },
+            lanes: if page.show_locations {
+                strip::lanes(shown, range, close.is_stale, said)
+            } else {
+                Vec::new()
+            },
             chart: if page.show_locations {
                 chart::by_region(shown, chart, close.deploys, voice)
             } else {

@@ -209,13 +209,15 @@ fn look(Seen { counts, uptime, lasted }: Seen) -> Look {
 }
 
 /// The lanes of a monitor's regions, each with what is seen from there at present: its response time, or that it is down.
-pub fn lanes(shown: &Shown, range: Range, said: &'static Words) -> Vec<Lane> {
+/// `is_stale` where nobody looks any more.
+pub fn lanes(shown: &Shown, range: Range, is_stale: bool, said: &'static Words) -> Vec<Lane> {
+    let now = |region| if is_stale { said.no_data.to_owned() } else { figure(shown, region, said) };
     let past = &shown.past;
     if !range.is_by_day() {
         let lengths: Vec<i64> = past.slices.iter().map(|slice| slice.lasted).collect();
         let lane = |(region, parts): (&_, &Vec<Counts>)| {
             let cells = parts.iter().copied().zip(lengths.iter().copied());
-            lane(shown, (*region, range), cells, said)
+            lane((*region, range), cells, now(*region), said)
         };
         return past.slice_lanes.iter().map(lane).collect();
     }
@@ -227,15 +229,15 @@ pub fn lanes(shown: &Shown, range: Range, said: &'static Words) -> Vec<Lane> {
                 let day: &parallax_core::board::Day = day;
                 (days.get(&day.date).copied().unwrap_or_default(), day.lasted)
             };
-            lane(shown, (*region, range), newest.iter().map(cell), said)
+            lane((*region, range), newest.iter().map(cell), now(*region), said)
         })
         .collect()
 }
 
 fn lane(
-    shown: &Shown,
     (region, range): (Region, Range),
     cells: impl Iterator<Item = (Counts, i64)>,
+    figure: String,
     said: &'static Words,
 ) -> Lane {
     let mut by_class: BTreeMap<Look, String> = BTreeMap::new();
@@ -253,7 +255,7 @@ fn lane(
         name: said.tongue().region(region),
         width,
         paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
-        figure: figure(shown, region, said),
+        figure,
         summary: fill(said.lane_over, &[&uptime, length(range, said)]),
     }
 }
@@ -361,9 +363,11 @@ mod tests {
             let mut shown = crate::views::tests::shown(1, "Web shop", "Shop", status, 4);
             (shown.view.seen_up, shown.view.seen_down, shown.covered) = (up, down, covered);
             shown.past.chart.regions.insert(Region::Asia, parts.clone());
-            let lanes = lanes(&shown, Range::Quarter, english(Tz::UTC).words);
-            let lane = lanes.iter().find(|lane| lane.name == "Asia").unwrap();
-            assert_eq!(lane.figure, expected, "{status:?} {up:?} {down:?} {parts:?}");
+            for (is_stale, expected) in [(false, expected), (true, "no data")] {
+                let lanes = lanes(&shown, Range::Quarter, is_stale, english(Tz::UTC).words);
+                let lane = lanes.iter().find(|lane| lane.name == "Asia").unwrap();
+                assert_eq!(lane.figure, expected, "{status:?} {up:?} {down:?} {parts:?}");
+            }
         }
     }
 
@@ -378,7 +382,7 @@ mod tests {
             let shown = crate::views::tests::shown_over(range);
             let strip = strip(&shown, range, &[], english(Tz::UTC));
             assert_eq!((strip.cells.len(), strip.cells[0].label.as_str()), (cells, first));
-            let lanes = lanes(&shown, range, english(Tz::UTC).words);
+            let lanes = lanes(&shown, range, false, english(Tz::UTC).words);
             assert!(lanes.iter().all(|lane| lane.width == cells * STEP - 2), "{lanes:?}");
         }
     }
