@@ -81,7 +81,12 @@ impl Figures for FromHistory {
                 let question =
                     Question { excluded: excluded.clone(), ..question(monitor, &page, plan, &mesh, now) };
                 Ok(match history.figures(read, &question) {
-                    Ok(it) => Figure { uptime: it.uptime_24h, latency_ms: it.latency_ms_24h, excluded },
+                    Ok(it) => Figure {
+                        uptime: it.uptime_24h,
+                        latency_ms: it.latency_ms_24h,
+                        seen: it.seen,
+                        excluded,
+                    },
                     Err(error) => {
                         tracing::error!(monitor = %monitor.id, %error, "figures can't be worked out");
                         Figure::default()

@@ -1,4 +1,4 @@
-//! The two figures of the running 24 hours, exact, from roll-ups, blocks and open tails of one monitor.
+//! The figures of the running 24 hours, exact, from roll-ups, blocks and open tails of one monitor.
 
 use std::collections::BTreeMap;
 
@@ -42,6 +42,8 @@ pub struct Figures {
     pub uptime_24h: Option<f64>,
     /// Response time in milliseconds, levelled to the fastest shared place; none without a reading.
     pub latency_ms_24h: Option<u32>,
+    /// Regions that looked within them, the first hour left out, whether they count or not.
+    pub seen: RegionSet,
 }
 
 /// Figures that were worked out lately.
@@ -78,10 +80,17 @@ pub(super) fn compute(history: &History, read: &dyn Read, question: &Question) -
     // Tails first: what is sealed in between is then in both, never in neither.
     let open = history.open_hours(question.slot);
     let rollups = read.hours(question.monitor, first.saturating_add(1)..last)?;
-    let whole = rollups
-        .iter()
-        .filter(|rollup| !question.excluded.touch(hour(rollup.at)))
-        .map(|rollup| (rollup.at, unpack_rollup::<HourRollups>(rollup)))
+    let hours = rollups.iter().map(|rollup| (rollup.at, unpack_rollup::<HourRollups>(rollup)));
+    let hours: Vec<(i64, HourRollups)> = hours.collect();
+    let sealed = hours.iter().flat_map(|(_, regions)| regions.keys());
+    // The hour that the 24 hours begin within is left out: it would have to be unpacked.
+    let is_in = |hour: i64, samples: &[Sample]| hour > first && samples.iter().any(|it| it.due <= until);
+    let late =
+        open.iter().filter(|((_, hour), samples)| is_in(*hour, samples)).map(|((region, _), _)| region);
+    let seen = sealed.chain(late).copied().collect();
+    let whole = hours
+        .into_iter()
+        .filter(|(at, _)| !question.excluded.touch(hour(*at)))
         .filter(|(_, regions)| regions.values().all(|rollup| rollup.counts.excluded == 0))
         .collect();
     let mut day = Day { read, question, after, until, open, whole, tally: Tally::default() };
@@ -90,7 +99,7 @@ pub(super) fn compute(history: &History, read: &dyn Read, question: &Question) -
     for region in question.counted.union(question.latency).iter() {
         latencies.extend(day.region(region)?);
     }
-    Ok(Figures { uptime_24h: day.tally.percent(), latency_ms_24h: mean_ms(&latencies) })
+    Ok(Figures { uptime_24h: day.tally.percent(), latency_ms_24h: mean_ms(&latencies), seen })
 }
 
 /// The 24 hours of one monitor.

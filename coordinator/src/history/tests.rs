@@ -125,11 +125,14 @@ impl World {
 
     /// The same figures, from raw readings alone.
     fn naive(&self, question: &Question) -> Figures {
-        let mut tally = Tally::default();
+        let (mut tally, mut seen) = (Tally::default(), RegionSet::NONE);
         let mut latencies: BTreeMap<Region, RegionLatencies> = BTreeMap::new();
         for reading in self.raw.values() {
             if reading.due <= question.now - DAY || reading.due > question.now {
                 continue;
+            }
+            if reading.due.hour() > (question.now - DAY).hour() {
+                seen.insert(reading.region);
             }
             let excluded = question.excluded.as_slice().iter().any(|window| window.contains(reading.due));
             if question.counted.contains(reading.region) && !excluded {
@@ -141,7 +144,7 @@ impl World {
                 latencies.entry(reading.region).or_default().add(reading.place, latency);
             }
         }
-        Figures { uptime_24h: tally.percent(), latency_ms_24h: mean_ms(latencies.values()) }
+        Figures { uptime_24h: tally.percent(), latency_ms_24h: mean_ms(latencies.values()), seen }
     }
 
     fn check(&self, now: Timestamp) {

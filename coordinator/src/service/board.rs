@@ -9,7 +9,7 @@ use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::monitor::Monitor;
 use parallax_core::outage::{Outage, Outages};
 use parallax_core::page::Page;
-use parallax_core::place::{Region, RegionSet};
+use parallax_core::place::RegionSet;
 use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
 use parallax_core::time::{DAY, Timestamp};
 use parallax_core::uptime::Span;
@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 use super::figures::Stretch;
 use super::gate::Admitted;
-use super::pages::{Overview, told_of};
+use super::pages::told_of;
 use super::{Error, Result, Service, incidents, monitors};
 
 /// Incidents and windows of one list at most.
@@ -126,23 +126,6 @@ impl Service {
             regions: overview.regions,
             page: overview.page,
         })
-    }
-
-    /// The regions in service that anything on a page was seen from, today or yesterday, as [`Board::seen_from`] has them.
-    ///
-    /// # Errors
-    /// [`Error::Internal`] where the store can't be read.
-    pub async fn seen_from(&self, overview: &Overview) -> Result<RegionSet> {
-        let (page, now) = (&overview.page, self.now());
-        let Some(today) = day_of(now, page.timezone) else { return Ok(RegionSet::default()) };
-        let yesterday = today.pred_opt().unwrap_or(today);
-        let monitors: Vec<Monitor> = overview.monitors.iter().map(|shown| shown.monitor.clone()).collect();
-        let seen = self.0.figures.lanes(page, &monitors, yesterday..=today, now).await?;
-        let is_seen = |region: &Region| {
-            let mut lanes = seen.iter().filter_map(|(_, lanes)| lanes.get(region));
-            lanes.any(|days| days.range(yesterday..=today).next().is_some())
-        };
-        Ok(overview.regions.iter().filter(is_seen).collect())
     }
 
     /// One of a page's monitors with a strip and a chart of that range, its outages and its incidents.

@@ -26,6 +26,8 @@ pub struct Figure {
     pub uptime: Option<f64>,
     /// Median response time as the page shows it, in milliseconds.
     pub latency_ms: Option<u32>,
+    /// Regions that looked, whether they count or not.
+    pub seen: RegionSet,
     /// Maintenance that covered the monitor meanwhile: it counts for nothing.
     pub excluded: Spans,
 }

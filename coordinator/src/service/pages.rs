@@ -12,7 +12,7 @@ use parallax_core::incident::{Impact, Kind, MAX_UNFINISHED};
 use parallax_core::page::Page;
 use parallax_core::page::edit::{read_name, read_slug};
 use parallax_core::page::look::PictureUse;
-use parallax_core::place::RegionSet;
+use parallax_core::place::{Region, RegionSet};
 use parallax_core::refusal::Refusals;
 use parallax_core::time::{DAY, Timestamp};
 use parallax_core::window::Window;
@@ -49,6 +49,12 @@ impl Overview {
     /// When the newest check ended that anything here rests on.
     pub fn checked(&self) -> Option<Timestamp> {
         self.monitors.iter().filter_map(|shown| shown.view.last_check.as_ref()).map(|check| check.at).max()
+    }
+
+    /// The regions in service that anything here was seen from in the last 24 hours.
+    pub fn seen_from(&self) -> RegionSet {
+        let is_seen = |region: &Region| self.monitors.iter().any(|shown| shown.figure.seen.contains(*region));
+        self.regions.iter().filter(is_seen).collect()
     }
 }
 

@@ -19,7 +19,7 @@ use crate::http::public::{enter, shared};
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::http::{Context, overdue};
-use crate::service::{self, gate::Admitted};
+use crate::service::gate::Admitted;
 
 /// `POST /p/{slug}/mcp`
 pub(in crate::http) async fn post(context: Arc<Context>, mut call: Call<()>) -> Answer {
@@ -76,14 +76,6 @@ const TOOLS: [(&str, Option<&str>, &str); 4] = [
     ("list_monitors", Some("monitors"), "List monitors with their state and figures of 24 hours"),
 ];
 
-impl Public {
-    /// The status document.
-    async fn document(&self) -> service::Result<Value> {
-        let overview = self.context.service.public_overview(&self.page).await?;
-        status::written(&self.context.service, &overview).await
-    }
-}
-
 impl House for Public {
     fn listed(&self) -> Vec<&Value> {
         self.listed.iter().collect()
@@ -111,9 +103,10 @@ impl House for Public {
             if let Some(name) = arguments.keys().next() {
                 return Some(Called::Not(format!("there is no argument {name}")));
             }
-            let Ok(document) = self.document().await else {
+            let Ok(overview) = self.context.service.public_overview(&self.page).await else {
                 return Some(Called::Not("the page can't be shown now".to_owned()));
             };
+            let document = status::written(&self.context.service, &overview);
             Some(Called::Done(match field {
                 None => document,
                 Some(field) => json!({ field: document.get(field).cloned().unwrap_or_default() }),

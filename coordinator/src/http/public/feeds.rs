@@ -99,6 +99,9 @@ async fn calendar(context: Arc<Context>, call: Call<()>) -> Answer {
     served(&context, &call.headers, &page, (Paper::Other("maintenance.ics"), calendar::MEDIA), draw).await
 }
 
+/// Writes a feed whose own address that is.
+type Write = fn(Site<'_>, &str, &[Notice]) -> Result<Vec<u8>, Unwritable>;
+
 /// One of the feeds.
 #[derive(Clone, Copy)]
 struct Kind {
@@ -107,7 +110,7 @@ struct Kind {
     /// What it is kept as: where it is read by a token, it names another address of its own.
     names: [&'static str; 2],
     media: &'static str,
-    write: fn(Site<'_>, &str, &[Notice]) -> Result<Vec<u8>, Unwritable>,
+    write: Write,
 }
 
 const ATOM: Kind = Kind {

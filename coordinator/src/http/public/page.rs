@@ -44,7 +44,7 @@ pub(super) async fn status(context: Arc<Context>, call: Call<()>) -> Answer {
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let overview = service.public_overview(&admitted).await?;
-        Ok(status::written(&service, &overview).await?.to_string().into_bytes())
+        Ok(status::written(&service, &overview).to_string().into_bytes())
     };
     let written = context.boards.kept(&page, Paper::Status, "application/json", draw).await?;
     Ok(shared(&page, document(&page, &written, &call.headers)))

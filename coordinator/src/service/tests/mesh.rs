@@ -20,28 +20,29 @@ use crate::service::Result;
 use crate::service::figures::{Figure, Figures, Lanes, NoFigures, Slices, Stretch};
 use crate::service::history::{Place, Stand};
 
-/// The regions with a place in service, and those that looked on a day.
+/// The regions with a place in service, and those that looked in the last 24 hours.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Mesh(Arc<Mutex<(Vec<Region>, Vec<(Region, NaiveDate)>)>>);
+pub(crate) struct Mesh(Arc<Mutex<(RegionSet, RegionSet)>>);
 
 impl Mesh {
     pub(crate) fn stand(&self, regions: &[Region]) {
-        self.0.lock().unwrap().0 = regions.to_vec();
+        self.0.lock().unwrap().0 = regions.iter().copied().collect();
     }
 
-    pub(crate) fn look(&self, region: Region, day: NaiveDate) {
-        self.0.lock().unwrap().1.push((region, day));
+    pub(crate) fn look(&self, regions: &[Region]) {
+        self.0.lock().unwrap().1 = regions.iter().copied().collect();
     }
 }
 
 impl Figures for Mesh {
     fn last_day<'a>(
         &'a self,
-        page: &'a Page,
+        _page: &'a Page,
         monitors: &'a [Monitor],
-        now: Timestamp,
+        _now: Timestamp,
     ) -> BoxFuture<'a, Vec<Figure>> {
-        NoFigures.last_day(page, monitors, now).boxed()
+        let figure = Figure { seen: self.0.lock().unwrap().1, ..Figure::default() };
+        std::future::ready(vec![figure; monitors.len()]).boxed()
     }
 
     fn readings<'a>(
@@ -65,18 +66,12 @@ impl Figures for Mesh {
 
     fn lanes<'a>(
         &'a self,
-        _page: &'a Page,
+        page: &'a Page,
         monitors: &'a [Monitor],
         days: RangeInclusive<NaiveDate>,
-        _now: Timestamp,
+        now: Timestamp,
     ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>> {
-        let mut lanes = Lanes::new();
-        for (region, day) in &self.0.lock().unwrap().1 {
-            if days.contains(day) {
-                lanes.entry(*region).or_default().insert(*day, Counts::default());
-            }
-        }
-        std::future::ready(Ok(vec![(RegionSet::default(), lanes); monitors.len()])).boxed()
+        NoFigures.lanes(page, monitors, days, now)
     }
 
     fn slices<'a>(
@@ -98,7 +93,7 @@ impl Figures for Mesh {
     }
 
     fn stands(&self) -> Vec<Stand> {
-        let stand = |region: &Region| Stand { region: *region, network: "AS64500".to_owned(), address: None };
+        let stand = |region| Stand { region, network: "AS64500".to_owned(), address: None };
         self.0.lock().unwrap().0.iter().map(stand).collect()
     }
 

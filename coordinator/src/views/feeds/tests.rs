@@ -253,11 +253,11 @@ fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() 
     let differ: Vec<usize> = (0..3).filter(|at| old[*at] != new[*at]).collect();
     assert_eq!(differ, [1], "{old:?} {new:?}");
     assert_eq!(texts(&atom, "updated")[0], "2026-11-27T13:46:00.000Z");
-    let is_own = |feed: &[u8]| {
-        String::from_utf8_lossy(feed).contains(&format!("rel=\"self\" type=\"application/"))
-            && String::from_utf8_lossy(feed).contains(&format!("href=\"{OWN}\""))
+    let is_own = |feed: &[u8], kind: &str| {
+        let link = format!("rel=\"self\" type=\"application/{kind}+xml\" href=\"{OWN}\"");
+        String::from_utf8_lossy(feed).contains(&link)
     };
-    assert!(is_own(&atom) && is_own(&rss), "each is read again where it was read");
+    assert!(is_own(&atom, "atom") && is_own(&rss, "rss"), "each is read again where it was read");
     let content = &texts(&atom, "content")[1];
     let at = |time: &str| content.find(time).unwrap();
     assert!(at("13:46") < at("12:40") && at("12:40") < at("12:32"), "newest first: {content}");

@@ -15,12 +15,12 @@ use crate::http::openapi::words;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::service::monitors::Shown;
-use crate::service::{Caller, Result, Service, pages::Overview};
+use crate::service::{Caller, Service, pages::Overview};
 
 /// `GET /api/v1/pages/{page}/status`
 pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let overview = context.service.overview(&call.caller, call.page()?).await?;
-    let document = document(&context.service, &overview).await?;
+    let document = document(&context.service, &overview);
     let written = bare(&document);
     let undated = undated(&written);
     Ok(Reply::written(StatusCode::OK, written).known_by(undated))
@@ -53,7 +53,7 @@ pub(in crate::http) struct StatusDocument {
     /// When the newest check ended that anything here rests on.
     #[schemars(with = "Option<words::Moment>")]
     checked_at: Option<String>,
-    /// The regions in service that anything here was seen from, today or yesterday.
+    /// The regions in service that anything here was seen from in the last 24 hours.
     #[schemars(with = "Vec<words::Region>")]
     seen_from: Vec<&'static str>,
     /// Whether what is said of monitors is no longer what is seen: no region is connected that could check them.
@@ -118,18 +118,13 @@ struct PublicMonitor {
 }
 
 /// The document with the old names beside the new ones.
-///
-/// # Errors
-/// [`Error::Internal`](crate::service::Error::Internal) where the store can't be read.
-pub(in crate::http) async fn written(service: &Service, overview: &Overview) -> Result<Value> {
-    let document = document(service, overview).await?;
-    Ok(serde_json::from_slice(&bare(&document)).unwrap_or(Value::Null))
+pub(in crate::http) fn written(service: &Service, overview: &Overview) -> Value {
+    serde_json::from_slice(&bare(&document(service, overview))).unwrap_or(Value::Null)
 }
 
-async fn document(service: &Service, overview: &Overview) -> Result<StatusDocument> {
+fn document(service: &Service, overview: &Overview) -> StatusDocument {
     let page = &overview.page;
-    let seen_from = service.seen_from(overview).await?;
-    Ok(StatusDocument {
+    StatusDocument {
         page: PublicPage {
             id: page.id.to_string(),
             name: page.name.clone(),
@@ -143,10 +138,10 @@ async fn document(service: &Service, overview: &Overview) -> Result<StatusDocume
         incidents: overview.incidents.iter().map(view::public).collect(),
         maintenance: overview.maintenance.iter().map(view::public).collect(),
         checked_at: overview.checked().map(|at| at.to_string()),
-        seen_from: seen_from.iter().map(Region::name).collect(),
+        seen_from: overview.seen_from().iter().map(Region::name).collect(),
         stale: overview.is_stale,
         generated_at: service.now().as_millis(),
-    })
+    }
 }
 
 fn monitor(shown: &Shown) -> PublicMonitor {
