@@ -5,6 +5,7 @@ mod beyond;
 mod bounds;
 mod credentials;
 mod described;
+mod documents;
 mod feeds;
 mod guarded;
 mod incidents;

@@ -1,0 +1,88 @@
+//! Badges say what is known, readably.
+
+use parallax_core::event::Status;
+
+use super::*;
+use crate::views::feeds::tests::NASTY;
+use crate::views::tests::{board, shown};
+
+fn luminance(colour: &str) -> f64 {
+    let part = |at: usize| {
+        let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
+        if value <= 0.03928 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+    };
+    0.2126 * part(1) + 0.7152 * part(3) + 0.0722 * part(5)
+}
+
+#[test]
+fn white_is_read_on_each_colour() {
+    for class in ["up", "slow", "part", "down", "maint", "none"] {
+        let contrast = 1.05 / (luminance(colour(class)) + 0.05);
+        assert!(contrast >= 4.5, "{class}: {contrast}");
+    }
+    assert!(1.05 / (luminance("#444c56") + 0.05) >= 4.5);
+}
+
+#[test]
+fn each_metric_says_what_is_known() {
+    let facts = Facts::of(&board());
+    let said = |monitor: Option<u128>, metric| {
+        let badge = Badge::of(facts.mark(monitor.map(MonitorId::from_u128)).unwrap(), metric, None);
+        (badge.label, badge.message, badge.class)
+    };
+    let of = |label: &str, message: &str, class| (label.to_owned(), message.to_owned(), class);
+    assert_eq!(said(None, Metric::Status), of("status", "partial outage", "part"));
+    assert_eq!(said(Some(3), Metric::Status), of("status", "down from Asia", "part"));
+    assert_eq!(said(Some(1), Metric::Uptime(1)), of("uptime 1d", "99.982 %", "up"));
+    assert_eq!(said(Some(5), Metric::Uptime(90)), of("uptime 90d", "no data", "none"));
+    assert_eq!(said(Some(2), Metric::Response), of("response time", "110 ms", "slow"));
+    assert_eq!(facts.mark(Some(MonitorId::from_u128(9))), None);
+    let paused = mark(&shown(1, "x", "y", Status::Down, 0), true);
+    assert_eq!(&*paused.words, "was down");
+}
+
+#[test]
+fn a_response_time_is_green_only_of_what_is_seen_well() {
+    let drawn = |status, is_stale, turn: fn(&mut Shown)| {
+        let mut shown = shown(1, "x", "y", status, 0);
+        turn(&mut shown);
+        let badge = Badge::of(&mark(&shown, is_stale), Metric::Response, None);
+        (badge.message, badge.class)
+    };
+    for (status, is_stale, class) in [
+        (Status::Up, false, "up"),
+        (Status::Slow, false, "slow"),
+        (Status::Down, false, "none"),
+        (Status::Unknown, false, "none"),
+        (Status::Up, true, "none"),
+        (Status::Slow, true, "none"),
+    ] {
+        let expected = ("99 ms".to_owned(), class);
+        assert_eq!(drawn(status, is_stale, |_| {}), expected, "{status:?} {is_stale}");
+    }
+    for turn in [|shown: &mut Shown| shown.monitor.paused = true, |shown: &mut Shown| shown.covered = true] {
+        assert_eq!(drawn(Status::Up, false, turn).1, "none");
+    }
+    assert_eq!(drawn(Status::Up, false, |shown| shown.latency_ms = None), ("no data".to_owned(), "none"));
+}
+
+#[test]
+fn a_label_is_read_back_as_it_was_sent() {
+    let facts = Facts::of(&board());
+    for text in NASTY {
+        let shown = plain(text);
+        for style in [Style::Flat, Style::Square, Style::Large] {
+            let badge = Badge::of(facts.mark(None).unwrap(), Metric::Status, Some((*text).to_owned()));
+            let drawn = badge.svg(style).unwrap();
+            let expected = if style == Style::Large { shown.to_uppercase() } else { shown.clone() };
+            let texts = crate::views::feeds::tests::texts(&drawn, "text");
+            assert_eq!(texts.first(), Some(&expected), "{}", String::from_utf8_lossy(&drawn));
+            assert_eq!(texts.len(), 2);
+            assert_eq!(badge.shields()["label"], *text);
+        }
+    }
+    let bare = Badge::of_nothing(Metric::Status, Some(String::new()));
+    let drawn = String::from_utf8(bare.svg(Style::Flat).unwrap()).unwrap();
+    assert!(drawn.contains("<title>not found</title>") && drawn.contains("role=\"img\""), "{drawn}");
+    assert_eq!(bare.shields()["isError"], true);
+}
