@@ -16,8 +16,12 @@ use crate::monitor::Monitor;
 use crate::page::Page;
 use crate::place::{Region, RegionSet};
 use crate::rollup::{Counts, day_of, start_of_day};
-use crate::time::{DAY, HOUR, MINUTE, Timestamp};
+use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 use crate::uptime::{ErrorBudget, Span, Tally};
+
+/// How long after the newest check nobody is said to look, where no region is in service, in milliseconds: what agents
+/// take to come back to a coordinator that was started again.
+const AWAY: i64 = 15 * SECOND;
 
 /// Days that a strip shows.
 pub const DAYS: usize = 90;
@@ -230,9 +234,7 @@ impl Board {
     /// When the newest check ended that anything here rests on. What heartbeats report is no check of ours, and counts
     /// only where there is none.
     pub fn checked(&self) -> Option<Timestamp> {
-        let at = |shown: &Shown| shown.view.last_check.as_ref().map(|check| check.at);
-        let ours = self.monitors.iter().filter(|shown| shown.is_probed()).filter_map(at).max();
-        ours.or_else(|| self.monitors.iter().filter_map(at).max())
+        newest_check(|| self.monitors.iter().map(Shown::seen))
     }
 
     /// The regions in service that anything was checked from that is watched now, today or yesterday: a monitor may be
@@ -251,12 +253,7 @@ impl Board {
 
     /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
     pub fn is_stale(&self) -> bool {
-        Self::none_looks(self.regions, self.monitors.iter().map(|shown| &shown.monitor))
-    }
-
-    /// The same of some monitors, with those regions in service.
-    pub fn none_looks<'a>(regions: RegionSet, monitors: impl IntoIterator<Item = &'a Monitor>) -> bool {
-        regions.is_empty() && monitors.into_iter().any(is_probed)
+        none_looks(self.regions, self.monitors.iter().map(Shown::seen), self.now)
     }
 
     /// Monitors with that status that no running window covers.
@@ -265,12 +262,41 @@ impl Board {
     }
 }
 
+/// When the newest check of some monitors ended. What heartbeats report is no check of ours, and counts only where there
+/// is none.
+pub fn newest_check<'a, I>(monitors: impl Fn() -> I) -> Option<Timestamp>
+where
+    I: Iterator<Item = (&'a Monitor, &'a View)>,
+{
+    let at = |(_, view): (&Monitor, &View)| view.last_check.as_ref().map(|check| check.at);
+    let ours = monitors().filter(|(monitor, _)| is_probed(monitor)).filter_map(at).max();
+    ours.or_else(|| monitors().filter_map(at).max())
+}
+
+/// Whether what is shown of some monitors is no longer what is seen, with those regions in service: there is something to
+/// be checked, and nobody to check it. Agents that come back within moments, as after a restart, were not away.
+pub fn none_looks<'a>(
+    regions: RegionSet,
+    mut monitors: impl Iterator<Item = (&'a Monitor, &'a View)> + Clone,
+    now: Timestamp,
+) -> bool {
+    let newest = newest_check(|| monitors.clone().filter(|(monitor, _)| is_probed(monitor)));
+    regions.is_empty()
+        && newest.is_none_or(|at| now.since(at) >= AWAY)
+        && monitors.any(|(monitor, _)| is_probed(monitor))
+}
+
 /// Whether somebody is to look at a monitor, rather than wait for what it reports itself.
-fn is_probed(monitor: &Monitor) -> bool {
+pub fn is_probed(monitor: &Monitor) -> bool {
     !monitor.paused && monitor.check.kind() != CheckKind::Heartbeat
 }
 
 impl Shown {
+    /// The monitor and how it is.
+    pub const fn seen(&self) -> (&Monitor, &View) {
+        (&self.monitor, &self.view)
+    }
+
     /// Whether somebody is to look at it, rather than wait for what it reports itself.
     pub fn is_probed(&self) -> bool {
         is_probed(&self.monitor)

@@ -199,7 +199,8 @@ pub struct Incident {
     pub reminded_until: Timestamp,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When a person last changed what its readers see, other than by an update. A record of before says nothing of it.
+    /// When a person last changed what its readers see, other than by an update. A record of before ends here, so that
+    /// nothing may follow this in a record.
     #[serde(deserialize_with = "late::or_default")]
     pub edited_at: Option<Timestamp>,
 }

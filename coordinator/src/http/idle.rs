@@ -118,7 +118,13 @@ impl Idle {
         let _wanted = Wanted::new(&self.0.wanted);
         loop {
             match self.look() {
-                Found::Left => return,
+                Found::Left => {
+                    // Words to two who look may have become one.
+                    if self.0.wanted.load(Ordering::SeqCst) > 1 {
+                        self.0.more.notify_one();
+                    }
+                    return;
+                }
                 Found::Fresh(until) => sleep_until(until).await,
                 Found::None => self.0.more.notified().await,
             }

@@ -12,6 +12,7 @@ use futures_util::{StreamExt, stream};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 
+use super::error::Refused;
 use super::json::Body;
 use super::route::Answer;
 use crate::service::Error;
@@ -62,8 +63,13 @@ pub(super) async fn within(
     tokio::select! {
         biased;
         answer = answer => answer,
-        () = overdue => Err(Error::Internal("it was not done in time; the store may be stalled".to_owned()).into()),
+        () = overdue => Err(fault()),
     }
+}
+
+/// What is said of what took longer.
+pub(super) fn fault() -> Refused {
+    Error::Internal("it was not done in time; the store may be stalled".to_owned()).into()
 }
 
 #[cfg(test)]

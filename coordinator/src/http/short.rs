@@ -15,9 +15,11 @@ use futures_util::future::BoxFuture;
 use httparse::{Header, Status};
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::guest::{Guest, HALF_A_YEAR};
+use super::overdue;
+use super::reply::Reply;
 use super::server::{Limits, Way};
 use super::stall::Stalling;
 
@@ -37,6 +39,12 @@ pub(super) struct Written {
     /// Status line and headers, each with its end of line.
     pub(super) head: Bytes,
     pub(super) body: Bytes,
+}
+
+impl From<&Reply> for Written {
+    fn from(reply: &Reply) -> Self {
+        Self { status: reply.status(), head: reply.head(), body: Bytes::copy_from_slice(reply.body()) }
+    }
 }
 
 /// What a look for an answer has found.
@@ -146,11 +154,14 @@ where
                 Some((Found::Written(written), length, closes)) => (written, length, closes),
                 Some((Found::Drawing(drawing), ..)) => {
                     waits += 1;
-                    if waits <= WAITS && awaited(guest, drawing).await {
-                        continue;
+                    match awaited(guest, drawing).await {
+                        Ok(true) if waits < WAITS => continue,
+                        Ok(_) => {
+                            io.put_back(held.freeze());
+                            return true;
+                        }
+                        Err(late) => (late, held.len(), true),
                     }
-                    io.put_back(held.freeze());
-                    return true;
                 }
                 None => {
                     io.put_back(held.freeze());
@@ -181,10 +192,11 @@ where
     }
 }
 
-/// Waits for a document; meanwhile the connection counts as one with a request.
-async fn awaited<S>(guest: &Guest<S>, drawing: BoxFuture<'static, bool>) -> bool {
+/// Waits for a document; meanwhile the connection counts as one with a request. Where it takes longer than any answer may,
+/// that is the answer.
+async fn awaited<S>(guest: &Guest<S>, drawing: BoxFuture<'static, bool>) -> Result<bool, Written> {
     let _asked = guest.seat.asked();
-    drawing.await
+    timeout(overdue::LIMIT, drawing).await.map_err(|_| Written::from(&overdue::fault().reply()))
 }
 
 /// Sends an answer with the present date, head and body at once.

@@ -16,7 +16,7 @@ const OF_PLACE: u32 = 10;
 /// Of one network: as many as its places could have among them costs whoever holds it nothing.
 const OF_NETWORK: u32 = 40;
 /// Of one page, from those who were wrong already, or whose network was: a stranger elsewhere can't lock others out of
-/// it.
+/// it, but by the last of these.
 const OF_PAGE: u32 = 60;
 /// Of one page, from all that proxies on this host told of: one that passes on what its visitors say of themselves would
 /// make each of their tries a stranger's.

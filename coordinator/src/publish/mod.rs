@@ -3,7 +3,7 @@
 //!
 //! A document is as new as the journal: before one is handed out, the events since the last look are read, and what they
 //! concern is drawn again. What changes without an event (figures, the age of the newest check) is at most [`Paper`]'s
-//! age old; where only that has passed, the old document is served once more while the new one is drawn.
+//! age old; where only that has passed, the old document is served, up to six times as old, while the new one is drawn.
 
 mod live;
 mod press;
@@ -16,7 +16,7 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_core::board::{Board, Range};
+use parallax_core::board::{Range, none_looks};
 use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
@@ -295,7 +295,7 @@ impl Boards {
         // What is drawn of a page as it was before an edit must not pass for what came after it.
         let is_still = self.0.service.is_still(page)?;
         let drawn = draw().await;
-        if drawn.is_err() {
+        if matches!(drawn, Err(Error::NotFound)) {
             shelf(&self.0).forget(key);
         }
         let thing = Arc::new(drawn?);
@@ -354,7 +354,7 @@ pub fn close<'a>(closer: &'a Closer, root: &'a str) -> Close<'a> {
         page: &closer.page,
         root,
         now: closer.now,
-        is_stale: Board::none_looks(closer.regions, [&closer.shown.monitor]),
+        is_stale: none_looks(closer.regions, std::iter::once(closer.shown.seen()), closer.now),
         shown: &closer.shown,
         range: closer.range,
         open: &closer.open,

@@ -4,8 +4,8 @@ pub mod clearing;
 mod editing;
 pub mod making;
 
-use parallax_core::board::Board;
-use parallax_core::event::{Edited, Event, What};
+use parallax_core::board;
+use parallax_core::event::{Edited, Event, Status, What};
 use parallax_core::headline::{Indicator, STALE};
 use parallax_core::id::{AccountId, PageId};
 use parallax_core::incident::{Impact, Kind, MAX_UNFINISHED};
@@ -48,12 +48,13 @@ pub struct Overview {
 impl Overview {
     /// When the newest check ended that anything here rests on.
     pub fn checked(&self) -> Option<Timestamp> {
-        self.monitors.iter().filter_map(|shown| shown.view.last_check.as_ref()).map(|check| check.at).max()
+        board::newest_check(|| self.monitors.iter().map(|shown| (&shown.monitor, &shown.view)))
     }
 
     /// The regions in service that anything here was seen from in the last 24 hours.
     pub fn seen_from(&self) -> RegionSet {
-        let is_seen = |region: &Region| self.monitors.iter().any(|shown| shown.figure.seen.contains(*region));
+        let ours = || self.monitors.iter().filter(|shown| board::is_probed(&shown.monitor));
+        let is_seen = |region: &Region| ours().any(|shown| shown.figure.seen.contains(*region));
         self.regions.iter().filter(is_seen).collect()
     }
 }
@@ -160,9 +161,14 @@ impl Service {
             .collect();
         let is_covered = |id| running.iter().any(|window| window.covers(id));
         let regions = self.regions_in_service();
-        let is_stale = Board::none_looks(regions, monitors.iter().map(|shown| &shown.monitor));
-        // Where nobody looks any more, nothing is known of the whole but what people say of it.
-        let statuses = monitors.iter().filter(|shown| !is_stale && !is_covered(shown.monitor.id));
+        let seen = monitors.iter().map(|shown| (&shown.monitor, &shown.view));
+        let is_stale = board::none_looks(regions, seen, now);
+        // Where nobody looks any more, what was well is not known to be. What was down stays so, and what reports itself
+        // goes on.
+        let is_known = |shown: &Shown| {
+            !is_stale || shown.view.status == Status::Down || !board::is_probed(&shown.monitor)
+        };
+        let statuses = monitors.iter().filter(|shown| is_known(shown) && !is_covered(shown.monitor.id));
         let worst = incidents.iter().max_by_key(|shown| shown.incident.impact);
         let worst = worst.filter(|shown| shown.incident.impact > Impact::None);
         let indicator = Indicator::of(

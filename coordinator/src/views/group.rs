@@ -140,7 +140,8 @@ mod tests {
 
     #[test]
     fn what_nobody_looks_at_is_not_folded_away_as_well() {
-        let stale = Board { regions: RegionSet::NONE, ..large(&[Status::Up]) };
+        let fresh = Board { regions: RegionSet::NONE, ..large(&[Status::Up]) };
+        let stale = Board { now: fresh.now + 15_000, ..fresh };
         assert_eq!(first(&stale), (true, "none", "Was up".to_owned()));
         let mut paused = large(&[Status::Up, Status::Down]);
         paused.monitors[1].monitor.paused = true;

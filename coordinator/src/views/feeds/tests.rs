@@ -331,6 +331,8 @@ fn what_nobody_looks_at_is_neither_well_nor_well_again() {
     board.indicator = Indicator::Unknown;
     assert_eq!(whole(&board), ["major", "No data yet", "unknown"]);
     board.regions = RegionSet::default();
+    assert_eq!(whole(&board)[1], "No data yet", "agents that are back within moments were not away");
+    board.now = board.now + 15_000;
     assert_eq!(whole(&board), ["major", "Nothing is being checked right now", "unknown"]);
     board.monitors.retain(|shown| shown.view.status != Status::Down);
     assert_eq!(whole(&board)[0], "minor");
