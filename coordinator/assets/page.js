@@ -5,7 +5,7 @@
   const { $, write } = renewal;
 
   // The theme: the owner's, else the system's, until another is chosen.
-  const { own } = root.dataset;
+  const own = root.dataset.own ?? root.dataset.theme;
   const theme = document.getElementById("theme");
   const store = {
     get: (key) => { try { return localStorage.getItem(key); } catch { return null; } },

@@ -28,17 +28,17 @@ const renewal = (() => {
   // The sentence of the headline is read out where it changes, so it stays the element that it was.
   const speak = (old, now) => {
     old.className = now.className;
-    const fresh = $("svg,h2,p", now);
-    for (const [n, it] of $("svg,h2,p", old).entries()) if (it.matches("h2")) write(it, fresh[n].textContent); else it.replaceWith(fresh[n]);
+    for (const it of $("svg,p", old)) it.replaceWith(now.querySelector(it.localName) ?? "");
+    write(old.querySelector("h2"), now.querySelector("h2").textContent);
   };
   const put = (fresh) => {
     for (const old of parts(document)) if (!fresh.getElementById(old.id)) { old.remove(); came.delete(old.id); }
     let before = claim;
     for (const now of parts(fresh)) {
       const old = document.getElementById(now.id), html = now.outerHTML, isSame = came.get(now.id) === html;
-      came.set(now.id, html);
       if (!old) before.after(now);
       else if (!isSame) now.id === "headline" ? speak(old, now) : old.replaceWith(now);
+      came.set(now.id, html);
       before = document.getElementById(now.id);
     }
     document.title = fresh.title;
@@ -46,40 +46,50 @@ const renewal = (() => {
 
   // When what is shown was last known to be so, by the visitor's clock.
   let good = Math.min(Date.now(), Date.parse(written.dateTime));
-  let path = location.pathname + location.search, tag = "", busy = false, again = 0, around = (change) => change();
+  let path = location.pathname + location.search, tag = "", busy = false, missed = false, again = 0, around = (change) => change();
   const settle = () => {
     const since = new Date(good), isOld = Date.now() - good > UNRENEWED;
     const shape = since.toDateString() === new Date().toDateString() ? { hourCycle: "h23", timeStyle: "medium" } : { hourCycle: "h23", dateStyle: "medium", timeStyle: "short" };
     root.classList.toggle("old", isOld);
     write(claim, isOld ? claim.dataset.says.replace("{0}", since.toLocaleString(root.lang, shape)) : "");
   };
+  const builds = (from) => $("script[src],link[rel=stylesheet]", from).map((it) => it.getAttribute("src") ?? it.getAttribute("href")).join();
   const ask = async (asked, known) => {
     const headers = known ? { "If-None-Match": known } : {};
     const got = await fetch(asked, { headers, cache: "no-cache", signal: AbortSignal.timeout?.(20000) });
     if (!got.ok && got.status !== 304) throw new Error(got.statusText);
-    return [got, got.ok && new DOMParser().parseFromString(await got.text(), "text/html")];
+    const fresh = got.ok && new DOMParser().parseFromString(await got.text(), "text/html");
+    // Whoever stands between may answer in the service's place.
+    if (fresh && !fresh.getElementById("written")) throw new Error("it is another page");
+    return [got, fresh];
   };
   const take = ([got, fresh], isChosen) => {
     const date = Date.parse(got.headers.get("date")), kept = (Number(got.headers.get("age")) || 0) * 1000;
     if (date) skew = Date.now() - date - kept;
-    good = Math.max(good, Date.now() - kept);
     const at = date ? new Date(date).toISOString() : written.dateTime;
     // A cache that stands in may have an older one than is shown.
     if (kept > AGED && !isChosen && at <= written.dateTime) return;
+    // A newer build has another style and another script.
+    if (fresh && builds(fresh) !== builds(document)) { location.reload(); return; }
     around(() => {
-      if (fresh) { tag = got.headers.get("etag") || ""; put(fresh); }
-      written.dateTime = written.title = at;
+      if (fresh) { put(fresh); tag = got.headers.get("etag") || ""; }
+      written.dateTime = at;
+      written.title = fresh ? fresh.getElementById("written").textContent : new Date(at).toUTCString();
     });
+    good = isChosen ? Date.now() - kept : Math.max(good, Date.now() - kept);
   };
   const load = async () => {
-    if (busy) return;
+    // What is under way may be of before the change that was told.
+    if (busy) { missed = true; return; }
     busy = true;
+    missed = false;
     const asked = path;
     try {
       const answer = await ask(asked, tag);
       if (asked === path) take(answer); else again = setTimeout(load);
     } catch { /* It is tried again. */ }
     busy = false;
+    if (missed) soon();
     settle();
   };
   // Another document of the kind takes this one's place.

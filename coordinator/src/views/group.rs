@@ -66,6 +66,7 @@ fn whole(rows: &[&Row], said: &Words) -> State {
     };
     let told = |class, found: &[&Row], one: &str, many: &str| {
         let words = match found {
+            [row] if row.state.class == "part" => row.state.words.clone(),
             [row] => fill(one, &[&row.name]),
             _ => fill(many, &[&found.len().to_string(), &rows.len().to_string()]),
         };

@@ -75,9 +75,15 @@ impl Whole {
         let is_watched = |shown: &&Shown| !shown.monitor.paused && !shown.covered;
         let watched = board.monitors.iter().filter(is_watched).count();
         let down = board.with_status(Status::Down).filter(is_watched).count();
+        let is_partly = |shown: &Shown| shown.view.down_from.is_some();
+        let are_partly = down > 0 && board.with_status(Status::Down).filter(is_watched).all(is_partly);
         match board.indicator {
+            // Whatever is down from some regions is up from others.
+            Indicator::Major if worst(board).is_none() && are_partly => Self::Seen(Indicator::Partial),
             Indicator::Operational if watched > 0 && unknown(board) * 2 >= watched => Self::HardlySeen,
-            Indicator::Partial if worst(board).is_none() && down == watched => Self::Seen(Indicator::Major),
+            Indicator::Partial if worst(board).is_none() && down == watched && !are_partly => {
+                Self::Seen(Indicator::Major)
+            }
             other => Self::Seen(other),
         }
     }
@@ -181,6 +187,13 @@ fn text(board: &Board, whole: Whole, said: &Words) -> String {
             }
         }
         Whole::Seen(Indicator::Partial | Indicator::Degraded) => {
+            // The title names no regions where it is of several.
+            let from: Option<Vec<_>> =
+                board.with_status(Status::Down).map(|shown| shown.view.down_from).collect();
+            if let Some(from) = from.filter(|from| from.len() > 1 && worst(board).is_none()) {
+                let regions = from.iter().flat_map(|regions| regions.iter()).collect();
+                sentences.push(fill(said.state_down_from, &[&said.tongue().regions(regions)]));
+            }
             if down > 0 && slow > 0 {
                 sentences.push(said.tongue().count(slow as u64, said.more_is_slow, said.more_are_slow));
             } else if down + slow < services(board) && unknown == 0 && !is_maintained {
@@ -198,6 +211,8 @@ fn text(board: &Board, whole: Whole, said: &Words) -> String {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::place::{Region, RegionSet};
+
     use super::*;
     use crate::views::tests::{board, shown};
 
@@ -270,13 +285,18 @@ mod tests {
         for (monitors, class, title, text) in [
             ("uuu", "up", "All systems operational", ""),
             ("uu?", "up", "All systems operational", "1 has no data."),
-            ("u?", "none", "What is seen is working", "1 has no data."),
-            ("u?????????", "none", "What is seen is working", "9 have no data."),
+            ("u?", "none", "Everything we have data for is working", "1 has no data."),
+            ("u?????????", "none", "Everything we have data for is working", "9 have no data."),
             // Nobody waits for news of what is paused.
             ("upppppp", "up", "All systems operational", ""),
             ("uup?", "up", "All systems operational", "1 has no data."),
-            ("u?p", "none", "What is seen is working", "1 has no data."),
-            ("u?w", "none", "What is seen is working", "Maintenance is under way. 1 has no data."),
+            ("u?p", "none", "Everything we have data for is working", "1 has no data."),
+            (
+                "u?w",
+                "none",
+                "Everything we have data for is working",
+                "Maintenance is under way. 1 has no data.",
+            ),
             ("??p", "none", "No data yet", ""),
             ("pp", "none", "No data yet", ""),
             ("ddd", "down", "All systems are down", ""),
@@ -289,6 +309,18 @@ mod tests {
         ] {
             let Headline { class: drawn, title: said, text: more, .. } = Headline::of(&page(monitors));
             assert_eq!((drawn, said.as_str(), more.as_str()), (class, title, text), "{monitors}");
+        }
+        for (monitors, title, text) in [
+            ("d", "M1 is down from Asia", ""),
+            ("dd", "M1 and M2 are down", "Down from Asia."),
+            ("ddu", "M1 and M2 are down", "Down from Asia. Everything else is working."),
+        ] {
+            let mut board = page(monitors);
+            for down in board.monitors.iter_mut().filter(|shown| shown.view.status == Status::Down) {
+                down.view.down_from = Some(RegionSet::only(Region::Asia));
+            }
+            let Headline { class, title: said, text: more, .. } = Headline::of(&board);
+            assert_eq!((class, said.as_str(), more.as_str()), ("part", title, text), "{monitors} from Asia");
         }
         let told = Board { indicator: Indicator::Partial, monitors: page("dd").monitors, ..board() };
         assert_eq!(Headline::of(&told).class, "part", "an incident speaks first");

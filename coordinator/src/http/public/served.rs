@@ -3,8 +3,8 @@
 use std::sync::{Arc, LazyLock};
 
 use ::http::header::{
-    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_SECURITY_POLICY,
-    ETAG, HeaderName, REFERRER_POLICY, VARY,
+    ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL,
+    CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderName, REFERRER_POLICY, VARY,
 };
 use ::http::{HeaderMap, HeaderValue};
 use bytes::Bytes;
@@ -58,7 +58,10 @@ pub(in crate::http) fn shared(page: &Admitted, reply: Reply) -> Reply {
     if page.is_guarded() {
         return reply;
     }
-    reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
+    // A frame that is walled off has to know how old a copy is.
+    reply
+        .with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*"))
+        .with(ACCESS_CONTROL_EXPOSE_HEADERS, HeaderValue::from_static("age, date"))
 }
 
 /// The same, which may be kept as that says where everybody may see the page.

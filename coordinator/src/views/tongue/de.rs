@@ -16,7 +16,7 @@ pub(super) static WORDS: Words = Words {
     mail_about: "E-Mail zu Vorfällen und Wartungen",
     subscribe: "Abonnieren",
     mail_hint: "Sie bestätigen über einen Link, den wir senden, und können mit jeder E-Mail abbestellen.",
-    more_ways: "Per Webhook, oder nur zu ausgewählten Diensten",
+    more_ways: "Per Webhook oder nur zu ausgewählten Diensten",
     times_in: "Zeiten in {0}",
     times_own: "Zeiten in Ihrer Zone ({0}), Tage in {1}",
     status: "Status",

@@ -16,7 +16,7 @@ pub(super) static WORDS: Words = Words {
     mail_about: "障害とメンテナンスのメール通知",
     subscribe: "登録",
     mail_hint: "お送りするリンクで確認します。どのメールからでも解除できます。",
-    more_ways: "Webhookで、または選んだサービスだけ",
+    more_ways: "Webhookで受け取る、またはサービスを選んで受け取る",
     times_in: "時刻は{0}",
     times_own: "時刻はお使いのタイムゾーン ({0})、日付は{1}",
     status: "状態",
