@@ -53,7 +53,9 @@ const renewal = (() => {
     root.classList.toggle("old", isOld);
     write(claim, isOld ? claim.dataset.says.replace("{0}", since.toLocaleString(root.lang, shape)) : "");
   };
-  const builds = (from) => $("script[src],link[rel=stylesheet]", from).map((it) => it.getAttribute("src") ?? it.getAttribute("href")).join();
+  // What a document is built of. What a browser's extensions add to this one does not count.
+  const built = (from) => $("script[src],link[rel=stylesheet]", from).map((it) => it.getAttribute("src") ?? it.getAttribute("href"));
+  const ours = built(document);
   const ask = async (asked, known) => {
     const headers = known ? { "If-None-Match": known } : {};
     const got = await fetch(asked, { headers, cache: "no-cache", signal: AbortSignal.timeout?.(20000) });
@@ -70,7 +72,7 @@ const renewal = (() => {
     // A cache that stands in may have an older one than is shown.
     if (kept > AGED && !isChosen && at <= written.dateTime) return;
     // A newer build has another style and another script.
-    if (fresh && builds(fresh) !== builds(document)) { location.reload(); return; }
+    if (fresh && !built(fresh).every((it) => ours.includes(it))) { location.reload(); return; }
     around(() => {
       if (fresh) { put(fresh); tag = got.headers.get("etag") || ""; }
       written.dateTime = at;

@@ -8,6 +8,8 @@ const incident = (await api("GET", "/incidents?open=true")).incidents.find((it) 
 const visitor = async (first = () => {}) => {
   const page = await open("", { robbed: true, first: async (page) => { await page.clock.install(); await first(page); } });
   await page.evaluate(() => {
+    // As a browser's extension does: it makes no other build of the page.
+    document.head.append(Object.assign(document.createElement("script"), { type: "text/plain", src: "/of-an-extension.js" }));
     Object.assign(window, { renewals: 0, writes: 0, claims: 0, region: document.querySelector("#headline [role=status]") });
     const count = (node, name, options) => new MutationObserver((seen) => { window[name] += seen.length; }).observe(node, options);
     const all = { subtree: true, childList: true, characterData: true, attributes: true };
