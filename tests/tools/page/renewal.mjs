@@ -10,10 +10,11 @@ const visitor = async (first = () => {}) => {
   await page.evaluate(() => {
     // As a browser's extension does: it makes no other build of the page.
     document.head.append(Object.assign(document.createElement("script"), { type: "text/plain", src: "/of-an-extension.js" }));
-    Object.assign(window, { renewals: 0, writes: 0, claims: 0, region: document.querySelector("#headline [role=status]") });
+    const region = document.querySelector("#headline [role=status]");
+    Object.assign(window, { renewals: 0, claims: 0, region, said: [region.textContent] });
     const count = (node, name, options) => new MutationObserver((seen) => { window[name] += seen.length; }).observe(node, options);
     const all = { subtree: true, childList: true, characterData: true, attributes: true };
-    count(window.region, "writes", all);
+    new MutationObserver(() => window.said.push(region.textContent)).observe(region, all);
     count(document.getElementById("claim"), "claims", all);
     count(document.getElementById("written"), "renewals", { attributeFilter: ["datetime"] });
   });
@@ -38,11 +39,13 @@ const heard = await visitor();
 const age = await words(heard);
 for (let n = 0; n < 3; n++) await renewed(heard, `it is renewed, ${n + 1}`);
 await eventually("its age goes on", async () => { await heard.clock.runFor(1000); return (await words(heard)) !== age; }, 20);
-holds("and nothing of that was read out", (await of(heard, "writes")) === 0 && (await of(heard, "claims")) === 0);
+// A monitor that flaps may change the sentence meanwhile.
+const isSaidOnce = () => heard.evaluate(() => window.said.every((text, n) => text !== window.said[n - 1]));
+holds("and nothing of that was read out", (await isSaidOnce()) && (await of(heard, "claims")) === 0, await of(heard, "said"));
 await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail from half of Asia" });
 await eventually("a change comes", async () => { await heard.clock.runFor(61000); return (await headline(heard)) === "Images fail from half of Asia"; }, 20);
-holds("and is read out, by the region that was there", (await of(heard, "writes")) > 0 && (await heard.evaluate(() => window.region.isConnected)));
-holds("and once", (await of(heard, "writes")) <= 2, String(await of(heard, "writes")));
+holds("and is read out, by the region that was there", (await of(heard, "said")).includes("Images fail from half of Asia") && (await heard.evaluate(() => window.region.isConnected)));
+holds("and once", await isSaidOnce(), await of(heard, "said"));
 
 // A cache answers for a service that does not: what it has is as old as it says.
 let kept = 600;
