@@ -2,7 +2,7 @@
 // How it is called: page/browser.mjs.
 
 import { createServer } from "node:http";
-import { accessible, api, done, eventually, holds, narrow, open as opened, part, told } from "./page/browser.mjs";
+import { accessible, api, done, eventually, holds, minute, narrow, open as opened, part, told } from "./page/browser.mjs";
 
 // Another site: its own page, as strict as one can be, and what our monitor checks.
 const origin = new URL(told.page).origin, NOWHERE = "http://127.0.0.1:9";
@@ -45,7 +45,7 @@ await accessible(page, "well");
 const small = await opened("/embed", { viewport: { width: 500, height: 420 }, first: (page) => page.clock.install() });
 await small.evaluate(() => { window.same = true; });
 await eventually("it says from where it is seen and how long ago, by the service's clock", async () => {
-  await small.clock.runFor(61000);
+  await minute(small);
   return /Checked from \d regions?, \d+ seconds? ago\./.test(await small.textContent("#headline p"));
 });
 await accessible(small, "the frame");
@@ -61,7 +61,7 @@ const walled = await opened("/bare", { site: host, elsewhere: [told.page], first
 await walled.setContent(`<iframe src="${told.page}/embed" title="Status" sandbox="allow-scripts"></iframe>`);
 await walled.frameLocator("iframe").locator("#headline").waitFor();
 await eventually("a walled frame renews itself", async () => {
-  await walled.clock.runFor(61000);
+  await minute(walled);
   return (await walled.frameLocator("iframe").locator("#written").getAttribute("title")) !== null;
 }, 20);
 
@@ -73,7 +73,7 @@ holds("a notice is shown by itself", (await notice.textContent()).includes("Chec
 holds("it is read out politely", (await page.locator("parallax-status div").getAttribute("aria-live")) === "polite");
 holds("it leads to the page", (await notice.locator("a").getAttribute("href")) === told.page);
 await eventually("the frame says so too, without a reload", async () => {
-  await small.clock.runFor(61000);
+  await minute(small);
   return (await small.locator(".state").textContent()) === "Down" && (await small.evaluate(() => window.same === true));
 });
 await accessible(small, "the frame of what is down");

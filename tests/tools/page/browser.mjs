@@ -67,6 +67,14 @@ export const narrow = async (page, what) => {
   holds(`nothing sticks out: ${what}`, wide <= 0, String(wide));
 };
 export const headline = (page) => page.textContent("#headline h2");
+// A minute of a page's own clock, in steps between which a request takes its time: put forward at once, the clock would let
+// each request of the page run out of time before the service hears of it.
+export const minute = async (page) => {
+  for (let n = 0; n < 13; n++) {
+    await page.clock.runFor(5000);
+    await page.context().request.get(`${told.page}/status.json`);
+  }
+};
 // Waits for an answer that is something; the service works on its own time.
 export const eventually = async (what, look, seconds = 60) => {
   for (const end = Date.now() + seconds * 1000; Date.now() < end;) {

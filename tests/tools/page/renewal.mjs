@@ -1,7 +1,7 @@
 // How a page that stays open keeps itself new: what is read out, what a cache that stands in is taken for, a tab that is
 // looked at again, and what is said where nothing can be had. How it is called: browser.mjs; an incident is open.
 
-import { accessible, api, done, eventually, headline, holds, open, part, told } from "./browser.mjs";
+import { accessible, api, done, eventually, headline, holds, minute, open, part, told } from "./browser.mjs";
 
 const incident = (await api("GET", "/incidents?open=true")).incidents.find((it) => it.kind === "incident");
 // A visitor whose clock is put forward here. What is written in the live regions is counted, and how often the page was renewed.
@@ -27,7 +27,7 @@ const words = (page) => page.textContent("#headline p");
 const isAsked = (request) => request.resourceType() === "fetch" && request.url().split("?")[0] === told.page;
 const renewed = async (page, what = "it is renewed") => {
   const before = await of(page, "renewals");
-  return eventually(what, async () => { await page.clock.runFor(61000); return (await of(page, "renewals")) > before; }, 20);
+  return eventually(what, async () => { await minute(page); return (await of(page, "renewals")) > before; }, 20);
 };
 const hide = (page, hidden) => page.evaluate((hidden) => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
@@ -43,7 +43,7 @@ await eventually("its age goes on", async () => { await heard.clock.runFor(1000)
 const isSaidOnce = () => heard.evaluate(() => window.said.every((text, n) => text !== window.said[n - 1]));
 holds("and nothing of that was read out", (await isSaidOnce()) && (await of(heard, "claims")) === 0, await of(heard, "said"));
 await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail from half of Asia" });
-await eventually("a change comes", async () => { await heard.clock.runFor(61000); return (await headline(heard)) === "Images fail from half of Asia"; }, 20);
+await eventually("a change comes", async () => { await minute(heard); return (await headline(heard)) === "Images fail from half of Asia"; }, 20);
 holds("and is read out, by the region that was there", (await of(heard, "said")).includes("Images fail from half of Asia") && (await heard.evaluate(() => window.region.isConnected)));
 holds("and once", await isSaidOnce(), await of(heard, "said"));
 
@@ -71,7 +71,7 @@ holds("and called new again", !(await isOld(cached)) && (await claim(cached)) ==
 const between = await visitor((page) => page.route((url) => url.href.split("?")[0] === told.page, (route) => isAsked(route.request())
   ? route.fulfill({ status: 200, contentType: "text/html", body: "<!doctype html><title>Back soon</title><h1>Back soon</h1>" }) : route.continue()));
 const whole = await between.evaluate(() => [document.title, document.querySelectorAll("main>[data-part]").length]);
-await eventually("another page in its place is no renewal", async () => { await between.clock.runFor(61000); return isOld(between); }, 30);
+await eventually("another page in its place is no renewal", async () => { await minute(between); return isOld(between); }, 30);
 holds("and takes nothing away", JSON.stringify(await between.evaluate(() => [document.title, document.querySelectorAll("main>[data-part]").length])) === JSON.stringify(whole), whole);
 
 // A tab that nobody looked at claims no failure before it has tried.

@@ -1,12 +1,12 @@
 // A page that nobody checks any more: it says so, and shows nothing as well. How it is called: browser.mjs.
 
-import { accessible, api, done, eventually, headline, holds, open, shot } from "./browser.mjs";
+import { accessible, api, done, eventually, headline, holds, minute, open, shot } from "./browser.mjs";
 
 const monitors = (await api("GET", "/monitors")).monitors;
 // No event tells that agents are gone: the page asks by itself, each minute of a clock that is put forward here.
 const page = await open("", { first: (page) => page.clock.install() });
 await eventually("a page that nobody looks at says so, without a reload", async () => {
-  await page.clock.runFor(61000);
+  await minute(page);
   return (await headline(page)) === "Nothing is being checked right now";
 }, 150);
 holds("and when that was", /Last checked .* ago\./.test(await page.textContent("#headline p")), await page.textContent("#headline p"));

@@ -1,7 +1,7 @@
 // Looks at the demo's page as its visitors do: every state, by mouse, keys, on a phone, in the dark, on paper and without
 // script. How it is called: browser.mjs.
 
-import { accessible, api, done, eventually, headline, holds, narrow, open, part, pdf, shot, together, told } from "./browser.mjs";
+import { accessible, api, done, eventually, headline, holds, minute, narrow, open, part, pdf, shot, together, told } from "./browser.mjs";
 
 // What a page can hold at once.
 const monitors = (await api("GET", "/monitors")).monitors;
@@ -177,7 +177,7 @@ const withoutStream = async () => {
   await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail again" });
   // An answer takes a while of no clock that is put forward, and something worse may come between.
   await eventually("without the stream a change is shown within a minute", async () => {
-    await polling.clock.runFor(61000);
+    await minute(polling);
     return (await headline(polling)) === "Images fail again";
   }, 60);
 };
