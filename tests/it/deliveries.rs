@@ -312,6 +312,8 @@ async fn kill_between_an_answer_and_its_note_repeats_that_one_and_loses_nothing(
         Manner::Take
     })
     .await;
+    // Until it is known whom to kill, nothing is taken: all may be there before the process says it is ready.
+    receiver.hold();
     scene.destination(1, &receiver.url());
     let mut made = BTreeMap::<String, Vec<u64>>::new();
     for event in 0..EVENTS {
@@ -326,10 +328,13 @@ async fn kill_between_an_answer_and_its_note_repeats_that_one_and_loses_nothing(
     let is_all = || by_monitor(&receiver.taken()).values().map(Vec::len).sum::<usize>() == count;
     while kills.load(Ordering::SeqCst) < KILLS {
         pid.store(scene.coordinator.process.id(), Ordering::SeqCst);
+        receiver.go_on();
         let process = &mut scene.coordinator.process;
         eventually("it is killed", SOON, async || (!process.running()).then_some(())).await;
+        receiver.hold();
         scene.coordinator.restart().await;
     }
+    receiver.go_on();
     eventually("everything came", SOON, async || is_all().then_some(())).await;
     let store = scene.left().await;
     assert!(store.reader().waiting().unwrap().is_empty());

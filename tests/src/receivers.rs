@@ -73,6 +73,7 @@ struct Shared {
     manner: Box<Answering>,
     taken: Mutex<Vec<Taken>>,
     count: watch::Sender<usize>,
+    held: watch::Sender<bool>,
 }
 
 impl std::fmt::Debug for Shared {
@@ -99,7 +100,9 @@ impl Receiver {
         let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
         let address = listener.local_addr().expect("a listener has an address");
         let (told, count) = watch::channel(0);
-        let shared = Arc::new(Shared { manner: Box::new(manner), taken: Mutex::default(), count: told });
+        let held = watch::Sender::new(false);
+        let shared =
+            Arc::new(Shared { manner: Box::new(manner), taken: Mutex::default(), count: told, held });
         Self { address, shared, count, serving: None }
     }
 
@@ -114,6 +117,16 @@ impl Receiver {
                 tokio::spawn(async move { treat(stream, &shared).await.ok() });
             }
         }));
+    }
+
+    /// From now on it reads no request, until it is let go on.
+    pub fn hold(&self) {
+        self.shared.held.send_replace(true);
+    }
+
+    /// Has it read what waits, and what comes.
+    pub fn go_on(&self) {
+        self.shared.held.send_replace(false);
     }
 
     /// Its address as a URL.
@@ -170,6 +183,8 @@ impl Drop for Receiver {
 }
 
 async fn treat(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+    // The channel's sender is in `shared`, so that the wait cannot fail.
+    let _ = shared.held.subscribe().wait_for(|held| !held).await;
     let Some(taken) = read(&mut stream).await? else { return Ok(()) };
     let number = {
         let mut all = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
