@@ -1,5 +1,6 @@
 //! What a link to a page shows where it is shared: a sentence, and a picture whose address changes with what it shows.
 
+mod lettering;
 mod picture;
 
 use std::fmt::Write;
@@ -19,7 +20,7 @@ use super::tongue::{fill, in_english, words};
 use super::{markdown, words};
 
 /// What the picture is of; another one has another address.
-const DRAWING: u8 = 1;
+const DRAWING: u8 = 2;
 /// Characters of a text at most.
 const MOST: usize = 200;
 
@@ -28,6 +29,8 @@ const MOST: usize = 200;
 pub struct Sight {
     /// Class of the whole.
     class: &'static str,
+    /// The page's name, and the sentence for how it is.
+    words: [String; 2],
     /// The worst of each day, oldest first.
     days: Vec<Look>,
 }
@@ -52,13 +55,19 @@ impl Sight {
             let days = board.monitors.iter().filter_map(|shown| shown.past.days.get(at));
             days.map(look_of).max_by_key(|look| rank(*look)).unwrap_or(Look::None)
         };
-        Self { class: Headline::of(board).class, days: (0..DAYS).map(worst).collect() }
+        let headline = Headline::of(board);
+        let words = [board.page.name.clone(), headline.title];
+        Self { class: headline.class, words, days: (0..DAYS).map(worst).collect() }
     }
 
     /// The part of its picture's address that changes with it: twelve hexadecimal digits.
     pub fn key(&self) -> String {
         let mut said = format!("{DRAWING}{}:", self.class);
         said.extend(self.days.iter().map(|day| day.class()));
+        for words in &self.words {
+            said.push('\n');
+            said += words;
+        }
         Sha256::digest(said.as_bytes()).iter().take(6).fold(String::new(), |mut key, byte| {
             // Writing to a text does not fail.
             let _ = write!(key, "{byte:02x}");
@@ -178,7 +187,9 @@ mod tests {
     fn a_link_says_the_state_and_its_picture_moves_with_it() {
         let told = board();
         assert_eq!(share(&told).title, "Northwind: Payments API fails from Asia");
-        let calm = Board { incidents: Vec::new(), indicator: Indicator::Operational, ..told.clone() };
+        let mut calm = Board { incidents: Vec::new(), indicator: Indicator::Operational, ..told.clone() };
+        assert_eq!(share(&calm).title, "Northwind: everything we have data for is working");
+        calm.monitors.retain(|shown| shown.view.status != Status::Unknown);
         let well = share(&calm);
         assert_eq!(well.title, "Northwind: all systems operational");
         assert_ne!(share(&told).image, well.image);
@@ -209,6 +220,22 @@ mod tests {
     }
 
     #[test]
+    fn a_picture_of_a_name_that_no_letter_is_there_for_has_no_text() {
+        let sight = |name: &str| {
+            let board = board();
+            Sight::of(&Board { page: Page { name: name.to_owned(), ..board.page.clone() }, ..board })
+        };
+        let [plain, other] = ["Northwind", "Southwind"].map(sight);
+        assert_ne!(plain.key(), other.key());
+        assert_ne!(draw(&plain).unwrap(), draw(&other).unwrap());
+        let [one, two] = ["北風", "南風"].map(sight);
+        assert_ne!(one.key(), two.key());
+        assert_eq!(draw(&one).unwrap(), draw(&two).unwrap());
+        let long = Sight { words: ["W".repeat(60), "Wolves ".repeat(60)], ..plain };
+        assert!(draw(&long).unwrap().len() < 60_000);
+    }
+
+    #[test]
     fn a_picture_of_each_state_is_drawn() {
         let board = board();
         for class in ["up", "slow", "part", "down", "none", "maint"] {
@@ -216,7 +243,7 @@ mod tests {
             let drawn = draw(&sight).unwrap();
             let read = png::Decoder::new(drawn.as_slice()).read_info().unwrap();
             assert_eq!((read.info().width, read.info().height), (1200, 630));
-            assert!(drawn.len() < 30_000, "{}", drawn.len());
+            assert!(drawn.len() < 60_000, "{}", drawn.len());
             if let Some(folder) = std::env::var_os("PARALLAX_SPECIMENS") {
                 std::fs::write(std::path::Path::new(&folder).join(format!("og-{class}.png")), &drawn)
                     .unwrap();

@@ -1,18 +1,26 @@
-//! The picture of a shared link: a ground, the state's sign in its colour, and the days as bars. It has no text, since
-//! there is no typeface to draw it with.
+//! The picture of a shared link: the page's name, the state's sign in its colour and its sentence, and the days as bars.
+//! Where the typeface lacks a letter there is no text.
 
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, Transform,
 };
 
 use super::Sight;
+use super::lettering::Lettering;
 use crate::views::strip::Look;
 
 /// Its size in pixels, which is what those who show links ask for.
 const WIDTH: u16 = 1200;
 const HEIGHT: u16 = 630;
-/// Middle of the sign, and its half width.
+/// Middle of the sign and its half width: where it stands alone, and beside text.
 const SIGN: (f32, f32, f32) = (600.0, 220.0, 110.0);
+const SIGN_BESIDE: (f32, f32, f32) = (146.0, 278.0, 60.0);
+/// Begin, base, size and width of the name, and of the first line of the sentence; from one of its lines to the next.
+const NAME: (f32, f32, f32, f32) = (86.0, 132.0, 50.0, 1028.0);
+const SENTENCE: (f32, f32, f32, f32) = (246.0, 262.0, 60.0, 868.0);
+const LEADING: f32 = 72.0;
+/// Lines of the sentence at most.
+const LINES: usize = 2;
 /// Where the bars begin, from one to the next, and how wide one is.
 const BARS: (f32, f32, f32) = (86.0, 11.45, 8.0);
 /// Top and height of the bars.
@@ -38,7 +46,18 @@ pub fn draw(sight: &Sight) -> Result<Vec<u8>, Undrawn> {
     picture.fill(Color::from_rgba8(0x0e, 0x10, 0x13, 0xff));
     let colour = paint(colour(sight.class));
     bar(&mut picture, (0.0, 0.0, f32::from(WIDTH), 14.0), &colour)?;
-    let (x, y, half) = SIGN;
+    let [name, sentence] = &sight.words;
+    let letters = Lettering::regular().zip(Lettering::bold());
+    let letters = letters.filter(|(regular, bold)| regular.has(name) && bold.has(sentence));
+    if let Some((regular, bold)) = &letters {
+        write(&mut picture, regular, &regular.lines(name, NAME.2, NAME.3, 1), NAME, [0x9c, 0xa4, 0xb0]);
+        let lines = bold.lines(sentence, SENTENCE.2, SENTENCE.3, LINES);
+        // One line alone stands in the middle beside the sign.
+        let lower = if lines.len() > 1 { 0.0 } else { LEADING / 2.0 };
+        let (x, y, size, width) = SENTENCE;
+        write(&mut picture, bold, &lines, (x, y + lower, size, width), [0xec, 0xee, 0xf1]);
+    }
+    let (x, y, half) = if letters.is_some() { SIGN_BESIDE } else { SIGN };
     let circle = PathBuilder::from_circle(x, y, half).ok_or(Undrawn::Shape)?;
     picture.fill_path(&circle, &colour, FillRule::Winding, Transform::identity(), None);
     let pen =
@@ -56,6 +75,23 @@ pub fn draw(sight: &Sight) -> Result<Vec<u8>, Undrawn> {
         bar(&mut picture, (x, top + high - tall, wide, tall), &paint(colour))?;
     }
     written(&picture)
+}
+
+/// Writes lines below each other.
+fn write(
+    picture: &mut Pixmap,
+    letters: &Lettering,
+    lines: &[String],
+    (x, y, size, _): (f32, f32, f32, f32),
+    colour: [u8; 3],
+) {
+    let ink = paint(colour);
+    for (at, line) in (0_u8..).zip(lines) {
+        let below = f32::from(at).mul_add(LEADING, y);
+        // A line of nothing but spaces has no outline.
+        let Some(path) = letters.path(line, size, (x, below)) else { continue };
+        picture.fill_path(&path, &ink, FillRule::Winding, Transform::identity(), None);
+    }
 }
 
 /// As PNG, without transparency, of which there is none. A row is mostly the one above it.

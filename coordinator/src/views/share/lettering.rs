@@ -1,0 +1,164 @@
+//! Text for pictures: a typeface in two weights, as outlines; and whether it has all that is to be said in it.
+
+use tiny_skia::{Path, PathBuilder};
+use ttf_parser::{Face, OutlineBuilder};
+
+/// What a line ends with that is cut off.
+const CUT: char = '…';
+
+/// One weight of the typeface: Latin, Greek and Cyrillic letters.
+pub(super) struct Lettering(Face<'static>);
+
+impl Lettering {
+    /// For what is read first; none where it can't be read, which the tests would show.
+    pub(super) fn bold() -> Option<Self> {
+        Face::parse(ttf_noto_sans::BOLD, 0).ok().map(Self)
+    }
+
+    /// For what stands beside it; none as there.
+    pub(super) fn regular() -> Option<Self> {
+        Face::parse(ttf_noto_sans::REGULAR, 0).ok().map(Self)
+    }
+
+    /// Whether it has every letter of a text, and the text reads as they stand one after the other.
+    pub(super) fn has(&self, text: &str) -> bool {
+        text.chars().all(|letter| stands_alone(letter) && self.0.glyph_index(letter).is_some())
+    }
+
+    /// A text in lines of that width at most, broken between words; what does not fit into so many is cut off.
+    pub(super) fn lines(&self, text: &str, size: f32, width: f32, most: usize) -> Vec<String> {
+        let mut lines: Vec<String> = Vec::new();
+        for word in text.split_whitespace() {
+            let is_last = lines.len() == most;
+            if let Some(line) = lines.last_mut() {
+                let longer = format!("{line} {word}");
+                // The last one takes all that is left, and is cut below.
+                if is_last || self.width(&longer, size) <= width {
+                    *line = longer;
+                    continue;
+                }
+            }
+            lines.push(word.to_owned());
+        }
+        for line in &mut lines {
+            self.cut(line, size, width);
+        }
+        lines
+    }
+
+    /// Outlines of a line that begins there, on that height.
+    pub(super) fn path(&self, line: &str, size: f32, (x, y): (f32, f32)) -> Option<Path> {
+        let scale = self.scale(size);
+        let mut pen = Pen { path: PathBuilder::new(), scale, x, y };
+        for letter in line.chars() {
+            let glyph = self.0.glyph_index(letter)?;
+            self.0.outline_glyph(glyph, &mut pen);
+            pen.x += f32::from(self.0.glyph_hor_advance(glyph)?) * scale;
+        }
+        pen.path.finish()
+    }
+
+    fn cut(&self, line: &mut String, size: f32, width: f32) {
+        if self.width(line, size) <= width {
+            return;
+        }
+        while !line.is_empty() && self.width(line, size) + self.width(&CUT.to_string(), size) > width {
+            line.pop();
+        }
+        line.truncate(line.trim_end().len());
+        line.push(CUT);
+    }
+
+    fn width(&self, line: &str, size: f32) -> f32 {
+        let advance = |letter| self.0.glyph_hor_advance(self.0.glyph_index(letter)?);
+        line.chars().filter_map(advance).map(f32::from).sum::<f32>() * self.scale(size)
+    }
+
+    fn scale(&self, size: f32) -> f32 {
+        size / f32::from(self.0.units_per_em())
+    }
+}
+
+/// Whether a letter is of those that need nothing but their place in a line: the scripts that go from right to left,
+/// join, or put marks over others need more.
+const fn stands_alone(letter: char) -> bool {
+    matches!(letter,
+        ' '..='\u{2ff}' // Latin
+        | '\u{370}'..='\u{482}' | '\u{48a}'..='\u{52f}' // Greek, Cyrillic
+        | '\u{1e00}'..='\u{1fff}' // Latin and Greek with accents
+        | '\u{2010}'..='\u{2027}' | '\u{202f}'..='\u{205e}' // punctuation
+        | '\u{2070}'..='\u{20cf}' | '\u{2100}'..='\u{22ff}' // currencies, numbers, arrows, signs
+    )
+}
+
+/// Draws outlines, whose heights go up, on a picture, whose heights go down.
+struct Pen {
+    path: PathBuilder,
+    scale: f32,
+    x: f32,
+    y: f32,
+}
+
+impl Pen {
+    fn at(&self, x: f32, y: f32) -> (f32, f32) {
+        (x.mul_add(self.scale, self.x), y.mul_add(-self.scale, self.y))
+    }
+}
+
+impl OutlineBuilder for Pen {
+    fn move_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.move_to(x, y);
+    }
+
+    fn line_to(&mut self, x: f32, y: f32) {
+        let (x, y) = self.at(x, y);
+        self.path.line_to(x, y);
+    }
+
+    fn quad_to(&mut self, x1: f32, y1: f32, x: f32, y: f32) {
+        let ((x1, y1), (x, y)) = (self.at(x1, y1), self.at(x, y));
+        self.path.quad_to(x1, y1, x, y);
+    }
+
+    fn curve_to(&mut self, x1: f32, y1: f32, x2: f32, y2: f32, x: f32, y: f32) {
+        let ((x1, y1), (x2, y2), (x, y)) = (self.at(x1, y1), self.at(x2, y2), self.at(x, y));
+        self.path.cubic_to(x1, y1, x2, y2, x, y);
+    }
+
+    fn close(&mut self) {
+        self.path.close();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_has_the_letters_of_europe_and_says_where_it_lacks_one() {
+        for letters in [Lettering::bold().unwrap(), Lettering::regular().unwrap()] {
+            for text in ["Störungen bei Łódź, ñandú, ça va: “à 10 %” – até já…", "Ελλάδα", "Київ", ""]
+            {
+                assert!(letters.has(text), "{text}");
+            }
+            for text in ["障害", "שלום", "مرحبا", "हिन्दी", "\u{1f525} hot", "a\u{202e}b", "Z\u{0351}", "a\tb"]
+            {
+                assert!(!letters.has(text), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_is_broken_between_words_and_cut_where_there_is_no_more_room() {
+        let letters = Lettering::bold().unwrap();
+        let fits = |lines: &[String]| lines.iter().all(|line| letters.width(line, 50.0) <= 400.0);
+        let short = letters.lines("All systems operational", 50.0, 400.0, 2);
+        assert_eq!(short, ["All systems", "operational"]);
+        let long = letters.lines(&"one two three four five ".repeat(9), 50.0, 400.0, 2);
+        assert!(long.len() == 2 && fits(&long) && long[1].ends_with(CUT), "{long:?}");
+        let wide = letters.lines(&"W".repeat(99), 50.0, 400.0, 2);
+        assert!(wide.len() == 1 && fits(&wide) && wide[0].ends_with(CUT), "{wide:?}");
+        assert!(letters.lines("", 50.0, 400.0, 2).is_empty());
+    }
+}
