@@ -118,6 +118,8 @@ fn title(board: &Board, whole: Whole, said: &Words) -> String {
     let all = match whole {
         Whole::HardlySeen => said.seen_operational,
         Whole::Seen(Indicator::Unknown) => said.all_unknown,
+        // Not all is claimed where one is not known of.
+        Whole::Seen(Indicator::Operational) if unknown(board) > 0 => said.seen_operational,
         Whole::Seen(Indicator::Operational) => said.all_operational,
         Whole::Seen(Indicator::Degraded) => said.some_slow,
         Whole::Seen(Indicator::Partial) => said.some_down,
@@ -284,12 +286,12 @@ mod tests {
     fn a_headline_claims_no_more_than_is_seen() {
         for (monitors, class, title, text) in [
             ("uuu", "up", "All systems operational", ""),
-            ("uu?", "up", "All systems operational", "1 has no data."),
+            ("uu?", "up", "Everything we have data for is working", "1 has no data."),
             ("u?", "none", "Everything we have data for is working", "1 has no data."),
             ("u?????????", "none", "Everything we have data for is working", "9 have no data."),
             // Nobody waits for news of what is paused.
             ("upppppp", "up", "All systems operational", ""),
-            ("uup?", "up", "All systems operational", "1 has no data."),
+            ("uup?", "up", "Everything we have data for is working", "1 has no data."),
             ("u?p", "none", "Everything we have data for is working", "1 has no data."),
             (
                 "u?w",
