@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::check::Check;
 use crate::id::{MonitorId, PageId};
 use crate::place::{Region, RegionSet};
+use crate::plan::Plan;
 use crate::time::Timestamp;
 
 /// A monitor on a page.
@@ -99,6 +100,12 @@ impl Monitor {
             paused: settings.paused,
             created_at: seat.now,
         }
+    }
+
+    /// The threshold of a reading from that region, in milliseconds. A region's own needs a plan that uses regions.
+    pub fn threshold(&self, region: Region, plan: Plan) -> Option<u32> {
+        let own = self.slow_thresholds.as_ref().filter(|_| plan.uses_regions());
+        own.and_then(|own| own.get(&region).copied()).or(self.slow_threshold_ms)
     }
 
     /// What its owner has set.

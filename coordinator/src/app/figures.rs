@@ -10,7 +10,7 @@ use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
 use parallax_core::board::Chart;
 use parallax_core::confirm;
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
@@ -73,7 +73,7 @@ impl Figures for FromHistory {
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
         let count = monitors.len();
         let looked = self.store.read(move |read| {
-            let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+            let plan = plan_of(read, page.account)?;
             let windows = history::windows_within(read, page.id, now - DAY..now)?;
             let figure = |monitor: &Monitor| {
                 let covering = windows.iter().filter(|window| window.covers(monitor.id));
@@ -129,9 +129,9 @@ impl Figures for FromHistory {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitor) = (Arc::clone(&self.history), page.clone(), monitor.clone());
         let look = self.store.read(move |read| {
-            let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+            let plan = plan_of(read, page.account)?;
             let question = question(&monitor, &page, plan, &mesh, now);
-            let lanes = past::lanes(&history, read, &monitor, &page, (now, question.counted), days)?;
+            let lanes = past::lanes(&history, read, (&monitor, plan), &page, (now, question.counted), days)?;
             let mut counts: BTreeMap<NaiveDate, Counts> = BTreeMap::new();
             for (date, of_region) in lanes.into_values().flatten() {
                 counts.entry(date).or_default().merge(of_region);
@@ -151,11 +151,11 @@ impl Figures for FromHistory {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
         let look = self.store.read(move |read| {
-            let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+            let plan = plan_of(read, page.account)?;
             let of = |monitor: &Monitor| {
                 let counted = question(monitor, &page, plan, &mesh, now).counted;
                 let all = (now, RegionSet::ALL);
-                Ok((counted, past::lanes(&history, read, monitor, &page, all, days.clone())?))
+                Ok((counted, past::lanes(&history, read, (monitor, plan), &page, all, days.clone())?))
             };
             monitors.iter().map(of).collect()
         });
@@ -164,13 +164,16 @@ impl Figures for FromHistory {
 
     fn slices<'a>(
         &'a self,
-        _page: &'a Page,
+        page: &'a Page,
         monitors: &'a [Monitor],
         spans: &'a [Span],
     ) -> BoxFuture<'a, Result<Vec<Slices>>> {
         let (history, monitors, spans) = (Arc::clone(&self.history), monitors.to_vec(), spans.to_vec());
+        let account = page.account;
         let look = self.store.read(move |read| {
-            monitors.iter().map(|monitor| Ok(past::slices(&history, read, monitor, &spans)?)).collect()
+            let plan = plan_of(read, account)?;
+            let of = |monitor: &Monitor| Ok(past::slices(&history, read, (monitor, plan), &spans)?);
+            monitors.iter().map(of).collect()
         });
         look.map(|looked| looked.map_err(Error::from)).boxed()
     }
@@ -184,7 +187,7 @@ impl Figures for FromHistory {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
         let look = self.store.read(move |read| {
-            let plan = read.account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
+            let plan = plan_of(read, page.account)?;
             let of = |monitor: &Monitor| {
                 let watch = watch(monitor, &page, plan);
                 let counted = watch.latency(&mesh);
@@ -215,6 +218,11 @@ impl Figures for FromHistory {
         let watch = Watch::new(monitor, page, plan, limits, *confirmation);
         confirm::can_confirm(&watch, &self.mesh.borrow())
     }
+}
+
+/// An account's plan: the least of them for one that was deleted meanwhile.
+fn plan_of(read: &dyn Read, account: AccountId) -> std::result::Result<Plan, StoreError> {
+    Ok(read.account(account)?.map_or(Plan::Free, |account| account.value.plan))
 }
 
 /// Which regions count is the machine's own rule.

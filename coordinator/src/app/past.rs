@@ -9,6 +9,7 @@ use parallax_core::monitor::Monitor;
 use parallax_core::observation::Word;
 use parallax_core::page::Page;
 use parallax_core::place::{Region, RegionSet};
+use parallax_core::plan::Plan;
 use parallax_core::rollup::{Counts, Histogram, Rules, end_of_day, start_of_day};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 use parallax_core::uptime::Span;
@@ -24,7 +25,7 @@ const FROM_READINGS: i64 = 2 * DAY;
 pub(super) fn lanes(
     history: &History,
     read: &dyn Read,
-    monitor: &Monitor,
+    (monitor, plan): (&Monitor, Plan),
     page: &Page,
     (now, regions): (Timestamp, RegionSet),
     days: RangeInclusive<NaiveDate>,
@@ -50,7 +51,7 @@ pub(super) fn lanes(
             break;
         }
         for region in regions.iter() {
-            let slow_threshold_ms = threshold(monitor, region);
+            let slow_threshold_ms = monitor.threshold(region, plan);
             let mut counts = Counts::default();
             for sample in history.readings(read, (monitor.slot, monitor.id), region, start, end)? {
                 let excluded = windows.contains(sample.due);
@@ -72,7 +73,7 @@ pub(super) fn lanes(
 pub(super) fn slices(
     history: &History,
     read: &dyn Read,
-    monitor: &Monitor,
+    (monitor, plan): (&Monitor, Plan),
     spans: &[Span],
 ) -> Result<Slices, HistoryError> {
     let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(Slices::new()) };
@@ -91,7 +92,7 @@ pub(super) fn slices(
     }
     let windows = history::covering(read, monitor, since..to)?;
     for region in Region::ALL {
-        let slow_threshold_ms = threshold(monitor, region);
+        let slow_threshold_ms = monitor.threshold(region, plan);
         for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to)? {
             let parts = slices.entry(region).or_insert_with(|| vec![Counts::default(); spans.len()]);
             let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) else { continue };
@@ -100,12 +101,6 @@ pub(super) fn slices(
         }
     }
     Ok(slices)
-}
-
-/// What a region's readings are measured by.
-fn threshold(monitor: &Monitor, region: Region) -> Option<u32> {
-    let own = monitor.slow_thresholds.as_ref().and_then(|thresholds| thresholds.get(&region).copied());
-    own.or(monitor.slow_threshold_ms)
 }
 
 /// The median of each part of a stretch, region by region: of readings where it is short, of the roll-ups of its hours

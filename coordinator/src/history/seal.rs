@@ -10,6 +10,7 @@ use parallax_core::block::{MAX_READINGS, Sample, Tail};
 use parallax_core::id::MonitorId;
 use parallax_core::monitor::Monitor;
 use parallax_core::place::Region;
+use parallax_core::plan::Plan;
 use parallax_core::rollup::{Rules, day_of};
 use parallax_core::time::{HOUR, Timestamp};
 use parallax_core::uptime::Spans;
@@ -68,14 +69,16 @@ fn seal(sealing: &Sealing, read: &dyn Read, windows: &Windows, ops: &mut Vec<Op>
     }
     // A monitor that was deleted meanwhile leaves nothing behind.
     let Some(monitor) = read.monitor(sealing.monitor)? else { return Ok(()) };
-    let zone = read.page(monitor.value.page)?.map_or(Tz::UTC, |page| page.value.timezone);
+    let page = read.page(monitor.value.page)?.map(|page| page.value);
+    let account = page.as_ref().map(|page| read.account(page.account)).transpose()?.flatten();
     let hours = || sealing.hours.iter().map(|sealed| sealed.hour);
     let moment = |hour: i64| Timestamp::from_millis(hour.saturating_mul(HOUR));
     let first = hours().min().map_or(Timestamp::default(), moment);
     let end = hours().max().map_or(first, |hour| moment(hour.saturating_add(1)));
     let mut seal = Seal {
         read,
-        zone,
+        zone: page.map_or(Tz::UTC, |page| page.timezone),
+        plan: account.map_or(Plan::Free, |account| account.value.plan),
         windows: windows(read, &monitor.value, first..end),
         monitor: monitor.value,
         hours: BTreeMap::new(),
@@ -95,6 +98,7 @@ struct Seal<'a> {
     read: &'a dyn Read,
     monitor: Monitor,
     zone: Tz,
+    plan: Plan,
     windows: Spans,
     hours: BTreeMap<i64, HourRollups>,
     days: BTreeMap<i64, DayRollups>,
@@ -123,9 +127,7 @@ impl Seal<'_> {
 
     fn fold(&mut self, region: Region, hour: i64, fresh: &[Sample]) -> Result<()> {
         let (read, id) = (self.read, self.monitor.id);
-        let thresholds = self.monitor.slow_thresholds.as_ref();
-        let of_region = thresholds.and_then(|thresholds| thresholds.get(&region)).copied();
-        let slow_threshold_ms = of_region.or(self.monitor.slow_threshold_ms);
+        let slow_threshold_ms = self.monitor.threshold(region, self.plan);
         for sample in fresh {
             let excluded = self.windows.contains(sample.due);
             let rules = Rules { slow_threshold_ms, excluded };

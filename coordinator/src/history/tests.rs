@@ -1,6 +1,7 @@
 //! The history gives the figures of a naive count, whatever was late, sealed, or started again in between.
 
 mod folding;
+mod plans;
 mod windows;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,6 +88,11 @@ impl World {
         let mut batch = Batch::new();
         batch.write(page()).write(monitor(SLOT)).write(monitor(SLOT + 1));
         store.commit(batch).await.unwrap();
+        Self::of(store)
+    }
+
+    /// Over a store that has its monitors.
+    fn of(store: Store) -> Self {
         let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
         Self { store, history, raw: BTreeMap::new(), windows: no_windows() }
     }
