@@ -6,6 +6,7 @@ use chrono::{Datelike, Days, NaiveDate};
 use parallax_core::board::{BUDGET_DAYS, Board, DAYS, Day, Notice, Past, Range, Shown, Slice};
 use parallax_core::event::What;
 use parallax_core::id::{IncidentId, MonitorId, PageId};
+use parallax_core::incident::Incident;
 use parallax_core::monitor::Monitor;
 use parallax_core::outage::{Outage, Outages};
 use parallax_core::page::Page;
@@ -21,9 +22,15 @@ use super::figures::Stretch;
 use super::gate::Admitted;
 use super::pages::told_of;
 use super::{Error, Result, Service, incidents, monitors};
+use crate::storage::Read;
 
 /// Incidents and windows of one list at most.
 const LISTED: usize = 200;
+/// Of those that began before such a list and lasted into it: listed beside it at most, looked at for it at most, and
+/// how long before it they may have begun.
+const LASTED: usize = 50;
+const LOOKED: usize = 2000;
+const LONGEST: i64 = 90 * DAY;
 /// Parts of a page's charts.
 const PARTS: usize = 48;
 /// Outages that a monitor's page lists at most.
@@ -272,14 +279,15 @@ impl Service {
         let before = Some((to, IncidentId::from_u128(0)));
         let found = self.store().read(move |store| {
             let names = incidents::names(store, id)?;
-            let mut found = store.incidents_of(id, false, before, LISTED)?;
-            found.retain(|incident| {
-                let lasted = incident.value.lasted(now);
-                incident.value.started_at >= from || lasted.is_some_and(|lasted| lasted.to > from)
-            });
+            let listed = store.incidents_of(id, false, before, LISTED)?;
+            let mut found: Vec<Incident> = listed.into_iter().map(|incident| incident.value).collect();
+            if let Some(oldest) = found.last().filter(|_| found.len() == LISTED) {
+                found.extend(lasted_into(store, oldest, from, now)?);
+            }
+            found.retain(|incident| incident.started_at >= from || lasts_past(incident, from, now));
             found
                 .into_iter()
-                .map(|incident| incidents::shown(store, incident.value, &names))
+                .map(|incident| incidents::shown(store, incident, &names))
                 .collect::<crate::storage::Result<Vec<_>>>()
         });
         Ok(found.await?.into_iter().map(notice).collect())
@@ -316,6 +324,33 @@ impl Service {
         outages.truncate(OUTAGES);
         Ok(outages)
     }
+}
+
+/// What of the same page began before that incident and lasted into the time from it on, or from `from` on where that
+/// is later; newest first.
+fn lasted_into(
+    store: &dyn Read,
+    oldest: &Incident,
+    from: Timestamp,
+    now: Timestamp,
+) -> crate::storage::Result<Vec<Incident>> {
+    let since = oldest.started_at.max(from);
+    let (mut before, mut lasted) = ((oldest.started_at, oldest.id), Vec::new());
+    for _ in 0..LOOKED / LISTED {
+        let read = store.incidents_of(oldest.page, false, Some(before), LISTED)?;
+        let Some(last) = read.last() else { break };
+        before = (last.value.started_at, last.value.id);
+        lasted.extend(read.into_iter().map(|it| it.value).filter(|it| lasts_past(it, since, now)));
+        if lasted.len() >= LASTED || before.0 < since - LONGEST {
+            break;
+        }
+    }
+    lasted.truncate(LASTED);
+    Ok(lasted)
+}
+
+fn lasts_past(incident: &Incident, moment: Timestamp, now: Timestamp) -> bool {
+    incident.lasted(now).is_some_and(|lasted| lasted.to > moment)
 }
 
 fn month(moment: Timestamp, page: &Page) -> (i32, u32) {

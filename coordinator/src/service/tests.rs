@@ -3,6 +3,7 @@
 mod clearing;
 mod domains;
 mod incidents;
+mod lasting;
 mod mailboxes;
 mod mesh;
 mod outgoing;
