@@ -174,10 +174,10 @@ mod tests {
         let place = Place { root: "/p/shop".to_owned(), base: String::new(), said: in_english() };
         let evil = "\"><script>alert(1)</script>";
         let page = DoorPage::wrong_email(&place, evil, evil).html();
-        assert!(page.contains("alert(1)") && !page.contains("<script"), "{page}");
+        assert!(page.contains("alert(1)") && !page.contains("<script>"), "{page}");
         let button = DoorPage::button(&place, evil).html();
         assert!(
-            button.contains("action=\"/p/shop/sign-in/link\"") && !button.contains("<script"),
+            button.contains("action=\"/p/shop/sign-in/link\"") && !button.contains("<script>"),
             "{button}"
         );
     }
