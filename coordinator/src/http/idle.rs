@@ -359,6 +359,35 @@ mod tests {
     }
 
     #[test]
+    fn no_connection_is_lost_from_the_order_while_others_look_for_room() {
+        const REQUESTS: usize = 20_000;
+        let idle = Idle::new(Duration::ZERO);
+        let connection = || {
+            let mut seat = idle.seat();
+            for _ in 0..REQUESTS {
+                drop(seat.asked());
+                seat.sent();
+                if seat.told_to_leave().now_or_never().is_some() {
+                    seat = idle.seat();
+                }
+            }
+            seat
+        };
+        let seats: Vec<Seat> = std::thread::scope(|scope| {
+            let connections: Vec<_> = (0..4).map(|_| scope.spawn(connection)).collect();
+            while !connections.iter().all(std::thread::ScopedJoinHandle::is_finished) {
+                let _ = idle.make_room().now_or_never();
+            }
+            connections.into_iter().map(|it| it.join().unwrap()).collect()
+        });
+        while idle.make_room().now_or_never().is_some() {}
+        assert!(locked(&idle.0.all).seats.is_empty());
+        for seat in seats {
+            assert!(seat.told_to_leave().now_or_never().is_some());
+        }
+    }
+
+    #[test]
     fn one_that_has_gone_is_not_told() {
         let idle = Idle::new(Duration::ZERO);
         drop(idle.seat());
