@@ -11,7 +11,7 @@ use super::Service;
 use crate::flow::Query;
 
 /// How long the driver may take; later its monitors count as unknown.
-const PATIENCE: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 impl Service {
     /// One view for each monitor, in the same order; unknown for those that the driver does not know (yet), and for
