@@ -7,7 +7,7 @@ use std::time::Duration;
 use parallax_tests::eventually::eventually;
 use parallax_tests::installation::Coordinator;
 use parallax_tests::issuer::Issuer;
-use parallax_tests::outside::free;
+use parallax_tests::ports::ports;
 use parallax_tests::visits::{Visit, visit};
 
 /// Life of a certificate, in seconds; it is renewed when a third of it is left.
@@ -27,7 +27,7 @@ struct Ordering {
 
 impl Ordering {
     async fn start(issuer: &Issuer, plain: u16) -> Self {
-        let [tls] = free();
+        let [tls] = ports();
         let config = format!(
             "base_url = \"https://status.test:{tls}\"\nroot_domain = \"pages.test\"\n\
              [tls]\nlisten = \"127.0.0.1:{tls}\"\n\
@@ -60,7 +60,7 @@ fn end(seen: &Visit) -> String {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn certificates_are_issued_renewed_and_kept() {
-    let [plain] = free();
+    let [plain] = ports();
     let Some(mut issuer) = Issuer::start("acme::certificates_are_issued_renewed_and_kept", plain, LIFE).await
     else {
         return;
@@ -99,7 +99,7 @@ async fn certificates_are_issued_renewed_and_kept() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owners() {
-    let [plain] = free();
+    let [plain] = ports();
     let test = "acme::a_page_is_served_at_its_owners_domain_once_that_is_shown_to_be_the_owners";
     let Some(mut issuer) = Issuer::start(test, plain, 86_400).await else { return };
     let address = "status A 127.0.0.1\nshop A 127.0.0.1";

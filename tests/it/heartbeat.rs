@@ -10,7 +10,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 /// Longest wait for what a ping changes: it is there with the answer, and seen at the next look.
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(20);
 
 /// A coordinator without agents: a heartbeat needs none.
 struct Scene {
@@ -207,7 +207,12 @@ async fn a_flood_on_one_token_and_guesses_hold_up_nobody_else() {
     assert_eq!(kept["pings"][0]["number"], taken, "what was answered is counted, and nothing else");
     assert!(kept["pings"].as_array().is_some_and(|pings| pings.len() <= 10));
 
-    assert!(bytes(&store) <= before + (1 << 20), "a flood overwrites: {before} {}", bytes(&store));
+    // Each takes up to 2 KiB in the store's log.
+    assert!(
+        bytes(&store) <= before + (1 << 20) + taken * 2048,
+        "a flood overwrites: {before} {}",
+        bytes(&store)
+    );
 
     // A body is read as far as it is kept.
     tokio::time::timeout(SOON, async {

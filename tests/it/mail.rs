@@ -60,7 +60,10 @@ impl Server {
     /// What it took so far.
     fn taken(&self) -> Vec<Value> {
         let log = self.process.log();
-        log.lines()
+        // The last may be half written.
+        let whole = log.rsplit_once('\n').map_or("", |(whole, _)| whole);
+        whole
+            .lines()
             .filter(|line| line.starts_with('{'))
             .map(|line| serde_json::from_str(line).unwrap())
             .collect()

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use parallax_tests::eventually::{eventually_every, leave_out};
+use parallax_core::time::{DAY, MINUTE};
+use parallax_tests::eventually::{eventually_every, leave_out, wall_clock};
 use parallax_tests::installation::Coordinator;
 use parallax_tests::targets::Target;
 use parallax_tests::tools::{Tools, run};
@@ -13,6 +14,8 @@ use serde_json::{Value, json};
 
 /// How long the demo may take to show every state.
 const STATES: Duration = Duration::from_secs(120);
+/// Milliseconds of a day that a visit takes at most, by far.
+const LEFT: i64 = 5 * MINUTE;
 /// How long the visit may take.
 const VISIT: Duration = Duration::from_secs(600);
 
@@ -20,6 +23,7 @@ const VISIT: Duration = Duration::from_secs(600);
 async fn a_visitor_in_chromium_finds_the_page_whole() {
     const TEST: &str = "a_visitor_in_chromium_finds_the_page_whole";
     let Some(tools) = tools(TEST) else { return };
+    within_one_day().await;
     let demo = Coordinator::up(&["--demo"]).await;
     let key = demo.ready.api_key.clone().expect("the first start makes a key");
     let id = demo.ready.page_id.clone().expect("the first start makes a page");
@@ -57,6 +61,7 @@ async fn a_visitor_in_chromium_finds_the_page_whole() {
 async fn a_visitor_sees_what_is_known_and_nothing_that_is_not() {
     const TEST: &str = "a_visitor_sees_what_is_known_and_nothing_that_is_not";
     let Some(tools) = tools(TEST) else { return };
+    within_one_day().await;
     let folder = tempfile::TempDir::new().expect("temporary folder");
     let mail = folder.path().join("mail");
     let config = format!(
@@ -86,6 +91,15 @@ async fn a_visitor_sees_what_is_known_and_nothing_that_is_not() {
         agent.process().kill();
     }
     visit(&tools, "page/stale.mjs", &told).await;
+}
+
+/// Waits for a new day where the present one ends amid a visit: which day is today is much of what is looked at.
+async fn within_one_day() {
+    let is_long = async || {
+        let left = DAY - wall_clock().as_millis().rem_euclid(DAY);
+        (left > LEFT).then_some(())
+    };
+    eventually_every(Duration::from_secs(1), "a new day", VISIT, is_long).await;
 }
 
 /// The programs from elsewhere, with Chromium; where something is missing the test is left out, and it is said why.

@@ -19,8 +19,6 @@ const CONFIG: &str = "[deliver]\nallow_private = true\n";
 const JOBS: usize = 3;
 /// Longest wait for what should be quick.
 const SOON: Duration = Duration::from_secs(30);
-/// How long an answer waits while a kill is put behind it.
-const HELD: u64 = 2_500;
 
 /// Where the process ends.
 #[derive(Debug, Clone, Copy)]
@@ -131,14 +129,16 @@ impl Scene {
                 return Some(self.ended().await);
             }
             Point::Note => {
-                *self.next.lock().unwrap() = Some(Manner::Late(HELD));
+                self.receiver.hold();
                 let before = self.receiver.count();
                 self.ping().await;
                 self.receiver.has(before + 1, SOON).await;
                 "fsync:signal=KILL:when=1"
             }
         };
-        let faults = Faults::inject(test, &self.coordinator.process, rule).await?;
+        let faults = Faults::inject(test, &self.coordinator.process, rule).await;
+        self.receiver.go_on();
+        let faults = faults?;
         if !matches!(point, Point::Note) {
             self.ping().await;
         }

@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use parallax_tests::eventually::eventually;
 use parallax_tests::installation::Coordinator;
-use parallax_tests::outside::{free, lacking, program};
+use parallax_tests::outside::{lacking, program};
+use parallax_tests::ports::ports;
 use parallax_tests::process::Process;
 use parallax_tests::visits::visit;
 use tempfile::TempDir;
@@ -20,7 +21,7 @@ async fn caddy_asks_which_names_are_ours() {
         lacking("proxy::caddy_asks_which_names_are_ours", "no caddy", "apt-get install caddy");
         return;
     };
-    let [plain, admin, tls] = free();
+    let [plain, admin, tls] = ports();
     let config = format!(
         "base_url = \"https://status.test:{tls}\"\nroot_domain = \"pages.test\"\n\
          [admin]\nlisten = \"127.0.0.1:{admin}\"\n"

@@ -140,5 +140,5 @@ async fn a_coordinator_told_to_stop_ends_well() {
     let status = scene.coordinator.process.ended(Duration::from_secs(20)).await;
     assert_eq!(status.code(), Some(0), "{}", scene.coordinator.process.log());
     scene.coordinator.restart().await;
-    scene.statuses("up", "down", Duration::from_secs(5)).await;
+    scene.statuses("up", "down", Duration::from_secs(30)).await;
 }

@@ -11,7 +11,7 @@ use parallax_tests::site::{Names, Site};
 use serde_json::{Value, json};
 
 /// Longest wait for a new monitor's first verdict.
-pub(crate) const FIRST_VERDICT: Duration = Duration::from_secs(30);
+pub(crate) const FIRST_VERDICT: Duration = Duration::from_secs(60);
 
 /// A mesh in a world, with everything well.
 pub(crate) struct Stage {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use parallax_tests::eventually::eventually;
 use parallax_tests::installation::{Account, Coordinator};
-use parallax_tests::outside::free;
+use parallax_tests::ports::ports;
 use parallax_tests::process::output;
 use parallax_tests::visits::{Authority, Visit, visit};
 use tempfile::TempDir;
@@ -34,7 +34,7 @@ impl Secure {
         let folder = TempDir::new().unwrap();
         let authority = Authority::new(folder.path());
         let [certificate, key] = ["c.pem", "k.pem"].map(|name| folder.path().join(name));
-        let [plain, tls] = free();
+        let [plain, tls] = ports();
         let config = format!(
             "base_url = \"https://status.test:{tls}\"\nroot_domain = \"pages.test\"\n\
              [tls]\nlisten = \"127.0.0.1:{tls}\"\ncertificate = {certificate:?}\nkey = {key:?}\n"

@@ -7,7 +7,7 @@ use reqwest::redirect::Policy;
 use serde_json::Value;
 
 /// Longest wait for an answer.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// Speaks to one coordinator, with one key or none.
 #[derive(Debug, Clone)]

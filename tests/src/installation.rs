@@ -14,12 +14,13 @@ use tempfile::TempDir;
 use crate::client::Client;
 use crate::clocks::Faked;
 use crate::eventually::eventually;
+use crate::ports::fill_in;
 use crate::process::{Process, binary, command, output};
 
 /// Longest start of a coordinator.
-const START: Duration = Duration::from_secs(30);
+const START: Duration = Duration::from_secs(90);
 /// Longest wait for an agent to be welcomed.
-const WELCOME: Duration = Duration::from_secs(20);
+const WELCOME: Duration = Duration::from_secs(60);
 
 /// What the ready file says.
 #[derive(Debug, Clone, Deserialize)]
@@ -111,6 +112,7 @@ impl Coordinator {
         if !arguments.iter().any(|argument| argument == "--listen") {
             arguments.extend(["--listen", "127.0.0.1:0"].map(str::to_owned));
         }
+        fill_in(&mut arguments);
         let binary = binary("parallax");
         let launching = Launch { folder: folder.path(), binary: &binary, user: None, descriptors, start: 0 };
         let (process, ready) = launch(launching, &arguments)

@@ -9,12 +9,13 @@ use std::time::Duration;
 use tempfile::TempDir;
 
 use crate::eventually::eventually;
-use crate::outside::{free, free_for_both, lacking, program};
+use crate::outside::{lacking, program};
+use crate::ports::{port, ports};
 use crate::process::{Process, output};
 use crate::visits::{Authority, visit};
 
 /// Longest start of a peer.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 
 /// What every zone begins with; its number goes up with each change.
 const ZONE: &str =
@@ -46,7 +47,7 @@ impl Issuer {
         };
         let folder = TempDir::new().expect("temporary folder");
         let at = folder.path().to_owned();
-        let name_server = free_for_both();
+        let name_server = port();
         let zone = at.join("zone");
         fs::create_dir(&zone).expect("folder can be made");
         write(&zone.join("root.zone"), include_str!("outside/root.zone"));
@@ -62,7 +63,7 @@ impl Issuer {
         let (certificate, key) = authority.issue(&["127.0.0.1", "localhost"], 2090);
         write(&at.join("pebble.pem"), &certificate);
         write(&at.join("pebble.key"), &key);
-        let [listen, management, tls] = free();
+        let [listen, management, tls] = ports();
         let settings = serde_json::json!({ "pebble": {
             "listenAddress": format!("127.0.0.1:{listen}"),
             "managementListenAddress": format!("127.0.0.1:{management}"),
@@ -74,7 +75,11 @@ impl Issuer {
         }});
         write(&at.join("pebble.json"), &settings.to_string());
         let mut command = Command::new(pebble);
-        command.env("PEBBLE_VA_NOSLEEP", "1").arg("-config").arg(at.join("pebble.json"));
+        command
+            .env("PEBBLE_VA_NOSLEEP", "1")
+            .env("PEBBLE_WFE_NONCEREJECT", "0")
+            .arg("-config")
+            .arg(at.join("pebble.json"));
         command.args(["-dnsserver", &format!("127.0.0.1:{name_server}")]);
         let mut pebble = Process::start("pebble", command, &at);
         let directory = format!("https://127.0.0.1:{listen}/dir");

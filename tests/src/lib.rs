@@ -16,6 +16,7 @@ pub mod mount;
 pub mod netns;
 pub mod outside;
 pub mod pair;
+pub mod ports;
 pub mod process;
 pub mod receivers;
 pub mod relay;

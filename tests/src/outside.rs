@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::Write;
-use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
@@ -13,12 +12,13 @@ use rcgen::{BasicConstraints, Certificate, CertificateParams, DnType, IsCa, Issu
 use tempfile::TempDir;
 
 use crate::eventually::{eventually, leave_out};
+use crate::ports::ports;
 use crate::process::Process;
 
 /// Set to 1 where a peer that is not installed is a failure.
 const REQUIRE: &str = "PARALLAX_REQUIRE_PEERS";
 /// Longest start of a peer.
-const START: Duration = Duration::from_secs(20);
+const START: Duration = Duration::from_secs(60);
 /// Where Debian keeps programs that are not for everybody's path.
 const PLACES: [&str; 4] = ["/usr/sbin", "/usr/local/sbin", "/usr/bin", "/usr/local/bin"];
 /// Where Debian keeps nginx's module for brotli.
@@ -56,8 +56,7 @@ impl Peers {
         };
         let folder = TempDir::new().expect("temporary folder");
         let at = folder.path();
-        let [http, brotli, https, inner, nobody] = free();
-        let name_server = free_for_both();
+        let [http, brotli, https, inner, nobody, name_server] = ports();
         write_texts(&at.join("www"));
         write_certificates(at);
         let fill = |template: &str| {
@@ -118,23 +117,6 @@ pub fn lacking(test: &str, why: &str, needed: &str) {
 /// Where Debian has put a program; none where it is not installed.
 pub fn program(name: &str) -> Option<PathBuf> {
     PLACES.iter().map(|place| Path::new(place).join(name)).find(|path| path.is_file())
-}
-
-/// Ports that are free now, each another one.
-pub fn free<const N: usize>() -> [u16; N] {
-    let held = [(); N].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port is free"));
-    held.map(|listener| listener.local_addr().expect("a listener has an address").port())
-}
-
-/// A port that is free for UDP and TCP.
-pub fn free_for_both() -> u16 {
-    loop {
-        let udp = UdpSocket::bind("127.0.0.1:0").expect("a port is free");
-        let address: SocketAddr = udp.local_addr().expect("a socket has an address");
-        if TcpListener::bind(address).is_ok() {
-            return address.port();
-        }
-    }
 }
 
 /// The text as it is, and in the codings that nginx sends only from files.

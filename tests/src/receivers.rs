@@ -14,6 +14,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use crate::eventually::wall_clock;
+use crate::ports::port;
 
 /// Pause between two bytes of an answer that drips.
 const DRIP: Duration = Duration::from_secs(1);
@@ -33,8 +34,6 @@ pub enum Manner {
     Huge,
     /// The connection is cut before a word.
     Cut,
-    /// 200, so many milliseconds later.
-    Late(u64),
     /// 200, and in the next moment that process is killed.
     TakeAndKill(u32),
 }
@@ -97,8 +96,7 @@ impl Receiver {
 
     /// A receiver that has a port where nobody listens, until it is opened.
     pub async fn closed(manner: impl Fn(usize, &Taken) -> Manner + Send + Sync + 'static) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").await.expect("a free port");
-        let address = listener.local_addr().expect("a listener has an address");
+        let address = SocketAddr::from(([127, 0, 0, 1], port()));
         let (told, count) = watch::channel(0);
         let held = watch::Sender::new(false);
         let shared =
@@ -119,12 +117,12 @@ impl Receiver {
         }));
     }
 
-    /// From now on it reads no request, until it is let go on.
+    /// From now on it decides on no request, until it is let go on.
     pub fn hold(&self) {
         self.shared.held.send_replace(true);
     }
 
-    /// Has it read what waits, and what comes.
+    /// Has it answer what waits, and what comes.
     pub fn go_on(&self) {
         self.shared.held.send_replace(false);
     }
@@ -183,23 +181,19 @@ impl Drop for Receiver {
 }
 
 async fn treat(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
-    // The channel's sender is in `shared`, so that the wait cannot fail.
-    let _ = shared.held.subscribe().wait_for(|held| !held).await;
     let Some(taken) = read(&mut stream).await? else { return Ok(()) };
     let number = {
         let mut all = shared.taken.lock().unwrap_or_else(PoisonError::into_inner);
         all.push(taken.clone());
         all.len() - 1
     };
-    let manner = (shared.manner)(number, &taken);
     shared.count.send_modify(|count| *count += 1);
+    // The channel's sender is in `shared`, so that the wait cannot fail.
+    let _ = shared.held.subscribe().wait_for(|held| !held).await;
+    let manner = (shared.manner)(number, &taken);
     match &manner {
         Manner::Take | Manner::TakeAndKill(_) => stream.write_all(&answer(200, "", b"ok")).await?,
         Manner::Status(status, lines) => stream.write_all(&answer(*status, lines, b"no")).await?,
-        Manner::Late(millis) => {
-            tokio::time::sleep(Duration::from_millis(*millis)).await;
-            stream.write_all(&answer(200, "", b"ok")).await?;
-        }
         Manner::Hang => std::future::pending().await,
         Manner::Drip => {
             for byte in answer(200, "", b"ok") {

@@ -11,7 +11,7 @@ use crate::process::{Process, binary, command, output};
 use crate::targets::Mode;
 
 /// Longest wait for the helper's word.
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(30);
 
 /// The world's web site, on port 80 of [`TARGET`].
 #[derive(Debug)]

@@ -12,7 +12,7 @@ use crate::process::Process;
 /// Set to 1 where a process that can't be traced is a failure.
 const REQUIRE: &str = "PARALLAX_REQUIRE_STRACE";
 /// Longest wait until it is traced.
-const ATTACH: Duration = Duration::from_secs(10);
+const ATTACH: Duration = Duration::from_secs(30);
 
 /// A process whose system calls fail as they are told to, until this is dropped.
 #[derive(Debug)]

@@ -10,6 +10,8 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 
+use crate::ports::port;
+
 /// A request's head is no longer.
 const HEAD: usize = 16 * 1024;
 
@@ -74,10 +76,10 @@ pub struct Target {
 impl Target {
     /// A site on a free port of loopback.
     pub async fn start() -> Self {
-        Self::at(SocketAddr::from(([127, 0, 0, 1], 0))).await
+        Self::at(SocketAddr::from(([127, 0, 0, 1], port()))).await
     }
 
-    /// A site at `address`; port 0 takes a free one.
+    /// A site at `address`.
     pub async fn at(address: SocketAddr) -> Self {
         let listener = TcpListener::bind(address).await.expect("address is free");
         let address = listener.local_addr().expect("a listener has an address");

@@ -31,7 +31,7 @@ const open = (path, options) => opened(path, { site: host, forgiven: ["'postMess
 
 const page = await open("/");
 const notice = page.locator("parallax-status section");
-const asked = page.waitForResponse((answer) => answer.url().endsWith("/api/v2/summary.json"), { timeout: 20000 });
+const asked = page.waitForResponse((answer) => answer.url().endsWith("/api/v2/summary.json"), { timeout: 60000 });
 await asked;
 holds("all is well, and nothing is shown", (await notice.count()) === 0);
 const frame = page.frameLocator("iframe");
@@ -63,12 +63,12 @@ await walled.frameLocator("iframe").locator("#headline").waitFor();
 await eventually("a walled frame renews itself", async () => {
   await minute(walled);
   return (await walled.frameLocator("iframe").locator("#written").getAttribute("title")) !== null;
-}, 20);
+}, 90);
 
 well = false;
 await eventually("the monitor is down", async () => (await status()) === "down");
-// Two looks are 15 s apart, and the browser may show the first of them what it has kept for 30 s.
-await notice.waitFor({ timeout: 60000 });
+// Looks are 15 s apart, and the browser may show those of the first 30 s what it has kept, and the next one too.
+await notice.waitFor({ timeout: 120000 });
 holds("a notice is shown by itself", (await notice.textContent()).includes("Checkout <b>"), await notice.textContent());
 holds("it is read out politely", (await page.locator("parallax-status div").getAttribute("aria-live")) === "polite");
 holds("it leads to the page", (await notice.locator("a").getAttribute("href")) === told.page);
@@ -81,29 +81,29 @@ await part(small, "embed-down");
 await part(page, "notice-light");
 await accessible(page, "a notice");
 const dark = await open("/dark");
-await dark.locator("parallax-status section").waitFor({ timeout: 20000 });
+await dark.locator("parallax-status section").waitFor({ timeout: 60000 });
 await part(dark, "notice-dark");
 await accessible(dark, "a notice in the dark");
 holds("nothing is kept in the browser", (await page.context().cookies()).length === 0 && (await page.evaluate(() => localStorage.length + sessionStorage.length)) === 0);
 await notice.locator("button").click();
 holds("it can be dismissed", (await notice.count()) === 0);
-await page.waitForResponse((answer) => answer.url().endsWith("/api/v2/summary.json"), { timeout: 20000 });
+await page.waitForResponse((answer) => answer.url().endsWith("/api/v2/summary.json"), { timeout: 60000 });
 holds("and stays so", (await notice.count()) === 0);
 
 // Once it is loaded, the script has been looked for in vain.
 const away = await open("/away", { robbed: true, elsewhere: [NOWHERE] });
 holds("where the status page can't be reached nothing is shown", (await away.locator("parallax-status section").count()) === 0);
 const refused = await open("/bare", { robbed: true });
-const blocked = refused.waitForEvent("console", { predicate: (line) => line.text().includes("frame-ancestors"), timeout: 20000 });
+const blocked = refused.waitForEvent("console", { predicate: (line) => line.text().includes("frame-ancestors"), timeout: 60000 });
 await refused.setContent(`<iframe src="${told.page}"></iframe>`);
 holds("the page itself is not framed", await blocked);
 
 well = true;
 await eventually("the monitor is up again", async () => (await status()) === "up", 90);
 const notices = dark.locator("parallax-status section");
-await eventually("the notice goes by itself", async () => (await notices.count()) === 0, 40);
+await eventually("the notice goes by itself", async () => (await notices.count()) === 0, 120);
 await api("PATCH", `/monitors/${monitor.id}`, { paused: true });
-await notices.waitFor({ timeout: 60000 });
+await notices.waitFor({ timeout: 120000 });
 holds("that nothing is known is said too", (await notices.textContent()).includes("No data"), await notices.textContent());
 await accessible(dark, "nothing is known");
 await done();

@@ -9,7 +9,8 @@ const open = (path, options) => opened(path, { forgiven: ["403"], ...options });
 const page = await open("/history");
 holds("the form asks for the password", (await page.textContent("h1")) === "Password needed");
 holds("and says nothing of what is behind", !(await page.content()).includes(told.canary));
-holds("the field has the focus", await page.evaluate(() => document.activeElement.id === "password"));
+await page.waitForFunction(() => document.activeElement.id === "password");
+holds("the field has the focus", true);
 await shot(page, "door-light");
 await accessible(page, "light");
 await page.keyboard.type("sesame");
@@ -45,5 +46,6 @@ for (const width of [390, 320]) {
 const bare = await open("", { javaScriptEnabled: false });
 await bare.fill("#password", "open sesame");
 await bare.click("text=Continue");
+await bare.waitForSelector("#headline");
 holds("without script it opens too", (await bare.content()).includes(told.canary));
 await done();

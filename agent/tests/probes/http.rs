@@ -236,7 +236,7 @@ async fn a_body_that_breaks_off_fails_unless_the_verdict_is_reached() {
 
 #[tokio::test]
 async fn silence_ends_at_the_limit_and_says_where() {
-    let brief = net_within(Duration::from_millis(150));
+    let brief = net_within(Duration::from_secs(1));
     let server = Server::start(|_| Reply::Stall(Vec::new())).await;
     let report = run(&CheckSpec::Http(get(&server.url("/"))), &brief).await;
     assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte }));
@@ -260,11 +260,11 @@ async fn the_limit_is_of_the_whole_check_not_of_a_hop() {
     })
     .await;
     let started = std::time::Instant::now();
-    let brief = net_within(Duration::from_millis(200));
+    let brief = net_within(Duration::from_secs(1));
     let report = run(&CheckSpec::Http(get(&server.url("/"))), &brief).await;
     assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::FirstByte }));
     assert_eq!(report.status_code, None, "the last hop gave no answer");
-    assert!(started.elapsed() < Duration::from_millis(1500));
+    assert!(started.elapsed() < Duration::from_secs(6));
 }
 
 #[tokio::test]

@@ -238,7 +238,7 @@ async fn a_handshake_that_never_answers_ends_at_the_limit() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     let silent = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let url = format!("https://{}/", silent.local_addr().unwrap());
-    let net = site.net.clone().limited_to(Duration::from_millis(150));
+    let net = site.net.clone().limited_to(Duration::from_secs(1));
     let report = run(&CheckSpec::Http(get(&url)), &net).await;
     assert_eq!(report.outcome, Outcome::Failed(Failure::Timeout { phase: Phase::Tls }));
 }

@@ -42,7 +42,7 @@ use super::*;
 use crate::flow::{INBOX_DEPTH, Schedules};
 
 const NOW: Timestamp = Timestamp::from_millis(1_790_000_000_000);
-const LIMIT: Duration = Duration::from_secs(10);
+const LIMIT: Duration = Duration::from_secs(30);
 const BOOT: BootId = BootId(77);
 
 /// Records in memory.

@@ -93,7 +93,7 @@ async fn a_first_address_that_swallows_everything_costs_a_head_start_and_no_more
     let connected = admitted.connect(soon()).await.unwrap();
     assert_eq!(connected.peer, listener.local_addr().unwrap());
     assert!(connected.connected_in >= HEAD_START);
-    assert!(connected.connected_in < Duration::from_secs(2));
+    assert!(connected.connected_in < Duration::from_secs(4));
 }
 
 #[tokio::test]
@@ -227,7 +227,7 @@ async fn the_ways_a_name_fails_are_told_apart() {
     })
     .await
     .unwrap();
-    let resolver = Resolver::with_servers(&[zone.address()]).unwrap().limited_to(Duration::from_millis(300));
+    let resolver = Resolver::with_servers(&[zone.address()]).unwrap().limited_to(Duration::from_secs(1));
     let guard = Guard::new(resolver, Policy::default());
     for (name, error) in [
         ("gone.example", DialError::NotFound),

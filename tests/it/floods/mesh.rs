@@ -98,6 +98,7 @@ async fn initials(to: SocketAddr) -> (UdpSocket, Vec<u8>, Vec<u8>) {
     let (mut first, mut stranger) = (Vec::new(), None);
     let second = loop {
         tokio::select! {
+            () = tokio::time::sleep(Duration::from_secs(30)) => panic!("nobody told the caller to try again"),
             got = near.recv_from(&mut asked) => {
                 let (count, from) = got.expect("it knocks");
                 let datagram = asked[..count].to_vec();

@@ -36,6 +36,8 @@ export const api = async (method, path, body) => {
 
 const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--disable-gpu"] });
 const faults = [];
+// What each page has asked for by script and has no answer to.
+const asked = new WeakMap();
 // A page as one visitor has it, at a site (the status page, if no other is named). Whatever it loads from elsewhere,
 // complains of or pops up is a fault. What it complains of alone is none where a test takes something away from it
 // (`robbed`), or where it has one of the words that are `forgiven`. What is to be done before it is loaded is `first`.
@@ -48,6 +50,10 @@ export const open = async (path, { first, robbed, site = told.page, elsewhere = 
   page.on("pageerror", (error) => faults.push(`${path}: ${error}`));
   page.on("dialog", (dialog) => { faults.push(`${path}: a dialog: ${dialog.message()}`); dialog.dismiss(); });
   page.on("request", (request) => { if (!known.includes(new URL(request.url()).origin)) faults.push(`${path}: asks ${request.url()}`); });
+  const under = new Set();
+  asked.set(page, under);
+  page.on("request", (request) => { if (request.resourceType() === "fetch") under.add(request); });
+  for (const end of ["requestfinished", "requestfailed"]) page.on(end, (request) => under.delete(request));
   if (first) await first(page);
   await page.goto(site + path, { waitUntil: "load" });
   return page;
@@ -67,12 +73,12 @@ export const narrow = async (page, what) => {
   holds(`nothing sticks out: ${what}`, wide <= 0, String(wide));
 };
 export const headline = (page) => page.textContent("#headline h2");
-// A minute of a page's own clock, in steps between which a request takes its time: put forward at once, the clock would let
-// each request of the page run out of time before the service hears of it.
+// A minute of a page's own clock, in steps between which its requests are answered: put forward at once, the clock would let
+// each of them run out of time before the service hears of it.
 export const minute = async (page) => {
   for (let n = 0; n < 13; n++) {
     await page.clock.runFor(5000);
-    await page.context().request.get(`${told.page}/status.json`);
+    for (const end = Date.now() + 20000; asked.get(page).size > 0 && Date.now() < end;) await new Promise((done) => setTimeout(done, 10));
   }
 };
 // Waits for an answer that is something; the service works on its own time.

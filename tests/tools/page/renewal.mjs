@@ -27,7 +27,7 @@ const words = (page) => page.textContent("#headline p");
 const isAsked = (request) => request.resourceType() === "fetch" && request.url().split("?")[0] === told.page;
 const renewed = async (page, what = "it is renewed") => {
   const before = await of(page, "renewals");
-  return eventually(what, async () => { await minute(page); return (await of(page, "renewals")) > before; }, 20);
+  return eventually(what, async () => { await minute(page); return (await of(page, "renewals")) > before; }, 90);
 };
 const hide = (page, hidden) => page.evaluate((hidden) => {
   Object.defineProperty(document, "hidden", { configurable: true, get: () => hidden });
@@ -38,12 +38,12 @@ const hide = (page, hidden) => page.evaluate((hidden) => {
 const heard = await visitor();
 const age = await words(heard);
 for (let n = 0; n < 3; n++) await renewed(heard, `it is renewed, ${n + 1}`);
-await eventually("its age goes on", async () => { await heard.clock.runFor(1000); return (await words(heard)) !== age; }, 20);
+await eventually("its age goes on", async () => { await heard.clock.runFor(1000); return (await words(heard)) !== age; }, 90);
 // A monitor that flaps may change the sentence meanwhile.
 const isSaidOnce = () => heard.evaluate(() => window.said.every((text, n) => text !== window.said[n - 1]));
 holds("and nothing of that was read out", (await isSaidOnce()) && (await of(heard, "claims")) === 0, await of(heard, "said"));
 await api("PATCH", `/incidents/${incident.id}`, { title: "Images fail from half of Asia" });
-await eventually("a change comes", async () => { await minute(heard); return (await headline(heard)) === "Images fail from half of Asia"; }, 20);
+await eventually("a change comes", async () => { await minute(heard); return (await headline(heard)) === "Images fail from half of Asia"; }, 90);
 holds("and is read out, by the region that was there", (await of(heard, "said")).includes("Images fail from half of Asia") && (await heard.evaluate(() => window.region.isConnected)));
 holds("and once", await isSaidOnce(), await of(heard, "said"));
 
@@ -57,7 +57,7 @@ const cached = await visitor(async (page) => {
     return route.fulfill({ response: answer, headers: { ...answer.headers(), ...(kept ? { age: String(kept) } : {}) } });
   });
 });
-await eventually("a page that is old as it comes asks at once, and is not called new", () => isOld(cached), 20);
+await eventually("a page that is old as it comes asks at once, and is not called new", () => isOld(cached), 90);
 holds("it says since when", /has not been renewed since/.test(await claim(cached)), await claim(cached));
 await cached.clock.runFor(1000);
 holds("and how old the check is, whatever the visitor's clock says", /(9|10|11) minutes ago\./.test(await words(cached)), await words(cached));
@@ -71,7 +71,7 @@ holds("and called new again", !(await isOld(cached)) && (await claim(cached)) ==
 const between = await visitor((page) => page.route((url) => url.href.split("?")[0] === told.page, (route) => isAsked(route.request())
   ? route.fulfill({ status: 200, contentType: "text/html", body: "<!doctype html><title>Back soon</title><h1>Back soon</h1>" }) : route.continue()));
 const whole = await between.evaluate(() => [document.title, document.querySelectorAll("main>[data-part]").length]);
-await eventually("another page in its place is no renewal", async () => { await minute(between); return isOld(between); }, 30);
+await eventually("another page in its place is no renewal", async () => { await minute(between); return isOld(between); }, 90);
 holds("and takes nothing away", JSON.stringify(await between.evaluate(() => [document.title, document.querySelectorAll("main>[data-part]").length])) === JSON.stringify(whole), whole);
 
 // A tab that nobody looked at claims no failure before it has tried.
@@ -83,16 +83,16 @@ const back = await visitor((page) => page.route((url) => url.href.split("?")[0] 
 await hide(back, true);
 await back.clock.runFor(600000);
 isHeld = true;
-const asked = back.waitForRequest(isAsked, { timeout: 20000 });
+const asked = back.waitForRequest(isAsked, { timeout: 90000 });
 await hide(back, false);
 await asked;
 holds("whoever looks again has it asked for at once", true);
 await back.clock.runFor(5000);
 holds("and nothing is claimed while it is under way", !(await isOld(back)) && (await claim(back)) === "");
 isHeld = false;
-await eventually("the answer is held", () => held, 20);
+await eventually("the answer is held", () => held, 90);
 held();
-await eventually("it is renewed", async () => (await of(back, "renewals")) > 0, 20);
+await eventually("it is renewed", async () => (await of(back, "renewals")) > 0, 90);
 holds("and nothing was claimed", (await of(back, "claims")) === 0);
 
 // What can't be had is said, once, and taken back.
@@ -100,7 +100,7 @@ await hide(back, true);
 await back.context().setOffline(true);
 await back.clock.runFor(600000);
 await hide(back, false);
-await eventually("a try that failed is told of", () => isOld(back), 20);
+await eventually("a try that failed is told of", () => isOld(back), 90);
 const said = await claim(back);
 holds("with the moment since when", /has not been renewed since .*\d\d:\d\d/.test(said), said);
 holds("beside what was known", /Checked from .* ago\./.test(await words(back)), await words(back));
@@ -109,6 +109,6 @@ await back.clock.runFor(200000);
 holds("and is said once", (await of(back, "claims")) === claims && (await claim(back)) === said, await claim(back));
 await part(back, "offline");
 await back.context().setOffline(false);
-await eventually("back on line it is new again", async () => !(await isOld(back)) && (await claim(back)) === "", 20);
+await eventually("back on line it is new again", async () => !(await isOld(back)) && (await claim(back)) === "", 90);
 
 await done();

@@ -71,7 +71,7 @@ await large.keyboard.press("Enter");
 await jobs.locator("summary").first().click();
 await shelves.locator("summary").first().focus();
 const opened = (await api("POST", "/incidents", { title: "Shelf fell over", impact: "degraded", monitorIds: [many[0].id], message: "We look.", notify: false })).incident;
-await large.waitForFunction(() => document.querySelector("#headline h2").textContent === "Shelf fell over", null, { timeout: 20000 });
+await large.waitForFunction(() => document.querySelector("#headline h2").textContent === "Shelf fell over", null, { timeout: 60000 });
 holds("a change without a reload keeps what was opened", await large.evaluate(() => window.same === true) && await shelves.evaluate((it) => it.open));
 holds("and what was closed", !(await jobs.evaluate((it) => it.open)));
 holds("and whoever stands on a group still does", await shelves.locator("summary").first().evaluate((it) => it === document.activeElement));

@@ -7,8 +7,8 @@ use tokio::sync::oneshot;
 
 use super::*;
 
-/// How far a result's moments may lie from the coordinator's own.
-const NEAR_MS: i64 = 3_000;
+/// How far a result's moments may lie from the coordinator's own on a busy host: the least clock here is ten minutes off.
+const NEAR_MS: i64 = 60_000;
 
 /// Runs an agent whose host's clock is ahead of the coordinator's by so many milliseconds, until it was seen to work.
 async fn works_on_a_host_that_is_ahead(ahead_ms: i64) {

@@ -68,18 +68,17 @@ async fn one_behind_a_proxy_on_this_host_holds_up_no_other_there() {
 async fn a_wrong_password_costs_the_same_whether_there_is_a_page_or_not() {
     let client = Client::new().await;
     client.locked("one").await;
-    let mut took = Vec::new();
-    for path in ["/p/shop/password", "/p/none/password", "/p/journal/password"] {
-        let mut tries = Vec::new();
-        for _ in 0..3 {
+    let paths = ["/p/shop/password", "/p/none/password", "/p/journal/password"];
+    let mut took = [std::time::Duration::MAX; 3];
+    for _ in 0..5 {
+        for (path, shortest) in paths.iter().zip(&mut took) {
             let began = std::time::Instant::now();
             client.post_form(path, None, "password=two").await;
-            tries.push(began.elapsed());
+            // Whatever else runs on this host makes it longer, and nothing shorter.
+            *shortest = began.elapsed().min(*shortest);
         }
-        // Whatever else runs on this host makes it longer, and nothing shorter.
-        took.extend(tries.into_iter().min());
     }
-    // None is answered without the work, which is the greatest part of it by far.
+    // None is answered without the work, which takes a hundred times as long as all the rest.
     let (least, most) = (took.iter().min().unwrap(), took.iter().max().unwrap());
-    assert!(*most < *least * 5, "{took:?}");
+    assert!(*most < *least * 10, "{took:?}");
 }
