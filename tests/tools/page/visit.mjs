@@ -1,7 +1,7 @@
 // Looks at the demo's page as its visitors do: every state, by mouse, keys, on a phone, in the dark, on paper and without
 // script. How it is called: browser.mjs.
 
-import { accessible, api, done, eventually, headline, holds, minute, narrow, open, part, pdf, shot, together, told } from "./browser.mjs";
+import { accessible, api, done, eventually, headline, holds, minute, narrow, open, part, pdf, shot, together, told, unfolded } from "./browser.mjs";
 
 // What a page can hold at once.
 const monitors = (await api("GET", "/monitors")).monitors;
@@ -17,7 +17,7 @@ const incident = (await api("POST", "/incidents", {
   title: "Images fail from Asia", impact: "partial", monitorIds: [monitors[3].id],
   message: `A carrier drops our traffic. **We move** to [another](https://example.com/).\n\n${payload}`,
 })).incident;
-await api("POST", `/incidents/${incident.id}/updates`, { status: "identified", message: "One carrier in *Singapore*." });
+await api("POST", `/incidents/${incident.id}/updates`, { status: "identified", message: `One carrier in *Singapore*.\n\n\`\`\`\ntraceroute ${"10.0.0.1 ".repeat(60)}\n\`\`\`` });
 const hour = 3600e3, at = (ahead) => new Date(Date.now() + ahead).toISOString();
 await api("POST", "/incidents", { kind: "maintenance", title: "Database upgrade", startsAt: at(48 * hour), endsAt: at(49.5 * hour), monitorIds: [monitors[6].id], message: "Planned." });
 await api("POST", "/deploys", { version: "v4.12.1", url: "https://example.com/r", at: at(-2 * hour) });
@@ -120,6 +120,11 @@ const onADesk = async () => {
   const wide = await open("", { viewport: { width: 2200, height: 1200 } });
   await narrow(wide, "2200 px");
 };
+const unfoldedToo = async () => {
+  for (const path of ["", `/monitors/${monitors[3].id}`, `/incidents/${incident.id}`, "/subscribe"]) {
+    await unfolded(path, `everything opened of ${path || "the page"}`);
+  }
+};
 const onPaper = async () => {
   const tokyo = await open("", { timezoneId: "Asia/Tokyo" });
   holds("times are the visitor's", (await tokyo.textContent("#zone")) === "Times in your zone (Asia/Tokyo), days in UTC");
@@ -169,7 +174,7 @@ const withoutScript = async () => {
   await bare.locator(".mon h3 a").first().click();
   holds("which its monitors keep", (await cells(bare)) === 24 && (await bare.locator(".spans [aria-current]").textContent()) === "24 hours");
 };
-await together(inTheDark, onAPhone(390), onAPhone(320), onADesk, onPaper, inForcedColours, withoutScript);
+await together(inTheDark, onAPhone(390), onAPhone(320), onADesk, unfoldedToo, onPaper, inForcedColours, withoutScript);
 
 const withoutStream = async () => {
   // Without a stream of events the page asks by itself.
