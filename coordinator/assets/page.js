@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const root = document.documentElement, body = document.body;
-  const { $, write } = renewal;
+  const { $, lang, write } = renewal;
 
   // The theme: the owner's, else the system's, until another is chosen.
   const own = root.dataset.own ?? root.dataset.theme;
@@ -41,7 +41,7 @@
       const options = shape === "c" ? {} : { day: "numeric", month: "short" };
       if (shape !== "c" && (onPaper || (shape === "t" && at.getFullYear() !== year))) options.year = "numeric";
       if (shape !== "d") Object.assign(options, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-      write(time, at.toLocaleString(root.lang, options));
+      write(time, at.toLocaleString(lang, options));
     }
     const said = document.getElementById("zone");
     if (said && zone && zone !== said.dataset.zone) write(said, said.dataset.own.replace("{0}", zone));

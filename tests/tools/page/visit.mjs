@@ -132,7 +132,7 @@ const onPaper = async () => {
   // Read at once: an open page goes on renewing itself.
   holds("paper says where it is from", (await tokyo.locator("header .at:visible").allTextContents()).join() === told.page);
   const dated = await tokyo.evaluate(() => { dispatchEvent(new Event("beforeprint")); return document.querySelector("#headline p").textContent; });
-  holds("and when that was", /Checked from 6 regions, \w+ \d+, \d{4}, \d\d:\d\d\./.test(dated), dated);
+  holds("and when that was", /Checked from 6 regions, \d+ \w+ \d{4}, \d\d:\d\d\./.test(dated), dated);
   holds("and has nothing to press", (await tokyo.locator("button:visible, :not(.group) > summary:visible, footer a:visible").count()) === 0);
   await shot(tokyo, "print");
   await pdf(tokyo, "print");
