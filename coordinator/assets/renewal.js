@@ -13,6 +13,8 @@ const renewal = (() => {
   const AGED = 120e3;
   // What nobody has confirmed for so long is not called new.
   const UNRENEWED = 180e3;
+  // What was drawn so long before it went out is asked for once more.
+  const LAIN = 10e3;
 
   const ago = (millis) => {
     const seconds = Math.max(0, Math.round(millis / 1000));
@@ -116,7 +118,8 @@ const renewal = (() => {
     setInterval(tick, 1000);
     document.addEventListener("visibilitychange", () => { if (!document.hidden && Date.now() - good > 30000) load(); });
     addEventListener("online", load);
-    if (Date.now() - good > UNRENEWED) load();
+    const lain = Date.now() - good;
+    if (lain > UNRENEWED) load(); else if (lain > LAIN) soon();
   };
   return { $, lang, write, age, tick, go, soon, begin };
 })();
