@@ -113,6 +113,18 @@ const onAPhone = (width) => async () => {
   await phone.keyboard.press("Escape");
   holds("a phone shows fewer days, not thinner ones", (await phone.locator(".strip").first().locator("a:visible").count()) === 45);
 };
+const inLargeText = async () => {
+  // The size that a visitor sets in his browser, twice the usual one.
+  for (const [width, path] of [[1280, ""], [390, ""], [390, `/monitors/${monitors[3].id}`], [390, `/incidents/${incident.id}`], [390, "/subscribe"]]) {
+    const large = await open(path, { viewport: { width, height: 844 }, first: async (page) => {
+      await (await page.context().newCDPSession(page)).send("Page.setFontSizes", { fontSizes: { standard: 32 } });
+    } });
+    holds("the size of text is the visitor's", (await large.evaluate(() => getComputedStyle(document.body).fontSize)) === "32px");
+    await narrow(large, `${path || "the page"} in large text, ${width} px`);
+    holds("what skips to the status is out of sight", (await large.locator(".skip").count() === 0) || (await large.evaluate(() => document.querySelector(".skip").getBoundingClientRect().bottom)) <= 0);
+    await shot(large, `large-${width}${path.replaceAll("/", "-").slice(0, 12)}`);
+  }
+};
 const onADesk = async () => {
   const desk = await open("", { viewport: { width: 1440, height: 900 } });
   await narrow(desk, "1440 px");
@@ -174,7 +186,7 @@ const withoutScript = async () => {
   await bare.locator(".mon h3 a").first().click();
   holds("which its monitors keep", (await cells(bare)) === 24 && (await bare.locator(".spans [aria-current]").textContent()) === "24 hours");
 };
-await together(inTheDark, onAPhone(390), onAPhone(320), onADesk, unfoldedToo, onPaper, inForcedColours, withoutScript);
+await together(inTheDark, onAPhone(390), onAPhone(320), inLargeText, onADesk, unfoldedToo, onPaper, inForcedColours, withoutScript);
 
 const withoutStream = async () => {
   // Without a stream of events the page asks by itself.
