@@ -48,7 +48,8 @@ holds("arrows, page keys and Home move within it", new Set([today, yesterday, be
 await page.keyboard.press("End");
 holds("End goes to today", (await here()) === today);
 holds("a day is named", /^\d+ \w+ \d{4}: /.test(today), today);
-const said = () => page.evaluate(() => { const words = getComputedStyle(document.activeElement, "::after"); return words.display === "none" ? "" : words.content; });
+const words = (day) => day.evaluate((it) => { const words = getComputedStyle(it, "::after"); return words.display === "none" ? "" : words.content; });
+const said = () => words(page.locator(":focus"));
 holds("a focused day shows its words", (await said()) === JSON.stringify(today), [await said(), today]);
 await page.keyboard.press("Escape");
 holds("Escape hides them", (await said()) === "", await said());
@@ -67,7 +68,7 @@ for (const [name, count] of [["24 hours", 24], ["7 days", 28], ["30 days", 30], 
 }
 const day = page.locator(".strip").first().locator("a").nth(3);
 await day.hover();
-holds("a day that is pointed at shows its words", (await day.evaluate((it) => getComputedStyle(it, "::after").content)).includes("no data"));
+holds("a day that is pointed at shows its words", (await words(day)).includes("no data"));
 await part(page, "tooltip");
 await page.locator(".strip").first().locator("a").last().hover();
 await part(page, "tooltip-today");
@@ -112,6 +113,30 @@ const onAPhone = (width) => async () => {
   await part(phone, `updates-${width}`);
   await phone.keyboard.press("Escape");
   holds("a phone shows fewer days, not thinner ones", (await phone.locator(".strip").first().locator("a:visible").count()) === 45);
+};
+const byFinger = async () => {
+  const phone = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const strip = phone.locator(".strip").first(), days = strip.locator("a:visible");
+  await strip.scrollIntoViewIfNeeded();
+  const told = () => strip.locator("a").evaluateAll((days) => days.filter((it) => getComputedStyle(it, "::after").display !== "none").map((it) => it.getAttribute("aria-label")));
+  const name = (n) => days.nth(n).getAttribute("aria-label");
+  const before = phone.url();
+  await days.nth(20).tap();
+  holds("a tap on a day shows its words alone", (await told()).join() === (await name(20)) && phone.url() === before, await told());
+  await part(phone, "tap");
+  const box = await strip.boundingBox(), y = box.y + box.height / 2;
+  const finger = await phone.context().newCDPSession(phone);
+  const touch = (type, x) => finger.send("Input.dispatchTouchEvent", { type, touchPoints: x === null ? [] : [{ x: box.x + x, y }] });
+  await touch("touchStart", box.width * 0.3);
+  for (let part = 0.32; part < 0.9; part += 0.02) await touch("touchMove", box.width * part);
+  await touch("touchEnd", null);
+  const moved = await told();
+  holds("moving along shows the words of where the finger is", moved.length === 1 && (await Promise.all([37, 38, 39, 40].map(name))).includes(moved[0]) && phone.url() === before, moved);
+  await phone.locator("footer").tap({ position: { x: 2, y: 2 } });
+  holds("a tap elsewhere hides them", (await told()).length === 0, await told());
+  await days.nth(20).tap();
+  await Promise.all([phone.waitForURL(/\/monitors\//), days.nth(20).tap()]);
+  holds("the second tap opens the day", phone.url().includes("#d"), phone.url());
 };
 const inLargeText = async () => {
   // The size that a visitor sets in his browser, twice the usual one.
@@ -186,7 +211,7 @@ const withoutScript = async () => {
   await bare.locator(".mon h3 a").first().click();
   holds("which its monitors keep", (await cells(bare)) === 24 && (await bare.locator(".spans [aria-current]").textContent()) === "24 hours");
 };
-await together(inTheDark, onAPhone(390), onAPhone(320), inLargeText, onADesk, unfoldedToo, onPaper, inForcedColours, withoutScript);
+await together(inTheDark, onAPhone(390), onAPhone(320), byFinger, inLargeText, onADesk, unfoldedToo, onPaper, inForcedColours, withoutScript);
 
 const withoutStream = async () => {
   // Without a stream of events the page asks by itself.
