@@ -64,7 +64,7 @@ mod tests {
         for (color, light, dark) in [
             ("#000000", "#000000", ink),
             ("#ffffff", ink, "#ffffff"),
-            ("#808080", ink, "#808080"),
+            ("#888888", ink, "#888888"),
             ("#12181f", "#12181f", ink),
         ] {
             let sheet = sheet(Color::read(color).unwrap());

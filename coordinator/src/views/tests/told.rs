@@ -49,6 +49,20 @@ fn a_monitors_page_says_what_is_open_what_was_and_what_may_be_used_up() {
 }
 
 #[test]
+fn the_bar_of_a_budget_shows_what_is_left_of_it() {
+    let board = board();
+    for (failed, left) in [(0, "100.0"), (864, "0.0")] {
+        let mut shown = board.monitors[0].clone();
+        for day in &mut shown.past.days {
+            day.counts = Counts { passed: 8640 - failed, failed, ..Counts::default() };
+            day.uptime = day.counts.tally().percent();
+        }
+        let row = crate::views::monitor::Row::of(&shown, &board, "", &[]);
+        assert_eq!(row.budget.map(|budget| budget.left).as_deref(), Some(left), "{failed}");
+    }
+}
+
+#[test]
 fn what_is_folded_away_below_a_monitor_is_called_what_it_is() {
     let said = crate::views::tongue::words(Language::En);
     let board = board();
