@@ -43,6 +43,7 @@ fn a_monitors_page_says_what_is_open_what_was_and_what_may_be_used_up() {
         ">Database upgrade</a></h2>",
         ">Checkout slow for some customers</a> <span class=\"soft\">resolved after 22 minutes</span>",
         "<div class=\"budget\"><span>Error budget</span>",
+        "<p class=\"legend\" aria-hidden=\"true\"><span class=\"u\">working</span>",
     ] {
         assert_eq!(document.matches(told).count(), 1, "{told}: {document}");
     }
