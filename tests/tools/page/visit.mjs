@@ -188,11 +188,13 @@ const inForcedColours = async () => {
       strip: of(bad, "::before").backgroundColor,
       headline: [line.borderTopStyle, line.borderTopWidth, line.color === line.backgroundColor],
       range: of(document.querySelector(".spans [aria-current]")).outlineStyle,
+      deploy: of(document.querySelector("b.dep")).backgroundColor,
     };
   });
   holds("colours are forced", seen.isForced);
   holds("each kind of bar is seen, and by its shape", seen.bars.every(([colour]) => colour !== seen.ground && colour !== "rgba(0, 0, 0, 0)") && new Set(seen.bars.map(([, shape]) => shape)).size === 6, seen);
   holds("an outage differs from the rest by more", seen.bars[2][0] === seen.bars[3][0] && seen.bars[3][0] !== seen.bars[0][0] && seen.strip === seen.bars[3][0], seen);
+  holds("a deploy's dot is seen", seen.deploy === seen.bars[0][0], seen);
   holds("the headline has a frame and words", seen.headline[0] === "solid" && seen.headline[1] === "2px" && !seen.headline[2], seen);
   holds("the range that is shown is marked", seen.range === "solid", seen);
   await shot(forced, "page-forced-colors");
