@@ -55,7 +55,10 @@ mod tests {
     fn a_colour_that_can_not_be_read_is_mended_for_each_theme() {
         let sheet = sheet(Color([0xff, 0xff, 0x00]));
         assert!(sheet.contains(":root[data-theme=dark]{--accent:#ffff00}"), "{sheet}");
-        assert!(sheet.starts_with(":root{--accent:#") && !sheet.starts_with(":root{--accent:#ffff00}"), "{sheet}");
+        assert!(
+            sheet.starts_with(":root{--accent:#") && !sheet.starts_with(":root{--accent:#ffff00}"),
+            "{sheet}"
+        );
     }
 
     #[test]
