@@ -15,9 +15,9 @@ use crate::http::json;
 use crate::http::reply::Reply;
 use crate::http::route::Call;
 
-/// What these pages may do: send their forms to where they come from, and be styled from there.
-const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; \
-                      frame-ancestors 'none'";
+/// What these pages may do: send their forms to where they come from, be styled from there, and have the visitor's theme.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; \
+                      form-action 'self'; frame-ancestors 'none'";
 
 /// A page that nobody keeps, finds by a search, or learns the address of.
 pub(in crate::http) fn shown(html: String) -> Reply {
