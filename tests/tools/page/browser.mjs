@@ -63,8 +63,8 @@ export const accessible = async (page, what) => {
   holds(`axe finds nothing: ${what}`, broken.length === 0, broken);
 };
 // The same of a page with everything opened that can be folded.
-export const unfolded = async (path, what, options) => {
-  const page = await open(path, options);
+export const unfolded = async (path, what) => {
+  const page = await open(path);
   await page.locator("details").evaluateAll((all) => all.forEach((it) => { it.open = true; }));
   await accessible(page, what);
 };
