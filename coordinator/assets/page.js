@@ -2,7 +2,7 @@
 (() => {
   "use strict";
   const root = document.documentElement, body = document.body;
-  const { $, write } = renewal;
+  const { $, lang, write } = renewal;
 
   // The theme: the owner's, else the system's, until another is chosen.
   const own = root.dataset.own ?? root.dataset.theme;
@@ -41,7 +41,7 @@
       const options = shape === "c" ? {} : { day: "numeric", month: "short" };
       if (shape !== "c" && (onPaper || (shape === "t" && at.getFullYear() !== year))) options.year = "numeric";
       if (shape !== "d") Object.assign(options, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
-      write(time, at.toLocaleString(root.lang, options));
+      write(time, at.toLocaleString(lang, options));
     }
     const said = document.getElementById("zone");
     if (said && zone && zone !== said.dataset.zone) write(said, said.dataset.own.replace("{0}", zone));
@@ -52,10 +52,36 @@
   addEventListener("beforeprint", () => times(document, true));
   addEventListener("afterprint", () => times(document));
 
+  // A finger has no hover: its first touch of a bar shows the bar's words, as does moving along the strip; the next opens it.
+  let shown = null, touch = null;
+  const show = (bar) => {
+    shown?.classList.remove("shown");
+    shown = bar;
+    bar?.classList.add("shown");
+    body.classList.toggle("quiet", !!bar);
+  };
+  document.addEventListener("pointerdown", (event) => {
+    const bar = event.target.closest?.(".strip a"), isNext = !!bar && bar === shown;
+    if (shown && !isNext) show(null);
+    touch = bar && event.pointerType === "touch" ? { strip: bar.parentNode, isNext } : null;
+  });
+  document.addEventListener("pointermove", (event) => {
+    if (event.pointerType !== "touch") show(null);
+    if (!touch) return;
+    const { top, height } = touch.strip.getBoundingClientRect();
+    const bar = document.elementFromPoint(event.clientX, top + height / 2)?.closest(".strip a");
+    if (bar && bar !== shown && bar.parentNode === touch.strip) { touch.isNext = false; show(bar); }
+  }, { passive: true });
+  document.addEventListener("click", (event) => {
+    const bar = touch && event.target.closest?.(".strip a");
+    if (bar && !touch.isNext) { event.preventDefault(); show(bar); }
+    touch = null;
+  });
+
   // A strip is one stop of the tab key; arrows move within it. Escape hides its words, until another day is looked at.
   const moves = { ArrowLeft: -1, ArrowRight: 1, PageUp: -7, PageDown: 7, Home: -1000, End: 1000 };
   document.addEventListener("keydown", (event) => {
-    if (event.key === "Escape") { body.classList.add("quiet"); $("details.pop[open]").forEach((it) => { it.open = false; it.firstElementChild.focus(); }); return; }
+    if (event.key === "Escape") { show(null); body.classList.add("quiet"); $("details.pop[open]").forEach((it) => { it.open = false; it.firstElementChild.focus(); }); return; }
     const strip = event.target.closest?.(".strip"), move = moves[event.key];
     if (!strip || !move || event.altKey || event.ctrlKey || event.metaKey) return;
     const days = $("a", strip).filter((day) => day.getClientRects().length);
@@ -63,12 +89,11 @@
     const next = days[Math.min(days.length - 1, Math.max(0, at + move))];
     if (!next) return;
     event.preventDefault();
-    body.classList.remove("quiet");
+    show(null);
     days[at].tabIndex = -1;
     next.tabIndex = 0;
     next.focus();
   });
-  document.addEventListener("pointermove", () => body.classList.remove("quiet"), { passive: true });
   document.addEventListener("click", (event) => {
     for (const pop of $("details.pop[open]")) if (!pop.contains(event.target)) pop.open = false;
   });
@@ -99,13 +124,15 @@
       : held.matches(".spans a") ? ".spans [aria-current]" : held.matches("a[href]") ? `a[href="${CSS.escape(held.getAttribute("href"))}"]` : null;
     return way && [near.id, way];
   };
+  const find = ([id, way]) => document.getElementById(id)?.querySelector(way);
   renewal.begin((change) => {
     for (const it of folds()) if (chose.has(name(it)) || it.open !== came.get(name(it))) chose.set(name(it), it.open);
-    const held = document.activeElement, stood = place(held);
+    const held = document.activeElement, stood = place(held), told = place(shown);
     change();
     for (const it of folds()) { came.set(name(it), it.open); it.open = chose.get(name(it)) ?? it.open; }
+    if (told && !shown.isConnected) show(find(told));
     if (stood && document.activeElement !== held) {
-      const next = document.getElementById(stood[0])?.querySelector(stood[1]);
+      const next = find(stood);
       if (next?.matches(".strip a")) { $("a", next.parentNode).forEach((it) => { it.tabIndex = -1; }); next.tabIndex = 0; }
       next?.focus({ preventScroll: true });
     }

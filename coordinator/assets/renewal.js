@@ -6,16 +6,21 @@ const renewal = (() => {
   // What is written in a live region is read out: nothing is written twice.
   const write = (node, text) => { if (node.textContent !== text) node.textContent = text; };
 
+  // English here is written as in Britain, by the service too.
+  const lang = root.lang === "en" ? "en-GB" : root.lang;
+
   // An answer that a cache has kept for longer stands for a service that gives none.
   const AGED = 120e3;
   // What nobody has confirmed for so long is not called new.
   const UNRENEWED = 180e3;
+  // What was drawn so long before it went out is asked for once more.
+  const LAIN = 10e3;
 
   const ago = (millis) => {
     const seconds = Math.max(0, Math.round(millis / 1000));
     const [count, unit] = seconds < 90 ? [seconds, "second"] : seconds < 5400 ? [Math.round(seconds / 60), "minute"]
       : seconds < 129600 ? [Math.round(seconds / 3600), "hour"] : [Math.round(seconds / 86400), "day"];
-    return new Intl.RelativeTimeFormat(root.lang).format(-count, unit);
+    return new Intl.RelativeTimeFormat(lang).format(-count, unit);
   };
   // The visitor's clock may be wrong: ages go by the server's.
   let skew = 0;
@@ -51,7 +56,7 @@ const renewal = (() => {
     const since = new Date(good), isOld = Date.now() - good > UNRENEWED;
     const shape = since.toDateString() === new Date().toDateString() ? { hourCycle: "h23", timeStyle: "medium" } : { hourCycle: "h23", dateStyle: "medium", timeStyle: "short" };
     root.classList.toggle("old", isOld);
-    write(claim, isOld ? claim.dataset.says.replace("{0}", since.toLocaleString(root.lang, shape)) : "");
+    write(claim, isOld ? claim.dataset.says.replace("{0}", since.toLocaleString(lang, shape)) : "");
   };
   // What a document is built of. What a browser's extensions add to this one does not count.
   const built = (from) => $("script[src],link[rel=stylesheet]", from).map((it) => it.getAttribute("src") ?? it.getAttribute("href"));
@@ -113,7 +118,8 @@ const renewal = (() => {
     setInterval(tick, 1000);
     document.addEventListener("visibilitychange", () => { if (!document.hidden && Date.now() - good > 30000) load(); });
     addEventListener("online", load);
-    if (Date.now() - good > UNRENEWED) load();
+    const lain = Date.now() - good;
+    if (lain > UNRENEWED) load(); else if (lain > LAIN) soon();
   };
-  return { $, write, age, tick, go, soon, begin };
+  return { $, lang, write, age, tick, go, soon, begin };
 })();

@@ -8,17 +8,31 @@ const LIGHT: [Color; 2] = [Color([0xf7, 0xf7, 0xf5]), Color([0xff, 0xff, 0xff])]
 /// Backgrounds of text in the dark theme.
 const DARK: [Color; 2] = [Color([0x0e, 0x10, 0x13]), Color([0x16, 0x19, 0x1e])];
 
+/// How far the parts of a colour lie apart, at most, where it counts as a grey.
+const GREY: u8 = 24;
+
 /// The rules that a page with that colour has beside the style sheet of all pages.
 pub fn sheet(color: Color) -> String {
-    let (light, dark) = (readable(color, &LIGHT), readable(color, &DARK));
+    let (light, dark) = (on(color, &LIGHT), on(color, &DARK));
     format!(
         ":root{{--accent:{light}}}\
          @media (prefers-color-scheme:dark){{:root:not([data-theme=light]){{--accent:{dark}}}}}\
          :root[data-theme=dark]{{--accent:{dark}}}\
          :focus-visible{{outline-color:var(--accent)}}\
-         main p a,main h3 a,footer a{{color:var(--accent)}}\
+         main p a,footer a{{color:var(--accent)}}\
          .btn.main,.btn.main:hover{{background:var(--accent);border-color:var(--accent)}}"
     )
+}
+
+/// What the accent is on those grounds. A grey that has to be mended would look disabled, so it gives way to the ink.
+fn on(color: Color, grounds: &[Color]) -> String {
+    let mended = readable(color, grounds);
+    let [least, .., most] = {
+        let mut parts = color.0;
+        parts.sort_unstable();
+        parts
+    };
+    if mended != color && most - least <= GREY { "var(--ink)".to_owned() } else { mended.to_string() }
 }
 
 #[cfg(test)]
@@ -41,6 +55,24 @@ mod tests {
     fn a_colour_that_can_not_be_read_is_mended_for_each_theme() {
         let sheet = sheet(Color([0xff, 0xff, 0x00]));
         assert!(sheet.contains(":root[data-theme=dark]{--accent:#ffff00}"), "{sheet}");
-        assert!(!sheet.starts_with(":root{--accent:#ffff00}"), "{sheet}");
+        assert!(
+            sheet.starts_with(":root{--accent:#") && !sheet.starts_with(":root{--accent:#ffff00}"),
+            "{sheet}"
+        );
+    }
+
+    #[test]
+    fn a_grey_that_can_not_be_read_is_the_ink() {
+        let ink = "var(--ink)";
+        for (color, light, dark) in [
+            ("#000000", "#000000", ink),
+            ("#ffffff", ink, "#ffffff"),
+            ("#888888", ink, "#888888"),
+            ("#12181f", "#12181f", ink),
+        ] {
+            let sheet = sheet(Color::read(color).unwrap());
+            assert!(sheet.starts_with(&format!(":root{{--accent:{light}}}")), "{sheet}");
+            assert!(sheet.contains(&format!(":root[data-theme=dark]{{--accent:{dark}}}")), "{sheet}");
+        }
     }
 }

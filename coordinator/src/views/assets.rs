@@ -71,7 +71,13 @@ fn asset(stem: &str, ending: &str, media: &'static str, text: &'static str) -> A
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::page::accent;
+    use parallax_core::page::look::Color;
+
     use super::*;
+
+    /// The rules of regions' lines.
+    const LINES: [&str; 6] = [".r0{", ".r1{", ".r2{", ".r3{", ".r4{", ".r5{"];
 
     /// The custom properties of a rule that begins with that.
     fn colours(rule: &str) -> Vec<(&'static str, &'static str)> {
@@ -80,31 +86,52 @@ mod tests {
         declared.split(';').filter_map(|one| one.strip_prefix("--")?.split_once(':')).collect()
     }
 
-    fn luminance(colour: &str) -> f64 {
-        let digits = colour.strip_prefix('#').unwrap();
-        let long = if digits.len() == 3 {
+    fn color(text: &str) -> Color {
+        let digits = text.trim_start_matches('#');
+        let long: String = if digits.len() == 3 {
             digits.chars().flat_map(|it| [it, it]).collect()
         } else {
             digits.to_owned()
         };
-        let part = |at: usize| {
-            let value = f64::from(u8::from_str_radix(&long[at..at + 2], 16).unwrap()) / 255.0;
-            if value <= 0.03928 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
-        };
-        0.2126 * part(0) + 0.7152 * part(2) + 0.0722 * part(4)
+        Color::read(&format!("#{long}")).unwrap()
     }
 
-    /// The contrast of two colours (WCAG 2.2, 1.4.3).
     fn contrast(one: &str, other: &str) -> f64 {
-        let (one, other) = (luminance(one), luminance(other));
-        (one.max(other) + 0.05) / (one.min(other) + 0.05)
+        accent::contrast(color(one), color(other))
+    }
+
+    /// Hue in degrees, and saturation from 0 to 1 (CSS Color 4, section 7).
+    fn hue(text: &str) -> (f64, f64) {
+        let parts = color(text).0;
+        let [red, green, blue] = parts.map(|part| f64::from(part) / 255.0);
+        let (least, most) = (red.min(green).min(blue), red.max(green).max(blue));
+        let (span, light) = (most - least, f64::midpoint(most, least));
+        let hue = match parts.iter().position(|part| parts.iter().all(|other| part >= other)) {
+            Some(0) => (green - blue) / span,
+            Some(1) => (blue - red) / span + 2.0,
+            _ => (red - green) / span + 4.0,
+        };
+        ((hue * 60.0).rem_euclid(360.0), span / (1.0 - (2.0 * light - 1.0).abs()))
+    }
+
+    #[test]
+    fn no_regions_line_looks_like_a_state() {
+        let root = colours(":root{");
+        let states = ["up-bar", "slow-bar", "part-bar", "down-bar", "maint-bar"];
+        for line in LINES.map(|rule| colours(rule)[0].1) {
+            for state in root.iter().filter(|(name, _)| states.contains(name)).map(|(_, colour)| *colour) {
+                let ((one, strength), (other, _)) = (hue(line), hue(state));
+                let apart = (one - other).abs().min(360.0 - (one - other).abs());
+                assert!(apart >= 20.0 || strength < 0.3, "{line} beside {state}: {apart:.0} degrees");
+            }
+        }
     }
 
     #[test]
     fn each_bar_and_line_is_seen_on_its_ground() {
         let dark = [":root:not([data-theme=light]){", ":root[data-theme=dark]{"].map(colours);
         assert_eq!(dark[0], dark[1], "dark by system and by choice");
-        let lines = [".r0{", ".r1{", ".r2{", ".r3{", ".r4{", ".r5{"].map(|rule| colours(rule)[0].1);
+        let lines = LINES.map(|rule| colours(rule)[0].1);
         let [dark, _] = dark;
         for (name, rule) in
             [("light", colours(":root{")), ("dark", dark), ("paper", colours(":root,:root[data-theme]{"))]

@@ -23,6 +23,21 @@ pub struct Form {
     pub faults: Refusals,
 }
 
+/// That nothing is wrong.
+static NOTHING: Refusals = Refusals::none();
+
+impl Form {
+    /// What is wrong with the form for mailboxes.
+    fn of_mail(&self) -> &Refusals {
+        if self.url.is_none() { &self.faults } else { &NOTHING }
+    }
+
+    /// What is wrong with the form for webhooks.
+    fn of_webhook(&self) -> &Refusals {
+        if self.url.is_some() { &self.faults } else { &NOTHING }
+    }
+}
+
 /// A page's monitors by id and name, and those that are chosen; none chosen means the whole page.
 #[derive(Debug, Clone)]
 pub struct Choice {
@@ -143,6 +158,11 @@ impl FormPage {
         Self { frame: Frame::new(page, root, title, now), title, step }
     }
 
+    /// What is wrong with a field, in words for people.
+    fn fault(&self, faults: &Refusals, field: &str) -> Option<String> {
+        faults.iter().find(|fault| fault.field == field).map(|fault| self.frame.t.fault(fault))
+    }
+
     /// The document as HTML.
     pub fn html(&self) -> String {
         // Writing to memory does not fail.
@@ -168,6 +188,29 @@ mod tests {
         ] {
             let document = document(root, Step::Mailed);
             assert!(document.contains(assets), "{root}: {document}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_stands_at_its_field_in_the_form_that_was_sent() {
+        let choice = Choice::of(&[(MonitorId::from_u128(1), "Web shop".to_owned())], None);
+        let typed = || Some("nonsense".to_owned());
+        for (email, url, field, (told, at), is_unfolded) in [
+            (typed(), None, "email", ("Please enter a valid email address.", "email"), false),
+            (None, typed(), "url", ("Please enter an http or https address", "url"), true),
+            (typed(), None, "monitors", ("Please choose at least one", "choice"), false),
+            (None, typed(), "page", ("This page has as many subscribers", "full"), true),
+        ] {
+            let form = Form { email, url, faults: Refusals::one(field, "is wrong") };
+            let document = document("", Step::Ask { form, choice: choice.clone(), programs: None });
+            let (mail, hook) = document.split_once("<details class=\"more way\"").unwrap();
+            assert_eq!(hook.starts_with(" open>"), is_unfolded, "{field}");
+            let (sent, other) = if is_unfolded { (hook, mail) } else { (mail, hook) };
+            let told = [format!(" role=\"alert\" id=\"{at}"), told.to_owned()];
+            assert!(told.iter().all(|it| sent.matches(it).count() == 1), "{field}: {sent}");
+            assert!(!other.contains("role=\"alert\""), "{field}: {other}");
+            assert_eq!(sent.contains(" autofocus"), field != "page", "{field}: {sent}");
+            assert_eq!(sent.contains("aria-describedby"), field != "page", "{field}: {sent}");
         }
     }
 

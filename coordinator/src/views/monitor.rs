@@ -63,8 +63,8 @@ pub struct Row {
 pub struct Budget {
     /// What is said of it.
     pub text: String,
-    /// Used part of a hundred, at most all.
-    pub used: String,
+    /// How much of a hundred is left; nothing where it is spent.
+    pub left: String,
     /// Its class: whether it is spent.
     pub class: &'static str,
 }
@@ -150,7 +150,7 @@ fn budget(shown: &Shown, target: f64, now: Timestamp, said: &Words) -> Option<Bu
     };
     Some(Budget {
         text,
-        used: format!("{:.1}", (used * 100.0).clamp(0.0, 100.0)),
+        left: format!("{:.1}", ((1.0 - used) * 100.0).clamp(0.0, 100.0)),
         class: if left < 0.0 {
             "down"
         } else if used > 0.75 {

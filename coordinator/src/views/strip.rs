@@ -279,10 +279,11 @@ fn figure(shown: &Shown, region: Region, said: &Words) -> String {
 fn bar(x: usize, look: Look) -> String {
     match look {
         Look::None => format!("M{x} {}h{WIDE}v3h-{WIDE}z", HIGH - 3),
-        Look::Up | Look::Maintenance => format!("M{x} 0h{WIDE}v{HIGH}h-{WIDE}z"),
+        Look::Up => format!("M{x} 0h{WIDE}v{HIGH}h-{WIDE}z"),
         Look::Slow => format!("M{x} 6h{WIDE}v{}h-{WIDE}z", HIGH - 6),
         Look::Short => format!("M{x} 5l{WIDE}-5v{HIGH}h-{WIDE}z"),
         Look::Down => format!("M{x} 0l4 5l4-5v{HIGH}h-{WIDE}z"),
+        Look::Maintenance => format!("M{x} 8l4-3l4 3v{}h-{WIDE}z", HIGH - 8),
     }
 }
 
@@ -323,6 +324,13 @@ mod tests {
         ] {
             assert_eq!(look(seen(counts, lasted)), expected, "{counts:?}");
         }
+    }
+
+    #[test]
+    fn each_look_has_a_shape_of_its_own_in_lanes_too() {
+        let looks = [Look::None, Look::Up, Look::Slow, Look::Short, Look::Down, Look::Maintenance];
+        let shapes: BTreeMap<String, Look> = looks.into_iter().map(|look| (bar(0, look), look)).collect();
+        assert_eq!(shapes.len(), looks.len(), "{shapes:?}");
     }
 
     #[test]

@@ -68,6 +68,12 @@ export const accessible = async (page, what) => {
   const broken = found.violations.map((it) => [it.id, it.nodes.slice(0, 3).map((node) => [node.target.join(" "), node.failureSummary])]);
   holds(`axe finds nothing: ${what}`, broken.length === 0, broken);
 };
+// The same of a page with everything opened that can be folded.
+export const unfolded = async (path, what) => {
+  const page = await open(path);
+  await page.locator("details").evaluateAll((all) => all.forEach((it) => { it.open = true; }));
+  await accessible(page, what);
+};
 export const narrow = async (page, what) => {
   const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
   holds(`nothing sticks out: ${what}`, wide <= 0, String(wide));

@@ -47,6 +47,16 @@ await eventually("a change comes", async () => { await minute(heard); return (aw
 holds("and is read out, by the region that was there", (await of(heard, "said")).includes("Images fail from half of Asia") && (await heard.evaluate(() => window.region.isConnected)));
 holds("and once", await isSaidOnce(), await of(heard, "said"));
 
+// What lay a while before it went out is asked for once more, long before a page asks by itself.
+let asks = 0;
+const lain = await visitor(async (page) => {
+  page.on("request", (request) => { if (isAsked(request)) asks += 1; });
+  await page.route("**/events", (route) => route.abort());
+  await page.clock.setSystemTime(Date.now() + 60e3);
+});
+await lain.clock.runFor(3000);
+await eventually("a page that lay for a minute is renewed within seconds", () => asks === 1, 10);
+
 // A cache answers for a service that does not: what it has is as old as it says.
 let kept = 600;
 const cached = await visitor(async (page) => {

@@ -1,7 +1,7 @@
 // Looks at the demo's page as its visitors do: every state, by mouse, keys, on a phone, in the dark, on paper and without
 // script. How it is called: browser.mjs.
 
-import { accessible, api, done, eventually, headline, holds, minute, narrow, open, part, pdf, shot, together, told } from "./browser.mjs";
+import { accessible, api, done, eventually, headline, holds, minute, narrow, open, part, pdf, shot, together, told, unfolded } from "./browser.mjs";
 
 // What a page can hold at once.
 const monitors = (await api("GET", "/monitors")).monitors;
@@ -17,7 +17,7 @@ const incident = (await api("POST", "/incidents", {
   title: "Images fail from Asia", impact: "partial", monitorIds: [monitors[3].id],
   message: `A carrier drops our traffic. **We move** to [another](https://example.com/).\n\n${payload}`,
 })).incident;
-await api("POST", `/incidents/${incident.id}/updates`, { status: "identified", message: "One carrier in *Singapore*." });
+await api("POST", `/incidents/${incident.id}/updates`, { status: "identified", message: `One carrier in *Singapore*.\n\n\`\`\`\ntraceroute ${"10.0.0.1 ".repeat(60)}\n\`\`\`` });
 const hour = 3600e3, at = (ahead) => new Date(Date.now() + ahead).toISOString();
 await api("POST", "/incidents", { kind: "maintenance", title: "Database upgrade", startsAt: at(48 * hour), endsAt: at(49.5 * hour), monitorIds: [monitors[6].id], message: "Planned." });
 await api("POST", "/deploys", { version: "v4.12.1", url: "https://example.com/r", at: at(-2 * hour) });
@@ -48,7 +48,8 @@ holds("arrows, page keys and Home move within it", new Set([today, yesterday, be
 await page.keyboard.press("End");
 holds("End goes to today", (await here()) === today);
 holds("a day is named", /^\d+ \w+ \d{4}: /.test(today), today);
-const said = () => page.evaluate(() => { const words = getComputedStyle(document.activeElement, "::after"); return words.display === "none" ? "" : words.content; });
+const words = (day) => day.evaluate((it) => { const words = getComputedStyle(it, "::after"); return words.display === "none" ? "" : words.content; });
+const said = () => words(page.locator(":focus"));
 holds("a focused day shows its words", (await said()) === JSON.stringify(today), [await said(), today]);
 await page.keyboard.press("Escape");
 holds("Escape hides them", (await said()) === "", await said());
@@ -116,12 +117,53 @@ const onAPhone = (width) => async () => {
   await phone.keyboard.press("Escape");
   holds("a phone shows fewer days, not thinner ones", (await phone.locator(".strip").first().locator("a:visible").count()) === 45);
 };
+const byFinger = async () => {
+  const phone = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const strip = phone.locator(".strip").first(), days = strip.locator("a:visible");
+  await strip.scrollIntoViewIfNeeded();
+  const told = () => strip.locator("a").evaluateAll((days) => days.filter((it) => getComputedStyle(it, "::after").display !== "none").map((it) => it.getAttribute("aria-label")));
+  const name = (n) => days.nth(n).getAttribute("aria-label");
+  const before = phone.url();
+  await days.nth(20).tap();
+  holds("a tap on a day shows its words alone", (await told()).join() === (await name(20)) && phone.url() === before, await told());
+  await part(phone, "tap");
+  const box = await strip.boundingBox(), y = box.y + box.height / 2;
+  const finger = await phone.context().newCDPSession(phone);
+  const touch = (type, x) => finger.send("Input.dispatchTouchEvent", { type, touchPoints: x === null ? [] : [{ x: box.x + x, y }] });
+  await touch("touchStart", box.width * 0.3);
+  for (let part = 0.32; part < 0.9; part += 0.02) await touch("touchMove", box.width * part);
+  await touch("touchEnd", null);
+  const moved = await told();
+  holds("moving along shows the words of where the finger is", moved.length === 1 && (await Promise.all([37, 38, 39, 40].map(name))).includes(moved[0]) && phone.url() === before, moved);
+  await phone.locator("footer").tap({ position: { x: 2, y: 2 } });
+  holds("a tap elsewhere hides them", (await told()).length === 0, await told());
+  await days.nth(20).tap();
+  await Promise.all([phone.waitForURL(/\/monitors\//), days.nth(20).tap()]);
+  holds("the second tap opens the day", phone.url().includes("#d"), phone.url());
+};
+const inLargeText = async () => {
+  // The size that a visitor sets in his browser, twice the usual one.
+  for (const [width, path] of [[1280, ""], [390, ""], [390, `/monitors/${monitors[3].id}`], [390, `/incidents/${incident.id}`], [390, "/subscribe"]]) {
+    const large = await open(path, { viewport: { width, height: 844 }, first: async (page) => {
+      await (await page.context().newCDPSession(page)).send("Page.setFontSizes", { fontSizes: { standard: 32 } });
+    } });
+    holds("the size of text is the visitor's", (await large.evaluate(() => getComputedStyle(document.body).fontSize)) === "32px");
+    await narrow(large, `${path || "the page"} in large text, ${width} px`);
+    holds("what skips to the status is out of sight", (await large.locator(".skip").count() === 0) || (await large.evaluate(() => document.querySelector(".skip").getBoundingClientRect().bottom)) <= 0);
+    await shot(large, `large-${width}${path.replaceAll("/", "-").slice(0, 12)}`);
+  }
+};
 const onADesk = async () => {
   const desk = await open("", { viewport: { width: 1440, height: 900 } });
   await narrow(desk, "1440 px");
   await part(desk, "page-1440");
   const wide = await open("", { viewport: { width: 2200, height: 1200 } });
   await narrow(wide, "2200 px");
+};
+const unfoldedToo = async () => {
+  for (const path of ["", `/monitors/${monitors[3].id}`, `/incidents/${incident.id}`, "/subscribe"]) {
+    await unfolded(path, `everything opened of ${path || "the page"}`);
+  }
 };
 const onPaper = async () => {
   const tokyo = await open("", { timezoneId: "Asia/Tokyo" });
@@ -130,7 +172,7 @@ const onPaper = async () => {
   // Read at once: an open page goes on renewing itself.
   holds("paper says where it is from", (await tokyo.locator("header .at:visible").allTextContents()).join() === told.page);
   const dated = await tokyo.evaluate(() => { dispatchEvent(new Event("beforeprint")); return document.querySelector("#headline p").textContent; });
-  holds("and when that was", /Checked from 6 regions, \w+ \d+, \d{4}, \d\d:\d\d\./.test(dated), dated);
+  holds("and when that was", /Checked from 6 regions, \d+ \w+ \d{4}, \d\d:\d\d\./.test(dated), dated);
   holds("and has nothing to press", (await tokyo.locator("button:visible, :not(.group) > summary:visible, footer a:visible").count()) === 0);
   await shot(tokyo, "print");
   await pdf(tokyo, "print");
@@ -149,11 +191,13 @@ const inForcedColours = async () => {
       strip: of(bad, "::before").backgroundColor,
       headline: [line.borderTopStyle, line.borderTopWidth, line.color === line.backgroundColor],
       range: of(document.querySelector(".spans [aria-current]")).outlineStyle,
+      deploy: of(document.querySelector("b.dep")).backgroundColor,
     };
   });
   holds("colours are forced", seen.isForced);
   holds("each kind of bar is seen, and by its shape", seen.bars.every(([colour]) => colour !== seen.ground && colour !== "rgba(0, 0, 0, 0)") && new Set(seen.bars.map(([, shape]) => shape)).size === 6, seen);
   holds("an outage differs from the rest by more", seen.bars[2][0] === seen.bars[3][0] && seen.bars[3][0] !== seen.bars[0][0] && seen.strip === seen.bars[3][0], seen);
+  holds("a deploy's dot is seen", seen.deploy === seen.bars[0][0], seen);
   holds("the headline has a frame and words", seen.headline[0] === "solid" && seen.headline[1] === "2px" && !seen.headline[2], seen);
   holds("the range that is shown is marked", seen.range === "solid", seen);
   await shot(forced, "page-forced-colors");
@@ -174,7 +218,7 @@ const withoutScript = async () => {
   await bare.waitForURL("**/monitors/**");
   holds("which its monitors keep", (await cells(bare)) === 24 && (await bare.locator(".spans [aria-current]").textContent()) === "24 hours");
 };
-await together(inTheDark, onAPhone(390), onAPhone(320), onADesk, onPaper, inForcedColours, withoutScript);
+await together(inTheDark, onAPhone(390), onAPhone(320), byFinger, inLargeText, onADesk, unfoldedToo, onPaper, inForcedColours, withoutScript);
 
 const withoutStream = async () => {
   // Without a stream of events the page asks by itself.

@@ -15,8 +15,7 @@ use crate::http::json;
 use crate::http::reply::Reply;
 use crate::http::route::Call;
 
-/// What these pages may do: send their forms to where they come from, be styled from there, and have the theme that the
-/// visitor chose.
+/// What these pages may do: send their forms to where they come from, be styled from there, and have the visitor's theme.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; \
                       form-action 'self'; frame-ancestors 'none'";
 
@@ -87,15 +86,11 @@ impl Fields {
         Some(self.raw(name).trim()).filter(|value| !value.is_empty()).map(str::to_owned)
     }
 
-    /// The monitors that were chosen; none where the whole page was.
+    /// The monitors that were ticked; none where none was, which stands for the whole page.
     pub(super) fn monitors(&self) -> Option<Vec<String>> {
         let ids: BTreeSet<&String> =
             self.0.iter().filter(|(name, _)| name == "monitors").map(|(_, id)| id).collect();
-        let is_chosen = match self.one("scope") {
-            Some(scope) => scope == "chosen",
-            None => !ids.is_empty(),
-        };
-        is_chosen.then(|| ids.into_iter().cloned().collect())
+        (!ids.is_empty()).then(|| ids.into_iter().cloned().collect())
     }
 }
 

@@ -30,7 +30,7 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
     let id = one["id"].as_str().unwrap();
     let form = client.look("/p/shop/subscribe").await;
     assert!(form.text.contains("&#60;i&#62;One") && !form.text.contains("<i>"), "{}", form.text);
-    let wish = format!("email=ann%40example.com&scope=chosen&monitors={id}");
+    let wish = format!("email=ann%40example.com&monitors={id}");
     assert_eq!(client.post("/p/shop/subscribe", &wish).await.status, 200);
     let who = client.subscribers().remove(0);
     assert_eq!((&who.contact, who.confirmed_at), (&Contact::Email("ann@example.com".to_owned()), None));
@@ -49,21 +49,20 @@ async fn a_visitor_asks_confirms_and_leaves_without_a_script() {
                 assert_eq!(seen.headers[name], value, "{path}");
             }
             let policy = seen.headers["content-security-policy"].to_str().unwrap();
-            assert!(
-                policy.contains("default-src 'none'") && policy.contains("form-action 'self'"),
-                "{policy}"
-            );
+            for part in ["default-src 'none'", "script-src 'self'", "form-action 'self'"] {
+                assert!(policy.contains(part), "{policy}");
+            }
         }
         assert_eq!(client.subscribers(), std::slice::from_ref(&who), "looking changes nothing");
     }
     let choice = client.look(&confirm).await.text;
     assert!(choice.contains(&format!("value=\"{id}\" checked")), "{choice}");
 
-    let sure = client.post("/p/shop/confirm", &format!("t={}&scope=page", who.link())).await;
+    let sure = client.post("/p/shop/confirm", &format!("t={}", who.link())).await;
     assert_eq!((sure.status, client.subscribers()[0].monitors.clone()), (200, None));
     assert!(client.subscribers()[0].confirmed_at.is_some());
-    let none = client.post("/p/shop/confirm", &format!("t={}&scope=chosen", who.link())).await;
-    assert_eq!((none.status, none.text.contains("Please choose at least one of these.")), (400, true));
+    let gone = client.post("/p/shop/confirm", &format!("t={}&monitors=gone", who.link())).await;
+    assert_eq!((gone.status, gone.text.contains("Please choose at least one of these.")), (400, true));
 
     let left = client.post("/p/shop/unsubscribe", &format!("t={}", who.link())).await;
     assert_eq!((left.status, client.subscribers().len()), (200, 0));

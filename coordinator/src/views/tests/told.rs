@@ -43,8 +43,23 @@ fn a_monitors_page_says_what_is_open_what_was_and_what_may_be_used_up() {
         ">Database upgrade</a></h2>",
         ">Checkout slow for some customers</a> <span class=\"soft\">resolved after 22 minutes</span>",
         "<div class=\"budget\"><span>Error budget</span>",
+        "<p class=\"legend\" aria-hidden=\"true\"><span class=\"u\">working</span>",
     ] {
         assert_eq!(document.matches(told).count(), 1, "{told}: {document}");
+    }
+}
+
+#[test]
+fn the_bar_of_a_budget_shows_what_is_left_of_it() {
+    let board = board();
+    for (failed, left) in [(0, "100.0"), (864, "0.0")] {
+        let mut shown = board.monitors[0].clone();
+        for day in &mut shown.past.days {
+            day.counts = Counts { passed: 8640 - failed, failed, ..Counts::default() };
+            day.uptime = day.counts.tally().percent();
+        }
+        let row = crate::views::monitor::Row::of(&shown, &board, "", &[]);
+        assert_eq!(row.budget.map(|budget| budget.left).as_deref(), Some(left), "{failed}");
     }
 }
 
