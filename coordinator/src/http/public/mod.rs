@@ -14,6 +14,7 @@ mod page;
 mod picture;
 mod served;
 mod share;
+mod slash;
 mod subscribe;
 mod wellknown;
 
@@ -30,6 +31,7 @@ use gate::token_of;
 pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
 pub(super) use nothing::to_people;
 pub(super) use served::shared;
+pub(super) use slash::without_slash;
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by
 /// [`inner_path`]. A handler's first step is [`enter`], [`enter_or_ask`] where people look, or [`enter_feed`] where a
