@@ -316,3 +316,16 @@ async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
     client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
     assert_eq!(strip(answer("/p/shop/history/").await), strip(answer("/p/none/history/").await));
 }
+
+#[tokio::test]
+async fn the_root_of_the_service_looks_like_the_rest_of_it() {
+    let client = Client::new().await;
+    let root = document(&client, "/").await;
+    for path in root.split("\"/assets/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert_eq!(client.send("GET", &format!("/assets/{path}"), &[], "").await.status, 200, "{path}");
+    }
+    let policy = client.send("GET", "/", &[], "").await.headers["content-security-policy"].clone();
+    let policy = policy.to_str().unwrap();
+    assert!(policy.contains("style-src 'self'") && policy.contains("script-src 'self'"), "{policy}");
+    assert!(root.contains("/api/v1/openapi.json") && !root.contains(" style="), "{root}");
+}
