@@ -89,6 +89,12 @@
   addEventListener("hashchange", target);
   target();
 
+  // What other sites may show is there to be copied.
+  if (navigator.clipboard) for (const button of $("[data-copied]")) {
+    button.hidden = false;
+    button.onclick = () => navigator.clipboard.writeText(button.previousElementSibling.textContent).then(() => { button.textContent = button.dataset.copied; }, () => {});
+  }
+
   if (!("live" in body.dataset)) return;
 
   // What the visitor opened, chose or stands on stays as the page changes.

@@ -20,6 +20,7 @@ pub mod notes;
 pub mod page;
 pub mod root;
 pub mod share;
+pub mod snippets;
 pub mod strip;
 pub mod tongue;
 pub mod words;

@@ -13,7 +13,8 @@ use super::headline::Headline;
 use super::monitor::{Close, State};
 use super::tongue::in_english;
 use super::{strip, words};
-use escape::{line, quote};
+pub(in crate::views) use escape::line;
+use escape::quote;
 
 /// Its media type.
 pub const MEDIA: &str = "text/markdown; charset=utf-8";
@@ -148,6 +149,8 @@ fn links(site: Site<'_>) -> String {
         ("/api/v2/summary.json", "The same in the shape of hosted status pages"),
         ("/feed.atom", "Incidents and maintenance as a feed"),
         ("/maintenance.ics", "Maintenance as a calendar"),
+        ("/badges", "Badges, a frame and a notice for other sites, with their snippets (HTML)"),
+        ("/badge.json", "The state as a badge for Shields"),
         ("/mcp", "A server of the Model Context Protocol (POST)"),
     ] {
         let _ = writeln!(text, "- [{what}]({})", site.at(path));

@@ -54,6 +54,15 @@ const past = await (await open("")).locator("#past .day").allTextContents();
 holds("the past goes back to when the page was made, which was today", past.length === 1 || past.length === 2, past);
 holds("a day names the maintenance that is under way", past[0].includes("Database upgrade Maintenance under way"), past);
 holds("and not what is planned", !past.join().includes("Network work"), past);
+// That axe asks a frame which does not answer is no fault of the page.
+const badges = await open("/badges", { permissions: ["clipboard-read", "clipboard-write"], forgiven: ["'postMessage'"] });
+holds("what other sites may show is previewed", await badges.locator("img").first().evaluate((it) => it.decode().then(() => it.naturalWidth > 50)));
+holds("in its frame too", (await badges.frameLocator("iframe").locator("h1").textContent()).length > 0);
+await badges.locator("[data-copied]").first().click();
+await badges.locator("[data-copied]", { hasText: "Copied" }).waitFor();
+holds("and is copied by a button", (await badges.evaluate(() => navigator.clipboard.readText())).startsWith("[!["));
+await accessible(badges, "badges");
+await shot(badges, "badges");
 const month = await (await open("/history")).textContent("main");
 holds("a month names its maintenance", month.includes("Database upgrade"), month);
 const database = await open(`/monitors/${covered.id}`);

@@ -15,6 +15,7 @@ mod picture;
 mod served;
 mod share;
 mod slash;
+mod snippets;
 mod subscribe;
 mod wellknown;
 
@@ -126,7 +127,9 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ),
     ];
     rows.extend(feeds::rows());
-    for more in [badge::rows(), embed::rows(), notes::rows(), share::rows(), wellknown::rows()] {
+    for more in
+        [badge::rows(), embed::rows(), notes::rows(), share::rows(), snippets::rows(), wellknown::rows()]
+    {
         rows.extend(more);
     }
     rows

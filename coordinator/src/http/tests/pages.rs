@@ -329,3 +329,21 @@ async fn the_root_of_the_service_looks_like_the_rest_of_it() {
     assert!(policy.contains("style-src 'self'") && policy.contains("script-src 'self'"), "{policy}");
     assert!(root.contains("/api/v1/openapi.json") && !root.contains(" style="), "{root}");
 }
+
+#[tokio::test]
+async fn what_other_sites_may_show_is_shown_where_the_footer_leads() {
+    let client = Client::new().await;
+    client.make(json!({ "url": "a.example", "name": "Till" })).await;
+    assert!(document(&client, "/p/shop").await.contains("<a href=\"/p/shop/badges\">Badge</a>"));
+    let seen = client.send("GET", "/p/shop/badges", &[], "").await;
+    let policy = seen.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.contains("frame-src 'self'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+    let text = document(&client, "/p/shop/badges").await;
+    let shown = text.split(" src=\"/p/").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let shown: Vec<String> = shown.map(|path| format!("/p/{}", path.replace("&#38;", "&"))).collect();
+    assert!(shown.len() >= 8, "{shown:?}");
+    for path in shown {
+        assert_eq!(client.send("GET", &path, &[], "").await.status, 200, "{path}");
+    }
+    assert!(document(&client, "/p/shop/llms.txt").await.contains("/badges)"));
+}
