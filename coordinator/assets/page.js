@@ -35,11 +35,13 @@
     for (const time of $("time[data-f]", from)) {
       const at = new Date(time.dateTime), shape = time.dataset.f;
       if (isNaN(at)) continue;
+      if (shape === "in") { write(time, renewal.until(time)); continue; }
       if (!time.title) time.title = time.textContent;
       if (shape === "ago" && !onPaper) { write(time, renewal.age(time)); continue; }
-      // t: date and time; c: the time alone; d: the date alone.
+      // t: date and time; w: with the day of the week; c: the time alone; d: the date alone.
       const options = shape === "c" ? {} : { day: "numeric", month: "short" };
-      if (shape !== "c" && (onPaper || (shape === "t" && at.getFullYear() !== year))) options.year = "numeric";
+      if (shape !== "c" && (onPaper || (shape !== "d" && at.getFullYear() !== year))) options.year = "numeric";
+      if (shape === "w") options.weekday = "short";
       if (shape !== "d") Object.assign(options, { hour: "2-digit", minute: "2-digit", hourCycle: "h23" });
       write(time, at.toLocaleString(lang, options));
     }
@@ -111,6 +113,12 @@
   };
   addEventListener("hashchange", target);
   target();
+
+  // What other sites may show is there to be copied.
+  if (navigator.clipboard) for (const button of $("[data-copied]")) {
+    button.hidden = false;
+    button.onclick = () => navigator.clipboard.writeText(button.previousElementSibling.textContent).then(() => { button.textContent = button.dataset.copied; }, () => {});
+  }
 
   if (!("live" in body.dataset)) return;
 

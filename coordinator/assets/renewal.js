@@ -17,15 +17,27 @@ const renewal = (() => {
   const LAIN = 10e3;
 
   const ago = (millis) => {
-    const seconds = Math.max(0, Math.round(millis / 1000));
+    const seconds = Math.round(Math.abs(millis) / 1000);
     const [count, unit] = seconds < 90 ? [seconds, "second"] : seconds < 5400 ? [Math.round(seconds / 60), "minute"]
       : seconds < 129600 ? [Math.round(seconds / 3600), "hour"] : [Math.round(seconds / 86400), "day"];
-    return new Intl.RelativeTimeFormat(lang).format(-count, unit);
+    return new Intl.RelativeTimeFormat(lang).format(millis < 0 ? count : -count, unit);
   };
   // The visitor's clock may be wrong: ages go by the server's.
   let skew = 0;
-  const age = (time) => ago(Date.now() - skew - new Date(time.dateTime));
-  const tick = () => { for (const time of $("time[data-f=ago]")) write(time, age(time)); };
+  const age = (time) => ago(Math.max(0, Date.now() - skew - new Date(time.dateTime)));
+  const counted = (count, name) => count ? new Intl.NumberFormat(lang, { style: "unit", unit: name, unitDisplay: "short" }).format(count) : "";
+  // How long until a window begins, in one round number, or is over, in two; nothing once that has come.
+  const until = (time) => {
+    const minutes = Math.ceil((new Date(time.dateTime) - Date.now() + skew) / 60e3), hours = Math.floor(minutes / 60), days = Math.floor(hours / 24), { says } = time.dataset;
+    if (!(minutes > 0)) return "";
+    if (!says) return ago(minutes * -60e3);
+    const parts = days ? [counted(days, "day"), counted(hours % 24, "hour")] : [counted(hours, "hour"), counted(minutes % 60, "minute")];
+    return says.replace("{0}", parts.join(" ").trim());
+  };
+  const tick = () => {
+    for (const time of $("time[data-f=ago]")) write(time, age(time));
+    for (const time of $("time[data-f=in]")) write(time, until(time));
+  };
 
   // Each part as it came: scripts have changed what is shown since.
   const parts = (from) => $("main>[data-part]", from);
@@ -121,5 +133,5 @@ const renewal = (() => {
     const lain = Date.now() - good;
     if (lain > UNRENEWED) load(); else if (lain > LAIN) soon();
   };
-  return { $, lang, write, age, tick, go, soon, begin };
+  return { $, lang, write, age, until, tick, go, soon, begin };
 })();

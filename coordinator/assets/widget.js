@@ -44,10 +44,13 @@ button{font:inherit;line-height:1;min-width:28px;min-height:28px;margin:-4px -6p
     shadow.append(place);
     document.body.append(host);
   };
+  // The worst, and of those the newest, which comes first; what has no impact explains nothing that is wrong.
+  const ranks = ["minor", "major", "critical"];
+  const worst = (incidents) => ranks.reduce((found, rank) => incidents.find((one) => one.impact === rank) || found, undefined);
   const show = ({ status, incidents = [], scheduled_maintenances: planned = [] }) => {
     const unknown = status.parallax_indicator === "unknown";
     const indicator = unknown ? "unknown" : String(status.indicator);
-    const current = indicator === "maintenance" ? planned.find((one) => one.status === "in_progress") : !unknown && incidents[0];
+    const current = indicator === "maintenance" ? planned.find((one) => one.status === "in_progress") : !unknown && worst(incidents);
     const whole = says[indicator] || status.description;
     const title = (current && current.name) || whole;
     const said = indicator === "none" ? "" : `${indicator} ${title}`;

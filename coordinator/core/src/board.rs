@@ -1,6 +1,7 @@
 //! A page as its visitors are shown it: its monitors with their past, its incidents, and from where and when it was seen.
 
 mod looks;
+mod order;
 
 use std::collections::BTreeMap;
 
@@ -16,11 +17,13 @@ use crate::machine::View;
 use crate::monitor::Monitor;
 use crate::page::Page;
 use crate::place::{Region, RegionSet};
+use crate::recurrence::Every;
 use crate::rollup::{Counts, day_of, start_of_day};
 use crate::time::{DAY, HOUR, MINUTE, Timestamp};
 use crate::uptime::{ErrorBudget, Span, Tally};
 
 pub use looks::{is_probed, newest_check, none_looks};
+pub use order::worst_first;
 
 /// Days that a strip shows.
 pub const DAYS: usize = 90;
@@ -125,6 +128,8 @@ pub struct Board {
     pub incidents: Vec<Notice>,
     /// Maintenance under way, or planned within the next week, soonest first.
     pub maintenance: Vec<Notice>,
+    /// Maintenance planned for later than that, soonest first.
+    pub later: Vec<Notice>,
     /// Incidents and windows that are over and lasted into the last [`DAYS`], newest first.
     pub past: Vec<Notice>,
     /// Deploy markers, newest first; none where the page does not show them.
@@ -213,6 +218,8 @@ pub struct Notice {
     pub incident: Incident,
     /// Its monitors.
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
+    /// How often the entry repeats that a window was planned from.
+    pub repeats: Option<Every>,
 }
 
 impl Notice {

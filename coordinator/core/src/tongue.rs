@@ -66,9 +66,11 @@ catalogue! {
         months: [&'static str; 12],
         /// The same, short.
         short_months: [&'static str; 12],
+        /// The days of the week from Monday on, short.
+        short_weekdays: [&'static str; 7],
     }
     pub(crate) words {
-        and, comma, date_time, full_day, day, short_day, month_year, region_europe, region_north_america,
+        and, comma, date_time, on_weekday, full_day, day, short_day, month_year, region_europe, region_north_america,
         region_south_america, region_africa, region_asia, region_oceania, under_second, under_a_minute,
         length_gap, length_and, one_day, days, one_hour, hours, one_minute, minutes, one_second, seconds,
         status_investigating, status_identified, status_monitoring, status_resolved, status_scheduled,
@@ -116,6 +118,12 @@ impl Tongue {
     /// A day with its year, short, and a time as it was written.
     pub fn date_time(&self, date: NaiveDate, time: &str) -> String {
         self.date(self.date_time, date, &self.short_months, time)
+    }
+
+    /// The same with its day of the week.
+    pub fn weekday_time(&self, date: NaiveDate, time: &str) -> String {
+        let name = self.short_weekdays.get(date.weekday().num_days_from_monday() as usize);
+        fill(self.on_weekday, &[name.copied().unwrap_or_default(), &self.date_time(date, time)])
     }
 
     /// A day with its year, short.
@@ -240,7 +248,7 @@ impl Tongue {
     }
 
     /// What an update says where nothing was written.
-    pub(crate) const fn standard_line(&self, status: Progress) -> &'static str {
+    pub const fn standard_line(&self, status: Progress) -> &'static str {
         match status {
             Progress::Investigating => self.line_investigating,
             Progress::Identified => self.line_identified,

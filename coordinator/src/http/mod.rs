@@ -304,6 +304,7 @@ async fn dispatch(
     allowance: &mut Option<Allowance>,
 ) -> Result<Reply, Refused> {
     let Request { method, mut path, query, headers, body, peer } = request;
+    let asked = path.clone();
     let inner = public::inner_path(&context, &headers, &path)?;
     let is_own_host = inner.is_some();
     if let Some(inner) = inner {
@@ -329,7 +330,10 @@ async fn dispatch(
         Ok((route, params)) => (Ok(route), params),
         // Under the API nobody learns without a key what there is.
         Err(refused) if is_api(&path) => (Err(refused), Vec::new()),
-        Err(refused) => return Err(public::to_people(&context, &headers, is_own_host, refused)),
+        Err(refused) => {
+            return public::without_slash(&table, &method, (&asked, &query), &path)
+                .ok_or_else(|| public::to_people(&context, &headers, is_own_host, refused));
+        }
     };
     let caller = auth::caller(&context, &headers, peer, allowance)?;
     if let Ok(Route::Messages(handler)) = route {

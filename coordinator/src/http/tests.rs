@@ -185,8 +185,14 @@ async fn refusals_come_in_their_order() {
 #[tokio::test]
 async fn a_known_route_with_another_method_says_what_is_allowed() {
     let client = Client::new().await;
-    for (path, allowed) in [("/api/v1/me", "GET, HEAD"), (&client.shop("/monitors"), "GET, HEAD, POST")] {
+    for (path, allowed) in [
+        ("/api/v1/me", "GET, HEAD"),
+        (&client.shop("/monitors"), "GET, HEAD, POST"),
+        ("/p/shop/subscribe", "GET, HEAD, POST"),
+        ("/p/shop/history", "GET, HEAD"),
+    ] {
         let refused = client.call(&client.write, "OPTIONS", path, Value::Null).await;
+        assert_eq!(refused.body["error"]["message"], format!("this route answers to {allowed}"), "{path}");
         assert_eq!((refused.status, refused.headers["allow"].to_str().unwrap()), (405, allowed));
     }
 }

@@ -20,7 +20,7 @@ use tokio::sync::watch;
 
 use super::figures::Stretch;
 use super::gate::Admitted;
-use super::pages::told_of;
+use super::pages::{Told, told_of};
 use super::{Error, Result, Service, incidents, monitors};
 use crate::storage::Read;
 
@@ -128,6 +128,7 @@ impl Service {
             monitors,
             incidents: overview.incidents.into_iter().map(notice).collect(),
             maintenance: overview.maintenance.into_iter().map(notice).collect(),
+            later: overview.later.into_iter().map(notice).collect(),
             past,
             deploys: self.markers(page).await?,
             regions: overview.regions,
@@ -150,7 +151,7 @@ impl Service {
         let length = range.days() as i64 * DAY;
         let stretch = Stretch { from: now - length, to: now, parts: range.parts() };
         let past = self.pasts(&page, &shown, stretch, range).await?.pop().unwrap_or_default();
-        let (incidents, maintenance) = told_of(open, now);
+        let Told { incidents, maintenance, .. } = told_of(open, now);
         let mut open: Vec<Notice> = incidents.into_iter().chain(maintenance).map(notice).collect();
         open.retain(|notice| notice.concerns(id));
         let mut notices = self.notices(&page, now - DAYS as i64 * DAY, now + 1).await?;
@@ -373,8 +374,10 @@ fn drawn(shown: monitors::Shown, past: Past, covered: bool) -> Shown {
     }
 }
 
-fn notice(shown: incidents::Shown) -> Notice {
-    Notice { incident: shown.incident, monitors: shown.monitors }
+pub(super) fn notice(shown: incidents::Shown) -> Notice {
+    let goes_on = shown.series.filter(|series| series.stopped_at.is_none());
+    let repeats = goes_on.map(|series| series.recurrence.every);
+    Notice { incident: shown.incident, monitors: shown.monitors, repeats }
 }
 
 const _: () = assert!(BUDGET_DAYS <= DAYS, "a budget is reckoned from the days of the strip");

@@ -39,6 +39,8 @@ pub struct Overview {
     pub incidents: Vec<incidents::Shown>,
     /// Maintenance in progress, or planned within the next week, soonest first.
     pub maintenance: Vec<incidents::Shown>,
+    /// Maintenance planned for later than that, soonest first.
+    pub later: Vec<incidents::Shown>,
     /// Regions with a place in service.
     pub regions: RegionSet,
     /// Whether what is shown is no longer what is seen: there is something to be checked, and nobody to check it.
@@ -153,7 +155,7 @@ impl Service {
         let monitors = self.shown_on(&page).await?;
         let now = self.now();
         let open = self.open_on(page.id, MAX_UNFINISHED).await?;
-        let (incidents, maintenance) = told_of(open, now);
+        let Told { incidents, maintenance, later } = told_of(open, now);
         let running: Vec<Window> = maintenance
             .iter()
             .filter_map(|shown| Window::of(&shown.incident))
@@ -181,7 +183,7 @@ impl Service {
             None if is_stale && indicator == Indicator::Unknown => STALE.to_owned(),
             None => indicator.headline().to_owned(),
         };
-        Ok(Overview { page, indicator, headline, monitors, incidents, maintenance, regions, is_stale })
+        Ok(Overview { page, indicator, headline, monitors, incidents, maintenance, later, regions, is_stale })
     }
 
     pub(super) fn page_event(&self, id: PageId, edited: Edited) -> Event {
@@ -189,17 +191,24 @@ impl Service {
     }
 }
 
-/// What visitors are told of what is open: incidents, newest first, and maintenance under way or within the next week,
-/// soonest first.
-pub(super) fn told_of(
-    open: Vec<incidents::Shown>,
-    now: Timestamp,
-) -> (Vec<incidents::Shown>, Vec<incidents::Shown>) {
+/// What visitors are told of what is open.
+pub(super) struct Told {
+    /// Incidents, newest first.
+    pub(super) incidents: Vec<incidents::Shown>,
+    /// Maintenance under way or within the next week, soonest first.
+    pub(super) maintenance: Vec<incidents::Shown>,
+    /// Maintenance later than that, soonest first.
+    pub(super) later: Vec<incidents::Shown>,
+}
+
+/// The parts of what is open, which is given newest first.
+pub(super) fn told_of(open: Vec<incidents::Shown>, now: Timestamp) -> Told {
     let (incidents, mut maintenance): (Vec<_>, Vec<_>) =
         open.into_iter().partition(|shown| shown.incident.kind == Kind::Incident);
-    maintenance.retain(|shown| shown.incident.started_at <= now + 7 * DAY);
     maintenance.reverse();
-    (incidents, maintenance)
+    let is_near = |shown: &incidents::Shown| shown.incident.started_at <= now + 7 * DAY;
+    let (maintenance, later) = maintenance.into_iter().partition(is_near);
+    Told { incidents, maintenance, later }
 }
 
 impl Caller {

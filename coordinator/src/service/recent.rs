@@ -6,6 +6,7 @@ use parallax_core::board::Notice;
 use parallax_core::incident::{Kind, MAX_UNFINISHED};
 use parallax_core::time::DAY;
 
+use super::board::notice;
 use super::gate::Admitted;
 use super::{Result, Service, incidents};
 
@@ -66,7 +67,7 @@ impl Service {
                 }));
                 let shown = |incident: crate::storage::Versioned<_>| {
                     let shown = incidents::shown(store, incident.value, &names)?;
-                    Ok((incident.revision, Notice { incident: shown.incident, monitors: shown.monitors }))
+                    Ok((incident.revision, notice(shown)))
                 };
                 found.into_iter().map(shown).collect::<crate::storage::Result<Vec<_>>>()
             });

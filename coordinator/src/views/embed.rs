@@ -1,13 +1,15 @@
 //! A page in small, for a frame in other people's pages; and the script that shows a notice there when something is wrong.
 
 use askama::Template;
-use parallax_core::board::Board;
+use parallax_core::board::{Board, worst_first};
 use parallax_core::incident::Impact;
 use parallax_core::page::look::{Language, Theme};
 use serde_json::json;
 
 use super::assets;
+use super::feeds::is_under_way;
 use super::headline::Headline;
+use super::incident::Card;
 use super::monitor::State;
 use super::tongue::{self, Voice, Words};
 use super::words::{self, Moment};
@@ -45,7 +47,8 @@ pub struct Embed {
     theme: Option<&'static str>,
     name: String,
     headline: Headline,
-    incidents: Vec<(String, String)>,
+    /// What is open: incidents, and maintenance under way.
+    open: Vec<Card>,
     rows: Vec<(String, State)>,
     more: usize,
     address: String,
@@ -59,17 +62,16 @@ impl Embed {
     pub fn new(board: &Board, root: &str, address: &str, theme: Theme) -> Self {
         let is_stale = board.is_stale();
         let base = root.strip_suffix(&format!("/p/{}", board.page.slug)).unwrap_or_default();
-        let said = tongue::words(board.page.language);
+        let voice = Voice::of(&board.page);
+        let said = voice.words;
+        let running = board.maintenance.iter().filter(|it| is_under_way(&it.incident, board.now));
+        let open = worst_first(board.incidents.iter().chain(running)).into_iter();
         Self {
             t: said,
             theme: Some(theme).filter(|theme| *theme != Theme::Auto).map(Theme::name),
             name: board.page.name.clone(),
             headline: Headline::of(board),
-            incidents: board
-                .incidents
-                .iter()
-                .map(|it| (format!("{address}/incidents/{}", it.incident.id), it.incident.title.clone()))
-                .collect(),
+            open: open.map(|notice| Card::of(notice, address, voice, board.now, true)).collect(),
             rows: board
                 .monitors
                 .iter()
@@ -80,7 +82,7 @@ impl Embed {
             address: address.to_owned(),
             base: base.to_owned(),
             noindex: board.page.private || board.page.password.is_some(),
-            written: words::moment(board.now, Voice::of(&board.page)),
+            written: words::moment(board.now, voice),
         }
     }
 }

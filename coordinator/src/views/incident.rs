@@ -1,68 +1,23 @@
-//! Incidents and maintenance windows: cards with their updates, days of the past, months, and a page of their own.
+//! Incidents and maintenance windows: their cards, days of the past, months, and a page of their own.
+
+mod card;
 
 use std::collections::BTreeSet;
 
 use askama::Template;
 use chrono::{Datelike, Days, NaiveDate};
 use parallax_core::board::{Board, Day, Notice};
-use parallax_core::incident::{Impact, Incident, Kind, Progress};
 use parallax_core::page::Page;
 use parallax_core::rollup::{Counts, day_of};
 use parallax_core::time::Timestamp;
 
 use super::assets;
-use super::markdown::{self, Markup};
 use super::page::Frame;
 use super::share::{Found, Share};
-use super::tongue::{Voice, Words, fill};
-use super::words::{self, Moment};
+use super::tongue::{Voice, fill};
+use super::words;
 
-/// Updates that a card shows; the incident's own page has all of them.
-const UPDATES: usize = 5;
-
-/// An incident or a window, ready to print.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Card {
-    /// Class and icon.
-    pub class: &'static str,
-    /// Its address on the page.
-    pub path: String,
-    /// Its title.
-    pub title: String,
-    /// What kind of thing it is, and how bad.
-    pub kind: &'static str,
-    /// When it began, or is planned to.
-    pub from: Moment,
-    /// When it ends or ended, and how the script is to print that: the time alone where it is the same day.
-    pub to: Option<(Moment, &'static str)>,
-    /// How long it has lasted, or lasted.
-    pub length: String,
-    /// Whether it is over.
-    pub is_over: bool,
-    /// Whether it is maintenance.
-    pub is_window: bool,
-    /// Names of its monitors; empty where it names none.
-    pub monitors: String,
-    /// A monitor's going down opened it.
-    pub automatic: bool,
-    /// Newest first.
-    pub updates: Vec<Said>,
-    /// Updates that are left out.
-    pub more: usize,
-    /// Its post-mortem.
-    pub postmortem: Option<Markup>,
-}
-
-/// An update.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Said {
-    /// Its status in a word.
-    pub status: String,
-    /// When it was posted.
-    pub at: Moment,
-    /// What was said.
-    pub body: Markup,
-}
+pub use card::{Card, Said};
 
 /// A day, and what was on it.
 #[derive(Debug, Clone, PartialEq)]
@@ -77,84 +32,13 @@ pub struct PastDay {
     pub cards: Vec<Card>,
 }
 
-impl Card {
-    /// The card of a notice, with its newest updates alone where `short`.
-    pub fn of(notice: &Notice, root: &str, voice: Voice, now: Timestamp, short: bool) -> Self {
-        let incident = &notice.incident;
-        let is_window = incident.kind == Kind::Maintenance;
-        let is_over = !incident.is_open();
-        let end = incident.resolved_at.or(if is_window { incident.ends_at } else { None });
-        let last = if is_over || is_window { end.unwrap_or(now) } else { now };
-        let shown = if short { UPDATES } else { usize::MAX };
-        let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
-        Self {
-            class: class(incident),
-            path: format!("{root}/incidents/{}", incident.id),
-            title: incident.title.clone(),
-            kind: kind(incident, now, voice.words),
-            from: words::moment(incident.started_at, voice),
-            to: end.map(|end| until(incident.started_at, end, voice)),
-            length: voice.words.tongue().length(last.since(incident.started_at)),
-            is_over,
-            is_window,
-            monitors: voice.words.tongue().list(&names),
-            automatic: incident.automatic,
-            updates: incident.updates.iter().rev().take(shown).map(|update| said(update, voice)).collect(),
-            more: incident.updates.len().saturating_sub(shown),
-            postmortem: incident.postmortem.as_deref().map(markdown::render),
-        }
-    }
-}
-
-fn until(from: Timestamp, to: Timestamp, voice: Voice) -> (Moment, &'static str) {
-    let zone = voice.zone;
-    if day_of(from, zone) == day_of(to, zone) {
-        let text = words::formatted(to, zone, "%H:%M %Z");
-        return (Moment { iso: to.to_string(), text }, "c");
-    }
-    (words::moment(to, voice), "t")
-}
-
-fn said(update: &parallax_core::incident::Update, voice: Voice) -> Said {
-    let words = voice.words;
-    let status = match Progress::ALL.into_iter().find(|known| known.name() == update.status) {
-        Some(known) => words.tongue().status(known).to_owned(),
-        None => {
-            let mut letters = update.status.chars();
-            let first = letters.next();
-            first.map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
-        }
-    };
-    Said { status, at: words::moment(update.created_at, voice), body: markdown::render(&update.body) }
-}
-
-fn class(incident: &Incident) -> &'static str {
-    match (incident.kind, incident.status, incident.impact) {
-        (Kind::Maintenance, ..) => "maint",
-        (Kind::Incident, Progress::Resolved, _) => "up",
-        (Kind::Incident, _, Impact::None) => "none",
-        (Kind::Incident, _, Impact::Degraded) => "slow",
-        (Kind::Incident, _, Impact::Partial) => "part",
-        (Kind::Incident, _, Impact::Major) => "down",
-    }
-}
-
-fn kind(incident: &Incident, now: Timestamp, words: &Words) -> &'static str {
-    match (incident.kind, incident.impact) {
-        (Kind::Maintenance, _) if !incident.is_open() => words.kind_done,
-        (Kind::Maintenance, _) if incident.begun || incident.started_at <= now => words.kind_running,
-        (Kind::Maintenance, _) => words.kind_planned,
-        (Kind::Incident, Impact::None) => words.kind_notice,
-        (Kind::Incident, impact) => words.tongue().impact(impact),
-    }
-}
-
-/// The last days of a page with what went on in each, newest first: so many at most, and none from before it was made.
+/// The last days of a page with what went on in each, newest first: so many at most, and none from before it was made,
+/// unless people told of something older.
 pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
     let (page, now) = (&board.page, board.now);
     let voice = Voice::of(page);
     let date = |moment| day_of(moment, voice.zone);
-    let (Some(today), Some(first)) = (date(now), date(page.created_at)) else { return Vec::new() };
+    let (Some(today), Some(made)) = (date(now), date(page.created_at)) else { return Vec::new() };
     let all = board.incidents.iter().chain(&board.maintenance).chain(&board.past);
     let dated = |notice: &Notice| {
         let lasted = notice.incident.lasted(now)?;
@@ -162,6 +46,7 @@ pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
         Some((date(lasted.from)?..=date(last)?, Card::of(notice, root, voice, now, true)))
     };
     let dated: Vec<_> = all.filter_map(dated).collect();
+    let first = dated.iter().map(|(days, _)| *days.start()).fold(made, NaiveDate::min);
     let is_known = |day: &&Day| day.uptime.is_some() || day.counts != Counts::default();
     let days = board.monitors.iter().flat_map(|shown| &shown.past.days);
     let known: BTreeSet<NaiveDate> = days.filter(is_known).map(|day| day.date).collect();
@@ -248,6 +133,7 @@ impl HistoryPage {
 
 #[cfg(test)]
 mod tests {
+    use parallax_core::incident::{Incident, Progress};
     use parallax_core::time::{DAY, HOUR, MINUTE};
 
     use super::*;
@@ -305,6 +191,9 @@ mod tests {
         let days = titles(&board);
         assert_eq!(days.len(), 3);
         assert_eq!(days[2], ("2026-11-25".to_owned(), vec!["Checkout slow for some customers".to_owned()]));
+        board.past = vec![lasting("From before", NOW - 4 * DAY, Some(NOW - 4 * DAY + HOUR))];
+        let days = titles(&board);
+        assert_eq!((days.len(), days[4].1[0].as_str()), (5, "From before"), "people told of it");
         board.page.timezone = chrono_tz::Tz::Pacific__Kiritimati;
         assert_eq!(titles(&board)[0].0, "2026-11-28", "it is tomorrow there");
     }

@@ -2,13 +2,36 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
 
 /// Tags that are left.
-const TAGS: [&str; 12] =
-    ["p", "br", "strong", "em", "code", "pre", "ul", "ol", "li", "blockquote", "a", "del"];
+const TAGS: [&str; 21] = [
+    "p",
+    "br",
+    "strong",
+    "em",
+    "code",
+    "pre",
+    "ul",
+    "ol",
+    "li",
+    "blockquote",
+    "a",
+    "del",
+    "h3",
+    "h4",
+    "h5",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+];
+/// What Markdown may have beyond what CommonMark says.
+const BEYOND: Options = Options::ENABLE_STRIKETHROUGH.union(Options::ENABLE_TABLES);
 
-/// Markup that may be printed as it is. Only [`render`] makes it.
+/// Markup that may be printed as it is. Only [`render`] and [`article`] make it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Markup(String);
 
@@ -19,12 +42,69 @@ impl Markup {
     }
 }
 
-/// Renders Markdown. HTML in it is shown as the text that it is, headings become paragraphs, and pictures links.
+/// Renders a few lines of Markdown, whose headings are no part of a document's outline. HTML in it is shown as the text
+/// that it is, and pictures are links.
 pub fn render(text: &str) -> Markup {
-    let events = Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH).map(|event| match event {
+    marked_up(Parser::new_ext(text, BEYOND).flat_map(|event| {
+        match event {
+            Event::Start(Tag::Heading { .. }) => {
+                [Some(Event::Start(Tag::Paragraph)), Some(Event::Start(Tag::Strong))]
+            }
+            Event::End(TagEnd::Heading(_)) => {
+                [Some(Event::End(TagEnd::Strong)), Some(Event::End(TagEnd::Paragraph))]
+            }
+            other => [Some(other), None],
+        }
+        .into_iter()
+        .flatten()
+    }))
+}
+
+/// Renders a text that stands under a heading of the second level: its own headings follow that one without a gap. The
+/// first is left out where it only repeats one of those titles.
+pub fn article(text: &str, titles: &[&str]) -> Markup {
+    let mut events: Vec<Event<'_>> = Parser::new_ext(text, BEYOND).collect();
+    if let Some(end) = title_of(&events, titles) {
+        events.drain(..=end);
+    }
+    let mut open = Vec::new();
+    let mut level = HeadingLevel::H3;
+    marked_up(events.into_iter().map(move |event| match event {
+        Event::Start(Tag::Heading { level: written, .. }) => {
+            open.retain(|above| *above < written);
+            open.push(written);
+            level = match open.len() {
+                1 => HeadingLevel::H3,
+                2 => HeadingLevel::H4,
+                _ => HeadingLevel::H5,
+            };
+            Event::Start(Tag::Heading { level, id: None, classes: Vec::new(), attrs: Vec::new() })
+        }
+        Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Heading(level)),
+        other => other,
+    }))
+}
+
+/// Where the heading ends that a text begins with, if it is one of those titles.
+fn title_of(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
+    let Some(Event::Start(Tag::Heading { .. })) = events.first() else { return None };
+    let end = events.iter().position(|event| matches!(event, Event::End(TagEnd::Heading(_))))?;
+    let said: String = events[..end]
+        .iter()
+        .filter_map(|event| match event {
+            Event::Text(text) | Event::Code(text) => Some(text.as_ref()),
+            _ => None,
+        })
+        .collect();
+    let said = said.trim().to_lowercase();
+    titles.iter().any(|title| title.trim().to_lowercase() == said).then_some(end)
+}
+
+fn marked_up<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {
+    let events = events.map(|event| match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
-        Event::Start(Tag::HtmlBlock | Tag::Heading { .. }) => Event::Start(Tag::Paragraph),
-        Event::End(TagEnd::HtmlBlock | TagEnd::Heading(_)) => Event::End(TagEnd::Paragraph),
+        Event::Start(Tag::HtmlBlock) => Event::Start(Tag::Paragraph),
+        Event::End(TagEnd::HtmlBlock) => Event::End(TagEnd::Paragraph),
         Event::Start(Tag::Image { link_type, dest_url, title, id }) => {
             Event::Start(Tag::Link { link_type, dest_url, title, id })
         }
@@ -32,15 +112,23 @@ pub fn render(text: &str) -> Markup {
         Event::SoftBreak => Event::HardBreak,
         other => other,
     });
-    let mut markup = String::with_capacity(text.len() * 2);
+    let mut markup = String::new();
     html::push_html(&mut markup, events);
-    Markup(cleaned(&markup))
+    Markup(boxed(&cleaned(&markup)))
+}
+
+/// The same with each table in a box that scrolls, also by the keyboard. In what was cleaned `<table>` is a table of
+/// Markdown and nothing else: whatever people write of it is escaped.
+fn boxed(markup: &str) -> String {
+    markup
+        .replace("<table>", "<div class=\"scroll\" tabindex=\"0\"><table>")
+        .replace("</table>", "</table></div>")
 }
 
 /// Markdown as one line of plain text.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for event in Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH) {
+    for event in Parser::new_ext(text, BEYOND) {
         match event {
             Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
                 plain += &text;
@@ -114,12 +202,31 @@ mod tests {
         "[x](https://a.example/\"onmouseover=\"alert(1))",
         "\u{0}<script>",
         "<<script>script>alert(1)<</script>/script>",
+        "# <script>alert(1)</script>",
+        "# x {#id onclick=alert(1) .class}",
+        "## [x](javascript:alert(1))\n\n###### <h1 onclick=alert(1)>y</h1>",
+        "| <b onclick=alert(1)> | [x](javascript:alert(1)) |\n|:--|--:|\n| </table><script>alert(1)</script> | `<td>` |",
+        "| a |\n|:-:|\n| <td style=position:fixed align=right colspan=9> |",
+        "<table onclick=alert(1)><tr><td background=https://evil.example>x</table>",
+        "<div class=scroll tabindex=0><table>x</table></div>",
+        "<h3 id=x style=position:fixed>x</h3>",
     ];
 
     #[test]
     fn nothing_that_is_written_becomes_more_than_is_allowed() {
-        for payload in PAYLOADS {
-            let markup = render(payload).0;
+        let drawn = |payload: &&str| {
+            [render(payload).0, article(payload, &["x"]).0].map(|it| ((*payload).to_owned(), it))
+        };
+        for (payload, markup) in PAYLOADS.iter().flat_map(drawn) {
+            // Boxes of tables are ours, and as many as those.
+            let (open, close) = ("<div class=\"scroll\" tabindex=\"0\"><table>", "</table></div>");
+            assert_eq!(markup.matches(open).count(), markup.matches("<table").count(), "{payload}: {markup}");
+            assert_eq!(
+                markup.matches(close).count(),
+                markup.matches("</table").count(),
+                "{payload}: {markup}"
+            );
+            let markup = markup.replace(open, "<table>").replace(close, "</table>");
             let mut rest = markup.as_str();
             while let Some((_, after)) = rest.split_once('<') {
                 let (tag, then) = after.split_once('>').unwrap();
@@ -136,6 +243,21 @@ mod tests {
     }
 
     #[test]
+    fn headings_of_an_article_follow_the_one_above_it_without_a_gap() {
+        for (text, markup) in [
+            ("# A\n## B\n### C\n#### D\n# E", "<h3>A</h3>\n<h4>B</h4>\n<h5>C</h5>\n<h5>D</h5>\n<h3>E</h3>\n"),
+            ("### A\n##### B\n#### C\n# D", "<h3>A</h3>\n<h4>B</h4>\n<h4>C</h4>\n<h3>D</h3>\n"),
+            ("# *Post*-mortem\n\n## A\n\ntext", "<h3>A</h3>\n<p>text</p>\n"),
+            ("POST-MORTEM\n===\n# Post-mortem", "<h3>Post-mortem</h3>\n"),
+            ("# Post-mortem of it", "<h3>Post-mortem of it</h3>\n"),
+            ("text\n# Post-mortem", "<p>text</p>\n<h3>Post-mortem</h3>\n"),
+            ("# Post-mortem", ""),
+        ] {
+            assert_eq!(article(text, &["Till is jammed", "Post-mortem"]).as_str(), markup, "{text}");
+        }
+    }
+
+    #[test]
     fn what_people_write_is_kept() {
         for (text, markup) in [
             ("plain", "<p>plain</p>\n"),
@@ -143,7 +265,12 @@ mod tests {
                 "**bold** *it* `code` ~~no~~",
                 "<p><strong>bold</strong> <em>it</em> <code>code</code> <del>no</del></p>\n",
             ),
-            ("# Title", "<p>Title</p>\n"),
+            ("# Title", "<p><strong>Title</strong></p>\n"),
+            (
+                "| a | b |\n|---|--:|\n| 1 | *2* |",
+                "<div class=\"scroll\" tabindex=\"0\"><table><thead><tr><th>a</th><th>b</th></tr></thead><tbody>\n\
+                 <tr><td>1</td><td><em>2</em></td></tr>\n</tbody></table></div>\n",
+            ),
             ("a\nb", "<p>a<br>\nb</p>\n"),
             ("1 < 2 & 3", "<p>1 &lt; 2 &amp; 3</p>\n"),
             (

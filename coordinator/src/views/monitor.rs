@@ -1,7 +1,7 @@
 //! A monitor: its row on the page, and a page of its own with a longer chart and its outages.
 
 use askama::Template;
-use parallax_core::board::{Board, Notice, Range, Shown};
+use parallax_core::board::{Board, Notice, Range, Shown, worst_first};
 use parallax_core::deploy::Deploy;
 use parallax_core::event::Status;
 use parallax_core::outage::Outage;
@@ -258,7 +258,7 @@ impl MonitorPage {
                 .collect(),
             latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
             budget: page.uptime_target.and_then(|target| budget(shown, target, now, said)),
-            open: close.open.iter().map(card).collect(),
+            open: worst_first(close.open).into_iter().map(card).collect(),
             past: close.over().take(PAST).map(card).collect(),
             lines: strip.cells.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
             strip,

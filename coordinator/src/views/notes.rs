@@ -4,7 +4,7 @@ mod escape;
 
 use std::fmt::Write;
 
-use parallax_core::board::{Board, Notice, Range, Shown};
+use parallax_core::board::{Board, Notice, Range, Shown, worst_first};
 use parallax_core::incident::{Incident, Kind};
 use parallax_core::time::Timestamp;
 
@@ -13,7 +13,8 @@ use super::headline::Headline;
 use super::monitor::{Close, State};
 use super::tongue::in_english;
 use super::{strip, words};
-use escape::{line, quote};
+pub(in crate::views) use escape::line;
+use escape::quote;
 
 /// Its media type.
 pub const MEDIA: &str = "text/markdown; charset=utf-8";
@@ -37,17 +38,19 @@ pub fn page(site: Site<'_>, board: &Board) -> String {
         (None, _) => "\n\nNothing was checked yet.\n".to_owned(),
     };
     for (title, notices) in [
-        ("Open incidents", &board.incidents),
-        ("Maintenance", &board.maintenance),
-        ("Past incidents", &board.past),
+        ("Open incidents", worst_first(&board.incidents)),
+        ("Maintenance", board.maintenance.iter().collect()),
     ] {
-        if !notices.is_empty() {
-            text += &format!("\n## {title}\n");
-        }
-        for notice in notices {
-            text += &told(site, notice, board.now, "###", UPDATES);
-        }
+        text += &section(site, title, &notices, board.now);
     }
+    if !board.later.is_empty() {
+        text += "\n## Later maintenance\n\n";
+    }
+    for Notice { incident, .. } in &board.later {
+        let (title, link) = (line(&incident.title), site.incident(incident));
+        let _ = writeln!(text, "- [{title}]({link}.md): {}", when(incident, board.now));
+    }
+    text += &section(site, "Past incidents", &board.past.iter().collect::<Vec<_>>(), board.now);
     text += "\n## Services\n\n";
     for shown in &board.monitors {
         text += &service(site, shown, board.is_stale());
@@ -104,14 +107,9 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
     }
     let over: Vec<&Notice> = close.over().collect();
     for (title, notices) in
-        [("Open incidents and maintenance", close.open.iter().collect()), ("Past incidents", over)]
+        [("Open incidents and maintenance", worst_first(close.open)), ("Past incidents", over)]
     {
-        if !notices.is_empty() {
-            text += &format!("\n## {title}\n");
-        }
-        for notice in notices {
-            text += &told(site, notice, close.now, "###", UPDATES);
-        }
+        text += &section(site, title, &notices, close.now);
     }
     text += "\n## Outages\n\n";
     if close.outages.is_empty() {
@@ -151,6 +149,8 @@ fn links(site: Site<'_>) -> String {
         ("/api/v2/summary.json", "The same in the shape of hosted status pages"),
         ("/feed.atom", "Incidents and maintenance as a feed"),
         ("/maintenance.ics", "Maintenance as a calendar"),
+        ("/badges", "Badges, a frame and a notice for other sites, with their snippets (HTML)"),
+        ("/badge.json", "The state as a badge for Shields"),
         ("/mcp", "A server of the Model Context Protocol (POST)"),
     ] {
         let _ = writeln!(text, "- [{what}]({})", site.at(path));
@@ -175,6 +175,12 @@ fn service(site: Site<'_>, shown: &Shown, is_stale: bool) -> String {
     text
 }
 
+/// Notices under a heading of theirs, where there are any.
+fn section(site: Site<'_>, title: &str, notices: &[&Notice], now: Timestamp) -> String {
+    let told = notices.iter().map(|notice| told(site, notice, now, "###", UPDATES));
+    if notices.is_empty() { String::new() } else { format!("\n## {title}\n{}", told.collect::<String>()) }
+}
+
 /// A notice below a heading, with its newest updates. What people wrote stands as a quotation, so that it is not taken
 /// for what the service says.
 fn told(site: Site<'_>, notice: &Notice, now: Timestamp, level: &str, updates: usize) -> String {
@@ -195,13 +201,12 @@ fn told(site: Site<'_>, notice: &Notice, now: Timestamp, level: &str, updates: u
 fn when(incident: &Incident, now: Timestamp) -> String {
     let end = incident.resolved_at.map(|at| at.to_string());
     match (incident.kind, incident.ends_at) {
+        (Kind::Maintenance, Some(ends_at)) if is_under_way(incident, now) => {
+            format!("Maintenance, under way since {}, ends at {ends_at}", incident.started_at)
+        }
         (Kind::Maintenance, Some(ends_at)) => {
-            let state = if is_under_way(incident, now) { "under way" } else { incident.status.name() };
-            format!(
-                "Maintenance, {state}: {} to {}",
-                incident.started_at,
-                end.unwrap_or_else(|| ends_at.to_string())
-            )
+            let (state, end) = (incident.status.name(), end.unwrap_or_else(|| ends_at.to_string()));
+            format!("Maintenance, {state}: {} to {end}", incident.started_at)
         }
         (Kind::Maintenance | Kind::Incident, _) => {
             let end = end.map(|end| format!(" to {end}")).unwrap_or_default();

@@ -1,7 +1,7 @@
 //! The public page as a whole, and what every page around it has in common.
 
 use askama::Template;
-use parallax_core::board::{Board, Notice, Range};
+use parallax_core::board::{Board, Notice, Range, worst_first};
 use parallax_core::page::Page;
 use parallax_core::page::look::Theme;
 use parallax_core::time::Timestamp;
@@ -18,6 +18,9 @@ use super::words::{self, Moment};
 
 /// Days of the past that the page lists.
 const PAST_DAYS: u64 = 7;
+
+/// Windows beyond the next week that the page lists; the calendar has all of them.
+const LATER: usize = 20;
 
 /// What every page around a status page has in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -146,6 +149,10 @@ pub struct StatusPage {
     /// How long the range is, in words.
     span: &'static str,
     groups: Vec<Group>,
+    /// Maintenance that is planned for later than the next week.
+    later: Vec<Card>,
+    /// How many more windows of those there are.
+    more_later: usize,
     past: Vec<PastDay>,
 }
 
@@ -163,8 +170,13 @@ impl StatusPage {
             span: strip::length(board.range, voice.words),
             frame,
             headline,
-            open: board.incidents.iter().chain(&board.maintenance).map(card).collect(),
+            open: worst_first(board.incidents.iter().chain(&board.maintenance))
+                .into_iter()
+                .map(card)
+                .collect(),
             groups: groups(board, root),
+            later: board.later.iter().take(LATER).map(card).collect(),
+            more_later: board.later.len().saturating_sub(LATER),
             past: past_days(board, root, PAST_DAYS),
         }
     }

@@ -121,7 +121,8 @@ impl Share {
     pub(super) fn of_incident(page: &Page, notice: &Notice, card: &Card, found: Found<'_>) -> Self {
         let last = notice.incident.updates.last().zip(card.updates.first());
         let last = last.map(|(update, said)| format!("{}: {}", said.status, markdown::plain(&update.body)));
-        let parts = [card.kind, &card.monitors, last.as_deref().unwrap_or_default()];
+        let was = card.was.unwrap_or_default();
+        let parts = [card.kind, was, &card.monitors, last.as_deref().unwrap_or_default()];
         let text = parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" · ");
         Self::new(page, &card.title, text, &format!("/incidents/{}", notice.incident.id), found)
     }

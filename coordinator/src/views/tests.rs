@@ -195,7 +195,8 @@ fn update(number: u128, status: &str, body: &str, ago: i64) -> Update {
 }
 
 pub(crate) fn notice(incident: Incident) -> Notice {
-    Notice { incident, monitors: vec![(MonitorId::from_u128(3), "Payments API".to_owned(), None)] }
+    let monitors = vec![(MonitorId::from_u128(3), "Payments API".to_owned(), None)];
+    Notice { incident, monitors, repeats: None }
 }
 
 pub(crate) fn window() -> Incident {
@@ -252,6 +253,7 @@ pub(crate) fn board() -> Board {
         monitors,
         incidents: vec![notice(incident(1, "Payments API fails from Asia"))],
         maintenance: vec![notice(window())],
+        later: Vec::new(),
         past: vec![notice(resolved())],
         deploys: vec![deploy(2, "v4.12.1", 8), deploy(1, "v4.12.0", 17)],
         regions: RegionSet::ALL,

@@ -21,6 +21,13 @@ pub fn moment(at: Timestamp, voice: Voice) -> Moment {
     Moment { iso: at.to_string(), text: date_time(at, voice, "%H:%M %Z") }
 }
 
+/// Date and time with the day of the week, for what people plan by.
+pub fn planned(at: Timestamp, Voice { zone, words }: Voice) -> Moment {
+    let time = formatted(at, zone, "%H:%M %Z");
+    let text = day_of(at, zone).map(|date| words.tongue().weekday_time(date, &time)).unwrap_or_default();
+    Moment { iso: at.to_string(), text }
+}
+
 /// Date and time, the time by a pattern of chrono's.
 pub fn date_time(at: Timestamp, Voice { zone, words }: Voice, pattern: &str) -> String {
     let time = formatted(at, zone, pattern);

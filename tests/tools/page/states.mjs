@@ -16,6 +16,7 @@ const covered = await make({ name: "Database", groupName: "Jobs", url: told.targ
 const at = (ahead) => new Date(Date.now() + ahead).toISOString(), hour = 3600e3;
 await api("POST", "/incidents", { kind: "maintenance", title: "Database upgrade", startsAt: at(1e3), endsAt: at(hour), monitorIds: [covered.id], message: "Under way." });
 await api("POST", "/incidents", { kind: "maintenance", title: "Network work", startsAt: at(48 * hour), endsAt: at(50 * hour), monitorIds: [up.id], message: "Planned." });
+await api("POST", "/incidents", { kind: "maintenance", title: "Move to another hall", startsAt: at(240 * hour), endsAt: at(242 * hour), message: "Planned.", repeat: "weekly" });
 const state = (page, id) => page.textContent(`[id="${id}"] .state`);
 const page = await open("");
 await eventually("what passes is up", async () => {
@@ -27,6 +28,14 @@ for (const [id, words] of [[paused.id, "Paused"], [fresh.id, "No data"]]) {
 }
 const kinds = await page.locator("#open .state").allTextContents();
 holds("maintenance is told, under way and planned", kinds.includes("Maintenance under way") && kinds.includes("Planned maintenance"), kinds);
+const [running, planned] = await page.locator("#open .meta:has(.state)").allTextContents();
+holds("what is under way says when it ends", /^Maintenance under wayends in (1 hr|\d+ min) · /.test(running) && /Under way/.test(await page.textContent("#open .updates")), running);
+holds("what is planned says when, for how long and in how long", /^Planned maintenancein 2 days · \w{3},? .* \(2 hours\)/.test(planned), planned);
+const later = await page.textContent("#later li");
+holds("what is further away is listed in short", /Move to another hall .* \(2 hours\) · repeats weekly/.test(later), later);
+const far = await open("");
+await far.locator("#later a").click();
+holds("and leads to its page", (await far.textContent("main h1")) === "Move to another hall");
 holds("what was never seen is shown as no data", (await page.locator(`[id="${fresh.id}"] .strip .n`).count()) === 90);
 await eventually("it is seen from the regions that look", async () => {
   await page.reload();
@@ -45,6 +54,15 @@ const past = await (await open("")).locator("#past .day").allTextContents();
 holds("the past goes back to when the page was made, which was today", past.length === 1 || past.length === 2, past);
 holds("a day names the maintenance that is under way", past[0].includes("Database upgrade Maintenance under way"), past);
 holds("and not what is planned", !past.join().includes("Network work"), past);
+// That axe asks a frame which does not answer is no fault of the page.
+const badges = await open("/badges", { permissions: ["clipboard-read", "clipboard-write"], forgiven: ["'postMessage'"] });
+holds("what other sites may show is previewed", await badges.locator("img").first().evaluate((it) => it.decode().then(() => it.naturalWidth > 50)));
+holds("in its frame too", (await badges.frameLocator("iframe").locator("h1").textContent()).length > 0);
+await badges.locator("[data-copied]").first().click();
+await badges.locator("[data-copied]", { hasText: "Copied" }).waitFor();
+holds("and is copied by a button", (await badges.evaluate(() => navigator.clipboard.readText())).startsWith("[!["));
+await accessible(badges, "badges");
+await shot(badges, "badges");
 const month = await (await open("/history")).textContent("main");
 holds("a month names its maintenance", month.includes("Database upgrade"), month);
 const database = await open(`/monitors/${covered.id}`);

@@ -22,9 +22,11 @@ pub(super) static TONGUE: Tongue = Tongue {
     short_months: [
         "Jan.", "Feb.", "März", "Apr.", "Mai", "Juni", "Juli", "Aug.", "Sept.", "Okt.", "Nov.", "Dez.",
     ],
+    short_weekdays: ["Mo", "Di", "Mi", "Do", "Fr", "Sa", "So"],
     and: " und ",
     comma: ", ",
     date_time: "{0}. {1} {2}, {3}",
+    on_weekday: "{0}, {1}",
     full_day: "{0}. {1} {2}",
     day: "{0}. {1}",
     short_day: "{0}. {1}",

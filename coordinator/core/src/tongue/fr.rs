@@ -22,9 +22,11 @@ pub(super) static TONGUE: Tongue = Tongue {
     short_months: [
         "janv.", "févr.", "mars", "avr.", "mai", "juin", "juil.", "août", "sept.", "oct.", "nov.", "déc.",
     ],
+    short_weekdays: ["lun.", "mar.", "mer.", "jeu.", "ven.", "sam.", "dim."],
     and: " et ",
     comma: ", ",
     date_time: "{0} {1} {2}, {3}",
+    on_weekday: "{0} {1}",
     full_day: "{0} {1} {2}",
     day: "{0} {1}",
     short_day: "{0} {1}",

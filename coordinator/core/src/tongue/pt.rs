@@ -22,9 +22,11 @@ pub(super) static TONGUE: Tongue = Tongue {
     short_months: [
         "jan.", "fev.", "mar.", "abr.", "mai.", "jun.", "jul.", "ago.", "set.", "out.", "nov.", "dez.",
     ],
+    short_weekdays: ["seg", "ter", "qua", "qui", "sex", "sáb", "dom"],
     and: " e ",
     comma: ", ",
     date_time: "{0} {1} {2}, {3}",
+    on_weekday: "{0}, {1}",
     full_day: "{0} {1} {2}",
     day: "{0} de {1}",
     short_day: "{0} {1}",

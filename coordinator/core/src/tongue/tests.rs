@@ -60,6 +60,9 @@ fn dates_and_numbers_have_the_languages_form() {
     ] {
         let tongue = Tongue::of(language);
         assert_eq!((tongue.date_time(date, "9:30").as_str(), tongue.full_day(date).as_str()), (moment, full));
+        let weekday = tongue.short_weekdays[5];
+        let said = tongue.weekday_time(date, "9:30");
+        assert!(said.contains(weekday) && said.contains(moment), "{said}: it was a Saturday");
         assert_eq!((tongue.month(date).as_str(), tongue.number("99.9").as_str()), (month, number));
     }
 }

@@ -15,15 +15,17 @@ use crate::http::json;
 use crate::http::reply::Reply;
 use crate::http::route::Call;
 
-/// What these pages may do: send their forms to where they come from, be styled from there, and have the visitor's theme.
-const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; \
-                      form-action 'self'; frame-ancestors 'none'";
+/// What these pages may do: send their forms to where they come from, and have their style and theme from there.
+pub(super) const POLICY: HeaderValue = HeaderValue::from_static(
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'self'; \
+     frame-ancestors 'none'",
+);
 
 /// A page that nobody keeps, finds by a search, or learns the address of.
 pub(in crate::http) fn shown(html: String) -> Reply {
     Reply::html(html)
         .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-        .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+        .with(CONTENT_SECURITY_POLICY, POLICY)
         .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
 }
 

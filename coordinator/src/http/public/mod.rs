@@ -14,6 +14,8 @@ mod page;
 mod picture;
 mod served;
 mod share;
+mod slash;
+mod snippets;
 mod subscribe;
 mod wellknown;
 
@@ -30,6 +32,7 @@ use gate::token_of;
 pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
 pub(super) use nothing::to_people;
 pub(super) use served::shared;
+pub(super) use slash::without_slash;
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by
 /// [`inner_path`]. A handler's first step is [`enter`], [`enter_or_ask`] where people look, or [`enter_feed`] where a
@@ -124,7 +127,9 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
         ),
     ];
     rows.extend(feeds::rows());
-    for more in [badge::rows(), embed::rows(), notes::rows(), share::rows(), wellknown::rows()] {
+    for more in
+        [badge::rows(), embed::rows(), notes::rows(), share::rows(), snippets::rows(), wellknown::rows()]
+    {
         rows.extend(more);
     }
     rows

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 
-use ::http::header::{ACCEPT, LINK};
+use ::http::header::{ACCEPT, CONTENT_SECURITY_POLICY, LINK};
 use ::http::{HeaderMap, HeaderValue};
 use parallax_core::board::Range;
 
+use super::form::POLICY as FORM_POLICY;
 use super::notes::{likes_markdown, note, varying};
 use super::served::{document, shared};
 use super::{enter_feed, enter_or_ask};
@@ -18,17 +19,12 @@ use crate::publish::{Document, Paper};
 use crate::service::Error;
 use crate::service::gate::Admitted;
 use crate::views::forms::{FormPage, Step};
+use crate::views::root::RootPage;
 
 /// `GET /`
 pub(super) async fn root(context: Arc<Context>, _call: Call<()>) -> Answer {
-    let base = context.service.base_url();
-    let text = format!(
-        "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Parallax</title><h1>Parallax</h1>\
-         <p>Status pages and monitoring.</p><p>For programs: an API at <code>{base}/api/v1</code>, \
-         <a href=\"{base}/api/v1/openapi.json\">described</a> as OpenAPI, and a server of the Model Context Protocol at \
-         <code>{base}/api/v1/mcp</code>. Both take a key of an account: <code>Authorization: Bearer KEY</code>.</p></html>"
-    );
-    Ok(Reply::html(text))
+    let reply = Reply::html(RootPage::new(context.service.base_url()).html());
+    Ok(reply.with(CONTENT_SECURITY_POLICY, FORM_POLICY))
 }
 
 /// `GET /p/{slug}`

@@ -84,6 +84,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("GET", "/p/shop/badge.svg".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop/badge.json".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop/embed".to_owned(), Value::Null, [200; 5]),
+        ("GET", "/p/shop/badges".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop/widget.js".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop/index.md".to_owned(), Value::Null, [200; 5]),
         ("GET", "/p/shop/history.md".to_owned(), Value::Null, [200; 5]),

@@ -12,12 +12,13 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 /// The name of a monitor, which nobody may read who is not let in.
 const CANARY: &str = "Canary in the coal mine";
 /// What people look at, so that they are asked for what lets them in. All else is read by programs.
-const FOR_PEOPLE: [&str; 12] = [
+const FOR_PEOPLE: [&str; 13] = [
     "/p/{slug}",
     "/p/{slug}/history",
     "/p/{slug}/history/{month}",
     "/p/{slug}/incidents/{incident}",
     "/p/{slug}/monitors/{monitor}",
+    "/p/{slug}/badges",
     "/p/{slug}/subscribe",
     "/p/{slug}/confirm",
     "/p/{slug}/unsubscribe",

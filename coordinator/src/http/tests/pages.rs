@@ -259,3 +259,91 @@ async fn people_are_told_in_the_pages_language_that_nothing_is_there() {
     let api = client.send("GET", "/api/v1/none", &[browser], "").await;
     assert_eq!(api.body["error"]["code"], "unauthenticated", "{api:?}");
 }
+
+#[tokio::test]
+async fn an_address_with_a_slash_at_its_end_leads_to_the_one_without() {
+    let client = Client::new().await;
+    let domain = Some("status.shop.example".to_owned());
+    client.world.put_page(Page { custom_domain: domain, ..client.world.shop.clone() }).await;
+    let (base, label, own) = ("status.example", "shop.pages.example", "status.shop.example");
+    for (host, from, to) in [
+        (base, "/p/shop/", "/p/shop"),
+        (base, "/p/shop/?range=7d", "/p/shop?range=7d"),
+        (base, "/p/shop/history/", "/p/shop/history"),
+        (
+            base,
+            "/p/shop/incidents/inc_0000000000000000000000000a/",
+            "/p/shop/incidents/inc_0000000000000000000000000a",
+        ),
+        (base, "/p/none/", "/p/none"),
+        (label, "/history/", "/history"),
+        (label, "/history/2026-11/", "/history/2026-11"),
+        (own, "/history/", "/history"),
+    ] {
+        for method in ["GET", "HEAD"] {
+            let led = client.send(method, from, &[("host", host), ("accept", "text/html")], "").await;
+            assert_eq!(
+                (led.status, led.headers["location"].to_str().unwrap()),
+                (308, to),
+                "{method} {host}{from}"
+            );
+        }
+        let sent = client.send("POST", from, &[("host", host)], "").await;
+        assert_eq!(sent.status, 404, "{host}{from}");
+    }
+    for (host, path) in [
+        (base, "/p/shop//"),
+        (base, "/p/shop/nothing/"),
+        (base, "/p/"),
+        (base, "/ping/aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa/"),
+        (label, "//elsewhere.example/"),
+        (label, "//history/"),
+        (label, "/\\elsewhere.example/"),
+        (label, "/nothing/"),
+    ] {
+        let seen = client.send("GET", path, &[("host", host)], "").await;
+        assert!(seen.status == 404 && !seen.headers.contains_key("location"), "{host}{path}: {seen:?}");
+    }
+    // Whether a page is there is told by the address without the slash, or not at all.
+    let answer = async |path: &str| {
+        let seen = client.send("GET", path, &[], "").await;
+        (seen.status, seen.headers, seen.text)
+    };
+    let strip = |(status, mut headers, text): (u16, ::http::HeaderMap, String)| {
+        headers.remove("location");
+        (status, headers, text)
+    };
+    client.world.put_page(Page { private: true, ..client.world.shop.clone() }).await;
+    assert_eq!(strip(answer("/p/shop/history/").await), strip(answer("/p/none/history/").await));
+}
+
+#[tokio::test]
+async fn the_root_of_the_service_looks_like_the_rest_of_it() {
+    let client = Client::new().await;
+    let root = document(&client, "/").await;
+    for path in root.split("\"/assets/").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        assert_eq!(client.send("GET", &format!("/assets/{path}"), &[], "").await.status, 200, "{path}");
+    }
+    let policy = client.send("GET", "/", &[], "").await.headers["content-security-policy"].clone();
+    let policy = policy.to_str().unwrap();
+    assert!(policy.contains("style-src 'self'") && policy.contains("script-src 'self'"), "{policy}");
+    assert!(root.contains("/api/v1/openapi.json") && !root.contains(" style="), "{root}");
+}
+
+#[tokio::test]
+async fn what_other_sites_may_show_is_shown_where_the_footer_leads() {
+    let client = Client::new().await;
+    client.make(json!({ "url": "a.example", "name": "Till" })).await;
+    assert!(document(&client, "/p/shop").await.contains("<a href=\"/p/shop/badges\">Badge</a>"));
+    let seen = client.send("GET", "/p/shop/badges", &[], "").await;
+    let policy = seen.headers["content-security-policy"].to_str().unwrap();
+    assert!(policy.contains("frame-src 'self'") && policy.contains("frame-ancestors 'none'"), "{policy}");
+    let text = document(&client, "/p/shop/badges").await;
+    let shown = text.split(" src=\"/p/").skip(1).map(|rest| rest.split('"').next().unwrap());
+    let shown: Vec<String> = shown.map(|path| format!("/p/{}", path.replace("&#38;", "&"))).collect();
+    assert!(shown.len() >= 8, "{shown:?}");
+    for path in shown {
+        assert_eq!(client.send("GET", &path, &[], "").await.status, 200, "{path}");
+    }
+    assert!(document(&client, "/p/shop/llms.txt").await.contains("/badges)"));
+}

@@ -48,6 +48,8 @@ pub(super) fn content(site: Site<'_>, notice: &Notice) -> Result<String, Unwrita
     let voice = Voice::of(site.page);
     let mut card = Card::of(&shown, site.address, voice, notice.incident.started_at, false);
     card.more = more;
+    // What time has made of a window is told once it is noted, which is a change to be read of.
+    card.course = card.course.filter(|_| notice.incident.begun);
     let printed = print(&Entry { t: voice.words, card, link: site.incident(&notice.incident) })?;
     Ok(xml(&String::from_utf8_lossy(&printed)))
 }

@@ -2,7 +2,7 @@
 
 /// One line. Every sign that could begin markup is escaped (CommonMark 0.31, section 2.4), those that do so only at a
 /// line's beginning there alone.
-pub(super) fn line(text: &str) -> String {
+pub(in crate::views) fn line(text: &str) -> String {
     let mut safe = String::with_capacity(text.len() + 8);
     for sign in text.chars() {
         match sign {

@@ -83,3 +83,95 @@ fn what_is_folded_away_below_a_monitor_is_called_what_it_is() {
     assert_eq!(without(true, true, false), Some("Error budget"));
     assert_eq!(without(true, true, true), None);
 }
+
+fn printed(board: &Board) -> String {
+    String::from_utf8(crate::views::print(&StatusPage::new(board, "", ADDRESS)).unwrap()).unwrap()
+}
+
+#[test]
+fn the_worst_of_what_is_open_stands_first_and_maintenance_last() {
+    let open =
+        |number: u128, title: &str, impact: Impact| notice(Incident { impact, ..incident(number, title) });
+    let board = Board {
+        incidents: vec![
+            open(14, "Newest notice", Impact::None),
+            open(13, "Newer major", Impact::Major),
+            open(12, "Slowness", Impact::Degraded),
+            open(11, "Older major", Impact::Major),
+        ],
+        past: Vec::new(),
+        ..board()
+    };
+    let site = crate::views::feeds::Site { page: &board.page, address: ADDRESS };
+    let running = vec![notice(Incident { started_at: NOW - MINUTE, begun: true, ..window() })];
+    let embedded = Board { maintenance: running, ..board.clone() };
+    let embedded =
+        crate::views::embed::Embed::new(&embedded, "", ADDRESS, parallax_core::page::look::Theme::Auto);
+    for text in [
+        printed(&board),
+        crate::views::notes::page(site, &board),
+        String::from_utf8(crate::views::print(&embedded).unwrap()).unwrap(),
+    ] {
+        let (_, text) = text.split_once("<body").unwrap_or(("", &text));
+        let order = [13, 11, 12, 14, 2].map(|id| text.find(&IncidentId::from_u128(id).to_string()).unwrap());
+        assert!(order.is_sorted(), "{order:?}: {text}");
+    }
+}
+
+#[test]
+fn a_window_that_is_under_way_says_so_and_when_it_ends_wherever_it_is_told_of() {
+    let incident = Incident { started_at: NOW - MINUTE, begun: true, ..window() };
+    let board = Board { maintenance: vec![notice(incident)], incidents: Vec::new(), ..board() };
+    let until =
+        "<time class=\"in\" datetime=\"2026-11-30T14:16:00.000Z\" data-f=\"in\" data-says=\"ends in {0}\">";
+    let embed = crate::views::embed::Embed::new(&board, "", ADDRESS, parallax_core::page::look::Theme::Auto);
+    let embed = String::from_utf8(crate::views::print(&embed).unwrap()).unwrap();
+    let own = IncidentPage::new((&board.page, ""), &board.maintenance[0], FOUND, NOW);
+    let own = String::from_utf8(crate::views::print(&own).unwrap()).unwrap();
+    for text in [printed(&board), embed, own] {
+        assert!(text.contains("Maintenance under way") && text.contains(until), "{text}");
+    }
+    let site = crate::views::feeds::Site { page: &board.page, address: ADDRESS };
+    let told = "Maintenance, under way since 2026-11-27T12:45:00.000Z, ends at 2026-11-30T14:16:00.000Z";
+    assert!(crate::views::notes::page(site, &board).contains(told));
+    let feed = crate::views::feeds::atom::write(site, ADDRESS, &board.maintenance).unwrap();
+    let told = "&lt;strong&gt;Under way&lt;/strong&gt; · 27 Nov 2026, 12:45 UTC";
+    assert!(String::from_utf8(feed).unwrap().contains(told));
+    // Until that is noted, the feed has nothing to tell of it.
+    let planned = [notice(window())];
+    let feed = crate::views::feeds::atom::write(site, ADDRESS, &planned).unwrap();
+    assert!(!String::from_utf8(feed).unwrap().contains("Under way"));
+}
+
+#[test]
+fn what_is_awaited_makes_no_other_document_of_the_page_each_minute() {
+    let board = Board { incidents: Vec::new(), ..board() };
+    let card = |now: Timestamp| {
+        let text = printed(&Board { now, ..board.clone() });
+        let (_, after) = text.split_once("<section id=\"open\"").unwrap();
+        after.split_once("</section>").unwrap().0.to_owned()
+    };
+    assert!(card(NOW).contains("data-f=\"in\""));
+    assert_eq!(card(NOW), card(NOW + 3 * MINUTE));
+}
+
+#[test]
+fn maintenance_beyond_the_next_week_is_listed_in_short() {
+    let far = |number: u128| Incident {
+        started_at: NOW + 9 * DAY,
+        ends_at: Some(NOW + 9 * DAY + HOUR),
+        ..Incident { id: IncidentId::from_u128(number), title: format!("Move {number}"), ..window() }
+    };
+    let later: Vec<Notice> = (100..122).map(far).map(notice).collect();
+    let board = Board { later, ..board() };
+    let text = printed(&board);
+    let (_, listed) = text.split_once("<section class=\"past\" id=\"later\"").unwrap();
+    let listed = listed.split("</section>").next().unwrap();
+    assert_eq!(listed.matches("<li>").count(), 20);
+    for told in ["Sun, 6 Dec 2026, 12:46 UTC", "(1 hour)", "Payments API", "2 more in the calendar"] {
+        assert!(listed.contains(told), "{told}: {listed}");
+    }
+    assert!(!printed(&Board { later: Vec::new(), ..board.clone() }).contains("id=\"later\""));
+    let site = crate::views::feeds::Site { page: &board.page, address: ADDRESS };
+    assert!(crate::views::notes::page(site, &board).contains("## Later maintenance\n\n- [Move 100]"));
+}

@@ -64,6 +64,7 @@ impl IncidentEdit {
         let every = self.repeat.optional("repeat", None, faults, |name| read_every(name).map(Some));
         let zone = self.timezone.defaulted("timezone", None, chrono_tz::UTC, faults, |zone| read_zone(zone));
         let (starts_at, ends_at, zone) = (starts_at?, ends_at?, zone?);
+        let is_unsaid = common.message.is_none();
         // A window that repeats is the first of a series; every other is made as if it were.
         let series = Series {
             id: seat.series,
@@ -93,6 +94,9 @@ impl IncidentEdit {
             for update in &mut incident.updates {
                 incident.status.name().clone_into(&mut update.status);
                 update.created_at = ends_at;
+                if is_unsaid {
+                    seat.tongue.standard_line(Progress::Completed).clone_into(&mut update.body);
+                }
             }
         }
         Some(Opened { notify: incident.notify, incident, series, news })

@@ -151,6 +151,9 @@ fn a_window_wholly_in_the_past_is_completed_and_nobody_is_told() {
     let opened = open_all(&planned(-2 * HOUR, 0)).unwrap();
     assert_eq!((opened.news, opened.notify), (News::Completed, false));
     assert_eq!((opened.incident.status, opened.incident.resolved_at), (Progress::Completed, Some(at(0))));
+    assert_eq!(opened.incident.updates[0].body, "The maintenance is completed.");
+    let said = IncidentEdit { message: value("It went well."), ..planned(-2 * HOUR, 0) };
+    assert_eq!(open_all(&said).unwrap().incident.updates[0].body, "It went well.");
     let running = open_all(&planned(-2 * HOUR, 1)).unwrap();
     assert_eq!((running.news, running.incident.next_due()), (News::Scheduled, Some(at(-2 * HOUR))));
 }

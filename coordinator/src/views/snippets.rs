@@ -1,0 +1,137 @@
+//! How other sites show a page: its badges, its frame and its notice, each as it looks, with what is to be copied.
+
+use askama::Template;
+use parallax_core::id::MonitorId;
+use parallax_core::page::Page;
+use parallax_core::time::Timestamp;
+
+use super::assets;
+use super::notes::line;
+use super::page::Frame;
+use super::tongue::{fill, words};
+
+/// Services whose badges are listed.
+const LISTED: usize = 50;
+/// What may be added to a badge's address, each as an example.
+const WISHES: [&str; 6] = [
+    "?metric=uptime&days=30",
+    "?metric=uptime&days=90",
+    "?metric=response",
+    "?style=flat-square",
+    "?style=for-the-badge",
+    "?label=API",
+];
+
+/// The page of what other sites may show.
+#[derive(Debug, Clone, Template)]
+#[template(path = "public/snippets.html")]
+pub struct SnippetsPage {
+    frame: Frame,
+    /// Where the page is best found.
+    address: String,
+    /// What a badge is called.
+    label: String,
+    in_markdown: String,
+    in_html: String,
+    framed: String,
+    widget: String,
+    /// Paths and names of services.
+    services: Vec<(String, String)>,
+    more: usize,
+}
+
+impl SnippetsPage {
+    /// That of a page with those monitors, whose paths begin with `root`, and which is best found at that address.
+    pub fn new(
+        (page, root): (&Page, &str),
+        address: &str,
+        monitors: &[(MonitorId, String)],
+        now: Timestamp,
+    ) -> Self {
+        let said = words(page.language);
+        let label = fill(said.feed_title, &[&page.name]);
+        let quoted = attribute(&label);
+        Self {
+            frame: Frame::new(page, root, said.elsewhere, now),
+            in_markdown: format!("[![{}]({address}/badge.svg)]({address})", line(&label)),
+            in_html: format!("<a href=\"{address}\"><img src=\"{address}/badge.svg\" alt=\"{quoted}\"></a>"),
+            framed: format!(
+                "<iframe src=\"{address}/embed\" title=\"{quoted}\" width=\"100%\" height=\"420\" loading=\"lazy\"></iframe>"
+            ),
+            widget: format!("<script src=\"{address}/widget.js\" async></script>"),
+            address: address.to_owned(),
+            label,
+            services: monitors
+                .iter()
+                .take(LISTED)
+                .map(|(id, name)| (format!("/monitors/{id}/badge.svg"), name.clone()))
+                .collect(),
+            more: monitors.len().saturating_sub(LISTED),
+        }
+    }
+}
+
+/// A text as an attribute of HTML in double quotes holds it.
+fn attribute(text: &str) -> String {
+    text.replace('&', "&amp;").replace('"', "&quot;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::views::feeds::tests::NASTY;
+    use crate::views::print;
+    use crate::views::tests::{ADDRESS, NOW, page};
+
+    fn drawn(page: &Page, monitors: &[(MonitorId, String)]) -> String {
+        String::from_utf8(print(&SnippetsPage::new((page, "/p/x"), ADDRESS, monitors, NOW)).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn every_snippet_has_whole_addresses_and_a_look_at_what_it_gives() {
+        let text = drawn(&page(), &[(MonitorId::from_u128(3), "Payments API".to_owned())]);
+        for told in [
+            "<img src=\"/p/x/badge.svg\"",
+            "<img src=\"/p/x/badge.svg?style=for-the-badge\"",
+            "<iframe src=\"/p/x/embed\"",
+            "<img src=\"/p/x/monitors/mon_00000000000000000000000003/badge.svg\" alt=\"Payments API\"",
+            "<code>[![Northwind status](https://status.northwind.example/badge.svg)](https://status.northwind.example)</code>",
+            "src=&#34;https://status.northwind.example/widget.js&#34; async",
+            "src=&#34;https://status.northwind.example/embed&#34;",
+            "https://status.northwind.example/badge.json",
+            "https://status.northwind.example/api/v2/summary.json",
+        ] {
+            assert!(text.contains(told), "{told}: {text}");
+        }
+        assert!(
+            !drawn(&page(), &[]).contains("/monitors/"),
+            "nothing is said of services where there are none"
+        );
+    }
+
+    #[test]
+    fn names_are_text_on_the_page_and_in_what_is_copied() {
+        for name in NASTY {
+            let named = Page { name: (*name).to_owned(), ..page() };
+            let text = drawn(&named, &[(MonitorId::from_u128(1), (*name).to_owned())]);
+            for markup in ["<b>", "<script>", " style=", "<!ENTITY"] {
+                assert!(!text.contains(markup), "{markup}: {text}");
+            }
+            let snippets = SnippetsPage::new((&named, "/p/x"), ADDRESS, &[], NOW);
+            let (_, rest) = snippets.in_html.split_once(" alt=\"").unwrap();
+            let (said, end) = rest.split_once('"').unwrap();
+            assert_eq!(end, "></a>", "{said}");
+            assert!(!said.contains(['<', '>']), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_page_that_is_not_open_to_everybody_offers_nothing_that_others_could_not_see() {
+        let text = drawn(&Page { private: true, ..page() }, &[(MonitorId::from_u128(1), "Till".to_owned())]);
+        assert!(
+            text.contains("is not open to everybody") && text.contains("/p/x/subscribe#programs"),
+            "{text}"
+        );
+        assert!(!text.contains("<iframe") && !text.contains("badge.svg"), "{text}");
+    }
+}
