@@ -102,6 +102,7 @@ async fn an_outage_opens_an_incident_which_its_end_resolves_told_once_over_kills
     site.coordinator.restart().await;
     let over = site.incident(1, "resolved").await;
     assert_eq!((&over["id"], &over["automatic"]), (&open["id"], &json!(true)), "{over}");
+    assert_eq!(over["title"], "Checkout was down");
     assert!(over["resolvedAt"].is_string(), "{over}");
     site.is("up").await;
     assert_eq!(site.indicator().await, "operational");

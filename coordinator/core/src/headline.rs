@@ -1,7 +1,10 @@
 //! The page's headline: one word for how all of its monitors are.
 
+use std::cmp::Reverse;
+
 use crate::event::Status;
-use crate::incident::Impact;
+use crate::id::MonitorId;
+use crate::incident::{Impact, Incident};
 
 /// The headline of a page whose monitors nobody looks at any more.
 pub const STALE: &str = "Nothing is being checked right now";
@@ -92,6 +95,47 @@ impl Indicator {
     }
 }
 
+/// What an open incident has to say of the whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Claim {
+    /// How much is affected.
+    pub impact: Impact,
+    /// Its title is one of ours: it says what went down, and not what is down now.
+    pub is_ours: bool,
+}
+
+impl Claim {
+    /// What an incident says, with its monitors that are still there: id, name, and impact of its own.
+    pub fn of(incident: &Incident, monitors: &[(MonitorId, String, Option<Impact>)]) -> Self {
+        let is_ours = incident.has_title_of_ours(incident.first_of(monitors));
+        Self { impact: incident.impact, is_ours }
+    }
+}
+
+/// Which open incident a page's headline quotes, by its place among them; none where the monitors are asked.
+///
+/// It is the worst; of several a person's before one of ours, and then the first. For one with a title of ours the
+/// monitors speak, which come to `now` by themselves, or a person's incident that is as bad as that. They can't where none
+/// is seen down but an outage lasts `unseen`: then it stands.
+pub fn quoted(open: impl IntoIterator<Item = Claim>, now: Indicator, unseen: bool) -> Option<usize> {
+    let open: Vec<(usize, Claim)> = open.into_iter().enumerate().collect();
+    let counted = || open.iter().filter(|(_, claim)| claim.impact > Impact::None);
+    let rank = |(_, claim): &&(usize, Claim)| (Reverse(claim.impact), claim.is_ours);
+    let (worst, claim) = counted().min_by_key(rank)?;
+    if !claim.is_ours || unseen && !matches!(now, Indicator::Partial | Indicator::Major) {
+        return Some(*worst);
+    }
+    let as_bad = match now {
+        Indicator::Major => Impact::Major,
+        Indicator::Partial => Impact::Partial,
+        Indicator::Degraded | Indicator::Maintenance | Indicator::Operational | Indicator::Unknown => {
+            Impact::Degraded
+        }
+    };
+    let others = counted().filter(|(_, claim)| !claim.is_ours && claim.impact >= as_bad);
+    others.min_by_key(rank).map(|(at, _)| *at)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,5 +170,51 @@ mod tests {
             (of(None, &[Up], true), of(None, &[], true)),
             (Indicator::Maintenance, Indicator::Maintenance)
         );
+    }
+
+    #[test]
+    fn a_persons_title_is_quoted_and_for_ours_the_monitors_are_asked() {
+        use Indicator::{Degraded, Maintenance, Major, Operational, Partial};
+        // Impacts by their first letters; those of incidents with a title of ours are capitals.
+        let claim = |letter: char| {
+            let impact = match letter.to_ascii_lowercase() {
+                'n' => Impact::None,
+                'd' => Impact::Degraded,
+                'p' => Impact::Partial,
+                'm' => Impact::Major,
+                other => panic!("{other}"),
+            };
+            Claim { impact, is_ours: letter.is_ascii_uppercase() }
+        };
+        for (open, now, unseen, quoted_at) in [
+            ("", Partial, false, None),
+            ("n", Partial, false, None),
+            ("p", Operational, false, Some(0)),
+            ("ndpmp", Operational, false, Some(3)),
+            ("dpp", Major, false, Some(1)),
+            // Ours leave it to the monitors.
+            ("P", Partial, false, None),
+            ("M", Partial, false, None),
+            ("P", Major, false, None),
+            ("P", Operational, false, None),
+            ("MP", Maintenance, false, None),
+            ("Pn", Partial, false, None),
+            // A person's that is as bad speaks first, and one that is worse anyway.
+            ("Pp", Partial, false, Some(1)),
+            ("Pm", Partial, false, Some(1)),
+            ("Mp", Major, false, None),
+            ("Mp", Partial, false, Some(1)),
+            // What is down is worse than what a person told of, and once it is back that is what there is.
+            ("Pd", Partial, false, None),
+            ("Pd", Degraded, false, Some(1)),
+            ("Pd", Operational, false, Some(1)),
+            ("Pdd", Operational, false, Some(1)),
+            // Nobody sees whether it is over.
+            ("P", Operational, true, Some(0)),
+            ("Pd", Degraded, true, Some(0)),
+            ("P", Partial, true, None),
+        ] {
+            assert_eq!(quoted(open.chars().map(claim), now, unseen), quoted_at, "{open} {now:?} {unseen}");
+        }
     }
 }

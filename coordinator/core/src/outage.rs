@@ -14,8 +14,15 @@ pub struct Outage {
     pub to: Option<Timestamp>,
     /// Why, where that is known.
     pub reason: Option<Failure>,
-    /// The regions that it was down from while others saw it up.
+    /// The regions that it was down from while others saw it up, when they were most; none where it was ever down
+    /// everywhere.
     pub regions: Option<RegionSet>,
+}
+
+/// The wider of two scopes, of which none is everywhere: that of more regions, and of as many the first.
+pub fn wider(one: Option<RegionSet>, other: Option<RegionSet>) -> Option<RegionSet> {
+    let (one, other) = (one?, other?);
+    Some(if other.len() > one.len() { other } else { one })
 }
 
 /// Outages as they come to light when changes are read backwards, newest first.
@@ -24,6 +31,8 @@ pub struct Outages {
     /// When the outage began that lasts, as far as anybody knows.
     lasting: Option<Timestamp>,
     found: Vec<Outage>,
+    /// The widest scope since the next outage that is found, where it had another than it began with.
+    scope: Option<Option<RegionSet>>,
     /// What ends the next outage that is found; none where nothing does, or another begins.
     end: Option<End>,
 }
@@ -40,17 +49,23 @@ enum End {
 impl Outages {
     /// None found yet; `lasting` is when the outage began that is on at present, known down or not.
     pub const fn new(lasting: Option<Timestamp>) -> Self {
-        Self { lasting, found: Vec::new(), end: None }
+        Self { lasting, found: Vec::new(), scope: None, end: None }
     }
 
     /// Takes the change in that came before those taken in so far.
     pub fn before(&mut self, change: Change) {
-        // That it is still down is told again and again, and changes nothing.
+        // That it is still down is told again and again: it changes nothing, but says from where.
         if !change.is_transition() {
+            if change.to == Status::Down {
+                self.rescoped_before(change.down_from);
+            }
             return;
         }
         match (change.to, self.end) {
-            (Status::Up | Status::Slow, _) => self.end = Some(End::Back(change.since, change.down_since)),
+            (Status::Up | Status::Slow, _) => {
+                self.scope = None;
+                self.end = Some(End::Back(change.since, change.down_since));
+            }
             // A silence ends no outage: who is back after it says of which.
             (Status::Unknown, Some(End::Back(_, Some(_)))) => {}
             // No outage was on any more after it: the monitor was paused.
@@ -60,6 +75,14 @@ impl Outages {
                 self.find(change, end);
             }
         }
+    }
+
+    /// Takes in that it was down from those regions from then on, or everywhere: before the changes taken in so far.
+    pub fn rescoped_before(&mut self, regions: Option<RegionSet>) {
+        self.scope = Some(match self.scope {
+            Some(later) => wider(regions, later),
+            None => regions,
+        });
     }
 
     /// How many there are.
@@ -79,10 +102,11 @@ impl Outages {
 
     fn find(&mut self, change: Change, end: Option<End>) {
         let from = change.down_since.unwrap_or(change.since);
-        let (reason, regions) = (change.reason, change.down_from);
+        self.rescoped_before(change.down_from);
+        let (reason, regions) = (change.reason, self.scope.take().flatten());
         // Down once more after a silence, or told once more at the end of a window: how it began explains it.
         if let Some(same) = self.found.last_mut().filter(|newer| newer.from == from) {
-            (same.reason, same.regions) = (reason, regions);
+            (same.reason, same.regions) = (reason, wider(regions, same.regions));
             return;
         }
         let to = match end {
@@ -114,8 +138,48 @@ mod tests {
         let mut change = Change::to(to, number(1).unwrap());
         change.from = from;
         change.down_since = if to == Status::Down { number(1) } else { number(2) };
-        change.down_from = (words[0] == "down").then_some(RegionSet::ALL);
+        change.down_from = (change.to == Status::Down).then_some(RegionSet::ALL);
         change
+    }
+
+    #[test]
+    fn an_outage_has_the_widest_scope_that_it_reached() {
+        let regions = |text: &str| match text {
+            "all" => None,
+            names => Some(names.split('+').map(|name| name.parse().unwrap()).collect::<RegionSet>()),
+        };
+        // What the changes above say, each with a scope, and `scope`: another one from then on.
+        for (story, expected) in [
+            ("down 5 asia, back 9", &["asia"][..]),
+            ("down 5 asia, scope asia+europe, scope europe, back 9", &["asia+europe"]),
+            ("down 5 asia, scope all, scope asia+europe, scope asia, back 9", &["all"]),
+            ("down 5 all, scope asia, back 9", &["all"]),
+            ("down 5 asia, scope all", &["all"]),
+            ("down 5 asia, scope europe, back 9", &["asia"]),
+            // As far as it was told once more, where the journal has nothing else of it.
+            ("down 5 asia, still 5 asia+europe, still 5 asia, back 9", &["asia+europe"]),
+            ("down 5 asia, still 5 all, scope asia, back 9", &["all"]),
+            // Each has its own, also where one ends in a silence.
+            ("down 5 asia, scope all, back 9, down 12 europe, back 14", &["europe", "all"]),
+            ("down 5 europe, back 9, down 12 asia, scope all, back 14", &["all", "europe"]),
+            ("down 5 asia, scope all, silent 7, down 9 europe, back 12", &["europe", "all"]),
+            ("down 5 asia, scope all, silent 7, down 5 asia, back 9", &["all"]),
+            ("down 5 asia, silent 7, down 5 asia, scope all, scope europe, back 9", &["all"]),
+            // The journal begins in the middle: what is not found leaves nothing behind.
+            ("scope all, scope asia, back 9, down 12 europe, back 14", &["europe"]),
+        ] {
+            let mut outages = Outages::new(None);
+            for told in story.rsplit(", ") {
+                let (text, scope) = told.rsplit_once(' ').unwrap();
+                match text {
+                    "scope" => outages.rescoped_before(regions(scope)),
+                    "back" | "silent" => outages.before(change(told)),
+                    _ => outages.before(Change { down_from: regions(scope), ..change(text) }),
+                }
+            }
+            let found: Vec<_> = outages.into_vec().into_iter().map(|outage| outage.regions).collect();
+            assert_eq!(found, expected.iter().map(|text| regions(text)).collect::<Vec<_>>(), "{story}");
+        }
     }
 
     #[test]

@@ -6,7 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::given::Given;
 use crate::id::{IncidentId, MonitorId};
+use crate::late;
 use crate::observation::Failure;
+use crate::outage::wider;
 use crate::place::RegionSet;
 use crate::refusal::Refusals;
 use crate::time::{MINUTE, Timestamp};
@@ -82,6 +84,35 @@ impl TellingEdit {
 pub struct Outages {
     /// Each monitor that is down.
     pub down: BTreeMap<MonitorId, ToldOutage>,
+    /// Of those whose scope changed since: the widest that it was, none being everywhere. A record of before ends here.
+    #[serde(deserialize_with = "late::or_default")]
+    pub widest: BTreeMap<MonitorId, Option<RegionSet>>,
+}
+
+impl Outages {
+    /// A monitor's outage was told.
+    pub fn begin(&mut self, monitor: MonitorId, outage: ToldOutage) {
+        self.widest.remove(&monitor);
+        self.down.insert(monitor, outage);
+    }
+
+    /// A monitor is down from other regions than before. Gives the outage as it was until now, where that is so.
+    pub fn rescope(&mut self, monitor: MonitorId, down_from: Option<RegionSet>) -> Option<ToldOutage> {
+        let outage = self.down.get_mut(&monitor).filter(|outage| outage.down_from != down_from)?;
+        let before = outage.clone();
+        outage.down_from = down_from;
+        let widest = self.widest.entry(monitor).or_insert(before.down_from);
+        *widest = wider(*widest, down_from);
+        Some(before)
+    }
+
+    /// A monitor's outage is over. Gives it as it was at last, and its widest scope.
+    pub fn end(&mut self, monitor: MonitorId) -> Option<(ToldOutage, Option<RegionSet>)> {
+        let widest = self.widest.remove(&monitor);
+        let outage = self.down.remove(&monitor)?;
+        let widest = widest.unwrap_or(outage.down_from);
+        Some((outage, widest))
+    }
 }
 
 /// An outage that was told.

@@ -316,8 +316,10 @@ impl Service {
             before = Some(oldest.seq);
             scanned += read.len();
             for event in read {
-                if let What::Changed(change) = event.event.what {
-                    outages.before(change);
+                match event.event.what {
+                    What::Changed(change) => outages.before(change),
+                    What::ScopeChanged(regions) => outages.rescoped_before(regions),
+                    _ => {}
                 }
             }
         }

@@ -187,7 +187,13 @@ impl Service {
             let before = self.incident_on(&page, id)?;
             let (after, news, notify) =
                 post.settle(&before.value, update, Tongue::of(page.language), self.now())?;
-            let shown = self.shown_incident(after).await?;
+            let mut shown = self.shown_incident(after).await?;
+            // Whoever takes it over to say that it is over leaves its title to us.
+            let first = before.value.first_of(&shown.monitors);
+            let past = before.value.title_in_past(first, page.language);
+            if let Some(title) = past.filter(|_| !shown.incident.is_open()) {
+                shown.incident.title = title;
+            }
             let mut batch = Batch::new();
             batch.expect(Expect::Incident(id, Is::At(before.revision))).write(shown.incident.clone());
             let told = Told { incident: id, news, update: Some(update), notify };

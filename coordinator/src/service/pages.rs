@@ -6,8 +6,9 @@ pub mod making;
 
 use parallax_core::board;
 use parallax_core::event::{Edited, Event, Status, What};
-use parallax_core::headline::{Indicator, STALE};
+use parallax_core::headline::{self, Claim, Indicator, STALE};
 use parallax_core::id::{AccountId, PageId};
+use parallax_core::incident::automatic::title_of;
 use parallax_core::incident::{Impact, Kind, MAX_UNFINISHED};
 use parallax_core::page::Page;
 use parallax_core::page::edit::{read_name, read_slug};
@@ -163,25 +164,35 @@ impl Service {
             .collect();
         let is_covered = |id| running.iter().any(|window| window.covers(id));
         let regions = self.regions_in_service();
-        let seen = monitors.iter().map(|shown| (&shown.monitor, &shown.view));
-        let is_stale = board::none_looks(regions, seen, now);
+        let looked_at = monitors.iter().map(|shown| (&shown.monitor, &shown.view));
+        let is_stale = board::none_looks(regions, looked_at, now);
         // Where nobody looks any more, what was well is not known to be. What was down stays so, and what reports itself
         // goes on.
         let is_known = |shown: &Shown| {
             !is_stale || shown.view.status == Status::Down || !board::is_probed(&shown.monitor)
         };
-        let statuses = monitors.iter().filter(|shown| is_known(shown) && !is_covered(shown.monitor.id));
-        let worst = incidents.iter().max_by_key(|shown| shown.incident.impact);
-        let worst = worst.filter(|shown| shown.incident.impact > Impact::None);
-        let indicator = Indicator::of(
-            worst.map(|shown| shown.incident.impact),
-            statuses.map(|shown| shown.view.status),
-            !running.is_empty(),
-        );
-        let headline = match worst {
+        let uncovered = monitors.iter().filter(|shown| !is_covered(shown.monitor.id));
+        let statuses = uncovered.clone().filter(|shown| is_known(shown)).map(|shown| shown.view.status);
+        let told = incidents.iter().map(|shown| shown.incident.impact).max();
+        let told = told.filter(|worst| *worst > Impact::None);
+        let seen = Indicator::of(None, statuses.clone(), !running.is_empty());
+        let indicator = if told.is_some() { Indicator::of(told, statuses, false) } else { seen };
+        let is_unseen =
+            |shown: &Shown| shown.view.status == Status::Unknown && shown.view.outage_since.is_some();
+        let claims = incidents.iter().map(|shown| Claim::of(&shown.incident, &shown.monitors));
+        let quoted = headline::quoted(claims, seen, uncovered.clone().any(is_unseen));
+        let headline = match quoted.and_then(|at| incidents.get(at)) {
             Some(shown) => shown.incident.title.clone(),
-            None if is_stale && indicator == Indicator::Unknown => STALE.to_owned(),
-            None => indicator.headline().to_owned(),
+            None if is_stale && seen == Indicator::Unknown => STALE.to_owned(),
+            None => {
+                // For an incident that only says what went down, what is down now is named.
+                let down = uncovered.filter(|shown| told.is_some() && shown.view.status == Status::Down);
+                let down: Vec<_> =
+                    down.map(|shown| (shown.monitor.name.as_str(), shown.view.down_from)).collect();
+                let named = title_of(&down, page.language);
+                let named = named.filter(|_| seen == Indicator::Partial || down.len() == 1 || is_stale);
+                named.unwrap_or_else(|| seen.headline().to_owned())
+            }
         };
         Ok(Overview { page, indicator, headline, monitors, incidents, maintenance, later, regions, is_stale })
     }

@@ -2,8 +2,9 @@
 
 use parallax_core::board::{Board, Notice, Shown};
 use parallax_core::event::Status;
-use parallax_core::headline::Indicator;
+use parallax_core::headline::{self, Claim, Indicator};
 use parallax_core::incident::Impact;
+use parallax_core::window::Window;
 
 use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
@@ -45,7 +46,7 @@ impl Headline {
             let (title, text) = (said.stale_title.to_owned(), said.stale_text.to_owned());
             return Self { class: "none", title, text, regions, lead, checked };
         }
-        let whole = Whole::of(board);
+        let Standing { quoted, whole } = Standing::of(board);
         let class = match whole {
             Whole::HardlySeen | Whole::Seen(Indicator::Unknown) => "none",
             Whole::Seen(Indicator::Operational) => "up",
@@ -54,7 +55,7 @@ impl Headline {
             Whole::Seen(Indicator::Major) => "down",
             Whole::Seen(Indicator::Maintenance) => "maint",
         };
-        let (title, text) = (title(board, whole, said), text(board, whole, said));
+        let (title, text) = (title(board, quoted, whole, said), text(board, quoted, whole, said));
         Self { class, title, text, regions, lead, checked }
     }
 }
@@ -72,21 +73,57 @@ pub(super) enum Whole {
 impl Whole {
     /// How that page is.
     pub(super) fn of(board: &Board) -> Self {
+        Standing::of(board).whole
+    }
+
+    /// By the indicator, where no incident speaks for the monitors.
+    fn seen(indicator: Indicator, board: &Board) -> Self {
         let is_watched = |shown: &&Shown| !shown.monitor.paused && !shown.covered;
         let watched = board.monitors.iter().filter(is_watched).count();
         let down = board.with_status(Status::Down).filter(is_watched).count();
         let is_partly = |shown: &Shown| shown.view.down_from.is_some();
         let are_partly = down > 0 && board.with_status(Status::Down).filter(is_watched).all(is_partly);
-        match board.indicator {
+        match indicator {
             // Whatever is down from some regions is up from others.
-            Indicator::Major if worst(board).is_none() && are_partly => Self::Seen(Indicator::Partial),
+            Indicator::Major if are_partly => Self::Seen(Indicator::Partial),
+            Indicator::Partial if down == watched && !are_partly => Self::Seen(Indicator::Major),
             Indicator::Operational if watched > 0 && unknown(board) * 2 >= watched => Self::HardlySeen,
-            Indicator::Partial if worst(board).is_none() && down == watched && !are_partly => {
-                Self::Seen(Indicator::Major)
-            }
             other => Self::Seen(other),
         }
     }
+}
+
+/// What the headline goes by.
+#[derive(Debug, Clone, Copy)]
+struct Standing<'a> {
+    /// The open incident that it quotes; none where the monitors speak.
+    quoted: Option<&'a Notice>,
+    whole: Whole,
+}
+
+impl<'a> Standing<'a> {
+    fn of(board: &'a Board) -> Self {
+        let seen = seen(board);
+        let is_unseen = |shown: &Shown| shown.view.outage_since.is_some();
+        let claims = board.incidents.iter().map(|notice| Claim::of(&notice.incident, &notice.monitors));
+        let quoted = headline::quoted(claims, seen, board.with_status(Status::Unknown).any(is_unseen));
+        let quoted = quoted.and_then(|at| board.incidents.get(at));
+        let is_told = board.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
+        let whole = match quoted {
+            Some(notice) => Whole::Seen(Indicator::of(Some(notice.incident.impact), [], false)),
+            // The indicator is that of an incident which only says what went down.
+            None if is_told => Whole::seen(seen, board),
+            None => Whole::seen(board.indicator, board),
+        };
+        Self { quoted, whole }
+    }
+}
+
+/// What comes of the monitors and the windows alone.
+fn seen(board: &Board) -> Indicator {
+    let statuses = board.monitors.iter().filter(|shown| !shown.covered).map(|shown| shown.view.status);
+    let mut windows = board.maintenance.iter().filter_map(|notice| Window::of(&notice.incident));
+    Indicator::of(None, statuses, windows.any(|window| window.span.contains(board.now)))
 }
 
 /// How many of the monitors that are watched nothing is known of.
@@ -94,20 +131,14 @@ fn unknown(board: &Board) -> usize {
     board.with_status(Status::Unknown).filter(|shown| !shown.monitor.paused).count()
 }
 
-/// The open incident of the worst impact, where one has any.
-fn worst(board: &Board) -> Option<&Notice> {
-    let worst = board.incidents.iter().max_by_key(|notice| notice.incident.impact);
-    worst.filter(|worst| worst.incident.impact > Impact::None)
-}
-
 /// How many monitors are there, but for those that nobody is to watch.
 fn services(board: &Board) -> usize {
     board.monitors.iter().filter(|shown| !shown.monitor.paused).count()
 }
 
-fn title(board: &Board, whole: Whole, said: &Words) -> String {
-    if let Some(worst) = worst(board) {
-        return worst.incident.title.clone();
+fn title(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> String {
+    if let Some(quoted) = quoted {
+        return quoted.incident.title.clone();
     }
     let named = match whole {
         Whole::Seen(Indicator::Partial) => some(board, Status::Down, said),
@@ -150,7 +181,7 @@ fn some(board: &Board, status: Status, said: &Words) -> Option<String> {
 }
 
 /// What the title leaves open: how the others are.
-fn text(board: &Board, whole: Whole, said: &Words) -> String {
+fn text(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> String {
     let count = |status| board.with_status(status).count();
     let is_told = |shown: &Shown| {
         let names = |notice: &Notice| notice.monitors.iter().any(|(id, ..)| *id == shown.monitor.id);
@@ -159,7 +190,7 @@ fn text(board: &Board, whole: Whole, said: &Words) -> String {
     let (down, slow, unknown) = (count(Status::Down), count(Status::Slow), unknown(board));
     let is_maintained = board.monitors.iter().any(|shown| shown.covered);
     let mut sentences = Vec::new();
-    if worst(board).is_some() {
+    if quoted.is_some() {
         // The title is of an incident, and says nothing of what else is down.
         let others: Vec<&str> = board
             .with_status(Status::Down)
@@ -192,7 +223,7 @@ fn text(board: &Board, whole: Whole, said: &Words) -> String {
             // The title names no regions where it is of several.
             let from: Option<Vec<_>> =
                 board.with_status(Status::Down).map(|shown| shown.view.down_from).collect();
-            if let Some(from) = from.filter(|from| from.len() > 1 && worst(board).is_none()) {
+            if let Some(from) = from.filter(|from| from.len() > 1 && quoted.is_none()) {
                 let regions = from.iter().flat_map(|regions| regions.iter()).collect();
                 sentences.push(fill(said.state_down_from, &[&said.tongue().regions(regions)]));
             }
@@ -212,119 +243,4 @@ fn text(board: &Board, whole: Whole, said: &Words) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use parallax_core::place::{Region, RegionSet};
-
-    use super::*;
-    use crate::views::tests::{board, shown};
-
-    /// A page without incidents of monitors by a letter each: up, slow, down, unknown, paused, in a window (and down).
-    fn page(letters: &str) -> Board {
-        let monitor = |(at, letter): (usize, char)| {
-            let status = match letter {
-                'u' => Status::Up,
-                's' => Status::Slow,
-                'd' | 'w' => Status::Down,
-                _ => Status::Unknown,
-            };
-            let number = u32::try_from(at).unwrap() + 1;
-            let mut shown = shown(number, &format!("M{number}"), "Shop", status, 2);
-            (shown.monitor.paused, shown.covered) = (letter == 'p', letter == 'w');
-            shown
-        };
-        let monitors: Vec<Shown> = letters.chars().enumerate().map(monitor).collect();
-        let judged = monitors.iter().filter(|shown| !shown.covered).map(|shown| shown.view.status);
-        let indicator = Indicator::of(None, judged, false);
-        Board { incidents: Vec::new(), maintenance: Vec::new(), indicator, monitors, ..board() }
-    }
-
-    #[test]
-    fn what_reports_itself_was_not_checked_by_us() {
-        use parallax_core::check::Check;
-        use parallax_core::time::MINUTE;
-
-        let now = board().now;
-        // Each monitor: what it is (a heartbeat, or paused), and minutes since its last check.
-        for (monitors, checked, regions) in [
-            ("", None, 0),
-            ("h1", Some(1), 0),
-            ("h1 m5", Some(5), 6),
-            ("h1 m5 m3", Some(3), 6),
-            ("h1 p5", Some(1), 0),
-            ("h1 m", Some(1), 0),
-            ("m", None, 0),
-        ] {
-            let monitor = |(at, text): (usize, &str)| {
-                let mut shown = page("u").monitors.remove(0);
-                let (kind, ago) = text.split_at(1);
-                let ago: Option<i64> = ago.parse().ok();
-                match (&mut shown.view.last_check, ago) {
-                    (Some(last), Some(ago)) => last.at = now - ago * MINUTE,
-                    (last, _) => *last = None,
-                }
-                shown.monitor.id = parallax_core::id::MonitorId::from_u128(at as u128);
-                shown.monitor.paused = kind == "p";
-                if kind == "h" {
-                    let beat = parallax_core::check::HeartbeatCheck {
-                        period_seconds: 60,
-                        grace_seconds: 60,
-                        token: String::new(),
-                    };
-                    shown.monitor.check = Check::Heartbeat(beat);
-                    shown.past.lanes.clear();
-                }
-                shown
-            };
-            let monitors_of: Vec<Shown> = monitors.split_whitespace().enumerate().map(monitor).collect();
-            let board = Board { monitors: monitors_of, ..board() };
-            let seen = board.checked().map(|at| now.since(at) / MINUTE);
-            assert_eq!((seen, board.seen_from().len()), (checked, regions), "{monitors}");
-        }
-    }
-
-    #[test]
-    fn a_headline_claims_no_more_than_is_seen() {
-        for (monitors, class, title, text) in [
-            ("uuu", "up", "All systems operational", ""),
-            ("uu?", "up", "Everything we have data for is working", "1 has no data."),
-            ("u?", "none", "Everything we have data for is working", "1 has no data."),
-            ("u?????????", "none", "Everything we have data for is working", "9 have no data."),
-            // Nobody waits for news of what is paused.
-            ("upppppp", "up", "All systems operational", ""),
-            ("uup?", "up", "Everything we have data for is working", "1 has no data."),
-            ("u?p", "none", "Everything we have data for is working", "1 has no data."),
-            (
-                "u?w",
-                "none",
-                "Everything we have data for is working",
-                "Maintenance is under way. 1 has no data.",
-            ),
-            ("??p", "none", "No data yet", ""),
-            ("pp", "none", "No data yet", ""),
-            ("ddd", "down", "All systems are down", ""),
-            ("dddp", "down", "All systems are down", ""),
-            ("duw", "part", "M1 is down", ""),
-            ("dp", "down", "M1 is down", ""),
-            ("ddduupp", "part", "3 of 5 services are down", "Everything else is working."),
-            ("dd?p", "part", "M1 and M2 are down", "1 has no data."),
-            ("sup", "slow", "M1 is slow", "Everything else is working."),
-        ] {
-            let Headline { class: drawn, title: said, text: more, .. } = Headline::of(&page(monitors));
-            assert_eq!((drawn, said.as_str(), more.as_str()), (class, title, text), "{monitors}");
-        }
-        for (monitors, title, text) in [
-            ("d", "M1 is down from Asia", ""),
-            ("dd", "M1 and M2 are down", "Down from Asia."),
-            ("ddu", "M1 and M2 are down", "Down from Asia. Everything else is working."),
-        ] {
-            let mut board = page(monitors);
-            for down in board.monitors.iter_mut().filter(|shown| shown.view.status == Status::Down) {
-                down.view.down_from = Some(RegionSet::only(Region::Asia));
-            }
-            let Headline { class, title: said, text: more, .. } = Headline::of(&board);
-            assert_eq!((class, said.as_str(), more.as_str()), ("part", title, text), "{monitors} from Asia");
-        }
-        let told = Board { indicator: Indicator::Partial, monitors: page("dd").monitors, ..board() };
-        assert_eq!(Headline::of(&told).class, "part", "an incident speaks first");
-    }
-}
+mod tests;

@@ -1,8 +1,11 @@
 //! Incidents that open and resolve by themselves: what told outages of a page's monitors make of them.
 
+mod outages;
 #[cfg(test)]
 mod tests;
 mod words;
+
+pub use words::title_of;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +17,7 @@ use crate::place::RegionSet;
 use crate::telling::{Outages, ToldOutage};
 use crate::time::{MINUTE, Timestamp};
 use crate::tongue::Tongue;
+use words::Tense;
 
 /// Milliseconds after its opening within which further monitors that go down join an incident.
 pub const JOINABLE: i64 = 10 * MINUTE;
@@ -119,15 +123,18 @@ impl Desk {
         let mut ended = Ended::Back;
         match happened {
             Happened::WentDown(monitor, change) => told.extend(self.go_down(monitor, change, at, random)),
-            Happened::Back(monitor) => {
-                self.outages.down.remove(&monitor);
-            }
+            Happened::Back(monitor) => told.extend(self.come_back(monitor, at, random)),
             Happened::Rescoped(monitor, down_from) => told.extend(self.rescope(monitor, down_from)),
             Happened::Edited => {
                 ended = Ended::Unchecked;
-                let monitors = &self.monitors;
-                let checked = |id: &MonitorId| monitors.get(id).is_some_and(|it| !it.paused);
-                self.outages.down.retain(|id, _| checked(id));
+                let is_checked = |id: &MonitorId| self.monitors.get(id).is_some_and(|it| !it.paused);
+                let over: Vec<MonitorId> =
+                    self.outages.down.keys().filter(|id| !is_checked(id)).copied().collect();
+                for monitor in over {
+                    if let Some((incident, true)) = self.end(monitor) {
+                        note(&mut told, incident);
+                    }
+                }
             }
         }
         self.resolve(ended, at, random, &mut told);
@@ -166,10 +173,12 @@ impl Desk {
                     && incident.affected.len() < MAX_AFFECTED
                 {
                     // A title that a person wrote stays.
-                    let is_ours = words::is_title(incident, &self.monitors);
+                    let first = words::first(incident, &self.monitors);
+                    let is_ours = words::is_title(incident, first);
                     incident.affected.push(Affected { monitor, impact: None });
                     if is_ours {
-                        incident.title = words::title(incident, &self.monitors, tongue);
+                        let first = first.unwrap_or(tongue.some_monitor);
+                        incident.title = words::title(first, incident.affected.len(), Tense::Present, tongue);
                     }
                 }
                 let text = words::down(&watched, &outage, false, tongue);
@@ -182,7 +191,7 @@ impl Desk {
             Home::Nowhere => (None, None),
         };
         outage.incident = home;
-        self.outages.down.insert(monitor, outage);
+        self.outages.begin(monitor, outage);
         told
     }
 
@@ -231,7 +240,7 @@ impl Desk {
             id,
             page: self.page,
             kind: Kind::Incident,
-            title: String::new(),
+            title: words::title(&watched.name, 1, Tense::Present, self.tongue()),
             status: Progress::Investigating,
             impact: Impact::Partial,
             started_at: outage.since.min(at),
@@ -249,7 +258,6 @@ impl Desk {
             created_at: at,
             edited_at: None,
         };
-        incident.title = words::title(&incident, &self.monitors, self.tongue());
         incident.say(update, words::down(watched, outage, false, self.tongue()), at);
         self.incidents.insert(id, incident);
         self.open += 1;
@@ -274,26 +282,6 @@ impl Desk {
         Some(Told { incident: id, news: News::Updated, update: Some(update), notify })
     }
 
-    /// The regions that a monitor is down from are others: what was last said of it says so.
-    fn rescope(&mut self, monitor: MonitorId, down_from: Option<RegionSet>) -> Option<Told> {
-        let tongue = self.tongue();
-        let watched = self.monitors.get(&monitor)?;
-        let outage = self.outages.down.get_mut(&monitor).filter(|outage| outage.down_from != down_from)?;
-        let after = ToldOutage { down_from, ..outage.clone() };
-        let before = std::mem::replace(outage, after.clone());
-        let incident = self.incidents.get_mut(&after.incident?)?;
-        if !incident.automatic || !incident.is_open() {
-            return None;
-        }
-        let ways = words::ways(watched, &before);
-        let (update, again) = incident.updates.iter_mut().rev().find_map(|update| {
-            let (_, again) = ways.iter().find(|(text, _)| *text == update.body)?;
-            Some((update, *again))
-        })?;
-        update.body = words::down(watched, &after, again, tongue);
-        Some(silently(incident.id))
-    }
-
     /// Closes automatic incidents none of whose monitors is down any more.
     fn resolve(
         &mut self,
@@ -310,6 +298,10 @@ impl Desk {
                 continue;
             }
             let resolved_at = at.max(incident.started_at);
+            if let Some(title) = incident.title_in_past(words::first(incident, &self.monitors), self.language)
+            {
+                incident.title = title;
+            }
             incident.status = Progress::Resolved;
             incident.resolved_at = Some(resolved_at);
             self.open = self.open.saturating_sub(1);
@@ -319,6 +311,8 @@ impl Desk {
                 let text = words::over(incident, &self.monitors, ended == Ended::Back, resolved_at, tongue);
                 incident.say(update, text, at);
             }
+            // Of what was only changed silently so far, this says enough.
+            told.retain(|one| one.incident != incident.id);
             told.push(Told {
                 incident: incident.id,
                 news: News::Resolved,
@@ -338,9 +332,7 @@ impl Desk {
             let is_ours = incident.automatic && incident.is_open() && incident.impact >= Impact::Partial;
             if is_ours && incident.impact != impact {
                 incident.impact = impact;
-                if told.iter().all(|one| one.incident != incident.id) {
-                    told.push(silently(incident.id));
-                }
+                note(told, incident.id);
             }
         }
     }
@@ -358,6 +350,13 @@ enum Home {
     New,
     /// To none.
     Nowhere,
+}
+
+/// Notes that it was changed, where nothing is told of it.
+fn note(told: &mut Vec<Told>, incident: IncidentId) {
+    if told.iter().all(|one| one.incident != incident) {
+        told.push(silently(incident));
+    }
 }
 
 /// It was changed without a word to anybody.

@@ -4,6 +4,7 @@ use parallax_core::event::{AlertKind, Change, Event, Status, What};
 use parallax_core::id::MonitorId;
 use parallax_core::machine::View;
 use parallax_core::observation::Failure;
+use parallax_core::place::{Region, RegionSet};
 use parallax_core::time::MINUTE;
 
 use super::*;
@@ -84,6 +85,32 @@ async fn an_outage_is_told_once_however_often_it_was_said_and_whoever_looked_awa
     client.changed(id, change(Unknown, Up, 55, None)).await;
     let ended = "- 2026-11-27T13:26:00.000Z to 2026-11-27T13:36:00.000Z: unexpected status 503";
     assert_eq!(client.outages(id).await, (vec![ended.to_owned(), first.to_owned()], (2, 0)));
+}
+
+#[tokio::test]
+async fn an_outage_that_was_ever_everywhere_is_listed_as_that() {
+    use Status::{Down, Up};
+
+    let client = Client::new().await;
+    let made = client.make(json!({ "url": "a.example" })).await;
+    let id: MonitorId = made["id"].as_str().unwrap().parse().unwrap();
+    let asia = Some(RegionSet::only(Region::Asia));
+    for (outage, later) in [(1, [None, asia]), (11, [asia, asia])] {
+        client.changed(id, Change { down_from: asia, ..change(Up, Down, outage, Some(outage)) }).await;
+        for scope in later {
+            let what = What::ScopeChanged(scope);
+            let at = client.world.service.now();
+            client
+                .world
+                .happened(Event { at, page: Some(client.world.shop.id), monitor: Some(id), what })
+                .await;
+        }
+        client.changed(id, change(Down, Up, outage + 5, Some(outage))).await;
+    }
+    let (listed, rows) = client.outages(id).await;
+    assert_eq!(rows, (2, 0));
+    let names: Vec<bool> = listed.iter().map(|line| line.contains("Asia")).collect();
+    assert_eq!(names, [true, false], "{listed:?}");
 }
 
 #[tokio::test]

@@ -138,7 +138,7 @@ async fn events_of_one_batch_see_what_came_of_those_before_them() {
         (News::Updated, true),
         (News::Changed, false),
         (News::Updated, true),
-        (News::Changed, false),
+        (News::Updated, false),
     ];
     assert_eq!(world.told(), expected);
     let open = world.open();
@@ -149,7 +149,7 @@ async fn events_of_one_batch_see_what_came_of_those_before_them() {
 
     world.happens([back(6, 3), back(MINUTE + 1, 2), back(MINUTE + 2, 2)]).await;
     world.reacts().await;
-    assert_eq!(world.told()[5..], [(News::Resolved, true)]);
+    assert_eq!(world.told()[5..], [(News::Updated, false), (News::Resolved, true)]);
     assert!(world.open().is_empty() && world.outages().is_empty());
 }
 

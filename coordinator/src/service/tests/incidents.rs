@@ -2,10 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use parallax_core::event::Status;
 use parallax_core::given::Given;
+use parallax_core::headline::Indicator;
 use parallax_core::id::IncidentId;
 use parallax_core::incident::edit::IncidentEdit;
-use parallax_core::incident::{News, UpdatePost};
+use parallax_core::incident::{Affected, Incident, News, UpdatePost};
+use parallax_core::machine::View;
+use parallax_core::place::{Region, RegionSet};
 
 use super::*;
 use crate::service::incidents::Shown as ShownIncident;
@@ -92,4 +96,72 @@ async fn fifty_updates_at_once_are_all_there_in_the_end() {
     let bodies: BTreeSet<&str> = shown.incident.updates.iter().map(|update| update.body.as_str()).collect();
     assert_eq!((shown.incident.updates.len(), bodies.len()), (51, 51));
     assert!(shown.incident.updates.windows(2).all(|pair| pair[0].created_at <= pair[1].created_at));
+}
+
+/// A page with three monitors, and an incident that opened by itself for all of them, with that title.
+async fn automatic(title: &str) -> (World, Caller, Vec<MonitorId>, IncidentId) {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let mut ids = Vec::new();
+    for name in ["API", "Shop", "Mail"] {
+        ids.push(world.make(&caller, name).await.unwrap().monitor.id);
+    }
+    let id = open(&world, &caller, titled()).await;
+    let opened = world.service.store().reader().incident(id).unwrap().unwrap().value;
+    let affected = ids.iter().map(|monitor| Affected { monitor: *monitor, impact: None }).collect();
+    let mut batch = Batch::new();
+    batch.write(Incident { automatic: true, title: title.to_owned(), affected, ..opened });
+    world.service.store().commit(batch).await.unwrap();
+    (world, caller, ids, id)
+}
+
+#[tokio::test]
+async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_down() {
+    use Status::{Down, Slow, Unknown, Up};
+
+    let (world, caller, ids, _) = automatic("API and 2 others are down").await;
+    let headline = async |states: [Status; 3], asia: bool, unseen: bool| {
+        for (id, status) in ids.iter().zip(states) {
+            let down_from = (asia && status == Down).then_some(RegionSet::only(Region::Asia));
+            let outage_since = (unseen && status == Unknown).then_some(START);
+            let view = View { status, down_from, outage_since, ..View::default() };
+            world.views.lock().unwrap().insert(*id, view);
+        }
+        let overview = world.service.overview(&caller, world.shop.id).await.unwrap();
+        assert_eq!(overview.indicator, Indicator::Partial, "the contract's word is the incident's");
+        overview.headline
+    };
+    world.mesh.stand(&[Region::Asia]);
+    for (states, asia, unseen, expected) in [
+        ([Down, Up, Up], false, false, "API is down"),
+        ([Up, Down, Up], true, false, "Shop is down from Asia"),
+        ([Up, Down, Down], true, false, "Shop and 1 other are down"),
+        ([Down, Down, Down], false, false, "All systems are down"),
+        ([Up, Slow, Up], false, false, "Some systems are slow"),
+        ([Up, Up, Up], false, false, "All systems operational"),
+        ([Unknown, Up, Down], false, true, "Mail is down"),
+        ([Unknown, Up, Up], false, true, "API and 2 others are down"),
+    ] {
+        assert_eq!(headline(states, asia, unseen).await, expected, "{states:?}");
+    }
+    // Where nobody looks, not all is known to be down.
+    world.mesh.stand(&[]);
+    assert_eq!(headline([Up, Down, Down], false, false).await, "Shop and 1 other are down");
+    let (world, caller, _, _) = automatic("A cable is cut").await;
+    assert_eq!(world.service.overview(&caller, world.shop.id).await.unwrap().headline, "A cable is cut");
+}
+
+#[tokio::test]
+async fn who_resolves_an_incident_that_opened_by_itself_leaves_its_title_to_us() {
+    for (title, status, expected) in [
+        ("API and 2 others are down", "resolved", "API and 2 others were down"),
+        ("API and 2 others are down", "monitoring", "API and 2 others are down"),
+        ("The API is down", "resolved", "The API is down"),
+    ] {
+        let (world, caller, _, id) = automatic(title).await;
+        let post = UpdatePost { status: value(status), message: value("x"), ..UpdatePost::default() };
+        let posted = world.service.post_update(&caller, world.shop.id, id, &post, &each_time()).await;
+        let posted = now(posted.unwrap()).incident;
+        assert_eq!((posted.title.as_str(), posted.automatic), (expected, false), "{title} {status}");
+    }
 }

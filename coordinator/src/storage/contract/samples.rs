@@ -317,7 +317,7 @@ pub(crate) fn delivery(millis: i64, page: Option<u128>, due: Option<i64>) -> Del
 
 pub(crate) fn outages(n: u128) -> Outages {
     let told = ToldOutage { since: at(19), reason: None, down_from: None, incident: None };
-    Outages { down: [(monitor_id(n), told)].into() }
+    Outages { down: [(monitor_id(n), told)].into(), widest: [(monitor_id(n), None)].into() }
 }
 
 pub(crate) fn ping(number: u64, body: &[u8]) -> Ping {

@@ -75,8 +75,9 @@ impl From<Page> for PageOfSchema4 {
 mod tests {
     use super::*;
     use parallax_core::incident::Incident;
+    use parallax_core::telling::Outages;
 
-    use crate::storage::contract::samples::{incident, page};
+    use crate::storage::contract::samples::{incident, outages, page};
 
     #[test]
     fn a_page_of_schema_4_is_read_from_its_bytes_of_then() {
@@ -95,5 +96,13 @@ mod tests {
         // Its record ended with the moment that it was made at; what follows is that nothing was noted.
         assert_eq!(bytes.pop(), Some(0));
         assert_eq!(postcard::from_bytes::<(u64, Incident)>(&bytes).unwrap(), (7, incident));
+    }
+
+    #[test]
+    fn outages_of_before_their_widest_scope_was_noted_are_read() {
+        let outages = Outages { widest: Default::default(), ..outages(3) };
+        let mut bytes = postcard::to_allocvec(&(7u64, &outages)).unwrap();
+        assert_eq!(bytes.pop(), Some(0), "no scope");
+        assert_eq!(postcard::from_bytes::<(u64, Outages)>(&bytes).unwrap(), (7, outages));
     }
 }

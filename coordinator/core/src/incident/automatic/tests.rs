@@ -1,5 +1,7 @@
 //! Automatic incidents told as stories, and what must hold of them for any stream of outages and people's acts.
 
+mod outages;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -53,10 +55,15 @@ impl Page {
     }
 
     fn down(&mut self, n: u128) -> Vec<(News, bool)> {
+        self.down_from(n, None)
+    }
+
+    fn down_from(&mut self, n: u128, regions: Option<RegionSet>) -> Vec<(News, bool)> {
         let mut change = Change::to(Status::Down, at(self.now - 10 * SECOND));
         change.alert = Some(AlertKind::WentDown);
         change.down_since = Some(change.since);
         change.reason = Some(Failure::Refused);
+        change.down_from = regions;
         self.take(Happened::WentDown(id(n), &change))
     }
 
@@ -104,6 +111,7 @@ impl Page {
 const OPENED: (News, bool) = (News::Opened, true);
 const JOINED: (News, bool) = (News::Updated, true);
 const AGAIN: (News, bool) = (News::Updated, false);
+const ONE_BACK: (News, bool) = (News::Updated, false);
 const RESOLVED: (News, bool) = (News::Resolved, true);
 const SILENT: (News, bool) = (News::Changed, false);
 
@@ -131,7 +139,7 @@ fn it_is_major_while_every_monitor_that_is_checked_is_down() {
     assert_eq!((page.down(2), page.newest().impact), (vec![JOINED], Impact::Major));
     assert_eq!((page.pause(3, false), page.newest().impact), (vec![SILENT], Impact::Partial));
     assert_eq!((page.delete(3), page.newest().impact), (vec![SILENT], Impact::Major));
-    assert_eq!((page.back(1), page.newest().impact), (vec![SILENT], Impact::Partial));
+    assert_eq!((page.back(1), page.newest().impact), (vec![ONE_BACK], Impact::Partial));
     assert_eq!(page.back(2), [RESOLVED]);
     let mut alone = Page::with(1);
     assert_eq!((alone.down(1), alone.newest().impact), (vec![OPENED], Impact::Major));
@@ -147,9 +155,9 @@ fn a_monitor_joins_within_ten_minutes_and_rejoins_at_any_age() {
     page.wait(1);
     assert_eq!(page.down(3), [OPENED], "the first is too old");
     page.wait(99 * MINUTE);
-    assert_eq!(page.back(2), []);
+    assert_eq!(page.back(2), [ONE_BACK]);
     assert_eq!(page.down(2), [AGAIN], "it was in that one before");
-    assert_eq!((page.back(1), page.back(2), page.back(3)), (vec![], vec![RESOLVED], vec![RESOLVED]));
+    assert_eq!((page.back(1), page.back(2), page.back(3)), (vec![ONE_BACK], vec![RESOLVED], vec![RESOLVED]));
 }
 
 #[test]
@@ -362,6 +370,8 @@ proptest! {
             for incident in page.desk.incidents.values() {
                 let lasts = page.desk.outages.down.values().any(|outage| outage.incident == Some(incident.id));
                 if incident.automatic {
+                    let says_past = incident.title.ends_with(" was down") || incident.title.ends_with(" were down");
+                    prop_assert_eq!(says_past, !incident.is_open(), "{}", incident.title);
                     prop_assert_eq!(incident.is_open(), lasts, "open while one of its monitors is down, no longer");
                 }
                 if incident.automatic && incident.is_open() {
@@ -372,6 +382,8 @@ proptest! {
                 prop_assert!(incident.updates.len() <= MAX_UPDATES);
             }
             prop_assert_eq!(page.desk.open, page.open());
+            let outages = &page.desk.outages;
+            prop_assert!(outages.widest.keys().all(|monitor| outages.down.contains_key(monitor)));
         }
         let ended = page.desk.incidents.values().filter(|it| it.automatic && !it.is_open()).count();
         prop_assert_eq!(ended, resolved, "each is resolved once");

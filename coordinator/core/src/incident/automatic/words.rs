@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use super::Watched;
 use crate::id::MonitorId;
-use crate::incident::Incident;
+use crate::incident::{Impact, Incident};
 use crate::page::look::Language;
+use crate::place::RegionSet;
 use crate::telling::ToldOutage;
 use crate::time::Timestamp;
 use crate::tongue::{Tongue, fill};
@@ -13,20 +14,69 @@ use crate::tongue::{Tongue, fill};
 /// Characters of a reason that are told.
 const REASON: usize = 300;
 
+/// Whether a title says what is, or what was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Tense {
+    Present,
+    Past,
+}
+
 /// The title: the first monitor's name, and how many others there are.
-pub(super) fn title(incident: &Incident, monitors: &BTreeMap<MonitorId, Watched>, tongue: &Tongue) -> String {
-    let first = name(incident, monitors, tongue);
-    match incident.affected.len() {
-        0 | 1 => fill(tongue.title_one, &[first]),
-        2 => fill(tongue.title_two, &[first]),
-        count => fill(tongue.title_many, &[first, &(count - 1).to_string()]),
+pub(super) fn title(first: &str, count: usize, tense: Tense, tongue: &Tongue) -> String {
+    let (one, two, many) = match tense {
+        Tense::Present => (tongue.title_one, tongue.title_two, tongue.title_many),
+        Tense::Past => (tongue.title_one_over, tongue.title_two_over, tongue.title_many_over),
+    };
+    match count {
+        0 | 1 => fill(one, &[first]),
+        2 => fill(two, &[first]),
+        count => fill(many, &[first, &(count - 1).to_string()]),
     }
 }
 
-/// Whether an incident has a title of ours, in whichever language its page had then.
-pub(super) fn is_title(incident: &Incident, monitors: &BTreeMap<MonitorId, Watched>) -> bool {
-    let ours = |language| incident.title == title(incident, monitors, Tongue::of(language));
+/// Whether an incident has a title of ours, in whichever language its page had then. `first` is the name of the first of
+/// its monitors, where that is still there.
+pub(super) fn is_title(incident: &Incident, first: Option<&str>) -> bool {
+    let count = incident.affected.len();
+    let ours = |language| {
+        let tongue = Tongue::of(language);
+        let first = first.unwrap_or(tongue.some_monitor);
+        [Tense::Present, Tense::Past]
+            .map(|tense| title(first, count, tense, tongue))
+            .contains(&incident.title)
+    };
     Language::ALL.into_iter().any(ours)
+}
+
+impl Incident {
+    /// The name of the first of its monitors, of names by id, where that is still there.
+    pub fn first_of<'a>(&self, names: &'a [(MonitorId, String, Option<Impact>)]) -> Option<&'a str> {
+        let first = self.affected.first()?.monitor;
+        names.iter().find(|(id, ..)| *id == first).map(|(_, name, _)| name.as_str())
+    }
+
+    /// Whether it is automatic and nobody has given it another title than ours, which says what went down and not what is
+    /// down now. `first` is the name of the first of its monitors.
+    pub fn has_title_of_ours(&self, first: Option<&str>) -> bool {
+        self.automatic && is_title(self, first)
+    }
+
+    /// The title that says what was down; none where a person wrote the one that it has.
+    pub fn title_in_past(&self, first: Option<&str>, language: Language) -> Option<String> {
+        let tongue = Tongue::of(language);
+        let past = || title(first.unwrap_or(tongue.some_monitor), self.affected.len(), Tense::Past, tongue);
+        self.has_title_of_ours(first).then(past)
+    }
+}
+
+/// A title for monitors that are down now, each with the regions that it is down from alone; none where none is down.
+pub fn title_of(down: &[(&str, Option<RegionSet>)], language: Language) -> Option<String> {
+    let tongue = Tongue::of(language);
+    match down {
+        [] => None,
+        [(name, Some(from))] => Some(fill(tongue.down_from, &[name, &tongue.regions(*from)])),
+        [(first, _), ..] => Some(title(first, down.len(), Tense::Present, tongue)),
+    }
 }
 
 /// That a monitor is down, where, and why.
@@ -59,6 +109,11 @@ pub(super) fn ways(watched: &Watched, outage: &ToldOutage) -> Vec<(String, bool)
     Language::ALL.into_iter().flat_map(of).collect()
 }
 
+/// That a monitor is back while others of its incident are not.
+pub(super) fn back(watched: &Watched, tongue: &Tongue) -> String {
+    fill(tongue.one_back, &[&plain(&watched.name)])
+}
+
 /// That an incident is over, and how long it took.
 pub(super) fn over(
     incident: &Incident,
@@ -68,7 +123,7 @@ pub(super) fn over(
     tongue: &Tongue,
 ) -> String {
     let lasted = tongue.length_in_words(at.since(incident.started_at));
-    let first = plain(name(incident, monitors, tongue));
+    let first = plain(first(incident, monitors).unwrap_or(tongue.some_monitor));
     match (incident.affected.len(), is_back) {
         (0 | 1, true) => fill(tongue.is_back, &[&first, &lasted]),
         (_, true) => fill(tongue.all_back, &[&lasted]),
@@ -77,9 +132,10 @@ pub(super) fn over(
     }
 }
 
-fn name<'a>(incident: &Incident, monitors: &'a BTreeMap<MonitorId, Watched>, tongue: &'a Tongue) -> &'a str {
+/// The name of the first of an incident's monitors, where that is still there.
+pub(super) fn first<'a>(incident: &Incident, monitors: &'a BTreeMap<MonitorId, Watched>) -> Option<&'a str> {
     let first = incident.affected.first().and_then(|first| monitors.get(&first.monitor));
-    first.map_or(tongue.some_monitor, |watched| &watched.name)
+    first.map(|watched| watched.name.as_str())
 }
 
 /// Text that means itself in Markdown: neither emphasis nor link nor HTML comes of it.
@@ -98,7 +154,7 @@ fn plain(text: &str) -> String {
 mod tests {
     use super::*;
     use crate::observation::Failure;
-    use crate::place::{Region, RegionSet};
+    use crate::place::Region;
 
     fn outage(reason: Option<Failure>, down_from: Option<RegionSet>) -> ToldOutage {
         ToldOutage { since: Timestamp::from_millis(0), reason, down_from, incident: None }
@@ -113,8 +169,10 @@ mod tests {
         let name = "x".repeat(crate::monitor::edit::MAX_NAME);
         for language in Language::ALL {
             let tongue = Tongue::of(language);
-            for title in [tongue.title_one, tongue.title_two, tongue.title_many] {
-                let title = fill(title, &[&name, "999"]);
+            for (count, tense) in
+                [1, 2, 1000].into_iter().flat_map(|n| [(n, Tense::Present), (n, Tense::Past)])
+            {
+                let title = title(&name, count, tense, tongue);
                 assert!(title.chars().count() <= crate::incident::edit::MAX_TITLE, "{title}");
             }
         }
@@ -150,5 +208,19 @@ mod tests {
         let text = down(&nasty, &outage(Some(vendor), None), false, english());
         assert!(text.starts_with(r"\[a\](http://b) \<i\>  \# x is down: "), "{text}");
         assert!(text.contains(r"\*yyy") && text.chars().count() < 500, "{text}");
+    }
+
+    #[test]
+    fn what_is_down_now_is_named_with_its_regions_where_it_is_one() {
+        let asia = Some(RegionSet::only(Region::Asia));
+        for (down, title) in [
+            (&[][..], None),
+            (&[("API", None)], Some("API is down")),
+            (&[("API", asia)], Some("API is down from Asia")),
+            (&[("API", asia), ("Shop", None)], Some("API and 1 other are down")),
+            (&[("API", None), ("Shop", None), ("Mail", asia)], Some("API and 2 others are down")),
+        ] {
+            assert_eq!(title_of(down, Language::En).as_deref(), title, "{down:?}");
+        }
     }
 }

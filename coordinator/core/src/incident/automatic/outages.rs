@@ -1,0 +1,56 @@
+//! What becomes of an outage that was told: other regions, and its end; and what its incident says of that.
+
+use super::{Desk, silently, words};
+use crate::id::{IncidentId, MonitorId};
+use crate::incident::Told;
+use crate::place::RegionSet;
+use crate::telling::ToldOutage;
+use crate::time::Timestamp;
+
+impl Desk {
+    /// The regions that a monitor is down from are others: what was last said of it says so.
+    pub(super) fn rescope(&mut self, monitor: MonitorId, down_from: Option<RegionSet>) -> Option<Told> {
+        let before = self.outages.rescope(monitor, down_from)?;
+        self.restate(monitor, &before, down_from).then_some(before.incident?).map(silently)
+    }
+
+    /// A monitor is back, while others of its incident may still be down: that is said there.
+    pub(super) fn come_back(
+        &mut self,
+        monitor: MonitorId,
+        at: Timestamp,
+        random: &mut impl FnMut() -> [u8; 10],
+    ) -> Option<Told> {
+        let (id, is_restated) = self.end(monitor)?;
+        let is_open = self.incidents.get(&id).is_some_and(|it| it.automatic && it.is_open());
+        let lasts = self.outages.down.values().any(|outage| outage.incident == Some(id));
+        match self.monitors.get(&monitor).filter(|_| is_open && lasts) {
+            Some(watched) => self.say(id, words::back(watched, self.tongue()), false, at, random),
+            None => is_restated.then(|| silently(id)),
+        }
+    }
+
+    /// A monitor's outage is over. Its regions came back one after another, and what was last said of it named fewer each
+    /// time: from now on it says the widest scope. Gives the incident, and whether anything there is another.
+    pub(super) fn end(&mut self, monitor: MonitorId) -> Option<(IncidentId, bool)> {
+        let (outage, widest) = self.outages.end(monitor)?;
+        let is_restated = outage.down_from != widest && self.restate(monitor, &outage, widest);
+        Some((outage.incident?, is_restated))
+    }
+
+    /// What was last said of an outage says that it is from there. Whether anything was.
+    fn restate(&mut self, monitor: MonitorId, said: &ToldOutage, down_from: Option<RegionSet>) -> bool {
+        let tongue = self.tongue();
+        let incident = said.incident.and_then(|id| self.incidents.get_mut(&id));
+        let incident = incident.filter(|incident| incident.automatic && incident.is_open());
+        let (Some(incident), Some(watched)) = (incident, self.monitors.get(&monitor)) else { return false };
+        let ways = words::ways(watched, said);
+        let last = incident.updates.iter_mut().rev().find_map(|update| {
+            let (_, again) = ways.iter().find(|(text, _)| *text == update.body)?;
+            Some((update, *again))
+        });
+        let Some((update, again)) = last else { return false };
+        update.body = words::down(watched, &ToldOutage { down_from, ..said.clone() }, again, tongue);
+        true
+    }
+}

@@ -1,0 +1,225 @@
+//! What headlines say of pages by their monitors, and beside open incidents.
+
+use parallax_core::id::MonitorId;
+use parallax_core::incident::{Affected, Incident, Progress};
+use parallax_core::place::{Region, RegionSet};
+use parallax_core::time::HOUR;
+
+use super::*;
+use crate::views::tests::{board, incident, notice, shown, window};
+
+/// A page without incidents of monitors by a letter each: up, slow, down, unknown, paused, in a window (and down).
+fn page(letters: &str) -> Board {
+    let monitor = |(at, letter): (usize, char)| {
+        let status = match letter {
+            'u' => Status::Up,
+            's' => Status::Slow,
+            'd' | 'w' => Status::Down,
+            _ => Status::Unknown,
+        };
+        let number = u32::try_from(at).unwrap() + 1;
+        let mut shown = shown(number, &format!("M{number}"), "Shop", status, 2);
+        (shown.monitor.paused, shown.covered) = (letter == 'p', letter == 'w');
+        shown
+    };
+    let monitors: Vec<Shown> = letters.chars().enumerate().map(monitor).collect();
+    let judged = monitors.iter().filter(|shown| !shown.covered).map(|shown| shown.view.status);
+    let indicator = Indicator::of(None, judged, false);
+    Board { incidents: Vec::new(), maintenance: Vec::new(), indicator, monitors, ..board() }
+}
+
+#[test]
+fn what_reports_itself_was_not_checked_by_us() {
+    use parallax_core::check::Check;
+    use parallax_core::time::MINUTE;
+
+    let now = board().now;
+    // Each monitor: what it is (a heartbeat, or paused), and minutes since its last check.
+    for (monitors, checked, regions) in [
+        ("", None, 0),
+        ("h1", Some(1), 0),
+        ("h1 m5", Some(5), 6),
+        ("h1 m5 m3", Some(3), 6),
+        ("h1 p5", Some(1), 0),
+        ("h1 m", Some(1), 0),
+        ("m", None, 0),
+    ] {
+        let monitor = |(at, text): (usize, &str)| {
+            let mut shown = page("u").monitors.remove(0);
+            let (kind, ago) = text.split_at(1);
+            let ago: Option<i64> = ago.parse().ok();
+            match (&mut shown.view.last_check, ago) {
+                (Some(last), Some(ago)) => last.at = now - ago * MINUTE,
+                (last, _) => *last = None,
+            }
+            shown.monitor.id = parallax_core::id::MonitorId::from_u128(at as u128);
+            shown.monitor.paused = kind == "p";
+            if kind == "h" {
+                let beat = parallax_core::check::HeartbeatCheck {
+                    period_seconds: 60,
+                    grace_seconds: 60,
+                    token: String::new(),
+                };
+                shown.monitor.check = Check::Heartbeat(beat);
+                shown.past.lanes.clear();
+            }
+            shown
+        };
+        let monitors_of: Vec<Shown> = monitors.split_whitespace().enumerate().map(monitor).collect();
+        let board = Board { monitors: monitors_of, ..board() };
+        let seen = board.checked().map(|at| now.since(at) / MINUTE);
+        assert_eq!((seen, board.seen_from().len()), (checked, regions), "{monitors}");
+    }
+}
+
+#[test]
+fn a_headline_claims_no_more_than_is_seen() {
+    for (monitors, class, title, text) in [
+        ("uuu", "up", "All systems operational", ""),
+        ("uu?", "up", "Everything we have data for is working", "1 has no data."),
+        ("u?", "none", "Everything we have data for is working", "1 has no data."),
+        ("u?????????", "none", "Everything we have data for is working", "9 have no data."),
+        // Nobody waits for news of what is paused.
+        ("upppppp", "up", "All systems operational", ""),
+        ("uup?", "up", "Everything we have data for is working", "1 has no data."),
+        ("u?p", "none", "Everything we have data for is working", "1 has no data."),
+        ("u?w", "none", "Everything we have data for is working", "Maintenance is under way. 1 has no data."),
+        ("??p", "none", "No data yet", ""),
+        ("pp", "none", "No data yet", ""),
+        ("ddd", "down", "All systems are down", ""),
+        ("dddp", "down", "All systems are down", ""),
+        ("duw", "part", "M1 is down", ""),
+        ("dp", "down", "M1 is down", ""),
+        ("ddduupp", "part", "3 of 5 services are down", "Everything else is working."),
+        ("dd?p", "part", "M1 and M2 are down", "1 has no data."),
+        ("sup", "slow", "M1 is slow", "Everything else is working."),
+    ] {
+        let Headline { class: drawn, title: said, text: more, .. } = Headline::of(&page(monitors));
+        assert_eq!((drawn, said.as_str(), more.as_str()), (class, title, text), "{monitors}");
+    }
+    for (monitors, title, text) in [
+        ("d", "M1 is down from Asia", ""),
+        ("dd", "M1 and M2 are down", "Down from Asia."),
+        ("ddu", "M1 and M2 are down", "Down from Asia. Everything else is working."),
+    ] {
+        let mut board = page(monitors);
+        for down in board.monitors.iter_mut().filter(|shown| shown.view.status == Status::Down) {
+            down.view.down_from = Some(RegionSet::only(Region::Asia));
+        }
+        let Headline { class, title: said, text: more, .. } = Headline::of(&board);
+        assert_eq!((class, said.as_str(), more.as_str()), ("part", title, text), "{monitors} from Asia");
+    }
+    let told = Board { indicator: Indicator::Partial, monitors: page("dd").monitors, ..board() };
+    assert_eq!(Headline::of(&told).class, "part", "an incident speaks first");
+}
+
+/// An open incident of its first so many monitors, with that title.
+fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> Notice {
+    let id = |number: u32| MonitorId::from_u128(u128::from(number));
+    let affected = (1..=count).map(|number| Affected { monitor: id(number), impact: None }).collect();
+    let monitors = (1..=count).map(|number| (id(number), format!("M{number}"), None)).collect();
+    Notice { monitors, incident: Incident { impact, automatic, affected, ..incident(7, title) } }
+}
+
+/// Class, title and text of a page's headline while that is open.
+fn beside(mut page: Board, open: Vec<Notice>) -> String {
+    let worst = open.iter().map(|notice| notice.incident.impact).max();
+    page.indicator = Indicator::of(worst, [], false);
+    page.incidents = open;
+    let Headline { class, title, text, .. } = Headline::of(&page);
+    format!("{class}: {title}. {text}").trim_end().to_owned()
+}
+
+#[test]
+fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
+    for (monitors, title, impact, expected) in [
+        ("duu", "M1 is down", Impact::Partial, "part: M1 is down. Everything else is working."),
+        ("ddd", "M1 and 2 others are down", Impact::Major, "down: All systems are down."),
+        (
+            "dud",
+            "M1 and 2 others are down",
+            Impact::Partial,
+            "part: M1 and M3 are down. Everything else is working.",
+        ),
+        (
+            "dddus",
+            "M1 and 2 others are down",
+            Impact::Partial,
+            "part: 3 of 5 services are down. 1 more is slow.",
+        ),
+        // In whichever language its page spoke when it was opened.
+        ("uud", "M1 ist ausgefallen", Impact::Partial, "part: M3 is down. Everything else is working."),
+        // Back, while the incident is about to be resolved.
+        ("uu", "M1 is down", Impact::Partial, "up: All systems operational."),
+        ("su", "M1 is down", Impact::Major, "slow: M1 is slow. Everything else is working."),
+        // Paused, in a window, and not seen.
+        ("pdu", "M1 and 1 other are down", Impact::Partial, "part: M2 is down. Everything else is working."),
+        ("pd", "M1 and 1 other are down", Impact::Major, "down: M2 is down."),
+        ("wdu", "M1 and 1 other are down", Impact::Partial, "part: M2 is down."),
+        ("?du", "M1 and 1 other are down", Impact::Partial, "part: M2 is down. 1 has no data."),
+        ("?u", "M1 is down", Impact::Partial, "none: Everything we have data for is working. 1 has no data."),
+        // A title that a person gave it, or that names what has another name now, stays.
+        (
+            "uud",
+            "M1 is on fire",
+            Impact::Partial,
+            "part: M1 is on fire. M3 is down. Everything else is working.",
+        ),
+        ("uud", "M9 is down", Impact::Partial, "part: M9 is down. M3 is down. Everything else is working."),
+    ] {
+        let count = if title.contains("2 others") { 3 } else { 1 + u32::from(title.contains("1 other")) };
+        let open = told(title, count, impact, true);
+        assert_eq!(beside(page(monitors), vec![open]), expected, "{monitors} {title}");
+    }
+    let persons = told("M1 is down", 1, Impact::Partial, false);
+    assert_eq!(
+        beside(page("uud"), vec![persons]),
+        "part: M1 is down. M3 is down. Everything else is working.",
+        "a person says so"
+    );
+}
+
+#[test]
+fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
+    let open = || vec![told("M1 is down", 1, Impact::Partial, true)];
+    let mut asia = page("duu");
+    asia.monitors[0].view.down_from = Some(RegionSet::only(Region::Asia));
+    assert_eq!(beside(asia.clone(), open()), "part: M1 is down from Asia. Everything else is working.");
+    asia.monitors.truncate(1);
+    let alone = vec![told("M1 is down", 1, Impact::Major, true)];
+    assert_eq!(beside(asia, alone), "part: M1 is down from Asia.");
+    // Its outage lasts, as far as anybody knows.
+    for (monitors, expected) in
+        [("?uu", "part: M1 is down. 1 has no data."), ("?du", "part: M2 is down. 1 has no data.")]
+    {
+        let mut unseen = page(monitors);
+        unseen.monitors[0].view.outage_since = Some(unseen.now - HOUR);
+        assert_eq!(beside(unseen, open()), expected, "{monitors}");
+    }
+}
+
+#[test]
+fn in_a_window_it_says_that_and_beside_people_who_say_more_it_is_theirs() {
+    let open = || told("M1 is down", 1, Impact::Partial, true);
+    let mut covered = page("wuu");
+    let running = Incident {
+        started_at: covered.now - HOUR,
+        ends_at: Some(covered.now + HOUR),
+        begun: true,
+        ..window()
+    };
+    covered.maintenance = vec![notice(Incident { status: Progress::Scheduled, ..running })];
+    assert_eq!(beside(covered, vec![open()]), "maint: Maintenance is under way. Database upgrade.");
+    for (monitors, impact, expected) in [
+        ("duu", Impact::None, "part: M1 is down. Everything else is working."),
+        ("duu", Impact::Degraded, "part: M1 is down. Everything else is working."),
+        ("uuu", Impact::Degraded, "slow: We are slow. Everything else is working."),
+        ("duu", Impact::Partial, "part: We are slow. Everything else is working."),
+        ("uuu", Impact::Major, "down: We are slow."),
+    ] {
+        let persons = told("We are slow", 0, impact, false);
+        for order in [vec![open(), persons.clone()], vec![persons, open()]] {
+            assert_eq!(beside(page(monitors), order), expected, "{monitors} {impact:?}");
+        }
+    }
+}
