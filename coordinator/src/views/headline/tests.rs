@@ -118,7 +118,7 @@ fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> Notice {
     let id = |number: u32| MonitorId::from_u128(u128::from(number));
     let affected = (1..=count).map(|number| Affected { monitor: id(number), impact: None }).collect();
     let monitors = (1..=count).map(|number| (id(number), format!("M{number}"), None)).collect();
-    Notice { monitors, incident: Incident { impact, automatic, affected, ..incident(7, title) } }
+    Notice { monitors, repeats: None, incident: Incident { impact, automatic, affected, ..incident(7, title) } }
 }
 
 /// Class, title and text of a page's headline while that is open.
