@@ -185,7 +185,7 @@ fn text(board: &Board, whole: Whole, said: &Words) -> String {
                 .map(|it| it.incident.title.clone())
                 .collect();
             if !names.is_empty() {
-                sentences.push(said.tongue().list(&names));
+                sentences.push(fill(said.under_way, &[&said.tongue().list(&names)]));
             }
         }
         Whole::Seen(Indicator::Partial | Indicator::Degraded) => {

@@ -21,6 +21,7 @@ pub mod page;
 pub mod share;
 pub mod strip;
 pub mod tongue;
+pub mod uptime;
 pub mod words;
 
 /// A view that can't be printed.

@@ -143,8 +143,6 @@ pub struct StatusPage {
     headline: Headline,
     open: Vec<Card>,
     ranges: Vec<Choice>,
-    /// How long the range is, in words.
-    span: &'static str,
     groups: Vec<Group>,
     past: Vec<PastDay>,
 }
@@ -160,7 +158,6 @@ impl StatusPage {
             Frame::new(page, root, &headline.title, now).shared_as(Share::of(board, &headline, address));
         Self {
             ranges: choices(&frame.home, board.range, voice.words),
-            span: strip::length(board.range, voice.words),
             frame,
             headline,
             open: board.incidents.iter().chain(&board.maintenance).map(card).collect(),
