@@ -97,7 +97,7 @@ mod tests {
                 format!("{}: {regions}{}{y}", limit.class, limit.words)
             };
             let shown = shown(1, "Web shop", "Shop", Status::Up, 4);
-            let regions = [europe, asia, africa].map(|region| (region, vec![Some(100), Some(60)].repeat(3)));
+            let regions = [europe, asia, africa].map(|region| (region, [Some(100), Some(60)].repeat(3)));
             let chart =
                 Chart { regions: regions.into_iter().collect(), to: Timestamp::from_millis(DAY), ..chart };
             for drawing in [
