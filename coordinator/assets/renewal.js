@@ -18,6 +18,7 @@ const renewal = (() => {
 
   const ago = (millis) => {
     const seconds = Math.round(Math.abs(millis) / 1000);
+    if (!seconds) return claim.dataset.now;
     const [count, unit] = seconds < 90 ? [seconds, "second"] : seconds < 5400 ? [Math.round(seconds / 60), "minute"]
       : seconds < 129600 ? [Math.round(seconds / 3600), "hour"] : [Math.round(seconds / 86400), "day"];
     return new Intl.RelativeTimeFormat(lang).format(millis < 0 ? count : -count, unit);

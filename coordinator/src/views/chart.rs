@@ -1,14 +1,17 @@
 //! Response times as a drawing: a line for each region or their mean, the thresholds, and markers of deploys.
 
 mod limit;
+#[cfg(test)]
+mod tests;
 
 use std::fmt::Write;
 
-use parallax_core::board::{Chart, Shown};
+use parallax_core::board::{Chart, Range, Shown};
 use parallax_core::deploy::Deploy;
-use parallax_core::place::Region;
+use parallax_core::place::{Region, RegionSet};
 use parallax_core::time::{DAY, Timestamp};
 
+use super::strip;
 use super::tongue::{Voice, Words, fill};
 use super::words::{self, Moment};
 use limit::{Limit, limits};
@@ -24,9 +27,18 @@ const TURN: i64 = 750;
 const WIDE: f64 = 900.0;
 const HIGH: f64 = 120.0;
 
+/// Points below which lines show nothing: the table has them, and the sentence in the drawing's place says that more come.
+const FEW: usize = 6;
+
 /// A drawing, ready to print.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Drawing {
+    /// What it is of, and of what time.
+    pub title: String,
+    /// What its one line is the mean of, where that is several regions.
+    pub mean: Option<String>,
+    /// Whether there is too little for lines.
+    pub is_sparse: bool,
     /// What is said to those who don't see it.
     pub summary: String,
     /// The lines.
@@ -87,8 +99,12 @@ pub fn of_page(
     voice: Voice,
     table: usize,
 ) -> Option<Drawing> {
-    let mean = chart.mean();
-    drawn(shown, chart, vec![("mean".to_owned(), voice.words.response_time, mean)], deploys, (voice, table))
+    let said = voice.words;
+    let lines = vec![("mean".to_owned(), said.response_time, chart.mean())];
+    let drawing = drawn(shown, chart, lines, deploys, (voice, table))?;
+    let of: RegionSet = chart.regions.keys().copied().filter(|it| chart.counted.contains(*it)).collect();
+    let mean = (of.len() > 1).then(|| fill(said.chart_mean, &[&said.tongue().regions(of)]));
+    Some(Drawing { mean, ..drawing })
 }
 
 /// A line for each region; none where nothing was measured.
@@ -120,6 +136,9 @@ fn drawn(
     let top = nice(chart.thresholds.values().copied().filter(is_near).fold(most, u32::max));
     let y = |value: u32| HIGH - f64::from(value) / f64::from(top) * HIGH;
     let is_one = lines.len() == 1;
+    let has_point =
+        |at: &usize| lines.iter().any(|(_, _, parts)| parts.get(*at).is_some_and(Option::is_some));
+    let is_sparse = (0..chart.parts()).filter(has_point).count() < FEW;
     let lines: Vec<_> = lines.into_iter().filter(|(_, _, parts)| parts.iter().any(Option::is_some)).collect();
     let table = table(chart, &lines, most_rows, voice);
     let mut area = String::new();
@@ -159,15 +178,20 @@ fn drawn(
         let each = lines.iter().map(|line| format!("{}: {}", line.name, line.figures));
         each.collect::<Vec<_>>().join("; ")
     };
+    let range = Range::ALL.into_iter().find(|range| range.days() as i64 * DAY == length);
+    let span = range.map_or_else(|| said.tongue().length(length), |it| strip::length(it, said).to_owned());
     Some(Drawing {
-        summary: fill(said.chart_summary, &[&said.tongue().length(length), &what]),
+        title: fill(said.chart_title, &[&span]),
+        mean: None,
+        is_sparse,
+        summary: fill(said.chart_summary, &[&span, &what]),
         lines,
         area,
         marks: [top, top / 2]
             .iter()
             .map(|mark| (number(y(*mark)), words::milliseconds(*mark, said)))
             .collect(),
-        limits: limits(chart, said, |threshold| is_near(&threshold).then(|| number(y(threshold)))),
+        limits: limits(chart, said, |threshold| is_near(&threshold).then(|| number(y(threshold))), is_sparse),
         deploys: deploys.iter().rev().filter(concerns).map(&mut marker).collect(),
         ticks: ticks(chart, voice),
         shapes: if is_short { ("c", "c") } else { ("d", "t") },
@@ -318,56 +342,4 @@ fn ticks(chart: &Chart, voice: Voice) -> Vec<Moment> {
 fn number(value: f64) -> String {
     let text = format!("{value:.1}");
     text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::BTreeMap;
-
-    use chrono_tz::Tz;
-    use parallax_core::place::RegionSet;
-
-    use super::super::tongue::english;
-    use super::*;
-
-    #[test]
-    fn scales_end_at_round_numbers() {
-        for (most, top) in
-            [(0, 10), (7, 10), (11, 20), (121, 200), (262, 300), (301, 400), (999, 1000), (4100, 5000)]
-        {
-            assert_eq!(nice(most), top, "{most}");
-        }
-        assert!(nice(u32::MAX) >= 1);
-    }
-
-    #[test]
-    fn labels_of_deploys_stand_beside_each_other_or_are_left_out() {
-        let mut taken = [0; 2];
-        let seen: Vec<_> = [100, 250, 260, 700, 990].map(|x| room(&mut taken, x, 7)).into();
-        let (all, wide) = (Some("tag"), Some("tag wide"));
-        assert_eq!(seen, [(all, false), (wide, false), (None, false), (all, false), (wide, true)]);
-    }
-
-    #[test]
-    fn a_table_says_what_is_drawn_and_where_nothing_was_measured() {
-        let regions = BTreeMap::from([(Region::Asia, vec![Some(10), Some(20), None, None])]);
-        let (from, to) = (Timestamp::from_millis(0), Timestamp::from_millis(DAY));
-        let counted = RegionSet::only(Region::Asia);
-        let chart = Chart { from, to, counted, regions, ..Chart::default() };
-        let lines = [(String::new(), "Asia", chart.mean())];
-        let texts = |most| {
-            let rows = table(&chart, &lines, most, english(Tz::UTC));
-            rows.iter().map(|(at, values)| format!("{} {}", at.text, values.join(" "))).collect::<Vec<_>>()
-        };
-        assert_eq!(texts(9), ["00:00 10 ms", "06:00 20 ms", "12:00 no data", "18:00 no data"]);
-        assert_eq!(texts(2), ["00:00 15 ms", "12:00 no data"]);
-    }
-
-    #[test]
-    fn a_line_breaks_where_nothing_was_measured() {
-        let (line, area) = path(&[Some(10), Some(20), None, Some(30)], f64::from);
-        assert_eq!(line, "M112.5 10L337.5 20M787.5 30h2");
-        assert_eq!(area, "M112.5 120L112.5 10L337.5 20V120zM787.5 120L787.5 30V120z");
-        assert_eq!(path(&[None, None], f64::from), (String::new(), String::new()));
-    }
 }

@@ -171,10 +171,17 @@ fn some(board: &Board, status: Status, said: &Words) -> Option<String> {
     let found: Vec<_> = board.with_status(status).collect();
     match found.as_slice() {
         [] => None,
-        [one] => Some(match one.view.down_from.filter(|_| is_down) {
-            Some(from) => fill(said.is_down_from, &[&one.monitor.name, &said.tongue().regions(from)]),
-            None => fill(is, &[&one.monitor.name]),
-        }),
+        [one] => {
+            let (from, is_from) = if is_down {
+                (one.view.down_from, said.is_down_from)
+            } else {
+                (one.view.slow_from, said.is_slow_from)
+            };
+            Some(match from {
+                Some(from) => fill(is_from, &[&one.monitor.name, &said.tongue().regions(from)]),
+                None => fill(is, &[&one.monitor.name]),
+            })
+        }
         [one, other] => Some(fill(are, &[&one.monitor.name, &other.monitor.name])),
         more => Some(fill(many, &[&more.len().to_string(), &services(board).to_string()])),
     }
@@ -216,7 +223,7 @@ fn text(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> S
                 .map(|it| it.incident.title.clone())
                 .collect();
             if !names.is_empty() {
-                sentences.push(said.tongue().list(&names));
+                sentences.push(fill(said.names_under_way, &[&said.tongue().list(&names)]));
             }
         }
         Whole::Seen(Indicator::Partial | Indicator::Degraded) => {

@@ -23,6 +23,7 @@ pub mod share;
 pub mod snippets;
 pub mod strip;
 pub mod tongue;
+pub mod uptime;
 pub mod words;
 
 /// A view that can't be printed.

@@ -13,8 +13,9 @@ use super::chart::{self, Drawing};
 use super::incident::Card;
 use super::page::{Choice, Frame, choices};
 use super::share::{Found, Share};
-use super::strip::{self, Lane, Strip};
+use super::strip::{self, Glance, Lane, Strip};
 use super::tongue::{Voice, Words, fill};
+use super::uptime::{DASH, Uptime};
 use super::words::{self, Moment};
 
 /// Lines of the table behind a chart of the page itself, where there are many charts.
@@ -43,7 +44,7 @@ pub struct Row {
     /// How it is.
     pub state: State,
     /// Uptime over the range.
-    pub uptime: String,
+    pub uptime: Uptime,
     /// Response time over the last 24 hours.
     pub latency: Option<String>,
     /// Its past.
@@ -85,7 +86,13 @@ impl State {
             (Status::Slow, true) => state("none", said.state_was_slow),
             (Status::Down, true) => state("none", said.state_was_down),
             (Status::Up, false) => state("up", said.state_up),
-            (Status::Slow, false) => state("slow", said.state_slow),
+            (Status::Slow, false) => match shown.view.slow_from {
+                Some(regions) => {
+                    let regions = said.tongue().regions(regions);
+                    state("slow", &fill(said.state_slow_from, &[&regions]))
+                }
+                None => state("slow", said.state_slow),
+            },
             (Status::Down, false) => match shown.view.down_from {
                 Some(regions) => {
                     let regions = said.tongue().regions(regions);
@@ -103,17 +110,16 @@ impl Row {
         let (page, range) = (&board.page, board.range);
         let voice = Voice::of(page);
         let said = voice.words;
-        let is_stale = board.is_stale();
-        let lanes = if page.show_locations { strip::lanes(shown, range, is_stale, said) } else { Vec::new() };
+        let glance = Glance::of_board(board);
         Self {
             id: shown.monitor.id.to_string(),
             path: format!("{root}/monitors/{}{}", shown.monitor.id, query(range)),
             name: shown.monitor.name.clone(),
-            state: State::of(shown, is_stale, said),
-            uptime: uptime(shown, range, said),
+            state: State::of(shown, glance.is_stale, said),
+            uptime: Uptime::of(shown, glance),
             latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
-            strip: strip::strip(shown, range, incidents, voice),
-            lanes,
+            strip: strip::strip(shown, glance, incidents),
+            lanes: if page.show_locations { strip::lanes(shown, glance) } else { Vec::new() },
             chart: chart::of_page(shown, &shown.past.chart, &board.deploys, voice, FEW_LINES),
             budget: page.uptime_target.and_then(|target| budget(shown, target, board.now, said)),
             is_open: matches!(shown.view.status, Status::Down | Status::Slow),
@@ -130,11 +136,6 @@ impl Row {
             (None, true, None) => None,
         }
     }
-}
-
-/// A monitor's uptime in words.
-pub(super) fn uptime(shown: &Shown, range: Range, said: &Words) -> String {
-    shown.uptime_in(range).map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said))
 }
 
 fn budget(shown: &Shown, target: f64, now: Timestamp, said: &Words) -> Option<Budget> {
@@ -169,17 +170,21 @@ pub struct MonitorPage {
     name: String,
     group: Option<String>,
     state: State,
+    /// Since when it is so; none while a window covers it, which is another matter.
     since: Option<Moment>,
     checked: Option<Moment>,
     is_stale: bool,
     ranges: Vec<Choice>,
-    uptimes: Vec<(&'static str, String)>,
+    /// Uptime over each range by its length; none of those that go back to before it.
+    uptimes: Vec<(&'static str, Option<Uptime>)>,
     latency: Option<String>,
     budget: Option<Budget>,
     /// What is wrong with it or planned for it, and what was.
     open: Vec<Card>,
     past: Vec<Card>,
     strip: Strip,
+    /// What the cells are, as a title.
+    units: String,
     /// Cells as lines, newest first, each with the address of the month where incidents began in it.
     lines: Vec<(strip::Cell, Option<String>)>,
     lanes: Vec<Lane>,
@@ -235,7 +240,8 @@ impl MonitorPage {
         let (voice, chart) = (Voice::of(page), &shown.past.chart);
         let said = voice.words;
         let began: Vec<Timestamp> = close.notices.iter().filter_map(Notice::trouble).collect();
-        let strip = strip::strip(shown, range, &began, voice);
+        let glance = Glance::of_monitor(close);
+        let strip = strip::strip(shown, glance, &began);
         let month = |cell: &strip::Cell| {
             let date = cell.key.get(..10).unwrap_or_default();
             let month = date.get(..7).filter(|_| cell.incidents > 0)?;
@@ -248,25 +254,22 @@ impl MonitorPage {
             name: shown.monitor.name.clone(),
             group: shown.monitor.group.clone(),
             state: State::of(shown, close.is_stale, said),
-            since: shown.view.since.map(|since| words::moment(since, voice)),
+            since: shown.view.since.filter(|_| !shown.covered).map(|since| words::moment(since, voice)),
             checked: shown.view.last_check.as_ref().map(|check| words::moment(check.at, voice)),
             is_stale: close.is_stale,
             ranges: choices(&format!("{root}/monitors/{}", shown.monitor.id), range, said),
-            uptimes: Range::ALL
-                .iter()
-                .map(|it| (strip::length(*it, said), uptime(shown, *it, said)))
+            uptimes: Uptime::of_each(shown, glance)
+                .into_iter()
+                .map(|(range, uptime)| (strip::length(range, said), uptime))
                 .collect(),
             latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
             budget: page.uptime_target.and_then(|target| budget(shown, target, now, said)),
             open: worst_first(close.open).into_iter().map(card).collect(),
             past: close.over().take(PAST).map(card).collect(),
+            units: words::title(strip.units),
             lines: strip.cells.iter().rev().map(|cell| (cell.clone(), month(cell))).collect(),
             strip,
-            lanes: if page.show_locations {
-                strip::lanes(shown, range, close.is_stale, said)
-            } else {
-                Vec::new()
-            },
+            lanes: if page.show_locations { strip::lanes(shown, glance) } else { Vec::new() },
             chart: if page.show_locations {
                 chart::by_region(shown, chart, close.deploys, voice)
             } else {

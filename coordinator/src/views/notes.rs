@@ -11,8 +11,10 @@ use parallax_core::time::Timestamp;
 use super::feeds::{Site, is_under_way};
 use super::headline::Headline;
 use super::monitor::{Close, State};
-use super::tongue::in_english;
-use super::{strip, words};
+use super::strip::Glance;
+use super::tongue::{Voice, in_english};
+use super::uptime::Uptime;
+use super::words;
 pub(in crate::views) use escape::line;
 use escape::quote;
 
@@ -52,8 +54,9 @@ pub fn page(site: Site<'_>, board: &Board) -> String {
     }
     text += &section(site, "Past incidents", &board.past.iter().collect::<Vec<_>>(), board.now);
     text += "\n## Services\n\n";
+    let glance = in_words(Glance { range: Range::default(), ..Glance::of_board(board) });
     for shown in &board.monitors {
-        text += &service(site, shown, board.is_stale());
+        text += &service(site, shown, glance);
     }
     text += "\n## More\n\n";
     text += &links(site);
@@ -96,11 +99,10 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
     if let Some(check) = &shown.view.last_check {
         text += &format!("- Last checked: {}\n", check.at);
     }
-    for range in Range::ALL {
-        let uptime = shown
-            .uptime_in(range)
-            .map_or_else(|| "no data".to_owned(), |share| words::percent(share, in_english()));
-        text += &format!("- Uptime over {}: {uptime}\n", strip::length(range, in_english()));
+    for (_, uptime) in Uptime::of_each(shown, in_words(Glance::of_monitor(close))) {
+        if let Some(uptime) = uptime {
+            text += &format!("- Uptime {}: {}\n", uptime.time(), uptime.unsaid.unwrap_or(&uptime.figure));
+        }
     }
     if let Some(latency) = shown.latency_ms {
         text += &format!("- Response time over 24 hours: {}\n", words::milliseconds(latency, in_english()));
@@ -113,7 +115,7 @@ pub fn monitor(site: Site<'_>, close: &Close<'_>) -> String {
     }
     text += "\n## Outages\n\n";
     if close.outages.is_empty() {
-        text += "None that is remembered.\n";
+        text += &format!("{}\n", in_english().none_known);
     }
     for outage in close.outages {
         let end = outage.to.map_or_else(|| "now".to_owned(), |at| at.to_string());
@@ -158,15 +160,20 @@ fn links(site: Site<'_>) -> String {
     text
 }
 
-fn service(site: Site<'_>, shown: &Shown, is_stale: bool) -> String {
+/// How the texts here speak: in English, of the page's days.
+fn in_words(glance: Glance) -> Glance {
+    Glance { voice: Voice { words: in_english(), ..glance.voice }, ..glance }
+}
+
+fn service(site: Site<'_>, shown: &Shown, glance: Glance) -> String {
     let link = site.at(&format!("/monitors/{}.md", shown.monitor.id));
     let mut text = format!("- [{}]({link})", line(&shown.monitor.name));
     if let Some(group) = &shown.monitor.group {
         let _ = write!(text, " ({})", line(group));
     }
-    let _ = write!(text, ": {}", State::of(shown, is_stale, in_english()).words);
-    if let Some(share) = shown.uptime_over(90) {
-        let _ = write!(text, ", {} over 90 days", words::percent(share, in_english()));
+    let _ = write!(text, ": {}", State::of(shown, glance.is_stale, in_english()).words);
+    if shown.uptime_in(glance.range).is_some() {
+        let _ = write!(text, ", {}", Uptime::of(shown, glance).text());
     }
     if let Some(latency) = shown.latency_ms {
         let _ = write!(text, ", {}", words::milliseconds(latency, in_english()));

@@ -146,8 +146,6 @@ pub struct StatusPage {
     headline: Headline,
     open: Vec<Card>,
     ranges: Vec<Choice>,
-    /// How long the range is, in words.
-    span: &'static str,
     groups: Vec<Group>,
     /// Maintenance that is planned for later than the next week.
     later: Vec<Card>,
@@ -167,7 +165,6 @@ impl StatusPage {
             Frame::new(page, root, &headline.title, now).shared_as(Share::of(board, &headline, address));
         Self {
             ranges: choices(&frame.home, board.range, voice.words),
-            span: strip::length(board.range, voice.words),
             frame,
             headline,
             open: worst_first(board.incidents.iter().chain(&board.maintenance))

@@ -5,7 +5,7 @@ mod picture;
 
 use std::fmt::Write;
 
-use parallax_core::board::{Board, DAYS, Notice, Range};
+use parallax_core::board::{Board, DAYS, Notice, Range, Shown};
 use parallax_core::headline::Indicator;
 use parallax_core::page::Page;
 use sha2::{Digest, Sha256};
@@ -14,9 +14,10 @@ pub use picture::{Undrawn, draw};
 
 use super::headline::Headline;
 use super::incident::Card;
-use super::monitor::{self, Close, State};
-use super::strip::{self, Look, look_of};
+use super::monitor::{Close, State};
+use super::strip::{Glance, Look, look_of};
 use super::tongue::{fill, in_english, words};
+use super::uptime::Uptime;
 use super::{markdown, words};
 
 /// What the picture is of; another one has another address.
@@ -51,9 +52,13 @@ pub struct Share {
 impl Sight {
     /// What there is to see of a board.
     pub fn of(board: &Board) -> Self {
+        let is_stale = board.is_stale();
         let worst = |at: usize| {
-            let days = board.monitors.iter().filter_map(|shown| shown.past.days.get(at));
-            days.map(look_of).max_by_key(|look| rank(*look)).unwrap_or(Look::None)
+            let look = |shown: &Shown| {
+                let is_present = !is_stale && at + 1 == shown.past.days.len();
+                shown.past.days.get(at).map(|day| look_of(shown, day, is_present))
+            };
+            board.monitors.iter().filter_map(look).max_by_key(|look| rank(*look)).unwrap_or(Look::None)
         };
         let headline = Headline::of(board);
         let words = [board.page.name.clone(), headline.title];
@@ -130,10 +135,10 @@ impl Share {
     /// What is said of a monitor: how it is, and how it was.
     pub(super) fn of_monitor(close: &Close<'_>, found: Found<'_>) -> Self {
         let said = words(close.page.language);
-        let (shown, range) = (close.shown, Range::default());
-        let over = fill(said.over, &[strip::length(range, said)]);
+        let shown = close.shown;
+        let glance = Glance { range: Range::default(), ..Glance::of_monitor(close) };
         let state = State::of(shown, close.is_stale, said).words;
-        let text = format!("{state} · {} {over}", monitor::uptime(shown, range, said));
+        let text = format!("{state} · {}", Uptime::of(shown, glance).text());
         Self::new(close.page, &shown.monitor.name, text, &format!("/monitors/{}", shown.monitor.id), found)
     }
 
@@ -182,6 +187,25 @@ mod tests {
 
     fn share(board: &Board) -> Share {
         Share::of(board, &Headline::of(board), "https://x.example")
+    }
+
+    #[test]
+    fn a_day_on_which_something_is_down_is_no_good_one() {
+        let mut board = board();
+        let today = |board: &Board| *Sight::of(board).days.last().unwrap();
+        board.monitors.iter_mut().for_each(|shown| shown.past.days = good_days());
+        assert_eq!(today(&board), Look::Short);
+        board.monitors[2].view.status = Status::Up;
+        assert_eq!(today(&board), Look::Up);
+    }
+
+    /// Days of good rounds alone.
+    fn good_days() -> Vec<parallax_core::board::Day> {
+        let mut days = crate::views::tests::shown(1, "Web shop", "Shop", Status::Up, 0).past.days;
+        for day in &mut days {
+            (day.counts.passed, day.uptime) = (60, Some(100.0));
+        }
+        days
     }
 
     #[test]

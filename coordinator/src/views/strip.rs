@@ -1,19 +1,21 @@
 //! Strips of a monitor's past: one cell a day, or a slice of a day, and lanes of the same for its regions.
 
+mod seen;
+
 use std::collections::BTreeMap;
 
-use parallax_core::board::{Day, Range, Shown, minutes_down};
+use parallax_core::board::{Board, Day, Range, Shown};
+use parallax_core::event::Status;
 use parallax_core::place::Region;
 use parallax_core::rollup::{Counts, day_of};
 use parallax_core::time::Timestamp;
 
+use super::monitor::Close;
 use super::tongue::{Voice, Words, fill};
+use super::uptime;
 use super::words;
+use seen::{Seen, label, look};
 
-/// Minutes down from which a cell counts as one with an outage, rather than with a short one.
-const LONG: f64 = 20.0;
-/// Minutes down that a cell may have without being shown as another than a good one; its label tells of them.
-const BRIEF: f64 = 1.0;
 /// Width and distance of a lane's cells, in its own units.
 const WIDE: usize = 8;
 const STEP: usize = 10;
@@ -49,6 +51,19 @@ impl Look {
             Self::Maintenance => "m",
         }
     }
+}
+
+/// How a past is looked at.
+#[derive(Debug, Clone, Copy)]
+pub struct Glance {
+    /// How far back.
+    pub range: Range,
+    /// When.
+    pub now: Timestamp,
+    /// Whether nobody looks any more.
+    pub is_stale: bool,
+    /// How the page speaks.
+    pub voice: Voice,
 }
 
 /// One cell of a strip.
@@ -96,6 +111,20 @@ pub struct Lane {
     pub summary: String,
 }
 
+impl Glance {
+    /// That of whoever looks at a page.
+    pub fn of_board(board: &Board) -> Self {
+        let voice = Voice::of(&board.page);
+        Self { range: board.range, now: board.now, is_stale: board.is_stale(), voice }
+    }
+
+    /// That of whoever looks at a monitor's own page.
+    pub fn of_monitor(close: &Close<'_>) -> Self {
+        let voice = Voice::of(close.page);
+        Self { range: close.range, now: close.now, is_stale: close.is_stale, voice }
+    }
+}
+
 /// The length of a range in words.
 pub const fn length(range: Range, words: &Words) -> &'static str {
     match range {
@@ -107,7 +136,8 @@ pub const fn length(range: Range, words: &Words) -> &'static str {
 }
 
 /// A monitor's strip; `incidents` are the moments in which those that concern it began.
-pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], voice: Voice) -> Strip {
+pub fn strip(shown: &Shown, glance: Glance, incidents: &[Timestamp]) -> Strip {
+    let Glance { range, voice, .. } = glance;
     let Voice { zone, words: said } = voice;
     let (class, from, narrow, to, units) = match range {
         Range::Day => ("s24", said.ago_day, None, said.now, said.hourly),
@@ -121,22 +151,26 @@ pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], voice: Voice)
         label: label(title, seen, incidents, said),
         incidents,
     };
+    // The last cell holds the present.
+    let is_down = |is_last: bool| is_last && !glance.is_stale && is_down(shown);
     let cells = if range.is_by_day() {
-        let days = shown.past.days.iter().rev().take(range.days()).rev();
-        days.map(|day| {
+        let days = shown.past.days.iter().rev().take(range.days()).enumerate();
+        let cell = |(back, day): (usize, &Day)| {
             let began = incidents.iter().filter(|at| day_of(**at, zone) == Some(day.date)).count();
-            cell(day.date.to_string(), said.tongue().full_day(day.date), Seen::of(day), began)
-        })
-        .collect()
+            let seen = Seen { is_down: is_down(back == 0), ..Seen::of(day) };
+            cell(day.date.to_string(), said.tongue().full_day(day.date), seen, began)
+        };
+        days.map(cell).rev().collect()
     } else {
-        let slices = shown.past.slices.iter();
+        let slices = shown.past.slices.iter().enumerate();
         slices
-            .map(|slice| {
+            .map(|(at, slice)| {
                 let began = incidents.iter().filter(|at| slice.span.contains(**at)).count();
                 let from = words::date_time(slice.span.from, voice, "%H:%M");
                 let to = words::formatted(slice.span.to, zone, "%H:%M %Z");
                 let title = fill(said.span, &[&from, &to]);
-                let seen = Seen { counts: slice.counts, uptime: slice.uptime, lasted: slice.lasted };
+                let is_down = is_down(at + 1 == shown.past.slices.len());
+                let seen = Seen { counts: slice.counts, uptime: slice.uptime, lasted: slice.lasted, is_down };
                 cell(words::formatted(slice.span.from, zone, "%Y-%m-%dT%H%M"), title, seen, began)
             })
             .collect()
@@ -144,119 +178,65 @@ pub fn strip(shown: &Shown, range: Range, incidents: &[Timestamp], voice: Voice)
     Strip { class, cells, from, narrow, to, units }
 }
 
-/// What was seen of a stretch of time.
-#[derive(Debug, Clone, Copy)]
-struct Seen {
-    counts: Counts,
-    uptime: Option<f64>,
-    /// Milliseconds that it lasted so far.
-    lasted: i64,
+/// Whether a monitor's outage is under way, and no window excuses it.
+fn is_down(shown: &Shown) -> bool {
+    shown.view.status == Status::Down && !shown.covered
 }
 
-impl Seen {
-    const fn of(day: &Day) -> Self {
-        Self { counts: day.counts, uptime: day.uptime, lasted: day.lasted }
-    }
+/// How a day of a monitor was; of the one that holds the present, how it is.
+pub(super) fn look_of(shown: &Shown, day: &Day, is_present: bool) -> Look {
+    look(Seen { is_down: is_present && is_down(shown), ..Seen::of(day) })
 }
 
-/// What is said of a stretch of time.
-fn label(title: String, seen: Seen, incidents: usize, said: &Words) -> String {
-    let mut label = title;
-    label.push_str(": ");
-    match seen.uptime {
-        None if seen.counts.excluded > 0 => label.push_str(said.maintenance),
-        None => label.push_str(said.no_data),
-        Some(uptime) => {
-            label.push_str(&words::percent(uptime, said));
-            let down = minutes_down(seen.uptime, seen.lasted);
-            if down > 0.0 {
-                label.push_str(said.tongue().comma());
-                label.push_str(&fill(said.down_for, &[&words::minutes(down, said)]));
-            }
-            if look(seen) == Look::Slow {
-                label.push_str(said.tongue().comma());
-                label.push_str(said.slow);
-            }
-        }
+/// The lanes of the regions that judge a monitor for themselves, each with what is seen from there at present: its response
+/// time, or that it is down.
+pub fn lanes(shown: &Shown, glance: Glance) -> Vec<Lane> {
+    if !shown.monitor.check.kind().is_regional() {
+        return Vec::new();
     }
-    if incidents > 0 {
-        label.push_str(said.tongue().comma());
-        label.push_str(&said.tongue().count(incidents as u64, said.one_incident, said.incidents));
-    }
-    label
-}
-
-/// How a day was.
-pub(super) fn look_of(day: &Day) -> Look {
-    look(Seen::of(day))
-}
-
-/// How a stretch of time was. One that has just begun, and was down for most of it, is no good one either.
-fn look(Seen { counts, uptime, lasted }: Seen) -> Look {
-    if uptime.is_none() {
-        return if counts.excluded > 0 { Look::Maintenance } else { Look::None };
-    }
-    let down = minutes_down(uptime, lasted);
-    if down >= LONG {
-        Look::Down
-    } else if down >= BRIEF || uptime.is_some_and(|uptime| uptime < 50.0) {
-        Look::Short
-    } else if u64::from(counts.slow) * 10 >= u64::from(counts.passed) && counts.slow > 0 {
-        Look::Slow
-    } else {
-        Look::Up
-    }
-}
-
-/// The lanes of a monitor's regions, each with what is seen from there at present: its response time, or that it is down.
-/// `is_stale` where nobody looks any more.
-pub fn lanes(shown: &Shown, range: Range, is_stale: bool, said: &'static Words) -> Vec<Lane> {
-    let now = |region| if is_stale { said.no_data.to_owned() } else { figure(shown, region, said) };
-    let past = &shown.past;
+    let (past, range) = (&shown.past, glance.range);
     if !range.is_by_day() {
-        let lengths: Vec<i64> = past.slices.iter().map(|slice| slice.lasted).collect();
+        let lengths = || past.slices.iter().map(|slice| slice.lasted);
         let lane = |(region, parts): (&_, &Vec<Counts>)| {
-            let cells = parts.iter().copied().zip(lengths.iter().copied());
-            lane((*region, range), cells, now(*region), said)
+            lane(shown, *region, parts.iter().copied().zip(lengths()), glance)
         };
         return past.slice_lanes.iter().map(lane).collect();
     }
-    let newest: Vec<_> = past.days.iter().rev().take(range.days()).rev().collect();
+    let newest: Vec<&Day> = past.days.iter().rev().take(range.days()).rev().collect();
     past.lanes
         .iter()
         .map(|(region, days)| {
-            let cell = |day: &&_| {
-                let day: &parallax_core::board::Day = day;
-                (days.get(&day.date).copied().unwrap_or_default(), day.lasted)
-            };
-            lane((*region, range), newest.iter().map(cell), now(*region), said)
+            let cell = |day: &&Day| (days.get(&day.date).copied().unwrap_or_default(), day.lasted);
+            lane(shown, *region, newest.iter().map(cell), glance)
         })
         .collect()
 }
 
 fn lane(
-    (region, range): (Region, Range),
-    cells: impl Iterator<Item = (Counts, i64)>,
-    figure: String,
-    said: &'static Words,
+    shown: &Shown,
+    region: Region,
+    cells: impl ExactSizeIterator<Item = (Counts, i64)>,
+    glance: Glance,
 ) -> Lane {
+    let said = glance.voice.words;
     let mut by_class: BTreeMap<Look, String> = BTreeMap::new();
     let mut sum = Counts::default();
     let mut width = 0;
+    let last = cells.len().saturating_sub(1);
+    let sees_down = !glance.is_stale && !shown.covered && shown.view.seen_down.contains(region);
     for (at, (counts, lasted)) in cells.enumerate() {
         sum.merge(counts);
-        let look = look(Seen { counts, uptime: counts.tally().percent(), lasted });
+        let uptime = counts.tally().percent();
+        let look = look(Seen { counts, uptime, lasted, is_down: at == last && sees_down });
         by_class.entry(look).or_default().push_str(&bar(at * STEP, look));
         width = at * STEP + WIDE;
     }
-    let uptime =
-        sum.tally().percent().map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said));
     Lane {
         name: said.tongue().region(region),
         width,
         paths: by_class.into_iter().map(|(look, path)| (look.class(), path)).collect(),
-        figure,
-        summary: fill(said.lane_over, &[&uptime, length(range, said)]),
+        figure: if glance.is_stale { said.no_data.to_owned() } else { figure(shown, region, said) },
+        summary: uptime::Uptime::of_share(sum.tally().percent(), shown, glance).text(),
     }
 }
 
@@ -289,42 +269,11 @@ fn bar(x: usize, look: Look) -> String {
 
 #[cfg(test)]
 mod tests {
-    use parallax_core::time::{DAY, HOUR, MINUTE};
-
     use chrono_tz::Tz;
+    use parallax_core::place::RegionSet;
 
     use super::super::tongue::english;
     use super::*;
-
-    fn counts(passed: u32, failed: u32, slow: u32, excluded: u32) -> Counts {
-        Counts { passed, failed, slow, excluded, ..Counts::default() }
-    }
-
-    fn seen(counts: Counts, lasted: i64) -> Seen {
-        Seen { counts, uptime: counts.tally().percent(), lasted }
-    }
-
-    #[test]
-    fn a_cell_looks_as_long_as_it_was_down() {
-        for (counts, lasted, expected) in [
-            (counts(0, 0, 0, 0), DAY, Look::None),
-            (counts(0, 0, 0, 3), DAY, Look::Maintenance),
-            (counts(1440, 0, 0, 0), DAY, Look::Up),
-            (counts(8639, 1, 0, 0), DAY, Look::Up),
-            (counts(1430, 10, 0, 0), DAY, Look::Short),
-            (counts(1420, 20, 0, 0), DAY, Look::Down),
-            (counts(0, 1, 0, 0), DAY, Look::Down),
-            (counts(1440, 0, 144, 0), DAY, Look::Slow),
-            (counts(1440, 0, 100, 0), DAY, Look::Up),
-            // Half an hour, and half of an hour.
-            (counts(50, 10, 0, 0), HOUR, Look::Short),
-            (counts(30, 30, 0, 0), HOUR, Look::Down),
-            // Ten minutes after midnight, down for one of them.
-            (counts(54, 6, 0, 0), 10 * MINUTE, Look::Short),
-        ] {
-            assert_eq!(look(seen(counts, lasted)), expected, "{counts:?}");
-        }
-    }
 
     #[test]
     fn each_look_has_a_shape_of_its_own_in_lanes_too() {
@@ -333,23 +282,12 @@ mod tests {
         assert_eq!(shapes.len(), looks.len(), "{shapes:?}");
     }
 
-    #[test]
-    fn a_cells_label_says_all_that_is_known() {
-        let said = |counts: Counts, incidents| {
-            label("26 Nov 2026".to_owned(), seen(counts, DAY), incidents, english(Tz::UTC).words)
-        };
-        assert_eq!(said(counts(0, 0, 0, 0), 0), "26 Nov 2026: no data");
-        assert_eq!(said(counts(0, 0, 0, 9), 0), "26 Nov 2026: maintenance");
-        assert_eq!(said(counts(10, 0, 5, 0), 0), "26 Nov 2026: 100 %, slow");
-        assert_eq!(said(counts(1430, 10, 0, 0), 1), "26 Nov 2026: 99.305 %, 10 min down, 1 incident");
-        assert_eq!(said(counts(8639, 1, 0, 0), 2), "26 Nov 2026: 99.988 %, under 1 min down, 2 incidents");
+    fn glance(range: Range) -> Glance {
+        Glance { range, now: crate::views::tests::NOW, is_stale: false, voice: english(Tz::UTC) }
     }
 
     #[test]
     fn a_lane_says_what_its_region_sees_now() {
-        use parallax_core::event::Status;
-        use parallax_core::place::RegionSet;
-
         let asia = RegionSet::only(Region::Asia);
         // Status of the monitor, regions that see it up and down, whether a window covers it, the newest parts of the chart.
         for (status, up, down, covered, parts, expected) in [
@@ -372,11 +310,48 @@ mod tests {
             (shown.view.seen_up, shown.view.seen_down, shown.covered) = (up, down, covered);
             shown.past.chart.regions.insert(Region::Asia, parts.clone());
             for (is_stale, expected) in [(false, expected), (true, "no data")] {
-                let lanes = lanes(&shown, Range::Quarter, is_stale, english(Tz::UTC).words);
+                let lanes = lanes(&shown, Glance { is_stale, ..glance(Range::Quarter) });
                 let lane = lanes.iter().find(|lane| lane.name == "Asia").unwrap();
                 assert_eq!(lane.figure, expected, "{status:?} {up:?} {down:?} {parts:?}");
             }
         }
+    }
+
+    #[test]
+    fn the_cell_that_holds_an_outage_is_no_good_one() {
+        for range in [Range::Day, Range::Quarter] {
+            let mut shown = crate::views::tests::shown_over(range);
+            shown.view.status = Status::Down;
+            (shown.view.seen_up, shown.view.seen_down) = (RegionSet::NONE, RegionSet::only(Region::Asia));
+            let newest = |shown: &Shown, is_stale| {
+                let glance = Glance { is_stale, ..glance(range) };
+                let cell = strip(shown, glance, &[]).cells.pop().unwrap();
+                let short = |name| {
+                    let lane = lanes(shown, glance).into_iter().find(|lane| lane.name == name).unwrap();
+                    let last = bar(lane.width - WIDE, Look::Short);
+                    lane.paths.iter().any(|(class, path)| *class == "p" && path.ends_with(&last))
+                };
+                (cell.class, cell.label.ends_with("100 %, down now"), short("Asia"), short("Europe"))
+            };
+            assert_eq!(newest(&shown, false), ("p", true, true, false), "{range:?}");
+            assert_eq!(newest(&shown, true), ("u", false, false, false), "nobody looks any more");
+            let cells = strip(&shown, glance(range), &[]).cells;
+            assert_eq!(cells.iter().filter(|cell| cell.label.contains("down now")).count(), 1);
+            shown.covered = true;
+            assert_eq!(newest(&shown, false), ("u", false, false, false), "a window covers it");
+        }
+    }
+
+    #[test]
+    fn what_is_the_same_from_everywhere_has_no_lanes() {
+        let mut shown = crate::views::tests::shown_over(Range::Quarter);
+        assert!(!lanes(&shown, glance(Range::Quarter)).is_empty());
+        let vendor = parallax_core::check::ComponentCheck {
+            url: "https://status.example".to_owned(),
+            component: None,
+        };
+        shown.monitor.check = parallax_core::check::Check::Component(vendor);
+        assert_eq!(lanes(&shown, glance(Range::Quarter)), []);
     }
 
     #[test]
@@ -388,9 +363,9 @@ mod tests {
             (Range::Quarter, 90, "30 Aug 2026: no data"),
         ] {
             let shown = crate::views::tests::shown_over(range);
-            let strip = strip(&shown, range, &[], english(Tz::UTC));
+            let strip = strip(&shown, glance(range), &[]);
             assert_eq!((strip.cells.len(), strip.cells[0].label.as_str()), (cells, first));
-            let lanes = lanes(&shown, range, false, english(Tz::UTC).words);
+            let lanes = lanes(&shown, glance(range));
             assert!(lanes.iter().all(|lane| lane.width == cells * STEP - 2), "{lanes:?}");
         }
     }

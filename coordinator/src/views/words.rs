@@ -86,6 +86,13 @@ pub fn milliseconds(value: u32, words: &Words) -> String {
     }
 }
 
+/// Words as a title begins: with a capital.
+pub fn title(words: &str) -> String {
+    let mut letters = words.chars();
+    let first = letters.next();
+    first.map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()
+}
+
 /// An address that may stand in a link: http, https or mailto. It was judged as it came in, and is judged again here.
 pub fn link(address: &str) -> Option<String> {
     let url = url::Url::parse(address.trim()).ok()?;

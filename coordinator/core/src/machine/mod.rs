@@ -293,6 +293,7 @@ impl Machine {
             status: self.state.status,
             since: self.state.since,
             down_from: self.state.down_from,
+            slow_from: self.slow_from(mesh, now),
             outage_since: self.state.outage.as_ref().map(|outage| outage.since),
             seen_up: self.seen(Standing::Up, now),
             seen_down: self.seen(Standing::Down, now),

@@ -4,8 +4,9 @@ use crate::check::CheckKind;
 use crate::event::{AlertKind, Change, Reason, Status, What};
 use crate::heartbeat::Pulse;
 use crate::observation::{Facts, Failure};
-use crate::place::{Region, RegionSet};
+use crate::place::{Mesh, Region, RegionSet};
 use crate::rare::Rare;
+use crate::slowness::Passed;
 use crate::time::{SECOND, Timestamp};
 use crate::verdict::{Lane, Standing, Verdict, judge};
 
@@ -269,20 +270,33 @@ impl Machine {
         if let Some(started) = self.state.degraded.filter(|_| self.watch.kind == CheckKind::Component) {
             return Some(SlowReading { started, latency_ms: None, threshold_ms: None });
         }
-        // Agents come back one by one after a start of ours: that they are not here yet makes nothing faster.
-        let waits = self.state.status == Status::Slow && step.now.since(self.born) < BLIND;
-        let mesh = (!waits).then_some(step.mesh);
-        let slow = |region: Region| {
-            let lane = self.state.lanes.get(region.index())?;
-            let lane = (lane.standing != Standing::Unknown).then_some(lane)?;
-            lane.readings.slow(&self.watch, mesh, region, step.now)
-        };
+        let slow = |region| self.slow_reading_of(region, step.mesh, step.now);
         let (reading, threshold) = self.watch.latency(step.mesh).iter().find_map(slow)?;
         Some(SlowReading {
             started: reading.started,
             latency_ms: Some(reading.latency_ms),
             threshold_ms: Some(threshold),
         })
+    }
+
+    /// The reading that makes a region slow, with its threshold; none of one that is stale.
+    fn slow_reading_of(&self, region: Region, mesh: &Mesh, now: Timestamp) -> Option<(Passed, u32)> {
+        // Agents come back one by one after a start of ours: that they are not here yet makes nothing faster.
+        let waits = self.state.status == Status::Slow && now.since(self.born) < BLIND;
+        let lane = self.state.lanes.get(region.index())?;
+        let lane = (lane.standing != Standing::Unknown).then_some(lane)?;
+        lane.readings.slow(&self.watch, (!waits).then_some(mesh), region, now)
+    }
+
+    /// While it is slow: the regions that make it so, where others count as well and do not.
+    pub(super) fn slow_from(&self, mesh: &Mesh, now: Timestamp) -> Option<RegionSet> {
+        if self.state.status != Status::Slow {
+            return None;
+        }
+        let judged = self.watch.latency(mesh);
+        let slow: RegionSet =
+            judged.iter().filter(|region| self.slow_reading_of(*region, mesh, now).is_some()).collect();
+        (!slow.is_empty() && slow != judged).then_some(slow)
     }
 
     /// Response time and threshold of the reading that makes it slow, where one of them has a number.

@@ -17,6 +17,8 @@ pub struct View {
     pub since: Option<Timestamp>,
     /// Regions it is down from while others see it up.
     pub down_from: Option<RegionSet>,
+    /// Regions it is slow from while others whose response times count are not.
+    pub slow_from: Option<RegionSet>,
     /// When the outage began that is on: nobody may see it at present, which does not end it.
     pub outage_since: Option<Timestamp>,
     /// Regions that see it up, by what they saw lately, whether they count or not.

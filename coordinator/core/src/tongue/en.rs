@@ -35,7 +35,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     region_africa: "Africa",
     region_asia: "Asia",
     region_oceania: "Oceania",
-    under_second: "under a second",
+    under_second: "a moment",
     under_a_minute: "less than a minute",
     length_gap: " ",
     length_and: " and ",

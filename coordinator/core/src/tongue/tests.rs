@@ -70,8 +70,8 @@ fn dates_and_numbers_have_the_languages_form() {
 #[test]
 fn lengths_are_said_in_their_two_largest_units() {
     for (millis, said, in_words) in [
-        (-5, "under a second", "less than a minute"),
-        (0, "under a second", "less than a minute"),
+        (-5, "a moment", "less than a minute"),
+        (0, "a moment", "less than a minute"),
         (1_500, "1 second", "less than a minute"),
         (59_999, "59 seconds", "less than a minute"),
         (MINUTE, "1 minute", "1 minute"),

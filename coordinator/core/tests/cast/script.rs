@@ -279,7 +279,7 @@ impl Script {
         if let Some(since) = view.since {
             shown.push_str(&format!(" since {}", text::clock(since)));
         }
-        if let Some(from) = view.down_from {
+        if let Some(from) = view.down_from.or(view.slow_from) {
             shown.push_str(&format!(
                 " from {}",
                 from.iter().map(|region| region.name()).collect::<Vec<_>>().join("+")

@@ -1,4 +1,5 @@
 # A region's own threshold goes before the general one; a region without either is never slow.
+# From where it is slow is said while another region that counts is not.
 monitor http every 60s threshold asia=800 latency europe+asia
 place fra1 europe A
 place sin1 asia B
@@ -8,9 +9,12 @@ place sin1 asia B
   -> round europe passed
 01:30 sin1 passes 801ms
   -> SLOW went-slow since 01:30, latency 801ms, threshold 800ms
+01:35 it is slow since 01:30 from asia
 01:40 set threshold 300
   -> nothing
+01:45 it is slow since 01:30 last
 02:30 sin1 passes 700ms
   -> round asia passed
+02:35 it is slow since 01:30 from europe
 03:00 fra1 passes 200ms
   -> UP back-to-normal since 03:00

@@ -22,20 +22,28 @@ pub struct Limit {
     pub y: Option<String>,
 }
 
-/// The thresholds of a chart, least first: one for all regions that count, or one for those that share it.
-pub(super) fn limits(chart: &Chart, said: &Words, y: impl Fn(u32) -> Option<String>) -> Vec<Limit> {
+/// The thresholds of a chart, least first: one for all regions that count, or one for those that share it. Of one that lies
+/// beyond what is drawn, that is said; where nothing is drawn, there is nothing to be beyond.
+pub(super) fn limits(
+    chart: &Chart,
+    said: &Words,
+    y: impl Fn(u32) -> Option<String>,
+    is_sparse: bool,
+) -> Vec<Limit> {
     let mut shared: BTreeMap<u32, RegionSet> = BTreeMap::new();
     for (region, threshold) in &chart.thresholds {
         shared.entry(*threshold).or_default().insert(*region);
     }
     let limit = |(threshold, regions): (u32, RegionSet)| {
+        let y = y(threshold).filter(|_| !is_sparse);
+        let pattern = if y.is_some() || is_sparse { said.slow_above } else { said.slow_beyond };
         let is_of_all = regions == chart.counted;
         let only = regions.iter().next().filter(|_| !is_of_all && regions.len() == 1);
         Limit {
             class: only.map_or_else(|| "limit".to_owned(), |it| format!("limit {}", class(it))),
             regions: (!is_of_all).then(|| said.tongue().regions(regions)),
-            words: fill(said.slow_above, &[&words::milliseconds(threshold, said)]),
-            y: y(threshold),
+            words: fill(pattern, &[&words::milliseconds(threshold, said)]),
+            y,
         }
     };
     shared.into_iter().map(limit).collect()
@@ -71,11 +79,14 @@ mod tests {
                 ],
             ),
             // Far above all that was measured: the words alone.
-            (RegionSet::only(asia), vec![(asia, 301)], vec!["limit: slow above 301 ms"]),
+            (RegionSet::only(asia), vec![(asia, 301)], vec!["limit: slow above 301 ms, beyond this chart"]),
             (
                 all,
                 vec![(europe, 100), (asia, 5000)],
-                vec!["limit r0: Europe slow above 100 ms at 0", "limit r4: Asia slow above 5000 ms"],
+                vec![
+                    "limit r0: Europe slow above 100 ms at 0",
+                    "limit r4: Asia slow above 5000 ms, beyond this chart",
+                ],
             ),
         ] {
             let chart = Chart { counted, thresholds: thresholds.into_iter().collect(), ..Chart::default() };
@@ -86,7 +97,7 @@ mod tests {
                 format!("{}: {regions}{}{y}", limit.class, limit.words)
             };
             let shown = shown(1, "Web shop", "Shop", Status::Up, 4);
-            let regions = [europe, asia, africa].map(|region| (region, vec![Some(100), Some(60)]));
+            let regions = [europe, asia, africa].map(|region| (region, [Some(100), Some(60)].repeat(3)));
             let chart =
                 Chart { regions: regions.into_iter().collect(), to: Timestamp::from_millis(DAY), ..chart };
             for drawing in [

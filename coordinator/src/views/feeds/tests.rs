@@ -173,7 +173,11 @@ fn long_incidents_say_the_newest_and_no_more_than_there_is_room_for() {
     assert_eq!(told.as_array().unwrap().len(), 4);
     assert_eq!(told[0]["id"], parallax_core::id::UpdateId::from_u128(199).to_string());
     let atom = atom::write(site(&board), OWN, &notices(&board)).unwrap();
-    assert!(atom.len() < 200_000 && texts(&atom, "content")[1].contains("184 earlier"), "{}", atom.len());
+    assert!(
+        atom.len() < 200_000 && texts(&atom, "content")[1].contains("Earlier updates: 184"),
+        "{}",
+        atom.len()
+    );
 }
 
 #[test]

@@ -109,6 +109,9 @@ fn a_headline_claims_no_more_than_is_seen() {
         let Headline { class, title: said, text: more, .. } = Headline::of(&board);
         assert_eq!((class, said.as_str(), more.as_str()), ("part", title, text), "{monitors} from Asia");
     }
+    let mut slow = page("su");
+    slow.monitors[0].view.slow_from = Some(RegionSet::only(Region::Oceania));
+    assert_eq!(Headline::of(&slow).title, "M1 is slow from Oceania");
     let told = Board { indicator: Indicator::Partial, monitors: page("dd").monitors, ..board() };
     assert_eq!(Headline::of(&told).class, "part", "an incident speaks first");
 }
@@ -118,7 +121,11 @@ fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> Notice {
     let id = |number: u32| MonitorId::from_u128(u128::from(number));
     let affected = (1..=count).map(|number| Affected { monitor: id(number), impact: None }).collect();
     let monitors = (1..=count).map(|number| (id(number), format!("M{number}"), None)).collect();
-    Notice { monitors, repeats: None, incident: Incident { impact, automatic, affected, ..incident(7, title) } }
+    Notice {
+        monitors,
+        repeats: None,
+        incident: Incident { impact, automatic, affected, ..incident(7, title) },
+    }
 }
 
 /// Class, title and text of a page's headline while that is open.

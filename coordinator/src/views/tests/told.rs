@@ -64,6 +64,35 @@ fn the_bar_of_a_budget_shows_what_is_left_of_it() {
 }
 
 #[test]
+fn a_page_claims_nothing_of_the_time_before_a_monitor() {
+    let mut board = board();
+    board.monitors.truncate(1);
+    board.monitors[0].monitor.created_at = NOW - 400 * DAY;
+    let told = |board: &Board| {
+        String::from_utf8(crate::views::print(&StatusPage::new(board, "", ADDRESS)).unwrap()).unwrap()
+    };
+    assert!(told(&board).contains("<span class=\"vh\"> over 90 days</span>"));
+    board.monitors[0].monitor.created_at = NOW - 6 * MINUTE;
+    let young = told(&board);
+    assert!(young.contains("<span> since 27 Nov</span>"), "{young}");
+    assert!(young.contains("aria-label=\"Asia: ") && !young.contains("over 90 days"), "{young}");
+}
+
+#[test]
+fn what_is_slow_from_some_regions_says_from_which() {
+    let mut slow = shown(1, "Search", "Shop", Status::Slow, 4);
+    let state = |shown: &Shown, is_stale| {
+        let state =
+            crate::views::monitor::State::of(shown, is_stale, crate::views::tongue::words(Language::En));
+        (state.class, state.words)
+    };
+    assert_eq!(state(&slow, false), ("slow", "Slow".to_owned()));
+    slow.view.slow_from = Some(RegionSet::only(Region::Oceania));
+    assert_eq!(state(&slow, false), ("slow", "Slow from Oceania".to_owned()));
+    assert_eq!(state(&slow, true), ("none", "Was slow".to_owned()));
+}
+
+#[test]
 fn what_is_folded_away_below_a_monitor_is_called_what_it_is() {
     let said = crate::views::tongue::words(Language::En);
     let board = board();

@@ -1,0 +1,173 @@
+//! A monitor's uptime as documents print it: of the time that it was there for, and of none before.
+
+use parallax_core::board::{Range, Shown};
+use parallax_core::rollup::{Counts, day_of};
+use parallax_core::time::{DAY, Timestamp};
+
+use super::strip::{self, Glance};
+use super::tongue::{Voice, Words, fill};
+use super::words;
+
+/// What stands in place of a figure that there can't be.
+pub const DASH: &str = "–";
+
+/// Uptime over a range, ready to print.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Uptime {
+    /// The figure, or what is said where there is none.
+    pub figure: String,
+    /// What a dash in place of the figure stands for.
+    pub unsaid: Option<&'static str>,
+    /// Since when it was watched, where that is less than the range and there is a figure: `29 Nov`.
+    pub since: Option<String>,
+    /// The length of the range in words.
+    span: &'static str,
+    said: &'static Words,
+}
+
+impl Uptime {
+    /// That of a monitor.
+    pub fn of(shown: &Shown, glance: Glance) -> Self {
+        let share = shown.uptime_in(glance.range);
+        let told = Self::of_share(share, shown, glance);
+        if share.is_none() && is_excused(shown, glance.range) {
+            return Self { figure: DASH.to_owned(), unsaid: Some(told.said.maintenance), ..told };
+        }
+        told
+    }
+
+    /// That of one of a monitor's regions, in percent.
+    pub fn of_share(share: Option<f64>, shown: &Shown, glance: Glance) -> Self {
+        let said = glance.voice.words;
+        let since = share.and_then(|_| since(shown, glance));
+        let figure = share.map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said));
+        Self { figure, unsaid: None, since, span: strip::length(glance.range, said), said }
+    }
+
+    /// That over each range, shortest first; of those that a shorter one has the whole life of it in there is none.
+    pub fn of_each(shown: &Shown, glance: Glance) -> Vec<(Range, Option<Self>)> {
+        let ranges = Range::ALL.map(|range| Glance { range, ..glance });
+        let whole = ranges.iter().position(|glance| since(shown, *glance).is_some());
+        let told = |(at, glance): (usize, Glance)| {
+            let is_told = whole.is_none_or(|whole| at <= whole);
+            (glance.range, is_told.then(|| Self::of(shown, glance)))
+        };
+        ranges.into_iter().enumerate().map(told).collect()
+    }
+
+    /// Of what time it is: `since 29 Nov`, or `over 90 days`.
+    pub fn time(&self) -> String {
+        match &self.since {
+            Some(since) => fill(self.said.since_day, &[since]),
+            None => fill(self.said.over, &[self.span]),
+        }
+    }
+
+    /// All of it in words: `100 % since 29 Nov`.
+    pub fn text(&self) -> String {
+        let figure = self.unsaid.unwrap_or(&self.figure);
+        match &self.since {
+            Some(since) => fill(self.said.uptime_since, &[figure, since]),
+            None => fill(self.said.uptime_over, &[figure, self.span]),
+        }
+    }
+}
+
+/// The day on which a monitor was made, where it is younger than the range.
+fn since(shown: &Shown, glance: Glance) -> Option<String> {
+    let Glance { range, now, voice, .. } = glance;
+    let made = shown.monitor.created_at;
+    let is_younger = match range {
+        Range::Day => made > now - DAY,
+        Range::Week | Range::Month | Range::Quarter => is_after_first_day(made, range, now, voice),
+    };
+    is_younger.then(|| words::short_day(made, voice))
+}
+
+/// Whether a moment lies after the first of the whole days that a range is made of.
+fn is_after_first_day(moment: Timestamp, range: Range, now: Timestamp, voice: Voice) -> bool {
+    let days = day_of(now, voice.zone).zip(day_of(moment, voice.zone));
+    let length = i64::try_from(range.days()).unwrap_or(i64::MAX);
+    days.is_some_and(|(today, day)| today.signed_duration_since(day).num_days() < length - 1)
+}
+
+/// Whether there is something known of that time that does not count: all of it was in maintenance.
+fn is_excused(shown: &Shown, range: Range) -> bool {
+    let newest = shown.past.days.iter().rev().take(range.days());
+    newest
+        .fold(Counts::default(), |mut sum, day| {
+            sum.merge(day.counts);
+            sum
+        })
+        .excluded
+        > 0
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono_tz::Tz;
+    use parallax_core::event::Status;
+    use parallax_core::time::{HOUR, MINUTE};
+
+    use super::super::tests::{NOW, shown};
+    use super::super::tongue::english;
+    use super::*;
+
+    fn glance(range: Range) -> Glance {
+        Glance { range, now: NOW, is_stale: false, voice: english(Tz::UTC) }
+    }
+
+    /// A monitor that was made so long ago, with nothing but good rounds since.
+    fn aged(age: i64) -> Shown {
+        let mut shown = shown(1, "Web shop", "Shop", Status::Up, 0);
+        shown.monitor.created_at = NOW - age;
+        shown.uptime_24h = Some(100.0);
+        for day in shown.past.days.iter_mut().rev().take(usize::try_from(age / DAY).unwrap() + 1) {
+            day.counts.passed = 60;
+            day.uptime = Some(100.0);
+        }
+        shown
+    }
+
+    #[test]
+    fn no_figure_is_of_a_time_before_the_monitor() {
+        // It is looked at on 27 November, at a quarter to one.
+        for (age, expected) in [
+            (6 * MINUTE, ["100 % since 27 Nov", "-", "-", "-"]),
+            (20 * HOUR, ["100 % since 26 Nov", "-", "-", "-"]),
+            (25 * HOUR, ["100 % over 24 hours", "100 % since 26 Nov", "-", "-"]),
+            // On the first of seven days.
+            (6 * DAY, ["100 % over 24 hours", "100 % over 7 days", "100 % since 21 Nov", "-"]),
+            (
+                60 * DAY,
+                ["100 % over 24 hours", "100 % over 7 days", "100 % over 30 days", "100 % since 28 Sep"],
+            ),
+            (
+                400 * DAY,
+                ["100 % over 24 hours", "100 % over 7 days", "100 % over 30 days", "100 % over 90 days"],
+            ),
+        ] {
+            let told = Uptime::of_each(&aged(age), glance(Range::Quarter)).into_iter();
+            let told: Vec<String> = told.map(|(_, it)| it.map_or("-".to_owned(), |it| it.text())).collect();
+            assert_eq!(told, expected, "{age}");
+        }
+    }
+
+    #[test]
+    fn days_are_those_of_the_pages_zone() {
+        let voice = Voice { zone: Tz::Pacific__Kiritimati, ..english(Tz::UTC) };
+        let glance = Glance { voice, ..glance(Range::Quarter) };
+        assert_eq!(Uptime::of(&aged(14 * HOUR), glance).time(), "since 27 Nov");
+    }
+
+    #[test]
+    fn what_does_not_count_is_told_from_what_is_not_known() {
+        let mut shown = shown(1, "Web shop", "Shop", Status::Up, 0);
+        shown.uptime_24h = None;
+        let told = |shown: &Shown| Uptime::of(shown, glance(Range::Day));
+        assert_eq!((told(&shown).figure.as_str(), told(&shown).unsaid), ("no data", None));
+        shown.past.days.last_mut().unwrap().counts.excluded = 9;
+        assert_eq!((told(&shown).figure.as_str(), told(&shown).unsaid), (DASH, Some("maintenance")));
+        assert_eq!(told(&shown).text(), "maintenance over 24 hours");
+    }
+}
