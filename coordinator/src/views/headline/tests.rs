@@ -216,7 +216,7 @@ fn in_a_window_it_says_that_and_beside_people_who_say_more_it_is_theirs() {
         ..window()
     };
     covered.maintenance = vec![notice(Incident { status: Progress::Scheduled, ..running })];
-    assert_eq!(beside(covered, vec![open()]), "maint: Maintenance is under way. Database upgrade.");
+    assert_eq!(beside(covered, vec![open()]), "maint: Maintenance is under way. Under way: Database upgrade.");
     for (monitors, impact, expected) in [
         ("duu", Impact::None, "part: M1 is down. Everything else is working."),
         ("duu", Impact::Degraded, "part: M1 is down. Everything else is working."),
