@@ -107,7 +107,9 @@ pub struct Claim {
 impl Claim {
     /// What an incident says, with its monitors that are still there: id, name, and impact of its own.
     pub fn of(incident: &Incident, monitors: &[(MonitorId, String, Option<Impact>)]) -> Self {
-        let is_ours = incident.has_title_of_ours(incident.first_of(monitors));
+        // Where a person said that it is less than an outage, that is what is said.
+        let is_ours =
+            incident.impact >= Impact::Partial && incident.has_title_of_ours(incident.first_of(monitors));
         Self { impact: incident.impact, is_ours }
     }
 }
@@ -115,22 +117,17 @@ impl Claim {
 /// Which open incident a page's headline quotes, by its place among them; none where the monitors are asked.
 ///
 /// It is the worst; of several a person's before one of ours, and then the first. For one with a title of ours the
-/// monitors speak, which come to `now` by themselves, or a person's incident that is as bad as that. They can't where none
-/// is seen down but an outage lasts `unseen`: then it stands.
-pub fn quoted(open: impl IntoIterator<Item = Claim>, now: Indicator, unseen: bool) -> Option<usize> {
+/// monitors speak, which come to `now` by themselves, as long as some are seen down; or a person's incident that is as bad
+/// as that. Where none is, in a window or as nobody looks, it stands.
+pub fn quoted(open: impl IntoIterator<Item = Claim>, now: Indicator) -> Option<usize> {
     let open: Vec<(usize, Claim)> = open.into_iter().enumerate().collect();
     let counted = || open.iter().filter(|(_, claim)| claim.impact > Impact::None);
     let rank = |(_, claim): &&(usize, Claim)| (Reverse(claim.impact), claim.is_ours);
     let (worst, claim) = counted().min_by_key(rank)?;
-    if !claim.is_ours || unseen && !matches!(now, Indicator::Partial | Indicator::Major) {
-        return Some(*worst);
-    }
     let as_bad = match now {
-        Indicator::Major => Impact::Major,
-        Indicator::Partial => Impact::Partial,
-        Indicator::Degraded | Indicator::Maintenance | Indicator::Operational | Indicator::Unknown => {
-            Impact::Degraded
-        }
+        Indicator::Major if claim.is_ours => Impact::Major,
+        Indicator::Partial if claim.is_ours => Impact::Partial,
+        _ => return Some(*worst),
     };
     let others = counted().filter(|(_, claim)| !claim.is_ours && claim.impact >= as_bad);
     others.min_by_key(rank).map(|(at, _)| *at)
@@ -186,35 +183,32 @@ mod tests {
             };
             Claim { impact, is_ours: letter.is_ascii_uppercase() }
         };
-        for (open, now, unseen, quoted_at) in [
-            ("", Partial, false, None),
-            ("n", Partial, false, None),
-            ("p", Operational, false, Some(0)),
-            ("ndpmp", Operational, false, Some(3)),
-            ("dpp", Major, false, Some(1)),
+        for (open, now, quoted_at) in [
+            ("", Partial, None),
+            ("n", Partial, None),
+            ("p", Operational, Some(0)),
+            ("ndpmp", Operational, Some(3)),
+            ("dpp", Major, Some(1)),
             // Ours leave it to the monitors.
-            ("P", Partial, false, None),
-            ("M", Partial, false, None),
-            ("P", Major, false, None),
-            ("P", Operational, false, None),
-            ("MP", Maintenance, false, None),
-            ("Pn", Partial, false, None),
+            ("P", Partial, None),
+            ("M", Partial, None),
+            ("P", Major, None),
+            ("Pn", Partial, None),
+            // None is seen down: it is not over all the same.
+            ("P", Operational, Some(0)),
+            ("PM", Maintenance, Some(1)),
+            ("Pd", Degraded, Some(0)),
+            ("P", Indicator::Unknown, Some(0)),
             // A person's that is as bad speaks first, and one that is worse anyway.
-            ("Pp", Partial, false, Some(1)),
-            ("Pm", Partial, false, Some(1)),
-            ("Mp", Major, false, None),
-            ("Mp", Partial, false, Some(1)),
-            // What is down is worse than what a person told of, and once it is back that is what there is.
-            ("Pd", Partial, false, None),
-            ("Pd", Degraded, false, Some(1)),
-            ("Pd", Operational, false, Some(1)),
-            ("Pdd", Operational, false, Some(1)),
-            // Nobody sees whether it is over.
-            ("P", Operational, true, Some(0)),
-            ("Pd", Degraded, true, Some(0)),
-            ("P", Partial, true, None),
+            ("Pp", Partial, Some(1)),
+            ("Pp", Operational, Some(1)),
+            ("Pm", Partial, Some(1)),
+            ("Mp", Major, None),
+            ("Mp", Partial, Some(1)),
+            // What is down is worse than what a person told of.
+            ("Pd", Partial, None),
         ] {
-            assert_eq!(quoted(open.chars().map(claim), now, unseen), quoted_at, "{open} {now:?} {unseen}");
+            assert_eq!(quoted(open.chars().map(claim), now), quoted_at, "{open} {now:?}");
         }
     }
 }

@@ -29,7 +29,7 @@ const LISTED: usize = 200;
 /// Of those that began before such a list and lasted into it: listed beside it at most, looked at for it at most, and
 /// how long before it they may have begun.
 const LASTED: usize = 50;
-const LOOKED: usize = 2000;
+const LOOKED: usize = 600;
 const LONGEST: i64 = 90 * DAY;
 /// Parts of a page's charts.
 const PARTS: usize = 48;

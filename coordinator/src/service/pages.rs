@@ -177,10 +177,8 @@ impl Service {
         let told = told.filter(|worst| *worst > Impact::None);
         let seen = Indicator::of(None, statuses.clone(), !running.is_empty());
         let indicator = if told.is_some() { Indicator::of(told, statuses, false) } else { seen };
-        let is_unseen =
-            |shown: &Shown| shown.view.status == Status::Unknown && shown.view.outage_since.is_some();
         let claims = incidents.iter().map(|shown| Claim::of(&shown.incident, &shown.monitors));
-        let quoted = headline::quoted(claims, seen, uncovered.clone().any(is_unseen));
+        let quoted = headline::quoted(claims, seen);
         let headline = match quoted.and_then(|at| incidents.get(at)) {
             Some(shown) => shown.incident.title.clone(),
             None if is_stale && seen == Indicator::Unknown => STALE.to_owned(),
@@ -189,9 +187,7 @@ impl Service {
                 let down = uncovered.filter(|shown| told.is_some() && shown.view.status == Status::Down);
                 let down: Vec<_> =
                     down.map(|shown| (shown.monitor.name.as_str(), shown.view.down_from)).collect();
-                let named = title_of(&down, page.language);
-                let named = named.filter(|_| seen == Indicator::Partial || down.len() == 1 || is_stale);
-                named.unwrap_or_else(|| seen.headline().to_owned())
+                title_of(&down, page.language).unwrap_or_else(|| seen.headline().to_owned())
             }
         };
         Ok(Overview { page, indicator, headline, monitors, incidents, maintenance, later, regions, is_stale })

@@ -104,9 +104,8 @@ struct Standing<'a> {
 impl<'a> Standing<'a> {
     fn of(board: &'a Board) -> Self {
         let seen = seen(board);
-        let is_unseen = |shown: &Shown| shown.view.outage_since.is_some();
         let claims = board.incidents.iter().map(|notice| Claim::of(&notice.incident, &notice.monitors));
-        let quoted = headline::quoted(claims, seen, board.with_status(Status::Unknown).any(is_unseen));
+        let quoted = headline::quoted(claims, seen);
         let quoted = quoted.and_then(|at| board.incidents.get(at));
         let is_told = board.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
         let whole = match quoted {
@@ -191,8 +190,7 @@ fn some(board: &Board, status: Status, said: &Words) -> Option<String> {
 fn text(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> String {
     let count = |status| board.with_status(status).count();
     let is_told = |shown: &Shown| {
-        let names = |notice: &Notice| notice.monitors.iter().any(|(id, ..)| *id == shown.monitor.id);
-        board.incidents.iter().any(names)
+        quoted.is_some_and(|notice| notice.monitors.iter().any(|(id, ..)| *id == shown.monitor.id))
     };
     let (down, slow, unknown) = (count(Status::Down), count(Status::Slow), unknown(board));
     let is_maintained = board.monitors.iter().any(|shown| shown.covered);
@@ -234,8 +232,9 @@ fn text(board: &Board, quoted: Option<&Notice>, whole: Whole, said: &Words) -> S
                 let regions = from.iter().flat_map(|regions| regions.iter()).collect();
                 sentences.push(fill(said.state_down_from, &[&said.tongue().regions(regions)]));
             }
-            if down > 0 && slow > 0 {
-                sentences.push(said.tongue().count(slow as u64, said.more_is_slow, said.more_are_slow));
+            let slower = board.with_status(Status::Slow).filter(|shown| !is_told(shown)).count();
+            if (down > 0 || quoted.is_some()) && slower > 0 {
+                sentences.push(said.tongue().count(slower as u64, said.more_is_slow, said.more_are_slow));
             } else if down + slow < services(board) && unknown == 0 && !is_maintained {
                 sentences.push(said.rest_working.to_owned());
             }

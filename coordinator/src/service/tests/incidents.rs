@@ -136,9 +136,10 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
         ([Down, Up, Up], false, false, "API is down"),
         ([Up, Down, Up], true, false, "Shop is down from Asia"),
         ([Up, Down, Down], true, false, "Shop and 1 other are down"),
-        ([Down, Down, Down], false, false, "All systems are down"),
-        ([Up, Slow, Up], false, false, "Some systems are slow"),
-        ([Up, Up, Up], false, false, "All systems operational"),
+        ([Down, Down, Down], false, false, "API and 2 others are down"),
+        ([Down, Down, Down], true, false, "API and 2 others are down"),
+        // None is seen down: it is not over all the same.
+        ([Up, Slow, Up], false, false, "API and 2 others are down"),
         ([Unknown, Up, Down], false, true, "Mail is down"),
         ([Unknown, Up, Up], false, true, "API and 2 others are down"),
     ] {

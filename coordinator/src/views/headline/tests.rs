@@ -156,15 +156,17 @@ fn beside_an_incident_that_only_says_what_went_down_it_says_what_is_down_now() {
         ),
         // In whichever language its page spoke when it was opened.
         ("uud", "M1 ist ausgefallen", Impact::Partial, "part: M3 is down. Everything else is working."),
-        // Back, while the incident is about to be resolved.
-        ("uu", "M1 is down", Impact::Partial, "up: All systems operational."),
-        ("su", "M1 is down", Impact::Major, "slow: M1 is slow. Everything else is working."),
+        // Back, while the incident is about to be resolved: it is open.
+        ("uu", "M1 is down", Impact::Partial, "part: M1 is down. Everything else is working."),
+        ("us", "M1 is down", Impact::Partial, "part: M1 is down. 1 more is slow."),
+        // A person said that it is less.
+        ("du", "M1 is down", Impact::Degraded, "slow: M1 is down. Everything else is working."),
         // Paused, in a window, and not seen.
         ("pdu", "M1 and 1 other are down", Impact::Partial, "part: M2 is down. Everything else is working."),
         ("pd", "M1 and 1 other are down", Impact::Major, "down: M2 is down."),
         ("wdu", "M1 and 1 other are down", Impact::Partial, "part: M2 is down."),
         ("?du", "M1 and 1 other are down", Impact::Partial, "part: M2 is down. 1 has no data."),
-        ("?u", "M1 is down", Impact::Partial, "none: Everything we have data for is working. 1 has no data."),
+        ("?u", "M1 is down", Impact::Partial, "part: M1 is down. 1 has no data."),
         // A title that a person gave it, or that names what has another name now, stays.
         (
             "uud",
@@ -206,7 +208,7 @@ fn beside_such_an_incident_it_says_from_where_and_what_nobody_sees_any_more() {
 }
 
 #[test]
-fn in_a_window_it_says_that_and_beside_people_who_say_more_it_is_theirs() {
+fn in_a_window_it_stands_and_beside_people_who_say_more_it_is_theirs() {
     let open = || told("M1 is down", 1, Impact::Partial, true);
     let mut covered = page("wuu");
     let running = Incident {
@@ -216,12 +218,13 @@ fn in_a_window_it_says_that_and_beside_people_who_say_more_it_is_theirs() {
         ..window()
     };
     covered.maintenance = vec![notice(Incident { status: Progress::Scheduled, ..running })];
-    assert_eq!(beside(covered, vec![open()]), "maint: Maintenance is under way. Under way: Database upgrade.");
+    // It is not over because a window is silent of it.
+    assert_eq!(beside(covered, vec![open()]), "part: M1 is down.");
     for (monitors, impact, expected) in [
         ("duu", Impact::None, "part: M1 is down. Everything else is working."),
         ("duu", Impact::Degraded, "part: M1 is down. Everything else is working."),
-        ("uuu", Impact::Degraded, "slow: We are slow. Everything else is working."),
-        ("duu", Impact::Partial, "part: We are slow. Everything else is working."),
+        ("uuu", Impact::Degraded, "part: M1 is down. Everything else is working."),
+        ("duu", Impact::Partial, "part: We are slow. M1 is down. Everything else is working."),
         ("uuu", Impact::Major, "down: We are slow."),
     ] {
         let persons = told("We are slow", 0, impact, false);
