@@ -40,13 +40,19 @@ pub fn past_days(board: &Board, root: &str, most: u64) -> Vec<PastDay> {
     let date = |moment| day_of(moment, voice.zone);
     let (Some(today), Some(made)) = (date(now), date(page.created_at)) else { return Vec::new() };
     let all = board.incidents.iter().chain(&board.maintenance).chain(&board.past);
-    let dated = |notice: &Notice| {
+    let days_of = |notice: &Notice| {
         let lasted = notice.incident.lasted(now)?;
         let last = (lasted.to - 1).max(lasted.from);
-        Some((date(lasted.from)?..=date(last)?, Card::of(notice, root, voice, now, true)))
+        Some(date(lasted.from)?..=date(last)?)
     };
-    let dated: Vec<_> = all.filter_map(dated).collect();
+    let dated: Vec<_> = all.filter_map(|notice| Some((days_of(notice)?, notice))).collect();
     let first = dated.iter().map(|(days, _)| *days.start()).fold(made, NaiveDate::min);
+    let oldest = today.checked_sub_days(Days::new(most)).unwrap_or(today);
+    let dated: Vec<_> = dated
+        .into_iter()
+        .filter(|(days, _)| *days.end() >= oldest)
+        .map(|(days, notice)| (days, Card::of(notice, root, voice, now, true)))
+        .collect();
     let is_known = |day: &&Day| day.uptime.is_some() || day.counts != Counts::default();
     let days = board.monitors.iter().flat_map(|shown| &shown.past.days);
     let known: BTreeSet<NaiveDate> = days.filter(is_known).map(|day| day.date).collect();

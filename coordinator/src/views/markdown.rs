@@ -28,8 +28,8 @@ const TAGS: [&str; 21] = [
     "th",
     "td",
 ];
-/// What Markdown may have beyond what CommonMark says.
-const BEYOND: Options = Options::ENABLE_STRIKETHROUGH.union(Options::ENABLE_TABLES);
+/// Cells that the tables of a text may come to: short rows are filled up, so that some lines could become megabytes.
+const CELLS: usize = 8000;
 
 /// Markup that may be printed as it is. Only [`render`] and [`article`] make it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -45,7 +45,7 @@ impl Markup {
 /// Renders a few lines of Markdown, whose headings are no part of a document's outline. HTML in it is shown as the text
 /// that it is, and pictures are links.
 pub fn render(text: &str) -> Markup {
-    marked_up(Parser::new_ext(text, BEYOND).flat_map(|event| {
+    marked_up(parsed(text).flat_map(|event| {
         match event {
             Event::Start(Tag::Heading { .. }) => {
                 [Some(Event::Start(Tag::Paragraph)), Some(Event::Start(Tag::Strong))]
@@ -63,7 +63,7 @@ pub fn render(text: &str) -> Markup {
 /// Renders a text that stands under a heading of the second level: its own headings follow that one without a gap. The
 /// first is left out where it only repeats one of those titles.
 pub fn article(text: &str, titles: &[&str]) -> Markup {
-    let mut events: Vec<Event<'_>> = Parser::new_ext(text, BEYOND).collect();
+    let mut events: Vec<Event<'_>> = parsed(text).collect();
     if let Some(end) = title_of(&events, titles) {
         events.drain(..=end);
     }
@@ -100,6 +100,14 @@ fn title_of(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
     titles.iter().any(|title| title.trim().to_lowercase() == said).then_some(end)
 }
 
+/// What a text says, with strikethrough, and tables where they are of a size that people write.
+fn parsed(text: &str) -> Parser<'_> {
+    let widest = text.lines().map(|line| line.matches('|').count() + 1).max().unwrap_or_default();
+    let has_tables = text.lines().count().saturating_mul(widest) <= CELLS;
+    let tables = if has_tables { Options::ENABLE_TABLES } else { Options::empty() };
+    Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH | tables)
+}
+
 fn marked_up<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {
     let events = events.map(|event| match event {
         Event::Html(html) | Event::InlineHtml(html) => Event::Text(html),
@@ -128,7 +136,7 @@ fn boxed(markup: &str) -> String {
 /// Markdown as one line of plain text.
 pub fn plain(text: &str) -> String {
     let mut plain = String::with_capacity(text.len());
-    for event in Parser::new_ext(text, BEYOND) {
+    for event in parsed(text) {
         match event {
             Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
                 plain += &text;
@@ -175,6 +183,17 @@ mod tests {
         ] {
             assert_eq!(plain(text), line);
         }
+    }
+
+    #[test]
+    fn a_table_that_fills_itself_up_is_no_table() {
+        let table = |columns: usize, rows: usize| {
+            let row = |cell: &str| cell.repeat(columns) + "\n";
+            row("a|") + &row("-|") + &"a\n".repeat(rows)
+        };
+        assert_eq!(render(&table(6, 200)).0.matches("<td>").count(), 1200);
+        let wide = table(400, 700);
+        assert!(render(&wide).0.len() < 4 * wide.len() && plain(&wide).len() < 2 * wide.len());
     }
 
     /// What must not come out as markup, whatever comes in.

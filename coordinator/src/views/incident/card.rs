@@ -121,7 +121,7 @@ impl Card {
             course: if is_window { course(incident, stage, voice) } else { None },
             updates: incident.updates.iter().rev().take(shown).map(|update| said(update, voice)).collect(),
             more: incident.updates.len().saturating_sub(shown),
-            postmortem: incident.postmortem.as_deref().map(|text| {
+            postmortem: incident.postmortem.as_deref().filter(|_| !short).map(|text| {
                 markdown::article(text, &[words.postmortem, in_english().postmortem, &incident.title])
             }),
         }
