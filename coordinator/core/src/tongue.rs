@@ -124,7 +124,7 @@ impl Tongue {
     /// The same with its day of the week.
     pub fn weekday_time(&self, date: NaiveDate, time: &str) -> String {
         let name = self.short_weekdays.get(date.weekday().num_days_from_monday() as usize);
-        fill(self.on_weekday, &[name.copied().unwrap_or_default(), &self.date_time(date, time)])
+        fill(self.on_weekday, &[name.copied().unwrap_or_default(), &self.full_day(date), time])
     }
 
     /// A day with its year, short.

@@ -288,7 +288,7 @@ impl Machine {
         lane.readings.slow(&self.watch, (!waits).then_some(mesh), region, now)
     }
 
-    /// While it is slow: the regions that make it so, where others count as well and do not.
+    /// While it is slow: the regions that make it so, where others count as well and are seen not to.
     pub(super) fn slow_from(&self, mesh: &Mesh, now: Timestamp) -> Option<RegionSet> {
         if self.state.status != Status::Slow {
             return None;
@@ -296,7 +296,9 @@ impl Machine {
         let judged = self.watch.latency(mesh);
         let slow: RegionSet =
             judged.iter().filter(|region| self.slow_reading_of(*region, mesh, now).is_some()).collect();
-        (!slow.is_empty() && slow != judged).then_some(slow)
+        let seen = self.seen(Standing::Up, now);
+        let is_fast = |region: Region| seen.contains(region) && !slow.contains(region);
+        (!slow.is_empty() && judged.iter().any(is_fast)).then_some(slow)
     }
 
     /// Response time and threshold of the reading that makes it slow, where one of them has a number.

@@ -26,7 +26,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     and: " und ",
     comma: ", ",
     date_time: "{0}. {1} {2}, {3}",
-    on_weekday: "{0}, {1}",
+    on_weekday: "{0}, {1}, {2}",
     full_day: "{0}. {1} {2}",
     day: "{0}. {1}",
     short_day: "{0}. {1}",

@@ -11,7 +11,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     and: "と",
     comma: "、",
     date_time: "{2}年{1}{0}日 {3}",
-    on_weekday: "({0}) {1}",
+    on_weekday: "{1}({0}) {2}",
     full_day: "{2}年{1}{0}日",
     day: "{1}{0}日",
     short_day: "{1}{0}日",

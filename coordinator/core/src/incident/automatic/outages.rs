@@ -45,7 +45,10 @@ impl Desk {
         let incident = incident.filter(|incident| incident.automatic && incident.is_open());
         let (Some(incident), Some(watched)) = (incident, self.monitors.get(&monitor)) else { return false };
         let ways = words::ways(watched, said);
-        let last = incident.updates.iter_mut().rev().find_map(|update| {
+        // What was said before it is of another outage.
+        let mut of_this =
+            incident.updates.iter_mut().rev().take_while(|update| update.created_at >= said.since);
+        let last = of_this.find_map(|update| {
             let (_, again) = ways.iter().find(|(text, _)| *text == update.body)?;
             Some((update, *again))
         });
