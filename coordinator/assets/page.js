@@ -65,17 +65,31 @@
   document.addEventListener("pointerdown", (event) => {
     const bar = event.target.closest?.(".strip a"), isNext = !!bar && bar === shown;
     if (shown && !isNext) show(null);
-    touch = bar && event.pointerType === "touch" ? { strip: bar.parentNode, isNext } : null;
+    touch = null;
+    if (!bar || event.pointerType !== "touch") return;
+    const { clientX: x, clientY: y } = event, { top, bottom } = bar.parentNode.getBoundingClientRect();
+    // The words of a bar are its too, and far wider: whoever moves on them means nothing by it.
+    touch = { x, y, strip: bar.parentNode, isNext, isOff: y < top || y > bottom };
   });
   document.addEventListener("pointermove", (event) => {
-    if (event.pointerType !== "touch") show(null);
-    if (!touch) return;
-    const { top, height } = touch.strip.getBoundingClientRect();
+    if (event.pointerType !== "touch") { show(null); return; }
+    if (!touch || touch.isOff) return;
+    const along = Math.abs(event.clientX - touch.x);
+    if (!touch.isAlong && (along < 8 || along < Math.abs(event.clientY - touch.y))) return;
+    touch.isAlong = true;
+    // A renewal puts another strip in its place.
+    const strip = touch.strip.isConnected ? touch.strip : shown?.parentNode;
+    if (!strip) return;
+    touch.strip = strip;
+    const { top, height } = strip.getBoundingClientRect();
     const bar = document.elementFromPoint(event.clientX, top + height / 2)?.closest(".strip a");
-    if (bar && bar !== shown && bar.parentNode === touch.strip) { touch.isNext = false; show(bar); }
+    if (bar && bar !== shown && bar.parentNode === strip) { touch.isNext = false; show(bar); }
   }, { passive: true });
+  // The page scrolls instead.
+  document.addEventListener("pointercancel", () => { touch = null; show(null); });
   document.addEventListener("click", (event) => {
-    const bar = touch && event.target.closest?.(".strip a");
+    // A key clicks as well, and means it.
+    const bar = touch && event.detail > 0 && event.target.closest?.(".strip a");
     if (bar && !touch.isNext) { event.preventDefault(); show(bar); }
     touch = null;
   });
@@ -96,6 +110,7 @@
     next.tabIndex = 0;
     next.focus();
   });
+  document.addEventListener("focusin", (event) => { if (!shown && event.target.matches(".strip a")) body.classList.remove("quiet"); });
   document.addEventListener("click", (event) => {
     for (const pop of $("details.pop[open]")) if (!pop.contains(event.target)) pop.open = false;
   });
@@ -117,10 +132,14 @@
   // What other sites may show is there to be copied.
   if (navigator.clipboard) for (const button of $("[data-copied]")) {
     button.hidden = false;
-    button.onclick = () => navigator.clipboard.writeText(button.previousElementSibling.textContent).then(() => { button.textContent = button.dataset.copied; }, () => {});
+    const text = button.previousElementSibling, says = button.textContent;
+    button.onclick = () => navigator.clipboard.writeText(text.textContent).then(() => {
+      button.textContent = button.dataset.copied;
+      setTimeout(() => { button.textContent = says; }, 3000);
+    }, () => getSelection().selectAllChildren(text));
   }
 
-  if (!("live" in body.dataset)) return;
+  if (!("live" in body.dataset)) { setInterval(renewal.tick, 1000); return; }
 
   // What the visitor opened, chose or stands on stays as the page changes.
   // Where the visitor stands: the nearest element with an id, and the way from there.

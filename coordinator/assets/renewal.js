@@ -13,8 +13,6 @@ const renewal = (() => {
   const AGED = 120e3;
   // What nobody has confirmed for so long is not called new.
   const UNRENEWED = 180e3;
-  // What was drawn so long before it went out is asked for once more.
-  const LAIN = 10e3;
 
   const ago = (millis) => {
     const seconds = Math.round(Math.abs(millis) / 1000);
@@ -29,9 +27,9 @@ const renewal = (() => {
   const counted = (count, name) => count ? new Intl.NumberFormat(lang, { style: "unit", unit: name, unitDisplay: "short" }).format(count) : "";
   // How long until a window begins, in one round number, or is over, in two; nothing once that has come.
   const until = (time) => {
-    const minutes = Math.ceil((new Date(time.dateTime) - Date.now() + skew) / 60e3), hours = Math.floor(minutes / 60), days = Math.floor(hours / 24), { says } = time.dataset;
+    const left = new Date(time.dateTime) - Date.now() + skew, minutes = Math.ceil(left / 60e3), hours = Math.floor(minutes / 60), days = Math.floor(hours / 24), { says } = time.dataset;
     if (!(minutes > 0)) return "";
-    if (!says) return ago(minutes * -60e3);
+    if (!says) return ago(-left);
     const parts = days ? [counted(days, "day"), counted(hours % 24, "hour")] : [counted(hours, "hour"), counted(minutes % 60, "minute")];
     return says.replace("{0}", parts.join(" ").trim());
   };
@@ -131,8 +129,9 @@ const renewal = (() => {
     setInterval(tick, 1000);
     document.addEventListener("visibilitychange", () => { if (!document.hidden && Date.now() - good > 30000) load(); });
     addEventListener("online", load);
+    // What lay for longer than such a document is good for went out while another was drawn.
     const lain = Date.now() - good;
-    if (lain > UNRENEWED) load(); else if (lain > LAIN) soon();
+    if (lain > UNRENEWED) load(); else if (lain > document.body.dataset.live * 1000) soon();
   };
   return { $, lang, write, age, until, tick, go, soon, begin };
 })();

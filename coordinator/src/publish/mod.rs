@@ -67,7 +67,7 @@ pub enum Paper {
 }
 
 impl Paper {
-    /// How old it may be, in milliseconds, while nothing happens.
+    /// How old it may be, in milliseconds, while nothing happens. Documents that renew themselves say theirs in `data-live`.
     fn age(&self) -> i64 {
         match self {
             Self::Page(_) | Self::Status | Self::Sheet(_) | Self::Embed(_) => 10 * SECOND,

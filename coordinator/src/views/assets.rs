@@ -1,5 +1,6 @@
 //! Style sheet and script, in the binary: each under a name that changes with what is in it.
 
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
 use sha2::{Digest, Sha256};
@@ -12,7 +13,7 @@ pub struct Asset {
     /// Its media type.
     pub media: &'static str,
     /// What is in it.
-    pub text: &'static str,
+    pub text: Cow<'static, str>,
 }
 
 static SITE: LazyLock<Asset> =
@@ -59,11 +60,16 @@ pub fn icon() -> &'static str {
     &ICON.name
 }
 
-fn script_of(stem: &str, text: &'static str) -> Asset {
+/// A script as browsers get it, without the comments and indents that are for its readers: none of its texts goes on over
+/// lines.
+fn script_of(stem: &str, text: &str) -> Asset {
+    let lines = text.lines().map(str::trim_start).filter(|line| !line.is_empty() && !line.starts_with("//"));
+    let text = lines.fold(String::new(), |text, line| text + line + "\n");
     asset(stem, "js", "text/javascript; charset=utf-8", text)
 }
 
-fn asset(stem: &str, ending: &str, media: &'static str, text: &'static str) -> Asset {
+fn asset(stem: &str, ending: &str, media: &'static str, text: impl Into<Cow<'static, str>>) -> Asset {
+    let text = text.into();
     let hash = Sha256::digest(text.as_bytes());
     let short: String = hash.iter().take(6).map(|byte| format!("{byte:02x}")).collect();
     Asset { name: format!("{stem}-{short}.{ending}"), media, text }

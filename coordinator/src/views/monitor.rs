@@ -15,7 +15,7 @@ use super::page::{Choice, Frame, choices};
 use super::share::{Found, Share};
 use super::strip::{self, Glance, Lane, Strip};
 use super::tongue::{Voice, Words, fill};
-use super::uptime::{DASH, Uptime};
+use super::uptime::Uptime;
 use super::words::{self, Moment};
 
 /// Lines of the table behind a chart of the page itself, where there are many charts.

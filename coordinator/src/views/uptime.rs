@@ -9,7 +9,7 @@ use super::tongue::{Voice, Words, fill};
 use super::words;
 
 /// What stands in place of a figure that there can't be.
-pub const DASH: &str = "–";
+const DASH: &str = "–";
 
 /// Uptime over a range, ready to print.
 #[derive(Debug, Clone, PartialEq, Eq)]
