@@ -24,7 +24,7 @@ pub(in crate::http) fn without_slash(
     let to = if query.is_empty() { asked.to_owned() } else { format!("{asked}?{query}") };
     is_look.then(|| {
         let led = Reply::empty(StatusCode::PERMANENT_REDIRECT).at(&to);
-        // It may be kept by those who may keep anything: it says nothing of the page.
-        led.with(CACHE_CONTROL, HeaderValue::from_static("public, max-age=3600"))
+        // It says nothing of the page, but the address itself may be somebody's secret.
+        led.with(CACHE_CONTROL, HeaderValue::from_static("private, max-age=3600"))
     })
 }
