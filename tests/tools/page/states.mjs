@@ -29,8 +29,8 @@ for (const [id, words] of [[paused.id, "Paused"], [fresh.id, "No data"]]) {
 const kinds = await page.locator("#open .state").allTextContents();
 holds("maintenance is told, under way and planned", kinds.includes("Maintenance under way") && kinds.includes("Planned maintenance"), kinds);
 const [running, planned] = await page.locator("#open .meta:has(.state)").allTextContents();
-holds("what is under way says when it ends", /^Maintenance under wayends in (1 hr|\d+ min) · /.test(running) && /Under way/.test(await page.textContent("#open .updates")), running);
-holds("what is planned says when, for how long and in how long", /^Planned maintenancein 2 days · \w{3},? .* \(2 hours\)/.test(planned), planned);
+holds("what is under way says when it ends", /^Maintenance under way ends in (1 hr|\d+ min) · /.test(running) && /Under way/.test(await page.textContent("#open .updates")), running);
+holds("what is planned says when, for how long and in how long", /^Planned maintenance in 2 days · \w{3},? .* \(2 hours\)/.test(planned), planned);
 const later = await page.textContent("#later li");
 holds("what is further away is listed in short", /Move to another hall .* \(2 hours\) · repeats weekly/.test(later), later);
 const far = await open("");
