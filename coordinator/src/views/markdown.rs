@@ -102,8 +102,10 @@ fn title_of(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
 
 /// What a text says, with strikethrough, and tables where they are of a size that people write.
 fn parsed(text: &str) -> Parser<'_> {
-    let widest = text.lines().map(|line| line.matches('|').count() + 1).max().unwrap_or_default();
-    let has_tables = text.lines().count().saturating_mul(widest) <= CELLS;
+    // Either ends a line of Markdown.
+    let lines = || text.split(['\n', '\r']);
+    let widest = lines().map(|line| line.matches('|').count() + 1).max().unwrap_or_default();
+    let has_tables = lines().count().saturating_mul(widest) <= CELLS;
     let tables = if has_tables { Options::ENABLE_TABLES } else { Options::empty() };
     Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH | tables)
 }
@@ -193,7 +195,9 @@ mod tests {
         };
         assert_eq!(render(&table(6, 200)).0.matches("<td>").count(), 1200);
         let wide = table(400, 700);
-        assert!(render(&wide).0.len() < 4 * wide.len() && plain(&wide).len() < 2 * wide.len());
+        for wide in [wide.replace('\n', "\r"), wide.replace('\n', "\r\n"), wide] {
+            assert!(render(&wide).0.len() < 6 * wide.len() && plain(&wide).len() < 2 * wide.len());
+        }
     }
 
     /// What must not come out as markup, whatever comes in.
