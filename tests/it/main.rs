@@ -3,8 +3,9 @@
 
 /// A test that plays a scenario (an async function of a `World`) inside network namespaces.
 macro_rules! in_a_world {
-    ($name:ident, $scenario:path) => {
+    ($(#[$attribute:meta])* $name:ident, $scenario:path) => {
         #[test]
+        $(#[$attribute])*
         fn $name() {
             // The test's full name, by which the inner run finds it again: without the binary's own name.
             let path = concat!(module_path!(), "::", stringify!($name));
@@ -26,6 +27,7 @@ mod copies;
 mod damage;
 mod deliveries;
 mod demo;
+mod detection;
 mod doors;
 mod feeds;
 mod flaps;
