@@ -4,6 +4,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use parallax_tests::installation::Coordinator;
+use parallax_tests::ports::port;
 use parallax_tests::tools::{Ran, Tools, run};
 use serde_json::Value;
 use tempfile::TempDir;
@@ -21,6 +22,8 @@ struct Service {
     page: String,
     /// The API's description, in a file.
     description: String,
+    /// Where its metrics are.
+    metrics: String,
     folder: TempDir,
 }
 
@@ -28,7 +31,9 @@ async fn service() -> Service {
     let folder = TempDir::new().unwrap();
     // The prober makes as many requests as it can.
     let config = folder.path().join("coordinator.toml");
-    std::fs::write(&config, "requests_per_minute = 1000000\n").unwrap();
+    let admin = format!("127.0.0.1:{}", port());
+    let settings = format!("requests_per_minute = 1000000\n[admin]\nlisten = \"{admin}\"\n");
+    std::fs::write(&config, settings).unwrap();
     let coordinator = Coordinator::up(&["--region", "europe", "--config", &config.to_string_lossy()]).await;
     let key = coordinator.ready.api_key.clone().expect("the first start makes a key");
     let page = coordinator.ready.page_id.clone().expect("the first start makes a page");
@@ -36,7 +41,7 @@ async fn service() -> Service {
     let description = folder.path().join("openapi.json");
     std::fs::write(&description, serde_json::to_vec_pretty(&described).unwrap()).unwrap();
     let description = description.to_string_lossy().into_owned();
-    Service { coordinator, key, page, description, folder }
+    Service { coordinator, key, page, description, metrics: format!("http://{admin}/metrics"), folder }
 }
 
 impl Service {
@@ -122,6 +127,16 @@ async fn a_described_webhook_is_signed_as_receivers_check_it() {
     receiver.arg(Tools::file("webhook.py")).arg(&service.description);
     let said = well(service.run("receiver", receiver, SHORT).await);
     assert!(said.contains("both signatures hold"), "{said}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_scraper_reads_the_metrics_in_both_formats() {
+    let Some(tools) = Tools::find("a_scraper_reads_the_metrics_in_both_formats") else { return };
+    let service = service().await;
+    let mut scraper = tools.python("python");
+    scraper.arg(Tools::file("metrics.py")).arg(&service.metrics);
+    let said = well(service.run("scraper", scraper, SHORT).await);
+    assert!(said.contains("both formats are read alike"), "{said}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,5 +1,6 @@
-//! Text from people, read once: lines, lists of regions, hosts, URLs and request headers.
+//! Text from people and programs, read once: lines, lists of regions, hosts, URLs, request headers and `Accept`.
 
+pub mod accept;
 mod host;
 mod url;
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
-use http::header::{CONTENT_TYPE, HeaderValue};
+use http::header::{ACCEPT, CONTENT_TYPE, HeaderValue, VARY};
 use http::{Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::server::conn::http1;
@@ -17,6 +17,8 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
+use super::exposition::Format;
+
 /// Connections at once; more wait in the host's queue.
 const CONNECTIONS: usize = 64;
 /// How long a request's head may take.
@@ -24,10 +26,7 @@ const HEAD: Duration = Duration::from_secs(5);
 /// Pause after the host could not accept, so that a lack of descriptors is no busy loop.
 const BACK_OFF: Duration = Duration::from_millis(50);
 
-/// What `/metrics` is written in: the text format of OpenMetrics 1.0.
-const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-
-/// Whoever writes the metrics, anew at each call.
+/// Writes the metrics as OpenMetrics 1.0, for each scrape.
 pub type Metrics = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 
 /// Whoever knows which names are ours; none where that can't be told now.
@@ -85,8 +84,14 @@ pub async fn serve(
 
 async fn answer<B>(request: &Request<B>, is_ready: bool, answers: &Answers) -> Response<Full<Bytes>> {
     if let (&Method::GET | &Method::HEAD, "/metrics") = (request.method(), request.uri().path()) {
-        let mut response = Response::new(Full::new(Bytes::from((answers.metrics)().await)));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(OPEN_METRICS));
+        let accepted = request.headers().get_all(ACCEPT).iter();
+        let accepted: Vec<&str> = accepted.filter_map(|value| value.to_str().ok()).collect();
+        let format = Format::accepted(&accepted);
+        let page = format.of((answers.metrics)().await);
+        let mut response = Response::new(Full::new(Bytes::from(page)));
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static(format.media_type()));
+        headers.insert(VARY, HeaderValue::from_static("accept"));
         return response;
     }
     let (status, text) = match (request.method(), request.uri().path()) {
@@ -117,6 +122,31 @@ mod tests {
     use super::*;
 
     #[tokio::test]
+    async fn a_scraper_gets_the_format_that_it_asks_for() {
+        let page = "# TYPE a counter\na_total 1\n# EOF\n";
+        let metrics: Metrics = Arc::new(move || Box::pin(std::future::ready(page.to_owned())));
+        let answers = Answers { metrics, ours: Arc::new(|_| None) };
+        for (accept, media, body) in [
+            (None, "text/plain; version=0.0.4; charset=utf-8", "# TYPE a_total counter\na_total 1\n"),
+            (
+                Some("application/openmetrics-text;version=1.0.0,text/plain;q=0.5"),
+                "application/openmetrics-text; version=1.0.0; charset=utf-8",
+                page,
+            ),
+        ] {
+            let mut request = Request::builder().uri("/metrics");
+            if let Some(accept) = accept {
+                request = request.header(ACCEPT, accept);
+            }
+            let response = answer(&request.body(()).unwrap(), true, &answers).await;
+            assert_eq!(response.headers()[CONTENT_TYPE], media);
+            assert_eq!(response.headers()[VARY], "accept");
+            let written = http_body_util::BodyExt::collect(response.into_body()).await.unwrap().to_bytes();
+            assert_eq!(written, body);
+        }
+    }
+
+    #[tokio::test]
     async fn readiness_follows_the_service_and_life_does_not() {
         let metrics: Metrics = Arc::new(|| Box::pin(std::future::ready("# EOF\n".to_owned())));
         let ours: Ours = Arc::new(|name| (name != "broken.example").then_some(name == "ours.example"));
@@ -130,6 +160,7 @@ mod tests {
         assert_eq!(ask(Method::HEAD, "/readyz", true).await, 200);
         assert_eq!(ask(Method::POST, "/readyz", true).await, 405);
         assert_eq!(ask(Method::GET, "/metrics", false).await, 200);
+        assert_eq!(ask(Method::HEAD, "/metrics", false).await, 200);
         assert_eq!(ask(Method::GET, "/", true).await, 404);
         for (query, status) in [
             ("?domain=ours.example", 200),

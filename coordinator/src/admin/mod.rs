@@ -8,6 +8,7 @@ mod alerts;
 pub mod care;
 pub mod client;
 mod command;
+mod exposition;
 pub mod health;
 mod members;
 mod pages;

@@ -7,6 +7,7 @@ use ::http::header::{ACCEPT, VARY};
 use ::http::{HeaderMap, HeaderValue, Method};
 use futures_util::FutureExt;
 use parallax_core::board::Range;
+use parallax_core::text::accept::media_ranges;
 
 use super::enter;
 use super::page::year_and_month;
@@ -134,15 +135,11 @@ pub(super) fn likes_markdown(headers: &HeaderMap) -> bool {
 /// The same of the values of `accept`.
 pub(super) fn is_markdown_liked<'a>(accepted: impl Iterator<Item = &'a str>) -> bool {
     let (mut markdown, mut html) = (0.0, 0.0);
-    for one in accepted.flat_map(|value| value.split(',')) {
-        let mut parts = one.split(';').map(str::trim);
-        let media = parts.next().unwrap_or_default();
-        let weight = parts.find_map(|part| part.strip_prefix("q=")).map_or(Ok(1.0), str::parse::<f32>);
-        let weight = weight.ok().filter(|weight| (0.0..=1.0).contains(weight)).unwrap_or(0.0);
-        if media.eq_ignore_ascii_case("text/markdown") {
-            markdown = weight;
-        } else if media.eq_ignore_ascii_case("text/html") {
-            html = weight;
+    for range in media_ranges(accepted) {
+        if range.is("text/markdown") {
+            markdown = range.weight;
+        } else if range.is("text/html") {
+            html = range.weight;
         }
     }
     markdown > 0.0 && markdown >= html
