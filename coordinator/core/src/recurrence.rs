@@ -81,8 +81,8 @@ fn same_weekday(date: NaiveDate, month: NaiveDate) -> Option<NaiveDate> {
     of_month(5).or_else(|| of_month(4))
 }
 
-/// The moment of a wall-clock time.
-fn moment(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
+/// The moment of a wall-clock time in a zone; none beyond what the calendar holds.
+pub fn moment(zone: Tz, local: NaiveDateTime) -> Option<Timestamp> {
     match zone.from_local_datetime(&local) {
         LocalResult::Single(moment) => Some(millis(&moment.to_utc())),
         LocalResult::Ambiguous(one, other) => Some(millis(&one.min(other).to_utc())),

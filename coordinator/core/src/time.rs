@@ -6,7 +6,7 @@ use std::fmt;
 use std::num::NonZeroU64;
 use std::ops::{Add, Sub};
 
-use chrono::{DateTime, Datelike, SecondsFormat, Timelike, Utc};
+use chrono::{DateTime, Datelike, NaiveDateTime, SecondsFormat, Timelike, Utc};
 use serde::{Deserialize, Serialize};
 
 /// One second in milliseconds.
@@ -57,6 +57,12 @@ impl Timestamp {
         let full = notation::in_full(text.trim())?;
         let moment = DateTime::parse_from_rfc3339(&full).ok()?.timestamp_millis();
         (0..253_402_300_800_000).contains(&moment).then_some(Self::from_millis(moment))
+    }
+
+    /// Reads the same without an offset: a wall-clock time, of whichever zone.
+    pub fn parse_local(text: &str) -> Option<NaiveDateTime> {
+        let wall_clock = Self::parse_iso(&format!("{}Z", text.trim()))?;
+        wall_clock.to_utc().map(|moment| moment.naive_utc())
     }
 
     /// The calendar's view of this moment, where it has one.

@@ -1,6 +1,7 @@
 //! What people send to open or change an incident or a window, settled into one that keeps every bound.
 
 mod opening;
+mod zoned;
 
 use std::collections::BTreeSet;
 
@@ -59,7 +60,7 @@ pub struct IncidentEdit {
     pub remind: Given<Vec<String>>,
     /// Maintenance: how it repeats.
     pub repeat: Given<String>,
-    /// Maintenance that repeats: the zone whose local time it keeps.
+    /// The zone of times that are sent without an offset; of maintenance that repeats also that whose local time it keeps.
     pub timezone: Given<String>,
     /// The post-mortem.
     pub postmortem: Given<String>,
@@ -167,6 +168,7 @@ impl IncidentEdit {
             }
             Kind::Maintenance => {
                 self.read_of_incident(&mut faults);
+                self.read_of_zone(&mut faults);
                 self.replan(&mut after, now, &mut faults);
                 stops_series = self.stops(repeats, &mut faults);
             }
@@ -188,8 +190,8 @@ impl IncidentEdit {
     fn replan(&self, window: &mut Incident, now: Timestamp, faults: &mut Refusals) {
         let before = (window.started_at, window.ends_at);
         let starts_at =
-            self.starts_at.required("startsAt", Some(window.started_at), faults, |text| read_time(text));
-        let ends_at = self.ends_at.required("endsAt", window.ends_at, faults, |text| read_end(text, None));
+            self.starts_at.required("startsAt", Some(window.started_at), faults, |text| self.time(text));
+        let ends_at = self.ends_at.required("endsAt", window.ends_at, faults, |text| self.time(text));
         let (Some(starts_at), Some(ends_at)) = (starts_at, ends_at) else { return };
         if before == (starts_at, Some(ends_at)) {
             return;
@@ -311,21 +313,15 @@ pub fn markdown(text: &str, most: usize) -> Result<Option<String>, Rule> {
     Ok(Some(if whole { text } else { trimmed }.to_owned()))
 }
 
-/// A moment in ISO 8601.
-///
-/// # Errors
-/// The rule that the text breaks.
-pub fn read_time(text: &str) -> Result<Timestamp, Rule> {
-    Timestamp::parse_iso(text)
-        .ok_or_else(|| "must be an ISO 8601 time with an offset, like 2026-01-31T12:00:00Z".to_owned())
-}
-
 /// A moment of the last year, or a little ahead of our clock.
 ///
 /// # Errors
 /// The rule that the text breaks.
 pub fn read_past(text: &str, now: Timestamp) -> Result<Timestamp, Rule> {
-    let at = read_time(text)?;
+    of_the_past(zoned::read_time(text, None)?, now)
+}
+
+fn of_the_past(at: Timestamp, now: Timestamp) -> Result<Timestamp, Rule> {
     if at > now + AHEAD {
         return Err("must be at most five minutes ahead".to_owned());
     }
@@ -336,14 +332,6 @@ pub fn read_past(text: &str, now: Timestamp) -> Result<Timestamp, Rule> {
 
 fn read_impact(name: &str) -> Result<Impact, Rule> {
     text::one_of(name, &Impact::ALL, Impact::name)
-}
-
-fn read_end(text: &str, starts_at: Option<Timestamp>) -> Result<Timestamp, Rule> {
-    let ends_at = read_time(text)?;
-    match starts_at {
-        Some(starts_at) => check_length(starts_at, ends_at).map(|()| ends_at),
-        None => Ok(ends_at),
-    }
 }
 
 fn check_length(starts_at: Timestamp, ends_at: Timestamp) -> Result<(), Rule> {

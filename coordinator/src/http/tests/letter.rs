@@ -18,7 +18,7 @@ async fn a_new_incident_and_a_changed_one_take_different_fields() {
     assert_eq!(made["postmortem"], Value::Null);
     let edit = json!({
         "kind": 5, "status": "resolved", "message": [], "startedAt": "soon", "resolvedAt": 1, "notify": "no",
-        "timezone": {}, "automatic": 5, "title": "y", "postmortem": "# Why",
+        "automatic": 5, "title": "y", "postmortem": "# Why",
     });
     let changed = client.call(&client.write, "PATCH", &path, edit).await;
     assert_eq!(changed.status, 200, "{changed:?}");
@@ -31,8 +31,18 @@ async fn a_new_incident_and_a_changed_one_take_different_fields() {
         names.sort();
         names
     };
-    let update =
-        ["endsAt", "impact", "monitorIds", "monitors", "postmortem", "remind", "repeat", "startsAt", "title"];
+    let update = [
+        "endsAt",
+        "impact",
+        "monitorIds",
+        "monitors",
+        "postmortem",
+        "remind",
+        "repeat",
+        "startsAt",
+        "timezone",
+        "title",
+    ];
     assert_eq!(names("IncidentUpdate"), update);
     let create = [
         "endsAt",

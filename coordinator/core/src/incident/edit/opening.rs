@@ -1,6 +1,7 @@
 //! A new incident or window out of the fields that belong to its kind.
 
-use super::{AHEAD, Common, IncidentEdit, Opened, Seat, read_end, read_impact, read_past, read_time};
+use super::zoned::read_zone;
+use super::{AHEAD, Common, IncidentEdit, Opened, Seat, check_length, of_the_past, read_impact};
 use crate::incident::series::Series;
 use crate::incident::{Impact, Incident, Kind, News, Progress};
 use crate::recurrence::{Every, Recurrence};
@@ -15,10 +16,11 @@ impl IncidentEdit {
             text::one_of(name, &Progress::OF_NEW, Progress::name)
         });
         let impact = self.impact.defaulted("impact", None, Impact::Partial, faults, |name| read_impact(name));
-        let started_at =
-            self.started_at.defaulted("startedAt", None, now, faults, |text| read_past(text, now));
+        let started_at = self.started_at.defaulted("startedAt", None, now, faults, |text| {
+            self.time(text).and_then(|at| of_the_past(at, now))
+        });
         let resolved_at = self.resolved_at.optional("resolvedAt", None, faults, |text| {
-            let at = read_time(text)?;
+            let at = self.time(text)?;
             if at > now + AHEAD {
                 return Err("must not lie ahead".to_owned());
             }
@@ -59,8 +61,11 @@ impl IncidentEdit {
     pub(super) fn window(&self, seat: Seat<'_>, common: Common, faults: &mut Refusals) -> Option<Opened> {
         self.read_of_incident(faults);
         let now = seat.now;
-        let starts_at = self.starts_at.required("startsAt", None, faults, |text| read_time(text));
-        let ends_at = self.ends_at.required("endsAt", None, faults, |text| read_end(text, starts_at));
+        let starts_at = self.starts_at.required("startsAt", None, faults, |text| self.time(text));
+        let ends_at = self.ends_at.required("endsAt", None, faults, |text| {
+            let ends_at = self.time(text)?;
+            starts_at.map_or(Ok(()), |starts_at| check_length(starts_at, ends_at)).map(|()| ends_at)
+        });
         let every = self.repeat.optional("repeat", None, faults, |name| read_every(name).map(Some));
         let zone = self.timezone.defaulted("timezone", None, chrono_tz::UTC, faults, |zone| read_zone(zone));
         let (starts_at, ends_at, zone) = (starts_at?, ends_at?, zone?);
@@ -105,10 +110,10 @@ impl IncidentEdit {
     /// The form of what belongs to windows alone: nobody sends a time that is none on purpose. Null is how an incident is
     /// shown, and what was read may be sent back.
     pub(super) fn read_of_window(&self, faults: &mut Refusals) {
-        self.starts_at.optional("startsAt", None, faults, |text| read_time(text).map(Some));
-        self.ends_at.optional("endsAt", None, faults, |text| read_time(text).map(Some));
+        self.starts_at.optional("startsAt", None, faults, |text| self.time(text).map(Some));
+        self.ends_at.optional("endsAt", None, faults, |text| self.time(text).map(Some));
         self.repeat.optional("repeat", None, faults, |name| read_every(name).map(Some));
-        self.timezone.optional("timezone", None, faults, |zone| read_zone(zone).map(Some));
+        self.read_of_zone(faults);
     }
 
     /// The form of what belongs to incidents alone. A window is shown with a status of its own.
@@ -117,15 +122,11 @@ impl IncidentEdit {
             text::one_of(name, &Progress::ALL, Progress::name).map(Some)
         });
         self.impact.optional("impact", None, faults, |name| read_impact(name).map(Some));
-        self.started_at.optional("startedAt", None, faults, |text| read_time(text).map(Some));
-        self.resolved_at.optional("resolvedAt", None, faults, |text| read_time(text).map(Some));
+        self.started_at.optional("startedAt", None, faults, |text| self.time(text).map(Some));
+        self.resolved_at.optional("resolvedAt", None, faults, |text| self.time(text).map(Some));
     }
 }
 
 fn read_every(name: &str) -> Result<Every, Rule> {
     text::one_of(name, &Every::ALL, Every::name)
-}
-
-fn read_zone(zone: &str) -> Result<chrono_tz::Tz, Rule> {
-    zone.trim().parse().map_err(|_| "must be an IANA time zone".to_owned())
 }

@@ -178,6 +178,30 @@ fn a_repeating_window_begins_a_series_in_its_zone() {
 }
 
 #[test]
+fn a_window_is_planned_in_local_time() {
+    let local = |zone: Given<String>| IncidentEdit {
+        kind: value("maintenance"),
+        starts_at: value("2027-03-28T01:30:00"),
+        ends_at: value("2027-03-28T03:30:00"),
+        timezone: zone,
+        ..titled()
+    };
+    let window = open(&local(value("Europe/Berlin"))).unwrap();
+    // The clocks go forward at 2: it takes an hour.
+    assert_eq!(window.ends_at.map(|end| end.since(window.started_at)), Some(HOUR));
+    assert_eq!(window.started_at.to_string(), "2027-03-28T00:30:00.000Z");
+    let refused = open(&local(Given::Absent)).unwrap_err();
+    assert!(refused.contains("startsAt") && refused.contains("timezone beside it"), "{refused}");
+    assert_eq!(open(&local(value("Mars/Base"))).unwrap_err().matches("timezone must").count(), 1);
+    let moved = IncidentEdit {
+        ends_at: value("2027-03-28T04:00:00"),
+        timezone: value("Europe/Berlin"),
+        ..IncidentEdit::default()
+    };
+    assert_eq!(amend(&moved, &window).unwrap().ends_at, Timestamp::parse_iso("2027-03-28T02:00:00Z"));
+}
+
+#[test]
 fn monitors_are_merged_and_must_be_the_pages() {
     let id = |n: u128| MonitorId::from_u128(n).to_string();
     let with = |ids: Given<Vec<String>>, named: Given<Vec<(String, Option<String>)>>| {

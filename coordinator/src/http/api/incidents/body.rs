@@ -39,7 +39,8 @@ pub(in crate::http) fn read_new(mut body: impl Fields) -> IncidentEdit {
         timezone: body.text(
             field(
                 "timezone",
-                "maintenance that repeats: the IANA zone whose local time it keeps; UTC unless given.",
+                "The IANA zone of times that are sent without an offset. maintenance that repeats: also the zone whose \
+                 local time it keeps; UTC unless given.",
             )
             .nullable(),
         ),
@@ -87,6 +88,9 @@ pub(in crate::http) fn read_change(mut body: impl Fields) -> IncidentEdit {
             )
             .moment()
             .nullable(),
+        ),
+        timezone: body.text(
+            field("timezone", "The IANA zone of times that are sent without an offset.").nullable(),
         ),
         repeat: body.text(repeat(
             "maintenance: null stops the repeating entry that this window was planned from; windows that are planned \

@@ -6,7 +6,7 @@ use super::*;
 /// Fields, each with one that shows something of it.
 const LINKED: [(&str, &str); 2] = [("monitorIds", "monitors"), ("keyword", "keywordMode")];
 /// Fields that are stored and never shown.
-const UNSHOWN: [&str; 2] = ["headers", "body"];
+const UNSHOWN: [&str; 3] = ["headers", "body", "timezone"];
 
 impl Shop {
     /// The thing that an operation changes, as its answer shows it.

@@ -1,0 +1,82 @@
+//! Times as people send them: with an offset, or as the local time of the zone that stands beside them.
+
+use chrono_tz::Tz;
+
+use super::IncidentEdit;
+use crate::given::Given;
+use crate::recurrence;
+use crate::refusal::{Refusals, Rule};
+use crate::time::Timestamp;
+
+impl IncidentEdit {
+    /// Reads a time of these fields. Without an offset it is local time in `timezone`: one that a change of clocks skips is
+    /// the first moment after the gap, one that comes twice the first of the two.
+    ///
+    /// # Errors
+    /// The rule that the text breaks.
+    pub(super) fn time(&self, text: &str) -> Result<Timestamp, Rule> {
+        read_time(text, self.zone())
+    }
+
+    /// The form of `timezone`, where nothing else is read of it.
+    pub(super) fn read_of_zone(&self, faults: &mut Refusals) {
+        self.timezone.optional("timezone", None, faults, |zone| read_zone(zone).map(Some));
+    }
+
+    /// The zone that was sent; none where it can't be read, which is refused on its own account.
+    fn zone(&self) -> Option<Tz> {
+        match &self.timezone {
+            Given::Value(zone) => read_zone(zone).ok(),
+            Given::Absent | Given::Null | Given::Wrong(_) => None,
+        }
+    }
+}
+
+/// A moment in ISO 8601: with an offset, or in the zone where one is given.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub(super) fn read_time(text: &str, zone: Option<Tz>) -> Result<Timestamp, Rule> {
+    let local = || recurrence::moment(zone?, Timestamp::parse_local(text)?);
+    Timestamp::parse_iso(text).or_else(local).ok_or_else(|| {
+        let is_local = zone.is_none() && Timestamp::parse_local(text).is_some();
+        let rule = "must be an ISO 8601 time with an offset, like 2026-01-31T12:00:00Z";
+        if is_local { format!("{rule}; a local time needs timezone beside it") } else { rule.to_owned() }
+    })
+}
+
+/// An IANA time zone.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub(super) fn read_zone(zone: &str) -> Result<Tz, Rule> {
+    zone.trim().parse().map_err(|_| "must be an IANA time zone".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_local_time_is_read_in_the_zone_beside_it() {
+        let berlin = Some(chrono_tz::Europe::Berlin);
+        for (text, zone, expected) in [
+            ("2027-01-31T12:00:00", berlin, Some("2027-01-31T11:00:00.000Z")),
+            ("2027-07-31 12:00", berlin, Some("2027-07-31T10:00:00.000Z")),
+            // An offset counts for more than the zone.
+            ("2027-07-31T12:00:00Z", berlin, Some("2027-07-31T12:00:00.000Z")),
+            // The clocks go from 2 to 3 on 28 March, and from 3 to 2 on 31 October.
+            ("2027-03-28T02:30:00", berlin, Some("2027-03-28T01:00:00.000Z")),
+            ("2027-10-31T02:30:00", berlin, Some("2027-10-31T00:30:00.000Z")),
+            ("2027-01-31", berlin, None),
+            ("2027-02-30T12:00:00", berlin, None),
+            ("tomorrow", berlin, None),
+            ("2027-01-31T12:00:00", None, None),
+        ] {
+            let read = read_time(text, zone).map(|at| at.to_string());
+            assert_eq!(read.as_deref().ok(), expected, "{text}");
+        }
+        let hint = |text: &str| read_time(text, None).unwrap_err().contains("timezone");
+        assert!(hint("2027-01-31T12:00:00") && !hint("tomorrow"));
+    }
+}
