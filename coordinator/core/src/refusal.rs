@@ -5,6 +5,9 @@ use std::fmt;
 /// A rule in words that follow the field's name: `must be 1 to 80 characters`.
 pub type Rule = String;
 
+/// The field's name where no single field is at fault. Its rule is a sentence of its own.
+pub const WHOLE: &str = "$";
+
 /// One field and the rule that it breaks.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Refusal {
@@ -16,7 +19,7 @@ pub struct Refusal {
 
 impl fmt::Display for Refusal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {}", self.field, self.rule)
+        if self.field == WHOLE { f.write_str(&self.rule) } else { write!(f, "{} {}", self.field, self.rule) }
     }
 }
 
@@ -33,6 +36,11 @@ impl Refusals {
     /// One thing is wrong.
     pub fn one(field: impl Into<String>, rule: impl Into<Rule>) -> Self {
         Self(vec![Refusal { field: field.into(), rule: rule.into() }])
+    }
+
+    /// Refuses what was sent as a whole: `words` name what is wrong.
+    pub fn whole(words: impl Into<Rule>) -> Self {
+        Self::one(WHOLE, words)
     }
 
     /// Adds a field and the rule that it breaks.
@@ -80,6 +88,7 @@ mod tests {
         assert_eq!(faults.take::<u8>("name", Err("must be 1 to 80 characters".to_owned())), None);
         faults.add("port", "is required");
         assert_eq!(faults.to_string(), "name must be 1 to 80 characters; port is required");
+        assert_eq!(Refusals::whole("only a webhook has a secret").to_string(), "only a webhook has a secret");
         assert_eq!(faults.iter().map(|fault| fault.field.as_str()).collect::<Vec<_>>(), ["name", "port"]);
     }
 }

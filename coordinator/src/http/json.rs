@@ -99,7 +99,7 @@ fn too_long() -> Refusals {
 }
 
 fn broken(rule: &str) -> Refusals {
-    Refusals::one("$", rule)
+    Refusals::whole(format!("the body {rule}"))
 }
 
 fn is_json(headers: &HeaderMap) -> bool {

@@ -179,7 +179,7 @@ async fn refusals_come_in_their_order() {
     }
     let large = format!("{{\"name\": \"{}\"}}", "a".repeat(256 * 1024));
     let refused = client.send("POST", &client.shop("/monitors"), &json_headers, &large).await;
-    assert_eq!(refused.body["error"]["message"], "$ must be at most 256 KiB");
+    assert_eq!(refused.body["error"]["message"], "the body must be at most 256 KiB");
 }
 
 #[tokio::test]

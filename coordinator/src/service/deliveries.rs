@@ -100,7 +100,7 @@ impl Service {
     ) -> Result<Done<Opened>> {
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let Versioned { revision, mut value } = self.delivery_on(&page, id)?;
-            self.receives(value.to)?.map_err(|rule| Refusals::one("$", rule))?;
+            self.receives(value.to)?.map_err(Refusals::whole)?;
             value.again(self.now());
             let mut batch = Batch::new();
             batch.expect(Expect::Delivery(id, Is::At(revision))).write(value.clone());
@@ -121,7 +121,7 @@ impl Service {
         let page = self.page(caller, page)?;
         let destination = self.destination_on(&page, id)?.value;
         if destination.asked_at().is_some() {
-            return Err(Refusals::one("$", UNCONFIRMED).into());
+            return Err(Refusals::whole(UNCONFIRMED).into());
         }
         self.admit_test(page.id)?;
         let delivery = self.test_of(&page, &destination).await?;

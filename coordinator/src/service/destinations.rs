@@ -120,7 +120,7 @@ impl Service {
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.destination_on(&page, id)?;
             let rotated = before.value.rotated(secret(rand::random()), self.now());
-            let rotated = rotated.ok_or_else(|| Refusals::one("$", "only a webhook has a secret"))?;
+            let rotated = rotated.ok_or_else(|| Refusals::whole("only a webhook has a secret"))?;
             Ok(replaced(&before, rotated, Batch::new()))
         })
         .await

@@ -39,7 +39,7 @@ impl Service {
         let page = self.page(caller, page)?;
         let monitor = self.monitor_on(&page, id)?.value;
         if monitor.check.kind() == parallax_core::check::CheckKind::Heartbeat {
-            return Err(Refusals::one("$", "a heartbeat reports itself and can't be checked").into());
+            return Err(Refusals::whole("a heartbeat reports itself and can't be checked").into());
         }
         self.paced(&self.0.looked, 1, &id)
             .map_err(|TooOften { seconds }| Error::CheckedJustNow { seconds })?;

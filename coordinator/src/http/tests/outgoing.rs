@@ -93,7 +93,7 @@ async fn a_new_secret_leaves_the_old_one_a_day() {
     let refused = client
         .call(&client.write, "POST", &format!("{}/rotate-secret", client.one(&mail)), Value::Null)
         .await;
-    assert_eq!(refused.body["error"]["message"], "$ only a webhook has a secret");
+    assert_eq!(refused.body["error"]["message"], "only a webhook has a secret");
 }
 
 #[tokio::test]

@@ -64,7 +64,7 @@ async fn a_mailbox_gets_nothing_before_its_reader_confirms_by_a_link_that_nobody
     let shown = service.delivery(&caller, world.shop.id, mail.id).unwrap();
     assert_eq!((shown.subject, shown.body), (None, None), "its maker may not confirm for its reader");
     let refused = service.test_destination(&caller, world.shop.id, made.id).await.unwrap_err();
-    let words = "$ can't be sent: the reader of its mailbox has not confirmed yet";
+    let words = "can't be sent: the reader of its mailbox has not confirmed yet";
     assert_eq!(refused.to_string(), words);
     let refused = service.redeliver(&caller, world.shop.id, mail.id, &each_time()).await.unwrap_err();
     assert!(refused.to_string().contains("once a day"), "{refused}");

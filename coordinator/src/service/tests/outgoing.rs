@@ -247,13 +247,13 @@ async fn only_what_somebody_takes_is_sent_once_more() {
     let mut batch = Batch::new();
     batch.write(off);
     world.service.store().commit(batch).await.unwrap();
-    assert_eq!(again().await.unwrap_err().to_string(), "$ can't be sent: its destination is switched off");
+    assert_eq!(again().await.unwrap_err().to_string(), "can't be sent: its destination is switched off");
     let edit = DestinationEdit::default();
     let on = world.service.edit_destination(&caller, world.shop.id, made.id, &edit, &each_time()).await;
     assert!(matches!(on, Ok(Done::Now(on)) if on.health.off.is_none()), "any edit switches it on");
     assert!(again().await.is_ok());
     world.service.delete_destination(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
-    assert_eq!(again().await.unwrap_err().to_string(), "$ can't be sent: its destination is gone");
+    assert_eq!(again().await.unwrap_err().to_string(), "can't be sent: its destination is gone");
 }
 
 #[tokio::test]
