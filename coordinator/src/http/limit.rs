@@ -30,6 +30,11 @@ impl<U: Ord + Copy> Limiter<U> {
         Self { limit, users: Mutex::new(users) }
     }
 
+    /// The limit of a minute.
+    pub(super) const fn limit(&self) -> u32 {
+        self.limit
+    }
+
     /// Counts a request. What the user has left is noted in `allowance`; too many are refused.
     pub(super) fn admit(
         &self,

@@ -33,6 +33,7 @@ pub mod subscribers;
 pub mod subscribers_owned;
 mod telling;
 pub mod token;
+pub mod usage;
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;

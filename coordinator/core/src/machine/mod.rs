@@ -289,12 +289,16 @@ impl Machine {
 
     /// What people see of it at a moment.
     pub fn view(&self, mesh: &Mesh, now: Timestamp) -> View {
+        let outage = self.state.outage.as_ref();
         View {
             status: self.state.status,
             since: self.state.since,
             down_from: self.state.down_from,
+            down_reason: outage
+                .filter(|_| self.state.status == Status::Down)
+                .map(|outage| outage.reason.clone()),
             slow_from: self.slow_from(mesh, now),
-            outage_since: self.state.outage.as_ref().map(|outage| outage.since),
+            outage_since: outage.map(|outage| outage.since),
             seen_up: self.seen(Standing::Up, now),
             seen_down: self.seen(Standing::Down, now),
             last_check: self.state.last_check.clone(),

@@ -17,6 +17,8 @@ pub struct View {
     pub since: Option<Timestamp>,
     /// Regions it is down from while others see it up.
     pub down_from: Option<RegionSet>,
+    /// Why it is down: how the first failed round of the outage ended. None while it is not down.
+    pub down_reason: Option<Failure>,
     /// Regions it is slow from while others whose response times count are not.
     pub slow_from: Option<RegionSet>,
     /// When the outage began that is on: nobody may see it at present, which does not end it.

@@ -1,17 +1,27 @@
-//! The key that asks.
+//! The key that asks, and what its account's plan allows.
 
 use std::sync::Arc;
 
 use ::http::StatusCode;
+use parallax_core::check::CheckKind;
+use parallax_core::destination::ChannelKind;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::wrapped;
 use crate::http::Context;
 use crate::http::openapi::words;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::service::Caller;
+use crate::service::usage::Usage;
+
+/// The answer to `GET /me`.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub(in crate::http) struct MeDocument {
+    key: KeyDocument,
+    plan: PlanDocument,
+}
 
 /// A key as the API shows it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -31,15 +41,89 @@ pub(in crate::http) struct KeyDocument {
     created_at: String,
 }
 
+/// The plan of the key's account: what it allows, and how much of that is used.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Plan")]
+struct PlanDocument {
+    #[schemars(with = "words::PlanName")]
+    name: &'static str,
+    /// Monitors of the account, those of type component not counted.
+    monitors: Quota,
+    /// Pages of the account.
+    pages: Quota,
+    /// Requests that the key may make in a minute.
+    requests_per_minute: u32,
+    /// Seconds between two checks of an http, tcp, dns or ping monitor in a region.
+    check_interval_seconds: u32,
+    /// The same of a certificate monitor.
+    certificate_interval_seconds: u32,
+    /// The same of a domain monitor.
+    domain_interval_seconds: u32,
+    /// Seconds between two looks at a vendor's status page; null where the plan has no component monitors.
+    component_interval_seconds: Option<u32>,
+    features: Features,
+}
+
+/// How much of something a plan allows, and how much is used. After a change to a smaller plan more may be used.
+#[derive(Debug, Serialize, JsonSchema)]
+struct Quota {
+    /// How many there are.
+    used: u64,
+    /// How many there may be.
+    limit: u64,
+}
+
+/// Features of a plan, beside its numbers.
+#[derive(Debug, Serialize, JsonSchema)]
+#[schemars(rename = "PlanFeatures")]
+struct Features {
+    /// Alerts and news go out by mail.
+    email: bool,
+    /// Alerts go out by webhook and to chats.
+    webhooks: bool,
+    /// Regions, and thresholds of regions, are used and not only stored.
+    regions: bool,
+    /// Monitors may follow a vendor's status page.
+    components: bool,
+}
+
 /// `GET /api/v1/me`
-pub(in crate::http) async fn show(_context: Arc<Context>, call: Call<Caller>) -> Answer {
+pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let key = &call.caller.key;
-    let document = KeyDocument {
-        id: key.id.to_string(),
-        name: key.name.clone(),
-        access: key.access.name(),
-        page_id: key.page.map(|page| page.to_string()),
-        created_at: key.created_at.to_string(),
+    let usage = context.service.usage(&call.caller).await?;
+    let document = MeDocument {
+        key: KeyDocument {
+            id: key.id.to_string(),
+            name: key.name.clone(),
+            access: key.access.name(),
+            page_id: key.page.map(|page| page.to_string()),
+            created_at: key.created_at.to_string(),
+        },
+        plan: plan(&usage, context.keys.limit()),
     };
-    Ok(Reply::written(StatusCode::OK, wrapped("key", &document)))
+    // The plan has a number of monitors, and never had another name for it.
+    Ok(Reply::json(StatusCode::OK, &document))
+}
+
+fn plan(usage: &Usage, requests_per_minute: u32) -> PlanDocument {
+    let Usage { plan, limits, .. } = usage;
+    let seconds = |kind| limits.interval_ms(*plan, kind).unwrap_or_default() / 1000;
+    let quota = |used: usize, limit: u64| Quota { used: used as u64, limit };
+    PlanDocument {
+        name: plan.name(),
+        monitors: quota(usage.monitors, limits.monitors(*plan).into()),
+        pages: quota(usage.pages, usage.most_pages as u64),
+        requests_per_minute,
+        check_interval_seconds: seconds(CheckKind::Http),
+        certificate_interval_seconds: seconds(CheckKind::Certificate),
+        domain_interval_seconds: seconds(CheckKind::Domain),
+        component_interval_seconds: plan.has_components().then(|| seconds(CheckKind::Component)),
+        features: Features {
+            email: true,
+            webhooks: plan.has_channel(ChannelKind::Webhook),
+            regions: plan.uses_regions(),
+            components: plan.has_components(),
+        },
+    }
 }

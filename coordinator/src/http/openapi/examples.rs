@@ -1,10 +1,11 @@
 //! Examples of what the API takes and gives, one for each schema: a small shop, its page and what happens to it.
 
 mod alerts;
+mod keys;
 
 use std::collections::BTreeMap;
 
-use parallax_core::id::{DeliveryId, DeployId, IncidentId, KeyId, MonitorId, PageId, SeriesId, UpdateId};
+use parallax_core::id::{DeliveryId, DeployId, IncidentId, MonitorId, PageId, SeriesId, UpdateId};
 use serde_json::{Value, json};
 
 use super::webhooks;
@@ -25,7 +26,6 @@ const INCIDENT: IncidentId = IncidentId::from_u128(0x019c_aa7e_0d30_61b4_a2e9_5c
 const UPDATE: UpdateId = UpdateId::from_u128(0x019c_aa7e_5d8c_20f7_8e16_b39a_4cd2_7065);
 const DEPLOY: DeployId = DeployId::from_u128(0x019c_aa60_f94e_13a5_bd78_02e6_9fc1_584b);
 const SERIES: SeriesId = SeriesId::from_u128(0x019c_aa10_2b67_58d0_97a3_e4f1_6b0c_d928);
-const KEY: KeyId = KeyId::from_u128(0x019c_a9f0_9e83_4d6a_b51f_7c20_e8a4_3690);
 
 /// What a part of a path, or a field that holds an id, looks like.
 pub(super) fn id(name: &str) -> String {
@@ -85,10 +85,7 @@ fn of(name: &str) -> Vec<Value> {
         "SubscriberChallenge" => vec![webhooks::news::challenge()],
         "AlertRound" => vec![webhooks::example()["evidence"][0].clone()],
         "AlertSight" => vec![webhooks::example()["evidence"][0]["first"].clone()],
-        "Key" => vec![json!({
-            "id": KEY.to_string(), "name": "Deploy script", "access": "write", "pageId": PAGE.to_string(),
-            "createdAt": "2026-03-01T08:58:12.000Z",
-        })],
+        "Key" | "Plan" | "PlanFeatures" | "Quota" => keys::of(name),
         "RegionInService" => vec![json!({
             "region": "europe", "places": 2, "networks": ["AS64500", "AS64501"],
             "addresses": ["192.0.2.10", "2001:db8::10"],
@@ -247,7 +244,8 @@ fn monitor() -> Value {
         "expiresAt": null, "heartbeat": null, "group": "Shop", "method": "GET", "expectStatus": null, "keyword": "ok",
         "keywordMode": "present", "slowThresholdMs": 900, "slowThresholds": { "oceania": 1_800 },
         "latencyLocations": null, "pinnedRegion": null, "vendorUrl": null, "vendorComponent": null, "position": 0,
-        "status": "down", "since": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"], "lastCheck": last_check(),
+        "status": "down", "since": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
+        "downReason": "unexpected status 503 (from Europe)", "lastCheck": last_check(),
         "confirmable": true, "paused": false, "uptime24h": 99.65, "latencyMs24h": 184,
         "createdAt": "2026-03-01T08:59:24.000Z",
     })
@@ -274,6 +272,7 @@ fn heartbeat_monitor() -> Value {
         "slowThresholdMs",
         "slowThresholds",
         "downFrom",
+        "downReason",
         "latencyMs24h",
     ] {
         monitor[name] = Value::Null;

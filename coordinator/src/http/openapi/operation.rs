@@ -28,16 +28,26 @@ pub(in crate::http) struct Operation {
     pub(in crate::http) body: Option<Body>,
     /// What it answers when all is well.
     pub(in crate::http) answer: Answer,
+    /// Description of the tool, where `about` says more than a model needs.
+    pub(in crate::http) note: Option<&'static str>,
     /// People may be told of it by mail.
     pub(in crate::http) tells: bool,
+    /// It reaches others than us otherwise: their hosts, name servers or receivers.
+    pub(in crate::http) reaches_out: bool,
+    /// It replaces something that can't be had back, though it is no change of fields.
+    pub(in crate::http) replaces: bool,
     /// It does its work each time that it is asked, so that a request that is sent again is another one.
     pub(in crate::http) each_time: bool,
 }
 
 /// How many things a part of a list is asked for.
 pub(in crate::http) fn limit() -> Value {
-    json!({ "type": "integer", "minimum": 1, "maximum": query::MAX, "default": query::STANDARD })
+    json!({ "type": "integer", "minimum": 1, "maximum": query::MAX })
 }
+
+/// Description of such a parameter.
+pub(in crate::http) const LIMIT: &str = "How many at most; 50 unless given.";
+const _: () = assert!(query::STANDARD == 50, "as the text says");
 
 /// A parameter of a query.
 #[derive(Debug, Clone)]
@@ -101,7 +111,10 @@ impl Operation {
             query: Vec::new(),
             body: None,
             answer: Answer { status: 200, about: "", document: None },
+            note: None,
             tells: false,
+            reaches_out: false,
+            replaces: false,
             each_time: false,
         }
     }
@@ -116,6 +129,24 @@ impl Operation {
     /// What one has to know.
     pub(in crate::http) const fn about(mut self, about: &'static str) -> Self {
         self.about = about;
+        self
+    }
+
+    /// Sets the description of the tool, in place of `about`.
+    pub(in crate::http) const fn note(mut self, note: &'static str) -> Self {
+        self.note = Some(note);
+        self
+    }
+
+    /// It reaches others: what is checked, looked up or delivered.
+    pub(in crate::http) const fn reaches_out(mut self) -> Self {
+        self.reaches_out = true;
+        self
+    }
+
+    /// It replaces something that can't be had back.
+    pub(in crate::http) const fn replaces(mut self) -> Self {
+        self.replaces = true;
         self
     }
 
@@ -143,8 +174,8 @@ impl Operation {
         self
     }
 
-    /// It takes a body, whose reader describes it. What is left out of a change keeps its value, so nothing in one has
-    /// a default that a client might send.
+    /// It takes a body, whose reader describes it. Defaults stand in the descriptions: generators of clients take a field
+    /// with a `default` for one that has to be sent. What is left out of a change keeps its value; there null sets it.
     pub(in crate::http) fn takes<T>(
         mut self,
         name: &'static str,
@@ -153,12 +184,10 @@ impl Operation {
         let mut description = Description::default();
         reader(&mut description);
         let mut schema = description.schema();
-        if self.method == Method::PATCH
-            && let Some(properties) = schema.get_mut("properties").and_then(Value::as_object_mut)
-        {
-            for property in properties.values_mut().filter_map(Value::as_object_mut) {
-                property.shift_remove("default");
-            }
+        let is_change = self.method == Method::PATCH;
+        let properties = schema.get_mut("properties").and_then(Value::as_object_mut);
+        for property in properties.into_iter().flat_map(Map::values_mut).filter_map(Value::as_object_mut) {
+            tell_default(property, is_change);
         }
         self.body = Some(Body { name, schema });
         self
@@ -241,6 +270,21 @@ impl Document {
             properties[name] = beside.clone();
         }
         schema
+    }
+}
+
+/// Puts a field's default into its description.
+fn tell_default(property: &mut Map<String, Value>, is_change: bool) {
+    let Some(default) = property.shift_remove("default") else { return };
+    let is_nullable = property.get("type").is_some_and(Value::is_array);
+    let verb = match (is_change, is_nullable) {
+        (false, _) => "Default:",
+        (true, true) => "Null sets",
+        (true, false) => return,
+    };
+    if let Some(Value::String(about)) = property.get_mut("description") {
+        let default = default.as_str().map_or_else(|| default.to_string(), str::to_owned);
+        about.push_str(&format!(" {verb} {default}."));
     }
 }
 

@@ -11,6 +11,7 @@ use parallax_core::incident::{Impact as CoreImpact, Kind, Progress};
 use parallax_core::key::Access as KeyAccess;
 use parallax_core::observation::Word;
 use parallax_core::place::Region as CoreRegion;
+use parallax_core::plan::Plan;
 use parallax_core::recurrence::Every as CoreEvery;
 use parallax_core::time::Timestamp;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
@@ -133,5 +134,6 @@ words! {
     SubscriberType: "How a subscriber is reached.", ["email", "webhook"];
     DeliveryStatus: "Where a delivery stands; dropped is what says nothing new any more, or has no receiver.", Stage::NAMES;
     Access: "What a key may do; write includes reading.", KeyAccess::ALL.map(KeyAccess::name);
+    PlanName: "The plan of an account.", Plan::ALL.map(Plan::name);
     Indicator: "The state of a page as a whole.", CoreIndicator::ALL.map(CoreIndicator::name);
 }

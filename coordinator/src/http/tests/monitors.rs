@@ -29,7 +29,7 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
         "method": "POST", "expectStatus": 204, "keyword": "ok", "keywordMode": "absent", "slowThresholdMs": 800,
         "slowThresholds": { "asia": 1200 }, "latencyLocations": ["europe", "asia"], "pinnedRegion": "asia",
         "vendorUrl": null, "vendorComponent": null, "position": 0, "status": "unknown", "since": null,
-        "downFrom": null, "lastCheck": null, "confirmable": true, "paused": false, "uptime24h": null,
+        "downFrom": null, "downReason": null, "lastCheck": null, "confirmable": true, "paused": false, "uptime24h": null,
         "latencyMs24h": null, "createdAt": "2026-11-27T12:46:01.000Z",
     });
     assert_eq!(made, expected);
@@ -182,6 +182,7 @@ async fn the_present_state_is_what_the_driver_says() {
         status: Status::Down,
         since: Some(START),
         down_from: Some(RegionSet::only(Region::Asia)),
+        down_reason: Some(Failure::UnexpectedStatus(503)),
         last_check: Some(LastCheck {
             at: START + 1,
             ok: false,
@@ -194,6 +195,7 @@ async fn the_present_state_is_what_the_driver_says() {
     let shown = client.get(&client.shop(&format!("/monitors/{id}"))).await.body["monitor"].clone();
     assert_eq!((&shown["status"], &shown["downFrom"]), (&json!("down"), &json!(["asia"])));
     assert_eq!(shown["since"], "2026-11-27T12:46:00.000Z");
+    assert_eq!(shown["downReason"], "unexpected status 503 (from Asia)");
     let last = json!({
         "at": "2026-11-27T12:46:00.001Z", "ok": false, "statusCode": 503, "latencyMs": 12,
         "error": "unexpected status 503",
@@ -225,6 +227,33 @@ async fn the_present_state_is_what_the_driver_says() {
         ]
     );
     assert_eq!(document["checkpoints"], document["monitors"]);
+}
+
+#[tokio::test]
+async fn a_list_is_narrowed_to_statuses() {
+    let client = Client::new().await;
+    for (name, status) in
+        [("a", Status::Up), ("b", Status::Down), ("c", Status::Slow), ("d", Status::Unknown)]
+    {
+        let made = client.make(json!({ "name": name, "url": "a.example" })).await;
+        let view = View { status, ..View::default() };
+        client.world.views.lock().unwrap().insert(made["id"].as_str().unwrap().parse().unwrap(), view);
+    }
+    for (query, expected) in [
+        ("", "abcd"),
+        ("?status=down", "b"),
+        ("?status=down,slow", "bc"),
+        ("?status=slow,%20down,unknown", "bcd"),
+    ] {
+        let listed = client.get(&client.shop(&format!("/monitors{query}"))).await;
+        let names = listed.body["monitors"].as_array().unwrap();
+        let names: String = names.iter().map(|monitor| monitor["name"].as_str().unwrap()).collect();
+        assert_eq!((listed.status, names.as_str()), (200, expected), "{query}");
+    }
+    for wrong in ["?status=", "?status=broken", "?status=down,", "?status=Down"] {
+        let refused = client.get(&client.shop(&format!("/monitors{wrong}"))).await;
+        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{wrong}");
+    }
 }
 
 #[tokio::test]

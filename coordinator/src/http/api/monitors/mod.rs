@@ -9,8 +9,9 @@ pub(in crate::http) mod view;
 use std::sync::Arc;
 
 use ::http::StatusCode;
+use parallax_core::event::Status;
 
-use super::{done, made, object_of, ticket, warned, wrapped};
+use super::{done, made, object_of, query, ticket, warned, wrapped};
 use crate::http::Context;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -18,12 +19,27 @@ use crate::service::monitors::Shown;
 use crate::service::once::Once;
 use crate::service::{Caller, Service};
 
+/// Rule of the list's parameter `status`.
+const STATUSES_RULE: &str = "must be one or several of up, slow, down, unknown, with commas between";
+
+/// Reads a list of statuses with commas between.
+pub(in crate::http) fn statuses(text: &str) -> Option<Vec<Status>> {
+    text.split(',').map(|name| Status::ALL.into_iter().find(|status| status.name() == name.trim())).collect()
+}
+
 /// `GET /api/v1/pages/{page}/monitors`
 pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let service = &context.service;
-    let monitors = service.monitors(&call.caller, call.page()?).await?;
+    let page = call.page()?;
+    service.page(&call.caller, page)?;
+    let wanted = query::value(&call.query, "status", STATUSES_RULE, statuses)?;
+    let monitors = service.monitors(&call.caller, page).await?;
+    let is_wanted = |shown: &&Shown| {
+        wanted.as_ref().is_none_or(|wanted: &Vec<Status>| wanted.contains(&shown.view.status))
+    };
     let monitors: Vec<_> = monitors
         .iter()
+        .filter(is_wanted)
         .map(|shown| view::document(shown, service.ping_url(&call.caller, &shown.monitor)))
         .collect();
     Ok(Reply::written(StatusCode::OK, wrapped("monitors", &monitors)))

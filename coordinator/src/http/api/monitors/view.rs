@@ -81,6 +81,8 @@ pub(in crate::http) struct MonitorDocument {
     /// While down from some regions and up in others: those regions.
     #[schemars(with = "Option<Vec<words::Region>>")]
     down_from: Option<Vec<&'static str>>,
+    /// While down: why, as the first failed round of the outage saw it, and from where it is seen. Null when not down.
+    down_reason: Option<String>,
     /// The newest finished check.
     last_check: Option<LastCheckDocument>,
     /// A second network can confirm its failures; else it is never called down.
@@ -154,6 +156,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
         status: view.status.name(),
         since: view.since.map(|since| since.to_string()),
         down_from: view.down_from.map(names),
+        down_reason: down_reason(shown),
         last_check: view.last_check.as_ref().map(last_check),
         confirmable: !view.unconfirmable,
         paused: monitor.paused,
@@ -209,6 +212,18 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
             ..common
         },
     }
+}
+
+/// Why a monitor is down, and in which regions that is seen; none while it is not down. For its owner alone, since the
+/// words may name hosts that visitors of a page are not shown.
+pub(in crate::http) fn down_reason(shown: &Shown) -> Option<String> {
+    let reason = shown.view.down_reason.as_ref()?;
+    let seen = shown.view.down_from.unwrap_or(shown.view.seen_down);
+    if !shown.monitor.check.kind().is_regional() || seen.is_empty() {
+        return Some(reason.to_string());
+    }
+    let seen: Vec<&str> = seen.iter().map(Region::title).collect();
+    Some(format!("{reason} (from {})", seen.join(", ")))
 }
 
 /// What an owner is told who saves a monitor whose failures no second network can confirm.

@@ -9,7 +9,7 @@ use crate::http::api::deliveries::view::{DeliveryList, DetailDocument};
 use crate::http::api::destinations::{body, view::DestinationDocument};
 use crate::http::api::subscribers::{self, SubscriberDocument, SubscriberList};
 use crate::http::openapi::examples;
-use crate::http::openapi::operation::{Operation, limit};
+use crate::http::openapi::operation::{LIMIT, Operation, limit};
 
 const TAG: &str = "Alerts";
 const SUBSCRIBERS: &str = "Subscribers";
@@ -31,6 +31,8 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("createDestination", Method::POST, ALL)
             .does(TAG, "Make a destination of alerts")
             .about(KINDS)
+            .note("A mailbox other than the account's own is pending until its reader has confirmed by a link.")
+            .reaches_out()
             .takes("DestinationCreate", |description| body::read_new(description))
             .gives::<DestinationDocument>(201, "DestinationResponse", "destination", "The destination that was made."),
         Operation::new("getDestination", Method::GET, ONE)
@@ -39,6 +41,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "The destination."),
         Operation::new("updateDestination", Method::PATCH, ONE)
             .does(TAG, "Change a destination")
+            .note("One that the service switched off is on again by it.")
+            .reaches_out()
             .about(
                 "One that the service switched off is on again by it. A masked value is refused. Another mailbox is asked \
                  first, as a new one is; so is a pending one that was asked over a day ago.",
@@ -53,7 +57,9 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives_nothing("It is gone."),
         Operation::new("testDestination", Method::POST, "/pages/{pageId}/destinations/{destinationId}/test")
             .does(TAG, "Send a test alert")
+            .note("Sends it once and answers with the result. Five a minute for a page.")
             .each_time()
+            .reaches_out()
             .about(
                 "Sends a signed alert that is marked as a test, once, and answers with what came of it, within 15 \
                  seconds; `status` is waiting where nothing has come of it by then. Five a minute for a page; 400 while it is pending.",
@@ -63,6 +69,8 @@ pub(super) fn operations() -> Vec<Operation> {
             "rotateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/rotate-secret",
         )
             .does(TAG, "Give a webhook a new secret")
+            .note("The old one signs beside it for 24 hours.")
+            .replaces()
             .about("It signs from now on; the one before it signs beside it for 24 hours.")
             .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "With the new secret."),
         Operation::new("listDeliveries", Method::GET, "/pages/{pageId}/deliveries")
@@ -77,7 +85,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "before", "The `nextBefore` of the part before, for older ones.", json!({ "type": "string" }),
                 examples::id("deliveryId"),
             )
-            .query("limit", "How many at most.", limit(), 20)
+            .query("limit", LIMIT, limit(), 20)
             .gives_bare::<DeliveryList>("DeliveryListResponse", "The deliveries."),
         Operation::new("getDelivery", Method::GET, "/pages/{pageId}/deliveries/{deliveryId}")
             .does(TAG, "Show a delivery")
@@ -85,6 +93,7 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery."),
         Operation::new("redeliver", Method::POST, "/pages/{pageId}/deliveries/{deliveryId}/redeliver")
             .does(TAG, "Send a delivery once more")
+            .reaches_out()
             .about("Now, under the same id and with the same body.")
             .gives::<DetailDocument>(200, "DeliveryResponse", "delivery", "The delivery, which waits to be sent."),
         Operation::new("listSubscribers", Method::GET, "/pages/{pageId}/subscribers")
@@ -94,7 +103,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "cursor", "The `nextCursor` of the part before, for later ones.", json!({ "type": "string" }),
                 examples::id("subscriberId"),
             )
-            .query("limit", "How many at most.", limit(), 20)
+            .query("limit", LIMIT, limit(), 20)
             .gives_bare::<SubscriberList>("SubscriberListResponse", "The subscribers."),
         Operation::new("createSubscriber", Method::POST, "/pages/{pageId}/subscribers")
             .does(SUBSCRIBERS, "Ask a mailbox to subscribe")

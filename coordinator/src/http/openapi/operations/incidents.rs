@@ -6,7 +6,7 @@ use serde_json::json;
 use crate::http::api::deploys::{self, DeployDocument};
 use crate::http::api::incidents::{body, view::IncidentDocument};
 use crate::http::openapi::examples;
-use crate::http::openapi::operation::{Operation, limit};
+use crate::http::openapi::operation::{LIMIT, Operation, limit};
 
 const TAG: &str = "Incidents";
 const ALL: &str = "/pages/{pageId}/incidents";
@@ -18,20 +18,22 @@ pub(super) fn operations() -> Vec<Operation> {
         Operation::new("listIncidents", Method::GET, ALL)
             .does(TAG, "List a page's incidents and maintenance")
             .about("Newest first by their start.")
-            .query("open", "Only those that are not over.", json!({ "type": "boolean", "default": false }), true)
+            .query("open", "Only those that are not over.", json!({ "type": "boolean" }), true)
             .query(
                 "before", "Id of the last one of the part before, for older ones.", json!({ "type": "string" }),
                 examples::id("incidentId"),
             )
-            .query("limit", "How many at most.", limit(), 20)
+            .query("limit", LIMIT, limit(), 20)
             .gives::<Vec<IncidentDocument>>(200, "IncidentListResponse", "incidents", "The incidents."),
         Operation::new("createIncident", Method::POST, ALL)
             .does(TAG, "Open an incident, or plan maintenance")
             .about(
                 "An incident of the past (with `resolvedAt`), and a window wholly in the past, are entered without a \
                  word to anybody. A page may have 200 open incidents and unfinished windows, and 50 entries that \
-                 repeat: 422 with `plan_limit` for the next.",
+                 repeat: 422 with `plan_limit` for the next. Times without an offset are local times in `timezone`: one that \
+                 a change of clocks skips is the first moment after the gap, one that comes twice the first of the two.",
             )
+            .note("One of the past (with resolvedAt, or a window wholly in the past) is told to nobody.")
             .tells()
             .takes("IncidentCreate", |description| body::read_new(description))
             .gives::<IncidentDocument>(201, "IncidentResponse", "incident", "The incident that was opened."),
@@ -64,6 +66,7 @@ pub(super) fn operations() -> Vec<Operation> {
                 "Drawn on the response-time chart, and on the public page where it shows deploys. A page keeps its \
                  newest 1,000: the oldest goes, and one that is older than all of them is refused with 422.",
             )
+            .note("Drawn on the response-time chart.")
             .takes("DeployCreate", |description| deploys::read(description))
             .gives::<DeployDocument>(201, "DeployResponse", "deploy", "The marker that was made."),
         Operation::new("deleteDeploy", Method::DELETE, "/pages/{pageId}/deploys/{deployId}")
