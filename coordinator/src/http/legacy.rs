@@ -4,13 +4,22 @@ use std::borrow::Cow;
 use std::cell::RefCell;
 use std::io::{self, Write};
 
+use ::http::header::{HeaderName, HeaderValue, LINK};
 use serde::Serialize;
 use serde_json::ser::{CharEscape, CompactFormatter, Formatter, Serializer};
 use serde_json::{Map, Value};
 
+use super::reply::Reply;
+
 /// New names, each with the old one.
 const NAMES: [(&str, &str); 3] =
     [("monitor", "checkpoint"), ("monitors", "checkpoints"), ("monitorIds", "checkpointIds")];
+
+/// Since when the old names are deprecated, 14 September 2026, as the header `Deprecation` writes it.
+pub(super) const DEPRECATED: &str = "@1789344000";
+
+/// Old name of a list of monitors.
+pub(super) const MONITORS: &str = "checkpoints";
 
 /// What the API's description says of them.
 pub(super) const ABOUT: &str = "Monitors were called checkpoints: old paths (`…/checkpoints`), old names in bodies \
@@ -23,6 +32,16 @@ pub(super) const TOOLS: [(&str, &str); 2] =
 /// What a tool is called now.
 pub(super) fn new_tool(name: &str) -> &str {
     TOOLS.iter().find(|(old, _)| *old == name).map_or(name, |(_, new)| new)
+}
+
+/// Every old name of fields and tools, with its new one.
+pub(super) fn all() -> impl Iterator<Item = (&'static str, &'static str)> {
+    NAMES.into_iter().map(|(new, old)| (old, new)).chain(TOOLS)
+}
+
+/// Old name of a field; none where it never changed.
+pub(super) fn old_name(name: &str) -> Option<&'static str> {
+    NAMES.iter().find(|(new, _)| *new == name).map(|(_, old)| *old)
 }
 
 /// What an argument that names something was called before; none where its name is as it was.
@@ -42,6 +61,22 @@ pub(super) fn new_path(path: &str) -> Cow<'_, str> {
             Cow::Owned(format!("{}/pages/{page}/monitors{rest}", super::API))
         }
         _ => Cow::Borrowed(path),
+    }
+}
+
+/// Tests whether a path of the API has the old name.
+pub(super) fn is_old_path(path: &str) -> bool {
+    matches!(new_path(path), Cow::Owned(_))
+}
+
+/// Adds the date since which old paths are deprecated (RFC 9745) and a link to the policy. There is no `Sunset` header
+/// (RFC 8594), since no end is set.
+pub(super) fn deprecated(reply: Reply, base_url: &str) -> Reply {
+    let reply = reply.with(HeaderName::from_static("deprecation"), HeaderValue::from_static(DEPRECATED));
+    let policy = format!("<{base_url}{}/docs#versions>; rel=\"deprecation\"; type=\"text/html\"", super::API);
+    match HeaderValue::try_from(policy) {
+        Ok(policy) => reply.with(LINK, policy),
+        Err(_) => reply,
     }
 }
 
@@ -146,6 +181,18 @@ impl Formatter for BothNames<'_> {
     }
 }
 
+/// Leaves out the old names that stand beside new ones, at every depth.
+pub(super) fn drop_old_names(value: &mut Value) {
+    each_object(value, &mut |object| {
+        for (new, old) in NAMES {
+            if object.contains_key(new) {
+                object.shift_remove(old);
+            }
+        }
+        object.values_mut().for_each(drop_old_names);
+    });
+}
+
 /// Calls for the object, or for each object of the list.
 fn each_object(value: &mut Value, call: &mut impl FnMut(&mut Map<String, Value>)) {
     match value {
@@ -215,6 +262,14 @@ mod tests {
             both(&json!([{ "monitor": [] }, "monitor"])),
             json!([{ "monitor": [], "checkpoint": [] }, "monitor"])
         );
+    }
+
+    #[test]
+    fn old_names_are_dropped_where_the_new_ones_stand() {
+        let answer = json!({ "incidents": [{ "monitors": [{ "id": 1 }] }], "name": "checkpoint" });
+        let mut found = both(&answer);
+        drop_old_names(&mut found);
+        assert_eq!(found, answer);
     }
 
     #[test]

@@ -1,35 +1,41 @@
 //! The door for agents (Model Context Protocol): the API's operations as tools, at one address for four revisions.
 //!
-//! Nothing is kept between requests: no session, no stream. Up to 2025-11-25 a client says hello and may send batches
+//! Nothing is kept between requests: no session, no stream of news. Up to 2025-11-25 a client says hello and may send batches
 //! (of 2025-03-26: they are taken from every such client); from 2026-07-28 on each request stands for itself.
 
 mod batch;
+mod brief;
+mod instructions;
+mod keyed;
 mod origin;
 mod public;
 mod revision;
 mod rpc;
+mod schema;
+mod stream;
+mod time;
 mod tools;
 
-pub(super) use public::{post as public, preflight};
+pub(super) use public::{listed as public_tools, post as public, preflight};
 pub(super) use tools::Tools;
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use ::http::header::RETRY_AFTER;
 use ::http::{HeaderMap, HeaderValue, StatusCode};
 use futures_util::future::BoxFuture;
 use parallax_core::quota::Allowance;
 use parallax_core::refusal::Refusals;
 use serde_json::{Map, Value, json};
 
-use super::error::Refused;
 use super::json::{self, Body};
 use super::reply::Reply;
-use super::route::{Answer, Call, Seal, Table};
-use super::{Context, overdue, run};
+use super::route::{Answer, Call, Table};
+use super::{Context, overdue};
 use crate::service::Caller;
 use batch::Post;
+use keyed::Keyed;
 use revision::Era;
 use rpc::Fault;
 
@@ -39,9 +45,6 @@ const MAX_MESSAGES: usize = 20;
 const PATIENCE: Duration = overdue::LOOK.saturating_sub(Duration::from_secs(1));
 /// How long clients may keep the list of tools, in milliseconds.
 const KEEP_MS: u32 = 3_600_000;
-
-const INSTRUCTIONS: &str = "Status pages and monitors. Begin with list_pages for a page's id. Times are ISO 8601 in UTC. \
-A PATCH changes only the fields that are sent; null clears one.";
 
 /// Who answers: the tools of a key, or those of a public page.
 trait House: Send + Sync {
@@ -71,7 +74,7 @@ enum Called {
 
 /// `POST /api/v1/mcp`
 pub(super) async fn post(context: Arc<Context>, table: Arc<Table>, mut call: Call<Caller>) -> Answer {
-    let house = Keyed { context: Arc::clone(&context), table, caller: call.caller };
+    let house = Keyed::new(Arc::clone(&context), table, call.caller);
     Ok(answer(&context, &house, PATIENCE, (&call.headers, &mut call.body)).await)
 }
 
@@ -102,8 +105,11 @@ async fn answer(
         };
     }
     let mut answers = Post::new(house, headers, is_batch, patience).answers(members).await;
+    let is_well = answers.iter().all(|(status, _)| is_batch || status.is_success());
     let reply = if answers.is_empty() {
         Reply::empty(StatusCode::ACCEPTED)
+    } else if is_well && stream::is_wanted(headers) {
+        stream::events(answers.iter().map(|(_, answer)| answer))
     } else if is_batch {
         let answers: Vec<Value> = answers.into_iter().map(|(_, answer)| answer).collect();
         Reply::json(StatusCode::OK, &answers)
@@ -152,17 +158,18 @@ impl<H: House> Post<'_, H> {
         match era {
             Era::Modern => {
                 revision::agrees(self.headers, method, &params)?;
+                // A key has the tools of its access, and its instructions name no other.
+                let scope = if house.is_public() { "public" } else { "private" };
                 let mut done = match method {
                     "server/discover" => {
                         let mut supported = vec![revision::MODERN];
                         supported.extend(revision::LEGACY);
                         json!({
                             "supportedVersions": supported, "capabilities": capabilities(),
-                            "instructions": INSTRUCTIONS, "ttlMs": KEEP_MS, "cacheScope": "public",
+                            "instructions": self.instructions(), "ttlMs": KEEP_MS, "cacheScope": scope,
                         })
                     }
                     "tools/list" => {
-                        let scope = if house.is_public() { "public" } else { "private" };
                         json!({ "tools": listed(house, &params)?, "ttlMs": KEEP_MS, "cacheScope": scope })
                     }
                     "tools/call" => self.call(params).await?,
@@ -179,6 +186,10 @@ impl<H: House> Post<'_, H> {
         }
     }
 
+    fn instructions(&self) -> String {
+        instructions::instructions(&self.house.listed(), self.house.is_public())
+    }
+
     async fn legacy(&self, method: &str, params: Map<String, Value>) -> Result<Value, Fault> {
         match method {
             "initialize" if self.is_batch => {
@@ -190,7 +201,7 @@ impl<H: House> Post<'_, H> {
                 let version = revision::LEGACY.into_iter().find(|known| *known == wanted).unwrap_or(newest);
                 Ok(json!({
                     "protocolVersion": version, "capabilities": capabilities(),
-                    "serverInfo": server(), "instructions": INSTRUCTIONS,
+                    "serverInfo": server(), "instructions": self.instructions(),
                 }))
             }
             "ping" => Ok(json!({})),
@@ -233,82 +244,6 @@ fn listed<'a>(house: &'a impl House, params: &Map<String, Value>) -> Result<Vec<
             Err(Fault::new(rpc::INVALID_PARAMS, "cursor must be one that was given, and none ever is"))
         }
     }
-}
-
-/// The house of a key: it may do by tools what it may do by requests.
-struct Keyed {
-    context: Arc<Context>,
-    table: Arc<Table>,
-    caller: Caller,
-}
-
-impl House for Keyed {
-    fn listed(&self) -> Vec<&Value> {
-        self.context.tools().listed(self.caller.key.access.writes())
-    }
-
-    fn is_public(&self) -> bool {
-        false
-    }
-
-    fn addresses(&self) -> Vec<String> {
-        Vec::new()
-    }
-
-    /// A key in a browser is one that any script beside it can read, and no setting names sites that may have one.
-    fn is_open(&self) -> bool {
-        false
-    }
-
-    fn waits(&self, name: &str) -> bool {
-        self.context.tools().waits(name)
-    }
-
-    fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {
-        Box::pin(async move {
-            let tools = self.context.tools();
-            if tools.writes(&name)? && !self.caller.key.access.writes() {
-                return Some(Called::Not(
-                    "this key may only read; a key with write access can do this".to_owned(),
-                ));
-            }
-            let asked = match tools.asked(&name, arguments) {
-                Ok(asked) => asked,
-                Err(words) => return Some(Called::Not(words)),
-            };
-            let mut headers = HeaderMap::new();
-            headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-            let tools::Asked { method, path, query, body } = asked;
-            let body = json::whole(body.unwrap_or_default());
-            let caller = self.caller.clone();
-            let answered = match self.table.find(&method, &path) {
-                Ok((route, params)) => {
-                    let seal = Seal::default();
-                    let call = Call { caller, method, path, query, peer: None, params, headers, body, seal };
-                    run(&self.context, route, call).await
-                }
-                Err(refused) => Err(refused),
-            };
-            let reply = answered.unwrap_or_else(Refused::reply);
-            let document =
-                serde_json::from_slice::<Value>(reply.body()).unwrap_or_else(|_| json!({ "done": true }));
-            Some(if reply.status().is_success() {
-                Called::Done(document)
-            } else {
-                Called::Not(refusal(&document))
-            })
-        })
-    }
-
-    fn admit(&self, messages: u32) -> Result<Allowance, Allowance> {
-        self.context.keys.admit_all(self.caller.key.id, messages, self.context.service.now())
-    }
-}
-
-/// A refusal of the API in words.
-fn refusal(document: &Value) -> String {
-    let part = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
-    format!("{}: {}", part("/error/code"), part("/error/message"))
 }
 
 fn unknown(method: &str) -> Fault {

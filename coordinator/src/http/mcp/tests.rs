@@ -1,6 +1,8 @@
 //! The door for agents without sockets: each revision's manners, tools by credential, counting, batches.
 
+mod manners;
 mod minute;
+mod models;
 mod schemas;
 
 use parallax_core::page::Page;
@@ -70,69 +72,6 @@ async fn an_older_client_says_hello_lists_and_calls() {
     );
     let text: Value = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
     assert_eq!(text, result["structuredContent"]);
-}
-
-#[tokio::test]
-async fn a_modern_client_needs_no_hello() {
-    let client = Client::new().await;
-    let found = modern(&client, "server/discover", json!({})).await;
-    let result = &found.body["result"];
-    assert_eq!((found.status, &result["resultType"]), (200, &json!("complete")));
-    assert_eq!(result["supportedVersions"], json!(["2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26"]));
-    let list = modern(&client, "tools/list", json!({})).await.body;
-    assert_eq!((&list["result"]["cacheScope"], list["result"]["ttlMs"].is_u64()), (&json!("private"), true));
-    let called = modern(&client, "tools/call", json!({ "name": "get_key", "arguments": {} })).await.body;
-    assert_eq!(called["result"]["structuredContent"]["key"]["access"], "write");
-    assert_eq!(called["result"]["_meta"]["io.modelcontextprotocol/serverInfo"]["name"], "parallax");
-    let gone = modern(&client, "ping", json!({})).await;
-    assert_eq!(
-        (gone.status, &gone.body["error"]["code"], &gone.body["id"]),
-        (404, &json!(-32601), &json!(1))
-    );
-}
-
-#[tokio::test]
-async fn versions_and_headers_that_do_not_agree_are_refused_by_code() {
-    let client = Client::new().await;
-    let list = message(9, "tools/list", json!({}));
-    let unknown = sent(&client, &client.write, &[("mcp-protocol-version", "2099-01-01")], &list).await;
-    assert_eq!((unknown.status, &unknown.body["error"]["code"]), (400, &json!(-32022)));
-    assert_eq!(unknown.body["error"]["data"]["requested"], "2099-01-01");
-    let meta = json!({ "_meta": {
-        "io.modelcontextprotocol/protocolVersion": revision::MODERN, "io.modelcontextprotocol/clientCapabilities": {},
-    } });
-    let headless = sent(&client, &client.write, &[], &message(9, "tools/list", meta)).await;
-    assert_eq!(
-        (headless.status, &headless.body["error"]["code"], &headless.body["id"]),
-        (400, &json!(-32020), &json!(9))
-    );
-}
-
-#[tokio::test]
-async fn a_header_of_an_unknown_version_is_refused_with_whatever_it_comes() {
-    let client = Client::new().await;
-    let note = json!({ "jsonrpc": "2.0", "method": "notifications/initialized" });
-    for body in [note.clone(), json!([note]), message(1, "initialize", json!({}))] {
-        let refused = sent(&client, &client.read, &[("mcp-protocol-version", "2099-01-01")], &body).await;
-        assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(-32022)), "{body}");
-        let known = sent(&client, &client.read, &[("mcp-protocol-version", "2025-11-25")], &body).await;
-        assert!(known.status < 300, "{known:?}");
-    }
-    let meta = json!({ "_meta": { "io.modelcontextprotocol/protocolVersion": revision::MODERN } });
-    let refused = sent(&client, &client.read, &[], &json!([message(1, "tools/list", meta)])).await;
-    assert_eq!((refused.status, &refused.body["error"]["code"]), (400, &json!(-32600)));
-}
-
-#[tokio::test]
-async fn a_list_that_is_given_whole_has_no_other_part() {
-    let client = Client::new().await;
-    let list = async |cursor: Value| {
-        asked(&client, &client.read, message(1, "tools/list", json!({ "cursor": cursor }))).await
-    };
-    assert!(list(Value::Null).await["result"]["tools"].is_array());
-    for cursor in [json!("x"), json!(""), json!(1)] {
-        assert_eq!(list(cursor).await["error"]["code"], -32602);
-    }
 }
 
 #[tokio::test]
@@ -320,14 +259,10 @@ async fn a_public_page_has_tools_that_read_and_a_minute_of_its_own() {
     let list = public(message(1, "tools/list", json!({}))).await.body;
     let names: Vec<_> =
         list["result"]["tools"].as_array().unwrap().iter().map(|tool| tool["name"].clone()).collect();
-    assert_eq!(names, ["get_status", "list_incidents", "list_maintenance", "list_monitors"]);
+    assert_eq!(names, ["get_status", "get_time", "list_incidents", "list_maintenance", "list_monitors"]);
     for tool in list["result"]["tools"].as_array().unwrap() {
         let given = public(message(2, "tools/call", json!({ "name": tool["name"] }))).await.body;
-        let content = &given["result"]["structuredContent"];
-        assert!(
-            jsonschema::draft202012::new(&tool["outputSchema"]).unwrap().is_valid(content),
-            "{tool} {content}"
-        );
+        assert_eq!(given["result"]["isError"], false, "{given}");
         assert!(!given.to_string().contains("secret.example"));
     }
     let seen = public(tool(3, "list_monitors", json!({}))).await.body;

@@ -1,4 +1,4 @@
-//! Tools: each operation of the API is one, with the schemas that its description has, and is called as a request of it.
+//! Tools: each operation of the API is one, with its description's schemas in short, and is called as a request of it.
 
 use std::collections::BTreeMap;
 
@@ -6,17 +6,24 @@ use ::http::Method;
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use serde_json::{Map, Value, json};
 
+use super::brief::{self, Wanted};
+use super::{schema, time};
 use crate::http::openapi::operation::Operation;
-use crate::http::openapi::{part_about, standalone};
+use crate::http::openapi::part_about;
 use crate::http::{legacy, overdue};
 
 /// What may stand in a part of a path or query as it is.
 const PLAIN: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'_').remove(b'.').remove(b'~');
 
+/// Operations whose answers have a short form; whether they take `status` too, which the API has no parameter for.
+const BRIEF: [(&str, bool); 3] = [("getStatus", true), ("listIncidents", false), ("listMonitors", false)];
+
 /// Every tool, by name.
 #[derive(Debug)]
 pub(in crate::http) struct Tools {
     tools: BTreeMap<String, Tool>,
+    /// The tool that tells the time, as a client lists it.
+    time: Value,
 }
 
 #[derive(Debug)]
@@ -26,6 +33,10 @@ struct Tool {
     listed: Value,
     /// Names of the body's fields.
     fields: Vec<String>,
+    /// Those of them that null clears, of a change.
+    clearable: Vec<String>,
+    /// It has a short form; whether it takes `status` beside it.
+    brief: Option<bool>,
 }
 
 /// A call of a tool as the request that it is.
@@ -39,19 +50,25 @@ pub(super) struct Asked {
     pub(super) query: String,
     /// Its body, where it has one.
     pub(super) body: Option<Vec<u8>>,
+    /// The part of the answer that is asked for.
+    pub(super) wanted: Wanted,
 }
 
 impl Tools {
     /// The tools that these operations are.
     pub(in crate::http) fn new(operations: Vec<Operation>) -> Self {
         let tools = operations.into_iter().map(|operation| (snake(operation.id), Tool::new(operation)));
-        Self { tools: tools.collect() }
+        Self { tools: tools.collect(), time: time::listed(true) }
     }
 
     /// The tools as a client lists them: those that read, and where it may write the others too.
-    pub(super) fn listed(&self, writes: bool) -> Vec<&Value> {
+    pub(in crate::http) fn listed(&self, writes: bool) -> Vec<&Value> {
         let may = |tool: &&Tool| writes || !tool.operation.writes();
-        self.tools.values().filter(may).map(|tool| &tool.listed).collect()
+        let mut listed: Vec<&Value> = self.tools.values().filter(may).map(|tool| &tool.listed).collect();
+        let name = |tool: &Value| tool.get("name").and_then(Value::as_str).unwrap_or_default().to_owned();
+        listed.push(&self.time);
+        listed.sort_by_key(|tool| name(tool));
+        listed
     }
 
     /// Whether a tool of that name changes something; none where there is no such tool.
@@ -69,9 +86,16 @@ impl Tools {
     /// # Errors
     /// What is wrong with the arguments, in words.
     pub(super) fn asked(&self, name: &str, mut arguments: Map<String, Value>) -> Result<Asked, String> {
-        let Some(Tool { operation, fields, .. }) = self.find(name) else {
+        let Some(Tool { operation, fields, clearable, brief, .. }) = self.find(name) else {
             return Err(format!("there is no tool {name}"));
         };
+        let wanted = match brief {
+            Some(has_status) => Wanted::take(&mut arguments, *has_status)?,
+            None => Wanted::default(),
+        };
+        if !clearable.is_empty() {
+            clear(&mut arguments, clearable)?;
+        }
         let mut path = String::from(crate::http::API);
         for part in operation.path.split('/').skip(1) {
             path.push('/');
@@ -104,7 +128,7 @@ impl Tools {
         }
         let body = operation.body.is_some();
         let body = body.then(|| serde_json::to_vec(&Value::Object(arguments)).unwrap_or_default());
-        Ok(Asked { method: operation.method.clone(), path, query: query.join("&"), body })
+        Ok(Asked { method: operation.method.clone(), path, query: query.join("&"), body, wanted })
     }
 
     fn find(&self, name: &str) -> Option<&Tool> {
@@ -121,50 +145,92 @@ impl Tool {
             required.push(json!(part));
         }
         for parameter in &operation.query {
-            let mut schema = parameter.schema.clone();
+            let mut schema = schema::terse(&parameter.schema);
             schema["description"] = json!(parameter.about);
             properties.insert(parameter.name.to_owned(), schema);
         }
-        let mut fields = Vec::new();
+        let (mut fields, mut clearable) = (Vec::new(), Vec::new());
         if let Some(body) = &operation.body {
             if let Some(Value::Object(described)) = body.schema.get("properties") {
                 fields.extend(described.keys().cloned());
-                properties.extend(described.clone());
+                // What can't be changed is none of a change's arguments, though it may be sent as it was.
+                let is_fixed = |name: &str| operation.method == Method::PATCH && name == "type";
+                let taken = described.iter().filter(|(name, _)| !is_fixed(name));
+                properties.extend(taken.map(|(name, field)| (name.clone(), schema::terse(field))));
+                if operation.method == Method::PATCH {
+                    clearable = schema::clearable(described);
+                }
             }
             if let Some(Value::Array(names)) = body.schema.get("required") {
                 required.extend(names.iter().cloned());
             }
         }
+        if !clearable.is_empty() {
+            properties.insert(schema::CLEAR.to_owned(), schema::clear());
+        }
+        let brief = BRIEF.into_iter().find(|(id, _)| *id == operation.id).map(|(_, has_status)| has_status);
+        if let Some(has_status) = brief {
+            properties.extend(brief::arguments(has_status));
+        }
         let mut input = json!({ "type": "object", "properties": properties, "additionalProperties": false });
         if !required.is_empty() {
             input["required"] = json!(required);
         }
-        let mut words = operation.summary.to_owned();
-        for more in [operation.about, if operation.tells { TELLS } else { "" }] {
-            if !more.is_empty() {
-                words = format!("{words}. {more}");
-            }
-        }
-        let output = operation.answer.document.as_ref().map_or_else(
-            || json!({ "type": "object", "properties": { "done": { "type": "boolean" } }, "required": ["done"] }),
-            standalone,
-        );
         let listed = json!({
             "name": snake(operation.id),
-            "title": operation.summary,
-            "description": words,
+            "description": words(&operation, &fields),
             "inputSchema": input,
-            "outputSchema": output,
-            "annotations": {
-                "title": operation.summary,
-                "readOnlyHint": !operation.writes(),
-                "destructiveHint": operation.method == Method::DELETE,
-                "idempotentHint": operation.method != Method::POST,
-                "openWorldHint": operation.tells,
-            },
+            "annotations": annotations(&operation),
         });
-        Self { operation, listed, fields }
+        Self { operation, listed, fields, clearable, brief }
     }
+}
+
+/// Describes a tool in sentences.
+fn words(operation: &Operation, fields: &[String]) -> String {
+    let about = operation.note.unwrap_or(operation.about);
+    let mut words = format!("{}.", operation.summary);
+    let tells = operation.tells && fields.iter().any(|field| field == "notify");
+    for more in [about, if tells { TELLS } else { "" }].into_iter().filter(|more| !more.is_empty()) {
+        words.push(' ');
+        words.push_str(more);
+    }
+    words
+}
+
+/// Hints for clients (MCP, `ToolAnnotations`). A tool that overwrites or deletes is destructive; one that only adds is not. The
+/// open world is every host, mailbox or name server that the call reaches. A tool that reads has no hint about writing.
+fn annotations(operation: &Operation) -> Value {
+    let open_world = operation.tells || operation.reaches_out;
+    if !operation.writes() {
+        return json!({ "readOnlyHint": true, "openWorldHint": open_world });
+    }
+    let overwrites = matches!(operation.method, Method::PATCH | Method::DELETE) || operation.replaces;
+    let mut hints =
+        json!({ "readOnlyHint": false, "destructiveHint": overwrites, "openWorldHint": open_world });
+    if operation.method != Method::POST {
+        hints["idempotentHint"] = json!(true);
+    }
+    hints
+}
+
+/// Puts null in the place of each field that is to be cleared.
+fn clear(arguments: &mut Map<String, Value>, clearable: &[String]) -> Result<(), String> {
+    let names = match arguments.shift_remove(schema::CLEAR) {
+        None | Some(Value::Null) => return Ok(()),
+        Some(Value::Array(names)) => names,
+        Some(_) => return Err("clear must be a list of names of fields".to_owned()),
+    };
+    for name in names {
+        let known = name.as_str().and_then(|name| clearable.iter().find(|known| *known == name));
+        let Some(known) = known else {
+            return Err(format!("clear must be names out of {}", clearable.join(", ")));
+        };
+        if arguments.insert(known.clone(), Value::Null).is_some_and(|value| !value.is_null()) {
+            return Err(format!("{known} must not be set and cleared at once"));
+        }
+    }
+    Ok(())
 }
 
 const TELLS: &str = "Subscribers are told by mail and webhook unless notify is false.";
@@ -191,12 +257,78 @@ mod tests {
     use super::*;
     use crate::http::openapi::operations;
 
+    /// Bytes of the list of tools at most, which every conversation with a model carries.
+    const MOST_BYTES: usize = 40_000;
+
     fn tools() -> Tools {
         Tools::new(operations())
     }
 
     fn object(value: Value) -> Map<String, Value> {
         value.as_object().cloned().unwrap_or_default()
+    }
+
+    #[test]
+    fn what_a_client_keeps_of_all_tools_is_short() {
+        let tools = tools();
+        let written = serde_json::to_string(&tools.listed(true)).unwrap();
+        let longest =
+            tools.listed(true).into_iter().map(|tool| (tool.to_string().len(), tool["name"].clone()));
+        let mut longest: Vec<_> = longest.collect();
+        longest.sort_by_key(|(length, _)| std::cmp::Reverse(*length));
+        assert!(written.len() <= MOST_BYTES, "{} bytes: {longest:?}", written.len());
+        assert!(
+            !written.contains("\"null\"") && !written.contains("uint32") && !written.contains(".."),
+            "{written}"
+        );
+    }
+
+    #[test]
+    fn annotations_say_what_a_call_does() {
+        let tools = tools();
+        let hints = |name: &str| {
+            let listed = &tools.find(name).unwrap().listed["annotations"];
+            ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"]
+                .map(|hint| u8::from(listed[hint] == true))
+        };
+        for (name, expected) in [
+            ("list_monitors", [1, 0, 0, 0]),
+            ("create_monitor", [0, 0, 0, 1]),
+            ("update_monitor", [0, 1, 1, 1]),
+            ("delete_monitor", [0, 1, 1, 0]),
+            ("check_monitor", [0, 0, 0, 1]),
+            ("create_page", [0, 0, 0, 0]),
+            ("update_page", [0, 1, 1, 0]),
+            ("check_domain", [0, 0, 0, 1]),
+            ("create_incident", [0, 0, 0, 1]),
+            ("update_incident", [0, 1, 1, 0]),
+            ("post_update", [0, 0, 0, 1]),
+            ("create_deploy", [0, 0, 0, 0]),
+            ("create_subscriber", [0, 0, 0, 1]),
+            ("create_destination", [0, 0, 0, 1]),
+            ("test_destination", [0, 0, 0, 1]),
+            ("redeliver", [0, 0, 0, 1]),
+            ("rotate_secret", [0, 1, 0, 0]),
+        ] {
+            assert_eq!(hints(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_change_clears_fields_by_name() {
+        let sent = |clear: Value| {
+            let mut sent = object(json!({ "pageId": "p", "monitorId": "m", "name": "New", "clear": clear }));
+            sent.retain(|_, value| !value.is_null());
+            tools().asked("update_monitor", sent).map(|asked| String::from_utf8(asked.body.unwrap()).unwrap())
+        };
+        assert_eq!(sent(json!(["keyword"])).unwrap(), r#"{"name":"New","keyword":null}"#);
+        assert_eq!(sent(Value::Null).unwrap(), r#"{"name":"New"}"#);
+        assert!(sent(json!(["type"])).unwrap_err().starts_with("clear must be names out of groupName, "));
+        assert!(sent(json!("keyword")).is_err());
+        let both = json!({ "pageId": "p", "monitorId": "m", "keyword": "x", "clear": ["keyword"] });
+        assert!(tools().asked("update_monitor", object(both)).unwrap_err().starts_with("keyword must not"));
+        let new = json!({ "pageId": "p", "clear": [] });
+        assert_eq!(tools().asked("create_monitor", object(new)).unwrap_err(), "there is no argument clear");
     }
 
     #[test]
@@ -210,10 +342,7 @@ mod tests {
                 !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'),
                 "{name}"
             );
-            assert_eq!(
-                (&tool["inputSchema"]["type"], &tool["outputSchema"]["type"]),
-                (&json!("object"), &json!("object"))
-            );
+            assert_eq!(tool["inputSchema"]["type"], "object");
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use schemars::SchemaGenerator;
 use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, SchemaGenerator};
 use serde_json::{Map, Value, json};
 
-use super::operation::{Document, Operation};
+use super::operation::Operation;
 use super::{errors, examples, named, part_about, tags, webhooks};
 use crate::http::legacy;
 
@@ -47,6 +47,7 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
             "contact": { "name": "The operator of this service", "url": base_url },
             "license": { "name": "Apache-2.0 OR MIT", "identifier": "Apache-2.0 OR MIT" },
         },
+        "externalDocs": { "url": format!("{base_url}/api/v1/docs"), "description": "The reference for people." },
         "servers": [{ "url": format!("{base_url}/api/v1") }],
         "security": [{ "bearerAuth": [] }],
         "tags": tags(),
@@ -81,19 +82,11 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
     })
 }
 
-/// The schema of a document with all that it refers to: for tools, whose readers know no components.
-pub(in crate::http) fn standalone(document: &Document) -> Value {
-    whole(|generator| document.schema(generator))
-}
-
-/// The same of a type.
-pub(in crate::http) fn standing<T: JsonSchema>() -> Value {
-    whole(|generator| T::json_schema(generator).to_value())
-}
-
-fn whole(schema: impl FnOnce(&mut SchemaGenerator) -> Value) -> Value {
+/// The schema of a document with all that it refers to, to hold answers against.
+#[cfg(test)]
+pub(in crate::http) fn standalone(document: &super::operation::Document) -> Value {
     let mut generator = SchemaSettings::draft2020_12().for_serialize().into_generator();
-    let mut schema = schema(&mut generator);
+    let mut schema = document.schema(&mut generator);
     let definitions = generator.take_definitions(true);
     if !definitions.is_empty() {
         schema["$defs"] = Value::Object(definitions);

@@ -9,8 +9,10 @@ mod operations;
 mod webhooks;
 pub(in crate::http) mod words;
 
-pub(in crate::http) use document::{standalone, standing};
+#[cfg(test)]
+pub(in crate::http) use document::standalone;
 pub(in crate::http) use operations::operations;
+pub(in crate::http) use webhooks::SECRET as EXAMPLE_SECRET;
 
 use std::sync::Arc;
 
@@ -29,9 +31,14 @@ pub(super) async fn show(context: Arc<Context>, call: Call<()>) -> Answer {
     Ok(reply.with(ACCESS_CONTROL_ALLOW_ORIGIN, HeaderValue::from_static("*")).tagged_as(tag, &call.headers))
 }
 
-/// The description, written, for a service at that address.
+/// The description, for a service at that address.
+pub(super) fn description(base_url: &str) -> Value {
+    document::document(base_url, &operations())
+}
+
+/// The same, written.
 pub(super) fn written(base_url: &str) -> Vec<u8> {
-    serde_json::to_vec(&document::document(base_url, &operations())).unwrap_or_default()
+    serde_json::to_vec(&description(base_url)).unwrap_or_default()
 }
 
 /// What a part of a path names.

@@ -17,7 +17,7 @@ use crate::letters::payload::{Alert, Subject};
 use crate::letters::{News, PlaceName, PlaceNames};
 
 /// The secret that the examples are signed with: the numbers from 0 to 31.
-pub(super) const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
+pub(in crate::http) const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 /// When the example's outage began.
 const DOWN_SINCE: Timestamp = Timestamp::from_millis(1_772_357_400_000);
 /// Milliseconds between two examples.

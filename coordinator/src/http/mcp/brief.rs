@@ -1,0 +1,157 @@
+//! Answers of tools as a model wants them: only monitors of some statuses, and short forms.
+
+use parallax_core::event::Status;
+use serde_json::{Map, Value, json};
+
+use crate::http::api::monitors::statuses;
+use crate::http::legacy;
+
+/// Fields of a monitor in short.
+const MONITOR: [&str; 10] = [
+    "id",
+    "name",
+    "type",
+    "target",
+    "status",
+    "since",
+    "downFrom",
+    "downReason",
+    "uptime24h",
+    "latencyMs24h",
+];
+/// Fields of an incident or window in short, beside the newest update.
+const INCIDENT: [&str; 9] =
+    ["id", "kind", "title", "status", "impact", "startedAt", "endsAt", "resolvedAt", "monitors"];
+/// Fields of a page in short, where it stands in its status document.
+const PAGE: [&str; 4] = ["id", "name", "url", "timezone"];
+
+/// The part of an answer that a call asks for.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Wanted {
+    /// The short form.
+    brief: bool,
+    /// Monitors of these statuses; none: of all.
+    statuses: Option<Vec<Status>>,
+}
+
+/// The arguments of a tool that has a short form, or that narrows monitors down to statuses.
+pub(super) fn arguments(has_status: bool) -> Map<String, Value> {
+    let mut arguments = Map::new();
+    let about = "Only what is needed to see how things are.";
+    arguments.insert("brief".to_owned(), json!({ "type": "boolean", "description": about }));
+    if has_status {
+        let about = "Only monitors of this status: up, slow, down or unknown; several with commas between.";
+        arguments.insert("status".to_owned(), json!({ "type": "string", "description": about }));
+    }
+    arguments
+}
+
+impl Wanted {
+    /// Takes what is wanted out of a call's arguments.
+    ///
+    /// # Errors
+    /// The first wrong argument, in words.
+    pub(super) fn take(arguments: &mut Map<String, Value>, has_status: bool) -> Result<Self, String> {
+        let brief = match arguments.shift_remove("brief") {
+            None | Some(Value::Null) => false,
+            Some(Value::Bool(brief)) => brief,
+            Some(_) => return Err("brief must be true or false".to_owned()),
+        };
+        let statuses = match has_status.then(|| arguments.shift_remove("status")).flatten() {
+            None | Some(Value::Null) => None,
+            Some(Value::String(names)) => Some(statuses(&names).ok_or(RULE)?),
+            Some(_) => return Err(RULE.to_owned()),
+        };
+        Ok(Self { brief, statuses })
+    }
+
+    /// Reduces an answer to that part.
+    pub(super) fn of(&self, mut document: Value) -> Value {
+        if let Some(statuses) = &self.statuses {
+            for name in ["monitors", legacy::MONITORS] {
+                if let Some(Value::Array(monitors)) = document.get_mut(name) {
+                    monitors.retain(|monitor| {
+                        statuses
+                            .iter()
+                            .any(|status| monitor.get("status").is_some_and(|it| it == status.name()))
+                    });
+                }
+            }
+        }
+        if self.brief {
+            legacy::drop_old_names(&mut document);
+            shorten(&mut document);
+        }
+        document
+    }
+}
+
+const RULE: &str = "status must be one or several of up, slow, down, unknown, with commas between";
+
+/// Leaves what the short form has: of lists by their name, of a page what names it.
+fn shorten(document: &mut Value) {
+    let Value::Object(document) = document else { return };
+    for (name, value) in document.iter_mut() {
+        let fields: &[&str] = match name.as_str() {
+            "monitors" => &MONITOR,
+            "incidents" | "maintenance" => &INCIDENT,
+            "page" => &PAGE,
+            _ => continue,
+        };
+        match value {
+            Value::Array(items) => items.iter_mut().for_each(|item| keep(item, fields)),
+            one => keep(one, fields),
+        }
+    }
+}
+
+/// Keeps those fields of an object that say anything; of updates the newest, which is the first.
+fn keep(item: &mut Value, fields: &[&str]) {
+    let Value::Object(item) = item else { return };
+    let latest = item.get("updates").and_then(|updates| updates.get(0)).cloned();
+    item.retain(|name, value| fields.contains(&name.as_str()) && !value.is_null());
+    if let Some(latest) = latest {
+        item.insert("latestUpdate".to_owned(), latest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(arguments: Value) -> Result<Wanted, String> {
+        Wanted::take(&mut arguments.as_object().cloned().unwrap(), true)
+    }
+
+    #[test]
+    fn monitors_are_narrowed_and_shortened() {
+        let monitors = json!([
+            { "id": 1, "status": "down", "downReason": "refused", "downFrom": null, "headers": {} },
+            { "id": 2, "status": "up" },
+        ]);
+        let document = json!({ "monitors": monitors, legacy::MONITORS: monitors, "stale": false });
+        let found = wanted(json!({ "status": "down, slow" })).unwrap().of(document.clone());
+        assert_eq!(found["monitors"].as_array().unwrap().len(), 1);
+        assert_eq!(found["monitors"], found[legacy::MONITORS]);
+        let found = wanted(json!({ "status": "down", "brief": true })).unwrap().of(document.clone());
+        let down = json!({ "id": 1, "status": "down", "downReason": "refused" });
+        assert_eq!(found, json!({ "monitors": [down], "stale": false }));
+        assert_eq!(wanted(json!({ "brief": null })).unwrap().of(document.clone()), document);
+        for wrong in [json!({ "brief": 1 }), json!({ "status": "broken" }), json!({ "status": [] })] {
+            assert!(wanted(wrong).is_err());
+        }
+    }
+
+    #[test]
+    fn an_incident_in_short_has_its_newest_update() {
+        let incident = json!({
+            "id": 1, "title": "x", "endsAt": null, "updates": [{ "body": "new" }, { "body": "old" }],
+            "monitors": [{ "id": 5, "name": "a" }], "remind": null,
+        });
+        let found = wanted(json!({ "brief": true })).unwrap().of(json!({ "incidents": [incident] }));
+        let expected = json!({
+            "id": 1, "title": "x", "monitors": [{ "id": 5, "name": "a" }], "latestUpdate": { "body": "new" },
+        });
+        assert_eq!(found, json!({ "incidents": [expected] }));
+    }
+}

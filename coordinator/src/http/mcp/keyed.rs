@@ -1,0 +1,152 @@
+//! The tools of a key: it may do by tools what it may do by requests.
+
+use std::sync::Arc;
+
+use ::http::header::CONTENT_TYPE;
+use ::http::{HeaderMap, HeaderValue};
+use futures_util::future::BoxFuture;
+use parallax_core::id::PageId;
+use parallax_core::quota::Allowance;
+use serde_json::{Map, Value, json};
+
+use super::tools::Asked;
+use super::{Called, House, time};
+use crate::http::api::monitors::view::down_reason;
+use crate::http::error::Refused;
+use crate::http::route::{Call, Seal, Table};
+use crate::http::{Context, json, legacy, run};
+use crate::service::Caller;
+
+/// The tool whose answer is the document that visitors see, with what only the page's people may know.
+const STATUS: &str = "get_status";
+
+/// The house of a key: it may do by tools what it may do by requests.
+pub(super) struct Keyed {
+    context: Arc<Context>,
+    table: Arc<Table>,
+    caller: Caller,
+}
+
+impl Keyed {
+    /// The tools of that caller's key, each of which is a request of the table.
+    pub(super) fn new(context: Arc<Context>, table: Arc<Table>, caller: Caller) -> Self {
+        Self { context, table, caller }
+    }
+
+    /// The answer to the request that a call is.
+    async fn answered(&self, asked: Asked) -> Called {
+        let mut headers = HeaderMap::new();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let Asked { method, path, query, body, .. } = asked;
+        let body = json::whole(body.unwrap_or_default());
+        let caller = self.caller.clone();
+        let answered = match self.table.find(&method, &path) {
+            Ok((route, params)) => {
+                let seal = Seal::default();
+                let call = Call { caller, method, path, query, peer: None, params, headers, body, seal };
+                run(&self.context, route, call).await
+            }
+            Err(refused) => Err(refused),
+        };
+        let reply = answered.unwrap_or_else(Refused::reply);
+        let document =
+            serde_json::from_slice::<Value>(reply.body()).unwrap_or_else(|_| json!({ "done": true }));
+        if reply.status().is_success() { Called::Done(document) } else { Called::Not(refusal(&document)) }
+    }
+
+    /// Adds `downReason` to each monitor of a status document. A key of the page may read it; a visitor may not.
+    async fn add_reasons(&self, page: PageId, document: &mut Value) {
+        let Ok(monitors) = self.context.service.monitors(&self.caller, page).await else { return };
+        let reason = |id: &Value| {
+            let shown = monitors.iter().find(|shown| id.as_str() == Some(&shown.monitor.id.to_string()));
+            shown.and_then(down_reason)
+        };
+        for name in ["monitors", legacy::MONITORS] {
+            let listed = document.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten();
+            for monitor in listed {
+                monitor["downReason"] = monitor.get("id").and_then(reason).into();
+            }
+        }
+    }
+
+    /// The present moment, in a page's zone where one is named.
+    fn time(&self, mut arguments: Map<String, Value>) -> Called {
+        let service = &self.context.service;
+        let zone = match arguments.shift_remove("pageId") {
+            None | Some(Value::Null) => Ok(chrono_tz::UTC),
+            Some(id) => {
+                let id = id.as_str().and_then(|id| id.parse().ok());
+                let page = id.and_then(|id| service.page(&self.caller, id).ok());
+                page.map(|page| page.timezone).ok_or_else(|| "there is no such page for this key".to_owned())
+            }
+        };
+        let zone = zone.and_then(|zone| time::zone(&mut arguments, zone));
+        match zone {
+            Ok(zone) => Called::Done(time::told(service.now(), zone)),
+            Err(words) => Called::Not(words),
+        }
+    }
+}
+
+impl House for Keyed {
+    fn listed(&self) -> Vec<&Value> {
+        self.context.tools().listed(self.caller.key.access.writes())
+    }
+
+    fn is_public(&self) -> bool {
+        false
+    }
+
+    fn addresses(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    /// A key in a browser is one that any script beside it can read, and no setting names sites that may have one.
+    fn is_open(&self) -> bool {
+        false
+    }
+
+    fn waits(&self, name: &str) -> bool {
+        self.context.tools().waits(name)
+    }
+
+    fn call(&self, name: String, arguments: Map<String, Value>) -> BoxFuture<'_, Option<Called>> {
+        Box::pin(async move {
+            if name == time::NAME {
+                return Some(self.time(arguments));
+            }
+            let tools = self.context.tools();
+            if tools.writes(&name)? && !self.caller.key.access.writes() {
+                return Some(Called::Not(
+                    "this key may only read; a key with write access can do this".to_owned(),
+                ));
+            }
+            let page = arguments.get("pageId").filter(|_| name == STATUS).and_then(Value::as_str);
+            let page = page.and_then(|id| id.parse().ok());
+            let asked = match tools.asked(&name, arguments) {
+                Ok(asked) => asked,
+                Err(words) => return Some(Called::Not(words)),
+            };
+            let wanted = asked.wanted.clone();
+            Some(match self.answered(asked).await {
+                Called::Done(mut document) => {
+                    if let Some(page) = page {
+                        self.add_reasons(page, &mut document).await;
+                    }
+                    Called::Done(wanted.of(document))
+                }
+                not => not,
+            })
+        })
+    }
+
+    fn admit(&self, messages: u32) -> Result<Allowance, Allowance> {
+        self.context.keys.admit_all(self.caller.key.id, messages, self.context.service.now())
+    }
+}
+
+/// A refusal of the API in words.
+fn refusal(document: &Value) -> String {
+    let part = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
+    format!("{}: {}", part("/error/code"), part("/error/message"))
+}

@@ -1,0 +1,48 @@
+//! Answers as a stream of events (MCP, "Streamable HTTP": a client that takes nothing else gets its answers so).
+
+use ::http::header::ACCEPT;
+use ::http::{HeaderMap, StatusCode};
+use parallax_core::text::accept::weight;
+use serde_json::Value;
+
+use crate::http::reply::{Reply, values};
+
+const EVENTS: &str = "text/event-stream";
+
+/// Tests whether a client takes events and no JSON. One that takes both gets JSON, which needs no stream.
+pub(super) fn is_wanted(headers: &HeaderMap) -> bool {
+    let weight = |media| weight(values(headers, &ACCEPT), media);
+    weight("application/json") <= 0.0 && weight(EVENTS) > 0.0
+}
+
+/// The answers as events, after which the stream ends: nothing follows of which a client would have to be told later.
+pub(super) fn events<'a>(answers: impl Iterator<Item = &'a Value>) -> Reply {
+    // JSON has no bare line breaks, so each answer is one line.
+    let body: String = answers.map(|answer| format!("event: message\ndata: {answer}\n\n")).collect();
+    Reply::bytes(EVENTS, body)
+        .with(::http::header::CACHE_CONTROL, ::http::HeaderValue::from_static("no-store"))
+        .of(StatusCode::OK)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_for_clients_that_take_no_json() {
+        for (accept, expected) in [
+            ("text/event-stream", true),
+            ("text/event-stream, text/html", true),
+            ("text/event-stream, application/json;q=0", true),
+            ("application/json, text/event-stream", false),
+            ("text/event-stream, */*;q=0.1", false),
+            ("*/*", false),
+            ("application/json", false),
+            ("text/html", false),
+        ] {
+            let headers = [(ACCEPT, accept.parse().unwrap())].into_iter().collect();
+            assert_eq!(is_wanted(&headers), expected, "{accept}");
+        }
+        assert!(!is_wanted(&HeaderMap::new()));
+    }
+}
