@@ -6,14 +6,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use ::http::StatusCode;
 use bytes::Bytes;
 use parallax_core::id::{KeyId, PageId};
-use tokio::sync::watch;
+use tokio::sync::{OnceCell, watch};
 
 use super::limit::Limiter;
 use super::mcp::Tools;
 use super::public::Front;
 use super::tries::Tries;
 use super::{openapi, reply};
-use crate::publish::Boards;
+use crate::publish::{Boards, Document};
 use crate::service::Service;
 
 /// Messages that a public page answers to agents in a minute.
@@ -55,6 +55,8 @@ pub struct Context {
     tools: OnceLock<Tools>,
     /// The API's description, written once it is asked for.
     description: OnceLock<(Bytes, String)>,
+    /// The API's reference for people, drawn once it is asked for.
+    pub(super) reference: OnceCell<Document>,
 }
 
 impl Context {
@@ -75,6 +77,7 @@ impl Context {
             links: Limiter::new(LINKS),
             tools: OnceLock::new(),
             description: OnceLock::new(),
+            reference: OnceCell::new(),
         }
     }
 

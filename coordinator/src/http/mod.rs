@@ -9,6 +9,7 @@ mod auth;
 mod beat;
 mod context;
 mod crowd;
+mod docs;
 mod error;
 mod fields;
 mod guest;
@@ -75,6 +76,7 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             vec![(POST, messages(|context, table, call| mcp::post(context, table, call).boxed()))],
         ),
         ("/api/v1/openapi.json", vec![(GET, open(|context, call| openapi::show(context, call).boxed()))]),
+        ("/api/v1/docs", vec![(GET, open(|context, call| docs::show(context, call).boxed()))]),
         ("/api/v1/me", vec![(GET, keyed(|context, call| me::show(context, call).boxed()))]),
         ("/api/v1/regions", vec![(GET, keyed(|context, call| regions::list(context, call).boxed()))]),
         (
@@ -280,6 +282,7 @@ async fn answer(context: Arc<Context>, table: Arc<Table>, mut request: Request) 
     let (body, rest) = unread::lend(request.body);
     request.body = body;
     let mut allowance = None;
+    let is_old = legacy::is_old_path(&request.path);
     let answered =
         AssertUnwindSafe(dispatch(Arc::clone(&context), table, request, &mut allowance)).catch_unwind().await;
     let reply = match answered {
@@ -291,6 +294,7 @@ async fn answer(context: Arc<Context>, table: Arc<Table>, mut request: Request) 
         rest.take().await;
     }
     context.count(reply.status());
+    let reply = if is_old { legacy::deprecated(reply, context.service.base_url()) } else { reply };
     match allowance {
         Some(allowance) => reply.with_allowance(&allowance),
         None => reply,

@@ -1,5 +1,6 @@
 //! The API without sockets: routes by credentials, every field of a monitor, and the order of refusals.
 
+mod account;
 mod beats;
 mod beyond;
 mod bounds;

@@ -27,12 +27,18 @@ static EMBED: LazyLock<Asset> = LazyLock::new(|| {
     let text = concat!(include_str!("../../assets/renewal.js"), include_str!("../../assets/embed.js"));
     script_of("embed", text)
 });
+static REFERENCE_STYLE: LazyLock<Asset> = LazyLock::new(|| {
+    let text = include_str!("../../assets/reference.css");
+    asset("reference", "css", "text/css; charset=utf-8", text)
+});
+static REFERENCE_SCRIPT: LazyLock<Asset> =
+    LazyLock::new(|| script_of("reference", include_str!("../../assets/reference.js")));
 static ICON: LazyLock<Asset> =
     LazyLock::new(|| asset("icon", "svg", "image/svg+xml", include_str!("../../assets/icon.svg")));
 
 /// Every file.
-pub fn all() -> [&'static Asset; 5] {
-    [&SITE, &THEME, &PAGE, &EMBED, &ICON]
+pub fn all() -> [&'static Asset; 7] {
+    [&SITE, &THEME, &PAGE, &EMBED, &REFERENCE_STYLE, &REFERENCE_SCRIPT, &ICON]
 }
 
 /// Name of the style sheet.
@@ -53,6 +59,16 @@ pub fn script() -> &'static str {
 /// Name of the script of a page in small.
 pub fn embed() -> &'static str {
     &EMBED.name
+}
+
+/// Name of the style sheet of the API's reference.
+pub fn reference_style() -> &'static str {
+    &REFERENCE_STYLE.name
+}
+
+/// Name of the script of the API's reference.
+pub fn reference_script() -> &'static str {
+    &REFERENCE_SCRIPT.name
 }
 
 /// Name of the icon.

@@ -18,6 +18,7 @@ pub mod markdown;
 pub mod monitor;
 pub mod notes;
 pub mod page;
+pub mod reference;
 pub mod root;
 pub mod share;
 pub mod snippets;

@@ -31,7 +31,7 @@ pub(super) use front::Front;
 use gate::token_of;
 pub(super) use gate::{enter, enter_feed, enter_or_ask, inner_path, without_token};
 pub(super) use nothing::to_people;
-pub(super) use served::shared;
+pub(super) use served::{reference, shared};
 pub(super) use slash::without_slash;
 
 /// Every route of a page. `/p/{slug}` stands for wherever the page is: a request to a host of its own is led here by

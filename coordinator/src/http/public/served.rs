@@ -4,7 +4,7 @@ use std::sync::{Arc, LazyLock};
 
 use ::http::header::{
     ACCEPT_ENCODING, ACCESS_CONTROL_ALLOW_ORIGIN, ACCESS_CONTROL_EXPOSE_HEADERS, CACHE_CONTROL,
-    CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderName, REFERRER_POLICY, VARY,
+    CONTENT_ENCODING, CONTENT_SECURITY_POLICY, ETAG, HeaderName, LINK, REFERRER_POLICY, VARY,
 };
 use ::http::{HeaderMap, HeaderValue};
 use bytes::Bytes;
@@ -24,16 +24,15 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 const PERMISSIONS: &str = "camera=(), geolocation=(), microphone=(), payment=(), usb=()";
 /// For how long an open page may be kept, and used while a new one is fetched or there is none to be had.
 const OPEN: &str = "public, max-age=15, stale-while-revalidate=60, stale-if-error=86400";
+/// For how long the API's reference may be kept.
+const REFERENCE: &str = "public, max-age=300, stale-while-revalidate=86400, stale-if-error=86400";
 /// A file's name changes with what is in it.
 pub(super) const FOREVER: &str = "public, max-age=31536000, immutable";
 
 /// The answer with a document of a page that has let its visitor in.
 pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &HeaderMap) -> Reply {
     let reply = if page.is_guarded() { whole(document, headers) } else { tagged(document, headers) };
-    let reply = reply
-        .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
-        .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
-        .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static(PERMISSIONS));
+    let reply = policed(reply);
     if page.is_guarded() {
         return guarded(reply);
     }
@@ -43,6 +42,23 @@ pub(in crate::http) fn document(page: &Admitted, document: &Document, headers: &
     } else {
         reply
     }
+}
+
+/// The answer with the API's reference, which is the same for everybody until the service is another one.
+pub(in crate::http) fn reference(document: &Document, base_url: &str, headers: &HeaderMap) -> Reply {
+    let reply = policed(tagged(document, headers)).with(CACHE_CONTROL, HeaderValue::from_static(REFERENCE));
+    match HeaderValue::try_from(format!("<{base_url}/api/v1/openapi.json>; rel=\"service-desc\"")) {
+        Ok(link) => reply.with(LINK, link),
+        Err(_) => reply,
+    }
+}
+
+/// The same, which may load and do no more than a page may.
+fn policed(reply: Reply) -> Reply {
+    reply
+        .with(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY))
+        .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer"))
+        .with(HeaderName::from_static("permissions-policy"), HeaderValue::from_static(PERMISSIONS))
 }
 
 /// An answer of a page that not everybody may see: nobody keeps it, and no search finds it.

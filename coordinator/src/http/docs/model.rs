@@ -1,0 +1,232 @@
+//! Builds the reference's content from the API's description.
+
+use parallax_core::check::CheckKind;
+use parallax_core::destination::ChannelKind;
+use parallax_core::plan::{self, Plan};
+use serde_json::Value;
+
+use super::shell::curl;
+use super::words::Components;
+use crate::http::{Context, legacy, mcp, openapi};
+use crate::views::markdown;
+use crate::views::reference::{
+    Group, Hook, Object, Operation, Plan as PlanRow, Reference, Refusal, Row, SAMPLES, Tool,
+};
+
+/// The reference of the service behind that context.
+pub(super) fn reference(context: &Context) -> Reference {
+    let service = &context.service;
+    let description = openapi::description(service.base_url());
+    let nothing = Value::Null;
+    let components = Components(description.get("components").unwrap_or(&nothing));
+    let text = |pointer: &str| description.pointer(pointer).and_then(Value::as_str).unwrap_or_default();
+    let limits = service.limits();
+    Reference {
+        base: service.base_url().to_owned(),
+        version: text("/info/version").to_owned(),
+        about: markdown::render(text("/info/description")),
+        groups: groups(&description, &components),
+        objects: objects(&components),
+        webhooks: webhooks(&description, &components),
+        refusals: refusals(&components),
+        plans: Plan::ALL
+            .map(|plan| PlanRow {
+                name: plan.name().to_owned(),
+                monitors: limits.monitors(plan),
+                pages: plan::pages(plan),
+                interval: limits.interval_ms(plan, CheckKind::Http).unwrap_or_default() / 1000,
+                webhooks: plan.has_channel(ChannelKind::Webhook),
+                regions: plan.uses_regions(),
+                components: plan.has_components(),
+            })
+            .into(),
+        requests: context.keys.limit(),
+        tools: context.tools().listed(true).into_iter().map(tool).collect(),
+        public_tools: mcp::public_tools().iter().map(tool).collect(),
+        samples: SAMPLES.into(),
+        secret: openapi::EXAMPLE_SECRET,
+        old_names: legacy::all().map(|(old, new)| (old.to_owned(), new.to_owned())).collect(),
+    }
+}
+
+/// The operations by their tags, in the order of both.
+fn groups<'a>(description: &'a Value, components: &Components<'a>) -> Vec<Group> {
+    let paths = description.get("paths").and_then(Value::as_object);
+    let all: Vec<(&str, &str, &'a Value)> = paths
+        .into_iter()
+        .flatten()
+        .flat_map(|(path, methods)| {
+            let methods = methods.as_object().into_iter().flatten();
+            methods.map(move |(method, operation)| (path.as_str(), method.as_str(), operation))
+        })
+        .collect();
+    let tags = description.get("tags").and_then(Value::as_array);
+    let group = |tag: &'a Value| {
+        let name = tag.get("name")?;
+        let is_of = |operation: &Value| operation.pointer("/tags/0") == Some(name);
+        let of = all.iter().filter(|(.., operation)| is_of(operation));
+        let operations: Vec<Operation> =
+            of.map(|(path, method, it)| operation(path, method, it, components)).collect();
+        let group = Group { name: told(tag, "name"), about: told(tag, "description"), operations };
+        (!group.operations.is_empty()).then_some(group)
+    };
+    tags.into_iter().flatten().filter_map(group).collect()
+}
+
+fn operation<'a>(path: &str, method: &str, it: &'a Value, components: &Components<'a>) -> Operation {
+    let parameters = it.get("parameters").and_then(Value::as_array).into_iter().flatten();
+    let answers = it.get("responses").and_then(Value::as_object);
+    let is_good = |status: &str| status.starts_with('2');
+    let good = answers.and_then(|all| all.iter().find(|(status, _)| is_good(status)));
+    let schema = |of: &'a Value| of.pointer("/content/application~1json/schema");
+    let body = it.get("requestBody").and_then(schema);
+    let answer = good.and_then(|(_, answer)| schema(answer));
+    let method = method.to_uppercase();
+    Operation {
+        id: told(it, "operationId"),
+        path: path.to_owned(),
+        summary: told(it, "summary"),
+        about: markdown::render(&told(it, "description")),
+        writes: method != "GET",
+        parameters: parameters.map(|parameter| self::parameter(parameter, components)).collect(),
+        body: body.map(|body| components.rows(body)).unwrap_or_default(),
+        status: good.map(|(status, _)| status.clone()).unwrap_or_default(),
+        answer: good.map(|(_, answer)| told(answer, "description")).unwrap_or_default(),
+        fields: answer.map(|answer| components.rows(answer)).unwrap_or_default(),
+        example: answer.and_then(|answer| example(answer, components)).map(pretty).unwrap_or_default(),
+        refusals: answers
+            .into_iter()
+            .flatten()
+            .filter(|(status, _)| !is_good(status))
+            .map(|(status, refusal)| (status.clone(), name_of(refusal)))
+            .collect(),
+        curl: curl(&method, path, body.and_then(|body| example(body, components))),
+        method,
+    }
+}
+
+/// A parameter, which may be one of the shared ones.
+fn parameter<'a>(parameter: &'a Value, components: &Components<'a>) -> Row {
+    let shared = parameter.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
+    let found = shared.and_then(|name| components.0.get("parameters")?.get(name)).unwrap_or(parameter);
+    let place = match found.get("in").and_then(Value::as_str) {
+        Some("path") => "path",
+        Some("query") => "query",
+        _ => "header",
+    };
+    Row {
+        name: told(found, "name"),
+        place,
+        required: found.get("required") == Some(&Value::Bool(true)),
+        about: markdown::render(&told(found, "description")),
+        ..found.get("schema").map(|schema| components.row(schema)).unwrap_or_default()
+    }
+}
+
+/// Objects that a row may lead to: components with fields, but for the frames around answers.
+fn objects<'a>(components: &Components<'a>) -> Vec<Object> {
+    let schemas = components.0.get("schemas").and_then(Value::as_object);
+    schemas
+        .into_iter()
+        .flatten()
+        .filter(|(_, schema)| schema.get("properties").is_some())
+        .map(|(name, schema)| Object {
+            name: name.clone(),
+            about: markdown::render(&told(schema, "description")),
+            fields: components.rows(schema),
+            example: schema.pointer("/examples/0").map(pretty).unwrap_or_default(),
+        })
+        .collect()
+}
+
+fn webhooks<'a>(description: &'a Value, components: &Components<'a>) -> Vec<Hook> {
+    let webhooks = description.get("webhooks").and_then(Value::as_object);
+    let hook = |webhook: &'a Value| {
+        let post = webhook.get("post")?;
+        let headers = post.get("parameters").and_then(Value::as_array).into_iter().flatten();
+        let headers =
+            headers.map(|header| Row { bounds: told(header, "example"), ..parameter(header, components) });
+        let body = post.pointer("/requestBody/content/application~1json/schema");
+        Some(Hook {
+            id: told(post, "operationId"),
+            summary: told(post, "summary"),
+            about: markdown::render(&told(post, "description")),
+            headers: headers.collect(),
+            fields: body.map(|body| components.rows(body)).unwrap_or_default(),
+        })
+    };
+    webhooks.into_iter().flatten().filter_map(|(_, webhook)| hook(webhook)).collect()
+}
+
+/// The shared refusals by status; a refusal of routes, which no operation has, among them.
+fn refusals(components: &Components<'_>) -> Vec<Refusal> {
+    let statuses = [
+        ("400", "BadRequest"),
+        ("401", "Unauthenticated"),
+        ("403", "ReadOnly"),
+        ("404", "NotFound"),
+        ("422", "PlanLimit"),
+        ("429", "RateLimited"),
+        ("500", "Internal"),
+    ];
+    let responses = components.0.get("responses");
+    let mut refusals: Vec<Refusal> = statuses
+        .into_iter()
+        .filter_map(|(status, name)| {
+            let response = responses?.get(name)?;
+            let content = response.pointer("/content/application~1json")?;
+            let one = content.get("example").into_iter();
+            let several = content.get("examples").and_then(Value::as_object).into_iter().flatten();
+            let all = one.chain(several.filter_map(|(_, example)| example.get("value")));
+            let code = |example: &Value| Some(example.pointer("/error/code")?.as_str()?.to_owned());
+            Some(Refusal {
+                status: status.to_owned(),
+                codes: all.filter_map(code).collect(),
+                about: told(response, "description"),
+            })
+        })
+        .collect();
+    let at = refusals.iter().position(|refusal| refusal.status == "422").unwrap_or(refusals.len());
+    let about = "The path has other methods; `Allow` lists them.".replace('`', "");
+    let refusal = Refusal { status: "405".to_owned(), codes: vec!["method_not_allowed".to_owned()], about };
+    refusals.insert(at, refusal);
+    refusals
+}
+
+fn tool(listed: &Value) -> Tool {
+    Tool {
+        name: told(listed, "name"),
+        title: told(listed, "description")
+            .split_once('.')
+            .map(|(first, _)| first.to_owned())
+            .unwrap_or_default(),
+        writes: listed.pointer("/annotations/readOnlyHint") == Some(&Value::Bool(false)),
+    }
+}
+
+/// The example of a schema, or of what it refers to.
+fn example<'a>(schema: &'a Value, components: &Components<'a>) -> Option<&'a Value> {
+    let reference = schema.get("$ref").and_then(Value::as_str);
+    let schema = reference.and_then(|it| components.find(it)).map_or(schema, |(_, schema)| schema);
+    schema.pointer("/examples/0")
+}
+
+fn told(value: &Value, name: &str) -> String {
+    value.get(name).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+fn name_of(reference: &Value) -> String {
+    let name = reference.get("$ref").and_then(Value::as_str).and_then(|it| it.rsplit('/').next());
+    let mut words = String::new();
+    for letter in name.unwrap_or_default().chars() {
+        if letter.is_uppercase() && !words.is_empty() {
+            words.push(' ');
+        }
+        words.extend(letter.to_lowercase());
+    }
+    words
+}
+
+fn pretty(value: &Value) -> String {
+    serde_json::to_string_pretty(value).unwrap_or_default()
+}

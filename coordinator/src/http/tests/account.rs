@@ -1,0 +1,62 @@
+//! The plan in the answer to `GET /me`, and the headers of answers on old paths.
+
+use parallax_core::plan::Plan;
+
+use super::*;
+
+#[tokio::test]
+async fn a_key_learns_what_the_plan_allows_and_how_much_is_used() {
+    let client = Client::new().await;
+    for body in [
+        json!({ "url": "a.example" }),
+        json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 }),
+        json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://www.githubstatus.com" }),
+    ] {
+        client.make(body).await;
+    }
+    let me = client.get("/api/v1/me").await.body;
+    assert!(me["key"]["id"].is_string() && me["key"]["pageId"].is_null(), "{me}");
+    let limits = *client.world.service.limits();
+    let pages = client.get("/api/v1/pages").await.body["pages"].as_array().unwrap().len();
+    let expected = json!({
+        "name": "pro",
+        "monitors": { "used": 2, "limit": limits.monitors(Plan::Pro) },
+        "pages": { "used": pages, "limit": 100 },
+        "requestsPerMinute": 120,
+        "checkIntervalSeconds": limits.interval_ms[2] / 1000,
+        "certificateIntervalSeconds": 3600,
+        "domainIntervalSeconds": 21_600,
+        "componentIntervalSeconds": 60,
+        "features": { "email": true, "webhooks": true, "regions": true, "components": true },
+    });
+    assert_eq!(me["plan"], expected);
+    client.world.service.set_plan(client.world.owner.id, Plan::Free).await.unwrap();
+    let free = client.get("/api/v1/me").await.body["plan"].clone();
+    assert_eq!((&free["name"], &free["componentIntervalSeconds"]), (&json!("free"), &Value::Null));
+    assert_eq!(free["monitors"]["limit"], limits.monitors(Plan::Free));
+    let none = json!({ "email": true, "webhooks": false, "regions": false, "components": false });
+    assert_eq!(free["features"], none);
+}
+
+#[tokio::test]
+async fn answers_on_old_paths_say_since_when_they_are_deprecated() {
+    let client = Client::new().await;
+    let monitor = client.make(json!({ "url": "a.example" })).await;
+    let id = monitor["id"].as_str().unwrap();
+    let old = |rest: &str| client.shop(&format!("/checkpoints{rest}"));
+    for path in [old(""), old(&format!("/{id}")), old("/nothing"), old(&format!("/{id}/checks"))] {
+        let answered = client.get(&path).await;
+        assert_eq!(answered.headers["deprecation"], "@1789344000", "{path}");
+        let link = answered.headers["link"].to_str().unwrap();
+        assert_eq!(
+            link,
+            "<https://status.example/api/v1/docs#versions>; rel=\"deprecation\"; type=\"text/html\""
+        );
+        assert!(!answered.headers.contains_key("sunset"), "no end is set");
+    }
+    let stranger = client.send("GET", &old(""), &[], "").await;
+    assert_eq!((stranger.status, &stranger.headers["deprecation"]), (401, &"@1789344000".parse().unwrap()));
+    for path in [client.shop("/monitors"), client.shop(&format!("/monitors/{id}")), "/api/v1/me".to_owned()] {
+        assert!(!client.get(&path).await.headers.contains_key("deprecation"), "{path}");
+    }
+}
