@@ -157,11 +157,19 @@ async fn free_has_mail_alone_and_says_so() {
 async fn names_that_mean_harm_are_refused_or_stay_what_they_are() {
     let client = Client::new().await;
     let named = |name: &str| json!({ "type": "email", "name": name, "to": "owner@example.com" });
-    for bad in ["a\r\nBcc: b@example.com", "a\0b", "a\u{85}b", "a\u{1b}[31m", &"x".repeat(4000)] {
+    for bad in [
+        "a\r\nBcc: b@example.com",
+        "a\0b",
+        "a\u{85}b",
+        "a\u{1b}[31m",
+        "\u{202e}evil",
+        "\u{200d}",
+        &"x".repeat(4000),
+    ] {
         let refused = client.call(&client.write, "POST", &client.shop("/destinations"), named(bad)).await;
         assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{bad:?}");
     }
-    for kept in ["<script>alert(1)</script>", "\u{202e}evil", "[a](javascript:b)", "\"},{\""] {
+    for kept in ["<script>alert(1)</script>", "[a](javascript:b)", "\"},{\""] {
         assert_eq!(client.destination(named(kept)).await["name"], kept);
     }
 }
