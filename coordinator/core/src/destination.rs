@@ -11,7 +11,7 @@ use crate::time::{DAY, Timestamp};
 
 /// Destinations of one page: at most so many.
 pub const MAX_DESTINATIONS: usize = 20;
-/// Milliseconds that the secret before the present one goes on signing.
+/// Milliseconds after which a new secret is active, if its owner does not activate it earlier.
 pub const OLD_SECRET: i64 = DAY;
 /// Milliseconds of nothing but failures after which a destination is switched off.
 pub const GIVES_UP: i64 = 5 * DAY;
@@ -160,10 +160,44 @@ impl Channel {
 /// What a receiver's deliveries are signed with, each as it is shown: `whsec_` and base64.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Secrets {
-    /// The present one.
+    /// The newest one. While there is one before it, it waits to be activated and signs beside it.
     pub present: String,
-    /// The one before it, and until when it goes on signing beside it.
+    /// The one before it, which stays the active one until that moment.
     pub before: Option<(String, Timestamp)>,
+}
+
+impl Secrets {
+    /// The secret by which receivers that know one alone check a delivery.
+    pub fn active(&self, now: Timestamp) -> &str {
+        self.replaced(now).map_or(self.present.as_str(), |(before, _)| before)
+    }
+
+    /// The secret that signs beside the active one and is to replace it.
+    pub fn pending(&self, now: Timestamp) -> Option<&str> {
+        self.replaced(now).map(|_| self.present.as_str())
+    }
+
+    /// The moment at which the pending secret becomes the active one by itself.
+    pub fn pending_until(&self, now: Timestamp) -> Option<Timestamp> {
+        self.replaced(now).map(|(_, until)| until)
+    }
+
+    /// The same with a new secret that waits to be activated, in the place of one that waits already.
+    #[must_use]
+    pub fn rotated(&self, secret: String, now: Timestamp) -> Self {
+        Self { present: secret, before: Some((self.active(now).to_owned(), now + OLD_SECRET)) }
+    }
+
+    /// The same with its newest secret alone.
+    #[must_use]
+    pub fn activated(&self) -> Self {
+        Self { present: self.present.clone(), before: None }
+    }
+
+    fn replaced(&self, now: Timestamp) -> Option<(&str, Timestamp)> {
+        let (before, until) = self.before.as_ref()?;
+        (now < *until).then_some((before.as_str(), *until))
+    }
 }
 
 impl std::fmt::Debug for Secrets {

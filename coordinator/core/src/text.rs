@@ -2,6 +2,7 @@
 
 pub mod accept;
 mod host;
+mod invisible;
 mod url;
 
 pub use host::{domain, host};
@@ -18,14 +19,30 @@ pub const MAX_HEADERS: usize = 64;
 /// Names and values of all request headers together, in characters.
 pub const MAX_HEADER_CHARACTERS: usize = 4000;
 
-/// A single line: trimmed, without control characters, its length in Unicode characters within `bounds`.
+/// Whether a text shows nothing: it is empty, or all of it is invisible.
+pub fn is_blank(text: &str) -> bool {
+    text.chars().all(invisible::is_invisible)
+}
+
+/// A single line: trimmed, without control characters and without those that change the direction of text around it, its
+/// length in Unicode characters within `bounds`. A text of nothing but invisible characters counts as empty.
 ///
 /// # Errors
 /// The rule that the text breaks.
 pub fn line(text: &str, bounds: RangeInclusive<usize>) -> Result<String, Rule> {
-    let text = text.trim();
-    if text.chars().any(char::is_control) {
+    let text = text.trim_matches(invisible::is_trimmed);
+    if text.chars().any(|sign| sign.is_control() || invisible::ends_line(sign)) {
         return Err("must not contain control characters".to_owned());
+    }
+    if let Some(sign) = text.chars().find(|sign| invisible::turns(*sign)) {
+        let number = u32::from(sign);
+        return Err(format!("must not contain U+{number:04X}, which changes the direction of text"));
+    }
+    if is_blank(text) && !text.is_empty() {
+        return match bounds.start() {
+            0 => Ok(String::new()),
+            _ => Err("must have a visible character".to_owned()),
+        };
     }
     if bounds.contains(&text.chars().count()) {
         return Ok(text.to_owned());

@@ -126,7 +126,7 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
     if !is_test && !is_reachable(house, read, delivery.to)? {
         return Ok(Prepared::Vain);
     }
-    let envelope = Envelope { delivery: id, event: &delivery.event, at: now };
+    let envelope = Envelope { delivery: id, at: now };
     let mut secrets = Vec::new();
     let mail = |to: &str, letter: &Letter| match letter {
         Letter::Mail(mail) => Some(Route::Mail(parcel(&delivery, to, mail, None))),
@@ -188,7 +188,7 @@ fn told(
     read: &dyn Read,
     subscriber: &Subscriber,
     delivery: &Delivery,
-    envelope: Envelope<'_>,
+    envelope: Envelope,
 ) -> Result<Option<Routed>> {
     let (posted, finished);
     let (json, mail, unsubscribe) = match &delivery.letter {
@@ -236,7 +236,7 @@ fn hook(
     url: &str,
     secret: &parallax_core::destination::Secrets,
     letter: &[u8],
-    envelope: Envelope<'_>,
+    envelope: Envelope,
 ) -> Routed {
     match channel::signed(url, secret, letter, envelope) {
         Ok(call) => Ok(Route::Call(ChannelKind::Webhook, call)),

@@ -24,11 +24,9 @@ pub struct Bases {
 
 /// What is written on an attempt from the outside.
 #[derive(Debug, Clone, Copy)]
-pub struct Envelope<'a> {
+pub struct Envelope {
     /// The delivery.
     pub delivery: DeliveryId,
-    /// What it tells of, by name.
-    pub event: &'a str,
     /// When the attempt is made.
     pub at: Timestamp,
 }
@@ -40,7 +38,7 @@ pub struct Envelope<'a> {
 pub fn call(
     channel: &Channel,
     letter: &[u8],
-    envelope: Envelope<'_>,
+    envelope: Envelope,
     bases: &Bases,
 ) -> Result<Option<Call>, DeliverError> {
     let made = match channel {
@@ -79,23 +77,18 @@ pub fn call(
     Ok(Some(made))
 }
 
-/// The request of a signed webhook. The secret before the present one signs too until its time is up.
+/// The request of a signed webhook. While a secret waits to be activated, both sign it.
 ///
 /// # Errors
 /// [`DeliverError::Destination`] where address or secret can't be read.
-pub fn signed(
-    url: &str,
-    secrets: &Secrets,
-    letter: &[u8],
-    envelope: Envelope<'_>,
-) -> Result<Call, DeliverError> {
+pub fn signed(url: &str, secrets: &Secrets, letter: &[u8], envelope: Envelope) -> Result<Call, DeliverError> {
     let read = |text: &str| Secret::read(text).map_err(|_| DeliverError::Destination("secret"));
-    let present = read(&secrets.present)?;
-    let before = secrets.before.as_ref().filter(|(_, until)| envelope.at < *until);
-    let before = before.map(|(text, _)| read(text)).transpose()?;
-    let Envelope { delivery, event, at } = envelope;
+    let Envelope { delivery, at } = envelope;
+    let active = read(secrets.active(at))?;
+    let pending = secrets.pending(at).map(read).transpose()?;
     let mut call = plain(address(url)?, letter.to_vec());
-    for (name, value) in sign::headers(&present, before.as_ref(), event, delivery, at, letter) {
+    let headers = sign::headers(&active, pending.as_ref(), delivery, at, letter);
+    for (name, value) in headers.ok_or(DeliverError::Destination("letter"))? {
         let name = HeaderName::from_bytes(name.as_bytes()).map_err(|_| DeliverError::Destination("event"))?;
         let value = HeaderValue::try_from(value).map_err(|_| DeliverError::Destination("event"))?;
         call.headers.push((name, value));
@@ -205,7 +198,7 @@ mod tests {
         };
         let delivery = "dlv_0000000000000000000000000a".parse().unwrap();
         let at = Timestamp::from_millis(1_795_783_560_999);
-        let envelope = Envelope { delivery, event: "went-down", at };
+        let envelope = Envelope { delivery, at };
         call(channel, letter.as_bytes(), envelope, &bases).unwrap().unwrap()
     }
 
@@ -260,18 +253,19 @@ mod tests {
     }
 
     #[test]
-    fn the_secret_before_signs_until_its_time_is_up() {
+    fn a_new_secret_signs_beside_the_old_one_until_the_old_ones_time_is_up() {
         let url = "https://a.example/in".to_owned();
-        let signatures = |before: Option<i64>| {
+        let signatures = |present: &str, before: Option<i64>| {
             let before = before.map(|until| (OLD.to_owned(), Timestamp::from_millis(until)));
-            let secret = Secrets { present: SECRET.to_owned(), before };
-            let call = of(&Channel::Webhook { url: url.clone(), secret }, "{}");
+            let secret = Secrets { present: present.to_owned(), before };
+            let call = of(&Channel::Webhook { url: url.clone(), secret }, r#"{"event":"went-down"}"#);
             assert_eq!(header(&call, "x-service-event").as_deref(), Some("went-down"));
-            header(&call, "webhook-signature").unwrap().split(' ').count()
+            let standard = header(&call, "webhook-signature").unwrap();
+            (header(&call, "x-service-signature").unwrap(), standard.split(' ').count())
         };
-        assert_eq!(signatures(None), 1);
-        assert_eq!(signatures(Some(1_795_783_560_999)), 1);
-        assert_eq!(signatures(Some(1_795_783_561_000)), 2);
+        let [new, old] = [SECRET, OLD].map(|secret| signatures(secret, None).0);
+        assert_eq!(signatures(SECRET, Some(1_795_783_560_999)), (new, 1), "its day is over");
+        assert_eq!(signatures(SECRET, Some(1_795_783_561_000)), (old, 2), "not activated yet");
     }
 
     #[test]

@@ -7,12 +7,16 @@ use base64::engine::general_purpose::STANDARD;
 use hmac::{Hmac, KeyInit, Mac};
 use parallax_core::id::DeliveryId;
 use parallax_core::time::{SECOND, Timestamp};
+use serde::Deserialize;
 use sha2::Sha256;
 
 /// What a secret starts with (Standard Webhooks 1.0).
 const PREFIX: &str = "whsec_";
 /// Bytes that a secret may have (Standard Webhooks 1.0).
 const BYTES: std::ops::RangeInclusive<usize> = 24..=64;
+
+/// The header that a test alert has beside [`HEADERS`].
+pub const TEST: &str = "X-Service-Test";
 
 /// The names of the headers that say what is delivered and prove who sent it, in the order of [`headers`].
 pub const HEADERS: [&str; 6] = [
@@ -77,32 +81,46 @@ impl Secret {
     }
 }
 
-/// The headers of one attempt, in the order of [`HEADERS`]. `event` is what it tells of, by name; `before` the secret that
-/// was replaced a short while ago, if any, which `webhook-signature` alone goes on showing. `delivery` stays the same over
-/// all attempts; `at` is the attempt's own time.
+/// The part of a body that its headers repeat.
+#[derive(Debug, Deserialize)]
+struct Repeated {
+    event: String,
+    #[serde(default)]
+    test: bool,
+}
+
+/// The headers of one attempt: those of [`HEADERS`] in their order, and [`TEST`] where the body is a test's. `pending` is
+/// the secret that is to replace `active`, if any: `webhook-signature` has both, `X-Service-Signature` the active one's
+/// alone. `delivery` stays the same over all attempts; `at` is the attempt's own time. None for a body without an event.
+///
+/// Event and test are read from the body, so that a header never says anything else.
 pub fn headers(
-    secret: &Secret,
-    before: Option<&Secret>,
-    event: &str,
+    active: &Secret,
+    pending: Option<&Secret>,
     delivery: DeliveryId,
     at: Timestamp,
     body: &[u8],
-) -> [(&'static str, String); 6] {
+) -> Option<Vec<(&'static str, String)>> {
+    let Repeated { event, test } = serde_json::from_slice(body).ok()?;
     let (id, seconds) = (delivery.to_string(), at.as_millis().div_euclid(SECOND));
-    let mut signatures = secret.over_delivery(&id, seconds, body);
-    if let Some(before) = before {
+    let mut signatures = active.over_delivery(&id, seconds, body);
+    if let Some(pending) = pending {
         signatures.push(' ');
-        signatures.push_str(&before.over_delivery(&id, seconds, body));
+        signatures.push_str(&pending.over_delivery(&id, seconds, body));
     }
     let [name, signature, own_id, standard_id, timestamp, standard] = HEADERS;
-    [
-        (name, event.to_owned()),
-        (signature, secret.over_body(body)),
+    let mut headers = vec![
+        (name, event),
+        (signature, active.over_body(body)),
         (own_id, id.clone()),
         (standard_id, id),
         (timestamp, seconds.to_string()),
         (standard, signatures),
-    ]
+    ];
+    if test {
+        headers.push((TEST, "1".to_owned()));
+    }
+    Some(headers)
 }
 
 #[cfg(test)]
@@ -131,8 +149,9 @@ mod tests {
         let secret = Secret::read(SECRET).unwrap();
         let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
         let at = Timestamp::from_millis(1_795_783_560_999);
-        let sent = headers(&secret, None, "went-slow", delivery, at, b"{}");
-        assert_eq!(sent.each_ref().map(|(name, _)| *name), HEADERS);
+        let body = br#"{"event":"went-slow","test":false}"#;
+        let sent = headers(&secret, None, delivery, at, body).unwrap();
+        assert_eq!(sent.iter().map(|(name, _)| *name).collect::<Vec<_>>(), HEADERS);
         let value = |name: &str| sent.iter().find(|(known, _)| *known == name).unwrap().1.as_str();
         assert_eq!(value("X-Service-Event"), "went-slow");
         assert_eq!(
@@ -140,23 +159,35 @@ mod tests {
             (delivery.to_string().as_str(), value("webhook-id"))
         );
         assert_eq!(value("webhook-timestamp"), "1795783560");
-        let again = headers(&secret, None, "went-slow", delivery, at + 60_000, b"{}");
+        let again = headers(&secret, None, delivery, at + 60_000, body).unwrap();
         assert_eq!(again[1], sent[1], "the body alone");
         assert_ne!(again[5], sent[5]);
+        assert_eq!(headers(&secret, None, delivery, at, b"{}"), None);
     }
 
     #[test]
-    fn while_a_secret_is_being_replaced_both_sign() {
+    fn a_test_has_the_event_of_its_body_and_a_header_of_its_own() {
+        let secret = Secret::read(SECRET).unwrap();
+        let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
+        let body = br#"{"event":"went-down","test":true}"#;
+        let sent = headers(&secret, None, delivery, Timestamp::from_millis(1_000), body).unwrap();
+        assert_eq!(sent.first(), Some(&("X-Service-Event", "went-down".to_owned())));
+        assert_eq!(sent.last(), Some(&("X-Service-Test", "1".to_owned())));
+    }
+
+    #[test]
+    fn while_a_secret_is_being_replaced_both_sign_and_the_active_one_signs_the_body() {
         let (new, old) = (
             Secret::read(SECRET).unwrap(),
             Secret::read(&format!("{PREFIX}{}", STANDARD.encode([7; 24]))).unwrap(),
         );
         let delivery: DeliveryId = "dlv_0000000000000000000000000a".parse().unwrap();
-        let by =
-            |secret, before| headers(secret, before, "test", delivery, Timestamp::from_millis(1_000), b"{}");
-        let [new_alone, old_alone, both] = [by(&new, None), by(&old, None), by(&new, Some(&old))];
-        assert_eq!(both[5].1, format!("{} {}", new_alone[5].1, old_alone[5].1));
-        assert_eq!(both[1], new_alone[1], "one signature over the body, by the present secret");
+        let by = |active, pending| {
+            headers(active, pending, delivery, Timestamp::from_millis(1_000), br#"{"event":"x"}"#).unwrap()
+        };
+        let [new_alone, old_alone, both] = [by(&new, None), by(&old, None), by(&old, Some(&new))];
+        assert_eq!(both[5].1, format!("{} {}", old_alone[5].1, new_alone[5].1));
+        assert_eq!(both[1], old_alone[1], "a receiver that knows the active one alone takes it");
     }
 
     #[test]

@@ -116,7 +116,7 @@ impl World {
             to,
             event: event.to_owned(),
             seq,
-            letter: Letter::Json(format!("{{\"seq\":{seq}}}").into_bytes()),
+            letter: Letter::Json(format!("{{\"event\":\"{event}\",\"seq\":{seq}}}").into_bytes()),
             created_at: now,
             ..samples::delivery(1, Some(1), Some(now.as_millis()))
         }
@@ -170,7 +170,7 @@ async fn what_is_written_is_posted_once_signed_and_noted() {
     let noted = world.stands(id, delivered).await;
     assert_eq!((noted.tries.all(), noted.log[0].status, noted.log[0].answer.as_str()), (1, Some(200), "ok"));
     let got = receiver.got();
-    assert_eq!((got.len(), got[0].body.as_slice()), (1, br#"{"seq":4}"#.as_slice()));
+    assert_eq!((got.len(), got[0].body.as_slice()), (1, br#"{"event":"went-down","seq":4}"#.as_slice()));
     assert!(got[0].head.starts_with("POST /in HTTP/1.1\r\n"), "{}", got[0].head);
     for (name, value) in [
         ("Host", receiver.address.to_string()),
@@ -230,9 +230,9 @@ async fn a_lane_goes_out_in_its_order_and_a_failure_holds_it_up_alone() {
     for id in later {
         world.stands(id, delivered).await;
     }
-    let bodies: Vec<_> =
-        receiver.got().iter().map(|got| String::from_utf8(got.body.clone()).unwrap()).collect();
-    assert_eq!(bodies, [1, 4, 1, 2, 3].map(|seq| format!("{{\"seq\":{seq}}}")));
+    let body = |got: &receiver::Got| serde_json::from_slice::<serde_json::Value>(&got.body).unwrap();
+    let seqs: Vec<_> = receiver.got().iter().map(|got| body(got)["seq"].clone()).collect();
+    assert_eq!(seqs, [1, 4, 1, 2, 3]);
     let ids: Vec<_> = receiver.got().iter().map(|got| got.header("webhook-id").unwrap().to_owned()).collect();
     assert_eq!(ids[0], ids[2], "a delivery keeps its id over its tries");
 }

@@ -7,7 +7,8 @@ use ::http::header::AUTHORIZATION;
 use parallax_core::quota::Allowance;
 
 use super::error::Refused;
-use super::{Context, Peer};
+use super::{Context, Peer, help};
+use crate::service::token::KeyText;
 use crate::service::{Caller, Error};
 
 /// Who asks. What the address has left of its failed requests is noted in `allowance` where the key is no good.
@@ -17,15 +18,19 @@ pub(super) fn caller(
     peer: Option<Peer>,
     allowance: &mut Option<Allowance>,
 ) -> Result<Caller, Refused> {
-    let found = bearer(headers).ok_or(Error::Unauthenticated);
+    let sent = bearer(headers);
+    let found = sent.ok_or(Error::Unauthenticated);
     match found.and_then(|text| context.service.authenticate(text)) {
         Ok(caller) => Ok(caller),
-        Err(error) => {
-            if let (Error::Unauthenticated, Some(Peer(address))) = (&error, peer) {
+        Err(Error::Unauthenticated) => {
+            if let Some(Peer(address)) = peer {
                 context.strangers.admit(place_of(address), context.service.now(), allowance)?;
             }
-            Err(error.into())
+            Err(Refused::NoKey(
+                sent.map_or_else(|| help::no_key(headers), |text| KeyText::fault(text).into()),
+            ))
         }
+        Err(error) => Err(error.into()),
     }
 }
 
@@ -34,7 +39,8 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let (first, more) = (values.next()?, values.next());
     let (scheme, token) = first.to_str().ok()?.split_once(' ')?;
-    (more.is_none() && scheme.eq_ignore_ascii_case("bearer")).then(|| token.trim())
+    let token = token.trim();
+    (more.is_none() && scheme.eq_ignore_ascii_case("bearer") && !token.is_empty()).then_some(token)
 }
 
 /// Who an address stands for: an IPv6 host has a whole /64.
@@ -64,7 +70,9 @@ mod tests {
         };
         assert_eq!(bearer(&headers(&["Bearer abc"])), Some("abc"));
         assert_eq!(bearer(&headers(&["bearer  abc"])), Some("abc"));
-        for values in [&[][..], &["abc"], &["Basic abc"], &["Bearer"], &["Bearer a", "Bearer b"]] {
+        for values in
+            [&[][..], &["abc"], &["Bearer "], &["Basic abc"], &["Bearer"], &["Bearer a", "Bearer b"]]
+        {
             assert_eq!(bearer(&headers(values)), None, "{values:?}");
         }
     }

@@ -1,5 +1,7 @@
 //! Every refusal as status, code and envelope: the only place that names a status for one.
 
+use std::borrow::Cow;
+
 use ::http::header::{ALLOW, HeaderName, RETRY_AFTER, VARY, WWW_AUTHENTICATE};
 use ::http::{HeaderValue, StatusCode};
 use parallax_core::quota::Allowance;
@@ -17,8 +19,12 @@ pub(super) enum Refused {
     Service(Error),
     /// More requests than a minute allows.
     TooMany(Allowance),
+    /// There is no good key, for that reason.
+    NoKey(Cow<'static, str>),
     /// There is no such route, whatever the key.
     Route,
+    /// There is nothing at the path, for that reason.
+    Nowhere(Cow<'static, str>),
     /// There is no such page, or none that this visitor may see.
     Page,
     /// The same, or no such thing on the page that this visitor may see: what tells people so, as HTML.
@@ -61,10 +67,11 @@ impl Refused {
                     .with(RETRY_AFTER, HeaderValue::from(allowance.reset_seconds))
                     .with_allowance(&allowance)
             }
-            Self::Route => nothing(),
-            Self::Page => {
-                nothing().with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
-            }
+            Self::NoKey(words) => no_key(&words),
+            Self::Route => nothing("there is nothing at this address"),
+            Self::Nowhere(words) => nothing(&words),
+            Self::Page => nothing(HIDDEN)
+                .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex")),
             Self::Nothing(html) => dressed(shown(html)).of(StatusCode::NOT_FOUND),
             // Not 401, which has to name a scheme by which browsers ask for themselves (RFC 9110, 15.5.2), and not 200,
             // since it is not the page: no reader, cache or index takes it for one.
@@ -89,17 +96,23 @@ impl Refused {
     }
 }
 
+/// The one answer to programs for a page that is not there, one that they may not see, and what is not on a page.
+const HIDDEN: &str = "not found, or not public: programs read a guarded page below its `privateFeedUrl`";
+
 /// What people get otherwise, so that no cache takes one for the other.
-fn nothing() -> Reply {
-    envelope(StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
-        .with(VARY, HeaderValue::from_static("accept"))
+fn nothing(words: &str) -> Reply {
+    envelope(StatusCode::NOT_FOUND, "not_found", words).with(VARY, HeaderValue::from_static("accept"))
+}
+
+fn no_key(words: &str) -> Reply {
+    envelope(StatusCode::UNAUTHORIZED, "unauthenticated", words)
+        .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"))
 }
 
 fn from_service(error: Error) -> Reply {
     let words = error.to_string();
     match error {
-        Error::Unauthenticated => envelope(StatusCode::UNAUTHORIZED, "unauthenticated", &words)
-            .with(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer")),
+        Error::Unauthenticated => no_key(&words),
         Error::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &words),
         Error::OnePage => envelope(StatusCode::FORBIDDEN, "one_page", &words),
         Error::NotFound => envelope(StatusCode::NOT_FOUND, "not_found", &words),

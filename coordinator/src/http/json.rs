@@ -107,7 +107,10 @@ fn is_json(headers: &HeaderMap) -> bool {
     kind.split(';').next().is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
 }
 
+/// Reads one JSON value. A byte order mark before it, which some editors and shells write, is passed over (RFC 8259,
+/// section 8.1).
 fn value(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
     let mut reader = serde_json::Deserializer::from_slice(bytes);
     let value = Level(0).deserialize(&mut reader)?;
     reader.end()?;
@@ -198,6 +201,9 @@ mod tests {
         let text = br#"{"a": [1, -2, 2.5, true, null, "x\u00e9"], "b": {"c": 18446744073709551615}}"#;
         let expected = json!({ "a": [1, -2, 2.5, true, null, "xé"], "b": { "c": u64::MAX } });
         assert_eq!(value(text).unwrap(), expected);
+        let marked = [b"\xef\xbb\xbf", &text[..]].concat();
+        assert_eq!(value(&marked).unwrap(), expected, "with a byte order mark");
+        assert!(value(b"\xef\xbb\xbf\xef\xbb\xbf{}").is_err() && value(b"{}\xef\xbb\xbf").is_err());
     }
 
     #[test]

@@ -13,6 +13,7 @@ mod docs;
 mod error;
 mod fields;
 mod guest;
+mod help;
 mod idle;
 mod json;
 mod lead;
@@ -191,6 +192,10 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             vec![(POST, keyed(|context, call| destinations::rotate_secret(context, call).boxed()))],
         ),
         (
+            "/api/v1/pages/{page}/destinations/{destination}/activate-secret",
+            vec![(POST, keyed(|context, call| destinations::activate_secret(context, call).boxed()))],
+        ),
+        (
             "/api/v1/pages/{page}/deliveries",
             vec![(GET, keyed(|context, call| deliveries::list(context, call).boxed()))],
         ),
@@ -335,8 +340,9 @@ async fn dispatch(
         // Under the API nobody learns without a key what there is.
         Err(refused) if is_api(&path) => (Err(refused), Vec::new()),
         Err(refused) => {
-            return public::without_slash(&table, &method, (&asked, &query), &path)
-                .ok_or_else(|| public::to_people(&context, &headers, is_own_host, refused));
+            return public::without_slash(&table, &method, (&asked, &query), &path).ok_or_else(|| {
+                public::to_people(&context, &headers, is_own_host, explained(refused, &table, &path))
+            });
         }
     };
     let caller = auth::caller(&context, &headers, peer, allowance)?;
@@ -345,7 +351,7 @@ async fn dispatch(
         return overdue::within(overdue::LOOK, arrived, handler(context, table, call)).await;
     }
     context.keys.admit(caller.key.id, context.service.now(), allowance)?;
-    let route = route?;
+    let route = route.map_err(|refused| explained(refused, &table, &path))?;
     let limit = overdue::limit_of(&path);
     let (is_read, known) = (method.is_safe(), headers.clone());
     let call = Call { caller, method, path, query, peer, params, headers, body, seal };
@@ -359,7 +365,16 @@ async fn run(context: &Arc<Context>, route: Route, call: Call<Caller>) -> Answer
     if !call.method.is_safe() {
         call.caller.writes()?;
     }
-    handler(Arc::clone(context), call).await
+    let help = help::bad_id(context, &call);
+    handler(Arc::clone(context), call).await.map_err(|refused| help::with(help, refused))
+}
+
+/// The same refusal; of a path that is almost a route, with the route.
+fn explained(refused: Refused, table: &Table, path: &str) -> Refused {
+    match (&refused, help::no_route(table, path)) {
+        (Refused::Route, Some(words)) => Refused::Nowhere(words),
+        _ => refused,
+    }
 }
 
 fn is_api(path: &str) -> bool {

@@ -157,6 +157,11 @@ impl Table {
         let params = found.params.iter().map(|(name, value)| (name.to_owned(), value.to_owned()));
         Ok((*route, params.collect()))
     }
+
+    /// Whether a path has a route, whatever its method.
+    pub(super) fn has(&self, path: &str) -> bool {
+        self.router.at(&legacy::new_path(path)).is_ok()
+    }
 }
 
 fn allowed(methods: &[(Method, Route)]) -> String {

@@ -154,10 +154,95 @@ async fn what_does_not_exist_and_what_is_not_yours_look_alike() {
 #[tokio::test]
 async fn an_address_that_is_no_route_is_called_so() {
     let client = Client::new().await;
-    for path in ["/api/v1/nothing", "/api/v1/me/", "/nothing", "/p/none"] {
+    const NOTHING: &str = "there is nothing at this address";
+    const SLASH: &str = "there is nothing at this address: it has a slash too many, try /api/v1/me";
+    const BELOW: &str = "there is nothing at this address: the API is below /api/v1, try /api/v1/me";
+    const HIDDEN: &str = "not found, or not public: programs read a guarded page below its `privateFeedUrl`";
+    for (path, words) in [
+        ("/api/v1/nothing", NOTHING),
+        ("/nothing", NOTHING),
+        ("/p/none/nothing", NOTHING),
+        ("/p/none", HIDDEN),
+        ("/p/none/status.json", HIDDEN),
+        ("/api/v1/me/", SLASH),
+        ("/api/v1//me", SLASH),
+        ("//api/v1/me", SLASH),
+        ("/me", BELOW),
+        ("/v1/me", BELOW),
+        ("/api/me/", BELOW),
+        ("/api/v1/api/v1/me", "there is nothing at this address: /api/v1 stands in it twice, try /api/v1/me"),
+        ("/API/V1/me", "there is nothing at this address: paths are in small letters"),
+    ] {
         let answered = client.get(path).await;
-        let told = &answered.body["error"]["message"];
-        assert_eq!((answered.status, told), (404, &json!("there is nothing at this address")), "{path}");
+        let told = (answered.status, code(&answered), &answered.body["error"]["message"]);
+        assert_eq!(told, (404, "not_found", &json!(words)), "{path}");
+    }
+}
+
+#[tokio::test]
+async fn what_can_be_no_id_is_explained_and_tells_nothing_of_other_pages() {
+    let client = Client::new().await;
+    let shop = client.world.shop.id.to_string();
+    let begins = "the id of a page begins with pg_; GET /api/v1/pages lists them";
+    for (path, words) in [
+        ("/pages/shop".to_owned(), format!("shop is the slug of a page: its id is {shop}")),
+        // Another account's, and nobody's.
+        ("/pages/other".to_owned(), begins.to_owned()),
+        ("/pages/nobody/monitors".to_owned(), begins.to_owned()),
+        (
+            "/pages/mon_0000000000000000000000000a".to_owned(),
+            "mon_… is the id of a monitor, and that of a page is expected there".to_owned(),
+        ),
+        (
+            format!("/pages/{shop}/monitors/pg_0"),
+            "pg_… is the id of a page, and that of a monitor is expected there".to_owned(),
+        ),
+        (
+            format!("/pages/{shop}/incidents/inc_12"),
+            "this id is cut off or mistyped: inc_ and 26 characters are expected; GET \
+             /api/v1/pages/{pageId}/incidents lists them"
+                .to_owned(),
+        ),
+        (
+            "/pages/pg_0000000000000000000000000a".to_owned(),
+            "not found, or not accessible with this key".to_owned(),
+        ),
+    ] {
+        let answered = client.get(&format!("/api/v1{path}")).await;
+        let told = (answered.status, code(&answered), &answered.body["error"]["message"]);
+        assert_eq!(told, (404, "not_found", &json!(words)), "{path}");
+    }
+    let bound = client.call(&client.bound, "GET", "/api/v1/pages/shop", Value::Null).await;
+    assert_eq!(bound.body["error"]["message"], begins, "a key of another page does not learn it");
+}
+
+#[tokio::test]
+async fn a_refused_key_is_told_why() {
+    let client = Client::new().await;
+    let cut = client.write.get(..40).unwrap().to_owned();
+    for (headers, words) in [
+        (vec![], "no API key: send the header `Authorization: Bearer plx_…`".to_owned()),
+        (
+            vec![("authorization", client.write.clone())],
+            "Bearer is missing before the key: `Authorization: Bearer plx_…`".to_owned(),
+        ),
+        (
+            vec![("authorization", format!("Bearer {cut}"))],
+            "the key is cut off: it has 53 characters, and 40 were sent".to_owned(),
+        ),
+        (
+            vec![("authorization", format!("Bearer {}", client.revoked))],
+            "this key is not known here: it was revoked, or is another installation's".to_owned(),
+        ),
+    ] {
+        let headers: Vec<_> = headers.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        for path in ["/api/v1/me", "/api/v1/nothing", "/api/v1/mcp"] {
+            let method = if path.ends_with("mcp") { "POST" } else { "GET" };
+            let refused = client.send(method, path, &headers, "").await;
+            let told = (refused.status, code(&refused), &refused.body["error"]["message"]);
+            assert_eq!(told, (401, "unauthenticated", &json!(words)), "{path}");
+            assert_eq!(refused.headers["www-authenticate"], "Bearer");
+        }
     }
 }
 

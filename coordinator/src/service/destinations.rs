@@ -19,6 +19,9 @@ use super::once::{Done, Once};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Versioned};
 
+/// The refusal of a secret's change where a destination has none.
+const NO_SECRET: &str = "only a webhook has a secret";
+
 impl Service {
     /// The page's destinations, oldest first.
     ///
@@ -106,7 +109,8 @@ impl Service {
         .inspect(|_| self.0.outgoing.notify_one())
     }
 
-    /// Gives a webhook a new secret. The one before it goes on signing for a day.
+    /// Gives a webhook a new secret, in the place of one that waits to be activated. It signs beside the active one until
+    /// it is activated, or a day is over.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a destination that is no webhook.
@@ -120,8 +124,28 @@ impl Service {
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.destination_on(&page, id)?;
             let rotated = before.value.rotated(secret(rand::random()), self.now());
-            let rotated = rotated.ok_or_else(|| Refusals::whole("only a webhook has a secret"))?;
+            let rotated = rotated.ok_or_else(|| Refusals::whole(NO_SECRET))?;
             Ok(replaced(&before, rotated, Batch::new()))
+        })
+        .await
+    }
+
+    /// Makes a webhook's new secret the active one: the one before it signs no more. Without one that waits nothing is
+    /// changed.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a destination that is no webhook.
+    pub async fn activate_secret(
+        &self,
+        caller: &Caller,
+        page: PageId,
+        id: DestinationId,
+        once: &Once<'_, Destination>,
+    ) -> Result<Done<Destination>> {
+        self.change_on(caller, page, id.to_u128(), once, |page| async move {
+            let before = self.destination_on(&page, id)?;
+            let activated = before.value.activated().ok_or_else(|| Refusals::whole(NO_SECRET))?;
+            Ok(replaced(&before, activated, Batch::new()))
         })
         .await
     }

@@ -143,7 +143,7 @@ pub enum Error {
     #[error("this key may only read")]
     ReadOnly,
     /// Nothing by that id that the key reaches.
-    #[error("there is nothing by that id that this key reaches")]
+    #[error("not found, or not accessible with this key")]
     NotFound,
     /// What was sent breaks rules.
     #[error("{0}")]

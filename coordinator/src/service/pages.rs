@@ -71,6 +71,15 @@ impl Service {
         self.reached(caller, id).map(|page| page.value)
     }
 
+    /// The id of the page with that address label, where the key reaches it.
+    ///
+    /// # Errors
+    /// [`Error::Internal`] where the store can't be read.
+    pub fn page_with_label(&self, caller: &Caller, slug: &str) -> Result<Option<PageId>> {
+        let page = self.store().reader().page_by_slug(slug)?;
+        Ok(page.filter(|page| caller.key.reaches(&page.value)).map(|page| page.value.id))
+    }
+
     /// Every page that the caller's key reaches, oldest first.
     ///
     /// # Errors

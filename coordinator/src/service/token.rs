@@ -31,6 +31,30 @@ impl KeyText {
         (expected == checksum).then(|| Self(text.to_owned()))
     }
 
+    /// Why a text is no good key, in words. All of it follows from the text alone.
+    pub fn fault(text: &str) -> String {
+        let whole = PREFIX.len() + SECRET + CHECKSUM;
+        let characters = text.chars().count();
+        if !text.starts_with(PREFIX) {
+            let quoted = text.trim_matches(['"', '\'', '<', '>', '`']);
+            return if quoted.starts_with(PREFIX) {
+                "the key must be sent without quotes or brackets around it".to_owned()
+            } else {
+                format!("this is not an API key: keys begin with {PREFIX}")
+            };
+        }
+        if characters < whole {
+            return format!("the key is cut off: it has {whole} characters, and {characters} were sent");
+        }
+        if characters > whole {
+            return format!("the key is too long: it has {whole} characters, and {characters} were sent");
+        }
+        match Self::parse(text) {
+            None => "the key is mistyped: its checksum does not match".to_owned(),
+            Some(_) => "this key is not known here: it was revoked, or is another installation's".to_owned(),
+        }
+    }
+
     /// The text itself, to be shown once.
     pub fn reveal(&self) -> &str {
         &self.0
@@ -95,6 +119,26 @@ mod tests {
             assert_eq!(KeyText::parse(text), None);
         }
         assert!(!format!("{key:?}").contains(key.reveal()));
+    }
+
+    #[test]
+    fn what_is_wrong_with_a_key_is_named() {
+        let key = KeyText::new([7; 32]);
+        let key = key.reveal();
+        let mut slip = key.to_owned();
+        slip.replace_range(9..10, if key.as_bytes()[9] == b'a' { "b" } else { "a" });
+        for (text, words) in [
+            (&key[..52], "cut off: it has 53 characters, and 52 were sent"),
+            ("plx_", "cut off: it has 53 characters, and 4 were sent"),
+            (&format!("{key}x"), "too long: it has 53 characters, and 54 were sent"),
+            (&format!("\"{key}\""), "without quotes"),
+            ("sk_live_abc", "keys begin with plx_"),
+            (&slip, "mistyped: its checksum does not match"),
+            (key, "not known here: it was revoked"),
+        ] {
+            let told = KeyText::fault(text);
+            assert!(told.contains(words), "{text}: {told}");
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::net::IpAddr;
 
 use super::address::{read_topic, read_url};
-use super::{Channel, ChannelKind, Destination, Health, OLD_SECRET, OffReason, Secrets};
+use super::{Channel, ChannelKind, Destination, Health, OffReason, Secrets};
 use crate::account;
 use crate::event::AlertKind;
 use crate::given::Given;
@@ -207,11 +207,29 @@ impl DestinationEdit {
 }
 
 impl Destination {
-    /// The same with another secret, the present one going on beside it for [`OLD_SECRET`]; none for one that has no
-    /// secret.
+    /// What its deliveries are signed with; none for one that is not signed.
+    pub const fn secrets(&self) -> Option<&Secrets> {
+        match &self.channel {
+            Channel::Webhook { secret, .. } => Some(secret),
+            _ => None,
+        }
+    }
+
+    /// The same with a new secret, which signs beside the active one until it is activated, or for [`OLD_SECRET`]; none
+    /// for one that is not signed.
+    ///
+    /// [`OLD_SECRET`]: super::OLD_SECRET
     pub fn rotated(&self, secret: String, now: Timestamp) -> Option<Self> {
-        let Channel::Webhook { url, secret: Secrets { present, .. } } = &self.channel else { return None };
-        let secret = Secrets { present: secret, before: Some((present.clone(), now + OLD_SECRET)) };
+        self.signed_by(self.secrets()?.rotated(secret, now))
+    }
+
+    /// The same with its newest secret alone; none for one that is not signed.
+    pub fn activated(&self) -> Option<Self> {
+        self.signed_by(self.secrets()?.activated())
+    }
+
+    fn signed_by(&self, secret: Secrets) -> Option<Self> {
+        let Channel::Webhook { url, .. } = &self.channel else { return None };
         Some(Self { channel: Channel::Webhook { url: url.clone(), secret }, ..self.clone() })
     }
 }

@@ -317,7 +317,8 @@ impl Desk {
                 incident: incident.id,
                 news: News::Resolved,
                 update: has_room.then_some(update),
-                notify: true,
+                // That nobody looks any more is no news of the service; who has it so may say it to subscribers.
+                notify: ended == Ended::Back,
             });
         }
     }

@@ -300,7 +300,7 @@ struct Common {
 /// The rule that the text breaks.
 pub fn markdown(text: &str, most: usize) -> Result<Option<String>, Rule> {
     let trimmed = text.trim();
-    if trimmed.is_empty() {
+    if text::is_blank(trimmed) {
         return Ok(None);
     }
     if text.chars().any(|c| c.is_control() && !matches!(c, '\n' | '\r' | '\t')) {

@@ -23,6 +23,41 @@ fn lines_are_bounded_in_characters_after_trimming() {
 }
 
 #[test]
+fn names_that_nobody_sees_and_characters_that_turn_text_around_are_refused() {
+    for name in [
+        "\u{200d}",
+        "\u{3164}",
+        "\u{2800}\u{2800}",
+        "\u{e0020}",
+        "\u{ad}",
+        "\u{200e}\u{200f}",
+        "\u{fe0f}",
+        "\u{115f}",
+    ] {
+        assert_eq!(line(name, 1..=80), Err("must have a visible character".to_owned()), "{name:?}");
+        assert_eq!(optional_line(name, 80), Ok(None), "{name:?}");
+        assert!(is_blank(name), "{name:?}");
+    }
+    for (name, number) in [("a\u{202e}b", "202E"), ("\u{2066}a", "2066"), ("a\u{206a}", "206A")] {
+        let rule = format!("must not contain U+{number}, which changes the direction of text");
+        assert_eq!(line(name, 1..=80), Err(rule), "{name:?}");
+    }
+    assert_eq!(line("a\u{2028}b", 1..=80), Err("must not contain control characters".to_owned()));
+    // A family of three, a flag made of tags, Persian with a non-joiner, Arabic with a mark, Thai with a word break.
+    for kept in [
+        "\u{1f468}\u{200d}\u{1f469}\u{200d}\u{1f467}",
+        "\u{1f3f4}\u{e0067}\u{e0062}\u{e007f}",
+        "\u{645}\u{6cc}\u{200c}\u{62e}\u{648}\u{627}\u{647}\u{645}",
+        "\u{628}\u{200f}!",
+        "\u{e01}\u{200b}\u{e02}",
+        "\u{2764}\u{fe0f}",
+    ] {
+        assert_eq!(line(kept, 1..=80), Ok(kept.to_owned()), "{kept:?}");
+    }
+    assert_eq!(line("\u{feff} Shop\u{200b} ", 1..=80), Ok("Shop".to_owned()), "what was copied with it");
+}
+
+#[test]
 fn whole_numbers_are_bounded() {
     for (value, fits) in [(0, false), (1, true), (9999, true), (10_000, false), (i64::MIN, false)] {
         assert_eq!(whole::<u32>(value, 1..=9999).is_ok(), fits, "{value}");

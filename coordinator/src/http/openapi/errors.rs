@@ -53,13 +53,15 @@ pub(super) fn responses() -> Value {
     };
     let mut responses = json!({
         "BadRequest": refusal("What was sent breaks rules; `fields` lists all of them.", "bad_request", "name is required"),
-        "Unauthenticated": refusal("No key, or none that is good.", "unauthenticated", "a valid API key is needed"),
+        "Unauthenticated": refusal("No key, or none that is good.", "unauthenticated",
+            "the key is cut off: it has 53 characters, and 41 were sent",
+        ),
         "ReadOnly": both(
             ("The key may only read.", "read_only", "this key may only read"),
             ("It reaches one page only.", "one_page", "this key reaches one page only"),
         ),
         "NotFound": refusal(
-            "Nothing by that id that the key reaches.", "not_found", "there is nothing by that id that this key reaches",
+            "Nothing by that id that the key reaches.", "not_found", "not found, or not accessible with this key",
         ),
         "PlanLimit": both(
             ("The plan does not allow it.", "plan_limit", "the plan allows 10 monitors"),
@@ -150,7 +152,7 @@ pub(super) fn schemas() -> [(String, Value); 3] {
                 "description": "All that is wrong with what was sent, in a refusal of code `bad_request`.",
             },
         },
-        "examples": [{ "code": "not_found", "message": "there is nothing by that id that this key reaches" }],
+        "examples": [{ "code": "not_found", "message": "not found, or not accessible with this key" }],
     });
     let error = json!({
         "type": "object",

@@ -31,7 +31,9 @@ which a receiver knows what it has had. 410 switches the destination off.\n\nEac
 that is shown beside the destination, over the raw bytes of the body:\n\n- `X-Service-Signature` is `sha256=` and the hex of \
 HMAC-SHA256 of the body, keyed with the secret's whole text.\n- `webhook-signature` (Standard Webhooks 1.0) is `v1,` and the \
 base64 of HMAC-SHA256 of `webhook-id`, `webhook-timestamp` and the body, joined by dots, keyed with the bytes whose base64 \
-follows `whsec_`.\n\nCompute either, compare in constant time, and drop what differs. Refuse a `webhook-timestamp` that is \
+follows `whsec_`.\n\nAfter `rotate-secret` the new secret signs beside the old one in `webhook-signature`, separated by a \
+blank; `X-Service-Signature` is made with the old one until `activate-secret`, or for 24 hours. A test alert has \
+`X-Service-Test: 1` and `test` in its body.\n\nCompute either, compare in constant time, and drop what differs. Refuse a `webhook-timestamp` that is \
 over five minutes old.";
 
 /// The webhooks; what their bodies refer to goes into the generator.
@@ -43,13 +45,16 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> Value {
     let about = format!(
         "{ABOUT}\n\nThe example's headers sign, with the secret `{SECRET}`, this body:\n\n```\n{body}\n```"
     );
+    let mut headers =
+        parameters(json!({ "$ref": "#/components/schemas/AlertEvent" }), at(kind) + 1_200, &bytes);
+    headers.push(test_header());
     let mut webhooks = json!({ "alert": { "post": {
         "operationId": "receiveAlert",
         "tags": ["Webhooks"],
         "summary": "Take an alert",
         "description": about,
         "security": [],
-        "parameters": parameters((kind.name(), json!({ "$ref": "#/components/schemas/AlertEvent" })), at(kind) + 1_200, &bytes),
+        "parameters": headers,
         "requestBody": { "required": true, "content": { "application/json": { "schema": schema, "examples": bodies() } } },
         "responses": {
             "204": { "description": "It is taken. Any other 2xx says so too." },
@@ -68,8 +73,8 @@ pub(super) fn example() -> Value {
     json!(alert(AlertKind::WentDown))
 }
 
-/// The headers of a body that was sent then; `event` is what it tells of, by name, and the schema of such names.
-fn parameters((event, schema): (&str, Value), at: Timestamp, body: &[u8]) -> Vec<Value> {
+/// The headers of a body that was sent then; `schema` is that of its event's name.
+fn parameters(schema: Value, at: Timestamp, body: &[u8]) -> Vec<Value> {
     let about = [
         "The event's name, so that a receiver can route without reading the body.",
         "`sha256=` and the hex of HMAC-SHA256 of the raw body, keyed with the secret as it is shown.",
@@ -87,8 +92,9 @@ fn parameters((event, schema): (&str, Value), at: Timestamp, body: &[u8]) -> Vec
         json!({ "type": "string" }),
     ];
     let Ok(secret) = Secret::read(SECRET) else { return Vec::new() };
-    let headers = sign::headers(&secret, None, event, examples::DELIVERY, at, body).into_iter();
+    let headers = sign::headers(&secret, None, examples::DELIVERY, at, body).unwrap_or_default();
     headers
+        .into_iter()
         .zip(about)
         .zip(schemas)
         .map(|(((name, example), about), schema)| {
@@ -98,6 +104,15 @@ fn parameters((event, schema): (&str, Value), at: Timestamp, body: &[u8]) -> Vec
             })
         })
         .collect()
+}
+
+/// The header that only a test alert has.
+fn test_header() -> Value {
+    json!({
+        "name": sign::TEST, "in": "header", "required": false,
+        "description": "There in a test alert alone: nothing happened.",
+        "schema": { "type": "string", "const": "1" }, "example": "1",
+    })
 }
 
 /// One body for each event.

@@ -17,7 +17,7 @@ pub(in crate::http) fn to_people(
     refused: Refused,
 ) -> Refused {
     match refused {
-        Refused::Page | Refused::Route if likes_html(headers) => {
+        Refused::Page | Refused::Route | Refused::Nowhere(_) if likes_html(headers) => {
             let door = if is_own_host { Door::Own } else { Door::Shared };
             Refused::Nothing(DoorPage::nothing(context.service.base_of(door)).html())
         }

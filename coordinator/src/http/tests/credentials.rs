@@ -150,6 +150,7 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("PATCH", destination(""), edit.clone(), [401, 403, 200, 404, 404]),
         ("POST", destination("/test"), Value::Null, [401, 403, 200, 404, 404]),
         ("POST", destination("/rotate-secret"), Value::Null, [401, 403, 200, 404, 404]),
+        ("POST", destination("/activate-secret"), Value::Null, [401, 403, 200, 404, 404]),
         ("GET", client.shop("/deliveries"), Value::Null, [401, 200, 200, 404, 404]),
         ("GET", delivery.clone(), Value::Null, [401, 200, 200, 404, 404]),
         ("POST", format!("{delivery}/redeliver"), Value::Null, [401, 403, 200, 404, 404]),

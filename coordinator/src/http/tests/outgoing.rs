@@ -74,7 +74,7 @@ async fn what_a_masked_reader_saw_is_not_taken_for_the_address() {
 }
 
 #[tokio::test]
-async fn a_new_secret_leaves_the_old_one_a_day() {
+async fn a_new_secret_waits_beside_the_old_one_until_it_is_activated_or_a_day_is_over() {
     let client = Client::new().await;
     let made = client.destination(hook()).await;
     let path = format!("{}/rotate-secret", client.one(&made));
@@ -89,6 +89,31 @@ async fn a_new_secret_leaves_the_old_one_a_day() {
     let again = client.send("POST", &path, &headers, "").await;
     assert_eq!(again.body, first.body);
     assert!(again.headers.contains_key("idempotency-replayed"));
+    assert_eq!(
+        (&made["secretPending"], &rotated["secretPending"], &rotated["secretRotatedAt"]),
+        (&json!(false), &json!(true), &json!(client.world.service.now().to_string()))
+    );
+    // A second one replaces the one that waits; the first secret of all stays the active one.
+    client.world.clock.set(client.world.service.now() + parallax_core::time::HOUR);
+    let second = client.call(&client.write, "POST", &path, Value::Null).await.body["destination"].clone();
+    assert_ne!(second["secret"], rotated["secret"]);
+    let until = client.world.service.now() + parallax_core::time::DAY;
+    assert_eq!(second["oldSecretUntil"], json!(until.to_string()));
+    let listed = client.read(&client.shop("/destinations")).await["destinations"][1].clone();
+    assert_eq!((&listed["secretPending"], &listed["secret"]), (&json!(true), &Value::Null));
+    let activate = format!("{}/activate-secret", client.one(&made));
+    for _ in 0..2 {
+        let active = client.call(&client.write, "POST", &activate, Value::Null).await;
+        assert_eq!(active.status, 200, "{active:?}");
+        let active = &active.body["destination"];
+        assert_eq!(active["secret"], second["secret"]);
+        assert_eq!((&active["secretPending"], &active["oldSecretUntil"]), (&json!(false), &Value::Null));
+    }
+    // Left alone, it is the active one after a day.
+    client.call(&client.write, "POST", &path, Value::Null).await;
+    client.world.clock.set(client.world.service.now() + parallax_core::time::DAY);
+    let over = client.get(&client.one(&made)).await.body["destination"].clone();
+    assert_eq!((&over["secretPending"], &over["oldSecretUntil"]), (&json!(false), &Value::Null));
     let mail = client.get(&client.shop("/destinations")).await.body["destinations"][0].clone();
     let refused = client
         .call(&client.write, "POST", &format!("{}/rotate-secret", client.one(&mail)), Value::Null)
@@ -157,11 +182,19 @@ async fn free_has_mail_alone_and_says_so() {
 async fn names_that_mean_harm_are_refused_or_stay_what_they_are() {
     let client = Client::new().await;
     let named = |name: &str| json!({ "type": "email", "name": name, "to": "owner@example.com" });
-    for bad in ["a\r\nBcc: b@example.com", "a\0b", "a\u{85}b", "a\u{1b}[31m", &"x".repeat(4000)] {
+    for bad in [
+        "a\r\nBcc: b@example.com",
+        "a\0b",
+        "a\u{85}b",
+        "a\u{1b}[31m",
+        "\u{202e}evil",
+        "\u{200d}",
+        &"x".repeat(4000),
+    ] {
         let refused = client.call(&client.write, "POST", &client.shop("/destinations"), named(bad)).await;
         assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{bad:?}");
     }
-    for kept in ["<script>alert(1)</script>", "\u{202e}evil", "[a](javascript:b)", "\"},{\""] {
+    for kept in ["<script>alert(1)</script>", "[a](javascript:b)", "\"},{\""] {
         assert_eq!(client.destination(named(kept)).await["name"], kept);
     }
 }

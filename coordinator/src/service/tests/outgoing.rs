@@ -160,7 +160,7 @@ async fn an_address_of_ones_own_network_needs_the_operators_switch() {
 }
 
 #[tokio::test]
-async fn secrets_are_fresh_and_an_old_one_is_kept_for_a_day() {
+async fn secrets_are_fresh_and_the_active_one_stays_while_a_new_one_waits() {
     let world = world().await;
     let caller = world.caller(Access::Write).await;
     let made = world.destination(&caller, &webhook(HOOK)).await.unwrap();
@@ -175,7 +175,14 @@ async fn secrets_are_fresh_and_an_old_one_is_kept_for_a_day() {
     let Done::Now(rotated) = rotated else { panic!("nothing was sent twice") };
     let until = world.service.now() + DAY;
     assert_eq!(secret(&rotated).before, Some((secret(&made).present, until)));
-    assert_eq!(world.service.destination(&caller, world.shop.id, made.id), Ok(rotated));
+    assert_eq!(world.service.destination(&caller, world.shop.id, made.id), Ok(rotated.clone()));
+    let again = world.service.rotate_secret(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
+    let Done::Now(again) = again else { panic!("nothing was sent twice") };
+    assert_eq!(secret(&again).before, Some((secret(&made).present, until)), "the one that waited is gone");
+    assert_ne!(secret(&again).present, secret(&rotated).present);
+    let active = world.service.activate_secret(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
+    let Done::Now(active) = active else { panic!("nothing was sent twice") };
+    assert_eq!((secret(&active).present, secret(&active).before), (secret(&again).present, None));
 }
 
 #[tokio::test]
@@ -189,7 +196,11 @@ async fn a_test_is_sent_once_and_five_times_a_minute() {
     let Opened { delivery, body, .. } = tested;
     assert!(matches!(delivery.stage, Stage::Delivered(_)), "{delivery:?}");
     assert_eq!((delivery.event.as_str(), delivery.once, delivery.log.len()), ("test", true, 1));
-    assert!(body.unwrap().contains("Cart"));
+    let body: serde_json::Value = serde_json::from_str(&body.unwrap()).unwrap();
+    assert_eq!(
+        (&body["monitor"], &body["event"], &body["test"]),
+        (&"Cart".into(), &"went-down".into(), &true.into())
+    );
     for _ in 1..TESTS {
         world.service.test_destination(&caller, world.shop.id, made.id).await.unwrap();
     }

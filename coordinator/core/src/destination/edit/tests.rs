@@ -1,6 +1,7 @@
 //! Every bound of a destination's fields, and what an edit keeps.
 
 use super::*;
+use crate::destination::OLD_SECRET;
 
 const SECRET: &str = "whsec_AAAA";
 
@@ -162,12 +163,22 @@ fn an_edit_keeps_what_is_left_out_and_switches_on_again() {
 }
 
 #[test]
-fn an_old_secret_goes_on_for_a_day() {
+fn a_new_secret_waits_for_a_day_and_a_second_one_takes_its_place() {
     let before = made(&webhook()).unwrap();
     let after = before.rotated("whsec_BBBB".to_owned(), now()).unwrap();
-    let Channel::Webhook { secret, .. } = &after.channel else { panic!("a webhook stays one") };
-    assert_eq!(secret.present, "whsec_BBBB");
-    assert_eq!(secret.before, Some((SECRET.to_owned(), now() + OLD_SECRET)));
+    let secret = after.secrets().unwrap();
+    let until = now() + OLD_SECRET;
+    assert_eq!((secret.active(now()), secret.pending(now())), (SECRET, Some("whsec_BBBB")));
+    assert_eq!((secret.active(until), secret.pending(until)), ("whsec_BBBB", None));
+    assert_eq!(secret.pending_until(now()), Some(until));
+    let second = secret.rotated("whsec_CCCC".to_owned(), later());
+    assert_eq!((second.active(later()), second.pending(later())), (SECRET, Some("whsec_CCCC")));
+    assert_eq!(second.pending_until(later()), Some(later() + OLD_SECRET));
+    let third = second.rotated("whsec_DDDD".to_owned(), later() + OLD_SECRET);
+    assert_eq!(third.active(later() + OLD_SECRET), "whsec_CCCC", "its day was over");
+    let active = after.activated().unwrap();
+    let secret = active.secrets().unwrap();
+    assert_eq!((secret.active(now()), secret.pending(now())), ("whsec_BBBB", None));
     let mail = made(&DestinationEdit { to: value("ann@example.com"), ..edit("email") }).unwrap();
     assert_eq!(mail.rotated("whsec_BBBB".to_owned(), now()), None);
 }

@@ -195,8 +195,9 @@ fn pausing_and_deleting_count_as_back() {
         page.down(1);
         page.down(2);
         page.back(1);
-        assert_eq!(if delete { page.delete(2) } else { page.pause(2, true) }, [RESOLVED], "{delete}");
-        assert_eq!(page.last_words(), "What was still down is not checked any more.");
+        let told = if delete { page.delete(2) } else { page.pause(2, true) };
+        assert_eq!(told, [(News::Resolved, false)], "{delete}: subscribers hear of it if a person says so");
+        assert_eq!(page.last_words(), "What was still down is no longer monitored.");
         assert_eq!(page.down(2), [], "what is not checked opens nothing");
     }
 }

@@ -1,4 +1,4 @@
-//! Destinations of a page's alerts: list, create, show, edit, delete, test, and a new secret.
+//! Destinations of a page's alerts: list, create, show, edit, delete, test, and their secrets.
 
 pub(in crate::http) mod body;
 pub(in crate::http) mod view;
@@ -22,7 +22,8 @@ use crate::service::{self, Caller};
 pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let destinations = context.service.destinations(&call.caller, call.page()?).await?;
     let writes = call.caller.key.access.writes();
-    let destinations: Vec<_> = destinations.iter().map(|it| view::listed(it, writes)).collect();
+    let now = context.service.now();
+    let destinations: Vec<_> = destinations.iter().map(|it| view::listed(it, writes, now)).collect();
     Ok(Reply::written(StatusCode::OK, wrapped("destinations", &destinations)))
 }
 
@@ -32,18 +33,19 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     context.service.page(&call.caller, page)?;
     let (object, ticket) = call.object().await?;
     let edit = body::read_new(&object);
+    let whole = whole(&context);
     let once = Once::new(ticket, &whole);
     let created = context.service.create_destination(&call.caller, page, &edit, &once).await?;
-    Ok(made(&call.path, "destination", created, whole))
+    Ok(made(&call.path, "destination", created, &whole))
 }
 
 /// `GET /api/v1/pages/{page}/destinations/{destination}`
 pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let destination = context.service.destination(&call.caller, call.page()?, destination(&call)?)?;
     let written = if call.caller.key.access.writes() {
-        whole(&destination)
+        whole(&context)(&destination)
     } else {
-        wrapped("destination", &view::listed(&destination, false))
+        wrapped("destination", &view::listed(&destination, false, context.service.now()))
     };
     Ok(Reply::written(StatusCode::OK, written))
 }
@@ -54,9 +56,10 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let reached = reaches(&context, &call);
     let (object, ticket) = object_of(&context, &mut call, reached).await?;
     let edit = body::read(&object);
+    let whole = whole(&context);
     let once = Once::new(ticket, &whole);
     let changed = context.service.edit_destination(&call.caller, page, id, &edit, &once).await?;
-    Ok(done(StatusCode::OK, changed, whole))
+    Ok(done(StatusCode::OK, changed, &whole))
 }
 
 /// `DELETE /api/v1/pages/{page}/destinations/{destination}`
@@ -73,9 +76,20 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
 pub(in crate::http) async fn rotate_secret(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, destination(&call)?);
     let ticket = ticket(&call, || reaches(&context, &call))?;
+    let whole = whole(&context);
     let once = Once::new(ticket, &whole);
     let rotated = context.service.rotate_secret(&call.caller, page, id, &once).await?;
-    Ok(done(StatusCode::OK, rotated, whole))
+    Ok(done(StatusCode::OK, rotated, &whole))
+}
+
+/// `POST /api/v1/pages/{page}/destinations/{destination}/activate-secret`
+pub(in crate::http) async fn activate_secret(context: Arc<Context>, call: Call<Caller>) -> Answer {
+    let (page, id) = (call.page()?, destination(&call)?);
+    let ticket = ticket(&call, || reaches(&context, &call))?;
+    let whole = whole(&context);
+    let once = Once::new(ticket, &whole);
+    let activated = context.service.activate_secret(&call.caller, page, id, &once).await?;
+    Ok(done(StatusCode::OK, activated, &whole))
 }
 
 /// `POST /api/v1/pages/{page}/destinations/{destination}/test`
@@ -93,7 +107,8 @@ fn reaches(context: &Context, call: &Call<Caller>) -> service::Result<()> {
     context.service.destination(&call.caller, page, id).map(drop)
 }
 
-/// What whoever may write sees of one destination: all of it.
-fn whole(destination: &Destination) -> Vec<u8> {
-    wrapped("destination", &view::whole(destination))
+/// Writes the answer about one destination for a key that may write: all of it.
+fn whole(context: &Context) -> impl Fn(&Destination) -> Vec<u8> + use<> {
+    let now = context.service.now();
+    move |destination| wrapped("destination", &view::whole(destination, now))
 }

@@ -1,7 +1,8 @@
 //! A destination as the API shows it: whole to whoever may change it, masked to others and in lists.
 
-use parallax_core::destination::{Channel, Destination};
+use parallax_core::destination::{Channel, Destination, OLD_SECRET};
 use parallax_core::event::AlertKind;
+use parallax_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -33,9 +34,16 @@ pub(in crate::http) struct DestinationDocument {
     chat: Option<String>,
     /// pagerduty: the integration key. Masked in lists and for a read key.
     key: Option<String>,
-    /// webhook: what deliveries are signed with. Null in lists and for a read key.
+    /// webhook: what deliveries are signed with; while secretPending, the new one. Null in lists and for a read key.
     secret: Option<String>,
-    /// webhook: until when the secret before this one signs too; null where there is none.
+    /// webhook: a new secret waits to be activated. `webhook-signature` has one signature by it and one by the secret
+    /// before it; `X-Service-Signature` is made with the secret before it.
+    secret_pending: bool,
+    /// webhook: when the pending secret was made; null where none waits.
+    #[schemars(with = "Option<words::Moment>")]
+    secret_rotated_at: Option<String>,
+    /// webhook: when the pending secret becomes the active one by itself, and the one before it ends; null where none
+    /// waits.
     #[schemars(with = "Option<words::Moment>")]
     old_secret_until: Option<String>,
     /// Alerts that it gets; null means all.
@@ -65,8 +73,8 @@ pub(in crate::http) struct DestinationDocument {
 }
 
 /// All of it, secrets too.
-pub(in crate::http) fn whole(destination: &Destination) -> DestinationDocument {
-    let mut document = blank(destination);
+pub(in crate::http) fn whole(destination: &Destination, now: Timestamp) -> DestinationDocument {
+    let mut document = blank(destination, now);
     let some = |text: &String| Some(text.clone());
     match &destination.channel {
         Channel::Email { to } => document.to = some(to),
@@ -84,8 +92,12 @@ pub(in crate::http) fn whole(destination: &Destination) -> DestinationDocument {
 }
 
 /// The same without what would let its reader write to the receiver. Who may write sees mailboxes.
-pub(in crate::http) fn listed(destination: &Destination, writes: bool) -> DestinationDocument {
-    let mut document = whole(destination);
+pub(in crate::http) fn listed(
+    destination: &Destination,
+    writes: bool,
+    now: Timestamp,
+) -> DestinationDocument {
+    let mut document = whole(destination, now);
     let all = |_: String| mask::ALL.to_owned();
     document.url = document.url.map(|url| mask::url(&url));
     document.token = document.token.map(all);
@@ -105,12 +117,9 @@ fn status(destination: &Destination) -> &'static str {
     }
 }
 
-fn blank(destination: &Destination) -> DestinationDocument {
+fn blank(destination: &Destination, now: Timestamp) -> DestinationDocument {
     let health = &destination.health;
-    let old_secret_until = match &destination.channel {
-        Channel::Webhook { secret, .. } => secret.before.as_ref().map(|(_, until)| until.to_string()),
-        _ => None,
-    };
+    let pending_until = destination.secrets().and_then(|secrets| secrets.pending_until(now));
     let events = destination.events.as_ref();
     let monitors = destination.monitors.as_ref();
     DestinationDocument {
@@ -124,7 +133,9 @@ fn blank(destination: &Destination) -> DestinationDocument {
         chat: None,
         key: None,
         secret: None,
-        old_secret_until,
+        secret_pending: pending_until.is_some(),
+        secret_rotated_at: pending_until.map(|until| (until - OLD_SECRET).to_string()),
+        old_secret_until: pending_until.map(|until| until.to_string()),
         events: events.map(|kinds| kinds.iter().copied().map(AlertKind::name).collect()),
         monitor_ids: monitors.map(|ids| ids.iter().map(ToString::to_string).collect()),
         enabled: destination.enabled,

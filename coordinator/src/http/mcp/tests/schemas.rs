@@ -152,6 +152,7 @@ async fn every_tool_takes_and_gives_what_its_schemas_say() {
         ("update_destination", with(&destination, json!({ "events": ["went-down"], "enabled": true }))),
         ("test_destination", destination.clone()),
         ("rotate_secret", destination.clone()),
+        ("activate_secret", destination.clone()),
         ("list_deliveries", with(&of_page, json!({ "status": "delivered", "limit": 5 }))),
         ("get_delivery", delivery.clone()),
         ("redeliver", delivery),

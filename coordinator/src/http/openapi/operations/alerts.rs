@@ -69,10 +69,23 @@ pub(super) fn operations() -> Vec<Operation> {
             "rotateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/rotate-secret",
         )
             .does(TAG, "Give a webhook a new secret")
-            .note("The old one signs beside it for 24 hours.")
+            .note("It signs beside the active one until it is activated, or 24 hours are over.")
             .replaces()
-            .about("It signs from now on; the one before it signs beside it for 24 hours.")
+            .about(
+                "The new secret is shown and signs beside the old one in `webhook-signature`. `X-Service-Signature` stays \
+                 the old one's until the new one is activated, or 24 hours are over. A secret that waits already is replaced.",
+            )
             .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "With the new secret."),
+        Operation::new(
+            "activateSecret", Method::POST, "/pages/{pageId}/destinations/{destinationId}/activate-secret",
+        )
+            .does(TAG, "Activate a webhook's new secret")
+            .replaces()
+            .about(
+                "Call it once the receiver knows the new secret: both signatures are made with it alone, and the old one \
+                 ends. Without one that waits nothing changes.",
+            )
+            .gives::<DestinationDocument>(200, "DestinationResponse", "destination", "With its one secret."),
         Operation::new("listDeliveries", Method::GET, "/pages/{pageId}/deliveries")
             .does(TAG, "List what was sent of a page")
             .about("Newest first. Each is kept for 30 days.")

@@ -67,7 +67,7 @@ struct Challenge {
 /// Both; what their bodies refer to goes into the generator.
 pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value); 2] {
     let (news, asked) = (generator.subschema_for::<News>(), generator.subschema_for::<Challenge>());
-    let one = |about: &str, id: &str, summary: &str, event: (&str, Value), schema: Value, body: Value| {
+    let one = |about: &str, id: &str, summary: &str, event: Value, schema: Value, body: Value| {
         let bytes = body.to_string().into_bytes();
         json!({ "post": {
             "operationId": id,
@@ -84,21 +84,11 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
             },
         } })
     };
-    let event = |name: &'static str, schema: &str| {
-        (name, json!({ "$ref": format!("#/components/schemas/{schema}") }))
-    };
-    let [_, updated, ..] = EVENTS;
+    let event = |schema: &str| json!({ "$ref": format!("#/components/schemas/{schema}") });
     [
         (
             "subscriberNews",
-            one(
-                NEWS,
-                "receiveNews",
-                "Take a page's news",
-                event(updated, "NewsEvent"),
-                json!(news),
-                example(),
-            ),
+            one(NEWS, "receiveNews", "Take a page's news", event("NewsEvent"), json!(news), example()),
         ),
         (
             "subscriberChallenge",
@@ -106,7 +96,7 @@ pub(super) fn webhooks(generator: &mut SchemaGenerator) -> [(&'static str, Value
                 ASKED,
                 "receiveChallenge",
                 "Answer a challenge",
-                event(CHALLENGE, "ChallengeEvent"),
+                event("ChallengeEvent"),
                 json!(asked),
                 challenge(),
             ),

@@ -25,7 +25,7 @@ fn bodies() -> Vec<(&'static str, Vec<u8>)> {
         ("UTF-8 that is too long", b"{\"name\": \"\xc0\xaf\"}".to_vec()),
         ("a surrogate in UTF-8", b"{\"name\": \"\xed\xa0\x80\"}".to_vec()),
         ("UTF-16", b"\xff\xfe{\0}\0".to_vec()),
-        ("a byte order mark", b"\xef\xbb\xbf{}".to_vec()),
+        ("two byte order marks", b"\xef\xbb\xbf\xef\xbb\xbf{}".to_vec()),
         ("ten megabytes", vec![b' '; 10 << 20]),
         ("ten megabytes in a text", [&b"{\"name\": \""[..], &vec![b'a'; 10 << 20], b"\"}"].concat()),
         ("two documents", b"{} {}".to_vec()),

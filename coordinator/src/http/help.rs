@@ -1,0 +1,181 @@
+//! Words that help with a refused key, id or path. Codes and statuses stay; nothing is said of things that a key does not
+//! reach.
+
+use std::borrow::Cow;
+
+use ::http::HeaderMap;
+use ::http::header::AUTHORIZATION;
+use parallax_core::id::{
+    AccountId, DeliveryId, DeployId, DestinationId, IncidentId, KeyId, MonitorId, PageId, SeriesId,
+    SubscriberId, UpdateId,
+};
+
+use super::error::Refused;
+use super::route::{Call, Table};
+use super::{API, Context};
+use crate::service::{Caller, Error};
+
+/// Characters of a header or a path that are repeated in an answer.
+const REPEATED: usize = 40;
+
+/// Bytes of a path beyond which no other spelling of it is looked for.
+const LONGEST: usize = 300;
+
+/// Ids that a path may name by mistake: what each begins with, what it is of, and where it is listed.
+const IDS: [(&str, &str, &str); 11] = [
+    (PageId::PREFIX, "page", "GET /api/v1/pages"),
+    (MonitorId::PREFIX, "monitor", "GET /api/v1/pages/{pageId}/monitors"),
+    (IncidentId::PREFIX, "incident", "GET /api/v1/pages/{pageId}/incidents"),
+    (DeployId::PREFIX, "deploy", "GET /api/v1/pages/{pageId}/deploys"),
+    (DestinationId::PREFIX, "destination", "GET /api/v1/pages/{pageId}/destinations"),
+    (DeliveryId::PREFIX, "delivery", "GET /api/v1/pages/{pageId}/deliveries"),
+    (SubscriberId::PREFIX, "subscriber", "GET /api/v1/pages/{pageId}/subscribers"),
+    (UpdateId::PREFIX, "update", "GET /api/v1/pages/{pageId}/incidents"),
+    (SeriesId::PREFIX, "repeating entry", "GET /api/v1/pages/{pageId}/incidents"),
+    (KeyId::PREFIX, "key", "GET /api/v1/me"),
+    (AccountId::PREFIX, "account", "GET /api/v1/me"),
+];
+
+/// Why the headers hold no key.
+pub(super) fn no_key(headers: &HeaderMap) -> Cow<'static, str> {
+    let mut values = headers.get_all(AUTHORIZATION).iter();
+    let Some(value) = values.next() else {
+        let elsewhere =
+            ["x-api-key", "api-key", "x-auth-token"].into_iter().find(|name| headers.contains_key(*name));
+        return elsewhere.map_or(
+            Cow::Borrowed("no API key: send the header `Authorization: Bearer plx_…`"),
+            |name| {
+                format!("a key is not read from {name}: send the header `Authorization: Bearer plx_…`").into()
+            },
+        );
+    };
+    if values.next().is_some() {
+        return "there are two Authorization headers: send one".into();
+    }
+    let Ok(text) = value.to_str() else {
+        return "the Authorization header must be ASCII: `Authorization: Bearer plx_…`".into();
+    };
+    let text = text.trim();
+    let (scheme, token) = text.split_once(' ').unwrap_or((text, ""));
+    if scheme.eq_ignore_ascii_case("bearer") {
+        return "no key follows Bearer in the Authorization header".into();
+    }
+    if text.starts_with("plx_") {
+        return "Bearer is missing before the key: `Authorization: Bearer plx_…`".into();
+    }
+    if token.is_empty() || !scheme.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') {
+        return "the Authorization header must be `Bearer`, a blank and the key".into();
+    }
+    format!("the Authorization header has the scheme {scheme:.REPEATED$}: it must be Bearer").into()
+}
+
+/// Why a path names nothing, where a part of it can't be the id that is expected there; none where each can.
+///
+/// What it says follows from the text alone, but for the label of a page that the key reaches.
+pub(super) fn bad_id(context: &Context, call: &Call<Caller>) -> Option<String> {
+    let parts = call.params.iter();
+    let (name, text) = parts.map(|(name, text)| (name.as_str(), text.as_str())).find(|(name, text)| {
+        let of = IDS.iter().find(|(_, of, _)| of == name);
+        of.is_some_and(|(prefix, ..)| !is_id(prefix, text))
+    })?;
+    let (prefix, kind, listed) = IDS.iter().find(|(_, of, _)| *of == name)?;
+    if let Some((other, of, _)) = IDS.iter().find(|(other, ..)| other != prefix && text.starts_with(other)) {
+        return Some(format!("{other}… is the id of {}, and that of {} is expected there", a(of), a(kind)));
+    }
+    if name == "page"
+        && let Ok(Some(id)) = context.service.page_with_label(&call.caller, text)
+    {
+        return Some(format!("{text:.63} is the slug of a page: its id is {id}"));
+    }
+    let known = if text.starts_with(prefix) {
+        format!("this id is cut off or mistyped: {prefix} and 26 characters are expected")
+    } else {
+        format!("the id of {} begins with {prefix}", a(kind))
+    };
+    Some(format!("{known}; {listed} lists them"))
+}
+
+/// The same refusal with that help, where it says that there is nothing by an id.
+pub(super) fn with(help: Option<String>, refused: Refused) -> Refused {
+    match (refused, help) {
+        (Refused::Service(Error::NotFound), Some(words)) => Refused::Nowhere(words.into()),
+        (refused, _) => refused,
+    }
+}
+
+/// Why there is no route at a path, where another spelling of it is one.
+pub(super) fn no_route(table: &Table, path: &str) -> Option<Cow<'static, str>> {
+    let is_route = |path: &str| path.starts_with(API) && table.has(path);
+    if path.len() > LONGEST {
+        return None;
+    }
+    let said =
+        |why: &str, path: &str| Some(format!("there is nothing at this address: {why}, try {path}").into());
+    let mut single = path.to_owned();
+    while single.contains("//") {
+        single = single.replace("//", "/");
+    }
+    let single = if single.len() > 1 { single.strip_suffix('/').unwrap_or(&single) } else { &single };
+    if single != path && is_route(single) {
+        return said("it has a slash too many", single);
+    }
+    if let Some(rest) = single.strip_prefix(API).filter(|rest| rest.starts_with(API) && is_route(rest)) {
+        return said("/api/v1 stands in it twice", rest);
+    }
+    let below = ["/v1/", "/api/", "/"].into_iter().find_map(|start| single.strip_prefix(start));
+    if let Some(whole) =
+        below.map(|rest| format!("{API}/{rest}")).filter(|whole| single != whole && is_route(whole))
+    {
+        return said("the API is below /api/v1", &whole);
+    }
+    let small = single.to_ascii_lowercase();
+    if small != single && small.starts_with(API) && is_route(&small) {
+        return Some("there is nothing at this address: paths are in small letters".into());
+    }
+    None
+}
+
+fn is_id(prefix: &str, text: &str) -> bool {
+    match prefix {
+        PageId::PREFIX => text.parse::<PageId>().is_ok(),
+        MonitorId::PREFIX => text.parse::<MonitorId>().is_ok(),
+        IncidentId::PREFIX => text.parse::<IncidentId>().is_ok(),
+        DeployId::PREFIX => text.parse::<DeployId>().is_ok(),
+        DestinationId::PREFIX => text.parse::<DestinationId>().is_ok(),
+        DeliveryId::PREFIX => text.parse::<DeliveryId>().is_ok(),
+        SubscriberId::PREFIX => text.parse::<SubscriberId>().is_ok(),
+        _ => true,
+    }
+}
+
+fn a(kind: &str) -> String {
+    let vowel = kind.starts_with(['a', 'e', 'i', 'o', 'u']);
+    format!("{} {kind}", if vowel { "an" } else { "a" })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_key_is_explained_by_what_was_sent_instead() {
+        let headers = |sent: &[(&'static str, &str)]| {
+            sent.iter()
+                .map(|(name, value)| (name.parse::<::http::HeaderName>().unwrap(), value.parse().unwrap()))
+                .collect::<HeaderMap>()
+        };
+        for (sent, words) in [
+            (&[][..], "no API key: send the header"),
+            (&[("x-api-key", "plx_abc")], "a key is not read from x-api-key"),
+            (&[("authorization", "plx_abc")], "Bearer is missing"),
+            (&[("authorization", "Bearer")], "no key follows Bearer"),
+            (&[("authorization", "bearer ")], "no key follows Bearer"),
+            (&[("authorization", "Basic YTpi")], "has the scheme Basic"),
+            (&[("authorization", "abc")], "must be `Bearer`, a blank and the key"),
+            (&[("authorization", "Bearer a"), ("authorization", "Bearer b")], "two Authorization headers"),
+        ] {
+            let told = no_key(&headers(sent));
+            assert!(told.contains(words), "{sent:?}: {told}");
+        }
+    }
+}
