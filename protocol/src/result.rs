@@ -176,7 +176,7 @@ pub enum Failure {
     HttpMalformed,
     /// The answer's head is longer than a check reads.
     HeadTooLarge,
-    /// The keyword was not found in as much of the body as a check reads.
+    /// The body is larger than a check reads, as sent or as decoded, and the keyword is not in what was read.
     BodyTooLarge,
     /// The body's content coding cannot be undone.
     BodyUndecodable,
@@ -342,7 +342,7 @@ impl fmt::Display for Failure {
             Self::TlsOther { detail } => write!(f, "TLS fault: {detail}"),
             Self::HttpMalformed => f.write_str("answer is not HTTP"),
             Self::HeadTooLarge => f.write_str("answer's head too large"),
-            Self::BodyTooLarge => f.write_str("keyword not within the part of the body that is read"),
+            Self::BodyTooLarge => f.write_str("body larger than is read, and nothing found up to there"),
             Self::BodyUndecodable => f.write_str("body's coding cannot be undone"),
             Self::NoReply => f.write_str("no reply"),
             Self::CertificateExpiring { days } => write!(f, "certificate ends in {days} days"),
