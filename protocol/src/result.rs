@@ -1,5 +1,6 @@
 //! What a check found: outcome, whose fault, timings.
 
+use crate::check::CheckKind;
 use crate::id::MonitorId;
 use crate::text::Detail;
 use serde::{Deserialize, Serialize};
@@ -242,6 +243,25 @@ pub enum OwnFault {
         /// Why.
         detail: Detail,
     },
+}
+
+impl OwnFault {
+    /// A server whose TLS this agent's library lacks, in words that the monitor's owner reads. It travels as
+    /// [`Self::VendorUnreadable`], the kind with a reason from the other side that every coordinator knows; the type of the
+    /// check tells them apart.
+    pub fn tls(detail: Detail) -> Self {
+        Self::VendorUnreadable { detail }
+    }
+
+    /// The fault in words, of a check of this type.
+    pub fn words(&self, kind: CheckKind) -> String {
+        match (self, kind) {
+            (Self::VendorUnreadable { detail }, CheckKind::Http | CheckKind::Certificate) => {
+                detail.to_string()
+            }
+            _ => self.to_string(),
+        }
+    }
 }
 
 /// Kinds of addresses that may not be checked. Reports name the class only, never the address's meaning.

@@ -7,19 +7,16 @@ use http::Version;
 use http_body_util::BodyExt;
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use parallax_dial::Host;
+use parallax_dial::{Admitted, Connected, Host};
 use parallax_protocol::{
     check::HttpCheck,
     result::{Failure, Phase},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
     task::JoinHandle,
     time::{Instant, timeout, timeout_at},
 };
-
-use tokio_rustls::client::TlsStream;
 
 use super::{
     head::{Head, MAX_HEAD},
@@ -31,7 +28,7 @@ use super::{
 use crate::probe::{
     facts::{Facts, Trouble, micros},
     net::Net,
-    tls,
+    tls::{self, Secret},
 };
 
 /// The most bytes of HTTP/2 before the head of the answer, whatever frames they are: interim answers are kept until
@@ -98,7 +95,7 @@ pub(super) async fn exchange(
     if !plan.is_https() {
         return Ok(ask(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
     }
-    let stream = shake(connected.stream, &plan.host, net, deadline, facts).await?;
+    let stream = shake(&admitted, connected, &plan.host, net, deadline, facts).await?;
     let version = version_of(&stream);
     Ok(ask(plan, stream, version, deadline, facts).await?)
 }
@@ -123,13 +120,13 @@ pub(super) async fn glance(
     }
     // On the heap: a check in the open need not be as large as one with TLS.
     let secret = async {
-        let stream = shake(connected.stream, &opening.host, net, deadline, facts).await?;
+        let stream = shake(&admitted, connected, &opening.host, net, deadline, facts).await?;
         if version_of(&stream) == Version::HTTP_11 {
-            return glance_at(opening, stream, deadline, facts).await;
+            return Ok(glance_at(opening, stream, deadline, facts).await?);
         }
         Ok(ask(&Plan::first(check)?, stream, Version::HTTP_2, deadline, facts).await?.head)
     };
-    Ok(Box::pin(secret).await?)
+    Box::pin(secret).await
 }
 
 async fn glance_at<S>(
@@ -151,19 +148,20 @@ where
 
 /// Shakes hands for the web, and notes how long that took.
 async fn shake(
-    stream: TcpStream,
+    admitted: &Admitted,
+    connected: Connected,
     host: &Host,
     net: &Net,
     deadline: Instant,
     facts: &mut Facts,
-) -> Result<TlsStream<TcpStream>, Failure> {
+) -> Result<Secret, Trouble> {
     let started = Instant::now();
-    let stream = tls::handshake(stream, net.web_tls(), host, deadline).await?;
+    let stream = tls::handshake(admitted, connected, net.web_tls(), host, deadline).await?;
     facts.phases.tls_us = Some(micros(started.elapsed()));
     Ok(stream)
 }
 
-fn version_of(stream: &TlsStream<TcpStream>) -> Version {
+fn version_of(stream: &Secret) -> Version {
     match stream.get_ref().1.alpn_protocol() {
         Some(b"h2") => Version::HTTP_2,
         Some(_) | None => Version::HTTP_11,
