@@ -101,6 +101,11 @@ pub struct HttpCheck {
     pub keyword_mode: KeywordMode,
 }
 
+impl HttpCheck {
+    /// Bytes of a body in which a keyword is looked for, as sent and as decoded.
+    pub const BODY_READ: usize = 2 * 1024 * 1024;
+}
+
 /// A request header.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Header {

@@ -1,5 +1,6 @@
 //! What a check found: outcome, whose fault, timings.
 
+use crate::check::CheckKind;
 use crate::id::MonitorId;
 use crate::text::Detail;
 use serde::{Deserialize, Serialize};
@@ -176,7 +177,7 @@ pub enum Failure {
     HttpMalformed,
     /// The answer's head is longer than a check reads.
     HeadTooLarge,
-    /// The keyword was not found in as much of the body as a check reads.
+    /// The body is larger than a check reads, as sent or as decoded, and the keyword is not in what was read.
     BodyTooLarge,
     /// The body's content coding cannot be undone.
     BodyUndecodable,
@@ -242,6 +243,25 @@ pub enum OwnFault {
         /// Why.
         detail: Detail,
     },
+}
+
+impl OwnFault {
+    /// A server whose TLS this agent's library lacks, in words that the monitor's owner reads. It travels as
+    /// [`Self::VendorUnreadable`], the kind with a reason from the other side that every coordinator knows; the type of the
+    /// check tells them apart.
+    pub fn tls(detail: Detail) -> Self {
+        Self::VendorUnreadable { detail }
+    }
+
+    /// The fault in words, of a check of this type.
+    pub fn words(&self, kind: CheckKind) -> String {
+        match (self, kind) {
+            (Self::VendorUnreadable { detail }, CheckKind::Http | CheckKind::Certificate) => {
+                detail.to_string()
+            }
+            _ => self.to_string(),
+        }
+    }
 }
 
 /// Kinds of addresses that may not be checked. Reports name the class only, never the address's meaning.
@@ -342,7 +362,7 @@ impl fmt::Display for Failure {
             Self::TlsOther { detail } => write!(f, "TLS fault: {detail}"),
             Self::HttpMalformed => f.write_str("answer is not HTTP"),
             Self::HeadTooLarge => f.write_str("answer's head too large"),
-            Self::BodyTooLarge => f.write_str("keyword not within the part of the body that is read"),
+            Self::BodyTooLarge => f.write_str("body larger than is read, and nothing found up to there"),
             Self::BodyUndecodable => f.write_str("body's coding cannot be undone"),
             Self::NoReply => f.write_str("no reply"),
             Self::CertificateExpiring { days } => write!(f, "certificate ends in {days} days"),

@@ -80,7 +80,7 @@ pub(super) async fn check(config: &Config, args: CheckArgs) -> Result<ExitCode, 
         CheckSpec::Component(check) => net.vendor_product(&check.vendor_url),
         _ => None,
     };
-    say(&if json { as_json(&spec, &done.report, product) } else { as_text(&done.report, product) });
+    say(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) });
     Ok(match done.report.outcome {
         Outcome::Passed => ExitCode::SUCCESS,
         // As for any other argument that can't be read.
@@ -160,7 +160,7 @@ fn header(text: &str) -> Result<Header, String> {
 }
 
 /// Outcome word and reason.
-fn words(outcome: &Outcome) -> (&'static str, Option<String>) {
+fn words(spec: &CheckSpec, outcome: &Outcome) -> (&'static str, Option<String>) {
     match outcome {
         Outcome::Passed => ("passed", None),
         // What the operator has excluded stays so.
@@ -168,7 +168,7 @@ fn words(outcome: &Outcome) -> (&'static str, Option<String>) {
             ("failed", Some(format!("{failure} (--allow-private checks such addresses too)")))
         }
         Outcome::Failed(failure) => ("failed", Some(failure.to_string())),
-        Outcome::Inconclusive(fault) => ("inconclusive", Some(fault.to_string())),
+        Outcome::Inconclusive(fault) => ("inconclusive", Some(fault.words(spec.kind()))),
         Outcome::Pending => ("pending", None),
     }
 }
@@ -183,8 +183,8 @@ fn phases(phases: &Phases) -> [(&'static str, Option<u32>); 5] {
     ]
 }
 
-fn as_text(report: &Report, product: Option<&str>) -> String {
-    let (word, reason) = words(&report.outcome);
+fn as_text(spec: &CheckSpec, report: &Report, product: Option<&str>) -> String {
+    let (word, reason) = words(spec, &report.outcome);
     let mut text = reason.map_or_else(|| word.to_owned(), |reason| format!("{word}: {reason}"));
     text.push('\n');
     let mut line = |name: &str, value: Option<String>| {
@@ -209,7 +209,7 @@ fn as_text(report: &Report, product: Option<&str>) -> String {
 }
 
 fn as_json(spec: &CheckSpec, report: &Report, product: Option<&str>) -> String {
-    let (word, reason) = words(&report.outcome);
+    let (word, reason) = words(spec, &report.outcome);
     let phases: serde_json::Map<String, serde_json::Value> = phases(&report.phases)
         .into_iter()
         .filter_map(|(name, us)| Some((format!("{name}Us"), us?.into())))
@@ -254,26 +254,29 @@ mod tests {
         }
     }
 
+    fn ping() -> CheckSpec {
+        CheckSpec::Ping(PingCheck { host: "h".into() })
+    }
+
     #[test]
     fn a_report_reads_well_in_both_forms() {
         let mut report = Report::bare(Outcome::Failed(Failure::UnexpectedStatus { got: 503 }));
         report.latency_ms = Some(12);
         report.phases.dns_us = Some(1_250);
         report.status_code = Some(503);
-        let text = as_text(&report, None);
+        let text = as_text(&ping(), &report, None);
         assert_eq!(
             text,
             "failed: unexpected status 503\n  latency    12 ms\n  dns        1.250 ms\n  status     503\n"
         );
-        let spec = CheckSpec::Ping(PingCheck { host: "h".into() });
-        let json: serde_json::Value = serde_json::from_str(&as_json(&spec, &report, None)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&as_json(&ping(), &report, None)).unwrap();
         assert_eq!((&json["outcome"], &json["phases"]["dnsUs"]), (&"failed".into(), &1_250.into()));
     }
 
     #[test]
     fn a_refused_address_is_told_with_its_kind_and_the_way_round() {
         let refused = Failure::AddressNotAllowed { class: AddressClass::Loopback };
-        let text = as_text(&Report::bare(Outcome::Failed(refused)), None);
+        let text = as_text(&ping(), &Report::bare(Outcome::Failed(refused)), None);
         assert_eq!(
             text,
             "failed: address not allowed: loopback (--allow-private checks such addresses too)\n"

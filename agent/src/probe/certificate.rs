@@ -66,13 +66,13 @@ async fn look(check: &CertificateCheck, net: &Net, facts: &mut Facts) -> Result<
     let connected = admitted.connect(deadline).await?;
     facts.connected(&connected);
     let started = Instant::now();
-    let shaken = tls::handshake(connected.stream, Arc::new(config), &host, deadline).await;
+    let shaken = tls::handshake(&admitted, connected, Arc::new(config), &host, deadline).await;
     let mut seen = witness.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (&mut seen, shaken) {
-        (None, Err(failure)) => return Err(failure.into()),
+        (None, Err(trouble)) => return Err(trouble),
         // A server that is done with us for another reason (it asks for a certificate of ours) has shown its own.
-        (Some(seen), Err(failure)) if seen.verdict.is_ok() && !seen.is_proved => {
-            seen.verdict = Err(failure);
+        (Some(seen), Err(trouble)) if seen.verdict.is_ok() && !seen.is_proved => {
+            seen.verdict = Err(trouble);
         }
         (Some(_), Ok(_) | Err(_)) | (None, Ok(_)) => {}
     }
@@ -88,7 +88,7 @@ struct Seen {
     /// When it was looked at, epoch seconds.
     now_s: i64,
     /// What is wrong with the chain.
-    verdict: Result<(), Failure>,
+    verdict: Result<(), Trouble>,
     /// Whether the peer has the leaf's key.
     is_proved: bool,
 }
@@ -126,6 +126,7 @@ impl ServerCertVerifier for Witness {
         } else {
             Err(TlsError::General("the chain is too long".to_owned()))
         };
+        let result = result.map_err(|error| tls::chain(error, leaf, others, name, now));
         let seen = Seen {
             ends_s: ends(leaf),
             now_s: i64::try_from(now.as_secs()).unwrap_or(i64::MAX),
@@ -142,7 +143,8 @@ impl ServerCertVerifier for Witness {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.proved(self.judge.verify_tls12_signature(message, leaf, signed))
+        let proof = self.judge.verify_tls12_signature(message, leaf, signed);
+        self.proved(proof.map_err(|error| tls::signature(error, leaf)))
     }
 
     fn verify_tls13_signature(
@@ -151,7 +153,8 @@ impl ServerCertVerifier for Witness {
         leaf: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, TlsError> {
-        self.proved(self.judge.verify_tls13_signature(message, leaf, signed))
+        let proof = self.judge.verify_tls13_signature(message, leaf, signed);
+        self.proved(proof.map_err(|error| tls::signature(error, leaf)))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
@@ -164,13 +167,15 @@ fn ends(leaf: &CertificateDer<'_>) -> Option<i64> {
     Some(leaf.validity().not_after.timestamp())
 }
 
-fn fault(error: &TlsError, leaf: &CertificateDer<'_>) -> Failure {
+fn fault(error: &TlsError, leaf: &CertificateDer<'_>) -> Trouble {
     match error {
-        TlsError::General(detail) => Failure::TlsOther { detail: Detail::new(detail) },
-        _ => match tls::tls_failure(error) {
+        TlsError::General(detail) => Failure::TlsOther { detail: Detail::new(detail) }.into(),
+        _ => match tls::verdict(error) {
             // A certificate that signs itself is often an authority too, which hides what visitors are told.
-            Failure::TlsOther { .. } if signs_itself(leaf) => Failure::TlsUnknownIssuer,
-            failure => failure,
+            Trouble::Target(Failure::TlsOther { .. }) if signs_itself(leaf) => {
+                Failure::TlsUnknownIssuer.into()
+            }
+            trouble => trouble,
         },
     }
 }
@@ -180,32 +185,37 @@ pub(super) fn signs_itself(leaf: &CertificateDer<'_>) -> bool {
     parse_x509_certificate(leaf).is_ok_and(|(_, leaf)| leaf.issuer() == leaf.subject())
 }
 
-/// A bad chain fails by its own word; a good one fails from `warn_days` times 24 hours before its end.
+/// A bad chain fails by its own word; a good one fails from `warn_days` times 24 hours before its end, and so does one
+/// that our library can't reckon with, since its end can be read all the same.
 fn judge(warn_days: u16, seen: Result<Seen, Trouble>) -> Outcome {
     let seen = match seen {
         Ok(seen) => seen,
         Err(trouble) => return trouble.into(),
     };
-    if let Err(failure) = seen.verdict {
+    if let Err(Trouble::Target(failure)) = seen.verdict {
         return Outcome::Failed(failure);
     }
-    let Some(ends_s) = seen.ends_s else {
-        let detail = Detail::new("the certificate can't be read");
-        return Outcome::Failed(Failure::TlsOther { detail });
-    };
-    let left_s = ends_s.saturating_sub(seen.now_s);
-    if left_s < i64::from(warn_days) * DAY_S {
-        let days = u32::try_from(left_s / DAY_S).unwrap_or(0);
-        return Outcome::Failed(Failure::CertificateExpiring { days });
+    let left_s = seen.ends_s.map(|ends_s| ends_s.saturating_sub(seen.now_s));
+    match (left_s, seen.verdict) {
+        (Some(left_s), _) if left_s < i64::from(warn_days) * DAY_S => {
+            let days = u32::try_from(left_s / DAY_S).unwrap_or(0);
+            Outcome::Failed(Failure::CertificateExpiring { days })
+        }
+        (_, Err(trouble)) => trouble.into(),
+        (Some(_), Ok(())) => Outcome::Passed,
+        (None, Ok(())) => {
+            let detail = Detail::new("the certificate can't be read");
+            Outcome::Failed(Failure::TlsOther { detail })
+        }
     }
-    Outcome::Passed
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use parallax_protocol::result::OwnFault;
 
-    fn seen(left_s: i64, verdict: Result<(), Failure>) -> Result<Seen, Trouble> {
+    fn seen(left_s: i64, verdict: Result<(), Trouble>) -> Result<Seen, Trouble> {
         let now_s = 1_800_000_000;
         Ok(Seen { ends_s: Some(now_s + left_s), now_s, verdict, is_proved: true })
     }
@@ -222,7 +232,16 @@ mod tests {
     #[test]
     fn a_bad_chain_speaks_before_the_expiry() {
         let fault = Failure::TlsUnknownIssuer;
-        assert_eq!(judge(14, seen(60, Err(fault.clone()))), Outcome::Failed(fault));
+        assert_eq!(judge(14, seen(60, Err(fault.clone().into()))), Outcome::Failed(fault));
         assert_eq!(judge(14, Err(Failure::Refused.into())), Outcome::Failed(Failure::Refused));
+    }
+
+    #[test]
+    fn a_chain_that_can_not_be_reckoned_with_still_has_an_end() {
+        let fault = OwnFault::tls(Detail::new("a 1024-bit RSA key"));
+        let lacking = || Err(Trouble::Own(fault.clone()));
+        assert_eq!(judge(14, seen(30 * DAY_S, lacking())), Outcome::Inconclusive(fault.clone()));
+        let expiring = Outcome::Failed(Failure::CertificateExpiring { days: 1 });
+        assert_eq!(judge(14, seen(DAY_S, lacking())), expiring);
     }
 }

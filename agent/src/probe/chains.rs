@@ -8,7 +8,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-use super::certificate::signs_itself;
+use super::{certificate::signs_itself, tls};
 use rustls::{
     CertificateError, DigitallySignedStruct, Error, SignatureScheme,
     client::{
@@ -87,7 +87,7 @@ impl ServerCertVerifier for Chains {
             Err(Error::InvalidCertificate(CertificateError::Other(_))) if signs_itself(end_entity) => {
                 Err(CertificateError::UnknownIssuer.into())
             }
-            verdict => verdict,
+            verdict => verdict.map_err(|error| tls::chain(error, end_entity, intermediates, name, now)),
         }
     }
 
@@ -97,7 +97,8 @@ impl ServerCertVerifier for Chains {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.judge.verify_tls12_signature(message, certificate, signed)
+        let proof = self.judge.verify_tls12_signature(message, certificate, signed);
+        proof.map_err(|error| tls::signature(error, certificate))
     }
 
     fn verify_tls13_signature(
@@ -106,7 +107,8 @@ impl ServerCertVerifier for Chains {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        self.judge.verify_tls13_signature(message, certificate, signed)
+        let proof = self.judge.verify_tls13_signature(message, certificate, signed);
+        proof.map_err(|error| tls::signature(error, certificate))
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {

@@ -1,45 +1,149 @@
 //! TLS handshakes and words for what is wrong with them.
 
-use std::{io, sync::Arc};
+mod explain;
+mod hello;
 
-use parallax_dial::Host;
+use std::{
+    io,
+    pin::Pin,
+    sync::Arc,
+    task::{Context, Poll},
+    time::Duration,
+};
+
+use parallax_dial::{Admitted, Connected, Host};
 use parallax_protocol::{
-    result::{Failure, Phase},
+    result::{Failure, OwnFault, Phase},
     text::Detail,
 };
-use rustls::{CertificateError, ClientConfig, Error as TlsError, InvalidMessage};
+use rustls::{
+    AlertDescription, CertificateError, ClientConfig, Error as TlsError, InvalidMessage, PeerIncompatible,
+};
 use rustls_pki_types::ServerName;
 use tokio::{
+    io::{AsyncRead, AsyncWrite, ReadBuf},
     net::TcpStream,
     time::{Instant, timeout_at},
 };
 use tokio_rustls::{TlsConnector, client::TlsStream};
 
-use super::facts::bad_target;
+pub(super) use self::explain::{chain, signature};
+use self::{
+    explain::{ChainFault, explained},
+    hello::Choice,
+};
+use super::facts::{Trouble, bad_target};
 
-/// Shakes hands as a client that expects the certificate of `host`.
+/// Bytes of a record with an alert (RFC 8446, section 5.1): a server that sent no more has refused the first hello.
+const ALERT: u64 = 7;
+/// Time for asking a server that refused us whether it would speak with others.
+const SECOND_HELLO: Duration = Duration::from_secs(2);
+
+/// The stream of a handshake that is done.
+pub(super) type Secret = TlsStream<Heard<TcpStream>>;
+
+/// Shakes hands as a client that expects the certificate of `host`, over a connection to one of `admitted`. A server that
+/// refuses is asked over another one what it would want.
 ///
 /// # Errors
-/// [`Failure::Timeout`] at `deadline`, or the word for what is wrong.
+/// [`Failure::Timeout`] at `deadline`, or the word for what is wrong; the place's own fault where that is our library.
 pub(super) async fn handshake(
-    stream: TcpStream,
+    admitted: &Admitted,
+    connected: Connected,
     config: Arc<ClientConfig>,
     host: &Host,
     deadline: Instant,
-) -> Result<TlsStream<TcpStream>, Failure> {
+) -> Result<Secret, Trouble> {
     let name = server_name(host)?;
-    // A handshake is several writes. A connection that can't be tuned has broken already: the first of them will say so.
-    let _ = stream.set_nodelay(true);
-    match timeout_at(deadline, TlsConnector::from(config).connect(name, stream)).await {
-        Err(_) => Err(Failure::Timeout { phase: Phase::Tls }),
-        Ok(Err(error)) => Err(io_failure(&error).unwrap_or_else(|| other("handshake failed"))),
-        Ok(Ok(stream)) => Ok(stream),
+    // A handshake is several writes.
+    connected.without_delay();
+    let stream = Heard { inner: connected.stream, bytes: 0 };
+    let shaking = TlsConnector::from(config).connect(name, stream).into_fallible();
+    let (error, stream) = match timeout_at(deadline, shaking).await {
+        Err(_) => return Err(Failure::Timeout { phase: Phase::Tls }.into()),
+        Ok(Ok(stream)) => return Ok(stream),
+        Ok(Err(failed)) => failed,
+    };
+    let has_refused = stream.bytes <= ALERT;
+    drop(stream);
+    if has_refused && let Some(refusal) = Refusal::of(&error) {
+        let again = Box::pin(second_hello(admitted, host, deadline.min(Instant::now() + SECOND_HELLO)));
+        match (again.await, refusal) {
+            (Some(Choice::Lacking(what)), _) => {
+                return Err(lacking(&format!("the server wants {what}, which this check can't speak")));
+            }
+            (Some(Choice::Ours), Refusal::Terms) => {
+                let what = "the server wants a key or signature that this check can't verify";
+                return Err(lacking(what));
+            }
+            (Some(Choice::Ours), Refusal::Unsaid) | (None, _) => {}
+        }
     }
+    Err(trouble(&error))
+}
+
+async fn second_hello(admitted: &Admitted, host: &Host, deadline: Instant) -> Option<Choice> {
+    let mut connected = admitted.connect(deadline).await.ok()?;
+    timeout_at(deadline, hello::ask(&mut connected.stream, host)).await.ok().flatten()
+}
+
+/// How a server that has sent nothing of its own refused a hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Refusal {
+    /// It says that it has nothing in common with it.
+    Terms,
+    /// It says little or nothing. Some servers end the connection where they have no suite in common.
+    Unsaid,
+}
+
+impl Refusal {
+    fn of(error: &io::Error) -> Option<Self> {
+        match tls_error(error) {
+            Some(TlsError::AlertReceived(
+                AlertDescription::HandshakeFailure | AlertDescription::InsufficientSecurity,
+            )) => Some(Self::Terms),
+            Some(TlsError::AlertReceived(
+                AlertDescription::ProtocolVersion
+                | AlertDescription::InternalError
+                | AlertDescription::IllegalParameter
+                | AlertDescription::DecodeError,
+            )) => Some(Self::Unsaid),
+            Some(_) => None,
+            None => matches!(io_failure(error), Some(Failure::ClosedEarly | Failure::Reset))
+                .then_some(Self::Unsaid),
+        }
+    }
+}
+
+/// The place's own fault: our TLS library can't do what the server wants.
+fn lacking(what: &str) -> Trouble {
+    Trouble::Own(OwnFault::tls(Detail::new(&format!("TLS can't be judged: {what}"))))
+}
+
+fn trouble(error: &io::Error) -> Trouble {
+    match tls_error(error).and_then(explained) {
+        Some(ChainFault::Lacking(what)) => lacking(what),
+        Some(ChainFault::OfIssuer(_)) | None => {
+            io_failure(error).unwrap_or_else(|| other("handshake failed")).into()
+        }
+    }
+}
+
+/// The trouble that an explained error of a verifier stands for.
+pub(super) fn verdict(error: &TlsError) -> Trouble {
+    match explained(error) {
+        Some(ChainFault::Lacking(what)) => lacking(what),
+        Some(ChainFault::OfIssuer(_)) | None => tls_failure(error).into(),
+    }
+}
+
+fn tls_error(error: &io::Error) -> Option<&TlsError> {
+    error.get_ref().and_then(|inner| inner.downcast_ref())
 }
 
 /// The word for a broken connection, TLS or not; `None` for a kind that says nothing.
 pub(super) fn io_failure(error: &io::Error) -> Option<Failure> {
-    if let Some(tls) = error.get_ref().and_then(|inner| inner.downcast_ref::<TlsError>()) {
+    if let Some(tls) = tls_error(error) {
         return Some(tls_failure(tls));
     }
     match error.kind() {
@@ -62,14 +166,22 @@ fn server_name(host: &Host) -> Result<ServerName<'static>, Failure> {
 
 /// The word for what TLS says is wrong.
 pub(super) fn tls_failure(error: &TlsError) -> Failure {
+    if let Some(ChainFault::OfIssuer(words) | ChainFault::Lacking(words)) = explained(error) {
+        return other(words);
+    }
     match error {
         TlsError::InvalidCertificate(fault) => certificate_failure(fault),
-        TlsError::AlertReceived(alert) => other(&format!("the peer sent the alert {alert:?}")),
         // A length is believed only of a record that is one of TLS: nothing else gets as far as this.
         TlsError::InvalidMessage(
             InvalidMessage::HandshakePayloadTooLarge | InvalidMessage::CertificatePayloadTooLarge,
         ) => other("the certificate chain, or another message of the handshake, is over 64 KiB"),
         TlsError::InvalidMessage(_) => other("the peer does not speak TLS"),
+        TlsError::AlertReceived(AlertDescription::ProtocolVersion)
+        | TlsError::PeerIncompatible(
+            PeerIncompatible::ServerDoesNotSupportTls12Or13
+            | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
+        ) => other("the server speaks neither TLS 1.2 nor 1.3"),
+        TlsError::AlertReceived(alert) => other(&format!("the peer sent the alert {alert:?}")),
         TlsError::PeerIncompatible(_) => other("no common TLS version or cipher suite"),
         TlsError::NoCertificatesPresented => other("the peer shows no certificate"),
         // The library's enum grows; its further words are of no help to a customer.
@@ -93,12 +205,52 @@ fn certificate_failure(fault: &CertificateError) -> Failure {
         CertificateError::InvalidPurpose | CertificateError::InvalidPurposeContext { .. } => {
             other("the certificate is not for servers")
         }
+        // What our library lacks was told apart before.
+        CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            other("a signature in the certificate chain is of a kind that is not accepted")
+        }
         _ => other("the certificate is not acceptable"),
     }
 }
 
 fn other(detail: &str) -> Failure {
     Failure::TlsOther { detail: Detail::new(detail) }
+}
+
+/// Counts the bytes that came.
+#[derive(Debug)]
+pub(super) struct Heard<S> {
+    inner: S,
+    bytes: u64,
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Heard<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+        buf: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        let before = buf.filled().len();
+        let read = Pin::new(&mut self.inner).poll_read(cx, buf);
+        let came = buf.filled().len().saturating_sub(before);
+        self.bytes = self.bytes.saturating_add(u64::try_from(came).unwrap_or(u64::MAX));
+        read
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Heard<S> {
+    fn poll_write(mut self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        Pin::new(&mut self.inner).poll_write(cx, bytes)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_flush(cx)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.inner).poll_shutdown(cx)
+    }
 }
 
 #[cfg(test)]

@@ -41,20 +41,32 @@ async fn a_coded_body_is_looked_through_as_its_text() {
 
 #[tokio::test]
 async fn a_coding_that_can_not_be_undone_is_no_pass_in_either_mode() {
-    for (head, body) in [("content-encoding: gzip", &gzip(b"fine")[..8]), ("content-encoding: exi", b"fine")]
-    {
-        for mode in [KeywordMode::Present, KeywordMode::Absent] {
-            let failed = Outcome::Failed(Failure::BodyUndecodable);
-            assert_eq!(outcome(coded(head, body), "fine", mode).await, failed, "{head}");
-        }
+    for mode in [KeywordMode::Present, KeywordMode::Absent] {
+        let failed = Outcome::Failed(Failure::BodyUndecodable);
+        let cut_short = coded("content-encoding: gzip", &gzip(b"fine")[..8]);
+        assert_eq!(outcome(cut_short, "fine", mode).await, failed);
+        assert_eq!(outcome(coded("content-encoding: br", b"fine"), "fine", mode).await, failed);
     }
 }
 
 #[tokio::test]
-async fn a_bomb_is_stopped() {
-    let reply = coded("content-encoding: gzip", &gzip(&vec![b' '; 32 * 1024 * 1024]));
-    let failed = Outcome::Failed(Failure::BodyUndecodable);
-    assert_eq!(outcome(reply, "fine", KeywordMode::Present).await, failed);
+async fn a_token_that_names_no_coding_changes_nothing() {
+    for token in ["UTF-8", "none", "aws-chunked", "identity", "exi", "", "\"gzip\""] {
+        let reply = coded(&format!("content-encoding: {token}"), b"all is fine");
+        assert_eq!(outcome(reply, "fine", KeywordMode::Present).await, Outcome::Passed, "{token}");
+    }
+    let both = coded("content-encoding: aws-chunked, gzip", &gzip(b"all is fine"));
+    assert_eq!(outcome(both, "fine", KeywordMode::Present).await, Outcome::Passed);
+}
+
+#[tokio::test]
+async fn a_bomb_is_a_body_that_is_too_large() {
+    let bomb = [b"start".as_slice(), &vec![b' '; 32 * 1024 * 1024], b"end"].concat();
+    let reply = coded("content-encoding: gzip", &gzip(&bomb));
+    assert_eq!(outcome(reply.clone(), "start", KeywordMode::Present).await, Outcome::Passed);
+    let failed = Outcome::Failed(Failure::BodyTooLarge);
+    assert_eq!(outcome(reply.clone(), "end", KeywordMode::Present).await, failed);
+    assert_eq!(outcome(reply, "end", KeywordMode::Absent).await, Outcome::Passed);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use parallax_agent::probe::run;
+use parallax_dial::Policy;
 use parallax_protocol::{
     check::{CheckSpec, Header, HttpCheck, KeywordMode, Method},
     result::{Failure, Outcome, Phase, Report},
@@ -10,7 +11,7 @@ use parallax_protocol::{
 };
 use tokio::net::TcpListener;
 
-use crate::world::{Reply, Server, get, keyword, net, net_within};
+use crate::world::{Reply, Server, get, keyword, net, net_with, net_within, resolver_to};
 
 async fn check(check: HttpCheck) -> Report {
     run(&CheckSpec::Http(check), &net()).await
@@ -179,9 +180,11 @@ async fn a_redirect_to_no_web_address_fails() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_customers_crosses_to_another_origin() {
+async fn secrets_of_the_customers_do_not_cross_to_another_host() {
+    let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
+    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[]);
     let other = Server::start(|_| Reply::ok("")).await;
-    let target = other.url("/");
+    let target = format!("http://other.example:{}/", other.address.port());
     let first = Server::start(move |request| {
         if request.starts_with("GET / ") {
             Reply::redirect(307, "/own")
@@ -191,21 +194,24 @@ async fn nothing_of_the_customers_crosses_to_another_origin() {
     })
     .await;
     let own = HttpCheck {
-        headers: ["Cookie", "X-Token", "User-Agent", "Host"]
+        headers: ["Cookie", "X-Token", "Host", "User-Agent", "Accept-Language"]
             .map(|name| Header { name: name.to_owned(), value: Secret::new("canary") })
             .to_vec(),
-        ..get(&format!("http://user:canary@{}/", first.address))
+        ..get(&format!("http://user:canary@shop.example:{}/", first.address.port()))
     };
-    assert_eq!(check(own).await.outcome, Outcome::Passed);
+    assert_eq!(run(&CheckSpec::Http(own), &net).await.outcome, Outcome::Passed);
     let same = first.requests();
     assert_eq!(same.len(), 2);
     for request in &same {
-        assert_eq!(request.matches("canary").count(), 4, "{request}");
+        assert_eq!(request.matches("canary").count(), 5, "{request}");
         assert!(request.contains("authorization: Basic "));
     }
     let crossed = other.requests().pop().unwrap();
-    assert!(!crossed.contains("canary") && !crossed.contains("authorization"), "{crossed}");
-    assert!(crossed.contains(&format!("host: {}\r\n", other.address)));
+    assert_eq!(crossed.matches("canary").count(), 2, "{crossed}");
+    for line in ["user-agent: canary\r\n", "accept-language: canary\r\n"] {
+        assert!(crossed.contains(line), "{crossed}");
+    }
+    assert!(crossed.contains(&format!("host: other.example:{}\r\n", other.address.port())));
 }
 
 #[tokio::test]

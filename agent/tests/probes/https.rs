@@ -115,9 +115,22 @@ async fn answer(request: http::Request<hyper::body::Incoming>) -> http::Result<h
     let body = body.collect().await.map(|body| body.to_bytes()).unwrap_or_default();
     let host = head.headers.get("host").map(|host| host.to_str().unwrap().to_owned());
     let host = host.or(head.uri.authority().map(ToString::to_string)).unwrap_or_default();
-    let text = format!("{:?} {} {} {}", head.version, head.method, host, String::from_utf8_lossy(&body));
+    let header =
+        |name| head.headers.get(name).map_or("none", |value: &http::HeaderValue| value.to_str().unwrap());
+    let text = format!(
+        "{:?} {} {} {} agent {} token {}",
+        head.version,
+        head.method,
+        host,
+        String::from_utf8_lossy(&body),
+        header("user-agent"),
+        header("x-token"),
+    );
     let response = match head.uri.path() {
-        "/down" => http::Response::builder().status(302).header("location", "http://shop.example/"),
+        path if path.starts_with("/down/") => {
+            let port = path.trim_start_matches("/down/");
+            http::Response::builder().status(302).header("location", format!("http://shop.example:{port}/"))
+        }
         "/away" => http::Response::builder().status(302).header("location", "/"),
         _ => http::Response::builder(),
     };
@@ -149,11 +162,38 @@ async fn http2_is_spoken_where_the_server_does() {
 }
 
 #[tokio::test]
-async fn redirects_are_followed_over_http2_but_not_out_of_tls() {
+async fn redirects_are_followed_over_http2_and_out_of_tls() {
     let site = Site::start(leaf("shop.example"), BOTH).await;
     assert_eq!(site.check(get(&site.url("/away"))).await.outcome, Outcome::Passed);
-    let down = site.check(get(&site.url("/down"))).await;
-    assert_eq!(down.outcome, Outcome::Failed(Failure::BadRedirect));
+    let open = Server::start(|_| Reply::ok("in the open")).await;
+    let check = HttpCheck {
+        headers: ["X-Token", "User-Agent"]
+            .map(|name| Header { name: name.to_owned(), value: Secret::new("canary") })
+            .to_vec(),
+        keyword: Some("in the open".to_owned()),
+        ..get(&site.url(&format!("/down/{}", open.address.port())))
+    };
+    let report = site.check(check).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+    assert!(report.phases.tls_us.is_none(), "the phases are those of the last hop");
+    let request = open.requests().pop().unwrap();
+    assert!(request.contains("user-agent: canary\r\n") && !request.contains("x-token"), "{request}");
+}
+
+#[tokio::test]
+async fn the_customers_headers_go_along_into_tls_on_their_host() {
+    let site = Site::start(leaf("shop.example"), BOTH).await;
+    let target = site.url("/");
+    // A firewall that lets nobody in without the right program and token.
+    let front = Server::start(move |_| Reply::redirect(301, &target)).await;
+    let own = HttpCheck {
+        headers: ["User-Agent", "X-Token"]
+            .map(|name| Header { name: name.to_owned(), value: Secret::new("canary") })
+            .to_vec(),
+        keyword: Some("agent canary token canary".to_owned()),
+        ..get(&format!("http://shop.example:{}/", front.address.port()))
+    };
+    assert_eq!(site.check(own).await.outcome, Outcome::Passed);
 }
 
 #[tokio::test]

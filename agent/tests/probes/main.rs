@@ -10,6 +10,8 @@ mod domain;
 mod guard;
 mod http;
 mod https;
+mod legacy;
+mod lenient;
 mod ping;
 mod tcp;
 mod world;

@@ -147,6 +147,8 @@ pub enum Failure {
     VendorOutage(String),
     /// Anything else, in short words.
     Other(String),
+    /// The body is larger than so many MiB, and the keyword is not in what was read of it.
+    BodyTooLarge(u32),
 }
 
 impl fmt::Display for Failure {

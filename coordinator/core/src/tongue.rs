@@ -81,7 +81,7 @@ catalogue! {
         all_back, unchecked, rest_unchecked,
         timeout_dns, timeout_connect, timeout_tls, timeout_first_byte, timeout_transfer, refused, reset,
         unreachable, name_not_found, no_address, resolution_failed, address_not_allowed, unexpected_status,
-        keyword_missing, keyword_present, too_many_redirects, bad_redirect, tls_expired, tls_not_yet_valid,
+        keyword_missing, keyword_present, body_too_large, too_many_redirects, bad_redirect, tls_expired, tls_not_yet_valid,
         tls_name_mismatch, tls_unknown_issuer, tls_failed, not_http, dns_unexpected, certificate_expires_one,
         certificate_expires, domain_expires_one, domain_expires, ping_missed, job_failed, job_failed_code,
     }

@@ -21,6 +21,9 @@ use super::assign::Difference;
 /// A start beyond it was reckoned with a wrong clock.
 const LONGEST_CHECK_MS: i64 = 15_000;
 
+/// MiB of a body that agents read.
+const BODY_READ_MIB: u32 = (wire_check::HttpCheck::BODY_READ / (1024 * 1024)) as u32;
+
 /// After so many ms without an answer an agent says that a check is pending.
 const PENDING_AFTER_MS: i64 = 3_000;
 
@@ -256,9 +259,7 @@ fn failure(fault: wire::Failure, kind: CheckKind, vendor: Option<&wire::VendorRe
         wire::Failure::HttpMalformed => Failure::NotHttp("it does not parse".to_owned()),
         wire::Failure::HeadTooLarge => Failure::NotHttp("its head is too large".to_owned()),
         wire::Failure::BodyUndecodable => Failure::NotHttp("its content coding can't be undone".to_owned()),
-        wire::Failure::BodyTooLarge => {
-            Failure::Other("keyword not within the part of the body that is read".to_owned())
-        }
+        wire::Failure::BodyTooLarge => Failure::BodyTooLarge(BODY_READ_MIB),
         wire::Failure::NoReply => Failure::Other("no reply to a ping".to_owned()),
         wire::Failure::CertificateExpiring { days: left } => Failure::CertificateExpiring(days(left)),
         wire::Failure::DomainExpiring { days: left } => Failure::DomainExpiring(days(left)),

@@ -1,55 +1,34 @@
 //! Reading a body for a keyword, piece by piece and no further than needed.
 
-use std::{
-    io::{self, Write},
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-};
+use std::io::{self, Write};
 
 use encoding_rs::Decoder;
-use http_body_util::BodyExt;
-use parallax_protocol::result::{Failure, Phase};
-use tokio::time::{Instant, timeout_at};
+use parallax_protocol::{check::HttpCheck, result::Failure};
+use tokio::time::Instant;
 
 use super::{
     charset::{self, Charset},
     coding::{self, Stage},
-    exchange::{self, Answer},
+    exchange::Answer,
     judge::Search,
     scan::Scan,
 };
 
-/// Bytes of a body that are read at most, as sent and as undone: 2 MiB.
-const MAX_BODY: usize = 2 * 1024 * 1024;
-/// From so many undone bytes on, a body may be so many times as long as what was sent, or it is no honest page.
-const RATIO_FROM: usize = 1024 * 1024;
-const MAX_RATIO: usize = 100;
+/// Bytes of a body that are read at most, as sent and as undone: bombs end there too.
+const MAX_BODY: usize = HttpCheck::BODY_READ;
 
 /// Looks for `keyword` in the text of the body and stops as soon as it is found.
 ///
 /// # Errors
 /// Why the body could not be read to its end.
 pub(super) async fn search(mut answer: Answer, keyword: &str, deadline: Instant) -> Result<Search, Failure> {
-    let sent = Arc::new(AtomicUsize::new(0));
-    let text = Text::new(charset::of_head(&answer.head.headers), keyword, Arc::clone(&sent));
+    let text = Text::new(charset::of_head(&answer.head.headers), keyword);
     let Some(mut first) = coding::undo(&answer.head.headers, Box::new(text)) else {
         return Ok(Search::Encoded);
     };
     let mut left = MAX_BODY;
-    loop {
-        let frame = match timeout_at(deadline, answer.body.frame()).await {
-            Err(_) => return Err(Failure::Timeout { phase: Phase::Transfer }),
-            // A body of no bytes is empty in every coding.
-            Ok(None) if left == MAX_BODY => return Ok(Search::Missing),
-            Ok(None) => return Ok(first.end().map_or_else(|error| end_of(&error), |()| Search::Missing)),
-            Ok(Some(Err(error))) => return Err(exchange::failure(&error)),
-            Ok(Some(Ok(frame))) => frame,
-        };
-        let Some(data) = frame.data_ref() else { continue };
-        let piece = data.get(..left).unwrap_or(data);
-        sent.fetch_add(piece.len(), Ordering::Relaxed);
+    while let Some(data) = answer.piece(deadline).await? {
+        let piece = data.get(..left).unwrap_or(&data);
         if let Err(error) = first.write_all(piece) {
             return Ok(end_of(&error));
         }
@@ -60,25 +39,23 @@ pub(super) async fn search(mut answer: Answer, keyword: &str, deadline: Instant)
         }
         left -= data.len();
     }
+    // A body of no bytes is empty in every coding.
+    if left == MAX_BODY {
+        return Ok(Search::Missing);
+    }
+    Ok(first.end().map_or_else(|error| end_of(&error), |()| Search::Missing))
 }
 
-/// Why the text needs no more of the body.
+/// Ends the reading of a body: the keyword is there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-enum Enough {
-    #[error("found")]
-    Found,
-    #[error("as much as is read")]
-    Full,
-    #[error("a bomb")]
-    Bomb,
-}
+#[error("found")]
+struct Found;
 
 fn end_of(error: &io::Error) -> Search {
-    match error.get_ref().and_then(|inner| inner.downcast_ref::<Enough>()) {
-        Some(Enough::Found) => Search::Found,
-        Some(Enough::Full) => Search::MissingSoFar,
-        Some(Enough::Bomb) | None => Search::Encoded,
+    if error.get_ref().is_some_and(|inner| inner.is::<Found>()) {
+        return Search::Found;
     }
+    if error.kind() == io::ErrorKind::FileTooLarge { Search::MissingSoFar } else { Search::Encoded }
 }
 
 /// The last stage: bytes become characters, and those are looked through.
@@ -88,17 +65,16 @@ struct Text {
     characters: Option<Decoder>,
     beginning: Vec<u8>,
     undone: usize,
-    sent: Arc<AtomicUsize>,
 }
 
 impl Text {
-    fn new(charset: Charset, keyword: &str, sent: Arc<AtomicUsize>) -> Self {
+    fn new(charset: Charset, keyword: &str) -> Self {
         let characters = match charset {
             // A byte order mark has the last word.
             Charset::Named(encoding) => Some(encoding.new_decoder()),
             Charset::InDocument => None,
         };
-        Self { scan: Scan::new(keyword.as_bytes()), characters, beginning: Vec::new(), undone: 0, sent }
+        Self { scan: Scan::new(keyword.as_bytes()), characters, beginning: Vec::new(), undone: 0 }
     }
 
     fn take(&mut self, piece: &[u8], is_last: bool) -> io::Result<()> {
@@ -108,7 +84,7 @@ impl Text {
         self.beginning.extend(piece);
         // Most keywords are the same bytes in most encodings: those need not wait.
         if self.scan.feed(piece) {
-            return Err(io::Error::other(Enough::Found));
+            return Err(io::Error::other(Found));
         }
         if !is_last && self.beginning.len() < charset::PRESCAN {
             return Ok(());
@@ -126,7 +102,7 @@ impl Text {
         loop {
             let (result, read, written, _) = characters.decode_to_utf8(piece, &mut text, is_last);
             if self.scan.feed(text.get(..written).unwrap_or_default()) {
-                return Err(io::Error::other(Enough::Found));
+                return Err(io::Error::other(Found));
             }
             piece = piece.get(read..).unwrap_or_default();
             if result == encoding_rs::CoderResult::InputEmpty {
@@ -141,12 +117,8 @@ impl Write for Text {
         let left = MAX_BODY.saturating_sub(self.undone);
         let (now, rest) = piece.split_at_checked(left).unwrap_or((piece, &[]));
         self.undone += now.len();
-        let sent = self.sent.load(Ordering::Relaxed);
-        if self.undone > RATIO_FROM && self.undone / MAX_RATIO > sent {
-            return Err(io::Error::other(Enough::Bomb));
-        }
         self.take(now, false)?;
-        if rest.is_empty() { Ok(piece.len()) } else { Err(io::Error::other(Enough::Full)) }
+        if rest.is_empty() { Ok(piece.len()) } else { Err(io::ErrorKind::FileTooLarge.into()) }
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -166,7 +138,7 @@ mod tests {
     use encoding_rs::{SHIFT_JIS, UTF_8, WINDOWS_1252};
 
     fn search_in(charset: Charset, keyword: &str, pieces: &[&[u8]]) -> Search {
-        let mut text = Text::new(charset, keyword, Arc::new(AtomicUsize::new(MAX_BODY)));
+        let mut text = Text::new(charset, keyword);
         let looked = pieces.iter().try_for_each(|piece| text.write_all(piece)).and_then(|()| text.end());
         looked.map_or_else(|error| end_of(&error), |()| Search::Missing)
     }
@@ -199,10 +171,29 @@ mod tests {
         assert_eq!(search_in(plain, "ok", &[&bulk, b"__"]), Search::Missing);
     }
 
+    /// Looks through a body in this coding.
+    fn search_coded(coding: &'static str, body: &[u8]) -> Search {
+        let headers = [(http::header::CONTENT_ENCODING, http::HeaderValue::from_static(coding))];
+        let text = Text::new(Charset::Named(UTF_8), "ok");
+        let mut first = coding::undo(&headers.into_iter().collect(), Box::new(text)).unwrap();
+        let looked =
+            body.chunks(1000).try_for_each(|piece| first.write_all(piece)).and_then(|()| first.end());
+        looked.map_or_else(|error| end_of(&error), |()| Search::Missing)
+    }
+
     #[test]
-    fn a_body_that_grows_too_much_is_a_bomb() {
-        let mut text = Text::new(Charset::Named(UTF_8), "ok", Arc::new(AtomicUsize::new(1000)));
-        text.write_all(&vec![b'x'; RATIO_FROM]).unwrap();
-        assert_eq!(end_of(&text.write_all(b"x").unwrap_err()), Search::Encoded);
+    fn a_bomb_is_a_body_that_is_too_large() {
+        let gzip = |text: &[u8]| {
+            let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::best());
+            encoder.write_all(text).unwrap();
+            encoder.finish().unwrap()
+        };
+        let zeros = vec![0; 16 * MAX_BODY];
+        assert_eq!(search_coded("gzip", &gzip(&zeros)), Search::MissingSoFar);
+        assert_eq!(search_coded("gzip, gzip", &gzip(&gzip(&zeros))), Search::MissingSoFar);
+        let found = [b"all is ok".as_slice(), &zeros].concat();
+        assert_eq!(search_coded("gzip", &gzip(&found)), Search::Found);
+        assert_eq!(search_coded("gzip", b"ok"), Search::Encoded);
+        assert_eq!(search_coded("UTF-8", b"ok"), Search::Found);
     }
 }

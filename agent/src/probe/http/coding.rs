@@ -12,6 +12,10 @@ use ruzstd::decoding::StreamingDecoder;
 
 /// Codings on top of each other at most.
 const MAX_LAYERS: usize = 2;
+/// Bytes that one coding may undo for the next.
+const MAX_BETWEEN: usize = 4 * 1024 * 1024;
+/// Members of one gzip body: each costs a decoder, however little it holds.
+const MAX_MEMBERS: usize = 1024;
 /// Bytes undone at once.
 const PIECE: usize = 16 * 1024;
 /// The largest window of zstd (RFC 9659): 8 MiB.
@@ -26,27 +30,75 @@ pub(super) trait Stage: Write + Send {
 /// The next stage.
 pub(super) type Next = Box<dyn Stage>;
 
-/// Puts the stages that undo the codings of an answer before `last`; `None` for a coding that isn't known.
+/// Puts the stages that undo the codings of an answer before `last`; `None` for more codings than are undone. A token
+/// that names no coding changes nothing, as in browsers: servers put charsets, `none` and `aws-chunked` there.
 pub(super) fn undo(headers: &HeaderMap, last: Next) -> Option<Next> {
-    let mut names = Vec::new();
-    for value in headers.get_all(header::CONTENT_ENCODING) {
-        let value = value.to_str().ok()?.to_ascii_lowercase();
-        names.extend(value.split(',').map(|name| name.trim().to_owned()));
-    }
-    names.retain(|name| !name.is_empty() && name != "identity");
-    if names.len() > MAX_LAYERS {
+    let lines = headers.get_all(header::CONTENT_ENCODING).iter().filter_map(|value| value.to_str().ok());
+    let codings = lines.flat_map(|line| line.split(',')).filter_map(|token| Coding::named(token.trim()));
+    let codings: Vec<Coding> = codings.take(MAX_LAYERS + 1).collect();
+    if codings.len() > MAX_LAYERS {
         return None;
     }
     // The first one named was put on first and comes off last.
-    names.into_iter().try_fold(last, |next, name| {
-        Some(match name.as_str() {
-            "gzip" | "x-gzip" => Box::new(Gzip::new(next)) as Next,
-            "deflate" => Box::new(Deflate { head: Vec::new(), stream: None, is_over: false, next }),
-            "br" => Box::new(Brotli { stream: DecompressorWriter::new(next, PIECE), is_over: false }),
-            "zstd" => Box::new(Zstd { encoded: Vec::new(), next }),
-            _ => return None,
-        })
-    })
+    Some(codings.into_iter().enumerate().fold(last, |next, (layer, coding)| {
+        coding.undone_into(if layer == 0 { next } else { Box::new(Bounded { left: MAX_BETWEEN, next }) })
+    }))
+}
+
+/// The codings that can be undone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Coding {
+    Gzip,
+    Deflate,
+    Brotli,
+    Zstd,
+}
+
+impl Coding {
+    fn named(token: &str) -> Option<Self> {
+        let names = [
+            ("gzip", Self::Gzip),
+            ("x-gzip", Self::Gzip),
+            ("deflate", Self::Deflate),
+            ("br", Self::Brotli),
+            ("zstd", Self::Zstd),
+        ];
+        names.into_iter().find(|(name, _)| token.eq_ignore_ascii_case(name)).map(|(_, coding)| coding)
+    }
+
+    fn undone_into(self, next: Next) -> Next {
+        match self {
+            Self::Gzip => Box::new(Gzip::new(next)),
+            Self::Deflate => Box::new(Deflate { head: Vec::new(), stream: None, is_over: false, next }),
+            Self::Brotli => Box::new(Brotli { stream: DecompressorWriter::new(next, PIECE), is_over: false }),
+            Self::Zstd => Box::new(Zstd { encoded: Vec::new(), next }),
+        }
+    }
+}
+
+/// Lets so many bytes through to the next stage: a body that grows without end in one layer may come to nothing in the
+/// next, where nobody would count it.
+struct Bounded {
+    left: usize,
+    next: Next,
+}
+
+impl Write for Bounded {
+    fn write(&mut self, piece: &[u8]) -> io::Result<usize> {
+        self.left = self.left.checked_sub(piece.len()).ok_or(io::ErrorKind::FileTooLarge)?;
+        self.next.write_all(piece)?;
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Stage for Bounded {
+    fn end(&mut self) -> io::Result<()> {
+        self.next.end()
+    }
 }
 
 fn broken(what: &'static str) -> io::Error {
@@ -60,6 +112,7 @@ struct Gzip {
     head: Vec<u8>,
     /// Waits here between members.
     next: Option<Next>,
+    members: usize,
     is_over: bool,
 }
 
@@ -67,7 +120,7 @@ const MEMBER: [u8; 2] = [0x1f, 0x8b];
 
 impl Gzip {
     fn new(next: Next) -> Self {
-        Self { member: Some(GzDecoder::new(next)), head: Vec::new(), next: None, is_over: false }
+        Self { member: Some(GzDecoder::new(next)), head: Vec::new(), next: None, members: 1, is_over: false }
     }
 }
 
@@ -84,6 +137,10 @@ impl Write for Gzip {
         self.head.push(*first);
         if self.head == MEMBER {
             self.head.clear();
+            self.members += 1;
+            if self.members > MAX_MEMBERS {
+                return Err(io::ErrorKind::FileTooLarge.into());
+            }
             if let Some(next) = self.next.take() {
                 self.member.insert(GzDecoder::new(next)).write_all(&MEMBER)?;
             }

@@ -1,40 +1,26 @@
 //! One hop: judge, dial, shake hands, send, and read the head of the answer.
 
-use std::{
-    error::Error,
-    io,
-    sync::{
-        Arc,
-        atomic::{AtomicUsize, Ordering},
-    },
-    time::Duration,
-};
+use std::{error::Error, io, time::Duration};
 
 use bytes::Bytes;
-use http::{Version, response::Parts};
-use http_body_util::Full;
-use hyper::{
-    body::Incoming,
-    client::conn::{http1, http2},
-};
+use http::Version;
+use http_body_util::BodyExt;
+use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use parallax_dial::Host;
+use parallax_dial::{Admitted, Connected, Host};
 use parallax_protocol::{
     check::HttpCheck,
     result::{Failure, Phase},
 };
 use tokio::{
     io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    sync::Notify,
     task::JoinHandle,
     time::{Instant, timeout, timeout_at},
 };
 
-use tokio_rustls::client::TlsStream;
-
 use super::{
-    head::{self, Head},
+    head::{Head, MAX_HEAD},
+    http1,
     meter::{Allowance, Metered},
     opening::Opening,
     plan::Plan,
@@ -42,27 +28,54 @@ use super::{
 use crate::probe::{
     facts::{Facts, Trouble, micros},
     net::Net,
-    tls,
+    tls::{self, Secret},
 };
 
-/// The longest head of an answer: 64 KiB.
-pub(super) const MAX_HEAD: usize = 64 * 1024;
 /// The most bytes of HTTP/2 before the head of the answer, whatever frames they are: interim answers are kept until
 /// somebody asks for them, and nobody does.
 const MAX_BEFORE_HEAD: usize = 4 * MAX_HEAD;
-/// The most interim answers (1xx) before the answer.
-const MAX_INTERIM: usize = 100;
-/// The most header lines of an answer.
-pub(super) const MAX_HEADERS: usize = 256;
 /// How long a connection that gave up may take to say why.
 const LAST_WORDS: Duration = Duration::from_millis(100);
 
 /// The head of an answer, and the body still to be read.
 pub(super) struct Answer {
-    pub(super) head: Parts,
-    pub(super) body: Incoming,
-    /// Reads and writes for as long as the answer is held.
-    _driver: Driver,
+    pub(super) head: Head,
+    body: Body,
+}
+
+enum Body {
+    Http1(http1::Body),
+    Http2 {
+        body: Incoming,
+        /// Reads and writes for as long as the answer is held.
+        _driver: Driver,
+    },
+}
+
+impl Answer {
+    /// The next bytes of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// The word for a body that did not come to its end by `deadline`.
+    pub(super) async fn piece(&mut self, deadline: Instant) -> Result<Option<Bytes>, Failure> {
+        let piece = async {
+            match &mut self.body {
+                Body::Http1(body) => body.piece().await,
+                Body::Http2 { body, .. } => loop {
+                    match body.frame().await {
+                        None => return Ok(None),
+                        Some(Err(error)) => return Err(failure(&error)),
+                        Some(Ok(frame)) => {
+                            if let Some(data) = frame.into_data().ok().filter(|data| !data.is_empty()) {
+                                return Ok(Some(data));
+                            }
+                        }
+                    }
+                },
+            }
+        };
+        timeout_at(deadline, piece).await.map_err(|_| Failure::Timeout { phase: Phase::Transfer })?
+    }
 }
 
 /// Makes one request over a new connection, and notes address and phases.
@@ -80,11 +93,9 @@ pub(super) async fn exchange(
     let connected = admitted.connect(deadline).await?;
     facts.connected(&connected);
     if !plan.is_https() {
-        // Head and body may be two writes.
-        connected.without_delay();
         return Ok(ask(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
     }
-    let stream = shake(connected.stream, &plan.host, net, deadline, facts).await?;
+    let stream = shake(&admitted, connected, &plan.host, net, deadline, facts).await?;
     let version = version_of(&stream);
     Ok(ask(plan, stream, version, deadline, facts).await?)
 }
@@ -109,14 +120,13 @@ pub(super) async fn glance(
     }
     // On the heap: a check in the open need not be as large as one with TLS.
     let secret = async {
-        let stream = shake(connected.stream, &opening.host, net, deadline, facts).await?;
+        let stream = shake(&admitted, connected, &opening.host, net, deadline, facts).await?;
         if version_of(&stream) == Version::HTTP_11 {
-            return glance_at(opening, stream, deadline, facts).await;
+            return Ok(glance_at(opening, stream, deadline, facts).await?);
         }
-        let answer = ask(&Plan::first(check)?, stream, Version::HTTP_2, deadline, facts).await?;
-        Ok(Head { status: answer.head.status, headers: answer.head.headers })
+        Ok(ask(&Plan::first(check)?, stream, Version::HTTP_2, deadline, facts).await?.head)
     };
-    Ok(Box::pin(secret).await?)
+    Box::pin(secret).await
 }
 
 async fn glance_at<S>(
@@ -129,7 +139,7 @@ where
     S: AsyncRead + AsyncWrite + Unpin,
 {
     let started = Instant::now();
-    let asking = head::ask(&mut stream, &opening.request, opening.to_head);
+    let asking = http1::glance(&mut stream, &opening.request, opening.to_head);
     let head =
         timeout_at(deadline, asking).await.map_err(|_| Failure::Timeout { phase: Phase::FirstByte })??;
     facts.phases.first_byte_us = Some(micros(started.elapsed()));
@@ -138,27 +148,28 @@ where
 
 /// Shakes hands for the web, and notes how long that took.
 async fn shake(
-    stream: TcpStream,
+    admitted: &Admitted,
+    connected: Connected,
     host: &Host,
     net: &Net,
     deadline: Instant,
     facts: &mut Facts,
-) -> Result<TlsStream<TcpStream>, Failure> {
+) -> Result<Secret, Trouble> {
     let started = Instant::now();
-    let stream = tls::handshake(stream, net.web_tls(), host, deadline).await?;
+    let stream = tls::handshake(admitted, connected, net.web_tls(), host, deadline).await?;
     facts.phases.tls_us = Some(micros(started.elapsed()));
     Ok(stream)
 }
 
-fn version_of(stream: &TlsStream<TcpStream>) -> Version {
+fn version_of(stream: &Secret) -> Version {
     match stream.get_ref().1.alpn_protocol() {
         Some(b"h2") => Version::HTTP_2,
         Some(_) | None => Version::HTTP_11,
     }
 }
 
-/// The word for what hyper met.
-pub(super) fn failure(error: &hyper::Error) -> Failure {
+/// The word for what hyper met over HTTP/2.
+fn failure(error: &hyper::Error) -> Failure {
     if error.is_parse_too_large() {
         return Failure::HeadTooLarge;
     }
@@ -187,60 +198,27 @@ async fn ask<S>(
     facts: &mut Facts,
 ) -> Result<Answer, Failure>
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: http1::Stream + 'static,
 {
-    let request = plan.request(version)?;
     let started = Instant::now();
     let answering = async {
         if version == Version::HTTP_2 {
-            ask_http2(stream, request).await
-        } else {
-            ask_http1(TokioIo::new(stream), request).await
+            return ask_http2(stream, plan).await;
         }
+        let (head, body) = http1::ask(stream, &plan.request_bytes()?, plan.is_head()).await?;
+        Ok(Answer { head, body: Body::Http1(body) })
     };
-    let (response, driver) =
+    let answer =
         timeout_at(deadline, answering).await.map_err(|_| Failure::Timeout { phase: Phase::FirstByte })??;
     facts.phases.first_byte_us = Some(micros(started.elapsed()));
-    let (head, body) = response.into_parts();
-    Ok(Answer { head, body, _driver: driver })
+    Ok(answer)
 }
 
-type Sent = Result<(http::Response<Incoming>, Driver), Failure>;
-
-async fn ask_http1<S>(io: TokioIo<S>, mut request: http::Request<Full<Bytes>>) -> Sent
+async fn ask_http2<S>(stream: S, plan: &Plan) -> Result<Answer, Failure>
 where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    S: http1::Stream + 'static,
 {
-    let (mut sender, connection) = http1::Builder::new()
-        .max_header_size(MAX_HEAD)
-        .max_headers(MAX_HEADERS)
-        // Of what is read at once too: a task takes up to 128 times this before others have their turn.
-        .max_buf_size(MAX_HEAD)
-        .handshake(io)
-        .await
-        .map_err(|error| failure(&error))?;
-    let driver = Driver(tokio::spawn(connection));
-    let (interim, enough) = (AtomicUsize::new(0), Arc::new(Notify::new()));
-    let told = Arc::clone(&enough);
-    hyper::ext::on_informational(&mut request, move |_| {
-        if interim.fetch_add(1, Ordering::Relaxed) >= MAX_INTERIM {
-            told.notify_one();
-        }
-    });
-    let answer = tokio::select! {
-        answer = sender.send_request(request) => answer,
-        () = enough.notified() => return Err(Failure::HeadTooLarge),
-    };
-    match answer {
-        Ok(response) => Ok((response, driver)),
-        Err(error) => Err(driver.reason(error).await),
-    }
-}
-
-async fn ask_http2<S>(stream: S, request: http::Request<Full<Bytes>>) -> Sent
-where
-    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
-{
+    let request = plan.request()?;
     let allowance = Allowance::new(MAX_BEFORE_HEAD);
     let io = TokioIo::new(Metered { inner: stream, allowance: allowance.clone() });
     let (mut sender, connection) = http2::Builder::new(TokioExecutor::new())
@@ -253,7 +231,9 @@ where
     match sender.send_request(request).await {
         Ok(response) => {
             allowance.lift();
-            Ok((response, driver))
+            let (head, body) = response.into_parts();
+            let head = Head { status: head.status, headers: head.headers };
+            Ok(Answer { head, body: Body::Http2 { body, _driver: driver } })
         }
         Err(_) if allowance.is_spent() => Err(Failure::HeadTooLarge),
         Err(error) => Err(driver.reason(error).await),

@@ -6,12 +6,11 @@ use std::{
 };
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use http_body_util::BodyExt;
 use parallax_protocol::{
     check::{HttpCheck, KeywordMode, Method},
-    result::{Failure, Phase},
+    result::Failure,
 };
-use tokio::time::{Instant, timeout_at};
+use tokio::time::Instant;
 
 use super::{
     coding::{self, Stage},
@@ -31,7 +30,7 @@ const MAX_REDIRECTS: usize = 3;
 #[derive(Debug)]
 pub(in crate::probe) struct Want<'a> {
     pub(in crate::probe) url: &'a str,
-    /// Beside those of every request.
+    /// Beside those of every request; none is a secret.
     pub(in crate::probe) headers: Vec<(HeaderName, HeaderValue)>,
     /// Bytes of the body at most, as sent and as undone.
     pub(in crate::probe) most: usize,
@@ -56,7 +55,7 @@ pub(in crate::probe) async fn fetch(
     deadline: Instant,
     facts: &mut Facts,
 ) -> Result<Page, Trouble> {
-    let mut plan = Plan::first(&HttpCheck {
+    let plan = Plan::first(&HttpCheck {
         url: want.url.to_owned(),
         method: Method::Get,
         headers: Vec::new(),
@@ -66,15 +65,12 @@ pub(in crate::probe) async fn fetch(
         keyword_mode: KeywordMode::Present,
     })?;
     let codings = HeaderValue::from_static("gzip, deflate, br");
-    for (name, value) in want.headers.into_iter().chain([(header::ACCEPT_ENCODING, codings)]) {
-        plan.own_headers.insert(name, value);
-    }
+    let headers = want.headers.into_iter().chain([(header::ACCEPT_ENCODING, codings)]);
+    let mut plan = plan.with_headers(headers);
     for _ in 0..=MAX_REDIRECTS {
         *facts = Facts::default();
         let answer = exchange::exchange(&plan, net, deadline, facts).await?;
-        if let Some(mut next) = redirect::next(&plan, answer.head.status, &answer.head.headers)? {
-            // None of these headers is a secret.
-            next.own_headers = plan.own_headers;
+        if let Some(next) = redirect::next(&plan, &answer.head)? {
             plan = next;
             continue;
         }
@@ -89,19 +85,12 @@ async fn read(mut answer: Answer, most: usize, deadline: Instant) -> Result<Page
     let mut first =
         coding::undo(&answer.head.headers, Box::new(kept.clone())).ok_or(Failure::BodyUndecodable)?;
     let mut sent = 0;
-    loop {
-        let frame = match timeout_at(deadline, answer.body.frame()).await {
-            Err(_) => return Err(Failure::Timeout { phase: Phase::Transfer }),
-            Ok(None) => break,
-            Ok(Some(Err(error))) => return Err(exchange::failure(&error)),
-            Ok(Some(Ok(frame))) => frame,
-        };
-        let Some(data) = frame.data_ref() else { continue };
+    while let Some(data) = answer.piece(deadline).await? {
         sent += data.len();
         if sent > most {
             return Err(Failure::BodyTooLarge);
         }
-        first.write_all(data).map_err(|error| failure(&error))?;
+        first.write_all(&data).map_err(|error| failure(&error))?;
     }
     if sent > 0 {
         first.end().map_err(|error| failure(&error))?;

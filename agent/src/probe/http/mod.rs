@@ -1,7 +1,7 @@
 //! The http probe: request, redirects by hand, status, keyword.
 //!
 //! A check is what a first visitor does: a new resolution, a new connection and a full handshake for every
-//! hop, no cookies kept, no proxy, no coding asked for (one that comes is undone). The latency is the time from the start of the check
+//! hop, cookies for as long as the check lasts, no proxy, no coding asked for (one that comes is undone). The latency is the time from the start of the check
 //! (redirects and name resolution included) to the last byte the verdict needed: the end of the answer's
 //! head, or, where a keyword is looked for, the place in the body where that was decided. The phases are
 //! those of the last hop.
@@ -9,9 +9,12 @@
 mod body;
 mod charset;
 mod coding;
+mod cookies;
 mod exchange;
 pub(super) mod fetch;
+mod framing;
 mod head;
+mod http1;
 mod judge;
 mod meter;
 mod opening;
@@ -57,7 +60,7 @@ async fn visit(check: &HttpCheck, kept: &Kept, net: &Net, facts: &mut Facts) -> 
     facts.status = Some(status);
     if judge::follows_redirects(check)
         && !head.headers.is_empty()
-        && let Some(next) = redirect::next(&Plan::first(check)?, head.status, &head.headers)?
+        && let Some(next) = redirect::next(&Plan::first(check)?, &head)?
     {
         return Box::pin(follow(check, next, MAX_REDIRECTS - 1, deadline, net, facts)).await;
     }
@@ -80,7 +83,7 @@ async fn follow(
         let status = answer.head.status.as_u16();
         facts.status = Some(status);
         if judge::follows_redirects(check)
-            && let Some(next) = redirect::next(&plan, answer.head.status, &answer.head.headers)?
+            && let Some(next) = redirect::next(&plan, &answer.head)?
         {
             plan = next;
             continue;

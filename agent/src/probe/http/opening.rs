@@ -2,7 +2,6 @@
 
 use std::sync::OnceLock;
 
-use http::{Method, Version};
 use parallax_dial::Host;
 use parallax_protocol::{check::HttpCheck, result::Failure};
 
@@ -46,24 +45,12 @@ impl Kept {
 
 impl Opening {
     fn of(plan: &Plan) -> Result<Self, Failure> {
-        let request = plan.request(Version::HTTP_11)?;
-        let target = request.uri().path_and_query().map_or("/", |target| target.as_str());
-        let mut bytes = Vec::with_capacity(256);
-        for part in [request.method().as_str(), " ", target, " HTTP/1.1\r\n"] {
-            bytes.extend_from_slice(part.as_bytes());
-        }
-        for (name, value) in request.headers() {
-            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
-                bytes.extend_from_slice(part);
-            }
-        }
-        bytes.extend_from_slice(b"\r\n");
         Ok(Self {
             host: plan.host.clone(),
             port: plan.port,
             is_https: plan.is_https(),
-            to_head: plan.method == Method::HEAD,
-            request: bytes.into_boxed_slice(),
+            to_head: plan.is_head(),
+            request: plan.request_bytes()?.into_boxed_slice(),
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use base64::{Engine, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, Version, header};
+use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Uri, header};
 use http_body_util::Full;
 use parallax_dial::Host;
 use parallax_protocol::{
@@ -12,6 +12,7 @@ use parallax_protocol::{
 use percent_encoding::percent_decode_str;
 use url::Url;
 
+use super::cookies::Jar;
 use crate::probe::facts::bad_target;
 
 /// What we call ourselves unless the check says otherwise.
@@ -32,6 +33,14 @@ const RESERVED: [&str; 9] = [
     "upgrade",
 ];
 
+/// Headers of the customer's that say who asks for what, as every browser does: no secrets, so they go everywhere. All of
+/// `accept-` are among them.
+const OPEN: [HeaderName; 3] = [header::USER_AGENT, header::ACCEPT, header::REFERER];
+
+/// Headers that describe a body and go where it goes.
+const OF_BODY: [HeaderName; 4] =
+    [header::CONTENT_TYPE, header::CONTENT_ENCODING, header::CONTENT_LANGUAGE, header::CONTENT_LOCATION];
+
 /// A request before it is sent.
 #[derive(Clone)]
 pub(super) struct Plan {
@@ -40,11 +49,19 @@ pub(super) struct Plan {
     pub(super) host: Host,
     pub(super) port: u16,
     pub(super) method: Method,
-    /// The customer's headers, their credentials among them; they go to one origin only.
-    pub(super) own_headers: HeaderMap,
-    /// What `Host` says, where the customer overrides it.
-    pub(super) own_host: Option<HeaderValue>,
+    /// The customer's headers, their credentials among them.
+    own_headers: HeaderMap,
+    /// Ours, which every hop gets: none of them is a secret.
+    shared_headers: HeaderMap,
+    /// The customer's value for `Host` on their host, where they set one.
+    own_host: Option<HeaderValue>,
+    /// The customer's host: their headers go nowhere else, but for those that are no secrets.
+    home: Host,
+    /// True once a request of the check went over TLS: from then on nothing secret goes in the open.
+    was_private: bool,
     pub(super) body: Bytes,
+    /// Those that the answers so far have set.
+    pub(super) cookies: Jar,
 }
 
 impl Plan {
@@ -67,11 +84,29 @@ impl Plan {
             Some(body) if takes_body(&method) => Bytes::copy_from_slice(body.reveal().as_bytes()),
             Some(_) | None => Bytes::new(),
         };
-        Ok(Self { url, host, port, method, own_headers, own_host, body })
+        let (home, was_private) = (host.clone(), url.scheme() == "https");
+        let (shared_headers, cookies) = (HeaderMap::new(), Jar::default());
+        Ok(Self {
+            url,
+            host,
+            port,
+            method,
+            own_headers,
+            shared_headers,
+            own_host,
+            home,
+            was_private,
+            body,
+            cookies,
+        })
     }
 
-    /// The same request to another address. Where that is another origin, nothing of the customer's goes along
-    /// but the body.
+    /// The same request with headers of ours, none of them a secret.
+    pub(super) fn with_headers(self, headers: impl IntoIterator<Item = (HeaderName, HeaderValue)>) -> Self {
+        Self { shared_headers: headers.into_iter().collect(), ..self }
+    }
+
+    /// The same request to another address.
     ///
     /// # Errors
     /// [`Failure::BadTarget`] as for [`Plan::first`].
@@ -80,24 +115,15 @@ impl Plan {
         // Credentials come from the customer, never from an answer.
         take_user_info(&mut url)?;
         url.set_fragment(None);
-        let mut plan = Self { host, port, url, ..self.clone() };
-        if plan.url.origin() != self.url.origin() {
-            plan.own_headers.clear();
-            plan.own_host = None;
-        }
-        Ok(plan)
+        let was_private = self.was_private || url.scheme() == "https";
+        Ok(Self { host, port, url, was_private, ..self.clone() })
     }
 
     /// Turns it into a GET without a body.
     pub(super) fn into_get(mut self) -> Self {
         self.method = Method::GET;
         self.body = Bytes::new();
-        for name in [
-            header::CONTENT_TYPE,
-            header::CONTENT_ENCODING,
-            header::CONTENT_LANGUAGE,
-            header::CONTENT_LOCATION,
-        ] {
+        for name in OF_BODY {
             self.own_headers.remove(name);
         }
         self
@@ -107,45 +133,122 @@ impl Plan {
         self.url.scheme() == "https"
     }
 
-    /// The request as hyper sends it in `version`.
-    ///
-    /// # Errors
-    /// [`Failure::BadTarget`] for a URL that no request line can hold.
-    pub(super) fn request(&self, version: Version) -> Result<Request<Full<Bytes>>, Failure> {
-        let unfit = || bad_target("the URL can't be put into a request");
+    pub(super) fn is_head(&self) -> bool {
+        self.method == Method::HEAD
+    }
+
+    /// True where it would send a body in the open that was sent over TLS before.
+    pub(super) fn exposes_body(&self) -> bool {
+        !self.body.is_empty() && self.was_private && !self.is_https()
+    }
+
+    /// True where the customer's secrets may go along.
+    fn is_trusted(&self) -> bool {
+        self.host == self.home && (self.is_https() || !self.was_private)
+    }
+
+    /// The headers that go where this request goes: ours, and the customer's as far as they may.
+    fn sent_headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
+        let (is_trusted, has_body) = (self.is_trusted(), !self.body.is_empty());
+        let own = self.own_headers.iter().filter(move |(name, _)| {
+            let is_open = OPEN.contains(name) || name.as_str().starts_with("accept-");
+            is_trusted || is_open || (has_body && OF_BODY.contains(name))
+        });
+        own.chain(&self.shared_headers)
+    }
+
+    /// The customer's cookies and those of the check's answers; of one name the answer's.
+    fn cookie(&self) -> Option<HeaderValue> {
+        let set = self.cookies.sent_to(&self.url);
+        if set.is_empty() {
+            return None;
+        }
+        let own = self.sent_headers().filter(|(name, _)| **name == header::COOKIE);
+        let own = own.filter_map(|(_, value)| value.to_str().ok()).flat_map(|value| value.split(';'));
+        let own = own.map(str::trim).filter(|pair| {
+            let name = pair.split('=').next().unwrap_or_default().trim();
+            !pair.is_empty() && set.iter().all(|(set, _)| *set != name)
+        });
+        let own = own.map(str::to_owned);
+        let pairs: Vec<String> =
+            own.chain(set.iter().map(|(name, value)| format!("{name}={value}"))).collect();
+        let mut value = HeaderValue::from_str(&pairs.join("; ")).ok()?;
+        value.set_sensitive(true);
+        Some(value)
+    }
+
+    /// The request line's target and all headers but those of the connection.
+    fn fields(&self) -> Result<(String, HeaderMap, HeaderValue), Failure> {
         let path = match self.url.query() {
             Some(query) => format!("{}?{query}", self.url.path()),
             None => self.url.path().to_owned(),
         };
         let authority = match &self.own_host {
-            Some(host) => host.clone(),
-            None => HeaderValue::from_str(&authority(&self.url)).map_err(|_| unfit())?,
+            Some(host) if self.host == self.home => host.clone(),
+            Some(_) | None => HeaderValue::from_str(&authority(&self.url)).map_err(|_| unfit())?,
         };
-        let mut request = Request::new(Full::new(self.body.clone()));
-        *request.method_mut() = self.method.clone();
-        let headers = request.headers_mut();
-        headers.insert(header::USER_AGENT, USER_AGENT);
-        headers.insert(header::ACCEPT, HeaderValue::from_static("*/*"));
-        headers.insert(header::ACCEPT_ENCODING, HeaderValue::from_static("identity"));
-        for name in self.own_headers.keys() {
-            headers.remove(name);
-        }
-        for (name, value) in &self.own_headers {
+        let mut headers = HeaderMap::new();
+        for (name, value) in self.sent_headers() {
             headers.append(name, value.clone());
         }
-        *request.uri_mut() = if version == Version::HTTP_2 {
-            Uri::builder()
-                .scheme(self.url.scheme())
-                .authority(authority.as_bytes())
-                .path_and_query(path)
-                .build()
-                .map_err(|_| unfit())?
-        } else {
-            request.headers_mut().insert(header::HOST, authority);
-            path.parse().map_err(|_| unfit())?
-        };
+        if let Some(cookie) = self.cookie() {
+            headers.insert(header::COOKIE, cookie);
+        }
+        for (name, value) in [
+            (header::USER_AGENT, USER_AGENT),
+            (header::ACCEPT, HeaderValue::from_static("*/*")),
+            (header::ACCEPT_ENCODING, HeaderValue::from_static("identity")),
+        ] {
+            headers.entry(name).or_insert(value);
+        }
+        Ok((path, headers, authority))
+    }
+
+    /// The request as hyper sends it over HTTP/2.
+    ///
+    /// # Errors
+    /// [`Failure::BadTarget`] for a URL that no request can hold.
+    pub(super) fn request(&self) -> Result<Request<Full<Bytes>>, Failure> {
+        let (path, headers, authority) = self.fields()?;
+        let mut request = Request::new(Full::new(self.body.clone()));
+        *request.method_mut() = self.method.clone();
+        *request.headers_mut() = headers;
+        *request.uri_mut() = Uri::builder()
+            .scheme(self.url.scheme())
+            .authority(authority.as_bytes())
+            .path_and_query(path)
+            .build()
+            .map_err(|_| unfit())?;
         Ok(request)
     }
+
+    /// The request over HTTP/1.1 (RFC 9112, sections 2 and 3): request line, header lines and body.
+    ///
+    /// # Errors
+    /// As [`Plan::request`].
+    pub(super) fn request_bytes(&self) -> Result<Vec<u8>, Failure> {
+        let (path, headers, authority) = self.fields()?;
+        let mut bytes = Vec::with_capacity(256 + self.body.len());
+        for part in [self.method.as_str(), " ", &path, " HTTP/1.1\r\n"] {
+            bytes.extend_from_slice(part.as_bytes());
+        }
+        // A method that has a meaning for a body says that there is none, or some servers answer 411 (RFC 9110, section 8.6).
+        let says_length = matches!(self.method, Method::POST | Method::PUT | Method::PATCH);
+        let length = (says_length || !self.body.is_empty()).then(|| HeaderValue::from(self.body.len()));
+        let length = length.iter().map(|length| (&header::CONTENT_LENGTH, length));
+        for (name, value) in [(&header::HOST, &authority)].into_iter().chain(&headers).chain(length) {
+            for part in [name.as_str().as_bytes(), b": ", value.as_bytes(), b"\r\n"] {
+                bytes.extend_from_slice(part);
+            }
+        }
+        bytes.extend_from_slice(b"\r\n");
+        bytes.extend_from_slice(&self.body);
+        Ok(bytes)
+    }
+}
+
+fn unfit() -> Failure {
+    bad_target("the URL can't be put into a request")
 }
 
 fn place(url: &Url) -> Result<(Host, u16), Failure> {

@@ -1,30 +1,44 @@
 //! Redirects, followed by hand: each target is parsed anew and dialled through the guard like the first.
 
-use http::{HeaderMap, Method, StatusCode, header};
+use std::borrow::Cow;
+
+use http::{Method, StatusCode, header};
 use parallax_protocol::result::Failure;
+use percent_encoding::{AsciiSet, percent_encode};
 
-use super::plan::Plan;
+use super::{head::Head, plan::Plan};
 
-/// The request that an answer redirects to, or `None` if the answer is final. The method changes as in RFC 9110,
-/// section 15.4: 303 makes anything but HEAD a GET, 301 and 302 make a POST one.
+/// The request that an answer redirects to, with the cookies that it sets, or `None` if the answer is final. The method
+/// changes as in RFC 9110, section 15.4: 303 makes anything but HEAD a GET, 301 and 302 make a POST one. From https to
+/// http leads on too, as in browsers: secrets stay behind.
 ///
 /// # Errors
-/// [`Failure::BadRedirect`] for a target that is no http or https URL with a host, or that leads from https
-/// back to http: what was asked for in private is not asked for in the open.
-pub(super) fn next(plan: &Plan, status: StatusCode, headers: &HeaderMap) -> Result<Option<Plan>, Failure> {
-    if !is_redirect(status) {
-        return Ok(None);
-    }
-    let Some(location) = headers.get(header::LOCATION) else {
+/// [`Failure::BadRedirect`] for a target that is no http or https URL with a host, or that would have a body sent in the
+/// open that was sent over TLS before.
+pub(super) fn next(plan: &Plan, head: &Head) -> Result<Option<Plan>, Failure> {
+    let Some(location) = head.headers.get(header::LOCATION).filter(|_| is_redirect(head.status)) else {
         return Ok(None);
     };
-    let location = std::str::from_utf8(location.as_bytes()).map_err(|_| Failure::BadRedirect)?;
-    let target = plan.url.join(location).map_err(|_| Failure::BadRedirect)?;
-    if plan.is_https() && target.scheme() == "http" {
-        return Err(Failure::BadRedirect);
+    // Browsers take an empty one for none.
+    let location = readable(location.as_bytes().trim_ascii());
+    if location.is_empty() {
+        return Ok(None);
     }
-    let moved = plan.moved_to(target).map_err(|_| Failure::BadRedirect)?;
-    Ok(Some(if becomes_get(status, &plan.method) { moved.into_get() } else { moved }))
+    let target = plan.url.join(&location).map_err(|_| Failure::BadRedirect)?;
+    let mut moved = plan.moved_to(target).map_err(|_| Failure::BadRedirect)?;
+    moved.cookies.take(&plan.url, &head.headers);
+    if becomes_get(head.status, &plan.method) {
+        moved = moved.into_get();
+    }
+    if moved.exposes_body() { Err(Failure::BadRedirect) } else { Ok(Some(moved)) }
+}
+
+/// An address as text; bytes that are no UTF-8 are escaped one by one.
+fn readable(address: &[u8]) -> Cow<'_, str> {
+    match std::str::from_utf8(address) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => percent_encode(address, &AsciiSet::EMPTY).collect::<String>().into(),
+    }
 }
 
 fn is_redirect(status: StatusCode) -> bool {
@@ -49,7 +63,7 @@ fn becomes_get(status: StatusCode, method: &Method) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use http::HeaderValue;
+    use http::{HeaderMap, HeaderValue};
     use parallax_protocol::{
         check::{Header, HttpCheck, KeywordMode, Method as CheckMethod},
         text::Secret,
@@ -73,7 +87,7 @@ mod tests {
     fn follow(plan: &Plan, status: u16, location: &str) -> Result<Option<Plan>, Failure> {
         let mut headers = HeaderMap::new();
         headers.insert(header::LOCATION, HeaderValue::from_str(location).unwrap());
-        next(plan, StatusCode::from_u16(status).unwrap(), &headers)
+        next(plan, &Head { status: StatusCode::from_u16(status).unwrap(), headers })
     }
 
     fn followed(plan: &Plan, status: u16, location: &str) -> Plan {
@@ -102,17 +116,41 @@ mod tests {
         {
             assert_eq!(follow(&from, 302, location).err(), Some(Failure::BadRedirect), "{location}");
         }
-        let private = plan(CheckMethod::Get, "https://example.com/");
-        assert_eq!(follow(&private, 302, "http://example.com/").err(), Some(Failure::BadRedirect));
     }
 
     #[test]
-    fn the_customers_headers_stay_with_their_origin() {
-        let from = plan(CheckMethod::Get, "http://example.com/");
-        assert_eq!(followed(&from, 302, "/same").own_headers.len(), 4);
-        for other in ["http://example.com:81/", "https://example.com/", "http://a.example.com/"] {
-            assert!(followed(&from, 302, other).own_headers.is_empty(), "{other}");
+    fn a_redirect_out_of_tls_is_followed_without_a_body() {
+        let from = plan(CheckMethod::Post, "https://example.com/");
+        assert_eq!(followed(&from, 302, "http://example.com/x").url.as_str(), "http://example.com/x");
+        for status in [307, 308] {
+            assert_eq!(follow(&from, status, "http://example.com/x").err(), Some(Failure::BadRedirect));
+            assert!(!followed(&from, status, "https://other.example/").body.is_empty());
         }
+    }
+
+    #[test]
+    fn an_address_of_odd_bytes_is_read_as_browsers_do() {
+        let from = plan(CheckMethod::Get, "http://example.com/");
+        for (location, url) in [
+            (b"/caf\xe9 x".as_slice(), "http://example.com/caf%E9%20x"),
+            (b"/caf\xc3\xa9", "http://example.com/caf%C3%A9"),
+            (b" /x\t", "http://example.com/x"),
+        ] {
+            let headers =
+                [(header::LOCATION, HeaderValue::from_bytes(location).unwrap())].into_iter().collect();
+            let moved = next(&from, &Head { status: StatusCode::FOUND, headers }).unwrap().unwrap();
+            assert_eq!(moved.url.as_str(), url);
+        }
+    }
+
+    #[test]
+    fn an_answer_sets_cookies_for_the_next_request() {
+        let from = plan(CheckMethod::Get, "http://example.com/");
+        let headers = [(header::LOCATION, "/"), (header::SET_COOKIE, "seen=1")]
+            .map(|(name, value)| (name, HeaderValue::from_static(value)));
+        let headers: HeaderMap = headers.into_iter().collect();
+        let moved = next(&from, &Head { status: StatusCode::FOUND, headers }).unwrap().unwrap();
+        assert_eq!(moved.cookies.sent_to(&moved.url), [("seen", "1")]);
     }
 
     #[test]
@@ -130,9 +168,8 @@ mod tests {
             assert_eq!(next.method, then, "{status} {method:?}");
             let keeps = then != Method::GET && then != Method::HEAD;
             assert_eq!(!next.body.is_empty(), keeps, "{status} {method:?}");
-            if then == Method::GET {
-                assert!(!next.own_headers.contains_key(header::CONTENT_TYPE));
-            }
+            let text = String::from_utf8(next.request_bytes().unwrap()).unwrap();
+            assert_eq!(text.contains("content-type:"), then != Method::GET, "{status} {method:?}");
         }
     }
 
@@ -142,6 +179,8 @@ mod tests {
         for status in [200, 300, 304, 404] {
             assert!(follow(&from, status, "/x").unwrap().is_none(), "{status}");
         }
-        assert!(next(&from, StatusCode::FOUND, &HeaderMap::new()).unwrap().is_none());
+        assert!(follow(&from, 302, "").unwrap().is_none());
+        let bare = Head { status: StatusCode::FOUND, headers: HeaderMap::new() };
+        assert!(next(&from, &bare).unwrap().is_none());
     }
 }

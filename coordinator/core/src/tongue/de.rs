@@ -101,6 +101,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     unexpected_status: "unerwarteter Status {0}",
     keyword_missing: "Schlüsselwort nicht gefunden",
     keyword_present: "Schlüsselwort gefunden",
+    body_too_large: "Inhalt größer als {0} MiB, Schlüsselwort nicht im gelesenen Teil",
     too_many_redirects: "mehr als 5 Weiterleitungen",
     bad_redirect: "eine Weiterleitung, der nicht gefolgt werden kann",
     tls_expired: "Zertifikat abgelaufen",

@@ -99,6 +99,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     unexpected_status: "unexpected status {0}",
     keyword_missing: "keyword not found",
     keyword_present: "keyword found",
+    body_too_large: "body larger than {0} MiB, keyword not in the part that is read",
     too_many_redirects: "more than 5 redirects",
     bad_redirect: "a redirect that can't be followed",
     tls_expired: "certificate expired",

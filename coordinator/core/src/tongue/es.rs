@@ -99,6 +99,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     unexpected_status: "código de estado inesperado {0}",
     keyword_missing: "palabra clave no encontrada",
     keyword_present: "palabra clave encontrada",
+    body_too_large: "cuerpo de más de {0} MiB, la palabra clave no está en la parte leída",
     too_many_redirects: "más de 5 redirecciones",
     bad_redirect: "una redirección que no se puede seguir",
     tls_expired: "certificado caducado",

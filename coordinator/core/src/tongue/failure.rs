@@ -34,6 +34,7 @@ impl Tongue {
                 return fill(self.unexpected_status, &[&status.to_string()]);
             }
             Failure::TlsFailed(detail) => return fill(self.tls_failed, &[detail]),
+            Failure::BodyTooLarge(mebibytes) => return fill(self.body_too_large, &[&mebibytes.to_string()]),
             Failure::NotHttp(detail) => return fill(self.not_http, &[detail]),
             Failure::CertificateExpiring(days) => {
                 return self.count(*days, self.certificate_expires_one, self.certificate_expires);

@@ -101,6 +101,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     unexpected_status: "code d’état inattendu {0}",
     keyword_missing: "mot-clé introuvable",
     keyword_present: "mot-clé trouvé",
+    body_too_large: "corps de plus de {0} Mio, mot-clé absent de la partie lue",
     too_many_redirects: "plus de 5 redirections",
     bad_redirect: "une redirection impossible à suivre",
     tls_expired: "certificat expiré",

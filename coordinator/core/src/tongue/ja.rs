@@ -86,6 +86,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     unexpected_status: "想定外のステータス {0}",
     keyword_missing: "キーワードが見つかりません",
     keyword_present: "キーワードが見つかりました",
+    body_too_large: "本文が{0} MiBを超え、読み取った範囲にキーワードがありません",
     too_many_redirects: "リダイレクトが5回を超えました",
     bad_redirect: "追跡できないリダイレクトです",
     tls_expired: "証明書の有効期限が切れています",

@@ -101,6 +101,7 @@ pub(super) static TONGUE: Tongue = Tongue {
     unexpected_status: "código de estado inesperado {0}",
     keyword_missing: "palavra-chave não encontrada",
     keyword_present: "palavra-chave encontrada",
+    body_too_large: "corpo com mais de {0} MiB, palavra-chave ausente da parte lida",
     too_many_redirects: "mais de 5 redirecionamentos",
     bad_redirect: "um redirecionamento que não pode ser seguido",
     tls_expired: "certificado expirado",

@@ -26,8 +26,12 @@ fn first(url: &str, headers: &[(&str, &str)]) -> Result<Plan, Failure> {
 }
 
 fn header_of(plan: &Plan, name: &str) -> Option<String> {
-    let request = plan.request(Version::HTTP_11).unwrap();
-    request.headers().get(name).map(|value| value.to_str().unwrap().to_owned())
+    let text = String::from_utf8(plan.request_bytes().unwrap()).unwrap();
+    let (head, _) = text.split_once("\r\n\r\n").unwrap();
+    let mut lines = head.lines().filter_map(|line| line.split_once(": ")).filter(|(own, _)| *own == name);
+    let value = lines.next().map(|(_, value)| value.to_owned());
+    assert!(lines.next().is_none(), "{name} twice in {text}");
+    value
 }
 
 #[test]
@@ -36,8 +40,8 @@ fn a_plain_check_says_who_asks_and_wants_no_coding() {
     assert!(header_of(&plan, "user-agent").unwrap().starts_with("Parallax/"));
     assert_eq!(header_of(&plan, "accept-encoding").unwrap(), "identity");
     assert_eq!(header_of(&plan, "host").unwrap(), "example.com:8080");
-    assert_eq!(plan.request(Version::HTTP_11).unwrap().uri(), "/a?b=c");
-    let second = plan.request(Version::HTTP_2).unwrap();
+    assert!(plan.request_bytes().unwrap().starts_with(b"GET /a?b=c HTTP/1.1\r\nhost: "));
+    let second = plan.request().unwrap();
     assert_eq!(second.uri(), "http://example.com:8080/a?b=c");
     assert!(!second.headers().contains_key("host"));
 }
@@ -47,7 +51,7 @@ fn own_headers_replace_ours_whatever_their_case() {
     let plan = first("http://example.com/", &[("USER-agent", "me"), ("hOST", "other.example")]).unwrap();
     assert_eq!(header_of(&plan, "user-agent").unwrap(), "me");
     assert_eq!(header_of(&plan, "host").unwrap(), "other.example");
-    assert_eq!(plan.request(Version::HTTP_2).unwrap().uri(), "http://other.example/");
+    assert_eq!(plan.request().unwrap().uri(), "http://other.example/");
     assert_eq!(plan.host.to_string(), "example.com", "the connection goes where the URL says");
 }
 
@@ -100,6 +104,10 @@ fn only_methods_that_take_a_body_send_one() {
     ] {
         let plan = Plan::first(&check(method, "http://example.com/", &[], Some("{}"))).unwrap();
         assert_eq!(!plan.body.is_empty(), sent, "{method:?}");
+        assert_eq!(header_of(&plan, "content-length").as_deref(), sent.then_some("2"), "{method:?}");
+        let bare = Plan::first(&check(method, "http://example.com/", &[], None)).unwrap();
+        let says_none = sent && method != CheckMethod::Delete;
+        assert_eq!(header_of(&bare, "content-length").as_deref(), says_none.then_some("0"), "{method:?}");
     }
 }
 
@@ -107,4 +115,79 @@ fn only_methods_that_take_a_body_send_one() {
 fn addresses_keep_their_brackets_in_the_host_header() {
     let plan = first("http://[2001:db8::1]:81/", &[]).unwrap();
     assert_eq!(header_of(&plan, "host").unwrap(), "[2001:db8::1]:81");
+}
+
+/// A check with a header of each kind, at the address that it is redirected to.
+fn moved(from: &str, to: &[&str]) -> Plan {
+    let headers = [
+        ("User-Agent", "me"),
+        ("Accept", "text/html"),
+        ("Accept-Language", "de"),
+        ("Referer", "http://start.example/"),
+        ("Authorization", "Bearer secret"),
+        ("Cookie", "own=secret"),
+        ("X-Token", "secret"),
+        ("Host", "inner.example"),
+    ];
+    let first = first(from, &headers).unwrap();
+    to.iter().fold(first, |plan, to| plan.moved_to(Url::parse(to).unwrap()).unwrap())
+}
+
+#[test]
+fn secrets_stay_with_their_host_and_out_of_the_open() {
+    for (from, to, goes) in [
+        ("http://a.example/", &["http://a.example/x"] as &[&str], true),
+        ("http://a.example/", &["https://a.example/"], true),
+        ("http://a.example/", &["https://a.example:8443/"], true),
+        ("https://a.example/", &["https://a.example:8443/"], true),
+        ("https://a.example/", &["http://a.example/"], false),
+        ("https://a.example/", &["http://a.example/", "https://a.example/"], true),
+        ("http://a.example/", &["https://a.example/", "http://a.example/"], false),
+        ("http://a.example/", &["http://www.a.example/"], false),
+        ("http://a.example/", &["http://b.example/", "http://a.example/"], true),
+        ("http://192.0.2.1/", &["http://192.0.2.2/"], false),
+    ] {
+        let plan = moved(from, to);
+        for name in ["authorization", "cookie", "x-token"] {
+            assert_eq!(header_of(&plan, name).is_some(), goes, "{name} from {from} to {to:?}");
+        }
+        for (name, value) in [
+            ("user-agent", "me"),
+            ("accept", "text/html"),
+            ("accept-language", "de"),
+            ("referer", "http://start.example/"),
+        ] {
+            assert_eq!(header_of(&plan, name).as_deref(), Some(value), "{name} from {from} to {to:?}");
+        }
+        let is_home = to.last().is_some_and(|to| to.contains("//a.example"));
+        assert_eq!(header_of(&plan, "host").as_deref() == Some("inner.example"), is_home, "{to:?}");
+    }
+}
+
+#[test]
+fn a_body_takes_its_description_along() {
+    let post = check(
+        CheckMethod::Post,
+        "http://a.example/",
+        &[("Content-Type", "text/x"), ("X-Token", "y")],
+        Some("{}"),
+    );
+    let plan = Plan::first(&post).unwrap().moved_to(Url::parse("http://b.example/").unwrap()).unwrap();
+    assert_eq!(header_of(&plan, "content-type").as_deref(), Some("text/x"));
+    assert_eq!(header_of(&plan, "content-length").as_deref(), Some("2"));
+    assert_eq!(header_of(&plan, "x-token"), None);
+}
+
+#[test]
+fn cookies_of_answers_join_the_customers() {
+    let mut plan = first("http://a.example/", &[("Cookie", "own=1; both=own")]).unwrap();
+    let mut headers = HeaderMap::new();
+    for line in ["both=set; Path=/", "other=2; Path=/"] {
+        headers.append(header::SET_COOKIE, HeaderValue::from_static(line));
+    }
+    plan.cookies.take(&Url::parse("http://a.example/").unwrap(), &headers);
+    assert_eq!(header_of(&plan, "cookie").as_deref(), Some("own=1; both=set; other=2"));
+    assert_eq!(plan.request().unwrap().headers()["cookie"], "own=1; both=set; other=2");
+    let away = plan.moved_to(Url::parse("http://b.example/").unwrap()).unwrap();
+    assert_eq!(header_of(&away, "cookie"), None);
 }

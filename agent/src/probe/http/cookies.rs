@@ -1,0 +1,282 @@
+//! The cookies of one check (RFC 6265): what its answers set goes along with its next requests, and ends with it.
+//!
+//! Sites that redirect a visitor to the same address until a cookie comes back are common; without cookies every one of
+//! them would be a redirect without end.
+
+use std::time::UNIX_EPOCH;
+
+use http::{HeaderMap, header};
+use parallax_dial::Host;
+use url::Url;
+
+use crate::clock::Clock;
+
+/// Cookies kept at most; one more takes the place of the oldest.
+const MAX_COOKIES: usize = 64;
+/// Bytes of one cookie's name and value at most, as in browsers.
+const MAX_COOKIE: usize = 4096;
+/// Bytes of all cookies together at most; many servers refuse longer heads.
+const MAX_BYTES: usize = 32 * 1024;
+/// `Set-Cookie` lines of one answer that are looked at.
+const MAX_LINES: usize = 64;
+
+/// The cookies that a check has received so far.
+#[derive(Clone, Default)]
+pub(super) struct Jar(Vec<Cookie>);
+
+#[derive(Clone)]
+struct Cookie {
+    name: String,
+    value: String,
+    /// Lower-case ASCII.
+    domain: String,
+    /// Goes to `domain` alone, not to the names below it.
+    is_host_only: bool,
+    path: String,
+    is_secure: bool,
+}
+
+impl Jar {
+    /// Keeps what an answer from `url` sets (RFC 6265, section 5.3).
+    pub(super) fn take(&mut self, url: &Url, headers: &HeaderMap) {
+        for line in headers.get_all(header::SET_COOKIE).iter().take(MAX_LINES) {
+            let line = String::from_utf8_lossy(line.as_bytes());
+            let Some((cookie, is_over)) = Cookie::read(&line, url) else { continue };
+            self.0.retain(|kept| !kept.is_same(&cookie));
+            if is_over {
+                continue;
+            }
+            self.0.push(cookie);
+            while self.0.len() > MAX_COOKIES || self.0.iter().map(Cookie::len).sum::<usize>() > MAX_BYTES {
+                self.0.remove(0);
+            }
+        }
+    }
+
+    /// Names and values for a request to `url`, longer paths first (RFC 6265, section 5.4).
+    pub(super) fn sent_to(&self, url: &Url) -> Vec<(&str, &str)> {
+        let mut fitting: Vec<&Cookie> = self.0.iter().filter(|cookie| cookie.goes_to(url)).collect();
+        fitting.sort_by_key(|cookie| std::cmp::Reverse(cookie.path.len()));
+        fitting.into_iter().map(|cookie| (cookie.name.as_str(), cookie.value.as_str())).collect()
+    }
+}
+
+impl Cookie {
+    /// A cookie, and whether it is set only to be forgotten (RFC 6265, sections 5.2 and 5.3).
+    fn read(line: &str, url: &Url) -> Option<(Self, bool)> {
+        let mut parts = line.split(';');
+        let (name, value) = parts.next()?.split_once('=')?;
+        let (name, value) = (name.trim(), value.trim());
+        let has_control = line.chars().any(|c| c.is_control() && c != '\t');
+        if name.is_empty() || has_control || name.len() + value.len() > MAX_COOKIE {
+            return None;
+        }
+        let host = url.host_str()?;
+        let mut cookie = Self {
+            name: name.to_owned(),
+            value: value.to_owned(),
+            domain: host.to_owned(),
+            is_host_only: true,
+            path: default_path(url.path()).to_owned(),
+            is_secure: false,
+        };
+        let (mut expired, mut max_age) = (false, None);
+        for part in parts {
+            let (attribute, value) = part.split_once('=').unwrap_or((part, ""));
+            let value = value.trim();
+            match attribute.trim().to_ascii_lowercase().as_str() {
+                "domain" if !value.trim_start_matches('.').is_empty() => {
+                    (cookie.domain, cookie.is_host_only) = domain(value, host)?;
+                }
+                "path" if value.starts_with('/') => value.clone_into(&mut cookie.path),
+                "path" => default_path(url.path()).clone_into(&mut cookie.path),
+                "secure" => cookie.is_secure = true,
+                // A number below one, however long, means that it is over.
+                "max-age" if value.parse::<i64>().is_ok_and(|seconds| seconds <= 0) => max_age = Some(true),
+                "max-age" if value.bytes().all(|byte| byte.is_ascii_digit()) => max_age = Some(false),
+                "expires" => expired = is_past(value),
+                _ => {}
+            }
+        }
+        // What was set in the open can't be a secret (RFC 6265bis, section 5.7).
+        if cookie.is_secure && url.scheme() != "https" {
+            return None;
+        }
+        Some((cookie, max_age.unwrap_or(expired)))
+    }
+
+    fn is_same(&self, other: &Self) -> bool {
+        self.name == other.name && self.domain == other.domain && self.path == other.path
+    }
+
+    fn len(&self) -> usize {
+        self.name.len() + self.value.len() + self.domain.len() + self.path.len()
+    }
+
+    fn goes_to(&self, url: &Url) -> bool {
+        let Some(host) = url.host_str() else { return false };
+        let is_host = host == self.domain || (!self.is_host_only && is_below(host, &self.domain));
+        is_host && path_matches(url.path(), &self.path) && (!self.is_secure || url.scheme() == "https")
+    }
+}
+
+/// The domain of a `Domain` attribute, and whether the cookie is for that host alone; `None` where `host` may not set
+/// it: the domain of somebody else, or one below which everybody registers (a public suffix).
+fn domain(attribute: &str, host: &str) -> Option<(String, bool)> {
+    let attribute = attribute.strip_prefix('.').unwrap_or(attribute);
+    let domain = match Host::parse(attribute).ok()? {
+        // Reads names of other scripts too.
+        Host::Name(name) => name.as_str().to_owned(),
+        Host::Ip(_) => attribute.to_owned(),
+    };
+    if domain == host {
+        let is_suffix = psl::suffix_str(&domain).is_some_and(|suffix| suffix == domain);
+        let is_address = !matches!(Host::parse(host), Ok(Host::Name(_)));
+        return Some((domain, is_suffix || is_address));
+    }
+    let is_suffix = psl::suffix_str(&domain).is_none_or(|suffix| suffix == domain);
+    (is_below(host, &domain) && !is_suffix).then_some((domain, false))
+}
+
+/// True for a name below `domain` (RFC 6265, section 5.1.3).
+fn is_below(host: &str, domain: &str) -> bool {
+    let is_name = matches!(Host::parse(host), Ok(Host::Name(_)));
+    is_name && host.strip_suffix(domain).is_some_and(|rest| rest.ends_with('.'))
+}
+
+/// The path that a cookie without one is for (RFC 6265, section 5.1.4).
+fn default_path(path: &str) -> &str {
+    match path.rfind('/') {
+        Some(at) if at > 0 => path.get(..at).unwrap_or("/"),
+        Some(_) | None => "/",
+    }
+}
+
+fn path_matches(path: &str, of_cookie: &str) -> bool {
+    path.strip_prefix(of_cookie)
+        .is_some_and(|rest| rest.is_empty() || of_cookie.ends_with('/') || rest.starts_with('/'))
+}
+
+/// True for a date in the past, in any of the usual forms. Hyphens stand for the blanks of RFC 9110 in many cookies.
+fn is_past(date: &str) -> bool {
+    let read =
+        httpdate::parse_http_date(date).or_else(|_| httpdate::parse_http_date(&date.replace('-', " ")));
+    read.is_ok_and(|date| match date.duration_since(UNIX_EPOCH) {
+        Ok(since) => i64::try_from(since.as_millis()).is_ok_and(|date| date <= Clock::new(0).wall_ms()),
+        Err(_) => true,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::HeaderValue;
+
+    fn url(text: &str) -> Url {
+        Url::parse(text).unwrap()
+    }
+
+    /// The cookies sent to `to` once `from` has set these.
+    fn sent(from: &str, lines: &[&str], to: &str) -> String {
+        let mut jar = Jar::default();
+        take(&mut jar, from, lines);
+        shown(&jar, to)
+    }
+
+    fn take(jar: &mut Jar, from: &str, lines: &[&str]) {
+        let mut headers = HeaderMap::new();
+        for line in lines {
+            headers.append(header::SET_COOKIE, HeaderValue::from_str(line).unwrap());
+        }
+        jar.take(&url(from), &headers);
+    }
+
+    fn shown(jar: &Jar, to: &str) -> String {
+        let pairs: Vec<_> =
+            jar.sent_to(&url(to)).into_iter().map(|(name, value)| format!("{name}={value}")).collect();
+        pairs.join("; ")
+    }
+
+    #[test]
+    fn a_cookie_goes_where_domain_path_and_secure_let_it() {
+        for (from, line, to, goes) in [
+            ("http://a.example/", "k=v", "http://a.example/x", true),
+            ("http://a.example/", "k=v", "http://b.a.example/", false),
+            ("http://a.example/", "k=v", "https://a.example:8443/", true),
+            ("http://www.a.example/", "k=v; Domain=a.example", "http://b.a.example/", true),
+            ("http://www.a.example/", "k=v; domain=.A.example", "http://a.example/", true),
+            ("http://www.a.example/", "k=v; Domain=a.example", "http://nota.example/", false),
+            ("http://www.a.example/", "k=v; Domain=b.example", "http://b.example/", false),
+            ("http://www.a.example/", "k=v; Domain=example", "http://b.example/", false),
+            ("http://a.co.uk/", "k=v; Domain=co.uk", "http://a.co.uk/", false),
+            ("http://a.github.io/", "k=v; Domain=github.io", "http://b.github.io/", false),
+            ("http://a.example/", "k=v; Domain=", "http://a.example/", true),
+            (
+                "http://b\u{fc}cher.example/",
+                "k=v; Domain=b\u{fc}cher.example",
+                "http://a.xn--bcher-kva.example/",
+                true,
+            ),
+            ("http://localhost/", "k=v; Domain=localhost", "http://localhost/", true),
+            ("http://192.0.2.1/", "k=v; Domain=192.0.2.1", "http://192.0.2.1:81/", true),
+            ("http://192.0.2.1/", "k=v; Domain=0.2.1", "http://192.0.2.1/", false),
+            ("http://[2001:db8::1]/", "k=v", "http://[2001:db8::1]/", true),
+            ("http://a.example/dir/page", "k=v", "http://a.example/dir/other", true),
+            ("http://a.example/dir/page", "k=v", "http://a.example/dir", true),
+            ("http://a.example/dir/page", "k=v", "http://a.example/direct", false),
+            ("http://a.example/dir/page", "k=v; Path=/", "http://a.example/", true),
+            ("http://a.example/dir/page", "k=v; Path=x", "http://a.example/", false),
+            ("http://a.example/", "k=v; Path=/a/", "http://a.example/a/b", true),
+            ("http://a.example/", "k=v; Path=/a/", "http://a.example/a", false),
+            ("https://a.example/", "k=v; Secure", "https://a.example/", true),
+            ("https://a.example/", "k=v; Secure; HttpOnly", "http://a.example/", false),
+            ("http://a.example/", "k=v; Secure", "https://a.example/", false),
+            ("http://a.example/", "k=v; Max-Age=0", "http://a.example/", false),
+            ("http://a.example/", "k=v; Max-Age=-1", "http://a.example/", false),
+            (
+                "http://a.example/",
+                "k=v; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+                "http://a.example/",
+                true,
+            ),
+            ("http://a.example/", "k=v; Expires=Thu, 01-Jan-1970 00:00:00 GMT", "http://a.example/", false),
+            (
+                "http://a.example/",
+                "k=v; Expires=Thursday, 01-Jan-70 00:00:01 GMT",
+                "http://a.example/",
+                false,
+            ),
+            ("http://a.example/", "k=v; Expires=never", "http://a.example/", true),
+            ("http://a.example/", "=v", "http://a.example/", false),
+            ("http://a.example/", "v", "http://a.example/", false),
+        ] {
+            assert_eq!(!sent(from, &[line], to).is_empty(), goes, "{line} of {from} to {to}");
+        }
+    }
+
+    #[test]
+    fn a_later_cookie_replaces_and_ends_an_earlier_one() {
+        let mut jar = Jar::default();
+        take(&mut jar, "http://a.example/", &["a=1", "b=2; Path=/x", "a=3"]);
+        assert_eq!(shown(&jar, "http://a.example/x"), "b=2; a=3");
+        take(&mut jar, "http://a.example/", &["a=; Max-Age=0"]);
+        assert_eq!(shown(&jar, "http://a.example/x"), "b=2");
+    }
+
+    #[test]
+    fn as_many_are_kept_as_there_is_room_for() {
+        let mut jar = Jar::default();
+        for number in 0..100 {
+            take(&mut jar, "http://a.example/", &[&format!("k{number}=v")]);
+        }
+        let pairs = shown(&jar, "http://a.example/");
+        assert_eq!(pairs.split("; ").count(), MAX_COOKIES);
+        assert!(pairs.ends_with("k99=v") && !pairs.contains("k35="));
+        let long = "x".repeat(4000);
+        for number in 0..20 {
+            take(&mut jar, "http://a.example/", &[&format!("l{number}={long}")]);
+        }
+        assert!(shown(&jar, "http://a.example/").len() <= MAX_BYTES);
+        assert_eq!(sent("http://a.example/", &[&format!("k={}", "x".repeat(4096))], "http://a.example/"), "");
+    }
+}

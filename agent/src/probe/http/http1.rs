@@ -1,0 +1,199 @@
+//! HTTP/1.1 by hand: one request over a connection that ends with its answer.
+//!
+//! A client library brings buffers, a task and channels for connections that serve many requests, and reads heads by
+//! the letter. A check needs neither, so all answers over HTTP/1.1 are read here, with a keyword or without.
+
+use std::{
+    future::poll_fn,
+    io,
+    mem::MaybeUninit,
+    pin::Pin,
+    task::{Context, Poll, ready},
+};
+
+use bytes::Bytes;
+use parallax_protocol::result::Failure;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, ReadBuf};
+
+use super::{
+    framing::Deframer,
+    head::{Head, Keep, Reading},
+};
+use crate::probe::tls;
+
+/// Bytes of a head read at once: most come whole.
+const CHUNK: usize = 4 * 1024;
+/// Bytes of a body read at once.
+const PIECE: usize = 16 * 1024;
+
+/// A connection of any kind.
+pub(super) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// The body of an answer, read piece by piece from its connection.
+pub(super) struct Body {
+    stream: Box<dyn Stream>,
+    deframer: Deframer,
+    /// Came with the head.
+    first: Vec<u8>,
+}
+
+/// Sends a request, and reads the head of the final answer and no more. `to_head` tells that the method is HEAD.
+///
+/// # Errors
+/// The word for a broken connection, or for what is no head of an answer.
+pub(super) async fn glance<S>(stream: &mut S, request: &[u8], to_head: bool) -> Result<Head, Failure>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut reading = Reading::new(to_head, Keep::Redirects);
+    exchange(stream, request, |piece| Ok(reading.take(piece)?.map(|(head, _, _)| head))).await
+}
+
+/// Sends a request, and reads the head of the final answer; its body can be read from what is returned.
+///
+/// # Errors
+/// As [`glance`].
+pub(super) async fn ask<S>(mut stream: S, request: &[u8], to_head: bool) -> Result<(Head, Body), Failure>
+where
+    S: Stream + 'static,
+{
+    let mut reading = Reading::new(to_head, Keep::All);
+    let (head, framing, first) = exchange(&mut stream, request, |piece| {
+        let whole = reading.take(piece)?;
+        Ok(whole.map(|(head, framing, read)| (head, framing, piece.get(read..).unwrap_or_default().to_vec())))
+    })
+    .await?;
+    Ok((head, Body { stream: Box::new(stream), deframer: Deframer::new(framing), first }))
+}
+
+impl Body {
+    /// The next bytes of the body; `None` at its end.
+    ///
+    /// # Errors
+    /// The word for a body that did not come to its end.
+    pub(super) async fn piece(&mut self) -> Result<Option<Bytes>, Failure> {
+        let mut received = std::mem::take(&mut self.first);
+        let mut body = Vec::new();
+        loop {
+            self.deframer.take(&received, &mut body)?;
+            if !body.is_empty() {
+                return Ok(Some(body.into()));
+            }
+            if self.deframer.is_done() {
+                return Ok(None);
+            }
+            received.clear();
+            received.reserve(PIECE);
+            match self.stream.read_buf(&mut received).await {
+                Ok(0) => return self.deframer.close().map(|()| None),
+                Ok(_) => {}
+                // Many servers end TLS without saying so (RFC 8446, section 6.1). Browsers take that for an end too.
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                    return self.deframer.close().map(|()| None);
+                }
+                Err(error) => return Err(broken(&error)),
+            }
+        }
+    }
+}
+
+/// Writes `request` and gives what is read to `take` until that has what it wants. Both go on at once: a server may
+/// answer before it has read all.
+async fn exchange<S, T>(
+    stream: &mut S,
+    request: &[u8],
+    mut take: impl FnMut(&[u8]) -> Result<Option<T>, Failure>,
+) -> Result<T, Failure>
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let mut sending = Sending { rest: request, is_flushed: false };
+    let mut unsent = None;
+    poll_fn(|cx| {
+        if let Poll::Ready(Err(error)) = sending.poll(Pin::new(&mut *stream), cx) {
+            // It may have answered before it closed: its answer counts, if there is one.
+            (sending.rest, sending.is_flushed) = (&[], true);
+            unsent = Some(broken(&error));
+        }
+        loop {
+            // On the stack, so that a check that waits holds no buffer.
+            let mut space = [MaybeUninit::uninit(); CHUNK];
+            let mut piece = ReadBuf::uninit(&mut space);
+            match ready!(Pin::new(&mut *stream).poll_read(cx, &mut piece)) {
+                Err(error) => return Poll::Ready(Err(unsent.take().unwrap_or_else(|| broken(&error)))),
+                Ok(()) if piece.filled().is_empty() => {
+                    return Poll::Ready(Err(unsent.take().unwrap_or(Failure::ClosedEarly)));
+                }
+                Ok(()) => {}
+            }
+            if let Some(done) = take(piece.filled())? {
+                return Poll::Ready(Ok(done));
+            }
+        }
+    })
+    .await
+}
+
+fn broken(error: &io::Error) -> Failure {
+    tls::io_failure(error).unwrap_or(Failure::Reset)
+}
+
+/// The part of a request that is still to be sent.
+struct Sending<'a> {
+    rest: &'a [u8],
+    is_flushed: bool,
+}
+
+impl Sending<'_> {
+    fn poll<S: AsyncWrite>(&mut self, mut stream: Pin<&mut S>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        while !self.rest.is_empty() {
+            let written = ready!(stream.as_mut().poll_write(cx, self.rest))?;
+            if written == 0 {
+                return Poll::Ready(Err(io::ErrorKind::WriteZero.into()));
+            }
+            self.rest = self.rest.get(written..).unwrap_or_default();
+        }
+        if !self.is_flushed {
+            ready!(stream.poll_flush(cx))?;
+            self.is_flushed = true;
+        }
+        Poll::Ready(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncWriteExt;
+
+    #[tokio::test]
+    async fn an_answer_to_half_a_request_counts() {
+        // The rest of the request never fits.
+        let (mut client, mut server) = tokio::io::duplex(1024);
+        server.write_all(b"HTTP/1.1 413 Too Large\r\n\r\n").await.unwrap();
+        let head = glance(&mut client, &[b'x'; 10_000], false).await.unwrap();
+        assert_eq!(head.status, 413);
+        // Nor can it be sent once the server has gone.
+        let (mut client, mut server) = tokio::io::duplex(1024);
+        server.write_all(b"HTTP/1.1 413 Too Large\r\n\r\n").await.unwrap();
+        drop(server);
+        assert_eq!(glance(&mut client, b"GET", false).await.unwrap().status, 413);
+    }
+
+    #[tokio::test]
+    async fn a_body_without_a_length_ends_with_the_connection() {
+        let (client, mut server) = tokio::io::duplex(1024);
+        server.write_all(b"HTTP/1.0 200 OK\r\n\r\nall ").await.unwrap();
+        let (head, mut body) = ask(client, b"GET", false).await.unwrap();
+        assert_eq!(head.status, 200);
+        server.write_all(b"fine").await.unwrap();
+        drop(server);
+        let mut text = Vec::new();
+        while let Some(piece) = body.piece().await.unwrap() {
+            text.extend_from_slice(&piece);
+        }
+        assert_eq!(text, b"all fine");
+    }
+}

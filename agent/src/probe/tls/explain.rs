@@ -1,0 +1,190 @@
+//! Faults of a certificate chain, put down to the certificate that has them.
+//!
+//! The verifier says what is wrong, not with which certificate, and calls a signature wrong that it only can't reckon.
+
+use std::{error::Error, fmt, sync::Arc};
+
+use rustls::{
+    CertificateError, Error as TlsError, OtherError, client::verify_server_name, server::ParsedCertificate,
+};
+use rustls_pki_types::{CertificateDer, ServerName, UnixTime};
+use x509_parser::{certificate::X509Certificate, parse_x509_certificate, public_key::PublicKey};
+
+/// A fault that the verifier's own words tell too little of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum ChainFault {
+    /// An issuer's, in words.
+    OfIssuer(String),
+    /// None of the server's: our library can't reckon with it, in words.
+    Lacking(String),
+}
+
+impl fmt::Display for ChainFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OfIssuer(words) | Self::Lacking(words) => f.write_str(words),
+        }
+    }
+}
+
+impl Error for ChainFault {}
+
+impl From<ChainFault> for TlsError {
+    fn from(fault: ChainFault) -> Self {
+        Self::Other(OtherError(Arc::new(fault)))
+    }
+}
+
+/// The fault in an error that [`chain`] or [`signature`] has explained.
+pub(super) fn explained(error: &TlsError) -> Option<&ChainFault> {
+    match error {
+        TlsError::Other(OtherError(fault)) => fault.downcast_ref(),
+        _ => None,
+    }
+}
+
+/// Explains what the verifier says of a chain that was shown for `name`.
+pub(in crate::probe) fn chain(
+    error: TlsError,
+    leaf: &CertificateDer<'_>,
+    others: &[CertificateDer<'_>],
+    name: &ServerName<'_>,
+    now: UnixTime,
+) -> TlsError {
+    let TlsError::InvalidCertificate(fault) = &error else { return error };
+    let now = i64::try_from(now.as_secs()).unwrap_or(i64::MAX);
+    match fault {
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            out_of_time(leaf, others, "expired on", |it| Some(it.not_after).filter(|end| *end < now))
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            out_of_time(leaf, others, "is not valid before", |it| {
+                Some(it.not_before).filter(|begin| *begin > now)
+            })
+        }
+        CertificateError::BadSignature
+        | CertificateError::UnsupportedSignatureAlgorithmContext { .. }
+        | CertificateError::UnsupportedSignatureAlgorithmForPublicKeyContext { .. } => {
+            // The name is looked at last: of a certificate for another one that is what there is to say.
+            match ParsedCertificate::try_from(leaf).and_then(|leaf| verify_server_name(&leaf, name)) {
+                Err(error) => return error,
+                Ok(()) => unreckoned(leaf, others),
+            }
+        }
+        _ => None,
+    }
+    .map_or(error, TlsError::from)
+}
+
+/// Explains what the verifier says of the proof that the server has the key of `leaf`.
+pub(in crate::probe) fn signature(error: TlsError, leaf: &CertificateDer<'_>) -> TlsError {
+    let key = parse_x509_certificate(leaf).ok().and_then(|(_, leaf)| odd_key(&leaf));
+    key.map_or(error, |key| lacking(&format!("its certificate has {key}")).into())
+}
+
+fn lacking(what: &str) -> ChainFault {
+    ChainFault::Lacking(format!("{what}, which this check can't verify"))
+}
+
+/// Begin and end of a certificate, epoch seconds.
+struct Life {
+    not_before: i64,
+    not_after: i64,
+}
+
+/// The issuer that is out of its time; none where the leaf is.
+fn out_of_time(
+    leaf: &CertificateDer<'_>,
+    others: &[CertificateDer<'_>],
+    words: &str,
+    is_out: impl Fn(&Life) -> Option<i64>,
+) -> Option<ChainFault> {
+    let of = |read: &X509Certificate<'_>| {
+        let life = read.validity();
+        is_out(&Life { not_before: life.not_before.timestamp(), not_after: life.not_after.timestamp() })
+    };
+    let (_, leaf) = parse_x509_certificate(leaf).ok()?;
+    if of(&leaf).is_some() {
+        return None;
+    }
+    // The leaf's own issuer first.
+    let mut issuers: Vec<_> =
+        others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1)).collect();
+    issuers.sort_by_key(|issuer| issuer.subject() != leaf.issuer());
+    issuers.iter().find_map(|issuer| {
+        let date = chrono::DateTime::from_timestamp(of(issuer)?, 0)?.format("%Y-%m-%d");
+        Some(ChainFault::OfIssuer(format!(
+            "the intermediate certificate \"{}\" {words} {date}",
+            name_of(issuer)
+        )))
+    })
+}
+
+/// A certificate's name for people, at most 64 characters of it.
+fn name_of(certificate: &X509Certificate<'_>) -> String {
+    let subject = certificate.subject();
+    let names = subject
+        .iter_common_name()
+        .chain(subject.iter_organizational_unit())
+        .chain(subject.iter_organization());
+    let name = names.filter_map(|name| name.as_str().ok()).next().unwrap_or("unnamed");
+    name.chars().filter(|c| !c.is_control()).take(64).collect()
+}
+
+/// A key or signature in the chain that our library can't reckon with.
+fn unreckoned(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Option<ChainFault> {
+    let (_, leaf) = parse_x509_certificate(leaf).ok()?;
+    let issuers = others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1));
+    let chain: Vec<_> = std::iter::once(leaf).chain(issuers).collect();
+    // Of an issuer that is not shown, its signature tells the size.
+    let issuer = chain.iter().skip(1).find_map(odd_key).or_else(|| chain.iter().find_map(odd_signature))?;
+    Some(lacking(&format!("an issuer of its certificate has {issuer}")))
+}
+
+const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;
+
+fn odd_key(certificate: &X509Certificate<'_>) -> Option<String> {
+    let key = certificate.public_key();
+    match key.parsed().ok()? {
+        PublicKey::RSA(rsa) => odd_rsa(rsa.key_size()),
+        PublicKey::EC(_) => {
+            let curve = key.algorithm.parameters.as_ref()?.as_oid().ok()?.to_id_string();
+            match curve.as_str() {
+                "1.2.840.10045.3.1.7" | "1.3.132.0.34" => None,
+                "1.3.132.0.35" => Some("a P-521 key".to_owned()),
+                "1.3.132.0.10" => Some("a secp256k1 key".to_owned()),
+                _ => Some("a key of an unusual curve".to_owned()),
+            }
+        }
+        _ => match key.algorithm.algorithm.to_id_string().as_str() {
+            "1.3.101.112" => None,
+            "1.3.101.113" => Some("an Ed448 key".to_owned()),
+            _ => Some("a key of an unusual kind".to_owned()),
+        },
+    }
+}
+
+fn odd_rsa(bits: usize) -> Option<String> {
+    (!RSA_BITS.contains(&bits)).then(|| format!("a {bits}-bit RSA key"))
+}
+
+fn odd_signature(certificate: &X509Certificate<'_>) -> Option<String> {
+    let algorithm = certificate.signature_algorithm.algorithm.to_id_string();
+    match algorithm.as_str() {
+        // PKCS #1 with SHA-2: a signature is as long as the key.
+        "1.2.840.113549.1.1.11" | "1.2.840.113549.1.1.12" | "1.2.840.113549.1.1.13" => {
+            odd_rsa(certificate.signature_value.data.len() * 8)
+        }
+        // ECDSA: two numbers of the curve's size, and up to nine bytes around them.
+        _ if algorithm.starts_with("1.2.840.10045.4.")
+            && certificate.signature_value.data.len() > 2 * 49 + 9 =>
+        {
+            Some("a P-521 key".to_owned())
+        }
+        "1.3.101.113" => Some("an Ed448 key".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,129 @@
+//! Servers that speak what our TLS library lacks, and servers that speak with nobody.
+
+use std::{
+    net::SocketAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use parallax_agent::probe::run;
+use parallax_protocol::{
+    check::{CertificateCheck, CheckSpec},
+    result::{Failure, Outcome, OwnFault},
+    text::Detail,
+};
+use tokio::{
+    io::{AsyncReadExt, AsyncWriteExt},
+    net::TcpListener,
+};
+
+use crate::world::{get, keyword, net};
+
+/// A server that reads a hello and answers with what `answer` makes of it; it counts its visitors.
+async fn server(answer: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let address = listener.local_addr().unwrap();
+    let visitors = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&visitors);
+    tokio::spawn(async move {
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            count.fetch_add(1, Ordering::SeqCst);
+            let mut head = [0; 5];
+            stream.read_exact(&mut head).await.unwrap();
+            let mut hello = vec![0; usize::from(u16::from_be_bytes([head[3], head[4]]))];
+            stream.read_exact(&mut hello).await.unwrap();
+            let _ = stream.write_all(&answer(&hello)).await;
+            let _ = stream.shutdown().await;
+        }
+    });
+    (address, visitors)
+}
+
+/// The suites that a hello offers.
+fn suites(hello: &[u8]) -> Vec<u16> {
+    let at = 4 + 2 + 32;
+    let at = at + 1 + usize::from(hello[at]);
+    let length = usize::from(u16::from_be_bytes([hello[at], hello[at + 1]]));
+    hello[at + 2..at + 2 + length].chunks(2).map(|pair| u16::from_be_bytes([pair[0], pair[1]])).collect()
+}
+
+/// A hello of a server that goes on in TLS 1.2 with this suite.
+fn server_hello(suite: u16) -> Vec<u8> {
+    let mut hello = vec![22, 3, 3, 0, 42, 2, 0, 0, 38, 3, 3];
+    hello.extend([7; 32]);
+    hello.push(0);
+    hello.extend(suite.to_be_bytes());
+    hello.push(0);
+    hello
+}
+
+const HANDSHAKE_FAILURE: [u8; 7] = [21, 3, 3, 0, 2, 2, 40];
+
+async fn outcomes(address: SocketAddr) -> [Outcome; 3] {
+    let url = format!("https://{address}/");
+    let keyword = keyword(&url, "x", parallax_protocol::check::KeywordMode::Present);
+    let certificate = CertificateCheck { host: "127.0.0.1".to_owned(), port: address.port(), warn_days: 14 };
+    [
+        run(&CheckSpec::Http(get(&url)), &net()).await.outcome,
+        run(&keyword, &net()).await.outcome,
+        run(&CheckSpec::Certificate(certificate), &net()).await.outcome,
+    ]
+}
+
+#[tokio::test]
+async fn a_server_that_speaks_what_we_lack_is_not_called_down() {
+    for (suite, name) in
+        [(0xc013, "TLS_ECDHE_RSA_WITH_AES_128_CBC_SHA"), (0x009c, "TLS_RSA_WITH_AES_128_GCM_SHA256")]
+    {
+        // With an alert, or without a word.
+        for refusal in [HANDSHAKE_FAILURE.to_vec(), Vec::new()] {
+            let (address, visitors) =
+                server(
+                    move |hello| {
+                        if suites(hello).contains(&suite) { server_hello(suite) } else { refusal.clone() }
+                    },
+                )
+                .await;
+            let words = format!("TLS can't be judged: the server wants {name}, which this check can't speak");
+            for outcome in outcomes(address).await {
+                assert_eq!(outcome, Outcome::Inconclusive(OwnFault::tls(Detail::new(&words))));
+            }
+            assert_eq!(visitors.load(Ordering::SeqCst), 6, "one more connection a check");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_only_our_signatures_is_not_called_down() {
+    let (address, _) = server(|hello| {
+        // It has our suites too, but speaks with those alone who offer others.
+        if suites(hello).contains(&0x002f) { server_hello(0xc02f) } else { HANDSHAKE_FAILURE.to_vec() }
+    })
+    .await;
+    for outcome in outcomes(address).await {
+        let Outcome::Inconclusive(fault) = outcome else { panic!("{outcome:?}") };
+        let words = fault.words(parallax_protocol::check::CheckKind::Http);
+        assert!(words.starts_with("TLS can't be judged: the server wants a key or signature"), "{words}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_refuses_everybody_is_down() {
+    for (refusal, failure) in [
+        (HANDSHAKE_FAILURE.to_vec(), "the peer sent the alert HandshakeFailure"),
+        ([21, 3, 3, 0, 2, 2, 70].to_vec(), "the server speaks neither TLS 1.2 nor 1.3"),
+        ([21, 3, 3, 0, 2, 2, 80].to_vec(), "the peer sent the alert InternalError"),
+        ([21, 3, 3, 0, 2, 2, 112].to_vec(), "the peer sent the alert UnrecognisedName"),
+    ] {
+        let (address, _) = server(move |_| refusal.clone()).await;
+        let failure = Outcome::Failed(Failure::TlsOther { detail: Detail::new(failure) });
+        assert_eq!(outcomes(address).await, [failure.clone(), failure.clone(), failure]);
+    }
+    let (address, visitors) = server(|_| Vec::new()).await;
+    let failure = Outcome::Failed(Failure::ClosedEarly);
+    assert_eq!(outcomes(address).await, [failure.clone(), failure.clone(), failure]);
+    assert_eq!(visitors.load(Ordering::SeqCst), 6);
+}
