@@ -1,133 +1,275 @@
-//! Reading a registry's answer about a domain (RFC 9083, section 5.3).
+//! Reading a registry's answer about a domain (RFC 9083, section 5.3), and how far its dates are believed.
 
-use chrono::{DateTime, NaiveDate, NaiveDateTime, NaiveTime};
-use serde::Deserialize;
+use chrono::DateTime;
+use parallax_dial::Host;
+use serde_json::{Map, Value};
 
-/// What a check needs of it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+use super::{DAY_MS, NO_DATE, date, meaning, registries::top};
+
+/// 1 January 1985: no domain is older, so none ended before. Registries write year 1 or 1970 where they know no date.
+const FIRST_MS: i64 = 473_385_600_000;
+/// Milliseconds after its end from which a registration that is in use can't have ended then: grace periods are over.
+const LONG_PAST: i64 = 365 * DAY_MS;
+
+/// What a check needs of an answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Registration {
     /// When it ends, epoch ms; registries of some countries don't tell.
     pub(super) expires_ms: Option<i64>,
+    /// When it began, epoch ms, where that is told.
+    pub(super) began_ms: Option<i64>,
     /// Whether it has ended and waits to be redeemed or deleted (RFC 8056).
     pub(super) is_lapsed: bool,
+    /// Whether it is not in use: held, suspended, expired or lapsed.
+    pub(super) is_idle: bool,
 }
 
-#[derive(Deserialize)]
-struct Domain {
-    #[serde(default, rename = "objectClassName")]
-    class: Option<String>,
-    #[serde(default, rename = "ldhName")]
-    name: Option<String>,
-    #[serde(default)]
-    status: Vec<String>,
-    #[serde(default)]
-    events: Vec<Event>,
+impl Registration {
+    /// The same with what a word of its status says.
+    pub(super) fn with_status(mut self, word: &str) -> Self {
+        self.is_lapsed |= meaning::is_lapsed(word);
+        self.is_idle |= meaning::is_idle(word);
+        self
+    }
+
+    /// When it ends, epoch ms, if its date can be believed at `now_ms`.
+    ///
+    /// # Errors
+    /// Words for a date that is missing, or can't be one.
+    pub(super) fn end(&self, now_ms: i64) -> Result<i64, String> {
+        let end = self.expires_ms.ok_or(NO_DATE)?;
+        let why = if end < FIRST_MS {
+            "can't be one"
+        } else if self.began_ms.is_some_and(|began| end <= began) {
+            "lies before the registration"
+        } else if !self.is_idle && now_ms.saturating_sub(end) > LONG_PAST {
+            "is years past, though the domain is active"
+        } else {
+            return Ok(end);
+        };
+        let day = DateTime::from_timestamp_millis(end)
+            .map_or_else(String::new, |at| at.format("%Y-%m-%d ").to_string());
+        Err(format!("its expiry date {day}{why}"))
+    }
 }
 
-#[derive(Deserialize)]
-struct Event {
-    #[serde(default, rename = "eventAction")]
-    action: Option<String>,
-    #[serde(default, rename = "eventDate")]
-    date: Option<String>,
-}
-
-/// Reads the answer about `domain`, which is lower case and has no trailing dot.
+/// Reads the answer about `domain`, which is lower case and has no trailing dot. Whatever a check does not need may be
+/// missing, null or of another type.
 ///
 /// # Errors
 /// Words for why it is no such answer.
-pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, &'static str> {
-    // The library would take an array for the object, too.
-    if !body.trim_ascii_start().starts_with(b"{") {
-        return Err("its answer can't be read");
+pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, String> {
+    let answer = object(body)?;
+    let text = |name: &str| answer.get(name).and_then(Value::as_str).map(str::trim);
+    if text("objectClassName").is_some_and(|class| !class.eq_ignore_ascii_case("domain")) {
+        return Err("its answer is not about a domain".to_owned());
     }
-    let answer: Domain = serde_json::from_slice(body).map_err(|_| "its answer can't be read")?;
-    if answer.class.is_some_and(|class| !class.eq_ignore_ascii_case("domain")) {
-        return Err("its answer is not about a domain");
+    if text("ldhName").or_else(|| text("unicodeName")).is_some_and(|name| !is_same(name, domain)) {
+        return Err("its answer is about another domain".to_owned());
     }
-    if answer.name.is_some_and(|name| !name.trim_end_matches('.').eq_ignore_ascii_case(domain)) {
-        return Err("its answer is about another domain");
+    let top = top(domain);
+    let mut ends: Vec<(u8, &str)> = Vec::new();
+    let mut registration = Registration::default();
+    for event in items(answer.get("events")) {
+        let text = |name: &str| event.get(name).and_then(Value::as_str);
+        let (Some(action), Some(date)) = (text("eventAction"), text("eventDate")) else { continue };
+        let action = meaning::folded(action);
+        match meaning::end(&action, top) {
+            // The registered word (RFC 9083, section 10.2.3) comes before any that only means the same.
+            Some(_) if action == "expiration" => ends.insert(0, (0, date)),
+            Some(rank) => ends.push((rank + 1, date)),
+            None if meaning::is_begin(&action) => registration.began_ms = date::read(date, top),
+            None => {}
+        }
     }
-    let ends = answer.events.iter().find(|event| {
-        event.action.as_deref().is_some_and(|action| action.trim().eq_ignore_ascii_case("expiration"))
-    });
-    let expires_ms = match ends.and_then(|event| event.date.as_deref()) {
-        Some(date) => Some(moment(date.trim()).ok_or("its date can't be read")?),
-        None => None,
-    };
-    let is_lapsed = answer.status.iter().any(|word| {
-        let word = word.to_ascii_lowercase().replace(['_', '-'], " ");
-        word == "redemption period" || word == "pending delete"
-    });
-    Ok(Registration { expires_ms, is_lapsed })
+    registration.expires_ms = first(&mut ends, top)?;
+    let words = items(answer.get("status")).filter_map(Value::as_str);
+    Ok(words.fold(registration, Registration::with_status))
+}
+
+/// The plainest of several ends whose date can be read; `None` where there is none at all.
+///
+/// # Errors
+/// Words for dates of which none can be read.
+pub(super) fn first(ends: &mut [(u8, &str)], top: &str) -> Result<Option<i64>, String> {
+    ends.sort_by_key(|(rank, _)| *rank);
+    if let Some(end) = ends.iter().find_map(|(_, text)| date::read(text, top)) {
+        return Ok(Some(end));
+    }
+    match ends.first() {
+        Some((_, text)) => {
+            let text: String = text.chars().take(60).collect();
+            Err(format!("its expiry date \"{}\" can't be read", text.trim()))
+        }
+        None => Ok(None),
+    }
 }
 
 /// Whether these bytes are a JSON object.
 pub(super) fn is_json_object(body: &[u8]) -> bool {
-    serde_json::from_slice::<serde_json::Map<String, serde_json::Value>>(body).is_ok()
+    object(body).is_ok()
 }
 
-/// RFC 3339; registries that leave the zone or the time out mean UTC, and the day's begin.
-pub(super) fn moment(text: &str) -> Option<i64> {
-    if let Ok(moment) = DateTime::parse_from_rfc3339(text) {
-        return Some(moment.timestamp_millis());
+/// The object, with or without a byte order mark before it.
+fn object(body: &[u8]) -> Result<Map<String, Value>, String> {
+    let text = encoding_rs::UTF_8.decode(body).0;
+    match serde_json::from_str(&text) {
+        Ok(Value::Object(answer)) => Ok(answer),
+        Ok(_) => Err("its answer is no JSON object".to_owned()),
+        Err(_) if text.trim_start().starts_with('<') => {
+            Err("it answers with HTML instead of JSON".to_owned())
+        }
+        Err(_) => Err("its answer is not JSON".to_owned()),
     }
-    let local = NaiveDateTime::parse_from_str(text, "%Y-%m-%dT%H:%M:%S%.f")
-        .or_else(|_| NaiveDateTime::parse_from_str(text, "%Y-%m-%d %H:%M:%S%.f"))
-        .or_else(|_| NaiveDate::parse_from_str(text, "%Y-%m-%d").map(|day| day.and_time(NaiveTime::MIN)));
-    local.ok().map(|moment| moment.and_utc().timestamp_millis())
+}
+
+/// The items of a list; a single one stands for a list of it.
+fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
+    match value {
+        Some(Value::Array(list)) => list.as_slice(),
+        Some(one) => std::slice::from_ref(one),
+        None => &[],
+    }
+    .iter()
+}
+
+/// Whether a name is the domain, in whatever script it is written.
+fn is_same(name: &str, domain: &str) -> bool {
+    let name = name.trim_end_matches('.');
+    name.eq_ignore_ascii_case(domain)
+        || matches!(Host::parse(name), Ok(Host::Name(name)) if name.as_str() == domain)
 }
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
-    #[test]
-    fn the_end_is_read_in_every_form_registries_use() {
-        for date in [
-            "2027-08-13T04:00:00Z",
-            "2027-08-13T06:00:00+02:00",
-            "2027-08-13T04:00:00.000Z",
-            "2027-08-13T04:00:00",
-            "2027-08-13 04:00:00",
-        ] {
-            let body = format!(
-                r#"{{"objectClassName":"domain","ldhName":"EXAMPLE.com.","status":["active"],
-                "events":[{{"eventAction":"registration","eventDate":"1995-08-14T04:00:00Z"}},
-                {{"eventAction":"expiration","eventDate":"{date}"}}],"entities":[{{"roles":["registrar"]}}]}}"#
-            );
-            let read = read(body.as_bytes(), "example.com").unwrap();
-            assert_eq!(
-                read,
-                Registration { expires_ms: Some(1_818_129_600_000), is_lapsed: false },
-                "{date}"
-            );
-        }
-        assert_eq!(moment("2027-08-13"), Some(1_818_115_200_000));
+    /// 1 May 2027.
+    const END: i64 = 1_809_129_600_000;
+    /// 15 January 2027.
+    const NOW: i64 = 1_800_000_000_000;
+
+    fn end_of(answer: &Value) -> Result<i64, String> {
+        read(answer.to_string().as_bytes(), "example.com")?.end(NOW)
+    }
+
+    fn with_end(action: &str, date: &str) -> Value {
+        json!({
+            "objectClassName": "domain", "ldhName": "EXAMPLE.com.", "status": ["active"],
+            "events": [
+                {"eventAction": "registration", "eventDate": "1995-08-14T04:00:00Z"},
+                {"eventAction": "registrar expiration", "eventDate": "2031-01-01T00:00:00Z"},
+                {"eventAction": action, "eventDate": date},
+                {"eventAction": "last update of RDAP database", "eventDate": "2027-01-01T00:00:00Z"},
+            ],
+            "entities": [{"roles": ["registrar"]}],
+        })
     }
 
     #[test]
-    fn a_lapsed_registration_is_told_by_its_status() {
-        for word in ["redemption period", "pendingDelete", "pending delete", "Redemption-Period"] {
-            let body = format!(r#"{{"status":["active","{word}"]}}"#);
-            let lapsed = read(body.as_bytes(), "example.com").unwrap().is_lapsed;
-            assert_eq!(lapsed, word != "pendingDelete", "the word of EPP is not that of RDAP: {word}");
+    fn the_end_is_read_by_the_events_meaning() {
+        for (action, date) in [
+            ("expiration", "2027-05-01T00:00:00Z"),
+            ("Expiration", "2027-05-01T02:00:00+02:00"),
+            ("Record expires", "2027-05-01T00:00Z"),
+            ("record expires", "2027-05-01T00:00"),
+            ("expiry", "2027-05-01"),
+            ("expiration date", "Sat May  1 00:00:00 2027"),
+            ("valid until", "20270501"),
+            ("paid-till", "2027-05-01T00:00:00.000Z"),
+            ("renewal", "2027-05-01 00:00:00"),
+        ] {
+            assert_eq!(end_of(&with_end(action, date)), Ok(END), "{action} {date}");
+        }
+        for action in ["registrar expiration", "enum validation expiration", "last changed"] {
+            let without = with_end(action, "2027-05-01T00:00:00Z");
+            assert_eq!(end_of(&without), Err("its answer has no expiry date".to_owned()), "{action}");
+        }
+        let both = json!({"events": [
+            {"eventAction": "soft expiration", "eventDate": "2026-05-01"},
+            {"eventAction": "expiration", "eventDate": "2027-05-01"},
+        ]});
+        assert_eq!(end_of(&both), Ok(END), "the registered word is the plainest");
+    }
+
+    #[test]
+    fn fields_that_a_check_does_not_need_may_be_anything() {
+        let whole = with_end("expiration", "2027-05-01T00:00:00Z");
+        for field in ["objectClassName", "ldhName", "status", "entities"] {
+            for odd in [json!(null), json!(7), json!({}), json!([null, 1, {}]), json!(true)] {
+                let mut answer = whole.clone();
+                answer[field] = odd.clone();
+                assert_eq!(end_of(&answer), Ok(END), "{field}: {odd}");
+            }
+        }
+        for odd in [
+            json!(null),
+            json!({}),
+            json!({"eventAction": null}),
+            json!({"eventAction": "expiration"}),
+            json!(3),
+        ] {
+            let mut answer = whole.clone();
+            answer["events"].as_array_mut().unwrap().insert(0, odd.clone());
+            assert_eq!(end_of(&answer), Ok(END), "{odd}");
+        }
+        let single =
+            json!({"status": "active", "events": {"eventAction": "expiration", "eventDate": "2027-05-01"}});
+        assert_eq!(end_of(&single), Ok(END));
+        for none in [json!(null), json!([]), json!("x")] {
+            assert_eq!(end_of(&json!({ "events": none })), Err("its answer has no expiry date".to_owned()));
+        }
+        let marked = [b"\xef\xbb\xbf \n", whole.to_string().as_bytes()].concat();
+        assert_eq!(read(&marked, "example.com").unwrap().end(NOW), Ok(END));
+        let latin = [&b"{\"port43\":\"\xe9\","[..], &whole.to_string().as_bytes()[1..]].concat();
+        assert_eq!(read(&latin, "example.com").unwrap().end(NOW), Ok(END));
+        let native = json!({"ldhName": "bücher.example", "events": whole["events"]});
+        assert!(read(native.to_string().as_bytes(), "xn--bcher-kva.example").is_ok());
+    }
+
+    #[test]
+    fn a_date_that_can_not_be_one_is_none() {
+        for (date, why) in [
+            ("0001-01-01T00:00:00Z", "its expiry date 0001-01-01 can't be one"),
+            ("1970-01-01T00:00:00Z", "its expiry date 1970-01-01 can't be one"),
+            ("1995-08-14T04:00:00Z", "its expiry date 1995-08-14 lies before the registration"),
+            ("2020-05-01T00:00:00Z", "its expiry date 2020-05-01 is years past, though the domain is active"),
+            ("soon", "its expiry date \"soon\" can't be read"),
+        ] {
+            assert_eq!(end_of(&with_end("expiration", date)), Err(why.to_owned()));
+        }
+        // A month past is an end, and years are where the domain is not in use.
+        let lately = with_end("expiration", "2026-12-15");
+        assert!(end_of(&lately).is_ok_and(|end| end < NOW));
+        let mut held = with_end("expiration", "2020-05-01T00:00:00Z");
+        held["status"] = json!(["server hold"]);
+        assert!(end_of(&held).is_ok_and(|end| end < NOW));
+    }
+
+    #[test]
+    fn a_lapsed_registration_is_known_by_its_status() {
+        for status in
+            [json!(["active", "redemption period"]), json!("pending delete"), json!([null, "pendingDelete"])]
+        {
+            let answer = json!({ "status": status });
+            assert!(read(answer.to_string().as_bytes(), "example.com").unwrap().is_lapsed, "{status}");
         }
     }
 
     #[test]
     fn another_document_is_no_answer() {
-        for body in [
-            "",
-            "<html></html>",
-            "[]",
-            r#"{"objectClassName":"entity"}"#,
-            r#"{"ldhName":"other.com"}"#,
-            r#"{"events":[{"eventAction":"expiration","eventDate":"soon"}]}"#,
+        for (body, why) in [
+            ("", "its answer is not JSON"),
+            (" <html></html>", "it answers with HTML instead of JSON"),
+            ("[]", "its answer is no JSON object"),
+            (r#"{"objectClassName":"entity"}"#, "its answer is not about a domain"),
+            (r#"{"ldhName":"other.com"}"#, "its answer is about another domain"),
         ] {
-            assert!(read(body.as_bytes(), "example.com").is_err(), "{body}");
+            assert_eq!(read(body.as_bytes(), "example.com"), Err(why.to_owned()), "{body}");
         }
         assert_eq!(read(b"{}", "example.com").unwrap().expires_ms, None);
-        assert!(is_json_object(b"{\"errorCode\":404}") && !is_json_object(b"<html>"));
+        assert!(is_json_object(b"\xef\xbb\xbf{\"errorCode\":404}") && !is_json_object(b"<html>"));
     }
 }

@@ -4,7 +4,9 @@
 //! Only a registry's plain word can fail a check. Whatever can't be read is inconclusive.
 
 mod answer;
+mod date;
 mod looks;
+mod meaning;
 mod registrable;
 mod registries;
 mod whois;
@@ -30,6 +32,8 @@ use crate::clock::Clock;
 /// Bytes of an answer that are read.
 const MAX_ANSWER: usize = 1024 * 1024;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
+/// What is said of an answer without the one thing that is asked for.
+const NO_DATE: &str = "its answer has no expiry date";
 /// What is said of a registry that is asked too often.
 const BUSY: &str = "it asks us to come less often";
 const RDAP: HeaderValue = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
@@ -44,11 +48,12 @@ pub(super) async fn run(check: &DomainCheck, net: &Net) -> Report {
     }
     // The status is the registry's, not the customer's.
     facts.status = None;
+    let now_ms = Clock::new(0).wall_ms();
     let expires_ms = match &answer {
-        Ok(Some(registration)) => registration.expires_ms,
+        Ok(Some(registration)) => registration.end(now_ms).ok(),
         Ok(None) | Err(_) => None,
     };
-    let outcome = judge(check.warn_days, Clock::new(0).wall_ms(), answer);
+    let outcome = judge(check.warn_days, now_ms, answer);
     Report { expires_ms, ..facts.report(outcome) }
 }
 
@@ -108,11 +113,12 @@ async fn by_whois(
 
 fn read(page: &Page, domain: &str) -> Result<Option<Registration>, String> {
     match page.status {
-        200 => answer::read(&page.body, domain).map(Some).map_err(ToOwned::to_owned),
+        200 => answer::read(&page.body, domain).map(Some),
         // A web server without the service says 404 too, in HTML.
         404 if page.body.is_empty() || answer::is_json_object(&page.body) => Ok(None),
         429 => Err(BUSY.to_owned()),
-        status => Err(format!("status {status}")),
+        404 => Err("it answers with status 404 and no word on the domain".to_owned()),
+        status => Err(format!("it answers with status {status}")),
     }
 }
 
@@ -129,8 +135,9 @@ fn judge(warn_days: u16, now_ms: i64, answer: Result<Option<Registration>, Troub
     if registration.is_lapsed {
         return Outcome::Failed(Failure::DomainExpired);
     }
-    let Some(expires_ms) = registration.expires_ms else {
-        return unreadable("it does not tell when the registration ends").into();
+    let expires_ms = match registration.end(now_ms) {
+        Ok(expires_ms) => expires_ms,
+        Err(why) => return unreadable(why).into(),
     };
     let left_ms = expires_ms.saturating_sub(now_ms);
     if left_ms <= 0 {
@@ -150,7 +157,7 @@ mod tests {
     const NOW: i64 = 1_800_000_000_000;
 
     fn ends_in(left_ms: i64) -> Outcome {
-        judge(30, NOW, Ok(Some(Registration { expires_ms: Some(NOW + left_ms), is_lapsed: false })))
+        judge(30, NOW, Ok(Some(Registration { expires_ms: Some(NOW + left_ms), ..Registration::default() })))
     }
 
     #[test]
@@ -159,15 +166,21 @@ mod tests {
         assert_eq!(ends_in(30 * DAY_MS - 1), Outcome::Failed(Failure::DomainExpiring { days: 29 }));
         assert_eq!(ends_in(1), Outcome::Failed(Failure::DomainExpiring { days: 0 }));
         assert_eq!(ends_in(0), Outcome::Failed(Failure::DomainExpired));
-        let lapsed = Registration { expires_ms: Some(NOW + 300 * DAY_MS), is_lapsed: true };
+        let lapsed =
+            Registration { expires_ms: Some(NOW + 300 * DAY_MS), is_lapsed: true, ..Registration::default() };
         assert_eq!(judge(30, NOW, Ok(Some(lapsed))), Outcome::Failed(Failure::DomainExpired));
         assert_eq!(judge(30, NOW, Ok(None)), Outcome::Failed(Failure::DomainNotFound));
     }
 
     #[test]
     fn what_can_not_be_read_is_never_expiring() {
-        let silent = Registration { expires_ms: None, is_lapsed: false };
-        for answer in [Ok(Some(silent)), Err(unreadable("status 500"))] {
+        let silent = Registration::default();
+        let year_one = Registration { expires_ms: Some(-62_135_596_800_000), ..silent };
+        let epoch = Registration { expires_ms: Some(0), ..silent };
+        let long_past = Registration { expires_ms: Some(NOW - 400 * DAY_MS), ..silent };
+        let reversed = Registration { expires_ms: Some(NOW - DAY_MS), began_ms: Some(NOW), ..silent };
+        let answers = [silent, year_one, epoch, long_past, reversed].map(|answer| Ok(Some(answer)));
+        for answer in answers.into_iter().chain([Err(unreadable("it answers with status 500"))]) {
             let outcome = judge(30, NOW, answer);
             assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::RegistryUnreadable { .. })));
         }

@@ -208,7 +208,8 @@ fn rest(headers: &HeaderMap) -> Duration {
     asked.map_or(REST, Duration::from_secs).min(LONGEST_REST)
 }
 
-fn top(domain: &str) -> &str {
+/// The top-level domain.
+pub(super) fn top(domain: &str) -> &str {
     domain.rsplit('.').next().unwrap_or_default()
 }
 

@@ -1,6 +1,5 @@
 //! WHOIS (RFC 3912), for registries without RDAP: free text, of which only what is plain is believed.
 
-use chrono::{NaiveDate, NaiveTime};
 use parallax_dial::Host;
 use parallax_protocol::result::{Failure, Phase};
 use tokio::{
@@ -9,8 +8,10 @@ use tokio::{
 };
 
 use super::{
-    BUSY,
-    answer::{Registration, moment},
+    BUSY, NO_DATE,
+    answer::{self, Registration},
+    date, meaning,
+    registries::top,
     unreadable,
 };
 use crate::probe::{
@@ -35,33 +36,23 @@ impl Default for Root {
 /// Bytes of an answer that are read.
 const MAX_ANSWER: u64 = 64 * 1024;
 
-/// What registries call the end of a registration.
-const ENDS: [&str; 14] = [
-    "registry expiry date",
-    "registrar registration expiration date",
-    "expiry date",
-    "expiration date",
-    "expiration time",
-    "expire date",
-    "expires on",
-    "expires at",
-    "expires",
-    "expire",
-    "domain expires",
-    "paid-till",
-    "renewal date",
-    "validity",
-];
-
-/// How registries say that there is no such domain.
-const ABSENT: [&str; 9] = [
+/// How registries say that there is no such domain, at the beginning of a line.
+const ABSENT: [&str; 17] = [
     "no match",
     "not found",
     "no entries found",
     "no data found",
+    "no data was found",
     "no object found",
+    "no matching record",
+    "no information available about domain name",
     "nothing found",
+    "object not found",
     "domain not found",
+    "domain is not registered",
+    "the domain has not been registered",
+    "the requested domain was not found",
+    "el dominio no se encuentra registrado",
     "status: free",
     "status: available",
 ];
@@ -90,8 +81,13 @@ pub(super) async fn ask(
     deadline: Instant,
     facts: &mut Facts,
 ) -> Result<Option<Registration>, Trouble> {
-    let text = query(server, port, domain, net, deadline, facts).await?;
+    let text = query(server, port, &question(domain), net, deadline, facts).await?;
     read(&text, domain).map_err(unreadable)
+}
+
+/// How the registry is asked of a domain: that of Japan answers in English where `/e` follows.
+fn question(domain: &str) -> String {
+    if top(domain) == "jp" { format!("{domain}/e") } else { domain.to_owned() }
 }
 
 async fn query(
@@ -125,119 +121,77 @@ async fn query(
     })
 }
 
-fn read(text: &str, domain: &str) -> Result<Option<Registration>, &'static str> {
-    let folded = text.to_ascii_lowercase();
-    if let Some((_, date)) = fields(text).find(|(name, _)| ENDS.contains(&name.as_str())) {
-        if !folded.contains(domain) {
-            return Err("its answer is about another domain");
+fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
+    let text = text.trim_start_matches('\u{feff}');
+    let (folded, top) = (text.to_lowercase(), top(domain));
+    let mut ends: Vec<(u8, &str)> = Vec::new();
+    let mut registration = Registration::default();
+    for (name, value) in fields(text).chain(fields_without_colon(text)) {
+        if let Some(rank) = meaning::end(&name, top) {
+            ends.push((rank, value));
+        } else if let Some(until) = until(&name, value, top) {
+            ends.push((1, until));
+        } else if meaning::is_begin(&name) && registration.began_ms.is_none() {
+            registration.began_ms = date::read(value, top);
         }
-        let expires_ms = date_of(date).ok_or("its date can't be read")?;
-        let is_lapsed = fields(text).any(|(name, value)| {
-            let value = value.to_ascii_lowercase().replace(' ', "");
-            name.ends_with("status")
-                && (value.starts_with("redemptionperiod") || value.starts_with("pendingdelete"))
-        });
-        return Ok(Some(Registration { expires_ms: Some(expires_ms), is_lapsed }));
+        if name.ends_with("status") || name.ends_with("state") {
+            registration = registration.with_status(value);
+        }
+    }
+    if !ends.is_empty() {
+        let native = url::quirks::domain_to_unicode(domain);
+        if !folded.contains(domain) && !folded.contains(&native) {
+            return Err("its answer is about another domain".to_owned());
+        }
+        registration.expires_ms = answer::first(&mut ends, top)?;
+        return Ok(Some(registration));
     }
     if TOO_OFTEN.iter().any(|words| folded.contains(words)) {
-        return Err(BUSY);
+        return Err(BUSY.to_owned());
     }
-    let mut lines = folded.lines().map(|line| line.trim_start_matches(['%', '#', '>', '*', ' ', '\t']));
-    if lines.any(|line| {
-        ABSENT.iter().any(|words| line.split_whitespace().collect::<Vec<_>>().join(" ").starts_with(words))
-    }) {
+    let mut lines = folded.lines().map(|line| {
+        let line = line.trim_start_matches(['%', '#', '>', '*', '-', '"', ' ', '\t']);
+        // Serbia's registry gives a code first.
+        let line = line.strip_prefix("error:103:").unwrap_or(line);
+        line.replace('_', " ").split_whitespace().collect::<Vec<_>>().join(" ")
+    });
+    if lines.any(|line| ABSENT.iter().any(|words| line.starts_with(words))) {
         return Ok(None);
     }
-    Err("it does not tell when the registration ends")
+    Err(NO_DATE.to_owned())
 }
 
-/// `name: value` lines, names in lower case; some write `name.....: value` or `[name] value`.
+/// `name: value` lines, names folded; some write `name.....: value` or `[name] value`, and some the value on the next
+/// line.
 fn fields(text: &str) -> impl Iterator<Item = (String, &str)> {
-    text.lines().filter_map(|line| {
-        let line = line.trim();
-        let (name, value) = match line.strip_prefix('[') {
+    let lines = text.lines().map(str::trim);
+    let next = lines.clone().skip(1).chain([""]);
+    lines.zip(next).filter(|(line, _)| !line.starts_with(['%', '#'])).filter_map(|(line, next)| {
+        // Malaysia's registry puts a letter before the bracket.
+        let bracket = line.find('[').filter(|at| *at < 4).and_then(|at| line.get(at + 1..));
+        let (name, value) = match bracket {
             Some(rest) => rest.split_once(']')?,
             None => line.split_once(':')?,
         };
-        let value = value.trim();
-        let name = name.trim().trim_end_matches('.').to_ascii_lowercase();
-        (!value.is_empty()).then_some((name, value))
+        let value = value.trim_start_matches(['.', ' ', '\t']).trim();
+        let value = if value.is_empty() && !next.contains(':') { next } else { value };
+        (!value.is_empty()).then(|| (meaning::folded(name), value))
     })
 }
 
-/// The forms of dates that are told apart without guessing: a day before its month is believed only where the
-/// month has a name or points stand between.
-fn date_of(text: &str) -> Option<i64> {
-    if let Some(moment) = moment(text) {
-        return Some(moment);
-    }
-    let first = text.split_whitespace().next()?;
-    if let Some(moment) = moment(first) {
-        return Some(moment);
-    }
-    let day = ["%Y.%m.%d", "%Y/%m/%d", "%d.%m.%Y", "%d-%b-%Y", "%Y%m%d"]
-        .iter()
-        .find_map(|form| NaiveDate::parse_from_str(first, form).ok())?;
-    Some(day.and_time(NaiveTime::MIN).and_utc().timestamp_millis())
+/// Lines such as `Record expires on 2027-05-01 00:00:00`: a name, and a value that begins with its first digit.
+fn fields_without_colon(text: &str) -> impl Iterator<Item = (String, &str)> {
+    text.lines().map(str::trim).filter(|line| !line.starts_with(['%', '#', '['])).filter_map(|line| {
+        let (name, value) = line.split_at_checked(line.find(|c: char| c.is_ascii_digit())?)?;
+        (!name.contains(':')).then(|| (meaning::folded(name), value))
+    })
+}
+
+/// The date in `Connected (2027/05/31)`: Japan's registry says of names below `co.jp` and its kin until when they are.
+fn until<'a>(name: &str, value: &'a str, top: &str) -> Option<&'a str> {
+    let is_state = top == "jp" && name == "state";
+    value.split_once('(').filter(|_| is_state).map(|(_, date)| date)
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 13 August 2027.
-    const DAY: i64 = 1_818_115_200_000;
-
-    #[test]
-    fn the_end_is_found_under_its_many_names() {
-        for line in [
-            "   Registry Expiry Date: 2027-08-13T00:00:00Z",
-            "expires:          2027-08-13",
-            "paid-till:     2027-08-13T00:00:00Z",
-            "Expiry date:  13-Aug-2027",
-            "expires............: 13.8.2027 00:00:00",
-            "[Expires on] 2027/08/13",
-            "Renewal date:   2027.08.13",
-            "expire: 13.08.2027",
-            "Expiration Date: 2027-08-13 00:00:00 (UTC+8)",
-        ] {
-            let text = format!("% Terms apply\r\ndomain: EXAMPLE.zz\r\n{line}\r\n");
-            let read = read(&text, "example.zz");
-            assert_eq!(read, Ok(Some(Registration { expires_ms: Some(DAY), is_lapsed: false })), "{line}");
-        }
-        let text = "Domain: example.zz\nExpiry Date: 2027-08-13\nDomain Status: redemptionPeriod https://icann.example\n";
-        assert!(read(text, "example.zz").unwrap().unwrap().is_lapsed);
-    }
-
-    #[test]
-    fn only_a_plain_word_says_that_there_is_no_such_domain() {
-        for text in [
-            "No match for \"EXAMPLE.ZZ\".\n",
-            "% No entries found\n",
-            ">>> Domain not found\n",
-            "Domain: a\nStatus:  free\n",
-        ] {
-            assert_eq!(read(text, "example.zz"), Ok(None), "{text}");
-        }
-        for text in [
-            "",
-            "<html>404 not found</html>",
-            "Query limit exceeded. Not found.\n",
-            "Domain: example.zz\nStatus: connect\n",
-            "Domain: other.zz\nExpiry date: 2027-08-13\n",
-            "Domain: example.zz\nExpiry date: soon\n",
-            "Domain: example.zz\nExpiry date: 08/13/27\n",
-        ] {
-            assert!(read(text, "example.zz").is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn the_root_names_a_server() {
-        let text = "% IANA\ndomain:       ZZ\nwhois:        whois.nic.zz\n\nstatus:       ACTIVE\n";
-        let server = fields(text).find(|(name, _)| name == "whois").map(|(_, host)| host);
-        assert_eq!(server, Some("whois.nic.zz"));
-        // A country without one.
-        assert!(fields("domain: ZZ\nwhois:\n").all(|(name, _)| name != "whois"));
-    }
-}
+mod tests;
