@@ -200,7 +200,7 @@ async fn a_flood_on_one_token_and_guesses_hold_up_nobody_else() {
         assert!((ping == 200 || ping == 429) && guess == 404, "{ping} {guess}");
         taken += u64::from(ping == 200);
     }
-    assert!(taken >= 5, "{taken}");
+    assert!(taken >= 100, "{taken}");
     let id = flooded["id"].as_str().expect("it has an id");
     let kept = scene.account.client.get(&format!("/pages/{}/monitors/{id}/pings", scene.account.page)).await;
     let kept = kept.is(200);

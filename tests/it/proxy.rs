@@ -1,6 +1,8 @@
-//! A proxy in front, Debian's caddy with the settings of `deploy/Caddyfile`: a certificate for each page, for nobody else.
+//! A proxy in front, Debian's caddy or nginx with the settings of `deploy/`: certificates for our names alone, and visitors'
+//! own addresses.
 
-use std::net::SocketAddr;
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
 use std::process::Command;
 use std::time::Duration;
 
@@ -10,6 +12,7 @@ use parallax_tests::outside::{lacking, program};
 use parallax_tests::ports::ports;
 use parallax_tests::process::Process;
 use parallax_tests::visits::visit;
+use serde_json::json;
 use tempfile::TempDir;
 
 /// Longest start of the proxy, and longest wait for a certificate.
@@ -65,4 +68,88 @@ async fn caddy_asks_which_names_are_ours() {
     for stranger in ["other.test", "none.pages.test"] {
         assert_eq!(over(stranger, "/").exit, 35, "{stranger}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_ping_through_a_proxy_is_shown_with_the_address_of_its_job() {
+    let needed = [("nginx", program("nginx")), ("caddy", program("caddy"))];
+    let [(_, Some(nginx)), (_, Some(caddy))] = needed else {
+        lacking(
+            "proxy::a_ping_through_a_proxy_is_shown_with_the_address_of_its_job",
+            "no nginx or caddy",
+            "apt-get install nginx caddy",
+        );
+        return;
+    };
+    let [plain, admin, by_nginx, by_caddy] = ports();
+    let config = format!("[admin]\nlisten = \"127.0.0.1:{admin}\"\n");
+    let coordinator = Coordinator::serve_at(SocketAddr::from(([127, 0, 0, 1], plain)), &config).await;
+    let account = coordinator.account("pro");
+    let job = json!({"type": "heartbeat", "name": "Backup", "periodMinutes": 60, "graceMinutes": 5});
+    let job = account.client.create_monitor(&account.page, &job).await;
+    let path =
+        job["heartbeat"]["pingUrl"].as_str().unwrap().strip_prefix(&coordinator.ready.base_url).unwrap();
+
+    let folder = TempDir::new().unwrap();
+    let at = folder.path();
+    let host = at.to_str().unwrap();
+    // TLS is no matter of this test: jobs elsewhere are acted over plain TCP, by what a balancer before nginx says of them
+    // (PROXY protocol). Debian's caddy does not speak that.
+    let server = include_str!("../../deploy/nginx.conf")
+        .replace("127.0.0.1:8080", &format!("127.0.0.1:{plain}"))
+        .replace("listen 443 ssl http2;", &format!("listen 127.0.0.1:{by_nginx} proxy_protocol;"))
+        .replace("ssl_certificate /etc/parallax/tls.pem;", "set_real_ip_from 127.0.0.1;")
+        .replace("ssl_certificate_key /etc/parallax/tls.key;", "real_ip_header proxy_protocol;")
+        .replace("status.example.com *.status.example.com", "status.test");
+    let temporary = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"]
+        .map(|kind| format!("{kind}_temp_path {host}/{kind};\n"))
+        .concat();
+    let settings = format!(
+        "daemon off;\nmaster_process off;\nuser root;\npid {host}/nginx.pid;\nerror_log stderr;\n\
+         events {{ worker_connections 256; }}\nhttp {{ access_log off;\n{temporary}{server} }}\n"
+    );
+    std::fs::write(at.join("nginx.conf"), settings).unwrap();
+    let mut command = Command::new(nginx);
+    command.arg("-p").arg(at).arg("-e").arg(at.join("error.log")).arg("-c").arg(at.join("nginx.conf"));
+    let mut nginx = Process::start("nginx", command, at);
+    let settings = include_str!("../../deploy/Caddyfile")
+        .replace("127.0.0.1:9090", &format!("127.0.0.1:{admin}"))
+        .replace("127.0.0.1:8080", &format!("127.0.0.1:{plain}"))
+        .replace("https:// {\n\ttls {\n\t\ton_demand\n\t}\n", &format!("http://:{by_caddy} {{\n"))
+        .replacen("{\n", "{\n\tadmin off\n", 1);
+    std::fs::write(at.join("Caddyfile"), settings).unwrap();
+    let mut command = Command::new(caddy);
+    command.args(["run", "--adapter", "caddyfile", "--config"]).arg(at.join("Caddyfile"));
+    command.env("XDG_DATA_HOME", at).env("XDG_CONFIG_HOME", at);
+    let mut caddy = Process::start("caddy", command, at);
+
+    for (port, told, address) in [
+        (by_nginx, "PROXY TCP4 203.0.113.7 127.0.0.1 50000 443\r\n", "203.0.113.7"),
+        (by_nginx, "PROXY TCP6 2001:db8::7 ::1 50000 443\r\n", "2001:db8::7"),
+        (by_caddy, "", "127.0.0.1"),
+    ] {
+        // What a visitor claims to be counts for nothing.
+        let asked = format!(
+            "{told}GET {path} HTTP/1.1\r\nHost: status.test\r\nX-Forwarded-For: 198.51.100.1\r\n\
+             Forwarded: for=198.51.100.2\r\nConnection: close\r\n\r\n"
+        );
+        eventually("a ping comes through the proxy", START, async || {
+            assert!(nginx.running() && caddy.running(), "a proxy ended: {} {}", nginx.log(), caddy.log());
+            answer_of(port, &asked).filter(|answer| answer.starts_with("HTTP/1.1 200"))
+        })
+        .await;
+        let id = job["id"].as_str().unwrap();
+        let kept = account.client.get(&format!("/pages/{}/monitors/{id}/pings", account.page)).await.is(200);
+        assert_eq!(kept["pings"][0]["address"], address, "{kept}");
+    }
+}
+
+/// What is answered to those bytes; none where nobody answers.
+fn answer_of(port: u16, asked: &str) -> Option<String> {
+    let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
+    stream.set_read_timeout(Some(START)).ok()?;
+    stream.write_all(asked.as_bytes()).ok()?;
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).ok()?;
+    Some(answer)
 }

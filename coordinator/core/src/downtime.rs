@@ -1,9 +1,10 @@
-//! Time down: what the uptime of a monitor without rounds of its own (heartbeat, component) is worked out from.
+//! Time down: what the uptime of a monitor without rounds of its own (heartbeat, component) is worked out from. And of every
+//! monitor the time in which it was paused, which no figure counts.
 
 use serde::{Deserialize, Serialize};
 
 use crate::time::{DAY, Timestamp};
-use crate::uptime::{Span, percent_of_time};
+use crate::uptime::{Span, WatchedTime};
 
 /// Stretches of a kind that are kept. For one more the oldest is forgotten once it is over for a day; within the day the
 /// oldest two become one, and keep their length together.
@@ -12,7 +13,7 @@ const KEPT: usize = 96;
 const MEMORY: i64 = 400 * DAY;
 
 /// When a monitor was down, and when it was not watched. Small enough to be written with its machine's state, and a
-/// pointer alone for the many monitors that have rounds.
+/// pointer alone for the many monitors that have rounds and were never paused.
 ///
 /// What is told of it is exact, but for a monitor that goes down more than 96 times within 24 hours: of that day's first
 /// outages the sum is kept, and one may count as if it had come right before the next.
@@ -46,9 +47,7 @@ impl Downtime {
 
     /// From that moment on it is not watched.
     pub(crate) fn pause(&mut self, at: Timestamp) {
-        if let Some(it) = &mut self.0 {
-            it.paused.get_or_insert(at);
-        }
+        self.0.get_or_insert_default().paused.get_or_insert(at);
     }
 
     /// It is watched again.
@@ -75,11 +74,15 @@ impl Downtime {
 
     /// The same of any stretch of time, as far as it has passed by `now`.
     pub fn uptime_over(&self, window: Span, now: Timestamp, excluded: &[Span]) -> Option<f64> {
-        let it = self.0.as_deref()?;
-        let window = Span { from: window.from.max(it.known?), to: window.to.min(now) };
-        if window.from >= window.to {
-            return None;
-        }
+        self.time_over(window, now, excluded).percent()
+    }
+
+    /// How much of a stretch of time, as far as it has passed by `now`, was watched, and how much of that it was down.
+    pub fn time_over(&self, window: Span, now: Timestamp, excluded: &[Span]) -> WatchedTime {
+        let Some((it, known)) = self.0.as_deref().and_then(|it| Some((it, it.known?))) else {
+            return WatchedTime::default();
+        };
+        let window = Span { from: window.from.max(known), to: window.to.min(now) };
         let touches = |span: &Span| span.from < window.to && window.from < span.to;
         let within = |spans: &[Span], open: Option<Timestamp>| -> Vec<Span> {
             let open = open.map(|from| Span { from, to: now });
@@ -87,7 +90,14 @@ impl Downtime {
         };
         let mut left_out = within(&it.pauses, it.paused);
         left_out.extend(excluded.iter().filter(|span| touches(span)));
-        percent_of_time(window, &within(&it.outages, it.down), &left_out)
+        WatchedTime::of_outages(window, &within(&it.outages, it.down), &left_out)
+    }
+
+    /// When it was paused, as far as that is kept, oldest first. A pause that lasts has no end yet.
+    pub fn pauses(&self) -> Vec<Span> {
+        let Some(it) = self.0.as_deref() else { return Vec::new() };
+        let open = it.paused.map(|from| Span { from, to: Timestamp::from_millis(i64::MAX) });
+        it.pauses.iter().copied().chain(open).collect()
     }
 }
 
@@ -157,6 +167,30 @@ mod tests {
         assert_eq!(downtime.uptime(at(240 + 120), &[Span { from: at(60), to: at(90) }]), Some(100.0));
         downtime.pause(at(400));
         assert_eq!(downtime.uptime(at(400 + 25 * 60), &[]), None, "a day of nothing but pause");
+    }
+
+    #[test]
+    fn a_pause_is_known_of_a_monitor_that_has_rounds_too() {
+        let mut downtime = Downtime::default();
+        assert_eq!(downtime.pauses(), []);
+        downtime.resume(at(5));
+        downtime.pause(at(10));
+        downtime.pause(at(20));
+        assert_eq!(downtime.pauses(), [Span { from: at(10), to: Timestamp::from_millis(i64::MAX) }]);
+        downtime.resume(at(30));
+        downtime.resume(at(40));
+        assert_eq!(downtime.pauses(), [Span { from: at(10), to: at(30) }]);
+        assert_eq!(
+            (downtime.uptime(at(60), &[]), downtime.uptime_over(downtime.pauses()[0], at(60), &[])),
+            (None, None)
+        );
+        for turn in 0..300 {
+            downtime.pause(at(100 + turn * 2));
+            downtime.resume(at(101 + turn * 2));
+        }
+        assert!(downtime.pauses().len() <= KEPT);
+        let whole: i64 = downtime.pauses().iter().map(|span| span.to.since(span.from)).sum();
+        assert_eq!(whole, 320 * MINUTE, "however many they are, their length is kept");
     }
 
     #[test]

@@ -114,6 +114,15 @@ impl Pulse {
         Heard { number: self.count, run_ms }
     }
 
+    /// Takes the length that the job itself gave for the run that a ping ended, in milliseconds: it knows better than the
+    /// time between two pings.
+    pub fn state_run(&mut self, beat: Beat, stated_ms: Option<u64>, heard: Heard) -> Heard {
+        let is_end = matches!(beat, Beat::Ran | Beat::Failed(_));
+        let stated = stated_ms.filter(|took| is_end && *took < LONGEST_RUN.unsigned_abs());
+        self.last_run_ms = stated.or(self.last_run_ms);
+        Heard { run_ms: stated.or(heard.run_ms), ..heard }
+    }
+
     /// The coordinator was away from `from` to `now`: where a ping may have been missed by us, the job is given its
     /// period and grace anew, at most once between two pings.
     pub fn excuse(&mut self, from: Timestamp, now: Timestamp, period: i64, grace: i64) {
@@ -192,6 +201,21 @@ mod tests {
         assert_eq!(pulse.count(Beat::Failed(Some(1)), Some(7), at(4)).run_ms, Some(4 * 60_000));
         assert_eq!(pulse.count(Beat::Ran, None, at(6)).run_ms, Some(5 * 60_000));
         assert_eq!((pulse.runs.len(), pulse.last_run_ms), (0, Some(5 * 60_000)));
+    }
+
+    #[test]
+    fn the_jobs_own_length_of_a_run_counts_before_ours() {
+        let mut pulse = Pulse::default();
+        let mut told = |beat, minute, stated| {
+            let heard = pulse.count(beat, None, at(minute));
+            (pulse.state_run(beat, stated, heard).run_ms, pulse.last_run_ms)
+        };
+        assert_eq!(told(Beat::Started, 0, Some(7)), (None, None), "nothing ended");
+        assert_eq!(told(Beat::Ran, 1, Some(1500)), (Some(1500), Some(1500)));
+        assert_eq!(told(Beat::Failed(None), 2, Some(0)), (Some(0), Some(0)));
+        assert_eq!(told(Beat::Ran, 3, None), (None, Some(0)));
+        let days = LONGEST_RUN.unsigned_abs();
+        assert_eq!(told(Beat::Ran, 4, Some(days)), (None, Some(0)), "as long as no run is measured");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use crate::block::Sample;
 use crate::observation::Word;
 use crate::place::PlaceNo;
 use crate::time::{HOUR, Timestamp};
-use crate::uptime::Tally;
+use crate::uptime::{Span, Tally};
 
 /// Places that a roll-up keeps latencies of; readings of further ones are counted but not kept apart.
 pub const MAX_PLACES: usize = 64;
@@ -187,6 +187,14 @@ impl Histogram {
             Err(at) => self.buckets.insert(at, (bucket, times)),
         }
     }
+}
+
+/// The time that checks of one hour since the epoch stand for: that hour, or for what is checked less often than once an hour
+/// the time until the hour in which the next check is over.
+pub fn watched_by(hour: i64, interval_ms: i64) -> Span {
+    let from = Timestamp::from_millis(hour.saturating_mul(HOUR));
+    let length = if interval_ms > HOUR { interval_ms.saturating_add(HOUR) } else { HOUR };
+    Span { from, to: from + length }
 }
 
 /// The day that a moment lies in, in that zone.

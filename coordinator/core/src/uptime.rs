@@ -101,14 +101,55 @@ impl FromIterator<Span> for Spans {
     }
 }
 
-/// The share of a stretch of time that lies in none of the outages, in percent as [`Tally::percent`] gives it: the
-/// uptime of what has no rounds (heartbeat, component). What lies in `excluded` is left out. Both may overlap and reach
-/// beyond the stretch; none when nothing of it is left.
-pub fn percent_of_time(window: Span, outages: &[Span], excluded: &[Span]) -> Option<f64> {
-    let whole = u64::try_from(window.to.since(window.from)).ok()?;
-    let out = covered(window, excluded);
-    let out_or_down = covered(window, &[outages, excluded].concat());
-    percent(whole.saturating_sub(out_or_down), whole.saturating_sub(out))
+/// Time that a monitor was watched, and how much of it was down: what minutes of downtime and error budgets are made of.
+/// Both in milliseconds. Pauses, maintenance and hours without a check are no part of either.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct WatchedTime {
+    /// How long it was watched.
+    pub watched: u64,
+    /// How much of that it was down; never more.
+    pub down: u64,
+}
+
+impl WatchedTime {
+    /// The time of a stretch of which that long was watched by rounds that ended so: down by the share that failed.
+    pub fn of_rounds(watched: u64, tally: Tally) -> Self {
+        let total = u128::from(tally.passed) + u128::from(tally.failed);
+        let down = (u128::from(watched) * u128::from(tally.failed)).checked_div(total).unwrap_or(0);
+        Self { watched, down: u64::try_from(down).unwrap_or(watched) }
+    }
+
+    /// The time of a stretch that was watched but for `excluded`, with those outages in it: that of what has no rounds
+    /// (heartbeat, component). Both may overlap and reach beyond the stretch.
+    pub fn of_outages(window: Span, outages: &[Span], excluded: &[Span]) -> Self {
+        let whole = window.to.since(window.from).max(0).unsigned_abs();
+        let out = covered(window, excluded);
+        let out_or_down = covered(window, &[outages, excluded].concat());
+        Self { watched: whole.saturating_sub(out), down: out_or_down.saturating_sub(out) }
+    }
+
+    /// Adds what another stretch of time had.
+    pub const fn merge(&mut self, other: Self) {
+        self.watched = self.watched.saturating_add(other.watched);
+        self.down = self.down.saturating_add(other.down);
+    }
+
+    /// The share of the time watched that was not down, in percent as [`Tally::percent`] gives it; none where nothing was
+    /// watched.
+    pub fn percent(self) -> Option<f64> {
+        percent(self.watched.saturating_sub(self.down), self.watched)
+    }
+
+    /// Minutes down.
+    pub fn minutes_down(self) -> f64 {
+        self.down as f64 / MINUTE as f64
+    }
+}
+
+/// Milliseconds of a stretch that lie in one of `looked` and in none of `excluded`. Both may overlap and reach beyond it.
+pub fn time_within(window: Span, looked: &[Span], excluded: &[Span]) -> u64 {
+    let out_or_looked = covered(window, &[looked, excluded].concat());
+    out_or_looked.saturating_sub(covered(window, excluded))
 }
 
 /// Milliseconds of a stretch that lie in any of those.
@@ -131,20 +172,17 @@ fn covered(window: Span, spans: &[Span]) -> u64 {
 pub struct ErrorBudget {
     /// Minutes of the period that may be down.
     pub allowed_minutes: f64,
-    /// Minutes that were, by the share of failed checks.
+    /// Minutes that were.
     pub used_minutes: f64,
 }
 
 impl ErrorBudget {
-    /// The budget of a target in percent over `period_ms`, of which `observed_ms` were watched (less for a younger
-    /// monitor), with those rounds in them.
-    pub fn new(target_percent: f64, period_ms: i64, observed_ms: i64, tally: Tally) -> Self {
-        let minutes = |millis: i64| millis.max(0) as f64 / MINUTE as f64;
-        let total = tally.passed.saturating_add(tally.failed);
-        let share = if total == 0 { 0.0 } else { tally.failed as f64 / total as f64 };
+    /// The budget of a target in percent over `period_ms`, of which that long was watched and down.
+    pub fn new(target_percent: f64, period_ms: i64, time: WatchedTime) -> Self {
+        let minutes = period_ms.max(0) as f64 / MINUTE as f64;
         Self {
-            allowed_minutes: minutes(period_ms) * (100.0 - target_percent.clamp(0.0, 100.0)) / 100.0,
-            used_minutes: minutes(observed_ms.min(period_ms)) * share,
+            allowed_minutes: minutes * (100.0 - target_percent.clamp(0.0, 100.0)) / 100.0,
+            used_minutes: time.minutes_down(),
         }
     }
 
@@ -198,29 +236,53 @@ mod tests {
     #[test]
     fn time_down_is_counted_once_and_only_within_the_window() {
         let day = span(0, 1440);
-        assert_eq!(percent_of_time(day, &[], &[]), Some(100.0));
-        assert_eq!(percent_of_time(day, &[span(-50, 72), span(36, 144)], &[]), Some(90.0));
-        assert_eq!(
-            percent_of_time(day, &[span(100, 200), span(120, 130), span(1396, 9999)], &[]),
-            Some(90.0)
-        );
-        assert_eq!(percent_of_time(day, &[span(2000, 3000)], &[]), Some(100.0));
+        let share = |window, outages: &[Span], excluded: &[Span]| {
+            WatchedTime::of_outages(window, outages, excluded).percent()
+        };
+        assert_eq!(share(day, &[], &[]), Some(100.0));
+        assert_eq!(share(day, &[span(-50, 72), span(36, 144)], &[]), Some(90.0));
+        assert_eq!(share(day, &[span(100, 200), span(120, 130), span(1396, 9999)], &[]), Some(90.0));
+        assert_eq!(share(day, &[span(2000, 3000)], &[]), Some(100.0));
         let half = [span(0, 720)];
-        assert_eq!(percent_of_time(day, &[span(700, 756)], &half), Some(95.0));
-        assert_eq!(percent_of_time(day, &half, &half), Some(100.0));
-        assert_eq!(percent_of_time(day, &half, &[day]), None);
-        assert_eq!(percent_of_time(span(5, 5), &[], &[]), None);
+        assert_eq!(share(day, &[span(700, 756)], &half), Some(95.0));
+        assert_eq!(share(day, &half, &half), Some(100.0));
+        assert_eq!(share(day, &half, &[day]), None);
+        assert_eq!(share(span(5, 5), &[], &[]), None);
+        assert_eq!(share(span(5, 4), &[], &[]), None);
     }
 
     #[test]
     fn three_nines_over_thirty_days_allow_43_minutes() {
-        let budget = ErrorBudget::new(99.9, 30 * DAY, 30 * DAY, Tally { passed: 9_990, failed: 10 });
-        assert!((budget.allowed_minutes - 43.2).abs() < 1e-9);
-        assert!(budget.left_minutes().abs() < 1e-9);
-        let young = ErrorBudget::new(99.9, 30 * DAY, DAY, Tally { passed: 90, failed: 10 });
+        let budget = |watched: i64, tally| {
+            let time = WatchedTime::of_rounds(watched.unsigned_abs(), tally);
+            ErrorBudget::new(99.9, 30 * DAY, time)
+        };
+        let spent = budget(30 * DAY, Tally { passed: 9_990, failed: 10 });
+        assert!((spent.allowed_minutes - 43.2).abs() < 1e-9);
+        assert!(spent.left_minutes().abs() < 1e-9);
+        let young = budget(DAY, Tally { passed: 90, failed: 10 });
         assert!((young.used_minutes - 144.0).abs() < 1e-9);
         assert!(young.left_minutes() < 0.0);
-        assert_eq!(ErrorBudget::new(99.9, 30 * DAY, DAY, Tally::default()).used_minutes, 0.0);
+        assert_eq!(budget(DAY, Tally::default()).used_minutes, 0.0);
+    }
+
+    #[test]
+    fn rounds_that_failed_use_their_share_of_the_time_watched() {
+        for (minutes, passed, failed, down) in [
+            // Half a minute of five.
+            (5, 9, 1, 0.5),
+            (5, 10, 0, 0.0),
+            (5, 0, 10, 5.0),
+            (0, 9, 1, 0.0),
+            (5, 0, 0, 0.0),
+            (1440, 143, 1, 10.0),
+        ] {
+            let watched = u64::try_from(minutes * MINUTE).unwrap();
+            let time = WatchedTime::of_rounds(watched, Tally { passed, failed });
+            assert_eq!(time.minutes_down(), down, "{minutes} {passed} {failed}");
+        }
+        let most = WatchedTime::of_rounds(u64::MAX, Tally { passed: 0, failed: u64::MAX });
+        assert_eq!(most.down, u64::MAX);
     }
 
     fn any_word() -> impl Strategy<Value = Word> {
@@ -247,6 +309,26 @@ mod tests {
             for minute in moments {
                 prop_assert_eq!(joined.contains(at(minute)), sent.iter().any(|span| span.contains(at(minute))));
             }
+        }
+
+        #[test]
+        fn time_watched_is_that_of_a_naive_count(
+            looked in proptest::collection::vec((-20..20_i64, 0..12_i64), 0..6),
+            out in proptest::collection::vec((-20..20_i64, 0..12_i64), 0..6),
+            from in -25..25_i64, length in 0..40_i64,
+        ) {
+            let spans = |parts: Vec<(i64, i64)>| -> Vec<Span> {
+                parts.into_iter().map(|(from, length)| span(from, from + length)).collect()
+            };
+            let (looked, out, window) = (spans(looked), spans(out), span(from, from + length));
+            let is_in = |spans: &[Span], minute: i64| spans.iter().any(|span| span.contains(at(minute)));
+            let count = |wanted: &dyn Fn(i64) -> bool| {
+                (from..from + length).filter(|minute| wanted(*minute)).count() as u64 * MINUTE.unsigned_abs()
+            };
+            let seen = count(&|minute| is_in(&looked, minute) && !is_in(&out, minute));
+            prop_assert_eq!(time_within(window, &looked, &out), seen);
+            let time = WatchedTime::of_outages(window, &looked, &out);
+            prop_assert_eq!((time.watched, time.down), (count(&|minute| !is_in(&out, minute)), seen));
         }
 
         #[test]

@@ -180,7 +180,9 @@ impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         let code = match &error {
             Error::Unauthenticated | Error::ReadOnly | Error::Internal(_) => "internal",
-            Error::NotFound => return Self::new("not_found", "there is nothing by that id"),
+            Error::NotFound | Error::UnknownPing => {
+                return Self::new("not_found", "there is nothing by that id");
+            }
             Error::Invalid(_) => "invalid",
             Error::OnePage => "one_page",
             Error::KeyReused => "idempotency_key_reused",

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use chrono::NaiveDate;
 use futures_util::FutureExt;
 use futures_util::future::BoxFuture;
-use parallax_core::board::Chart;
+use parallax_core::board::{Chart, Stretch};
 use parallax_core::confirm;
 use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::monitor::Monitor;
@@ -26,7 +26,7 @@ use super::past;
 use crate::flow::warmup::Judging;
 use crate::history::{self, History, HistoryError, KEEP_BLOCKS, Question};
 use crate::mesh::AgentView;
-use crate::service::figures::{Figure, Figures, Lanes, Slices, Stretch};
+use crate::service::figures::{Figure, Figures, SeenByDay, SeenBySlice};
 use crate::service::history::{Place, Stand};
 use crate::service::{Error, Result};
 use crate::storage::{Read, Store, StoreError};
@@ -131,7 +131,7 @@ impl Figures for FromHistory {
         let look = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let question = question(&monitor, &page, plan, &mesh, now);
-            let lanes = past::lanes(&history, read, (&monitor, plan), &page, (now, question.counted), days)?;
+            let lanes = past::lanes(&history, read, (&monitor, plan), &page, (now, question.counted), &days)?;
             let mut counts: BTreeMap<NaiveDate, Counts> = BTreeMap::new();
             for (date, of_region) in lanes.into_values().flatten() {
                 counts.entry(date).or_default().merge(of_region);
@@ -147,15 +147,19 @@ impl Figures for FromHistory {
         monitors: &'a [Monitor],
         days: RangeInclusive<NaiveDate>,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>> {
+    ) -> BoxFuture<'a, Result<Vec<SeenByDay>>> {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
+        let limits = self.judging.limits;
         let look = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let of = |monitor: &Monitor| {
                 let counted = question(monitor, &page, plan, &mesh, now).counted;
                 let all = (now, RegionSet::ALL);
-                Ok((counted, past::lanes(&history, read, (monitor, plan), &page, all, days.clone())?))
+                let lanes = past::lanes(&history, read, (monitor, plan), &page, all, &days)?;
+                let interval = i64::from(watch(monitor, &page, plan, &limits).interval_ms);
+                let looked = past::looked_by_day(&history, read, (monitor, interval), &page, now, &lanes)?;
+                Ok(SeenByDay { counted, lanes, looked })
             };
             monitors.iter().map(of).collect()
         });
@@ -167,12 +171,15 @@ impl Figures for FromHistory {
         page: &'a Page,
         monitors: &'a [Monitor],
         spans: &'a [Span],
-    ) -> BoxFuture<'a, Result<Vec<Slices>>> {
+    ) -> BoxFuture<'a, Result<Vec<SeenBySlice>>> {
         let (history, monitors, spans) = (Arc::clone(&self.history), monitors.to_vec(), spans.to_vec());
-        let account = page.account;
+        let (page, limits) = (page.clone(), self.judging.limits);
         let look = self.store.read(move |read| {
-            let plan = plan_of(read, account)?;
-            let of = |monitor: &Monitor| Ok(past::slices(&history, read, (monitor, plan), &spans)?);
+            let plan = plan_of(read, page.account)?;
+            let of = |monitor: &Monitor| {
+                let interval = i64::from(watch(monitor, &page, plan, &limits).interval_ms);
+                Ok(past::slices(&history, read, (monitor, plan, interval), &spans)?)
+            };
             monitors.iter().map(of).collect()
         });
         look.map(|looked| looked.map_err(Error::from)).boxed()
@@ -186,10 +193,12 @@ impl Figures for FromHistory {
     ) -> BoxFuture<'a, Result<Vec<Chart>>> {
         let mesh = Arc::clone(&self.mesh.borrow());
         let (history, page, monitors) = (Arc::clone(&self.history), page.clone(), monitors.to_vec());
+        let limits = self.judging.limits;
         let look = self.store.read(move |read| {
             let plan = plan_of(read, page.account)?;
             let of = |monitor: &Monitor| {
-                let watch = watch(monitor, &page, plan);
+                let watch = watch(monitor, &page, plan, &limits);
+                let stretch = stretch.fitted(monitor.created_at, i64::from(watch.interval_ms));
                 let counted = watch.latency(&mesh);
                 let measured = |region| Some((region, watch.threshold(region)?));
                 let thresholds = counted.iter().filter_map(measured).collect();
@@ -227,7 +236,7 @@ fn plan_of(read: &dyn Read, account: AccountId) -> std::result::Result<Plan, Sto
 
 /// Which regions count is the machine's own rule.
 fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timestamp) -> Question {
-    let watch = watch(monitor, page, plan);
+    let watch = watch(monitor, page, plan, &PlanLimits::default());
     let counted = if watch.kind.is_regional() { watch.counted(mesh) } else { RegionSet::ALL };
     Question {
         monitor: monitor.id,
@@ -239,9 +248,9 @@ fn question(monitor: &Monitor, page: &Page, plan: Plan, mesh: &Mesh, now: Timest
     }
 }
 
-/// A monitor as its machine sees it, as far as regions and thresholds are concerned.
-fn watch(monitor: &Monitor, page: &Page, plan: Plan) -> Watch {
-    Watch::new(monitor, page, plan, &PlanLimits::default(), Confirmation::default())
+/// A monitor as its machine sees it, as far as regions, thresholds and (with the plans' own limits) its interval are concerned.
+fn watch(monitor: &Monitor, page: &Page, plan: Plan, limits: &PlanLimits) -> Watch {
+    Watch::new(monitor, page, plan, limits, Confirmation::default())
 }
 
 /// The newest readings after `after`. Looks back one hour, then four times as far, until there are enough or no more.

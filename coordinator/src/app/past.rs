@@ -1,21 +1,21 @@
 //! A monitor's past out of the history: how its rounds ended day by day, and its response times, region by region.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
-use parallax_core::board::Chart;
+use parallax_core::board::{Chart, Stretch};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Word;
 use parallax_core::page::Page;
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::plan::Plan;
-use parallax_core::rollup::{Counts, Histogram, Rules, end_of_day, start_of_day};
+use parallax_core::rollup::{Counts, Histogram, Rules, end_of_day, start_of_day, watched_by};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
 use parallax_core::uptime::Span;
 
 use crate::history::{self, History, HistoryError};
-use crate::service::figures::{Lanes, Slices, Stretch};
+use crate::service::figures::{Lanes, Looked, SeenBySlice, Slices};
 use crate::storage::Read;
 
 /// The longest stretch that is drawn from single readings; a longer one is drawn from the roll-ups of hours.
@@ -28,7 +28,7 @@ pub(super) fn lanes(
     (monitor, plan): (&Monitor, Plan),
     page: &Page,
     (now, regions): (Timestamp, RegionSet),
-    days: RangeInclusive<NaiveDate>,
+    days: &RangeInclusive<NaiveDate>,
 ) -> Result<Lanes, HistoryError> {
     let zone = page.timezone;
     let number = |day: &NaiveDate| i64::from(day.to_epoch_days());
@@ -69,38 +69,87 @@ pub(super) fn lanes(
     Ok(lanes)
 }
 
+/// When a monitor was looked at on those of the days that have a failed round in any of the lanes.
+pub(super) fn looked_by_day(
+    history: &History,
+    read: &dyn Read,
+    (monitor, interval_ms): (&Monitor, i64),
+    page: &Page,
+    now: Timestamp,
+    lanes: &Lanes,
+) -> Result<BTreeMap<NaiveDate, Looked>, HistoryError> {
+    let failed = |(date, counts): (&NaiveDate, &Counts)| (counts.failed > 0).then_some(*date);
+    let dates: BTreeSet<NaiveDate> = lanes.values().flatten().filter_map(failed).collect();
+    let mut looked = BTreeMap::new();
+    for date in dates {
+        let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
+        let Some((start, end)) = bounds else { continue };
+        // An earlier check may stand for the day's beginning.
+        let from = start - interval_ms.max(HOUR);
+        let mut since = from.max(now - FROM_READINGS);
+        let mut hours = Vec::new();
+        for (hour, regions) in history.hours(read, monitor.id, from.hour()..end.hour().saturating_add(1))? {
+            since = since.max(Timestamp::from_millis(hour.saturating_mul(HOUR)) + HOUR);
+            if regions.values().any(|rollup| rollup.counts.tally().percent().is_some()) {
+                hours.push(hour);
+            }
+        }
+        for region in Region::ALL {
+            let samples = history.readings(read, (monitor.slot, monitor.id), region, since, end)?;
+            let counted = samples.iter().filter(|sample| sample.word.counts().is_some());
+            hours.extend(counted.map(|sample| sample.due.hour()));
+        }
+        let hours = hours.into_iter().map(|hour| watched_by(hour, interval_ms)).collect();
+        looked.insert(date, Looked { hours, excluded: history::covering(read, monitor, start..end)? });
+    }
+    Ok(looked)
+}
+
 /// Slices out of the roll-ups of their hours, and of the readings of hours that are in none yet.
 pub(super) fn slices(
     history: &History,
     read: &dyn Read,
-    (monitor, plan): (&Monitor, Plan),
+    (monitor, plan, interval_ms): (&Monitor, Plan, i64),
     spans: &[Span],
-) -> Result<Slices, HistoryError> {
-    let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(Slices::new()) };
+) -> Result<SeenBySlice, HistoryError> {
+    let (Some(first), Some(last)) = (spans.first(), spans.last()) else { return Ok(SeenBySlice::default()) };
     let (from, to, width) = (first.from, last.to, first.to.since(first.from).max(1));
     let part_of = |moment: Timestamp| usize::try_from(moment.since(from).div_euclid(width)).ok();
-    let mut slices = Slices::new();
+    let mut lanes = Slices::new();
+    let mut hours = BTreeSet::new();
     let mut since = from.max(to - FROM_READINGS);
-    for (hour, regions) in history.hours(read, monitor.id, from.hour()..to.hour())? {
+    // An earlier check may stand for the first slice's beginning.
+    let earlier = from - interval_ms.max(HOUR);
+    for (hour, regions) in history.hours(read, monitor.id, earlier.hour()..to.hour())? {
         let start = Timestamp::from_millis(hour.saturating_mul(HOUR));
         since = since.max(start + HOUR);
+        if regions.values().any(|rollup| rollup.counts.tally().percent().is_some()) {
+            hours.insert(hour);
+        }
+        if hour < from.hour() {
+            continue;
+        }
         for (region, rollup) in regions {
-            let parts = slices.entry(region).or_insert_with(|| vec![Counts::default(); spans.len()]);
+            let parts = lanes.entry(region).or_insert_with(|| vec![Counts::default(); spans.len()]);
             let Some(part) = part_of(start.max(from)).and_then(|at| parts.get_mut(at)) else { continue };
             part.merge(rollup.counts);
         }
     }
-    let windows = history::covering(read, monitor, since..to)?;
+    let windows = history::covering(read, monitor, from..to)?;
     for region in Region::ALL {
         let slow_threshold_ms = monitor.threshold(region, plan);
         for sample in history.readings(read, (monitor.slot, monitor.id), region, since, to)? {
-            let parts = slices.entry(region).or_insert_with(|| vec![Counts::default(); spans.len()]);
+            let parts = lanes.entry(region).or_insert_with(|| vec![Counts::default(); spans.len()]);
             let Some(part) = part_of(sample.due).and_then(|at| parts.get_mut(at)) else { continue };
             let excluded = windows.contains(sample.due);
             part.add(&sample, Rules { slow_threshold_ms, excluded });
+            if sample.word.counts().is_some() {
+                hours.insert(sample.due.hour());
+            }
         }
     }
-    Ok(slices)
+    let hours = hours.into_iter().map(|hour| watched_by(hour, interval_ms)).collect();
+    Ok(SeenBySlice { lanes, looked: Looked { hours, excluded: windows } })
 }
 
 /// The median of each part of a stretch, region by region: of readings where it is short, of the roll-ups of its hours
@@ -168,3 +217,6 @@ fn middle(latencies: &mut [u32]) -> Option<u32> {
     }
     Some(*latencies.select_nth_unstable(middle).1)
 }
+
+#[cfg(test)]
+mod tests;

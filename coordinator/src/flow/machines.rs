@@ -215,6 +215,7 @@ impl Machines {
         let mut heard = None;
         self.turn(slot, cx, |machine, step| {
             heard = machine.handle_beat(ping.said.beat, ping.said.run, step);
+            heard = heard.map(|heard| machine.note_stated_run(ping.said.beat, ping.said.run_ms, heard));
         });
         let heard = heard?;
         (ping.said.number, ping.said.at, ping.said.run_ms) = (heard.number, cx.now, heard.run_ms);

@@ -1,20 +1,21 @@
 //! Pings of heartbeats, in the grammar that cron jobs, wrappers and backup tools already speak.
 
+mod grammar;
+
 use std::sync::Arc;
 use std::time::Duration;
 
 use ::http::header::{ACCESS_CONTROL_ALLOW_ORIGIN, HeaderName, REFERRER_POLICY, USER_AGENT};
 use ::http::{HeaderValue, Method};
 use futures_util::StreamExt;
-use parallax_core::heartbeat::{BODY_KEPT, Beat};
+use parallax_core::heartbeat::BODY_KEPT;
 use parallax_core::refusal::Refusals;
 use tokio::time::timeout;
 
-use super::Context;
-use super::error::Refused;
 use super::json::Body;
 use super::reply::Reply;
 use super::route::{Answer, Call};
+use super::{Context, visitor};
 use crate::service::Error;
 use crate::service::beats::Said;
 
@@ -23,19 +24,23 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// `GET /ping/{token}`, `POST /ping/{token}`, and the same with `/start`, `/fail`, `/log` or an exit code
 pub(super) async fn ping(context: Arc<Context>, mut call: Call<()>) -> Answer {
-    let beat = match call.params.iter().find(|(name, _)| name == "signal") {
-        Some((_, signal)) => beat(signal).ok_or(Refused::Service(Error::NotFound))?,
-        None => Beat::Ran,
-    };
-    let listed = context.service.admit_ping(call.param("token")?)?;
-    let run = run(&call.query)?;
-    let body = if call.method == Method::POST { head_of(&mut call.body).await? } else { Vec::new() };
+    let (token, told) = grammar::path(call.param("address")?).ok_or(Error::UnknownPing)?;
+    let listed = context.service.admit_ping(token)?;
+    let query = grammar::query(&call.query)?;
+    let beat = grammar::beat(told, query.beat)?;
+    let mut body = if call.method == Method::POST { head_of(&mut call.body).await? } else { Vec::new() };
+    if body.is_empty() {
+        body = query.message.into_bytes();
+    }
     let agent = call.headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+    // Behind a proxy on this host the job is where the proxy says; a job on this host itself is here.
+    let seen = visitor::of(call.peer, &call.headers).map(|visitor| visitor.address);
     let said = Said {
         beat,
-        run,
+        run: query.run,
+        run_ms: query.run_ms,
         method: call.method.to_string(),
-        from: call.peer.map(|peer| peer.0),
+        from: seen.or_else(|| call.peer.map(|peer| peer.0)),
         agent: agent.to_owned(),
         body,
     };
@@ -45,37 +50,6 @@ pub(super) async fn ping(context: Arc<Context>, mut call: Call<()>) -> Answer {
         .with(HeaderName::from_static("ping-body-limit"), HeaderValue::from(BODY_KEPT))
         .with(HeaderName::from_static("x-robots-tag"), HeaderValue::from_static("noindex"))
         .with(REFERRER_POLICY, HeaderValue::from_static("no-referrer")))
-}
-
-/// What the last part of a ping's path says.
-fn beat(signal: &str) -> Option<Beat> {
-    match signal {
-        "start" => Some(Beat::Started),
-        "fail" => Some(Beat::Failed(None)),
-        "log" => Some(Beat::Noted),
-        code if code.bytes().all(|digit| digit.is_ascii_digit()) => match code.parse().ok()? {
-            0 => Some(Beat::Ran),
-            code => Some(Beat::Failed(Some(code))),
-        },
-        _ => None,
-    }
-}
-
-/// The run that `rid` names.
-fn run(query: &str) -> Result<Option<u128>, Refusals> {
-    let Some(rid) = query.split('&').find_map(|pair| pair.strip_prefix("rid=")) else { return Ok(None) };
-    uuid(rid).map(Some).ok_or_else(|| Refusals::one("rid", "must be a UUID"))
-}
-
-/// A UUID as RFC 9562 writes it.
-fn uuid(text: &str) -> Option<u128> {
-    let hyphens = [8, 13, 18, 23];
-    let is_one = text.len() == 36
-        && text
-            .bytes()
-            .enumerate()
-            .all(|(at, byte)| if hyphens.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() });
-    is_one.then(|| u128::from_str_radix(&text.replace('-', ""), 16).ok()).flatten()
 }
 
 /// The body's first bytes. What follows is not waited for.
@@ -98,28 +72,6 @@ async fn head_of(body: &mut Body) -> Result<Vec<u8>, Refusals> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn the_last_part_of_the_path_is_a_word_or_an_exit_code() {
-        assert_eq!(beat("start"), Some(Beat::Started));
-        assert_eq!(beat("fail"), Some(Beat::Failed(None)));
-        assert_eq!(beat("log"), Some(Beat::Noted));
-        assert_eq!((beat("0"), beat("000")), (Some(Beat::Ran), Some(Beat::Ran)));
-        assert_eq!((beat("1"), beat("255")), (Some(Beat::Failed(Some(1))), Some(Beat::Failed(Some(255)))));
-        for other in ["", "256", "-1", "+1", "Start", "1.0", "ok"] {
-            assert_eq!(beat(other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn a_run_is_named_by_a_uuid() {
-        let named = "create=1&rid=0123abcd-0000-4000-8000-0000000000ff";
-        assert_eq!(run(named), Ok(Some(0x0123_abcd_0000_4000_8000_0000_0000_00ff)));
-        assert_eq!((run(""), run("create=1")), (Ok(None), Ok(None)));
-        for wrong in ["rid=", "rid=7", "rid=0123abcd-0000-4000-8000-0000000000fg", "rid=é"] {
-            assert_eq!(run(wrong).unwrap_err().to_string(), "rid must be a UUID", "{wrong}");
-        }
-    }
 
     #[tokio::test]
     async fn no_more_of_a_body_is_read_than_is_kept() {

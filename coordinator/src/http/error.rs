@@ -115,7 +115,7 @@ fn from_service(error: Error) -> Reply {
         Error::Unauthenticated => no_key(&words),
         Error::ReadOnly => envelope(StatusCode::FORBIDDEN, "read_only", &words),
         Error::OnePage => envelope(StatusCode::FORBIDDEN, "one_page", &words),
-        Error::NotFound => envelope(StatusCode::NOT_FOUND, "not_found", &words),
+        Error::NotFound | Error::UnknownPing => envelope(StatusCode::NOT_FOUND, "not_found", &words),
         Error::Invalid(faults) => {
             let fields: Vec<Value> =
                 faults.iter().map(|fault| json!({ "field": fault.field, "rule": fault.rule })).collect();

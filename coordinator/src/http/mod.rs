@@ -70,8 +70,7 @@ fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
     const DELETE: Method = Method::DELETE;
     let mut rows = public::rows();
     rows.extend([
-        ("/ping/{token}", pings()),
-        ("/ping/{token}/{signal}", pings()),
+        ("/ping/{*address}", pings()),
         (
             "/api/v1/mcp",
             vec![(POST, messages(|context, table, call| mcp::post(context, table, call).boxed()))],

@@ -17,6 +17,7 @@ mod monitors;
 mod outgoing;
 mod pages;
 mod past;
+mod ranges;
 mod secrets;
 mod short;
 mod socket;

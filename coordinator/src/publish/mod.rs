@@ -5,10 +5,12 @@
 //! concern is drawn again. What changes without an event (figures, the age of the newest check) is at most [`Paper`]'s
 //! age old; where only that has passed, the old document is served, up to six times as old, while the new one is drawn.
 
+mod draw;
 mod live;
 mod press;
 mod shelf;
 
+pub use draw::close;
 pub use press::Document;
 
 use std::convert::Infallible;
@@ -16,21 +18,16 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use parallax_core::board::{Range, none_looks};
+use parallax_core::board::Range;
 use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use crate::service::board::Closer;
 use crate::service::gate::{Admitted, Door};
 use crate::service::{Error, Result, Service};
 use crate::views::badge::Facts;
-use crate::views::incident::{HistoryPage, IncidentPage};
-use crate::views::monitor::{Close, MonitorPage};
-use crate::views::page::{StatusPage, undated};
-use crate::views::print;
-use crate::views::share::Found;
+use crate::views::page::undated;
 use live::Journal;
 use shelf::{Age, Held, Shelf, Thing, Turn};
 
@@ -46,12 +43,12 @@ const TIDY: Duration = Duration::from_secs(60);
 /// One of the documents of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Paper {
-    /// The page itself, with strips of a range.
-    Page(Range),
+    /// The page itself, with strips of the range that its visitor chose, or of the one that its age fills.
+    Page(Option<Range>),
     /// The status document.
     Status,
-    /// A monitor's own page, with a strip and a chart of a range.
-    Monitor(MonitorId, Range),
+    /// A monitor's own page, with a strip and a chart of the range that was chosen, or of the one that its age fills.
+    Monitor(MonitorId, Option<Range>),
     /// An incident's own page.
     Incident(IncidentId),
     /// The incidents of a year's month.
@@ -173,7 +170,7 @@ impl Boards {
     pub async fn facts(&self, page: &Admitted) -> Result<Arc<Facts>> {
         let (service, admitted) = (self.0.service.clone(), page.clone());
         let draw = move || async move {
-            let board = service.board(&admitted, Range::default()).await?;
+            let board = service.board(&admitted, Some(Range::Quarter)).await?;
             off_the_runtime(move || Ok::<_, Infallible>(Facts::of(&board))).await
         };
         self.held(|parts| &parts.facts, page, Paper::Other("badges"), draw).await
@@ -307,66 +304,9 @@ impl Boards {
 
     /// One of the documents that are a page's own, ready to be kept.
     async fn own(self, admitted: Admitted, paper: Paper) -> Result<Document> {
-        pressed(HTML, self.draw(&admitted, &paper).await?).await
+        let (drawn, until) = self.draw(&admitted, &paper).await?;
+        Ok(Document { until, ..pressed(HTML, drawn).await? })
     }
-
-    async fn draw(&self, admitted: &Admitted, paper: &Paper) -> Result<Vec<u8>> {
-        let (service, page, root) = (&self.0.service, admitted.page(), admitted.root());
-        match paper {
-            Paper::Page(range) => {
-                let (board, root) = (service.board(admitted, *range).await?, root.to_owned());
-                let address = service.page_url(page);
-                off_the_runtime(move || print(&StatusPage::new(&board, &root, &address))).await
-            }
-            Paper::Monitor(id, range) => {
-                let closer = service.closer(admitted, *id, *range).await?;
-                let (root, facts) = (root.to_owned(), self.facts(admitted).await?);
-                let address = service.page_url(page);
-                off_the_runtime(move || {
-                    print(&MonitorPage::new(&close(&closer, &root), found(&address, &facts)))
-                })
-                .await
-            }
-            Paper::Incident(id) => {
-                let notice = service.notice(admitted, *id).await?;
-                let (address, facts) = (service.page_url(page), self.facts(admitted).await?);
-                let found = found(&address, &facts);
-                printed(print(&IncidentPage::new((page, root), &notice, found, service.now())))
-            }
-            Paper::Month(year, month) => {
-                let notices = service.notices_in(admitted, *year, *month).await?;
-                let months = service.months(admitted).await?;
-                let (address, facts) = (service.page_url(page), self.facts(admitted).await?);
-                let (found, now) = (found(&address, &facts), service.now());
-                let view = HistoryPage::new((page, root), (*year, *month), months, &notices, found, now);
-                printed(print(&view))
-            }
-            Paper::Status | Paper::Sheet(_) | Paper::Embed(_) | Paper::Other(_) | Paper::Note(_) => {
-                Err(Error::Internal("it is drawn by whoever asks for it".to_owned()))
-            }
-        }
-    }
-}
-
-/// What a monitor's own page is made of, as views take it; the page's paths begin with `root`.
-pub fn close<'a>(closer: &'a Closer, root: &'a str) -> Close<'a> {
-    Close {
-        page: &closer.page,
-        root,
-        now: closer.now,
-        is_stale: none_looks(closer.regions, std::iter::once(closer.shown.seen()), closer.now),
-        shown: &closer.shown,
-        range: closer.range,
-        open: &closer.open,
-        notices: &closer.notices,
-        outages: &closer.outages,
-        deploys: &closer.deploys,
-    }
-}
-
-/// Where a page is found, and its picture.
-fn found<'a>(address: &'a str, facts: &'a Facts) -> Found<'a> {
-    Found { address, picture: facts.picture() }
 }
 
 /// Draws where it keeps nobody else waiting.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::io::{Read, Write};
 
 use bytes::Bytes;
+use parallax_core::time::Timestamp;
 use sha2::{Digest, Sha256};
 
 /// How hard it is tried to make it small: once for many readers, but while the first of them waits.
@@ -23,6 +24,8 @@ pub struct Document {
     pub gzip: Bytes,
     /// Its entity tag (RFC 9110, 8.8.3): weak, since it is the same for each encoding, and whenever it was written.
     pub tag: String,
+    /// From when on nobody is to see it any more, however young it is, where that is known.
+    pub until: Option<Timestamp>,
 }
 
 impl Document {
@@ -34,7 +37,7 @@ impl Document {
         let mut brotli = brotli::CompressorWriter::new(Vec::new(), 4096, BROTLI, WINDOW);
         let written = brotli.write_all(text);
         let brotli = written.map(|()| brotli.into_inner()).unwrap_or_default();
-        Self { media, brotli: brotli.into(), gzip: gzip.into(), tag: tag(text) }
+        Self { media, brotli: brotli.into(), gzip: gzip.into(), tag: tag(text), until: None }
     }
 
     /// The same, known by other bytes than its own: its readers have it while those are the same.

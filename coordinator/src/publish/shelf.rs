@@ -37,11 +37,20 @@ pub(super) type Turn = OwnedMutexGuard<()>;
 pub(super) trait Thing {
     /// Bytes that it takes.
     fn bytes(&self) -> usize;
+
+    /// From when on nobody is to see it any more, however young it is, where that is known.
+    fn until(&self) -> Option<Timestamp> {
+        None
+    }
 }
 
 impl Thing for Document {
     fn bytes(&self) -> usize {
         Self::bytes(self)
+    }
+
+    fn until(&self) -> Option<Timestamp> {
+        self.until
     }
 }
 
@@ -67,7 +76,7 @@ impl<T> Clone for Held<T> {
     }
 }
 
-impl<T> Held<T> {
+impl<T: Thing> Held<T> {
     /// Whether all that happened to its page is in it.
     pub(super) const fn is_good(&self, changed: u64) -> bool {
         self.upto >= changed
@@ -77,6 +86,7 @@ impl<T> Held<T> {
     /// the clock was put back: nobody knows how old it is.
     pub(super) fn age(&self, now: Timestamp, most: i64) -> Age {
         match now.since(self.drawn) {
+            _ if self.thing.until().is_some_and(|until| now >= until) => Age::Unfit,
             past if (0..=most).contains(&past) => Age::Fresh,
             past if (0..=PAST * most).contains(&past) => Age::Past,
             _ => Age::Unfit,

@@ -74,7 +74,7 @@ async fn one_at_hand_that_has_only_aged_is_handed_out_while_a_new_one_is_drawn()
     let world = world().await;
     let boards = Boards::new(world.service.clone());
     let page = world.service.admit("shop", Door::Shared).unwrap();
-    let paper = Paper::Page(Range::default());
+    let paper = Paper::Page(None);
     assert!(boards.at_hand(&page, &paper).is_none());
     let first = boards.get(&page, paper.clone()).await.unwrap();
     let begin = world.service.now();
@@ -111,7 +111,7 @@ async fn what_is_not_there_takes_no_room() {
     let boards = Boards::new(world.service.clone());
     let page = world.service.admit("shop", Door::Shared).unwrap();
     for number in 0..20 {
-        let missing = boards.get(&page, Paper::Monitor(MonitorId::from_u128(number), Range::default())).await;
+        let missing = boards.get(&page, Paper::Monitor(MonitorId::from_u128(number), None)).await;
         assert_eq!(missing.unwrap_err(), Error::NotFound);
     }
     assert!(boards.0.documents.pages().is_empty());

@@ -25,6 +25,8 @@ pub struct Said {
     pub beat: Beat,
     /// The run that it tells of.
     pub run: Option<u128>,
+    /// How long it says that the run took, in milliseconds.
+    pub run_ms: Option<u64>,
     /// The request's method.
     pub method: String,
     /// Where it comes from.
@@ -44,12 +46,12 @@ impl Service {
     /// The heartbeat of a token, and one ping of its second taken: before anything of the body is read.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for a token of none, [`Error::TooManyPings`].
+    /// [`Error::UnknownPing`] for a token of none, [`Error::TooManyPings`].
     pub fn admit_ping(&self, token: &str) -> Result<Arc<Listed>> {
         let [unknown, too_many] = &self.0.pings_refused;
         let Some(listed) = self.0.beats.tokens.find(token) else {
             unknown.fetch_add(1, Ordering::Relaxed);
-            return Err(Error::NotFound);
+            return Err(Error::UnknownPing);
         };
         if listed.admit(self.now()) {
             return Ok(listed);
@@ -67,13 +69,13 @@ impl Service {
     /// Takes a ping in: it is durable when this returns. What is longer than is kept is cut.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where the monitor is gone meanwhile, [`Error::Internal`] where the ping did not become
+    /// [`Error::UnknownPing`] where the monitor is gone meanwhile, [`Error::Internal`] where the ping did not become
     /// durable in time: it may be sent again.
     pub async fn ping(&self, listed: Arc<Listed>, said: Said) -> Result<()> {
-        let Said { beat, run, method, from, agent, mut body } = said;
+        let Said { beat, run, run_ms, method, from, agent, mut body } = said;
         body.truncate(BODY_KEPT);
         let agent = agent.chars().take(AGENT_KEPT).collect();
-        let said = Ping { number: 0, at: self.now(), beat, run, run_ms: None, method, from, agent, body };
+        let said = Ping { number: 0, at: self.now(), beat, run, run_ms, method, from, agent, body };
         let (durable, told) = oneshot::channel();
         let report = Report { listed: Arc::clone(&listed), said, durable };
         let telling = async {
@@ -82,7 +84,7 @@ impl Service {
         };
         match timeout(PATIENCE, telling).await {
             Ok(Some(())) => Ok(()),
-            Ok(None) if self.store().reader().monitor(listed.monitor)?.is_none() => Err(Error::NotFound),
+            Ok(None) if self.store().reader().monitor(listed.monitor)?.is_none() => Err(Error::UnknownPing),
             Ok(None) | Err(_) => Err(Error::Internal("a ping could not be stored".to_owned())),
         }
     }

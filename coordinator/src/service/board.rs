@@ -1,24 +1,23 @@
 //! A page as its visitors see it, with its past: what the public pages are drawn from.
 
+mod past;
+
 use std::collections::BTreeMap;
 
-use chrono::{Datelike, Days, NaiveDate};
-use parallax_core::board::{BUDGET_DAYS, Board, DAYS, Day, Notice, Past, Range, Shown, Slice};
+use chrono::{Datelike, NaiveDate};
+use parallax_core::board::{BUDGET_DAYS, Board, DAYS, Notice, Past, Range, Shown, Stretch};
 use parallax_core::event::What;
 use parallax_core::id::{IncidentId, MonitorId, PageId};
 use parallax_core::incident::Incident;
-use parallax_core::monitor::Monitor;
 use parallax_core::outage::{Outage, Outages};
 use parallax_core::page::Page;
 use parallax_core::place::RegionSet;
-use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
+use parallax_core::rollup::{day_of, start_of_day};
 use parallax_core::time::{DAY, Timestamp};
-use parallax_core::uptime::Span;
 use parallax_core::window::Window;
 
 use tokio::sync::watch;
 
-use super::figures::Stretch;
 use super::gate::Admitted;
 use super::pages::{Told, told_of};
 use super::{Error, Result, Service, incidents, monitors};
@@ -53,6 +52,8 @@ pub struct Closer {
     pub shown: Shown,
     /// How far back its strip and its chart go.
     pub range: Range,
+    /// When that will be another range, where the monitor's age says which.
+    pub range_until: Option<Timestamp>,
     /// Its open incidents, newest first, and then its maintenance that is under way or near, soonest first.
     pub open: Vec<Notice>,
     /// Its incidents and windows that began, and lasted into the last [`DAYS`], newest first.
@@ -99,14 +100,17 @@ impl Service {
         Ok(changes)
     }
 
-    /// A page as its visitors see it, with strips of that range.
+    /// A page as its visitors see it, with strips of the range that they chose, or of the one that its age fills.
     ///
     /// # Errors
     /// [`Error::Internal`] where the store can't be read.
-    pub async fn board(&self, page: &Admitted, range: Range) -> Result<Board> {
+    pub async fn board(&self, page: &Admitted, chosen: Option<Range>) -> Result<Board> {
         let overview = self.public_overview(page).await?;
         let now = self.now();
         let page = &overview.page;
+        // What there is to be seen began with the oldest monitor, however old the page is.
+        let made = overview.monitors.iter().map(|shown| shown.monitor.created_at).min();
+        let (range, range_until) = range_of(chosen, made.unwrap_or(page.created_at), now);
         let windows: Vec<Window> = overview
             .maintenance
             .iter()
@@ -124,6 +128,8 @@ impl Service {
         Ok(Board {
             now,
             range,
+            range_until,
+            is_chosen: chosen.is_some(),
             indicator: overview.indicator,
             monitors,
             incidents: overview.incidents.into_iter().map(notice).collect(),
@@ -136,14 +142,16 @@ impl Service {
         })
     }
 
-    /// One of a page's monitors with a strip and a chart of that range, its outages and its incidents.
+    /// One of a page's monitors with a strip and a chart of the range that its visitor chose, or of the one that its age
+    /// fills, with its outages and its incidents.
     ///
     /// # Errors
     /// [`Error::NotFound`] for one that is not on the page.
-    pub async fn closer(&self, page: &Admitted, id: MonitorId, range: Range) -> Result<Closer> {
+    pub async fn closer(&self, page: &Admitted, id: MonitorId, chosen: Option<Range>) -> Result<Closer> {
         let page = page.page().clone();
         let monitor = self.monitor_on(&page, id)?.value;
         let now = self.now();
+        let (range, range_until) = range_of(chosen, monitor.created_at, now);
         let shown = self.with_state(&page, vec![monitor]).await?;
         let open = self.open_on(page.id, parallax_core::incident::MAX_UNFINISHED).await?;
         let covers = |window: Window| window.span.contains(now) && window.covers(id);
@@ -162,6 +170,7 @@ impl Service {
             now,
             shown: drawn(shown, past, covered),
             range,
+            range_until,
             open,
             notices,
             outages: self.outages(id, outage_since).await?,
@@ -208,70 +217,6 @@ impl Service {
     /// The present month in a page's zone, as year and month.
     pub fn this_month(&self, page: &Admitted) -> (i32, u32) {
         month(self.now(), page.page())
-    }
-
-    async fn pasts(
-        &self,
-        page: &Page,
-        shown: &[monitors::Shown],
-        stretch: Stretch,
-        range: Range,
-    ) -> Result<Vec<Past>> {
-        let now = self.now();
-        let Some(today) = day_of(now, page.timezone) else { return Ok(vec![Past::default(); shown.len()]) };
-        let first = today.checked_sub_days(Days::new(DAYS as u64 - 1)).unwrap_or(today);
-        let monitors: Vec<Monitor> = shown.iter().map(|shown| shown.monitor.clone()).collect();
-        let mut lanes = self.0.figures.lanes(page, &monitors, first..=today, now).await?.into_iter();
-        let mut charts = self.0.figures.charts(page, &monitors, stretch).await?.into_iter();
-        let spans = range.slices(now, page.timezone);
-        let mut slices = if spans.is_empty() {
-            Vec::new().into_iter()
-        } else {
-            self.0.figures.slices(page, &monitors, &spans).await?.into_iter()
-        };
-        // Once for all monitors: zones are slow to ask.
-        let bounds = |date| {
-            let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
-            (date, bounds.map(|(from, to)| Span { from, to }))
-        };
-        let dates: Vec<(NaiveDate, Option<Span>)> = first.iter_days().take(DAYS).map(bounds).collect();
-        let timed = |shown: &&monitors::Shown| shown.monitor.check.kind().has_downtime();
-        let timed = shown.iter().filter(timed).map(|shown| (shown.monitor.id, shown.view.downtime.clone()));
-        let mut timed = self.timed(page, timed.collect(), first..=today).await?.into_iter();
-        let mut pasts = Vec::with_capacity(shown.len());
-        for shown in shown {
-            let (counted, lanes) = lanes.next().unwrap_or_default();
-            let timed = if shown.monitor.check.kind().has_downtime() { timed.next() } else { None };
-            let day = |&(date, span): &(NaiveDate, Option<Span>)| {
-                let mut counts = Counts::default();
-                for (_, days) in lanes.iter().filter(|(region, _)| counted.contains(**region)) {
-                    counts.merge(days.get(&date).copied().unwrap_or_default());
-                }
-                let uptime = match &timed {
-                    Some(timed) => timed.uptime(date),
-                    None => counts.tally().percent(),
-                };
-                let lasted = span.map_or(DAY, |span| lasted(span, &shown.monitor, now));
-                Day { date, counts, uptime, lasted }
-            };
-            let slice_lanes = slices.next().unwrap_or_default();
-            let slice = |(at, span): (usize, &Span)| {
-                let mut counts = Counts::default();
-                for (_, parts) in slice_lanes.iter().filter(|(region, _)| counted.contains(**region)) {
-                    counts.merge(parts.get(at).copied().unwrap_or_default());
-                }
-                let uptime = match &timed {
-                    Some(timed) => timed.uptime_in(*span),
-                    None => counts.tally().percent(),
-                };
-                Slice { span: *span, counts, uptime, lasted: lasted(*span, &shown.monitor, now) }
-            };
-            let slices = spans.iter().enumerate().map(slice).collect();
-            let days = dates.iter().map(day).collect();
-            let chart = charts.next().unwrap_or_default();
-            pasts.push(Past { days, lanes, slices, slice_lanes, chart });
-        }
-        Ok(pasts)
     }
 
     /// Incidents and windows that began in a stretch of time, or lasted into it, newest first.
@@ -356,13 +301,13 @@ fn lasts_past(incident: &Incident, moment: Timestamp, now: Timestamp) -> bool {
     incident.lasted(now).is_some_and(|lasted| lasted.to > moment)
 }
 
-fn month(moment: Timestamp, page: &Page) -> (i32, u32) {
-    day_of(moment, page.timezone).map_or((1970, 1), |day| (day.year(), day.month()))
+/// The range that was chosen, or the one that is filled by what was made at that moment, and until when that one is.
+fn range_of(chosen: Option<Range>, made: Timestamp, now: Timestamp) -> (Range, Option<Timestamp>) {
+    chosen.map_or_else(|| Range::filled_since(made, now), |range| (range, None))
 }
 
-/// Milliseconds of a stretch that are over, from when the monitor was made on.
-fn lasted(span: Span, monitor: &Monitor, now: Timestamp) -> i64 {
-    span.to.min(now).since(span.from.max(monitor.created_at)).max(0)
+fn month(moment: Timestamp, page: &Page) -> (i32, u32) {
+    day_of(moment, page.timezone).map_or((1970, 1), |day| (day.year(), day.month()))
 }
 
 fn drawn(shown: monitors::Shown, past: Past, covered: bool) -> Shown {

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 
 use chrono::NaiveDate;
 use futures_util::future::BoxFuture;
-use parallax_core::board::Chart;
+use parallax_core::board::{Chart, Stretch};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
@@ -14,7 +14,7 @@ use parallax_core::place::{Region, RegionSet};
 use parallax_core::plan::Plan;
 use parallax_core::rollup::Counts;
 use parallax_core::time::Timestamp;
-use parallax_core::uptime::{Span, Spans};
+use parallax_core::uptime::{Span, Spans, time_within};
 
 use super::Result;
 use super::history::{Place, Stand};
@@ -32,22 +32,47 @@ pub struct Figure {
     pub excluded: Spans,
 }
 
-/// A stretch of time, in parts of one length.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Stretch {
-    /// Its beginning.
-    pub from: Timestamp,
-    /// Its end.
-    pub to: Timestamp,
-    /// In how many parts: at least one.
-    pub parts: usize,
-}
-
 /// How the rounds of each region ended, by day.
 pub type Lanes = BTreeMap<Region, BTreeMap<NaiveDate, Counts>>;
 
 /// How the rounds of each region ended, by slice.
 pub type Slices = BTreeMap<Region, Vec<Counts>>;
+
+/// When a monitor was looked at.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Looked {
+    /// Hours with a round that counted, and the time that it stands for where rounds are rarer.
+    pub hours: Spans,
+    /// Maintenance that covered the monitor.
+    pub excluded: Spans,
+}
+
+impl Looked {
+    /// Milliseconds of a stretch that were watched: looked at, and neither in maintenance nor in one of those pauses.
+    pub fn watched(&self, window: Span, pauses: &[Span]) -> u64 {
+        time_within(window, self.hours.as_slice(), &[self.excluded.as_slice(), pauses].concat())
+    }
+}
+
+/// What was seen of a monitor day by day.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeenByDay {
+    /// The regions that count for up and down.
+    pub counted: RegionSet,
+    /// How the rounds of every region ended.
+    pub lanes: Lanes,
+    /// When it was looked at on the days that had a failed round. Of the others nothing is down, however long it was.
+    pub looked: BTreeMap<NaiveDate, Looked>,
+}
+
+/// What was seen of a monitor slice by slice.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SeenBySlice {
+    /// How the rounds of every region ended.
+    pub lanes: Slices,
+    /// When it was looked at.
+    pub looked: Looked,
+}
 
 /// Whoever can work out figures, and says what the mesh as it stands can do.
 pub trait Figures: Send + Sync + fmt::Debug {
@@ -76,26 +101,26 @@ pub trait Figures: Send + Sync + fmt::Debug {
         now: Timestamp,
     ) -> BoxFuture<'a, Result<BTreeMap<NaiveDate, Counts>>>;
 
-    /// For each of a page's monitors, in the same order: the regions that count for up and down, and how the rounds of
-    /// every region ended on each of the days in the page's zone.
+    /// For each of a page's monitors, in the same order: what was seen of it on each of the days in the page's zone.
     fn lanes<'a>(
         &'a self,
         page: &'a Page,
         monitors: &'a [Monitor],
         days: RangeInclusive<NaiveDate>,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>>;
+    ) -> BoxFuture<'a, Result<Vec<SeenByDay>>>;
 
-    /// For each of a page's monitors, in the same order: how the rounds of every region ended in each of those spans,
-    /// which follow each other and are of one length.
+    /// For each of a page's monitors, in the same order: what was seen of it in each of those spans, which follow each
+    /// other and are of one length.
     fn slices<'a>(
         &'a self,
         page: &'a Page,
         monitors: &'a [Monitor],
         spans: &'a [Span],
-    ) -> BoxFuture<'a, Result<Vec<Slices>>>;
+    ) -> BoxFuture<'a, Result<Vec<SeenBySlice>>>;
 
-    /// For each of a page's monitors, in the same order: its response times.
+    /// For each of a page's monitors, in the same order: its response times over that stretch, or as much of it as fits
+    /// the monitor ([`Stretch::fitted`]).
     fn charts<'a>(
         &'a self,
         page: &'a Page,
@@ -149,8 +174,8 @@ impl Figures for NoFigures {
         monitors: &'a [Monitor],
         _days: RangeInclusive<NaiveDate>,
         _now: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>> {
-        Box::pin(std::future::ready(Ok(vec![Default::default(); monitors.len()])))
+    ) -> BoxFuture<'a, Result<Vec<SeenByDay>>> {
+        Box::pin(std::future::ready(Ok(vec![SeenByDay::default(); monitors.len()])))
     }
 
     fn slices<'a>(
@@ -158,8 +183,8 @@ impl Figures for NoFigures {
         _page: &'a Page,
         monitors: &'a [Monitor],
         _spans: &'a [Span],
-    ) -> BoxFuture<'a, Result<Vec<Slices>>> {
-        Box::pin(std::future::ready(Ok(vec![Slices::default(); monitors.len()])))
+    ) -> BoxFuture<'a, Result<Vec<SeenBySlice>>> {
+        Box::pin(std::future::ready(Ok(vec![SeenBySlice::default(); monitors.len()])))
     }
 
     fn charts<'a>(

@@ -15,7 +15,7 @@ use parallax_core::page::Page;
 use parallax_core::place::{PlaceNo, Region};
 use parallax_core::rollup::{Counts, day_of, end_of_day, start_of_day};
 use parallax_core::time::{MINUTE, Timestamp};
-use parallax_core::uptime::{Span, Spans};
+use parallax_core::uptime::{Span, Spans, WatchedTime};
 
 use super::{Caller, Error, Result, Service};
 pub use crate::flow::Sighting;
@@ -88,14 +88,14 @@ pub(super) struct Timed {
 }
 
 impl Timed {
-    /// Uptime of a stretch of time, in percent.
-    pub(super) fn uptime_in(&self, window: Span) -> Option<f64> {
-        self.downtime.uptime_over(window, self.now, self.excluded.as_slice())
+    /// How much of a stretch of time was watched, and how much of that it was down.
+    pub(super) fn time_in(&self, window: Span) -> WatchedTime {
+        self.downtime.time_over(window, self.now, self.excluded.as_slice())
     }
 
-    pub(super) fn uptime(&self, date: NaiveDate) -> Option<f64> {
+    fn uptime(&self, date: NaiveDate) -> Option<f64> {
         let window = Span { from: start_of_day(date, self.zone)?, to: end_of_day(date, self.zone)? };
-        self.uptime_in(window)
+        self.time_in(window).percent()
     }
 }
 

@@ -181,6 +181,12 @@ pub enum Error {
         /// Seconds after which it may be tried again.
         seconds: u32,
     },
+    /// A ping's address leads to no heartbeat.
+    #[error(
+        "no heartbeat has this ping address: send pings to the monitor's `pingUrl`, alone or followed by /start, /fail, \
+         /log or an exit code from 0 to 255"
+    )]
+    UnknownPing,
     /// A ping's token has brought its pings of this second.
     #[error("more than {PINGS_A_SECOND} pings in a second")]
     TooManyPings,

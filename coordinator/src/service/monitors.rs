@@ -201,6 +201,10 @@ impl Service {
             if let Some(downtime) = &view.downtime {
                 figure.uptime = downtime.uptime(now, figure.excluded.as_slice());
             }
+            if monitor.paused {
+                // Nothing is known of it at present, whatever was before.
+                (figure.uptime, figure.latency_ms) = (None, None);
+            }
             Shown { monitor, view, figure }
         });
         Ok(shown.collect())

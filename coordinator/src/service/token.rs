@@ -72,9 +72,9 @@ impl fmt::Debug for KeyText {
     }
 }
 
-/// The last part of a ping address: 128 random bits.
+/// The last part of a ping address: a random UUID (RFC 9562, version 4; 122 random bits), whose form clients check.
 pub fn ping_token(random: [u8; 16]) -> String {
-    base62(&random, 22)
+    uuid::Builder::from_random_bytes(random).into_uuid().to_string()
 }
 
 /// A number in base 62, big-endian, with leading zeros up to the width.
@@ -142,8 +142,8 @@ mod tests {
     }
 
     #[test]
-    fn ping_tokens_are_of_one_length() {
-        assert_eq!(ping_token([0; 16]).len(), 22);
-        assert_eq!(ping_token([0xff; 16]).len(), 22);
+    fn ping_tokens_are_random_uuids() {
+        assert_eq!(ping_token([0; 16]), "00000000-0000-4000-8000-000000000000");
+        assert_eq!(ping_token([0xff; 16]), "ffffffff-ffff-4fff-bfff-ffffffffffff");
     }
 }

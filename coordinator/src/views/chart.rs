@@ -27,8 +27,8 @@ const TURN: i64 = 750;
 const WIDE: f64 = 900.0;
 const HIGH: f64 = 120.0;
 
-/// Points below which lines show nothing: the table has them, and the sentence in the drawing's place says that more come.
-const FEW: usize = 6;
+/// Points below which there is no line: the table has them, and the sentence in the drawing's place says that more come.
+const FEW: usize = 2;
 
 /// A drawing, ready to print.
 #[derive(Debug, Clone, PartialEq)]

@@ -107,13 +107,14 @@ impl State {
 impl Row {
     /// The row of a monitor on that page.
     pub fn of(shown: &Shown, board: &Board, root: &str, incidents: &[Timestamp]) -> Self {
-        let (page, range) = (&board.page, board.range);
+        let page = &board.page;
+        let query = if board.is_chosen { query(board.range) } else { String::new() };
         let voice = Voice::of(page);
         let said = voice.words;
         let glance = Glance::of_board(board);
         Self {
             id: shown.monitor.id.to_string(),
-            path: format!("{root}/monitors/{}{}", shown.monitor.id, query(range)),
+            path: format!("{root}/monitors/{}{query}", shown.monitor.id),
             name: shown.monitor.name.clone(),
             state: State::of(shown, glance.is_stale, said),
             uptime: Uptime::of(shown, glance),
@@ -121,7 +122,7 @@ impl Row {
             strip: strip::strip(shown, glance, incidents),
             lanes: if page.show_locations { strip::lanes(shown, glance) } else { Vec::new() },
             chart: chart::of_page(shown, &shown.past.chart, &board.deploys, voice, FEW_LINES),
-            budget: page.uptime_target.and_then(|target| budget(shown, target, board.now, said)),
+            budget: page.uptime_target.and_then(|target| budget(shown, target, said)),
             is_open: matches!(shown.view.status, Status::Down | Status::Slow),
         }
     }
@@ -138,20 +139,21 @@ impl Row {
     }
 }
 
-fn budget(shown: &Shown, target: f64, now: Timestamp, said: &Words) -> Option<Budget> {
-    let budget = shown.budget(target, now)?;
+fn budget(shown: &Shown, target: f64, said: &Words) -> Option<Budget> {
+    let budget = shown.budget(target)?;
     let used = if budget.allowed_minutes > 0.0 { budget.used_minutes / budget.allowed_minutes } else { 1.0 };
     let left = budget.left_minutes();
     let goal = said.tongue().number(&target.to_string());
     let text = if left < 0.0 {
         fill(said.budget_spent, &[&words::minutes(-left, said), &goal])
     } else {
-        let (left, allowed) = (words::minutes(left, said), words::minutes(budget.allowed_minutes, said));
-        fill(said.budget_left, &[&left, &allowed, &goal])
+        // Nobody is promised a minute that is not there.
+        let left = words::whole_minutes(left, said);
+        fill(said.budget_left, &[&left, &words::minutes(budget.allowed_minutes, said), &goal])
     };
     Some(Budget {
         text,
-        left: format!("{:.1}", ((1.0 - used) * 100.0).clamp(0.0, 100.0)),
+        left: format!("{:.1}", ((1.0 - used) * 1000.0 + 1e-6).floor().clamp(0.0, 1000.0) / 10.0),
         class: if left < 0.0 {
             "down"
         } else if used > 0.75 {
@@ -263,7 +265,7 @@ impl MonitorPage {
                 .map(|(range, uptime)| (strip::length(range, said), uptime))
                 .collect(),
             latency: shown.latency_ms.map(|it| words::milliseconds(it, said)),
-            budget: page.uptime_target.and_then(|target| budget(shown, target, now, said)),
+            budget: page.uptime_target.and_then(|target| budget(shown, target, said)),
             open: worst_first(close.open).into_iter().map(card).collect(),
             past: close.over().take(PAST).map(card).collect(),
             units: words::title(strip.units),
@@ -280,9 +282,9 @@ impl MonitorPage {
     }
 }
 
-/// What an address says of a range: nothing of the usual one.
+/// What an address says of a range that its visitor chose. One that says nothing opens with what its age fills.
 pub fn query(range: Range) -> String {
-    if range == Range::default() { String::new() } else { format!("?range={}", range.name()) }
+    format!("?range={}", range.name())
 }
 
 fn row(outage: &Outage, voice: Voice, now: Timestamp) -> OutageRow {

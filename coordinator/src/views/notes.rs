@@ -54,7 +54,7 @@ pub fn page(site: Site<'_>, board: &Board) -> String {
     }
     text += &section(site, "Past incidents", &board.past.iter().collect::<Vec<_>>(), board.now);
     text += "\n## Services\n\n";
-    let glance = in_words(Glance { range: Range::default(), ..Glance::of_board(board) });
+    let glance = in_words(Glance { range: Range::Quarter, ..Glance::of_board(board) });
     for shown in &board.monitors {
         text += &service(site, shown, glance);
     }

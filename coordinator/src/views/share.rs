@@ -32,7 +32,7 @@ pub struct Sight {
     class: &'static str,
     /// The page's name, and the sentence for how it is.
     words: [String; 2],
-    /// The worst of each day, oldest first.
+    /// The worst of each day, oldest first: as many days as the range has that the age of what is watched fills, or a week.
     days: Vec<Look>,
 }
 
@@ -62,7 +62,10 @@ impl Sight {
         };
         let headline = Headline::of(board);
         let words = [board.page.name.clone(), headline.title];
-        Self { class: headline.class, words, days: (0..DAYS).map(worst).collect() }
+        let made = board.monitors.iter().map(|shown| shown.monitor.created_at).min();
+        let (range, _) = Range::filled_since(made.unwrap_or(board.page.created_at), board.now);
+        let days = range.days().max(Range::Week.days());
+        Self { class: headline.class, words, days: (DAYS - days..DAYS).map(worst).collect() }
     }
 
     /// The part of its picture's address that changes with it: twelve hexadecimal digits.
@@ -136,7 +139,7 @@ impl Share {
     pub(super) fn of_monitor(close: &Close<'_>, found: Found<'_>) -> Self {
         let said = words(close.page.language);
         let shown = close.shown;
-        let glance = Glance { range: Range::default(), ..Glance::of_monitor(close) };
+        let glance = Glance { range: Range::Quarter, ..Glance::of_monitor(close) };
         let state = State::of(shown, close.is_stale, said).words;
         let text = format!("{state} · {}", Uptime::of(shown, glance).text());
         Self::new(close.page, &shown.monitor.name, text, &format!("/monitors/{}", shown.monitor.id), found)
@@ -181,6 +184,7 @@ fn shortened(text: String) -> String {
 #[cfg(test)]
 mod tests {
     use parallax_core::event::Status;
+    use parallax_core::time::DAY;
 
     use super::*;
     use crate::views::tests::board;
@@ -206,6 +210,19 @@ mod tests {
             (day.counts.passed, day.uptime) = (60, Some(100.0));
         }
         days
+    }
+
+    #[test]
+    fn a_picture_shows_the_days_that_the_age_fills() {
+        let mut board = board();
+        for (age, days) in [(0, 7), (7 * DAY - 1, 7), (8 * DAY, 30), (40 * DAY, 90), (400 * DAY, 90)] {
+            for shown in &mut board.monitors {
+                shown.monitor.created_at = board.now - age;
+            }
+            let sight = Sight::of(&board);
+            assert_eq!(sight.days.len(), days, "{age}");
+            assert!(draw(&sight).unwrap().len() < 60_000);
+        }
     }
 
     #[test]

@@ -8,7 +8,8 @@ use parallax_core::board::{Board, Day, Range, Shown};
 use parallax_core::event::Status;
 use parallax_core::place::Region;
 use parallax_core::rollup::{Counts, day_of};
-use parallax_core::time::Timestamp;
+use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::uptime::WatchedTime;
 
 use super::monitor::Close;
 use super::tongue::{Voice, Words, fill};
@@ -21,6 +22,10 @@ const WIDE: usize = 8;
 const STEP: usize = 10;
 /// Height of a lane.
 const HIGH: usize = 16;
+
+/// How long ago a response time may have been measured that is shown as the present one, in milliseconds, where a chart's
+/// parts are shorter.
+const RECENT: i64 = 5 * MINUTE;
 
 /// How a stretch of time was, as shape and colour.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -170,7 +175,7 @@ pub fn strip(shown: &Shown, glance: Glance, incidents: &[Timestamp]) -> Strip {
                 let to = words::formatted(slice.span.to, zone, "%H:%M %Z");
                 let title = fill(said.span, &[&from, &to]);
                 let is_down = is_down(at + 1 == shown.past.slices.len());
-                let seen = Seen { counts: slice.counts, uptime: slice.uptime, lasted: slice.lasted, is_down };
+                let seen = Seen { counts: slice.counts, uptime: slice.uptime, time: slice.time, is_down };
                 cell(words::formatted(slice.span.from, zone, "%Y-%m-%dT%H%M"), title, seen, began)
             })
             .collect()
@@ -196,7 +201,7 @@ pub fn lanes(shown: &Shown, glance: Glance) -> Vec<Lane> {
     }
     let (past, range) = (&shown.past, glance.range);
     if !range.is_by_day() {
-        let lengths = || past.slices.iter().map(|slice| slice.lasted);
+        let lengths = || past.slices.iter().map(|slice| slice.time.watched);
         let lane = |(region, parts): (&_, &Vec<Counts>)| {
             lane(shown, *region, parts.iter().copied().zip(lengths()), glance)
         };
@@ -206,7 +211,7 @@ pub fn lanes(shown: &Shown, glance: Glance) -> Vec<Lane> {
     past.lanes
         .iter()
         .map(|(region, days)| {
-            let cell = |day: &&Day| (days.get(&day.date).copied().unwrap_or_default(), day.lasted);
+            let cell = |day: &&Day| (days.get(&day.date).copied().unwrap_or_default(), day.time.watched);
             lane(shown, *region, newest.iter().map(cell), glance)
         })
         .collect()
@@ -215,7 +220,7 @@ pub fn lanes(shown: &Shown, glance: Glance) -> Vec<Lane> {
 fn lane(
     shown: &Shown,
     region: Region,
-    cells: impl ExactSizeIterator<Item = (Counts, i64)>,
+    cells: impl ExactSizeIterator<Item = (Counts, u64)>,
     glance: Glance,
 ) -> Lane {
     let said = glance.voice.words;
@@ -224,10 +229,10 @@ fn lane(
     let mut width = 0;
     let last = cells.len().saturating_sub(1);
     let sees_down = !glance.is_stale && !shown.covered && shown.view.seen_down.contains(region);
-    for (at, (counts, lasted)) in cells.enumerate() {
+    for (at, (counts, watched)) in cells.enumerate() {
         sum.merge(counts);
-        let uptime = counts.tally().percent();
-        let look = look(Seen { counts, uptime, lasted, is_down: at == last && sees_down });
+        let (uptime, time) = (counts.tally().percent(), WatchedTime::of_rounds(watched, counts.tally()));
+        let look = look(Seen { counts, uptime, time, is_down: at == last && sees_down });
         by_class.entry(look).or_default().push_str(&bar(at * STEP, look));
         width = at * STEP + WIDE;
     }
@@ -249,9 +254,12 @@ fn figure(shown: &Shown, region: Region, said: &Words) -> String {
     if !shown.view.seen_up.contains(region) {
         return said.no_data.to_owned();
     }
-    let parts = shown.past.chart.regions.get(&region).map(Vec::as_slice).unwrap_or_default();
-    // The last part of a chart may have only just begun.
-    let newest = parts.iter().rev().take(2).find_map(|part| *part);
+    let chart = &shown.past.chart;
+    let parts = chart.regions.get(&region).map(Vec::as_slice).unwrap_or_default();
+    // The last part of a chart may have only just begun, and short ones may have missed a check.
+    let width = chart.to.since(chart.from) / i64::try_from(parts.len().max(1)).unwrap_or(i64::MAX);
+    let recent = usize::try_from(RECENT / width.max(1)).unwrap_or(usize::MAX).max(2);
+    let newest = parts.iter().rev().take(recent).find_map(|part| *part);
     newest.map_or_else(String::new, |latency| words::milliseconds(latency, said))
 }
 

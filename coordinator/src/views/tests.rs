@@ -23,6 +23,7 @@ use parallax_core::page::look::Language;
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::rollup::Counts;
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
+use parallax_core::uptime::WatchedTime;
 
 use super::incident::{HistoryPage, IncidentPage};
 use super::monitor::{Close, MonitorPage};
@@ -94,7 +95,8 @@ fn past(number: u32, known: usize) -> Past {
                 _ => {}
             }
         }
-        days.push(Day { date, counts, uptime: counts.tally().percent(), lasted: DAY });
+        let time = WatchedTime::of_rounds(DAY.unsigned_abs(), counts.tally());
+        days.push(Day { date, counts, uptime: counts.tally().percent(), time });
     }
     let mut lanes = BTreeMap::new();
     let mut regions = BTreeMap::new();
@@ -126,7 +128,7 @@ pub(crate) fn shown_over(range: Range) -> Shown {
         span: *span,
         counts: counts(at),
         uptime: counts(at).tally().percent(),
-        lasted: HOUR,
+        time: WatchedTime::of_rounds(HOUR.unsigned_abs(), counts(at).tally()),
     };
     shown.past.slices = spans.iter().enumerate().map(slice).collect();
     let parts: Vec<Counts> = (0..spans.len()).map(counts).collect();
@@ -249,6 +251,8 @@ pub(crate) fn board() -> Board {
         page: page(),
         now: NOW,
         range: Range::Quarter,
+        range_until: None,
+        is_chosen: false,
         indicator: Indicator::Partial,
         monitors,
         incidents: vec![notice(incident(1, "Payments API fails from Asia"))],

@@ -20,6 +20,8 @@ pub struct Uptime {
     pub unsaid: Option<&'static str>,
     /// Since when it was watched, where that is less than the range and there is a figure: `29 Nov`.
     pub since: Option<String>,
+    /// Whether it has none since it is paused.
+    is_paused: bool,
     /// The length of the range in words.
     span: &'static str,
     said: &'static Words,
@@ -30,7 +32,7 @@ impl Uptime {
     pub fn of(shown: &Shown, glance: Glance) -> Self {
         let share = shown.uptime_in(glance.range);
         let told = Self::of_share(share, shown, glance);
-        if share.is_none() && is_excused(shown, glance.range) {
+        if share.is_none() && !shown.monitor.paused && is_excused(shown, glance.range) {
             return Self { figure: DASH.to_owned(), unsaid: Some(told.said.maintenance), ..told };
         }
         told
@@ -39,25 +41,33 @@ impl Uptime {
     /// That of one of a monitor's regions, in percent.
     pub fn of_share(share: Option<f64>, shown: &Shown, glance: Glance) -> Self {
         let said = glance.voice.words;
+        let is_paused = shown.monitor.paused;
+        let share = share.filter(|_| !is_paused);
         let since = share.and_then(|_| since(shown, glance));
-        let figure = share.map_or_else(|| said.no_data.to_owned(), |share| words::percent(share, said));
-        Self { figure, unsaid: None, since, span: strip::length(glance.range, said), said }
+        let (figure, unsaid) = match share {
+            Some(share) => (words::percent(share, said), None),
+            None if is_paused => (DASH.to_owned(), Some(said.state_paused)),
+            None => (said.no_data.to_owned(), None),
+        };
+        Self { figure, unsaid, since, is_paused, span: strip::length(glance.range, said), said }
     }
 
-    /// That over each range, shortest first; of those that a shorter one has the whole life of it in there is none.
+    /// That over each range, shortest first; of those that a shorter one has the whole life of it in there is none, and of what
+    /// is paused none at all.
     pub fn of_each(shown: &Shown, glance: Glance) -> Vec<(Range, Option<Self>)> {
         let ranges = Range::ALL.map(|range| Glance { range, ..glance });
         let whole = ranges.iter().position(|glance| since(shown, *glance).is_some());
         let told = |(at, glance): (usize, Glance)| {
-            let is_told = whole.is_none_or(|whole| at <= whole);
+            let is_told = !shown.monitor.paused && whole.is_none_or(|whole| at <= whole);
             (glance.range, is_told.then(|| Self::of(shown, glance)))
         };
         ranges.into_iter().enumerate().map(told).collect()
     }
 
-    /// Of what time it is: `since 29 Nov`, or `over 90 days`.
+    /// Of what time it is: `since 29 Nov`, or `over 90 days`; of no time where it is paused.
     pub fn time(&self) -> String {
         match &self.since {
+            None if self.is_paused => String::new(),
             Some(since) => fill(self.said.since_day, &[since]),
             None => fill(self.said.over, &[self.span]),
         }
@@ -67,6 +77,7 @@ impl Uptime {
     pub fn text(&self) -> String {
         let figure = self.unsaid.unwrap_or(&self.figure);
         match &self.since {
+            None if self.is_paused => figure.to_owned(),
             Some(since) => fill(self.said.uptime_since, &[figure, since]),
             None => fill(self.said.uptime_over, &[figure, self.span]),
         }
@@ -158,6 +169,16 @@ mod tests {
         let voice = Voice { zone: Tz::Pacific__Kiritimati, ..english(Tz::UTC) };
         let glance = Glance { voice, ..glance(Range::Quarter) };
         assert_eq!(Uptime::of(&aged(14 * HOUR), glance).time(), "since 27 Nov");
+    }
+
+    #[test]
+    fn what_is_paused_has_no_figure() {
+        let mut shown = aged(60 * DAY);
+        shown.monitor.paused = true;
+        let told = Uptime::of(&shown, glance(Range::Month));
+        assert_eq!((told.figure.as_str(), told.unsaid, told.since.clone()), (DASH, Some("Paused"), None));
+        assert_eq!((told.time(), told.text()), (String::new(), "Paused".to_owned()));
+        assert!(Uptime::of_each(&shown, glance(Range::Month)).iter().all(|(_, uptime)| uptime.is_none()));
     }
 
     #[test]

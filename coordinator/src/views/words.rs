@@ -77,6 +77,12 @@ pub fn minutes(minutes: f64, words: &Words) -> String {
     }
 }
 
+/// Whole minutes of that many, short: rounded down.
+pub fn whole_minutes(whole: f64, words: &Words) -> String {
+    // What an exact figure loses as a binary fraction is given back.
+    minutes((whole + 1e-6).floor(), words)
+}
+
 /// Milliseconds, short.
 pub fn milliseconds(value: u32, words: &Words) -> String {
     if value < 10_000 {
@@ -167,6 +173,10 @@ mod tests {
         assert_eq!(
             [0.4, 59.6, 60.0, 130.0].map(|it| minutes(it, en())),
             ["under 1 min", "1 h", "1 h", "2 h 10 min"].map(str::to_owned)
+        );
+        assert_eq!(
+            [0.9, 1.0, 1.999, 3.0 - 1e-9, 59.9].map(|it| whole_minutes(it, en())),
+            ["under 1 min", "1 min", "1 min", "3 min", "59 min"].map(str::to_owned)
         );
     }
 }

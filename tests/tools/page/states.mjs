@@ -36,7 +36,7 @@ holds("what is further away is listed in short", /Move to another hall .* \(2 ho
 const far = await open("");
 await far.locator("#later a").click();
 holds("and leads to its page", (await far.textContent("main h1")) === "Move to another hall");
-holds("what was never seen is shown as no data", (await page.locator(`[id="${fresh.id}"] .strip .n`).count()) === 90);
+holds("what was never seen is shown as no data", (await page.locator(`[id="${fresh.id}"] .strip .n`).count()) === 24);
 await eventually("it is seen from the regions that look", async () => {
   await page.reload();
   return /Checked from 2 regions/.test(await page.textContent("#headline p"));

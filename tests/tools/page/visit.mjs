@@ -22,7 +22,10 @@ const hour = 3600e3, at = (ahead) => new Date(Date.now() + ahead).toISOString();
 await api("POST", "/incidents", { kind: "maintenance", title: "Database upgrade", startsAt: at(48 * hour), endsAt: at(49.5 * hour), monitorIds: [monitors[6].id], message: "Planned." });
 await api("POST", "/deploys", { version: "v4.12.1", url: "https://example.com/r", at: at(-2 * hour) });
 
-const page = await open("");
+const young = await open("");
+holds("a young page opens with the day that its age fills", (await young.locator(".strip").first().locator("a").count()) === 24);
+await shot(young, "page-young");
+const page = await open("?range=90d");
 holds("the headline says what is wrong", (await headline(page)) === "Images fail from Asia");
 holds("it says from where and how long ago", /Checked from 6 regions, (just now|\d+ seconds? ago)\./.test(await page.textContent("#headline p")), await page.textContent("#headline p"));
 for (const words of ["Up", "Slow from Oceania", "Down", "Down from Asia"]) {
@@ -62,7 +65,7 @@ for (const [name, count] of [["24 hours", 24], ["7 days", 28], ["30 days", 30], 
   await page.locator(".spans a", { hasText: name }).click();
   await page.waitForFunction((count) => document.querySelector(".strip").children.length === count, count);
   holds(`${name} can be chosen without a reload`, await page.evaluate(() => window.same === true));
-  holds(`its address says so: ${name}`, new URL(page.url()).search === (count === 90 ? "" : `?range=${name.replace(" hours", "h").replace(" days", "d")}`), page.url());
+  holds(`its address says so: ${name}`, new URL(page.url()).search === `?range=${name.replace(" hours", "h").replace(" days", "d")}`, page.url());
   holds("and whoever chose still stands there", (await page.evaluate(() => document.activeElement.textContent)) === name);
   await part(page, `range-${count}`);
 }
@@ -106,7 +109,7 @@ const inTheDark = async () => {
   await accessible(dark, "dark");
 };
 const onAPhone = (width) => async () => {
-  const phone = await open("", { viewport: { width, height: 844 }, hasTouch: true, isMobile: true });
+  const phone = await open("?range=90d", { viewport: { width, height: 844 }, hasTouch: true, isMobile: true });
   await narrow(phone, `${width} px`);
   await shot(phone, `page-${width}`);
   await accessible(phone, `${width} px`);
@@ -118,7 +121,7 @@ const onAPhone = (width) => async () => {
   holds("a phone shows fewer days, not thinner ones", (await phone.locator(".strip").first().locator("a:visible").count()) === 45);
 };
 const byFinger = async () => {
-  const phone = await open("", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
+  const phone = await open("?range=90d", { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true });
   const strip = phone.locator(".strip").first(), days = strip.locator("a:visible");
   await strip.scrollIntoViewIfNeeded();
   const told = () => strip.locator("a").evaluateAll((days) => days.filter((it) => getComputedStyle(it, "::after").display !== "none").map((it) => it.getAttribute("aria-label")));

@@ -38,6 +38,11 @@ impl Machine {
         Some(heard)
     }
 
+    /// The job's own figure for the length of the run that this ping ended, in milliseconds: it counts before ours.
+    pub fn note_stated_run(&mut self, beat: Beat, stated_ms: Option<u64>, heard: Heard) -> Heard {
+        self.state.pulse.state_run(beat, stated_ms, heard)
+    }
+
     /// Down at the deadline, when no ping came by it.
     pub(super) fn check_pulse(&mut self, step: &mut Step<'_>) {
         let Some(deadline) = self.pulse_deadline().filter(|_| self.state.pulse.is_late(step.now)) else {

@@ -306,6 +306,7 @@ impl Machine {
             last_ping_at: self.state.pulse.last,
             last_run_ms: self.state.pulse.last_run_ms,
             downtime: self.watch.kind.has_downtime().then(|| self.state.downtime.clone()),
+            pauses: self.state.downtime.pauses(),
             unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
         }
     }

@@ -44,7 +44,7 @@ pub struct State {
     pub(super) follow_not_before: Option<Timestamp>,
     /// The settings under which all this came about: an edit may be made while the coordinator is away.
     pub(super) settings: Settings,
-    /// Heartbeat and component: when it was down.
+    /// Heartbeat and component: when it was down. Every kind: when it was paused.
     pub(super) downtime: Downtime,
     /// What was last told, while a maintenance window covers the monitor.
     pub(super) window: Option<Box<LastTold>>,

@@ -7,6 +7,7 @@ use crate::event::Status;
 use crate::observation::{Facts, Failure};
 use crate::place::RegionSet;
 use crate::time::Timestamp;
+use crate::uptime::Span;
 
 /// A monitor's state as the API and the pages show it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -37,6 +38,8 @@ pub struct View {
     pub last_run_ms: Option<u64>,
     /// Heartbeat and component: when it was down, which its uptime is worked out from.
     pub downtime: Option<Downtime>,
+    /// When it was paused, as far as that is known, oldest first.
+    pub pauses: Vec<Span>,
     /// No second network can confirm this monitor's failures.
     pub unconfirmable: bool,
 }

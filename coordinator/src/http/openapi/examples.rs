@@ -286,7 +286,7 @@ fn heartbeat_monitor() -> Value {
 fn heartbeat() -> Value {
     json!({
         "periodSeconds": 86_400, "graceSeconds": 1_800, "lastPingAt": "2026-03-01T02:00:41.120Z",
-        "lastRunMs": 41_000, "pingUrl": "https://status.example/ping/6Zc1hVnq0dT4yXw8mKb2Re",
+        "lastRunMs": 41_000, "pingUrl": "https://status.example/ping/5f1c2a80-3f0e-4c55-9d0a-6b1f7f4f2f4e",
     })
 }
 

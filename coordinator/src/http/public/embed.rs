@@ -48,7 +48,7 @@ async fn frame(context: Arc<Context>, call: Call<()>) -> Answer {
     };
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.board(&admitted, Range::default()).await?;
+        let board = service.board(&admitted, Some(Range::Quarter)).await?;
         let address = service.page_url(admitted.page());
         off_the_runtime(move || print(&Embed::new(&board, admitted.root(), &address, theme))).await
     };

@@ -64,7 +64,7 @@ async fn sheet(context: Arc<Context>, call: Call<()>, name: &'static str, sheet:
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let (board, notices) =
-            (service.board(&admitted, Range::default()).await?, service.recent(&admitted).await?);
+            (service.board(&admitted, Some(Range::Quarter)).await?, service.recent(&admitted).await?);
         let address = service.page_url(admitted.page());
         off_the_runtime(move || {
             v2::write(sheet, Site { page: &board.page, address: &address }, &board, &notices)

@@ -43,7 +43,7 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
 /// `GET /p/{slug}.md`, `GET /p/{slug}/index.md`
 async fn page(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
-    note(&context, &call.headers, &page, Paper::Page(Range::default())).await
+    note(&context, &call.headers, &page, Paper::Page(None)).await
 }
 
 /// `GET /p/{slug}/history.md`
@@ -73,7 +73,7 @@ async fn incident(context: Arc<Context>, call: Call<()>) -> Answer {
 async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
     let page = enter(&context, &call)?;
     let id = call.id("monitor").map_err(|_| Refused::Page)?;
-    note(&context, &call.headers, &page, Paper::Monitor(id, Range::default())).await
+    note(&context, &call.headers, &page, Paper::Monitor(id, None)).await
 }
 
 /// `GET /p/{slug}/llms.txt`
@@ -119,7 +119,7 @@ async fn written(service: &Service, page: &Admitted, paper: Paper) -> Result<Str
         }
         Paper::Other(_) => Ok(notes::guide(Site { page: &own, address: &address })),
         Paper::Page(_) | Paper::Status | Paper::Sheet(_) | Paper::Embed(_) | Paper::Note(_) => {
-            let board = service.board(page, Range::default()).await?;
+            let board = service.board(page, Some(Range::Quarter)).await?;
             let draw =
                 move || Ok::<_, Infallible>(notes::page(Site { page: &own, address: &address }, &board));
             off_the_runtime(draw).await

@@ -77,10 +77,11 @@ pub(super) async fn monitor(context: Arc<Context>, call: Call<()>) -> Answer {
     found(&context, call, &page, asked).await
 }
 
-/// The range that an address asks for. Any other word asks for none, so that there are as many documents as ranges.
-fn range(query: &str) -> Range {
+/// The range that an address asks for. Any other word asks for none, so that there are few documents: one of each range, and
+/// one of what the age of the page fills.
+fn range(query: &str) -> Option<Range> {
     let asked = url::form_urlencoded::parse(query.as_bytes()).find(|(name, _)| name == "range");
-    asked.and_then(|(_, name)| Range::named(&name)).unwrap_or_default()
+    asked.and_then(|(_, name)| Range::named(&name))
 }
 
 /// The document that was asked for. People who ask for what is not there are told so in the page's language.
@@ -159,10 +160,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_unknown_range_is_the_usual_one() {
-        assert_eq!((range("range=24h"), range("a=b&range=7d")), (Range::Day, Range::Week));
-        for usual in ["", "range=90d", "range=", "range=1y", "range=24H", "Range=24h"] {
-            assert_eq!(range(usual), Range::Quarter, "{usual}");
+    fn an_unknown_range_is_none() {
+        for (query, chosen) in [
+            ("range=24h", Range::Day),
+            ("a=b&range=7d", Range::Week),
+            ("range=30d", Range::Month),
+            ("range=90d", Range::Quarter),
+        ] {
+            assert_eq!(range(query), Some(chosen), "{query}");
+        }
+        for none in ["", "range=", "range=1y", "range=24H", "Range=24h"] {
+            assert_eq!(range(none), None, "{none}");
         }
     }
 

@@ -37,7 +37,7 @@ async fn picture(context: Arc<Context>, call: Call<()>) -> Answer {
     }
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.board(&admitted, Range::default()).await?;
+        let board = service.board(&admitted, Some(Range::Quarter)).await?;
         let _turn = DRAWING.acquire().await.map_err(|error| Error::Internal(error.to_string()))?;
         off_the_runtime(move || draw(&Sight::of(&board))).await
     };

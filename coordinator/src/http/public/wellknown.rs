@@ -70,7 +70,7 @@ async fn page_sitemap(context: Arc<Context>, call: Call<()>) -> Answer {
     }
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
-        let board = service.board(&admitted, Range::default()).await?;
+        let board = service.board(&admitted, Some(Range::Quarter)).await?;
         let notices = service.recent(&admitted).await?;
         let address = service.page_url(admitted.page());
         off_the_runtime(move || {

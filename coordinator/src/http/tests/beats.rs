@@ -58,19 +58,88 @@ async fn what_is_no_ping_is_refused() {
     for (method, path, status) in [
         ("GET", format!("{path}/256"), 404),
         ("GET", format!("{path}/begin"), 404),
+        ("GET", format!("{path}/start/1"), 404),
         ("GET", format!("{path}x"), 404),
         ("GET", format!("{path}?rid=1"), 400),
         ("PUT", path.clone(), 405),
     ] {
-        assert_eq!(client.send(method, &path, &[], "").await.status, status, "{method} {path}");
+        let answered = client.send(method, &path, &[], "").await;
+        assert_eq!(answered.status, status, "{method} {path}");
+        let words = answered.body["error"]["message"].as_str().unwrap();
+        assert!(status != 404 || (words.contains("ping address") && !words.contains("key")), "{words}");
     }
 }
 
 #[tokio::test]
-async fn the_sixth_ping_of_a_second_is_told_to_come_later() {
+async fn a_slash_at_the_end_loses_no_ping() {
     let client = Client::new().await;
     let (id, path) = heartbeat(&client).await;
-    for _ in 0..5 {
+    for (method, rest) in
+        [("GET", "/"), ("HEAD", "/start/"), ("POST", "/0/"), ("GET", "/3/?rid="), ("GET", "//")]
+    {
+        let status = if rest.contains("rid") { 400 } else { 200 };
+        assert_eq!(client.send(method, &format!("{path}{rest}"), &[], "").await.status, status, "{rest}");
+    }
+    let kept = pings(&client, &client.write, &id).await;
+    let told = kept.iter().map(|ping| ping["kind"].as_str().unwrap()).collect::<Vec<_>>();
+    assert_eq!(told, ["success", "success", "start", "success"]);
+}
+
+#[tokio::test]
+async fn a_push_that_reports_a_failure_is_no_success() {
+    let client = Client::new().await;
+    let (id, path) = heartbeat(&client).await;
+    for (query, kind) in [
+        ("status=down&msg=disk+is%20full&ping=1250", "fail"),
+        ("status=up&msg=OK&ping=", "success"),
+        ("state=run", "start"),
+        ("state=fail", "fail"),
+        ("state=complete", "success"),
+    ] {
+        assert_eq!(client.send("GET", &format!("{path}?{query}"), &[], "").await.status, 200, "{query}");
+        assert_eq!(pings(&client, &client.write, &id).await[0]["kind"], kind, "{query}");
+    }
+    let kept = pings(&client, &client.write, &id).await;
+    let (up, down) = (&kept[3], &kept[4]);
+    assert_eq!((&down["body"], &down["durationMs"]), (&json!("disk is full"), &json!(1250)));
+    assert_eq!((&up["body"], &up["durationMs"]), (&json!("OK"), &Value::Null));
+    // A body of its own counts before the text.
+    client.send("POST", &format!("{path}?status=0&msg=short"), &[], "the whole log").await;
+    assert_eq!(pings(&client, &client.write, &id).await[0]["body"], "the whole log");
+    for (query, field) in [("status=warn", "status"), ("state=", "state"), ("state=run&status=up", "status")]
+    {
+        let refused = client.send("GET", &format!("{path}?{query}"), &[], "").await;
+        let fault = &refused.body["error"]["fields"][0];
+        assert_eq!((refused.status, fault["field"].as_str()), (400, Some(field)), "{query}: {refused:?}");
+        assert!(fault["rule"].as_str().is_some_and(|rule| rule.starts_with("must ")), "{refused:?}");
+    }
+    assert_eq!(pings(&client, &client.write, &id).await.len(), 6, "what is refused is no ping");
+}
+
+#[tokio::test]
+async fn a_ping_comes_from_where_the_proxy_says() {
+    let mut client = Client::new().await;
+    let (id, path) = heartbeat(&client).await;
+    for (peer, told, expected) in [
+        ("127.0.0.1", Some("198.51.100.1, 203.0.113.7"), "203.0.113.7"),
+        ("127.0.0.1", None, "127.0.0.1"),
+        ("192.0.2.9", Some("203.0.113.7"), "192.0.2.9"),
+    ] {
+        client.peer = peer;
+        let headers: Vec<_> = told.map(|told| ("x-forwarded-for", told)).into_iter().collect();
+        assert_eq!(client.send("GET", &path, &headers, "").await.status, 200);
+        assert_eq!(pings(&client, &client.write, &id).await[0]["address"], expected);
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_a_uuid_and_takes_a_hundred_pings_a_second() {
+    let client = Client::new().await;
+    let (_, path) = heartbeat(&client).await;
+    let token = path.strip_prefix("/ping/").unwrap();
+    let hyphens: Vec<usize> = token.match_indices('-').map(|(at, _)| at).collect();
+    assert_eq!((token.len(), hyphens, token.as_bytes()[14]), (36, vec![8, 13, 18, 23], b'4'), "{token}");
+    for _ in 0..100 {
         assert_eq!(client.send("GET", &path, &[], "").await.status, 200);
     }
     let refused = client.send("GET", &path, &[], "").await;
@@ -80,7 +149,6 @@ async fn the_sixth_ping_of_a_second_is_told_to_come_later() {
     );
     client.world.clock.set(client.world.service.now() + 1000);
     assert_eq!(client.send("GET", &path, &[], "").await.status, 200);
-    assert_eq!(pings(&client, &client.write, &id).await.len(), 6);
 }
 
 #[tokio::test]

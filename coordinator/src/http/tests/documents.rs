@@ -100,7 +100,8 @@ async fn who_has_a_document_has_it_until_something_in_it_is_another() {
         .call(&client.write, "POST", &client.shop(&format!("/incidents/{id}/updates")), update.clone())
         .await;
     let own = [("host", "shop.pages.example")];
-    let paths = ["/", "/history/2026-11", &format!("/incidents/{id}"), "/embed"];
+    // By the day: what is shown by the hour changes with it.
+    let paths = ["/?range=90d", "/history/2026-11", &format!("/incidents/{id}"), "/embed"];
     let written = |bytes: &[u8]| {
         let text = String::from_utf8_lossy(bytes).into_owned();
         let (_, after) = text.rsplit_once("<time id=\"written\" datetime=\"").unwrap();

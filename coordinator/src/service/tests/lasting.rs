@@ -28,7 +28,7 @@ async fn what_lasted_into_the_days_of_the_newest_two_hundred_is_listed_with_them
     }
     world.service.store().commit(batch).await.unwrap();
     let shop = world.service.admit("shop", gate::Door::Shared).unwrap();
-    let board = world.service.board(&shop, parallax_core::board::Range::default()).await.unwrap();
+    let board = world.service.board(&shop, Some(parallax_core::board::Range::Quarter)).await.unwrap();
     let listed: Vec<IncidentId> = board.past.iter().map(|notice| notice.incident.id).collect();
     assert_eq!((listed.len(), listed.last()), (201, Some(&IncidentId::from_u128(1))));
     let today = chrono::DateTime::from_timestamp_millis(now.as_millis()).unwrap();

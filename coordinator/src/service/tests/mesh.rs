@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use chrono::NaiveDate;
 use futures_util::future::{BoxFuture, FutureExt};
-use parallax_core::board::Chart;
+use parallax_core::board::{Chart, Stretch};
 use parallax_core::monitor::Monitor;
 use parallax_core::observation::Reading;
 use parallax_core::page::Page;
@@ -17,7 +17,7 @@ use parallax_core::time::Timestamp;
 use parallax_core::uptime::Span;
 
 use crate::service::Result;
-use crate::service::figures::{Figure, Figures, Lanes, NoFigures, Slices, Stretch};
+use crate::service::figures::{Figure, Figures, NoFigures, SeenByDay, SeenBySlice};
 use crate::service::history::{Place, Stand};
 
 /// The regions with a place in service, and those that looked in the last 24 hours.
@@ -70,7 +70,7 @@ impl Figures for Mesh {
         monitors: &'a [Monitor],
         days: RangeInclusive<NaiveDate>,
         now: Timestamp,
-    ) -> BoxFuture<'a, Result<Vec<(RegionSet, Lanes)>>> {
+    ) -> BoxFuture<'a, Result<Vec<SeenByDay>>> {
         NoFigures.lanes(page, monitors, days, now)
     }
 
@@ -79,7 +79,7 @@ impl Figures for Mesh {
         page: &'a Page,
         monitors: &'a [Monitor],
         spans: &'a [Span],
-    ) -> BoxFuture<'a, Result<Vec<Slices>>> {
+    ) -> BoxFuture<'a, Result<Vec<SeenBySlice>>> {
         NoFigures.slices(page, monitors, spans)
     }
 

@@ -47,6 +47,6 @@ async fn the_windows_of_others_take_no_monitors_own_away() {
     let days = world.service.days(&caller, (world.shop.id, id), date, date).await.unwrap();
     assert_eq!(days[0].uptime, Some(90.0), "half an hour of the five that count");
     let shop = world.service.admit("shop", gate::Door::Shared).unwrap();
-    let board = world.service.board(&shop, parallax_core::board::Range::default()).await.unwrap();
+    let board = world.service.board(&shop, Some(parallax_core::board::Range::Quarter)).await.unwrap();
     assert_eq!(board.monitors[0].past.days.last().unwrap().uptime, Some(90.0));
 }

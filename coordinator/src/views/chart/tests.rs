@@ -64,7 +64,7 @@ fn a_few_points_are_told_and_not_drawn() {
     let drawn = |parts| of_page(&shown, &of_a_day(parts), &[], english(Tz::UTC), 9);
     assert_eq!(drawn(vec![None; 48]), None);
     for (points, is_sparse, limit) in
-        [(1, true, "slow above 400 ms"), (6, false, "slow above 400 ms, beyond this chart")]
+        [(1, true, "slow above 400 ms"), (2, false, "slow above 400 ms, beyond this chart")]
     {
         let drawing = drawn([vec![None; 48 - points], vec![Some(80); points]].concat()).unwrap();
         assert_eq!((drawing.is_sparse, drawing.limits[0].words.as_str()), (is_sparse, limit), "{points}");

@@ -1,6 +1,7 @@
 //! The picture of a shared link: the page's name, the state's sign in its colour and its sentence, and the days as bars.
 //! Where the typeface lacks a letter there is no text.
 
+use parallax_core::board::DAYS;
 use tiny_skia::{
     Color, FillRule, LineCap, LineJoin, Paint, Path, PathBuilder, Pixmap, Rect, Stroke, Transform,
 };
@@ -67,6 +68,10 @@ pub fn draw(sight: &Sight) -> Result<Vec<u8>, Undrawn> {
     let to = Transform::from_row(scale, 0.0, 0.0, scale, x - 8.0 * scale, y - 8.0 * scale);
     picture.stroke_path(&sign(sight.class)?, &paint([0xff, 0xff, 0xff]), &pen, to, None);
     let (left, step, wide) = BARS;
+    // Fewer days are wider: together they are as wide as all.
+    let days = u16::try_from(sight.days.len().max(1)).unwrap_or(u16::MAX);
+    let scale = f32::from(u16::try_from(DAYS).unwrap_or(u16::MAX)) / f32::from(days);
+    let (step, wide) = (step * scale, wide * scale);
     let (top, high) = STRIP;
     for (at, day) in (0_u16..).zip(&sight.days) {
         let (colour, share) = of_day(*day);

@@ -1,7 +1,8 @@
 //! What was seen of a stretch of time: how its cell looks, and what is said of it.
 
-use parallax_core::board::{Day, minutes_down};
+use parallax_core::board::Day;
 use parallax_core::rollup::Counts;
+use parallax_core::uptime::WatchedTime;
 
 use super::super::tongue::{Words, fill};
 use super::super::words;
@@ -17,8 +18,8 @@ const BRIEF: f64 = 1.0;
 pub(super) struct Seen {
     pub counts: Counts,
     pub uptime: Option<f64>,
-    /// Milliseconds that it lasted so far.
-    pub lasted: i64,
+    /// How much of it was watched, and how much of that it was down.
+    pub time: WatchedTime,
     /// Whether it holds the present, and an outage is under way.
     pub is_down: bool,
 }
@@ -26,7 +27,7 @@ pub(super) struct Seen {
 impl Seen {
     /// What was seen of a day, whatever is under way.
     pub(super) const fn of(day: &Day) -> Self {
-        Self { counts: day.counts, uptime: day.uptime, lasted: day.lasted, is_down: false }
+        Self { counts: day.counts, uptime: day.uptime, time: day.time, is_down: false }
     }
 }
 
@@ -40,7 +41,7 @@ pub(super) fn label(title: String, seen: Seen, incidents: usize, said: &Words) -
         None => parts.push(said.no_data.to_owned()),
         Some(uptime) => {
             parts.push(words::percent(uptime, said));
-            let down = minutes_down(seen.uptime, seen.lasted);
+            let down = seen.time.minutes_down();
             if down > 0.0 {
                 parts.push(fill(said.down_for, &[&words::minutes(down, said)]));
             }
@@ -67,11 +68,11 @@ pub(super) fn look(seen: Seen) -> Look {
 }
 
 /// How it was by what was counted. One that has just begun, and was down for most of it, is no good one either.
-fn so_far(Seen { counts, uptime, lasted, .. }: Seen) -> Look {
+fn so_far(Seen { counts, uptime, time, .. }: Seen) -> Look {
     if uptime.is_none() {
         return if counts.excluded > 0 { Look::Maintenance } else { Look::None };
     }
-    let down = minutes_down(uptime, lasted);
+    let down = time.minutes_down();
     if down >= LONG {
         Look::Down
     } else if down >= BRIEF || uptime.is_some_and(|uptime| uptime < 50.0) {
@@ -95,8 +96,9 @@ mod tests {
         Counts { passed, failed, slow, excluded, ..Counts::default() }
     }
 
-    fn seen(counts: Counts, lasted: i64) -> Seen {
-        Seen { counts, uptime: counts.tally().percent(), lasted, is_down: false }
+    fn seen(counts: Counts, watched: i64) -> Seen {
+        let time = WatchedTime::of_rounds(watched.unsigned_abs(), counts.tally());
+        Seen { counts, uptime: counts.tally().percent(), time, is_down: false }
     }
 
     #[test]

@@ -57,6 +57,7 @@ fn the_bar_of_a_budget_shows_what_is_left_of_it() {
         for day in &mut shown.past.days {
             day.counts = Counts { passed: 8640 - failed, failed, ..Counts::default() };
             day.uptime = day.counts.tally().percent();
+            day.time = WatchedTime::of_rounds(DAY.unsigned_abs(), day.counts.tally());
         }
         let row = crate::views::monitor::Row::of(&shown, &board, "", &[]);
         assert_eq!(row.budget.map(|budget| budget.left).as_deref(), Some(left), "{failed}");

@@ -89,7 +89,7 @@ pub(in crate::http) struct MonitorDocument {
     confirmable: bool,
     /// Not checked while true.
     paused: bool,
-    /// Share of checks passed in the last 24 hours, in percent.
+    /// Share of checks passed in the last 24 hours, in percent; null while paused.
     uptime24h: Option<f64>,
     /// Median response time over 24 hours, in milliseconds.
     latency_ms24h: Option<u32>,
@@ -112,7 +112,8 @@ struct HeartbeatDocument {
     last_ping_at: Option<String>,
     /// Milliseconds that the newest measured run took.
     last_run_ms: Option<u64>,
-    /// The address that the job requests each time it runs; null for a read key.
+    /// The address that the job requests each time it runs, by GET, HEAD or POST: alone for success, or followed by `/start`,
+    /// `/fail`, `/log` or an exit code; null for a read key.
     ping_url: Option<String>,
 }
 

@@ -111,7 +111,7 @@ struct PublicMonitor {
     /// While down from some regions and up in others: those regions.
     #[schemars(with = "Option<Vec<words::Region>>")]
     down_from: Option<Vec<&'static str>>,
-    /// Share of checks passed in the last 24 hours, in percent.
+    /// Share of checks passed in the last 24 hours, in percent; null while paused.
     uptime24h: Option<f64>,
     /// Median response time over 24 hours, in milliseconds.
     latency_ms24h: Option<u32>,

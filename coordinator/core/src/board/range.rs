@@ -1,0 +1,143 @@
+//! How far back a page goes: 24 hours to 90 days, by the visitor's choice or by the age of what is shown.
+
+use chrono_tz::Tz;
+
+use super::DAYS;
+use crate::rollup::{day_of, start_of_day};
+use crate::time::{DAY, HOUR, Timestamp};
+use crate::uptime::Span;
+
+/// Slices of a week that a strip shows, and how long each is.
+const WEEK_SLICES: i64 = 28;
+const WEEK_SLICE: i64 = 6 * HOUR;
+
+/// How far back strips and charts go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Range {
+    /// 24 hours, hour by hour.
+    Day,
+    /// 7 days, by quarters of a day.
+    Week,
+    /// 30 days, day by day.
+    Month,
+    /// 90 days, day by day.
+    Quarter,
+}
+
+impl Range {
+    /// Each of them, shortest first.
+    pub const ALL: [Self; 4] = [Self::Day, Self::Week, Self::Month, Self::Quarter];
+
+    /// Its name in an address.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Day => "24h",
+            Self::Week => "7d",
+            Self::Month => "30d",
+            Self::Quarter => "90d",
+        }
+    }
+
+    /// The range of that name.
+    pub fn named(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|range| range.name() == name)
+    }
+
+    /// The range that what was made at that moment opens with: the shortest that its whole age lies within, else the
+    /// longest. And when that will be another one; never for the longest.
+    pub fn filled_since(made: Timestamp, now: Timestamp) -> (Self, Option<Timestamp>) {
+        let end = |range: Self| made + range.days() as i64 * DAY;
+        let filled = Self::ALL.into_iter().find(|range| *range == Self::Quarter || now < end(*range));
+        let filled = filled.unwrap_or(Self::Quarter);
+        (filled, (filled != Self::Quarter).then(|| end(filled)))
+    }
+
+    /// How many days it spans.
+    pub const fn days(self) -> usize {
+        match self {
+            Self::Day => 1,
+            Self::Week => 7,
+            Self::Month => 30,
+            Self::Quarter => DAYS,
+        }
+    }
+
+    /// Whether a strip shows it day by day, rather than in slices of days.
+    pub const fn is_by_day(self) -> bool {
+        matches!(self, Self::Month | Self::Quarter)
+    }
+
+    /// In how many parts a chart shows it.
+    pub const fn parts(self) -> usize {
+        match self {
+            Self::Day => 96,
+            Self::Week => 84,
+            Self::Month | Self::Quarter => 90,
+        }
+    }
+
+    /// The slices that a strip shows of it, oldest first: whole hours, or quarters of a day in that zone; the last holds
+    /// `now`. None where it is shown by day.
+    pub fn slices(self, now: Timestamp, zone: Tz) -> Vec<Span> {
+        let (last, width, count) = match self {
+            Self::Day => (Timestamp::from_millis(now.hour() * HOUR), HOUR, 24),
+            Self::Week => {
+                let midnight = day_of(now, zone).and_then(|day| start_of_day(day, zone)).unwrap_or(now);
+                let passed = now.since(midnight).div_euclid(WEEK_SLICE);
+                (midnight + passed * WEEK_SLICE, WEEK_SLICE, WEEK_SLICES)
+            }
+            Self::Month | Self::Quarter => return Vec::new(),
+        };
+        let slice = |back: i64| {
+            let from = last - back * width;
+            Span { from, to: from + width }
+        };
+        (0..count).rev().map(slice).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_young_page_opens_with_the_range_that_its_age_fills() {
+        let made = Timestamp::from_millis(1_795_783_560_000);
+        for (age, expected, next) in [
+            (0, Range::Day, Some(DAY)),
+            (10 * 60_000, Range::Day, Some(DAY)),
+            (DAY - 1, Range::Day, Some(DAY)),
+            (DAY, Range::Week, Some(7 * DAY)),
+            (7 * DAY - 1, Range::Week, Some(7 * DAY)),
+            (7 * DAY, Range::Month, Some(30 * DAY)),
+            (30 * DAY, Range::Quarter, None),
+            (400 * DAY, Range::Quarter, None),
+            // The clock was put back.
+            (-HOUR, Range::Day, Some(DAY)),
+        ] {
+            let (range, until) = Range::filled_since(made, made + age);
+            assert_eq!((range, until.map(|until| until.since(made))), (expected, next), "{age}");
+        }
+    }
+
+    #[test]
+    fn slices_meet_and_the_last_holds_the_present() {
+        let now = Timestamp::from_millis(1_795_783_560_000);
+        for (range, zone, count, width) in [
+            (Range::Day, Tz::UTC, 24, HOUR),
+            (Range::Week, Tz::UTC, 28, 6 * HOUR),
+            (Range::Week, Tz::Asia__Kolkata, 28, 6 * HOUR),
+        ] {
+            let slices = range.slices(now, zone);
+            assert_eq!(slices.len(), count);
+            assert!(slices.iter().all(|slice| slice.to.since(slice.from) == width));
+            assert!(slices.windows(2).all(|two| two[0].to == two[1].from));
+            assert!(slices.last().unwrap().contains(now));
+        }
+        assert!(
+            Range::Month.slices(now, Tz::UTC).is_empty() && Range::Quarter.slices(now, Tz::UTC).is_empty()
+        );
+        assert!(Range::ALL.iter().all(|range| Range::named(range.name()) == Some(*range)));
+        assert_eq!(Range::named("1y"), None);
+    }
+}

@@ -1,0 +1,38 @@
+//! A pause is remembered, whatever the monitor: the time of it uses up nothing.
+
+#![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; what can't be read fails the test")]
+
+#[path = "cast/stage.rs"]
+mod stage;
+
+use parallax_core::check::CheckKind;
+use parallax_core::place::{NetworkNo, Place, PlaceNo, Region};
+use parallax_core::time::{MINUTE, Timestamp};
+use parallax_core::uptime::Span;
+use stage::Stage;
+
+const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+#[test]
+fn every_kind_of_monitor_knows_when_it_was_paused() {
+    let at = |minute: i64| START + minute * MINUTE;
+    let place = |no| Place {
+        no: PlaceNo(no),
+        region: Region::Europe,
+        network: NetworkNo(no),
+        connected: true,
+        quarantined: false,
+    };
+    for kind in [CheckKind::Http, CheckKind::Certificate, CheckKind::Heartbeat, CheckKind::Component] {
+        let (mut stage, _) = Stage::new(stage::watch(kind, 60_000), vec![place(1), place(2)], START);
+        let pauses = |stage: &Stage| stage.machine.view(&stage.mesh(), at(90)).pauses;
+        assert_eq!(pauses(&stage), [], "{kind}");
+        stage.edit(at(5), |watch| watch.paused = true);
+        // Another edit of what is paused begins no other pause.
+        stage.edit(at(7), |watch| watch.revision += 1);
+        let open = Span { from: at(5), to: Timestamp::from_millis(i64::MAX) };
+        assert_eq!(pauses(&stage), [open], "{kind}");
+        stage.edit(at(30), |watch| watch.paused = false);
+        assert_eq!(pauses(&stage), [Span { from: at(5), to: at(30) }], "{kind}");
+    }
+}

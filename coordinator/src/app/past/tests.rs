@@ -1,0 +1,145 @@
+//! What is read of the past: when a monitor was looked at, and response times of a young one.
+
+use std::sync::Arc;
+
+use chrono::Days;
+use parallax_core::check::{Check, TcpCheck};
+use parallax_core::id::{AccountId, MonitorId, PageId};
+use parallax_core::observation::Reading;
+use parallax_core::place::PlaceNo;
+use parallax_core::rollup::day_of;
+use parallax_core::time::SECOND;
+use parallax_core::uptime::WatchedTime;
+
+use super::*;
+use crate::history::no_windows;
+use crate::storage::{Batch, Store};
+
+/// A quarter to one, of a day in UTC.
+const MADE: Timestamp = Timestamp::from_millis(1_795_783_560_000);
+const SLOT: u32 = 7;
+/// Milliseconds between two rounds.
+const INTERVAL: i64 = 30 * SECOND;
+
+fn page() -> Page {
+    Page::blank(PageId::from_u128(1), AccountId::from_u128(1), "acme".to_owned(), MADE)
+}
+
+fn monitor() -> Monitor {
+    Monitor {
+        id: MonitorId::from_u128(1),
+        page: page().id,
+        slot: SLOT,
+        revision: 1,
+        name: "Shop".to_owned(),
+        group: None,
+        check: Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }),
+        slow_threshold_ms: None,
+        slow_thresholds: None,
+        latency_regions: None,
+        pinned: None,
+        position: 0,
+        paused: false,
+        created_at: MADE,
+    }
+}
+
+/// A store with a monitor's rounds from so many milliseconds after it was made on, each `true` where it passed.
+async fn seen(rounds: impl IntoIterator<Item = (i64, bool)>) -> (Store, Arc<History>) {
+    let store = Store::in_memory().unwrap();
+    let mut batch = Batch::new();
+    batch.write(page()).write(monitor());
+    store.commit(batch).await.unwrap();
+    let history = Arc::new(History::rebuild(store.reader().as_ref()).unwrap());
+    let reading = |(after, passed): (i64, bool)| Reading {
+        slot: SLOT,
+        region: Region::Europe,
+        place: PlaceNo(1),
+        round: u64::try_from((MADE + after).as_millis() / SECOND).unwrap(),
+        due: MADE + after,
+        word: if passed { Word::Passed } else { Word::Failed },
+        latency_ms: passed.then_some(80),
+    };
+    let readings: Vec<Reading> = rounds.into_iter().map(reading).collect();
+    let batch = Batch { readings: readings.clone(), ..Batch::new() };
+    let committed = store.commit(batch).await.unwrap();
+    history.append(&readings, committed.readings.unwrap());
+    (store, history)
+}
+
+/// Five minutes of rounds, of which the third failed.
+fn five_minutes() -> impl Iterator<Item = (i64, bool)> {
+    (0..10).map(|n| (n * INTERVAL, n != 2))
+}
+
+#[tokio::test]
+async fn half_a_minute_of_outage_stays_half_a_minute_however_long_the_pause_is() {
+    let (store, history) = seen(five_minutes()).await;
+    let pause = [Span { from: MADE + 5 * MINUTE, to: Timestamp::from_millis(i64::MAX) }];
+    for age in [6 * MINUTE, 90 * MINUTE, 2 * DAY, 20 * DAY] {
+        let now = MADE + age;
+        while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
+        let read = store.reader();
+        let today = day_of(now, page().timezone).unwrap();
+        let days = today.checked_sub_days(Days::new(29)).unwrap()..=today;
+        let monitor = monitor();
+        let lanes =
+            lanes(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), (now, RegionSet::ALL), &days);
+        let lanes = lanes.unwrap();
+        let looked =
+            looked_by_day(&history, read.as_ref(), (&monitor, INTERVAL), &page(), now, &lanes).unwrap();
+        let made = day_of(MADE, page().timezone).unwrap();
+        assert_eq!(looked.keys().copied().collect::<Vec<_>>(), [made], "{age}");
+        let counts = lanes[&Region::Europe][&made];
+        let life = Span { from: MADE, to: now };
+        let down = |pauses: &[Span]| {
+            WatchedTime::of_rounds(looked[&made].watched(life, pauses), counts.tally()).minutes_down()
+        };
+        assert_eq!(down(&pause), 0.5, "{age}");
+        // Where nothing is known of a pause, the hour that was looked at counts, and none after it.
+        assert!(down(&[]) <= 6.0, "{age}: {}", down(&[]));
+        if age == 90 * MINUTE {
+            let spans = parallax_core::board::Range::Day.slices(now, page().timezone);
+            let seen = slices(&history, read.as_ref(), (&monitor, Plan::Pro, INTERVAL), &spans).unwrap();
+            let whole = Span { from: spans[0].from, to: now };
+            assert_eq!(seen.looked.watched(Span { from: MADE, ..whole }, &pause), 300_000);
+            let hour = Span { from: Timestamp::from_millis(MADE.hour() * HOUR), ..whole };
+            assert_eq!(seen.looked.watched(hour, &[]), HOUR.unsigned_abs());
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_is_checked_every_six_hours_is_watched_in_between() {
+    let every = 6 * HOUR;
+    let (store, history) = seen((0..8).map(|n| (n * every, n == 0))).await;
+    let now = MADE + 48 * HOUR;
+    while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
+    let (read, monitor) = (store.reader(), monitor());
+    let second = day_of(MADE + DAY, page().timezone).unwrap();
+    let all = (now, RegionSet::ALL);
+    let lanes =
+        lanes(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &(second..=second)).unwrap();
+    let looked = looked_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &lanes).unwrap();
+    let day = Span {
+        from: start_of_day(second, page().timezone).unwrap(),
+        to: end_of_day(second, page().timezone).unwrap(),
+    };
+    assert_eq!(looked[&second].watched(day, &[]), DAY.unsigned_abs());
+}
+
+#[tokio::test]
+async fn a_chart_has_a_line_from_the_fifth_minute_on() {
+    let (store, history) = seen((0..10).map(|n| (n * INTERVAL, true))).await;
+    let (now, monitor) = (MADE + 5 * MINUTE, monitor());
+    let day = Stretch { from: now - DAY, to: now, parts: 48 };
+    let counted = RegionSet::only(Region::Europe);
+    let of = |stretch| chart(&history, store.reader().as_ref(), &monitor, counted, stretch).unwrap();
+    let points = |chart: &Chart| chart.mean().iter().flatten().count();
+    assert_eq!(points(&of(day)), 1, "of half an hour each");
+    let young = of(day.fitted(MADE, INTERVAL));
+    assert_eq!((points(&young), young.parts()), (5, 15));
+    let mean = young.mean();
+    let first = mean.iter().position(Option::is_some).unwrap();
+    assert!(mean[first..].iter().all(Option::is_some), "one line: {mean:?}");
+}

@@ -1,0 +1,253 @@
+//! The grammar of pings: the path and `rid` as Healthchecks has them, and the query of Uptime Kuma's push addresses.
+//!
+//! A word that is not known is refused: a report of a failure must never pass for a success.
+
+use std::borrow::Cow;
+
+use parallax_core::heartbeat::Beat;
+use parallax_core::refusal::Refusals;
+
+/// What a ping's query says.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Query {
+    /// What happened, with the parameter that says so.
+    pub(super) beat: Option<(&'static str, Beat)>,
+    /// The run that `rid` names.
+    pub(super) run: Option<u128>,
+    /// Text for the owner; it stands for a body where there is none.
+    pub(super) message: String,
+    /// How long the run took, in milliseconds.
+    pub(super) run_ms: Option<u64>,
+}
+
+/// The token of an address below `/ping/`, and what its last part says. Slashes at the end, or twice, tell no address from
+/// another: clients put addresses together of parts.
+pub(super) fn path(address: &str) -> Option<(&str, Option<Beat>)> {
+    let mut parts = address.split('/').filter(|part| !part.is_empty());
+    let token = parts.next()?;
+    let beat = match parts.next() {
+        Some(signal) => Some(signal_of(signal)?),
+        None => None,
+    };
+    parts.next().is_none().then_some((token, beat))
+}
+
+/// Reads a ping's query. Parameters that nobody knows are left alone, and so is a length that is none.
+pub(super) fn query(query: &str) -> Result<Query, Refusals> {
+    let mut read = Query::default();
+    let mut is_named = false;
+    for (name, value) in url::form_urlencoded::parse(query.as_bytes()) {
+        match name.as_ref() {
+            // The first one counts, as clients of Healthchecks know it.
+            "rid" if !is_named => {
+                is_named = true;
+                read.run = Some(uuid(&value).ok_or_else(|| Refusals::one("rid", "must be a UUID"))?);
+            }
+            "status" => said(&mut read, "status", status(&value))?,
+            "state" => said(&mut read, "state", state(&value))?,
+            "msg" => read.message = value.into_owned(),
+            "ping" => read.run_ms = milliseconds(&value),
+            _ => {}
+        }
+    }
+    Ok(read)
+}
+
+/// What a ping says, by its path and by its query; one that says two things is refused. One that says nothing is a success.
+pub(super) fn beat(path: Option<Beat>, query: Option<(&'static str, Beat)>) -> Result<Beat, Refusals> {
+    match (path, query) {
+        (Some(path), Some((field, query))) if !is_alike(path, query) => {
+            Err(Refusals::one(field, "must not contradict the address, which ends in another signal"))
+        }
+        (Some(beat), _) | (None, Some((_, beat))) => Ok(beat),
+        (None, None) => Ok(Beat::Ran),
+    }
+}
+
+/// What the last part of a ping's path says.
+fn signal_of(signal: &str) -> Option<Beat> {
+    match signal {
+        "start" => Some(Beat::Started),
+        "fail" => Some(Beat::Failed(None)),
+        "log" => Some(Beat::Noted),
+        code if code.bytes().all(|digit| digit.is_ascii_digit()) => match code.parse().ok()? {
+            0 => Some(Beat::Ran),
+            code => Some(Beat::Failed(Some(code))),
+        },
+        _ => None,
+    }
+}
+
+fn status(value: &str) -> Result<Beat, &'static str> {
+    match lower(value).as_ref() {
+        "up" | "1" | "ok" => Ok(Beat::Ran),
+        "down" | "0" | "fail" => Ok(Beat::Failed(None)),
+        _ => Err("must be up, 1 or ok, or down, 0 or fail"),
+    }
+}
+
+fn state(value: &str) -> Result<Beat, &'static str> {
+    match lower(value).as_ref() {
+        "run" => Ok(Beat::Started),
+        "complete" => Ok(Beat::Ran),
+        "fail" => Ok(Beat::Failed(None)),
+        _ => Err("must be run, complete or fail"),
+    }
+}
+
+fn lower(value: &str) -> Cow<'_, str> {
+    if value.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        Cow::Owned(value.to_ascii_lowercase())
+    } else {
+        Cow::Borrowed(value)
+    }
+}
+
+/// Notes what a parameter says, which may not be another thing than one before it said.
+fn said(read: &mut Query, field: &'static str, beat: Result<Beat, &'static str>) -> Result<(), Refusals> {
+    let beat = beat.map_err(|rule| Refusals::one(field, rule))?;
+    match read.beat {
+        Some((_, before)) if !is_alike(before, beat) => {
+            Err(Refusals::one(field, "must not contradict what the query says before"))
+        }
+        Some(_) => Ok(()),
+        None => {
+            read.beat = Some((field, beat));
+            Ok(())
+        }
+    }
+}
+
+/// Whether two reports say the same, but for an exit code.
+const fn is_alike(one: Beat, other: Beat) -> bool {
+    matches!(
+        (one, other),
+        (Beat::Ran, Beat::Ran)
+            | (Beat::Started, Beat::Started)
+            | (Beat::Noted, Beat::Noted)
+            | (Beat::Failed(_), Beat::Failed(_))
+    )
+}
+
+/// A length in milliseconds, which clients send with decimals, or empty where they know none.
+fn milliseconds(value: &str) -> Option<u64> {
+    let value: f64 = value.trim().parse().ok()?;
+    // A cast cuts what is too large; the heartbeat keeps no run of more than days.
+    (value.is_finite() && value >= 0.0).then(|| value.round() as u64)
+}
+
+/// A UUID as RFC 9562 writes it.
+fn uuid(text: &str) -> Option<u128> {
+    let hyphens = [8, 13, 18, 23];
+    let is_one = text.len() == 36
+        && text
+            .bytes()
+            .enumerate()
+            .all(|(at, byte)| if hyphens.contains(&at) { byte == b'-' } else { byte.is_ascii_hexdigit() });
+    is_one.then(|| u128::from_str_radix(&text.replace('-', ""), 16).ok()).flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FAILED: Option<Beat> = Some(Beat::Failed(None));
+
+    #[test]
+    fn the_last_part_of_the_path_is_a_word_or_an_exit_code() {
+        for (address, expected) in [
+            ("t", None),
+            ("t/start", Some(Beat::Started)),
+            ("t/fail", FAILED),
+            ("t/log", Some(Beat::Noted)),
+            ("t/0", Some(Beat::Ran)),
+            ("t/000", Some(Beat::Ran)),
+            ("t/1", Some(Beat::Failed(Some(1)))),
+            ("t/255", Some(Beat::Failed(Some(255)))),
+        ] {
+            for slashes in ["", "/", "//"] {
+                assert_eq!(path(&format!("{address}{slashes}")), Some(("t", expected)), "{address}{slashes}");
+            }
+        }
+        assert_eq!(path("t//fail"), Some(("t", FAILED)));
+        for other in ["", "/", "t/256", "t/-1", "t/+1", "t/Start", "t/1.0", "t/ok", "t/start/1"] {
+            assert_eq!(path(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn a_run_is_named_by_a_uuid() {
+        let run = |text: &str| query(text).map(|query| query.run);
+        let named = "create=1&rid=0123abcd-0000-4000-8000-0000000000ff";
+        assert_eq!(run(named), Ok(Some(0x0123_abcd_0000_4000_8000_0000_0000_00ff)));
+        assert_eq!((run(""), run("create=1")), (Ok(None), Ok(None)));
+        for wrong in ["rid=", "rid=7", "rid=0123abcd-0000-4000-8000-0000000000fg", "rid=é"] {
+            assert_eq!(run(wrong).unwrap_err().to_string(), "rid must be a UUID", "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_push_says_what_happened() {
+        for (text, expected) in [
+            ("", None),
+            ("token=x&verbose", None),
+            ("status=up&msg=OK&ping=", Some(Beat::Ran)),
+            ("status=1", Some(Beat::Ran)),
+            ("status=OK", Some(Beat::Ran)),
+            ("status=down", FAILED),
+            ("status=0", FAILED),
+            ("status=fail", FAILED),
+            ("msg=disk&status=Down", FAILED),
+            ("state=fail", FAILED),
+            ("state=complete", Some(Beat::Ran)),
+            ("state=run", Some(Beat::Started)),
+            ("status=down&state=fail", FAILED),
+        ] {
+            assert_eq!(query(text).unwrap().beat.map(|(_, beat)| beat), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_word_that_is_not_known_is_no_success() {
+        for (text, words) in [
+            ("status=", "status must be up, 1 or ok, or down, 0 or fail"),
+            ("status=warn", "status must be up, 1 or ok, or down, 0 or fail"),
+            ("status=complete", "status must be up, 1 or ok, or down, 0 or fail"),
+            ("state=", "state must be run, complete or fail"),
+            ("state=down", "state must be run, complete or fail"),
+            ("status=up&status=down", "status must not contradict what the query says before"),
+            ("status=down&state=complete", "state must not contradict what the query says before"),
+        ] {
+            assert_eq!(query(text).unwrap_err().to_string(), words, "{text}");
+        }
+    }
+
+    #[test]
+    fn path_and_query_say_one_thing() {
+        let of = |address: &str, text: &str| {
+            beat(path(address).unwrap().1, query(text).unwrap().beat).map_err(|fault| fault.to_string())
+        };
+        assert_eq!(of("t", ""), Ok(Beat::Ran));
+        assert_eq!(of("t", "status=down"), Ok(Beat::Failed(None)));
+        assert_eq!(of("t/3", "status=down"), Ok(Beat::Failed(Some(3))));
+        assert_eq!(of("t/start", "state=run"), Ok(Beat::Started));
+        for (address, text, field) in [
+            ("t/0", "status=down", "status"),
+            ("t/fail", "status=up", "status"),
+            ("t/log", "state=run", "state"),
+        ] {
+            let fault = of(address, text).unwrap_err();
+            assert!(fault.starts_with(&format!("{field} must not contradict the address")), "{fault}");
+        }
+    }
+
+    #[test]
+    fn a_push_brings_a_text_and_a_length() {
+        let read = query("status=down&msg=disk+is%20full%21&ping=1250.6").unwrap();
+        assert_eq!((read.message.as_str(), read.run_ms), ("disk is full!", Some(1251)));
+        for none in ["ping=", "ping=-1", "ping=NaN", "ping=inf", "ping=soon"] {
+            assert_eq!(query(none).unwrap().run_ms, None, "{none}");
+        }
+        assert_eq!(query("ping=1e300").unwrap().run_ms, Some(u64::MAX));
+    }
+}
