@@ -31,6 +31,8 @@ pub const MAX_OPEN: usize = 200;
 pub const MAX_UNFINISHED: usize = MAX_OPEN + 3 * series::MAX_REPEATING;
 /// Affected monitors of one incident: at most so many.
 pub const MAX_AFFECTED: usize = 1000;
+/// Milliseconds after history was entered in which an edit belongs to entering it: an import adds post-mortems by edits.
+const ENTERING: i64 = DAY;
 
 /// Which of the two it is.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -206,10 +208,27 @@ pub struct Incident {
 }
 
 impl Incident {
+    /// Whether it is history that was entered afterwards: it was over before it was made. To its readers it has the times
+    /// of the event, so that an import is no news.
+    pub fn is_entered_afterwards(&self) -> bool {
+        self.resolved_at.is_some_and(|over| over < self.created_at)
+    }
+
+    /// When it was made, as its readers are told: history when it began.
+    pub fn made_at(&self) -> Timestamp {
+        if self.is_entered_afterwards() { self.started_at } else { self.created_at }
+    }
+
+    /// The last edit that is news to its readers.
+    pub fn last_edit(&self) -> Option<Timestamp> {
+        let is_news = |at: &Timestamp| !self.is_entered_afterwards() || at.since(self.created_at) >= ENTERING;
+        self.edited_at.filter(is_news)
+    }
+
     /// When it last became another one to its readers: by an update, its end, or an edit.
     pub fn last_word(&self) -> Timestamp {
         let said = self.updates.last().map(|update| update.created_at);
-        [said, self.resolved_at, self.edited_at].into_iter().flatten().fold(self.created_at, Timestamp::max)
+        [said, self.resolved_at, self.last_edit()].into_iter().flatten().fold(self.made_at(), Timestamp::max)
     }
 
     /// Whether it is still going on, or still to come.
@@ -233,5 +252,44 @@ impl Incident {
     fn say(&mut self, id: UpdateId, body: String, now: Timestamp) {
         let created_at = self.updates.last().map_or(now, |last| last.created_at.max(now));
         self.updates.push(Update { id, status: self.status.name().to_owned(), body, created_at });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::edit::tests::{at, incident, window};
+    use super::*;
+    use crate::time::HOUR;
+
+    #[test]
+    fn history_has_the_times_of_the_event_and_an_edit_counts_once_it_is_no_part_of_entering_it() {
+        let made = at(0);
+        let over = |hours: i64, edited: Option<i64>| Incident {
+            started_at: made + (hours - 1) * HOUR,
+            resolved_at: Some(made + hours * HOUR),
+            status: Progress::Resolved,
+            created_at: made,
+            updates: Vec::new(),
+            edited_at: edited.map(|hours| made + hours * HOUR),
+            ..incident()
+        };
+        // When it was over and edited, in hours after it was made; when it was made and last changed, as readers are told.
+        for (hours, edited, made_at, last_word) in [
+            (-48, None, -49, -48),
+            (-48, Some(0), -49, -48),
+            (-48, Some(23), -49, -48),
+            (-48, Some(24), -49, 24),
+            (5, None, 0, 5),
+            (5, Some(6), 0, 6),
+            (0, Some(1), 0, 1),
+        ] {
+            let incident = over(hours, edited);
+            let told = (incident.made_at(), incident.last_word());
+            assert_eq!(told, (made + made_at * HOUR, made + last_word * HOUR), "{hours} {edited:?}");
+        }
+        // What began before it was told of is news when it is told, and so is a window that is planned.
+        let late = Incident { started_at: made - 9 * HOUR, created_at: made, ..incident() };
+        assert_eq!((late.made_at(), late.is_entered_afterwards()), (made, false));
+        assert!(!window(60, 120).is_entered_afterwards());
     }
 }

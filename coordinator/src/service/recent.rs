@@ -10,7 +10,7 @@ use super::board::notice;
 use super::gate::Admitted;
 use super::{Result, Service, incidents};
 
-/// Incidents and windows of one list at most.
+/// Incidents and windows of one list at most, unless more are open.
 pub const RECENT: usize = 50;
 /// Windows of a calendar at most: all that a page can have planned, and as many that are over.
 pub const PLANNED: usize = 2 * MAX_UNFINISHED;
@@ -20,18 +20,17 @@ const KEPT: i64 = 90 * DAY;
 const LOOKED: usize = MAX_UNFINISHED + 4 * RECENT;
 
 impl Service {
-    /// A page's open incidents and windows, and its newest others; at most fifty of each kind and open or not, newest
-    /// first.
+    /// All of a page's open incidents and windows, and the newest fifty others of each kind; newest first.
     ///
     /// # Errors
     /// [`super::Error::Internal`] where the store can't be read.
     pub async fn recent(&self, page: &Admitted) -> Result<Vec<Notice>> {
         let found = self.newest(page).await?;
-        let mut counts: BTreeMap<(Kind, bool), usize> = BTreeMap::new();
+        let mut counts: BTreeMap<Kind, usize> = BTreeMap::new();
         let is_wanted = |notice: &Notice| {
-            let count = counts.entry((notice.incident.kind, notice.incident.is_open())).or_default();
-            *count += 1;
-            *count <= RECENT
+            let count = counts.entry(notice.incident.kind).or_default();
+            *count += usize::from(!notice.incident.is_open());
+            notice.incident.is_open() || *count <= RECENT
         };
         let notices = found.into_iter().map(|(_, notice)| notice);
         Ok(notices.filter(is_wanted).collect())

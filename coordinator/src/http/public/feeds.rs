@@ -15,9 +15,8 @@ use crate::http::Context;
 use crate::http::route::{Answer, Call, Route, open};
 use crate::publish::{Paper, off_the_runtime};
 use crate::service::gate::Admitted;
-use crate::service::recent::RECENT;
 use crate::views::feeds::v2::{self, Sheet};
-use crate::views::feeds::{Site, Unwritable, atom, calendar, rss};
+use crate::views::feeds::{Site, Unwritable, atom, calendar, listed, rss};
 
 /// For how long one may be kept, and used while a new one is fetched.
 const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=30, stale-while-revalidate=60");
@@ -140,8 +139,8 @@ async fn feed(context: Arc<Context>, call: Call<()>, kind: Kind) -> Answer {
         let own = format!("{}{}", by_token.as_ref().unwrap_or(&address), kind.path);
         off_the_runtime(move || {
             notices.sort_by_key(|notice| (Reverse(notice.incident.last_word()), Reverse(notice.incident.id)));
-            notices.truncate(RECENT);
-            (kind.write)(Site { page: admitted.page(), address: &address }, &own, &notices)
+            let listed: Vec<Notice> = listed(notices.iter()).cloned().collect();
+            (kind.write)(Site { page: admitted.page(), address: &address }, &own, &listed)
         })
         .await
     };

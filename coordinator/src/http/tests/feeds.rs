@@ -183,3 +183,58 @@ async fn a_reader_who_likes_markdown_gets_it_at_the_pages_own_address() {
     assert_eq!(client.fetch("/p/shop/og-nonsense.png").await.status, 404);
     assert!(html.text.contains("href=\"/p/shop/feed.atom\" type=\"application/atom+xml\""));
 }
+
+#[tokio::test]
+async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
+    let client = Client::new().await;
+    let path = client.shop("/incidents");
+    let open = json!({ "title": "Going on", "message": "We look." });
+    client.call(&client.write, "POST", &path, open).await;
+    let now = client.world.service.now();
+    let day = parallax_core::time::DAY;
+    for number in 1..=60 {
+        let at = |hours: i64| (now - number * day + hours * 3_600_000).to_string();
+        let past = json!({ "title": format!("Import {number}"), "startedAt": at(0), "resolvedAt": at(1) });
+        let made = client.call(&client.write, "POST", &path, past).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        if number == 2 {
+            let id = made.body["incident"]["id"].as_str().unwrap();
+            let written = json!({ "postmortem": "A cable." });
+            client.call(&client.write, "PATCH", &client.shop(&format!("/incidents/{id}")), written).await;
+        }
+    }
+    let at = |hours: i64| now - 2 * day + hours * 3_600_000;
+    let past = json!({
+        "kind": "maintenance", "title": "Imported move", "startsAt": at(0).to_string(), "endsAt": at(1).to_string(),
+    });
+    client.call(&client.write, "POST", &path, past).await;
+    let rss = client.fetch("/p/shop/feed.rss").await.text;
+    let items: Vec<&str> = rss.split("<item>").skip(1).collect();
+    assert_eq!(items.len(), 50);
+    assert!(items[0].contains("<title>Going on</title>"), "{}", items[0]);
+    let of_day =
+        |at: parallax_core::time::Timestamp| at.to_utc().unwrap().format("%d %b %Y %H:%M").to_string();
+    for (number, item) in [(1, items[1]), (2, items.iter().find(|it| it.contains(">Import 2<")).unwrap())] {
+        let over = of_day(now - number * day + 3_600_000);
+        assert!(item.contains(&over), "{over}: {item}");
+    }
+    let atom = client.fetch("/p/shop/feed.atom").await.text;
+    let entry = atom.split("<entry>").find(|entry| entry.contains(">Import 2<")).unwrap();
+    let told = [format!("<published>{}<", at(0)), format!("<updated>{}<", at(1))];
+    assert!(told.iter().all(|told| entry.contains(told)), "{told:?}: {entry}");
+    let incidents = client.fetch("/p/shop/api/v2/incidents.json").await.body["incidents"].take();
+    let incidents = incidents.as_array().unwrap();
+    let named = |name: &str| incidents.iter().find(|it| it["name"] == name).unwrap();
+    assert_eq!((incidents.len(), &named("Going on")["status"]), (50, &json!("investigating")));
+    let second = named("Import 2");
+    assert_eq!(
+        (&second["created_at"], &second["updated_at"], &second["incident_updates"][0]["created_at"]),
+        (&json!(at(0).to_string()), &json!(at(1).to_string()), &json!(at(1).to_string()))
+    );
+    let calendar = client.fetch("/p/shop/maintenance.ics").await.text;
+    let over = at(1).to_utc().unwrap().format("%Y%m%dT%H%M%SZ").to_string();
+    let began = at(0).to_utc().unwrap().format("%Y%m%dT%H%M%SZ").to_string();
+    for told in [format!("LAST-MODIFIED:{over}"), format!("CREATED:{began}"), format!("DTSTAMP:{over}")] {
+        assert!(calendar.contains(&told), "{told}: {calendar}");
+    }
+}

@@ -52,7 +52,7 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
         .uid(&format!("{}@parallax", incident.id))
         .timestamp(changed)
         .last_modified(changed)
-        .created(incident.created_at.to_utc()?)
+        .created(incident.made_at().to_utc()?)
         .starts(incident.started_at.to_utc()?)
         .ends(end.to_utc()?)
         .summary(&plain(&incident.title))

@@ -3,12 +3,12 @@
 use askama::Template;
 use parallax_core::board::Notice;
 
-use super::{Site, Unwritable, xml};
+use super::{Site, Unwritable, share_of, xml};
 use crate::views::incident::Card;
 use crate::views::print;
 use crate::views::tongue::{Voice, Words, fill};
 
-/// Bytes of an entry's updates; the newest is given whatever its length.
+/// Bytes of an entry's updates in a feed of usual length; the newest is given whatever its length.
 const TOLD: usize = 64 * 1024;
 
 #[derive(Debug, Clone, Template)]
@@ -30,10 +30,10 @@ impl Entry {
     }
 }
 
-/// The content of an entry, whose links are whole addresses.
-pub(super) fn content(site: Site<'_>, notice: &Notice) -> Result<String, Unwritable> {
+/// The content of an entry, one of so many, whose links are whole addresses.
+pub(super) fn content(site: Site<'_>, notice: &Notice, count: usize) -> Result<String, Unwritable> {
     let mut shown = notice.clone();
-    let mut room = TOLD;
+    let mut room = share_of(TOLD, count);
     let mut kept = 0;
     for update in notice.incident.updates.iter().rev() {
         if update.body.len() > room && kept > 0 {

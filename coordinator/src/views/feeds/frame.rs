@@ -56,7 +56,9 @@ pub(super) fn write<'a>(
     notices: &'a [Notice],
     root: impl FnOnce(&mut Ink, &Told<'a>) -> io::Result<()>,
 ) -> Result<Vec<u8>, Unwritable> {
-    let tell = |notice: &'a Notice| Ok::<_, Unwritable>((&notice.incident, entry::content(site, notice)?));
+    let count = notices.len();
+    let tell =
+        |notice: &'a Notice| Ok::<_, Unwritable>((&notice.incident, entry::content(site, notice, count)?));
     let entries = notices.iter().map(tell).collect::<Result<_, _>>()?;
     let updated = notices.iter().map(|it| it.incident.last_word()).fold(site.page.created_at, Timestamp::max);
     document(|ink| root(ink, &Told { site, updated, entries }))

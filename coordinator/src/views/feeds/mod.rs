@@ -8,6 +8,7 @@ pub mod rss;
 pub mod sitemap;
 pub mod v2;
 
+use parallax_core::board::Notice;
 use parallax_core::incident::{Incident, Kind};
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
@@ -49,9 +50,34 @@ impl Site<'_> {
     }
 }
 
+/// Incidents and windows of one document at most, unless more are open.
+pub const LISTED: usize = 50;
+/// Those that are over in one document at least, where there are as many: the end of a long list of open ones is told too.
+const OVER: usize = 10;
+
+/// Which of them one document has, the first first: all that are open, and as many others as there is room for.
+pub fn listed<'a>(notices: impl Iterator<Item = &'a Notice> + Clone) -> impl Iterator<Item = &'a Notice> {
+    let open = notices.clone().filter(|notice| notice.incident.is_open()).count();
+    let mut room = LISTED.saturating_sub(open).max(OVER);
+    notices.filter(move |notice| {
+        if notice.incident.is_open() {
+            return true;
+        }
+        let has_room = room > 0;
+        room = room.saturating_sub(1);
+        has_room
+    })
+}
+
+/// Bytes of one's updates, where `most` is the share of each in a document of [`LISTED`]: a longer list is no longer a
+/// document.
+fn share_of(most: usize, count: usize) -> usize {
+    most * LISTED / count.max(LISTED)
+}
+
 /// When it was first to be read of: a window before it begins.
 fn first_word(incident: &Incident) -> Timestamp {
-    incident.started_at.min(incident.created_at)
+    incident.started_at.min(incident.made_at())
 }
 
 /// Whether it is a window that is under way.

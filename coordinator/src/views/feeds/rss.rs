@@ -46,8 +46,8 @@ pub fn write(site: Site<'_>, own: &str, notices: &[Notice]) -> Result<Vec<u8>, U
 
 fn item(ink: &mut Ink, site: Site<'_>, incident: &Incident, content: &str) -> io::Result<()> {
     let newest = incident.updates.last();
-    let said = newest.map_or(incident.created_at, |update| update.created_at);
-    let edit = incident.edited_at.filter(|at| *at > said);
+    let said = newest.map_or(incident.made_at(), |update| update.created_at);
+    let edit = incident.last_edit().filter(|at| *at > said);
     let newest = newest.map(|update| format!("/{}", update.id)).unwrap_or_default();
     let edit = edit.map(|at| format!("/{}", at.as_millis())).unwrap_or_default();
     text(ink, "title", &incident.title)?;

@@ -333,15 +333,56 @@ fn what_nobody_looks_at_is_neither_well_nor_well_again() {
         ["indicator", "description", "parallax_indicator"].map(|key| status[key].as_str().unwrap().to_owned())
     };
     board.indicator = Indicator::Unknown;
-    assert_eq!(whole(&board), ["major", "No data yet", "unknown"]);
     board.regions = RegionSet::default();
-    assert_eq!(whole(&board)[1], "No data yet", "agents that are back within moments were not away");
-    board.now = board.now + 15_000;
-    assert_eq!(whole(&board), ["major", "Nothing is being checked right now", "unknown"]);
+    assert_eq!(whole(&board), ["major", "Status unknown", "unknown"], "it was down when it was last seen");
     board.monitors.retain(|shown| shown.view.status != Status::Down);
-    assert_eq!(whole(&board)[0], "minor");
+    assert_eq!(whole(&board), ["minor", "Status unknown", "unknown"]);
     board.monitors.retain(|shown| shown.view.status == Status::Up);
-    assert_eq!(whole(&board), ["none", "Nothing is being checked right now", "unknown"]);
+    assert_eq!(whole(&board), ["minor", "Status unknown", "unknown"]);
     let components = sheet(Sheet::Components, &board)["components"].take();
     assert_eq!(components[1]["start_date"], "2026-09-28", "the day that it was made");
+    // Each of these says that something was known once.
+    let seen = board.monitors.clone();
+    for shown in &mut board.monitors {
+        (shown.view, shown.past) = Default::default();
+    }
+    assert_eq!(whole(&board), ["none", "No data yet", "unknown"]);
+    board.monitors[0].view.last_check.clone_from(&seen[0].view.last_check);
+    assert_eq!(whole(&board)[0], "minor");
+    board.monitors[0].view = Default::default();
+    board.monitors[1].past.clone_from(&seen[1].past);
+    assert_eq!(whole(&board)[0], "minor");
+    board.monitors.clear();
+    assert_eq!(whole(&board), ["none", "No data yet", "unknown"]);
+}
+
+#[test]
+fn what_is_open_is_listed_whatever_else_is_and_long_lists_are_no_longer_documents() {
+    let of = |number: u128, is_open: bool| {
+        let mut notice = board().past.remove(0);
+        notice.incident.id = parallax_core::id::IncidentId::from_u128(number);
+        notice.incident.status = if is_open { Progress::Monitoring } else { Progress::Resolved };
+        notice.incident.resolved_at = None;
+        notice.incident.updates[0].body = "x".repeat(20_000);
+        notice.incident.updates = vec![notice.incident.updates[0].clone(); 30];
+        notice
+    };
+    for (before, open, listed_open, listed_over) in
+        [(60, 1, 1, 49), (60, 3, 3, 47), (0, 200, 200, 10), (60, 45, 45, 10), (9, 0, 0, 9)]
+    {
+        let mut all: Vec<Notice> = (0..before).map(|number| of(number, false)).collect();
+        all.extend((100..100 + open).map(|number| of(number, true)));
+        all.extend((900..960).map(|number| of(number, false)).take(if before == 0 { 60 } else { 0 }));
+        let found: Vec<_> = listed(all.iter()).map(|notice| notice.incident.is_open()).collect();
+        let count = |is_open: bool| found.iter().filter(|it| **it == is_open).count();
+        assert_eq!((count(true), count(false)), (listed_open, listed_over), "{before} and {open}");
+    }
+    let many: Vec<Notice> = (0..200).map(|number| of(number, true)).collect();
+    let board = board();
+    for written in [
+        atom::write(site(&board), OWN, &many).unwrap(),
+        v2::write(Sheet::Unresolved, site(&board), &board, &many).unwrap(),
+    ] {
+        assert!(written.len() < 5_000_000, "{}", written.len());
+    }
 }

@@ -13,11 +13,9 @@ use parallax_core::time::Timestamp;
 use serde::Serialize;
 use sha2::{Digest, Sha256};
 
-use super::{Site, Unwritable, is_under_way};
+use super::{Site, Unwritable, is_under_way, listed, share_of};
 
-/// Incidents or windows of one list at most.
-const LISTED: usize = 50;
-/// Bytes of an incident's updates; the newest is given whatever its length.
+/// Bytes of an incident's updates in a list of usual length; the newest is given whatever its length.
 const TOLD: usize = 16 * 1024;
 
 /// One of the documents.
@@ -49,7 +47,8 @@ pub fn write(sheet: Sheet, site: Site<'_>, board: &Board, notices: &[Notice]) ->
     let scene = Scene { site, board, notices, components: components(board) };
     let of = |kind: Kind, wanted: &dyn Fn(&Notice) -> bool| {
         let wanted = move |notice: &&Notice| notice.incident.kind == kind && wanted(notice);
-        notices.iter().filter(wanted).take(LISTED).map(|notice| scene.event(notice)).collect::<Vec<_>>()
+        let found: Vec<&Notice> = listed(notices.iter().filter(wanted)).collect();
+        found.iter().map(|notice| scene.event(notice, found.len())).collect::<Vec<_>>()
     };
     let is_open = |notice: &Notice| notice.incident.is_open();
     let is_active = |notice: &Notice| is_under_way(&notice.incident, board.now);
@@ -182,7 +181,7 @@ impl Scene<'_> {
         }
     }
 
-    fn event(&self, notice: &Notice) -> Event {
+    fn event(&self, notice: &Notice, count: usize) -> Event {
         let incident = &notice.incident;
         let is_window = incident.kind == Kind::Maintenance;
         let covers_all = is_window && incident.affected.is_empty();
@@ -193,7 +192,7 @@ impl Scene<'_> {
             id: incident.id.to_string(),
             name: incident.title.clone(),
             status: words::progress(incident, self.board.now),
-            created_at: incident.created_at.to_string(),
+            created_at: incident.made_at().to_string(),
             updated_at: incident.last_word().to_string(),
             monitoring_at: watched.map(|update| update.created_at.to_string()),
             resolved_at: incident.resolved_at.map(|at| at.to_string()),
@@ -201,7 +200,7 @@ impl Scene<'_> {
             shortlink: self.site.incident(incident),
             started_at: incident.started_at.to_string(),
             page_id: incident.page.to_string(),
-            incident_updates: updates(notice),
+            incident_updates: updates(notice, share_of(TOLD, count)),
             components: self.components.iter().filter(is_touched).cloned().collect(),
             scheduled_for: is_window.then(|| incident.started_at.to_string()),
             scheduled_until: incident.ends_at.filter(|_| is_window).map(|at| at.to_string()),
@@ -210,9 +209,8 @@ impl Scene<'_> {
 }
 
 /// Newest first, as many as there is room for.
-fn updates(notice: &Notice) -> Vec<Said> {
+fn updates(notice: &Notice, mut room: usize) -> Vec<Said> {
     let incident = &notice.incident;
-    let mut room = TOLD;
     let mut said = Vec::new();
     for update in incident.updates.iter().rev() {
         if update.body.len() > room && !said.is_empty() {

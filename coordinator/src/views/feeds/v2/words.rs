@@ -2,12 +2,15 @@
 
 use parallax_core::board::{Board, Shown};
 use parallax_core::event::Status;
-use parallax_core::headline::{Indicator, STALE};
+use parallax_core::headline::Indicator;
 use parallax_core::incident::{Impact, Incident, Kind, Progress};
 use parallax_core::time::Timestamp;
 use serde::Serialize;
 
 use super::is_under_way;
+
+/// What is said of a page of which nothing is known any more.
+const LOST: &str = "Status unknown";
 
 /// The whole in one word, in theirs and in ours.
 #[derive(Debug, Serialize)]
@@ -22,15 +25,10 @@ pub(super) fn status(board: &Board) -> Whole {
     let is_told = board.incidents.iter().any(|notice| notice.incident.impact > Impact::None);
     let down = board.with_status(Status::Down).count();
     let (indicator, description) = match board.indicator {
-        // They have no word for what nothing is known of. What was down when it was last seen is not said to be well again.
-        Indicator::Unknown => {
-            let indicator = match (down, board.with_status(Status::Slow).count()) {
-                (0, 0) => "none",
-                (0, _) => "minor",
-                _ => "major",
-            };
-            (indicator, if board.is_stale() { STALE } else { board.indicator.headline() })
-        }
+        // They have no word for what nothing is known of. What was seen before is not said to be well, and what was down
+        // when it was last seen is not said to be well again.
+        Indicator::Unknown if !was_ever_known(board) => ("none", board.indicator.headline()),
+        Indicator::Unknown => (if down > 0 { "major" } else { "minor" }, LOST),
         Indicator::Operational => ("none", "All Systems Operational"),
         Indicator::Degraded if is_told => ("minor", "Minor Service Outage"),
         Indicator::Degraded => ("minor", "Partially Degraded Service"),
@@ -42,6 +40,17 @@ pub(super) fn status(board: &Board) -> Whole {
         Indicator::Maintenance => ("maintenance", "Service Under Maintenance"),
     };
     Whole { indicator, description, parallax_indicator: board.indicator.name() }
+}
+
+/// Whether any of its monitors was ever seen, or reported itself.
+fn was_ever_known(board: &Board) -> bool {
+    board.monitors.iter().any(|shown| {
+        let view = &shown.view;
+        view.since.is_some()
+            || view.last_check.is_some()
+            || view.last_ping_at.is_some()
+            || shown.past.days.iter().any(|day| day.uptime.is_some())
+    })
 }
 
 /// A monitor's state. They have no word for what nothing is known of.
