@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::id::AccountId;
+use crate::late;
 use crate::plan::Plan;
 use crate::refusal::Rule;
 use crate::text;
@@ -19,6 +20,9 @@ pub struct Account {
     pub plan: Plan,
     /// When it was made.
     pub created_at: Timestamp,
+    /// When it was put on its present plan; none while it has its first. A record of before ends here.
+    #[serde(deserialize_with = "late::or_default")]
+    pub plan_since: Option<Timestamp>,
 }
 
 /// An email address, as far as it can be judged without sending to it: one `@` with something on both sides, no

@@ -5,6 +5,7 @@ pub mod edit;
 
 use serde::{Deserialize, Serialize};
 
+use crate::account::Account;
 use crate::event::AlertKind;
 use crate::id::{DestinationId, MonitorId, PageId};
 use crate::time::{DAY, Timestamp};
@@ -228,11 +229,13 @@ pub enum OffReason {
     Refused,
     /// Its mailbox's reader was asked, then, whether he wants it, and has not said so.
     Unconfirmed,
+    /// The account's plan does not have its channel. Never stored: see [`Destination::within`].
+    Plan,
 }
 
 impl OffReason {
     /// Each of them.
-    pub const ALL: [Self; 4] = [Self::Gone, Self::Failing, Self::Refused, Self::Unconfirmed];
+    pub const ALL: [Self; 5] = [Self::Gone, Self::Failing, Self::Refused, Self::Unconfirmed, Self::Plan];
 
     /// The name that the API uses.
     pub const fn name(self) -> &'static str {
@@ -241,6 +244,7 @@ impl OffReason {
             Self::Failing => "failing",
             Self::Refused => "refused",
             Self::Unconfirmed => "unconfirmed",
+            Self::Plan => "plan",
         }
     }
 }
@@ -249,6 +253,17 @@ impl Destination {
     /// When its mailbox's reader was last asked whether he wants alerts; none where nobody is asked, or he said so.
     pub fn asked_at(&self) -> Option<Timestamp> {
         self.health.off.filter(|(_, reason)| *reason == OffReason::Unconfirmed).map(|(at, _)| at)
+    }
+
+    /// The same as its owner sees it on an account's plan: switched off where the plan does not have its channel. This
+    /// follows from the plan each time it is looked at, so that it works again with the next one that has.
+    #[must_use]
+    pub fn within(mut self, account: &Account) -> Self {
+        if !account.plan.has_channel(self.channel.kind()) && self.health.off.is_none() {
+            let since = account.plan_since.unwrap_or(self.created_at).max(self.created_at);
+            self.health.off = Some((since, OffReason::Plan));
+        }
+        self
     }
 
     /// The mailbox that it writes to.

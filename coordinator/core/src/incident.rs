@@ -201,10 +201,13 @@ pub struct Incident {
     pub reminded_until: Timestamp,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When a person last changed what its readers see, other than by an update. A record of before ends here, so that
-    /// nothing may follow this in a record.
+    /// When a person last changed what its readers see, other than by an update. A record of before ends here.
     #[serde(deserialize_with = "late::or_default")]
     pub edited_at: Option<Timestamp>,
+    /// Of a window that was cancelled before it began: when it was planned to start. It began and ended at once instead,
+    /// so that its times are in order. A record of before ends here, so that nothing may follow this in a record.
+    #[serde(deserialize_with = "late::or_default")]
+    pub planned_at: Option<Timestamp>,
 }
 
 impl Incident {
@@ -234,6 +237,17 @@ impl Incident {
     /// Whether it is still going on, or still to come.
     pub const fn is_open(&self) -> bool {
         !self.status.is_closed()
+    }
+
+    /// Whether it is a window that was over before it began.
+    pub fn is_cancelled(&self) -> bool {
+        let is_early = self.resolved_at.is_some_and(|at| at < self.started_at);
+        self.kind == Kind::Maintenance && (self.planned_at.is_some() || is_early)
+    }
+
+    /// When it began; of a window when it is, or was, planned to.
+    pub fn planned_start(&self) -> Timestamp {
+        self.planned_at.unwrap_or(self.started_at)
     }
 
     /// The time that it has taken so far; none before it begins.

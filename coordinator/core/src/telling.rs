@@ -45,6 +45,8 @@ pub struct TellingEdit {
     pub repeat_minutes: Given<i64>,
     /// Whether monitors that go down open incidents.
     pub automatic_incidents: Given<bool>,
+    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    pub refused: Refusals,
 }
 
 impl TellingEdit {
@@ -53,7 +55,7 @@ impl TellingEdit {
     /// # Errors
     /// Every field that breaks a rule.
     pub fn settle(&self, before: Telling) -> Result<Telling, Refusals> {
-        let mut faults = Refusals::none();
+        let mut faults = self.refused.clone();
         let repeat_minutes =
             self.repeat_minutes.optional("repeatMinutes", before.repeat_minutes, &mut faults, |minutes| {
                 let rule = || format!("must be {} to {}, or null", REPEAT.start(), REPEAT.end());

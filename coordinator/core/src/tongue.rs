@@ -14,7 +14,7 @@ mod pt;
 
 use chrono::{Datelike, NaiveDate};
 
-use crate::incident::{Impact, Progress};
+use crate::incident::{Impact, Incident, Progress};
 use crate::page::look::Language;
 use crate::place::{Region, RegionSet};
 use crate::time::{DAY, HOUR, MINUTE, SECOND};
@@ -74,8 +74,8 @@ catalogue! {
         region_south_america, region_africa, region_asia, region_oceania, under_second, under_a_minute,
         length_gap, length_and, one_day, days, one_hour, hours, one_minute, minutes, one_second, seconds,
         status_investigating, status_identified, status_monitoring, status_resolved, status_scheduled,
-        status_completed, impact_none, impact_degraded, impact_partial, impact_major, line_investigating,
-        line_identified, line_monitoring, line_resolved, line_scheduled, line_completed, some_monitor,
+        status_completed, status_cancelled, impact_none, impact_degraded, impact_partial, impact_major, line_investigating,
+        line_identified, line_monitoring, line_resolved, line_scheduled, line_completed, line_cancelled, some_monitor,
         title_one, title_two, title_many, title_one_over, title_two_over, title_many_over, down, down_from,
         down_everywhere, again, again_from, again_everywhere, sentence, because, elsewhere, one_back, is_back,
         all_back, unchecked, rest_unchecked,
@@ -236,6 +236,16 @@ impl Tongue {
             Progress::Scheduled => self.status_scheduled,
             Progress::Completed => self.status_completed,
         }
+    }
+
+    /// Where that incident or window stands.
+    pub fn status_of(&self, incident: &Incident) -> &'static str {
+        if incident.is_cancelled() { self.status_cancelled } else { self.status(incident.status) }
+    }
+
+    /// What an update says that left its incident so, where nothing was written.
+    pub fn closing_line(&self, incident: &Incident) -> &'static str {
+        if incident.is_cancelled() { self.line_cancelled } else { self.standard_line(incident.status) }
     }
 
     /// How much is affected.

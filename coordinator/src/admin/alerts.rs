@@ -20,6 +20,7 @@ pub(super) async fn page(
     let edit = TellingEdit {
         repeat_minutes: repeat,
         automatic_incidents: automatic_incidents.map_or(Given::Absent, Given::Value),
+        ..TellingEdit::default()
     };
     let telling = service.set_telling(page.id, &edit).await?;
     Ok(json!({

@@ -4,6 +4,7 @@ use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage,
 use parallax_core::destination::{Channel, ChannelKind, Destination};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::{NOBODY, Page};
+use parallax_core::plan::Plan;
 use parallax_core::subscriber::{Contact, Subscriber};
 use parallax_core::time::Timestamp;
 use serde_json::Value;
@@ -55,13 +56,16 @@ pub(super) fn host_of(contact: &Contact) -> Option<String> {
     }
 }
 
-/// Whether that receiver is there, and switched on. What is left of a page that is being deleted hears of nothing.
+/// Whether that receiver is there, switched on, and of a channel that its account's plan has. What is left of a page that
+/// is being deleted hears of nothing.
 pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Result<bool> {
     let is_kept =
         |page| -> Result<bool> { Ok(read.page(page)?.is_some_and(|page| page.value.account != NOBODY)) };
     Ok(match to {
         Recipient::Destination(id) => match read.destination(id)? {
-            Some(it) if it.value.enabled && it.value.health.off.is_none() => is_kept(it.value.page)?,
+            Some(it) if it.value.enabled && it.value.health.off.is_none() => {
+                is_kept(it.value.page)? && has_channel(read, &it.value)?
+            }
             Some(_) | None => false,
         },
         Recipient::Subscriber(id) => match read.subscriber(id)? {
@@ -77,6 +81,13 @@ pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Res
         },
         Recipient::Visitor(id) => mailbox_of(house, read, id)?.is_some(),
     })
+}
+
+/// Whether the plan of its page's account has a destination's channel.
+fn has_channel(read: &dyn Read, destination: &Destination) -> Result<bool> {
+    let Some(page) = read.page(destination.page)? else { return Ok(false) };
+    let plan = read.account(page.value.account)?.map_or(Plan::Free, |account| account.value.plan);
+    Ok(plan.has_channel(destination.channel.kind()))
 }
 
 /// What is to be done of a delivery whose turn it is.

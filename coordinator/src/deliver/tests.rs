@@ -1,6 +1,7 @@
 //! The deliverer over a store in memory and receivers on loopback; the clock is moved by hand.
 
 mod asked;
+mod plans;
 pub(crate) mod receiver;
 
 use std::sync::Mutex;
@@ -183,8 +184,7 @@ async fn what_is_written_is_posted_once_signed_and_noted() {
     ] {
         assert_eq!(got[0].header(name), Some(value.as_str()), "{name}");
     }
-    let counted = world.counters.tries().filter(|(_, _, count)| *count > 0).collect::<Vec<_>>();
-    assert_eq!(counted.len(), 1);
+    assert_eq!(world.counters.tries().filter(|(_, _, count)| *count > 0).count(), 1);
     world.stopped().await;
 }
 

@@ -8,6 +8,7 @@ mod looks;
 mod pings;
 mod places;
 mod presence;
+mod queries;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -79,6 +80,8 @@ pub struct Driver {
     counters: Arc<Counters>,
     /// Edits are to be read, at that moment.
     behind: Option<Instant>,
+    /// Looks that are to show edits which were not read yet.
+    waiting: Vec<Query>,
     alive_noted: Timestamp,
     /// When the clocks were last looked at: the wall's, and the one that only goes forth.
     looked: (Timestamp, i64),
@@ -124,6 +127,7 @@ impl Driver {
             tokens: Tokens::default(),
             counters,
             behind: None,
+            waiting: Vec::new(),
             alive_noted: Timestamp::default(),
             looked,
         };
@@ -168,13 +172,14 @@ impl Driver {
                     self.take_in(&mut arrivals, &channels);
                     self.meet_newcomers(&channels).await;
                 }
-                Beat::Asked(query) => self.answer(query),
+                Beat::Asked(query) => self.take_query(query),
                 Beat::Landed(Ok(landed)) => self.land(landed),
                 Beat::Edited => self.behind = Some(Instant::now()),
                 Beat::Time => {}
             }
             self.catch_up(&channels).await;
             self.with(Machines::fire);
+            self.answer_waiting();
             self.judge_places(&channels);
             self.ask(&channels);
             self.write_due_pings(false);
@@ -262,13 +267,6 @@ impl Driver {
                 }
             }
         }
-    }
-
-    fn answer(&self, query: Query) {
-        let (mesh, now) = (self.places.mesh(), self.clock.now());
-        let views = query.monitors.iter().map(|id| self.machines.view(*id, mesh, now)).collect();
-        // Who asked may have gone away.
-        let _ = query.answer.send(views);
     }
 
     fn ask(&mut self, channels: &Channels) {

@@ -154,6 +154,8 @@ pub type Quarantined = watch::Receiver<Arc<BTreeSet<PlaceNo>>>;
 pub struct Query {
     /// Whose state is wanted.
     pub monitors: Vec<MonitorId>,
+    /// The event up to which edits are to show in it; 0 for what is known already.
+    pub after: u64,
     /// One entry for each, in the same order; none for a monitor the driver does not know (yet).
     pub answer: oneshot::Sender<Vec<Option<View>>>,
 }

@@ -28,6 +28,7 @@ use crate::clock::Clock;
 use crate::history::History;
 use crate::storage::{self, Store};
 
+mod edits;
 mod heartbeats;
 mod looks;
 mod revisions;
@@ -82,7 +83,7 @@ impl Stream {
 
     async fn view(&self) -> Option<View> {
         let (answer, views) = oneshot::channel();
-        self.queries.send(Query { monitors: vec![MONITOR], answer }).await.unwrap();
+        self.queries.send(Query { monitors: vec![MONITOR], after: 0, answer }).await.unwrap();
         views.await.unwrap().remove(0)
     }
 
@@ -195,6 +196,7 @@ async fn store_with_a_monitor() -> Store {
             email: "owner@example.com".to_owned(),
             plan: Plan::Hobby,
             created_at: START,
+            plan_since: None,
         })
         .write(Page { name: "Example".to_owned(), ..Page::blank(PAGE, account, "example".to_owned(), START) })
         .write(monitor())

@@ -290,6 +290,38 @@ impl Fields for &Object {
     }
 }
 
+/// A body that was sent, and the names that its reader asked for.
+#[derive(Debug)]
+pub(super) struct Asked<'a> {
+    object: &'a Object,
+    names: Vec<&'static str>,
+}
+
+impl<'a> Asked<'a> {
+    /// A body that nobody has read yet.
+    pub(super) const fn new(object: &'a Object) -> Self {
+        Self { object, names: Vec::new() }
+    }
+
+    /// The names that were asked for.
+    pub(super) fn names(&self) -> &[&'static str] {
+        &self.names
+    }
+}
+
+impl Fields for Asked<'_> {
+    fn take<T>(
+        &mut self,
+        field: Field,
+        kind: Kind,
+        rule: &str,
+        read: impl FnOnce(&Value) -> Option<T>,
+    ) -> Given<T> {
+        self.names.push(field.name);
+        self.object.take(field, kind, rule, read)
+    }
+}
+
 /// The schema of a body, as its reader asks for its fields.
 #[derive(Debug, Default)]
 pub(super) struct Description {
@@ -339,60 +371,4 @@ fn as_whole(value: &Value) -> Option<i64> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn body(value: Value) -> Object {
-        value.as_object().cloned().unwrap_or_default()
-    }
-
-    fn of(name: &'static str) -> Field {
-        field(name, "")
-    }
-
-    #[test]
-    fn fields_are_left_out_null_good_or_wrong() {
-        let body = body(json!({ "n": null, "t": "x", "w": 443.0, "f": true, "d": 1.5, "o": { "asia": 5 } }));
-        let mut body = &body;
-        assert_eq!(body.text(of("missing")), Given::Absent);
-        assert_eq!(body.text(of("n")), Given::Null);
-        assert_eq!(body.text(of("t")), Given::Value("x".to_owned()));
-        assert_eq!(body.whole(of("w")), Given::Value(443));
-        assert_eq!(body.whole(of("d")), Given::Wrong("must be a whole number".to_owned()));
-        assert_eq!(body.number(of("d")), Given::Value(1.5));
-        assert_eq!(body.flag(of("f")), Given::Value(true));
-        assert!(
-            matches!(body.flag(of("t")), Given::Wrong(_)) && matches!(body.text(of("w")), Given::Wrong(_))
-        );
-        assert_eq!(body.thresholds(of("o"), 1, 9), Given::Value(BTreeMap::from([("asia".to_owned(), 5)])));
-        assert!(matches!(body.regions(of("o")), Given::Wrong(_)));
-        assert!(matches!(body.pairs(of("o"), 9), Given::Wrong(_)));
-    }
-
-    #[test]
-    fn numbers_that_no_integer_holds_are_wrong() {
-        let body = body(json!({ "u": u64::MAX, "e": 1e300, "s": "5" }));
-        for name in ["u", "e", "s"] {
-            assert!(matches!((&mut &body).whole(of(name)), Given::Wrong(_)), "{name}");
-        }
-    }
-
-    #[test]
-    fn a_description_names_what_is_asked_for() {
-        let mut description = Description::default();
-        let fields = &mut description;
-        assert_eq!(fields.text(of("a").required().characters(1, 80)), Given::Absent);
-        fields.text(field("b", "Which one").words(["x", "y"]).nullable().default("x"));
-        fields.whole(of("c").from(1, 9).example(2));
-        let expected = json!({
-            "type": "object",
-            "properties": {
-                "a": { "type": "string", "minLength": 1, "maxLength": 80, "description": "" },
-                "b": { "type": ["string", "null"], "enum": ["x", "y", null], "default": "x", "description": "Which one" },
-                "c": { "type": "integer", "minimum": 1, "maximum": 9, "examples": [2], "description": "" },
-            },
-            "required": ["a"],
-        });
-        assert_eq!(Value::Object(description.schema()), expected);
-    }
-}
+mod tests;

@@ -19,6 +19,7 @@ mod pages;
 mod past;
 mod ranges;
 mod secrets;
+mod sent;
 mod short;
 mod socket;
 mod subscribe;
@@ -359,7 +360,7 @@ async fn a_page_shows_every_field_and_takes_edits() {
     let edit = json!({
         "name": " Store ", "description": "All of it", "supportUrl": "mailto:a@example.com", "uptimeTarget": 99.9,
         "timezone": "Europe/Berlin", "showDeploys": true, "showLocations": true, "latencyLocations": ["asia"],
-        "uptimeRegions": ["africa", "europe"], "slug": "ignored", "customDomain": "ignored.example",
+        "uptimeRegions": ["africa", "europe"], "slug": "shop", "customDomain": null,
     });
     let changed = client.call(&client.write, "PATCH", &client.shop(""), edit).await;
     let page = &changed.body["page"];

@@ -14,6 +14,7 @@ mod ntfy;
 pub mod pagerduty;
 pub mod payload;
 mod person;
+pub mod plan;
 pub mod resource;
 mod slack;
 mod teams;

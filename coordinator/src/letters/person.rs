@@ -83,6 +83,7 @@ pub fn switched_off(
         OffReason::Failing => "For five days every delivery to it has failed.",
         OffReason::Refused => "Its mail server refused the address for good, three times in a row.",
         OffReason::Unconfirmed => "The reader of its mailbox has not confirmed.",
+        OffReason::Plan => "The account's plan does not have its channel.",
     };
     Sheet {
         title: format!("Alerts to {name} are switched off ({page})"),

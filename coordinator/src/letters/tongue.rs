@@ -20,7 +20,7 @@ catalogue! {
     #[derive(Debug, PartialEq, Eq)]
     pub(super) struct Words {}
     pub(super) words {
-        subject, fact, incident, update, resolved, planned, soon, begins, completed, status, affected,
+        subject, fact, incident, update, resolved, planned, soon, begins, completed, cancelled, status, affected,
         impact, since, from, to, over, open, subscribed, unsubscribe, confirm, confirm_lead,
         confirm_link, confirm_note, alerts, alerts_lead, alerts_link, alerts_note, sign_in,
         sign_in_lead, sign_in_once, sign_in_link, sign_in_note,

@@ -157,6 +157,7 @@ fn mail(news: &IncidentNews<'_>, update: Option<&Update>) -> Mail {
         What::Scheduled => (said.planned, Mood::Plain),
         What::Reminder(_) => (said.soon, Mood::Plain),
         What::Started => (said.begins, Mood::Plain),
+        What::Completed if news.incident.is_cancelled() => (said.cancelled, Mood::Plain),
         What::Completed => (said.completed, Mood::Good),
         What::OwnerReminder(_) | What::Changed | What::Deleted => ("", Mood::Plain),
     };
@@ -186,7 +187,7 @@ fn facts(news: &IncidentNews<'_>, language: Language) -> Vec<(&'static str, Stri
     let (said, tongue) = (tongue::words(language), Tongue::of(language));
     let moment = |at| tongue::moment(at, news.zone, language);
     let names: Vec<String> = news.monitors.iter().map(|(_, name, _)| text::line(name, MAX_NAME)).collect();
-    let mut facts = vec![(said.status, tongue.status(incident.status).to_owned())];
+    let mut facts = vec![(said.status, tongue.status_of(incident).to_owned())];
     if !names.is_empty() {
         facts.push((said.affected, text::cut(&names.join(tongue.comma()), MAX_AFFECTED)));
     }
@@ -196,7 +197,7 @@ fn facts(news: &IncidentNews<'_>, language: Language) -> Vec<(&'static str, Stri
             facts.push((said.since, moment(incident.started_at)));
         }
         Kind::Maintenance => {
-            facts.push((said.from, moment(incident.started_at)));
+            facts.push((said.from, moment(incident.planned_start())));
             facts.extend(incident.ends_at.map(|end| (said.to, moment(end))));
         }
     }

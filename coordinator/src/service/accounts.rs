@@ -1,13 +1,21 @@
 //! Accounts and their plans: the operator's calls.
 
 use parallax_core::account::{self, Account};
+use parallax_core::check::CheckKind;
+use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::event::{Edited, Event, What};
-use parallax_core::id::AccountId;
-use parallax_core::plan::Plan;
+use parallax_core::id::{AccountId, DeliveryId};
+use parallax_core::monitor::Monitor;
+use parallax_core::page::Page;
+use parallax_core::plan::{Plan, PlanLimits};
 use parallax_core::refusal::Refusals;
 
 use super::{Error, Result, Service};
-use crate::storage::{Batch, Expect, Is};
+use crate::letters::plan::{Stops, plan_changed};
+use crate::storage::{Batch, Expect, Is, Read, Versioned};
+
+/// What the mail about a smaller plan is called among deliveries.
+const PLAN_CHANGED: &str = "plan.changed";
 
 impl Service {
     /// The operator makes an account. Without a plan named, the first of an installation is Pro, later ones Free.
@@ -29,6 +37,7 @@ impl Service {
             email,
             plan: plan.unwrap_or(standard),
             created_at: now,
+            plan_since: None,
         };
         let mut batch = Batch::new();
         batch.expect(Expect::Account(account.id, Is::Absent)).write(account.clone());
@@ -47,7 +56,8 @@ impl Service {
         Ok(accounts)
     }
 
-    /// The operator puts an account on another plan. Its pages count as changed, since their monitors' interval does.
+    /// The operator puts an account on another plan. Its pages count as changed, since their monitors' interval does. Its
+    /// owner is told by mail what stops by it, where anything does.
     ///
     /// # Errors
     /// [`Error::NotFound`] for an account that is not there.
@@ -57,9 +67,18 @@ impl Service {
             if account.value.plan == plan {
                 return Ok((account.value, None));
             }
-            let pages = self.store().read(move |store| store.pages_of(id)).await?;
-            let changed = Account { plan, ..account.value };
+            let (before, limits) = (account.value.plan, self.settings().limits);
+            let read = move |store: &dyn Read| {
+                let pages = store.pages_of(id)?;
+                let stops = stops(store, &pages, (before, plan), &limits)?;
+                Ok((pages, stops))
+            };
+            let (pages, stops) = self.store().read(read).await?;
+            let changed = Account { plan, plan_since: Some(self.now()), ..account.value };
             let mut batch = Batch::new();
+            if !stops.is_nothing() {
+                batch.write(self.told_of_plan(&changed, &stops));
+            }
             batch.expect(Expect::Account(id, Is::At(account.revision))).write(changed.clone());
             for page in pages {
                 batch.event(Event {
@@ -72,5 +91,71 @@ impl Service {
             Ok((changed, Some(batch)))
         })
         .await
+        .inspect(|_| self.outgoing().notify_one())
     }
+
+    fn told_of_plan(&self, account: &Account, stops: &Stops) -> Delivery {
+        let now = self.now();
+        Delivery {
+            id: DeliveryId::new(now, rand::random()),
+            page: None,
+            to: Recipient::Owner(account.id),
+            event: PLAN_CHANGED.to_owned(),
+            monitor: None,
+            incident: None,
+            seq: 0,
+            letter: Letter::Mail(plan_changed(account.plan, stops, now)),
+            once: false,
+            created_at: now,
+            stage: Stage::Waiting(now),
+            tries: Default::default(),
+            log: Vec::new(),
+        }
+    }
+}
+
+/// What stops on these pages when their account goes from the one plan to the other.
+fn stops(
+    store: &dyn Read,
+    pages: &[Versioned<Page>],
+    (before, after): (Plan, Plan),
+    limits: &PlanLimits,
+) -> crate::storage::Result<Stops> {
+    let mut stops = Stops::default();
+    let (mut counted, mut is_probed) = (0, false);
+    for page in pages.iter().map(|page| &page.value) {
+        let name = || page.name.clone();
+        for destination in store.destinations_of(page.id)?.into_iter().map(|it| it.value) {
+            let kind = destination.channel.kind();
+            let is_used = destination.enabled && destination.health.off.is_none();
+            if is_used && before.has_channel(kind) && !after.has_channel(kind) {
+                stops.destinations.push((kind, destination.name, name()));
+            }
+        }
+        let has_regions = page.uptime_regions.is_some() || page.latency_regions.is_some();
+        let mut uses_regions = has_regions;
+        for monitor in store.monitors_of(page.id)?.into_iter().map(|monitor| monitor.value) {
+            uses_regions |= has_own_regions(&monitor);
+            let kind = monitor.check.kind();
+            if kind == CheckKind::Component {
+                if !monitor.paused && before.has_components() && !after.has_components() {
+                    stops.components.push((monitor.name, name()));
+                }
+                continue;
+            }
+            counted += 1;
+            is_probed |= limits.interval_ms(before, kind) < limits.interval_ms(after, kind);
+        }
+        stops.regions |= uses_regions && before.uses_regions() && !after.uses_regions();
+    }
+    stops.interval_ms = limits.interval_ms(after, CheckKind::Http).filter(|_| is_probed);
+    let allowed = limits.monitors(after);
+    let is_over =
+        allowed < limits.monitors(before) && usize::try_from(allowed).is_ok_and(|most| counted > most);
+    stops.monitors = is_over.then_some((counted, allowed));
+    Ok(stops)
+}
+
+fn has_own_regions(monitor: &Monitor) -> bool {
+    monitor.pinned.is_some() || monitor.latency_regions.is_some() || monitor.slow_thresholds.is_some()
 }

@@ -9,6 +9,7 @@ use parallax_core::event::{AlertKind, Change, Status};
 use parallax_core::id::{DeliveryId, DestinationId, MonitorId, PageId};
 use parallax_core::observation::Failure;
 use parallax_core::page::Page;
+use parallax_core::plan::PlanRefusal;
 use parallax_core::refusal::{Refusals, Rule};
 use parallax_core::time::MINUTE;
 use tokio::time::{Instant, sleep};
@@ -90,7 +91,8 @@ impl Service {
     /// Sends a delivery once more, under its old id.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], and [`Error::Invalid`] where its receiver takes nothing any more.
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::PlanLimit`] for a channel that the plan does not have, and
+    /// [`Error::Invalid`] where its receiver takes nothing any more.
     pub async fn redeliver(
         &self,
         caller: &Caller,
@@ -100,6 +102,7 @@ impl Service {
     ) -> Result<Done<Opened>> {
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let Versioned { revision, mut value } = self.delivery_on(&page, id)?;
+            self.has_channel(&page, value.to)?;
             self.receives(value.to)?.map_err(Refusals::whole)?;
             value.again(self.now());
             let mut batch = Batch::new();
@@ -114,8 +117,8 @@ impl Service {
     /// after which the delivery is given as it stands. It is tried once.
     ///
     /// # Errors
-    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a mailbox that is not confirmed, and
-    /// [`Error::TestedTooOften`].
+    /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a mailbox that is not confirmed,
+    /// [`Error::PlanLimit`] for a channel that the plan does not have, and [`Error::TestedTooOften`].
     pub async fn test_destination(&self, caller: &Caller, page: PageId, id: DestinationId) -> Result<Opened> {
         caller.writes()?;
         let page = self.page(caller, page)?;
@@ -123,6 +126,7 @@ impl Service {
         if destination.asked_at().is_some() {
             return Err(Refusals::whole(UNCONFIRMED).into());
         }
+        self.has_channel(&page, Recipient::Destination(id))?;
         self.admit_test(page.id)?;
         let delivery = self.test_of(&page, &destination).await?;
         let sent = delivery.id;
@@ -203,6 +207,18 @@ impl Service {
             tries: Default::default(),
             log: Vec::new(),
         })
+    }
+
+    /// Whether the plan of the page's account has the channel of whoever it is for.
+    fn has_channel(&self, page: &Page, to: Recipient) -> Result<()> {
+        let Recipient::Destination(id) = to else { return Ok(()) };
+        let Some(destination) = self.store().reader().destination(id)? else { return Ok(()) };
+        let (plan, kind) = (self.account_of(page)?.plan, destination.value.channel.kind());
+        if plan.has_channel(kind) {
+            Ok(())
+        } else {
+            Err(PlanRefusal::ChannelNeedsHobby { plan, kind }.into())
+        }
     }
 
     fn admit_test(&self, page: PageId) -> Result<()> {

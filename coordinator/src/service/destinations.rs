@@ -7,6 +7,7 @@ use std::net::IpAddr;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
+use parallax_core::account::Account;
 use parallax_core::destination::edit::{Around, DestinationEdit};
 use parallax_core::destination::{Destination, MAX_DESTINATIONS};
 use parallax_core::id::{DestinationId, PageId};
@@ -28,9 +29,10 @@ impl Service {
     /// # Errors
     /// [`Error::NotFound`] for a page that the key does not reach.
     pub async fn destinations(&self, caller: &Caller, page: PageId) -> Result<Vec<Destination>> {
-        let page = self.page(caller, page)?.id;
-        let destinations = self.store().read(move |store| store.destinations_of(page)).await?;
-        Ok(destinations.into_iter().map(|destination| destination.value).collect())
+        let page = self.page(caller, page)?;
+        let account = self.account_of(&page)?;
+        let destinations = self.store().read(move |store| store.destinations_of(page.id)).await?;
+        Ok(destinations.into_iter().map(|destination| destination.value.within(&account)).collect())
     }
 
     /// A destination of the page.
@@ -39,7 +41,8 @@ impl Service {
     /// [`Error::NotFound`].
     pub fn destination(&self, caller: &Caller, page: PageId, id: DestinationId) -> Result<Destination> {
         let page = self.page(caller, page)?;
-        self.destination_on(&page, id).map(|destination| destination.value)
+        let destination = self.destination_on(&page, id)?.value;
+        Ok(destination.within(&self.account_of(&page)?))
     }
 
     /// Makes a destination. A webhook gets its secret. A mailbox other than the account's own is asked, and gets nothing
@@ -59,7 +62,7 @@ impl Service {
         // In the page's turn, so that the last place is taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
-            let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value;
+            let account = self.account_of(&page)?;
             let refused = |address| self.refused(address);
             let around = Around { monitors: &monitors, owner: &account.email, refused: &refused };
             let mut made = edit.settle_new((id, page.id), secret(rand::random()), &around, self.now())?;
@@ -97,13 +100,13 @@ impl Service {
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.destination_on(&page, id)?;
             let monitors = self.ids_on(&page).await?;
-            let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value;
+            let account = self.account_of(&page)?;
             let refused = |address| self.refused(address);
             let around = Around { monitors: &monitors, owner: &account.email, refused: &refused };
             let mut changed = edit.settle(&before.value, &around, self.now())?;
             let mut batch = Batch::new();
             self.ask_mailbox(&page, Some(&before.value), &mut changed, &mut batch)?;
-            Ok(replaced(&before, changed, batch))
+            Ok(replaced(&before, changed, batch, &account))
         })
         .await
         .inspect(|_| self.0.outgoing.notify_one())
@@ -125,7 +128,7 @@ impl Service {
             let before = self.destination_on(&page, id)?;
             let rotated = before.value.rotated(secret(rand::random()), self.now());
             let rotated = rotated.ok_or_else(|| Refusals::whole(NO_SECRET))?;
-            Ok(replaced(&before, rotated, Batch::new()))
+            Ok(replaced(&before, rotated, Batch::new(), &self.account_of(&page)?))
         })
         .await
     }
@@ -145,7 +148,7 @@ impl Service {
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.destination_on(&page, id)?;
             let activated = before.value.activated().ok_or_else(|| Refusals::whole(NO_SECRET))?;
-            Ok(replaced(&before, activated, Batch::new()))
+            Ok(replaced(&before, activated, Batch::new(), &self.account_of(&page)?))
         })
         .await
     }
@@ -177,18 +180,28 @@ impl Service {
         Some(class.word())
     }
 
+    /// The account that a page belongs to.
+    pub(super) fn account_of(&self, page: &Page) -> Result<Account> {
+        Ok(self.store().reader().account(page.account)?.ok_or(Error::NotFound)?.value)
+    }
+
     pub(super) fn destination_on(&self, page: &Page, id: DestinationId) -> Result<Versioned<Destination>> {
         let destination = self.store().reader().destination(id)?;
         destination.filter(|destination| destination.value.page == page.id).ok_or(Error::NotFound)
     }
 }
 
-/// The destination as it is after a change, and the batch with it where it is another one.
-fn replaced(before: &Versioned<Destination>, after: Destination, mut batch: Batch) -> (Destination, Batch) {
+/// The destination as its owner sees it after a change, and the batch with it where it is another one.
+fn replaced(
+    before: &Versioned<Destination>,
+    after: Destination,
+    mut batch: Batch,
+    account: &Account,
+) -> (Destination, Batch) {
     if after != before.value {
         batch.expect(Expect::Destination(after.id, Is::At(before.revision))).write(after.clone());
     }
-    (after, batch)
+    (after.within(account), batch)
 }
 
 /// A secret as it is shown (Standard Webhooks 1.0).

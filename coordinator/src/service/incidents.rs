@@ -162,7 +162,9 @@ impl Service {
                 shown.series = Some(stopped);
             }
             if !batch.is_empty() {
-                let told = Told { incident: id, news: News::Changed, update: None, notify: false };
+                // The end of a window that ran is told as when its time comes by itself; nothing else is.
+                let notify = amended.news == News::Completed && shown.incident.notify;
+                let told = Told { incident: id, news: amended.news, update: None, notify };
                 batch.event(self.incident_event(page.id, told));
             }
             Ok((shown, batch))
@@ -267,7 +269,7 @@ impl Service {
         incident.filter(|incident| incident.value.page == page.id).ok_or(Error::NotFound)
     }
 
-    fn incident_event(&self, page: PageId, told: Told) -> Event {
+    pub(super) fn incident_event(&self, page: PageId, told: Told) -> Event {
         Event { at: self.now(), page: Some(page), monitor: None, what: What::Incident(told) }
     }
 }

@@ -21,7 +21,7 @@ impl Service {
         if wanted == 0 {
             return Vec::new();
         }
-        let mut views = self.ask(monitors).await.unwrap_or_else(|| {
+        let mut views = self.ask(monitors, 0).await.unwrap_or_else(|| {
             tracing::warn!(wanted, "the driver does not say how monitors are: they are shown as unknown");
             Vec::new()
         });
@@ -29,10 +29,18 @@ impl Service {
         views.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    async fn ask(&self, monitors: Vec<MonitorId>) -> Option<Vec<Option<View>>> {
+    /// Waits until the driver has read the edits up to that event, so that whoever is answered next sees what they make of
+    /// monitors. Where it does not answer in time the edit stands all the same.
+    pub(super) async fn followed(&self, edit: u64) {
+        if self.ask(Vec::new(), edit).await.is_none() {
+            tracing::debug!(edit, "the driver did not say that it has read an edit");
+        }
+    }
+
+    async fn ask(&self, monitors: Vec<MonitorId>, after: u64) -> Option<Vec<Option<View>>> {
         let (answer, answered) = oneshot::channel();
         let asking = async {
-            self.0.queries.send(Query { monitors, answer }).await.ok()?;
+            self.0.queries.send(Query { monitors, after, answer }).await.ok()?;
             answered.await.ok()
         };
         timeout(PATIENCE, asking).await.ok().flatten()

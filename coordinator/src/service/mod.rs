@@ -39,6 +39,7 @@ use std::collections::BTreeMap;
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
+use parallax_core::event::What;
 use parallax_core::id::{KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::plan::{PlanLimits, PlanRefusal};
@@ -49,7 +50,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::clock::Clock;
 use crate::flow::{Beats, PINGS_A_SECOND, Queries};
-use crate::storage::{Batch, Committed, Store, StoreError};
+use crate::storage::{Batch, Store, StoreError};
 
 use figures::Figures;
 use pace::{Pace, TooOften};
@@ -294,7 +295,7 @@ impl Service {
         for _ in 1..TRIES {
             let (value, batch) = decide().await?;
             match self.commit(batch).await {
-                Ok(_) => return Ok(value),
+                Ok(()) => return Ok(value),
                 Err(StoreError::Conflict(_)) => {}
                 Err(error) => return Err(error.into()),
             }
@@ -304,11 +305,18 @@ impl Service {
         Ok(value)
     }
 
-    async fn commit(&self, batch: Option<Batch>) -> std::result::Result<Option<Committed>, StoreError> {
-        match batch {
-            Some(batch) => self.store().commit(batch).await.map(Some),
-            None => Ok(None),
+    /// Commits a batch. One with an edit is done once the driver judges by it: the answer, and whatever is asked next,
+    /// shows the status after the change.
+    async fn commit(&self, batch: Option<Batch>) -> std::result::Result<(), StoreError> {
+        let Some(batch) = batch else { return Ok(()) };
+        let is_edit = batch.events.iter().any(|event| {
+            matches!(event.what, What::MonitorEdited(_) | What::PageEdited(_) | What::Incident(_))
+        });
+        let committed = self.store().commit(batch).await?;
+        if is_edit {
+            self.followed(committed.last_event).await;
         }
+        Ok(())
     }
 }
 

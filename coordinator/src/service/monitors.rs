@@ -1,14 +1,18 @@
 //! Monitors: made, changed, deleted, and shown with their present state and figures.
 
-use parallax_core::check::Check;
+mod incidents;
+
+use parallax_core::check::{Check, CheckKind};
 use parallax_core::event::{Edited, Event, What};
+use parallax_core::given::Given;
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::machine::View;
 use parallax_core::monitor::edit::MonitorEdit;
 use parallax_core::monitor::{Monitor, Seat};
 use parallax_core::page::Page;
-use parallax_core::plan::PlanRefusal;
+use parallax_core::plan::{Plan, PlanRefusal};
 
+use self::incidents::Act;
 use super::figures::Figure;
 use super::once::{Done, Once};
 use super::token::ping_token;
@@ -24,6 +28,8 @@ pub struct Shown {
     pub view: View,
     /// Its last 24 hours.
     pub figure: Figure,
+    /// It is not checked since the account's plan does not have its type, and its owner has not paused it.
+    pub paused_by_plan: bool,
 }
 
 impl Service {
@@ -91,8 +97,8 @@ impl Service {
             };
             let monitor = Monitor::new(seat, settings.clone());
             let unconfirmable = !self.0.figures.can_confirm(&page, account.value.plan, &monitor);
-            let shown =
-                Shown { monitor, view: View { unconfirmable, ..View::default() }, figure: Figure::default() };
+            let view = View { unconfirmable, ..View::default() };
+            let shown = Shown { monitor, view, figure: Figure::default(), paused_by_plan: false };
             let mut batch = Batch::new();
             batch
                 .expect(Expect::Account(account.value.id, Is::At(account.revision)))
@@ -105,8 +111,8 @@ impl Service {
                 batch.expect(Expect::MonitorsBelow(account.value.id, limit));
             }
             self.remember(once, &shown, &mut batch)?;
-            match self.store().commit(batch).await {
-                Ok(_) => {
+            match self.commit(Some(batch)).await {
+                Ok(()) => {
                     // Its job may report before the driver has read of it.
                     self.0.beats.tokens.put(&shown.monitor);
                     return Ok(Done::Now(shown));
@@ -121,7 +127,7 @@ impl Service {
         Err(Error::Internal("a new monitor met too many other changes".to_owned()))
     }
 
-    /// Changes a monitor.
+    /// Changes a monitor, and gives it with the status that it has by the change.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
@@ -133,25 +139,43 @@ impl Service {
         edit: &MonitorEdit,
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
-        self.change_on(caller, page, id.to_u128(), once, |page| async move {
-            let monitor = self.monitor_on(&page, id)?;
-            let settings = edit.settle(Some(&monitor.value.settings()), "")?;
-            let changed = monitor.value.with(settings);
-            let mut batch = Batch::new();
-            if changed != monitor.value {
-                batch.expect(Expect::Monitor(id, Is::At(monitor.revision))).write(changed.clone());
-                batch.event(self.monitor_event(page.id, id, Edited::Changed));
-            }
-            let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?;
-            let mut shown = self.shown(&page, changed).await?;
-            // The driver has not read of the change yet.
-            shown.view.unconfirmable = !self.0.figures.can_confirm(&page, account.value.plan, &shown.monitor);
-            Ok((shown, batch))
-        })
-        .await
+        let done = self
+            .change_on(caller, page, id.to_u128(), once, |page| async move {
+                let monitor = self.monitor_on(&page, id)?;
+                let settings = edit.settle(Some(&monitor.value.settings()), "")?;
+                let changed = monitor.value.with(settings);
+                let mut batch = Batch::new();
+                if changed != monitor.value {
+                    batch.expect(Expect::Monitor(id, Is::At(monitor.revision))).write(changed.clone());
+                    batch.event(self.monitor_event(page.id, id, Edited::Changed));
+                    let (before, notify) = (&monitor.value, matches!(edit.notify, Given::Value(true)));
+                    if changed.paused && !before.paused {
+                        self.act_on_incidents(&page, before, Act::Pause, notify, &mut batch).await?;
+                    } else if changed.name != before.name {
+                        let act = Act::Rename(&changed.name);
+                        self.act_on_incidents(&page, before, act, false, &mut batch).await?;
+                    }
+                }
+                let account = self.store().reader().account(page.account)?.ok_or(Error::NotFound)?;
+                let mut shown = self.shown(&page, changed).await?;
+                // The driver has not read of the change yet.
+                shown.view.unconfirmable =
+                    !self.0.figures.can_confirm(&page, account.value.plan, &shown.monitor);
+                Ok((shown, batch))
+            })
+            .await?;
+        let Done::Now(before) = done else { return Ok(done) };
+        let page = self.page(caller, page)?;
+        let after = self.shown(&page, self.monitor_on(&page, id)?.value).await?;
+        let shown = Shown { view: View { unconfirmable: before.view.unconfirmable, ..after.view }, ..after };
+        if shown.view != before.view {
+            self.remember_anew(once, &shown).await;
+        }
+        Ok(Done::Now(shown))
     }
 
-    /// Deletes a monitor and its history.
+    /// Deletes a monitor and its history. Where it is down and its automatic incident is over by that, subscribers hear of
+    /// the end if `notify` says so.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`].
@@ -160,11 +184,13 @@ impl Service {
         caller: &Caller,
         page: PageId,
         id: MonitorId,
+        notify: bool,
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
-            self.monitor_on(&page, id)?;
+            let monitor = self.monitor_on(&page, id)?.value;
             let mut batch = Batch::new();
+            self.act_on_incidents(&page, &monitor, Act::Delete, notify, &mut batch).await?;
             batch.expect(Expect::Monitor(id, Is::Present)).write(Op::DeleteMonitor(id));
             batch.event(self.monitor_event(page.id, id, Edited::Deleted));
             Ok(((), batch))
@@ -195,17 +221,22 @@ impl Service {
         let views = self.views(monitors.iter().map(|monitor| monitor.id).collect());
         let figures = self.0.figures.last_day(page, &monitors, self.now());
         let (views, figures) = futures_util::future::join(views, figures).await;
+        let plan =
+            self.store().reader().account(page.account)?.map_or(Plan::Free, |account| account.value.plan);
         let (mut figures, now) = (figures.into_iter(), self.now());
         let shown = monitors.into_iter().zip(views).map(|(monitor, view)| {
             let mut figure = figures.next().unwrap_or_default();
             if let Some(downtime) = &view.downtime {
                 figure.uptime = downtime.uptime(now, figure.excluded.as_slice());
             }
-            if monitor.paused {
+            let is_excluded = monitor.check.kind() == CheckKind::Component && !plan.has_components();
+            let paused_by_plan = is_excluded && !monitor.paused;
+            let is_paused = monitor.paused || is_excluded;
+            if is_paused {
                 // Nothing is known of it at present, whatever was before.
                 (figure.uptime, figure.latency_ms) = (None, None);
             }
-            Shown { monitor, view, figure }
+            Shown { monitor: Monitor { paused: is_paused, ..monitor }, view, figure, paused_by_plan }
         });
         Ok(shown.collect())
     }

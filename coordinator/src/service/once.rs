@@ -94,6 +94,20 @@ impl Service {
         .await
     }
 
+    /// Keeps another answer of a request that was done now: what is only known once its change took effect. One that can't
+    /// be kept leaves the first, which was committed with the change.
+    pub(super) async fn remember_anew<T>(&self, once: &Once<'_, T>, done: &T) {
+        let Some(ticket) = &once.ticket else { return };
+        let Ok(Some(found)) = self.store().reader().remembered(&ticket.name) else { return };
+        let remembered = Remembered { answer: (once.answer)(done), ..found.value };
+        let mut batch = Batch::new();
+        batch.expect(Expect::Remembered(ticket.name.clone(), Is::At(found.revision)));
+        batch.write(Op::Remember(ticket.name.clone(), remembered));
+        if let Err(error) = self.store().commit(batch).await {
+            tracing::debug!(%error, "the answer after a change was not kept for a repetition");
+        }
+    }
+
     /// The answer that the request had before, where it was done already.
     pub(super) fn answered<T>(&self, once: &Once<'_, T>) -> Result<Option<Vec<u8>>> {
         once.ticket.as_ref().map_or(Ok(None), |ticket| self.answer_of(ticket))

@@ -3,6 +3,7 @@
 mod clearing;
 mod domains;
 mod incidents;
+mod judged;
 mod lasting;
 mod mailboxes;
 mod mesh;
@@ -44,6 +45,8 @@ pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) clock: Clock,
     pub(crate) views: Views,
+    /// What the driver would say once it has read the next edit.
+    pub(crate) judged: Views,
     pub(crate) mesh: Mesh,
     pub(crate) owner: Account,
     pub(crate) shop: Page,
@@ -61,17 +64,9 @@ pub(crate) async fn world() -> World {
 async fn world_over(store: Store) -> World {
     let clock = Clock::by_hand(START);
     let views = Views::default();
-    let (queries, mut asked) = mpsc::channel::<Query>(16);
-    let known = Arc::clone(&views);
-    tokio::spawn(async move {
-        while let Some(query) = asked.recv().await {
-            let answer = {
-                let known = known.lock().unwrap();
-                query.monitors.iter().map(|id| known.get(id).cloned()).collect()
-            };
-            let _ = query.answer.send(answer);
-        }
-    });
+    let (queries, asked) = mpsc::channel::<Query>(16);
+    let judged = Views::default();
+    judged::drive(asked, Arc::clone(&views), Arc::clone(&judged));
     let settings = Settings {
         base_url: "https://status.example".to_owned(),
         root_domain: Some("pages.example".to_owned()),
@@ -88,7 +83,7 @@ async fn world_over(store: Store) -> World {
     clock.set(START + 1000);
     let blog = service.create_page(owner.id, "Blog", "journal").await.unwrap();
     let foreign = service.create_page(stranger.id, "Other", "other").await.unwrap();
-    World { service, clock, views, mesh, owner, shop, blog, foreign }
+    World { service, clock, views, judged, mesh, owner, shop, blog, foreign }
 }
 
 /// A driver that only keeps pings.
@@ -300,7 +295,7 @@ async fn every_change_is_an_event_and_an_edit_that_changes_nothing_is_none() {
     let renamed = PageEdit { name: Given::Value("Store".to_owned()), ..PageEdit::default() };
     world.service.edit_page(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
     world.service.edit_page(&caller, world.shop.id, &renamed, &each_time()).await.unwrap();
-    world.service.delete_monitor(&caller, world.shop.id, monitor.id, &each_time()).await.unwrap();
+    world.service.delete_monitor(&caller, world.shop.id, monitor.id, false, &each_time()).await.unwrap();
     let events = world.events().await.split_off(before);
     assert_eq!(
         events,
@@ -335,7 +330,10 @@ async fn a_read_key_changes_nothing_at_any_door() {
     assert_eq!(world.make(&reader, "B").await.unwrap_err(), Error::ReadOnly);
     let edited = service.edit_monitor(&reader, page, id, &http("B"), &each_time()).await;
     assert_eq!(edited.unwrap_err(), Error::ReadOnly);
-    assert_eq!(service.delete_monitor(&reader, page, id, &each_time()).await.unwrap_err(), Error::ReadOnly);
+    assert_eq!(
+        service.delete_monitor(&reader, page, id, false, &each_time()).await.unwrap_err(),
+        Error::ReadOnly
+    );
     let edited = service.edit_page(&reader, page, &PageEdit::default(), &each_time()).await;
     assert_eq!(edited.unwrap_err(), Error::ReadOnly);
 }

@@ -212,8 +212,9 @@ fn when(incident: &Incident, now: Timestamp) -> String {
             format!("Maintenance, under way since {}, ends at {ends_at}", incident.started_at)
         }
         (Kind::Maintenance, Some(ends_at)) => {
-            let (state, end) = (incident.status.name(), end.unwrap_or_else(|| ends_at.to_string()));
-            format!("Maintenance, {state}: {} to {end}", incident.started_at)
+            let state = if incident.is_cancelled() { "cancelled" } else { incident.status.name() };
+            let (state, end) = (state, end.unwrap_or_else(|| ends_at.to_string()));
+            format!("Maintenance, {state}: {} to {end}", incident.planned_start())
         }
         (Kind::Maintenance | Kind::Incident, _) => {
             let end = end.map(|end| format!(" to {end}")).unwrap_or_default();

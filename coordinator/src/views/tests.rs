@@ -184,6 +184,7 @@ pub(crate) fn incident(number: u128, title: &str) -> Incident {
         reminded_until: NOW,
         created_at: NOW - 14 * MINUTE,
         edited_at: None,
+        planned_at: None,
     }
 }
 

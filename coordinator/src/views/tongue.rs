@@ -40,7 +40,7 @@ catalogue! {
         state_up, state_slow, state_slow_from, state_down, state_down_from, budget_spent, budget_left,
         not_known, reason_from, range_day, range_week, range_month, range_quarter, ago_day, ago_week,
         ago_month, ago_half, ago_quarter, now, today, hourly, six_hourly, daily, down_for, down_now,
-        lane_down, uptime_over, uptime_since, span, kind_done, kind_running, kind_planned, kind_notice,
+        lane_down, uptime_over, uptime_since, span, kind_done, kind_cancelled, kind_running, kind_planned, kind_notice,
         was_degraded, was_partial, was_major, under_way, has_begun, still, repeats_weekly, repeats_monthly,
         later, more_later, response_time, chart_title, chart_mean, chart_soon, chart_summary, slow_above,
         slow_beyond, figures, under_minute, short_minutes, short_hours, one_region, regions, one_incident,

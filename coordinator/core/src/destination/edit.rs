@@ -52,6 +52,8 @@ pub struct DestinationEdit {
     pub monitor_ids: Given<Vec<String>>,
     /// Whether it is used.
     pub enabled: Given<bool>,
+    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    pub refused: Refusals,
 }
 
 /// What a destination is settled by, beside what was sent.
@@ -114,7 +116,7 @@ impl DestinationEdit {
         around: &Around<'_>,
         now: Timestamp,
     ) -> Result<Destination, Refusals> {
-        let mut faults = Refusals::none();
+        let mut faults = self.refused.clone();
         let kind = before.channel.kind();
         self.kind.required("type", Some(()), &mut faults, |sent| {
             if sent == kind.name() { Ok(()) } else { Err("can't be changed".to_owned()) }

@@ -257,6 +257,7 @@ impl Desk {
             reminded_until: at,
             created_at: at,
             edited_at: None,
+            planned_at: None,
         };
         incident.say(update, words::down(watched, outage, false, self.tongue()), at);
         self.incidents.insert(id, incident);

@@ -64,6 +64,8 @@ pub struct IncidentEdit {
     pub timezone: Given<String>,
     /// The post-mortem.
     pub postmortem: Given<String>,
+    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    pub refused: Refusals,
 }
 
 /// What a new incident or window is given beside its fields.
@@ -103,6 +105,8 @@ pub struct Amended {
     pub incident: Incident,
     /// The repeating entry is stopped.
     pub stops_series: bool,
+    /// What is told of it: that it was changed, or that a window that ran is over by its new end.
+    pub news: News,
 }
 
 impl IncidentEdit {
@@ -146,7 +150,7 @@ impl IncidentEdit {
         monitors: &BTreeSet<MonitorId>,
         now: Timestamp,
     ) -> Result<Amended, Refusals> {
-        let mut faults = Refusals::none();
+        let mut faults = self.refused.clone();
         let title = self.title.required("title", Some(incident.title.clone()), &mut faults, |title| {
             text::line(title, 1..=MAX_TITLE)
         });
@@ -183,7 +187,9 @@ impl IncidentEdit {
             // What would have been due by now is not made up for.
             after.reminded_until = now;
         }
-        Ok(Amended { incident: after, stops_series })
+        let is_over = incident.is_running() && !after.is_open();
+        let news = if is_over { News::Completed } else { News::Changed };
+        Ok(Amended { incident: after, stops_series, news })
     }
 
     /// Another start or end of a window.
@@ -207,12 +213,12 @@ impl IncidentEdit {
         window.started_at = starts_at;
         window.ends_at = Some(ends_at);
         window.begun = window.begun && starts_at <= now;
-        if !window.begun && ends_at <= now {
-            // As if it had been entered like that: it is over, and nobody is told.
+        if ends_at <= now {
+            // As if it had been entered like that: it is over. Of one that had not begun nobody is told.
             window.status = Progress::Completed;
             window.resolved_at = Some(ends_at);
+            window.notify &= window.begun;
             window.begun = true;
-            window.notify = false;
         }
     }
 

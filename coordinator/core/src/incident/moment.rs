@@ -23,6 +23,8 @@ impl Incident {
         if !then.status.is_closed() {
             then.resolved_at = None;
             then.postmortem = None;
+            then.started_at = then.planned_start();
+            then.planned_at = None;
         }
         then.begun = match told.news {
             News::Started | News::Completed => true,

@@ -60,7 +60,13 @@ impl UpdatePost {
         let mut incident = incident.clone();
         incident.automatic = false;
         incident.status = status;
-        incident.say(id, message.unwrap_or_else(|| tongue.standard_line(status).to_owned()), now);
+        if status == Progress::Completed && !incident.begun && now < incident.started_at {
+            incident.planned_at = Some(incident.started_at);
+            incident.started_at = now;
+        }
+        let line = || tongue.closing_line(&incident).to_owned();
+        let message = message.unwrap_or_else(line);
+        incident.say(id, message, now);
         let news = match status {
             Progress::Resolved => News::Resolved,
             Progress::Completed => News::Completed,
@@ -123,6 +129,29 @@ mod tests {
         assert_eq!((after.resolved_at, after.ends_at), (Some(at(5)), Some(at(1000))));
         assert_eq!((news, notify), (News::Completed, false));
         assert_eq!(after.updates.last().unwrap().body, "The maintenance is completed.");
+    }
+
+    #[test]
+    fn a_window_that_is_completed_before_it_began_is_cancelled_and_its_times_are_in_order() {
+        let post = UpdatePost { status: value("completed"), ..UpdatePost::default() };
+        let (after, news, _) = settle(&post, &window(500, 1000)).unwrap();
+        assert_eq!(
+            (after.started_at, after.resolved_at, after.ends_at),
+            (at(5), Some(at(5)), Some(at(1000)))
+        );
+        assert_eq!((after.planned_start(), after.is_cancelled(), news), (at(500), true, News::Completed));
+        assert_eq!(after.updates.last().unwrap().body, "The maintenance is cancelled.");
+        let told = |news, update| crate::incident::Told { incident: after.id, news, update, notify: true };
+        let planned = after.as_told(&told(News::Scheduled, None), at(0));
+        assert_eq!(
+            (planned.started_at, planned.is_cancelled()),
+            (at(500), false),
+            "as it was when it was planned"
+        );
+        let over = after.as_told(&told(News::Completed, Some(UpdateId::from_u128(7))), at(5));
+        assert!(over.is_cancelled());
+        let begun = Incident { begun: true, ..window(-5, 1000) };
+        assert!(!settle(&post, &begun).unwrap().0.is_cancelled());
     }
 
     #[test]

@@ -99,6 +99,7 @@ impl Series {
             reminded_until: now,
             created_at: now,
             edited_at: None,
+            planned_at: None,
         };
         window.say(names.update, self.message.clone(), now);
         window

@@ -39,6 +39,10 @@ pub struct MonitorEdit {
     pub paused: Given<bool>,
     /// What to check.
     pub check: CheckEdit,
+    /// Whether subscribers hear that an automatic incident is over by a pause; they don't unless this says so.
+    pub notify: Given<bool>,
+    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    pub refused: Refusals,
 }
 
 impl MonitorEdit {
@@ -48,7 +52,7 @@ impl MonitorEdit {
     /// # Errors
     /// Every field that breaks a rule.
     pub fn settle(&self, before: Option<&Settings>, token: &str) -> Result<Settings, Refusals> {
-        let mut faults = Refusals::none();
+        let mut faults = self.refused.clone();
         let kind_before = before.map(|settings| settings.check.kind());
         let kind = self.kind(kind_before, &mut faults).or(kind_before);
         let group_before = before.and_then(|settings| settings.group.clone());
@@ -78,6 +82,7 @@ impl MonitorEdit {
         }
         let paused_before = before.map(|settings| settings.paused);
         let paused = self.paused.defaulted("paused", paused_before, false, &mut faults, |paused| Ok(*paused));
+        self.notify.defaulted("notify", None, false, &mut faults, |notify| Ok(*notify));
         match (name, settled, paused) {
             (Some(name), Some(settled), Some(paused)) if faults.is_empty() => Ok(Settings {
                 name,

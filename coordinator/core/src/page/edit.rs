@@ -103,6 +103,8 @@ pub struct PageEdit {
     pub favicon: Given<String>,
     /// Language of the fixed words.
     pub language: Given<String>,
+    /// Fields that were sent and that no edit changes, each with the rule that says so.
+    pub refused: Refusals,
 }
 
 /// What settling an edit has to know besides the page.
@@ -125,7 +127,7 @@ impl PageEdit {
     /// # Errors
     /// Every field that breaks a rule.
     pub fn settle(&self, page: &Page, ground: &Ground<'_>) -> Result<Page, Refusals> {
-        let mut faults = Refusals::none();
+        let mut faults = self.refused.clone();
         let name = self.name.required("name", Some(page.name.clone()), &mut faults, |name| read_name(name));
         let description =
             self.description.optional("description", page.description.clone(), &mut faults, |line| {

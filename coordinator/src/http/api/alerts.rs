@@ -7,7 +7,8 @@ use parallax_core::telling::{REPEAT, Telling, TellingEdit};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{done, wrapped};
+use super::sent::{self, Rules, Sent};
+use super::{done, warned, wrapped};
 use crate::http::Context;
 use crate::http::fields::{Fields, field};
 use crate::http::reply::Reply;
@@ -18,19 +19,31 @@ use crate::service::once::Once;
 /// `GET /api/v1/pages/{page}/alerts`
 pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let telling = context.service.telling(&call.caller, call.page()?)?;
-    Ok(Reply::written(StatusCode::OK, answer(&telling)))
+    Ok(Reply::written(StatusCode::OK, wrapped("alerts", &document(&telling))))
 }
 
 /// `PATCH /api/v1/pages/{page}/alerts`
 pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let page = call.page()?;
-    context.service.page(&call.caller, page)?;
-    let (object, ticket) = call.object().await?;
-    let edit = read(&object);
+    let before = sent::shown(&document(&context.service.telling(&call.caller, page)?));
+    let (mut object, ticket) = call.object().await?;
+    let Sent { edit, refused, warnings } =
+        sent::read_change(&mut object, before.as_ref(), &RULES, |body| read(body));
+    let edit = TellingEdit { refused, ..edit };
+    let answer = |telling: &Telling| warned("alerts", &document(telling), &warnings);
     let once = Once::new(ticket, &answer);
     let changed = context.service.edit_telling(&call.caller, page, &edit, &once).await?;
     Ok(done(StatusCode::OK, changed, answer))
 }
+
+/// What a body is held against.
+const RULES: Rules = Rules {
+    hints: &[("repeat", "send it as repeatMinutes"), ("repeatSeconds", "send it as repeatMinutes")],
+    elsewhere: &[],
+    other: "can't be changed: the service sets it",
+    echoes: &[],
+    measured: &[],
+};
 
 /// The fields as they were sent; others are ignored.
 pub(in crate::http) fn read(mut body: impl Fields) -> TellingEdit {
@@ -45,6 +58,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> TellingEdit {
             field("automaticIncidents", "Whether monitors that go down open incidents. Null: they do.")
                 .nullable(),
         ),
+        ..TellingEdit::default()
     }
 }
 
@@ -59,7 +73,7 @@ pub(in crate::http) struct AlertsDocument {
     automatic_incidents: bool,
 }
 
-fn answer(telling: &Telling) -> Vec<u8> {
+fn document(telling: &Telling) -> AlertsDocument {
     let Telling { repeat_minutes, automatic_incidents } = *telling;
-    wrapped("alerts", &AlertsDocument { repeat_minutes, automatic_incidents })
+    AlertsDocument { repeat_minutes, automatic_incidents }
 }

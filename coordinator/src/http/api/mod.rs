@@ -11,6 +11,7 @@ pub(super) mod monitors;
 pub(super) mod pages;
 pub(super) mod query;
 pub(super) mod regions;
+mod sent;
 pub(super) mod subscribers;
 
 use ::http::StatusCode;

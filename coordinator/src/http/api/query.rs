@@ -28,6 +28,15 @@ pub(super) fn value<T>(
     }
 }
 
+/// A value that is true or false; none where it is left out.
+pub(super) fn flag(query: &str, name: &str) -> Result<Option<bool>, Refusals> {
+    value(query, name, "must be true or false", |text| match text {
+        "true" => Some(true),
+        "false" => Some(false),
+        _ => None,
+    })
+}
+
 /// How many things are wanted: 1 to 200, else 50.
 pub(super) fn limit(query: &str) -> Result<usize, Refusals> {
     let is_plain = |text: &str| text.bytes().all(|digit| digit.is_ascii_digit());

@@ -13,7 +13,8 @@ use parallax_core::subscriber::{Contact, Subscriber};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{bare, done, made, mask, query, ticket, wrapped};
+use super::sent::{self, Rules};
+use super::{bare, done, made, mask, query, ticket, warned};
 use crate::http::Context;
 use crate::http::fields::{Fields, field};
 use crate::http::openapi::words;
@@ -43,7 +44,9 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let page = call.page()?;
     context.service.page(&call.caller, page)?;
     let (object, ticket) = call.object().await?;
-    let ask = settled(&read(&object))?;
+    let (new, warnings) = sent::read_new(&object, &RULES, |body| read(body));
+    let ask = settled(&new)?;
+    let answer = |subscriber: &Subscriber| warned("subscriber", &document(subscriber, true), &warnings);
     let once = Once::new(ticket, &answer);
     let added =
         context.service.add_subscriber(&call.caller, page, &ask, &once).await.map_err(in_our_words)?;
@@ -59,6 +62,19 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     let deleted = context.service.delete_subscriber(&call.caller, page, id, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, nothing))
 }
+
+/// What a body is held against.
+const RULES: Rules = Rules {
+    hints: &[
+        ("to", "send it as email"),
+        ("url", "a webhook subscribes on the page itself"),
+        ("monitors", "send their ids as monitorIds"),
+    ],
+    elsewhere: &[],
+    other: "",
+    echoes: &[],
+    measured: &[],
+};
 
 /// A subscriber's fields, as they were sent.
 pub(in crate::http) struct New {
@@ -165,8 +181,4 @@ fn document(subscriber: &Subscriber, writes: bool) -> SubscriberDocument {
         off_reason: health.off.map(|(_, reason)| reason.name()),
         created_at: subscriber.created_at.to_string(),
     }
-}
-
-fn answer(subscriber: &Subscriber) -> Vec<u8> {
-    wrapped("subscriber", &document(subscriber, true))
 }

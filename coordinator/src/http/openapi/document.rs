@@ -18,7 +18,9 @@ unless stated otherwise. A time that is sent names its offset (`Z`, `+01:00`, `+
 (`Authorization: Bearer plx_…`). A key may make 120 requests a minute; every answer says what is left in \
 `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.\n\nA write may carry an `Idempotency-Key`: the same key \
 and body within 24 hours give the first answer again.\n\nIn a PATCH, a field that is left out keeps its value and null \
-clears it. Unknown fields are ignored. New fields may appear in answers, and new words in a list of words.";
+clears it. What was read may be sent back: a field that comes back unchanged counts for nothing, and one that a route \
+can't change is 400 with the route that does. Unknown fields are ignored; `warnings` beside the answer names those that look \
+like a slip. New fields may appear in answers, and new words in a list of words.";
 
 /// The document, for a service at that address.
 pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {

@@ -49,6 +49,9 @@ pub(in crate::http) fn limit() -> Value {
 pub(in crate::http) const LIMIT: &str = "How many at most; 50 unless given.";
 const _: () = assert!(query::STANDARD == 50, "as the text says");
 
+/// What bodies make and change, by the names under which it is answered.
+const WARNED: [&str; 7] = ["page", "monitor", "incident", "deploy", "destination", "subscriber", "alerts"];
+
 /// A parameter of a query.
 #[derive(Debug, Clone)]
 pub(in crate::http) struct Parameter {
@@ -193,6 +196,16 @@ impl Operation {
         self
     }
 
+    /// What every answer to a body may have beside its document.
+    pub(in crate::http) fn warnings() -> Value {
+        json!({
+            "type": "array", "items": { "type": "string" },
+            "description": "What the sender should know: a field that was ignored since it is a slip, or is sent otherwise. Of a \
+                            monitor also that no second network can confirm its failures.",
+            "examples": [["group was ignored: send it as groupName"]],
+        })
+    }
+
     /// Its body must have that field, which a change may leave out.
     pub(in crate::http) fn requires(mut self, field: &'static str) -> Self {
         if let Some(body) = &mut self.body
@@ -217,7 +230,8 @@ impl Operation {
         self
     }
 
-    /// The document stands under a name in an object, which is a component by itself.
+    /// The document stands under a name in an object, which is a component by itself. Warnings
+    /// may stand beside what a body makes or changes.
     pub(in crate::http) fn gives<T: JsonSchema>(
         self,
         status: u16,
@@ -225,7 +239,8 @@ impl Operation {
         field: &'static str,
         about: &'static str,
     ) -> Self {
-        self.answers(status, about, Some(Document { name, schema: wrapped::<T>, field, beside: None }))
+        let beside = WARNED.contains(&field).then(|| ("warnings", Self::warnings()));
+        self.answers(status, about, Some(Document { name, schema: wrapped::<T>, field, beside }))
     }
 
     /// The document stands by itself.

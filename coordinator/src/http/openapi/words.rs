@@ -128,6 +128,7 @@ words! {
     AlertEvent: "What happened to the monitor.", AlertKind::ALL.map(AlertKind::name);
     DestinationType: "How a destination is reached.", ChannelKind::ALL.map(ChannelKind::name);
     DestinationStatus: "Whether a destination gets alerts.", ["active", "pending", "off"];
+    PausedBy: "Who or what paused a monitor.", ["owner", "plan"];
     OffReason: "Why a receiver was switched off.", CoreOffReason::ALL.map(CoreOffReason::name);
     NewsEvent: "What happened to an incident or maintenance.", crate::letters::update::EVENTS;
     ChallengeEvent: "A webhook is asked.", [crate::service::subscribers::CHALLENGE];

@@ -17,14 +17,23 @@ async fn a_new_incident_and_a_changed_one_take_different_fields() {
     let (path, made) = incident(&client, json!({ "title": "x", "postmortem": 5, "seriesId": [] })).await;
     assert_eq!(made["postmortem"], Value::Null);
     let edit = json!({
-        "kind": 5, "status": "resolved", "message": [], "startedAt": "soon", "resolvedAt": 1, "notify": "no",
-        "automatic": 5, "title": "y", "postmortem": "# Why",
+        "message": [], "notify": "no", "title": "y", "postmortem": "# Why",
     });
     let changed = client.call(&client.write, "PATCH", &path, edit).await;
     assert_eq!(changed.status, 200, "{changed:?}");
     let mut expected = made;
     (expected["title"], expected["postmortem"]) = (json!("y"), json!("# Why"));
     assert_eq!(changed.body["incident"], expected);
+    for (field, other) in [
+        ("kind", json!(5)),
+        ("status", json!("resolved")),
+        ("startedAt", json!("soon")),
+        ("resolvedAt", json!(1)),
+        ("automatic", json!(5)),
+    ] {
+        let refused = client.call(&client.write, "PATCH", &path, json!({ (field): other })).await;
+        assert_eq!((refused.status, &refused.body["error"]["fields"][0]["field"]), (400, &json!(field)));
+    }
     let schemas = client.get("/api/v1/openapi.json").await.body["components"]["schemas"].clone();
     let names = |name: &str| {
         let mut names: Vec<_> = schemas[name]["properties"].as_object().unwrap().keys().cloned().collect();

@@ -179,6 +179,49 @@ async fn free_has_mail_alone_and_says_so() {
 }
 
 #[tokio::test]
+async fn a_smaller_plan_switches_off_what_it_does_not_have_and_a_larger_one_switches_it_on_again() {
+    use parallax_core::plan::Plan;
+
+    let client = Client::new().await;
+    client.world.receive();
+    let made = client.destination(hook()).await;
+    let sent = client.call(&client.write, "POST", &format!("{}/test", client.one(&made)), Value::Null).await;
+    let sent = sent.body["delivery"]["id"].as_str().unwrap().to_owned();
+    let vendor = json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://status.example.org" });
+    let vendor = client.make(vendor).await;
+    assert_eq!((&vendor["paused"], &vendor["pausedBy"]), (&json!(false), &Value::Null));
+    let owner = client.world.owner.id;
+    let put_on = async |plan| client.world.service.set_plan(owner, plan).await.unwrap();
+    let mails = || client.world.sent_of_no_page("plan.changed").len();
+    client.world.clock.set(client.world.service.now() + 1000);
+    put_on(Plan::Free).await;
+    put_on(Plan::Free).await;
+    assert_eq!(mails(), 1, "once");
+    let off = client.get(&client.one(&made)).await.body["destination"].clone();
+    let now = json!(client.world.service.now().to_string());
+    assert_eq!((&off["status"], &off["offReason"], &off["offSince"]), (&json!("off"), &json!("plan"), &now));
+    let listed = client.read(&client.shop("/destinations")).await["destinations"][1].clone();
+    assert_eq!(listed["offReason"], "plan");
+    let edit = json!({ "name": "Other", "enabled": true });
+    let edited = client.call(&client.write, "PATCH", &client.one(&made), edit).await;
+    assert_eq!((edited.status, &edited.body["destination"]["offReason"]), (200, &json!("plan")));
+    let again = client.shop(&format!("/deliveries/{sent}/redeliver"));
+    for path in [format!("{}/test", client.one(&made)), again.clone()] {
+        let refused = client.call(&client.write, "POST", &path, Value::Null).await;
+        assert_eq!((refused.status, code(&refused)), (422, "plan_limit"), "{path}");
+    }
+    let one = client.shop(&format!("/monitors/{}", vendor["id"].as_str().unwrap()));
+    let paused = client.get(&one).await.body["monitor"].clone();
+    assert_eq!((&paused["paused"], &paused["pausedBy"]), (&json!(true), &json!("plan")));
+    put_on(Plan::Pro).await;
+    assert_eq!(mails(), 1, "nothing stops by a larger plan");
+    let on = client.get(&client.one(&made)).await.body["destination"].clone();
+    assert_eq!((&on["status"], &on["offReason"]), (&json!("active"), &Value::Null));
+    assert_eq!(client.call(&client.write, "POST", &again, Value::Null).await.status, 200);
+    assert_eq!(client.get(&one).await.body["monitor"]["paused"], false);
+}
+
+#[tokio::test]
 async fn names_that_mean_harm_are_refused_or_stay_what_they_are() {
     let client = Client::new().await;
     let named = |name: &str| json!({ "type": "email", "name": name, "to": "owner@example.com" });

@@ -12,6 +12,7 @@ pub(super) static WORDS: Words = Words {
     soon: "Noch {0} bis zur Wartung",
     begins: "Wartung beginnt",
     completed: "Wartung abgeschlossen",
+    cancelled: "Wartung abgesagt",
     status: "Status",
     affected: "Betroffen",
     impact: "Auswirkung",

@@ -12,6 +12,7 @@ pub(super) static WORDS: Words = Words {
     soon: "Maintenance in {0}",
     begins: "Maintenance begins",
     completed: "Maintenance completed",
+    cancelled: "Maintenance cancelled",
     status: "Status",
     affected: "Affected",
     impact: "Impact",

@@ -12,6 +12,7 @@ pub(super) static WORDS: Words = Words {
     soon: "Mantenimiento dentro de {0}",
     begins: "Comienza el mantenimiento",
     completed: "Mantenimiento terminado",
+    cancelled: "Mantenimiento cancelado",
     status: "Estado",
     affected: "Servicios afectados",
     impact: "Impacto",

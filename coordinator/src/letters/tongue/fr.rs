@@ -12,6 +12,7 @@ pub(super) static WORDS: Words = Words {
     soon: "Maintenance dans {0}",
     begins: "Début de la maintenance",
     completed: "Maintenance terminée",
+    cancelled: "Maintenance annulée",
     status: "État",
     affected: "Services touchés",
     impact: "Impact",

@@ -12,6 +12,7 @@ pub(super) static WORDS: Words = Words {
     soon: "メンテナンスまであと{0}",
     begins: "メンテナンス開始",
     completed: "メンテナンス完了",
+    cancelled: "メンテナンス中止",
     status: "状態",
     affected: "対象",
     impact: "影響",

@@ -12,6 +12,7 @@ pub(super) static WORDS: Words = Words {
     soon: "Manutenção dentro de {0}",
     begins: "Início da manutenção",
     completed: "Manutenção concluída",
+    cancelled: "Manutenção cancelada",
     status: "Estado",
     affected: "Serviços afetados",
     impact: "Impacto",

@@ -37,6 +37,7 @@ fn incident(kind: Kind, status: Progress, impact: Impact) -> Incident {
         reminded_until: AT,
         created_at: AT,
         edited_at: None,
+        planned_at: None,
     }
 }
 

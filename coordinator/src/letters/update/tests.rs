@@ -41,6 +41,7 @@ fn incident(kind: Kind, title: &str, body: &str) -> Incident {
         reminded_until: AT,
         created_at: AT,
         edited_at: None,
+        planned_at: None,
     }
 }
 

@@ -169,7 +169,7 @@ async fn what_is_paused_or_deleted_is_back_and_a_silent_outage_is_none() {
     world.write(Op::DeleteMonitor(monitor_id(2))).await;
     world.happens([event(4, 2, What::MonitorEdited(Edited::Deleted))]).await;
     world.reacts().await;
-    assert_eq!(world.told(), [(News::Opened, true), (News::Resolved, true)]);
+    assert_eq!(world.told(), [(News::Opened, true), (News::Resolved, false)]);
 }
 
 #[tokio::test]
@@ -181,7 +181,7 @@ async fn a_component_that_a_smaller_plan_does_not_check_is_back() {
     world.write(parallax_core::account::Account { plan: Plan::Free, ..account(1) }).await;
     world.happens([Event { monitor: None, ..event(2, 1, What::PageEdited(Edited::Changed)) }]).await;
     world.reacts().await;
-    assert_eq!(world.told(), [(News::Opened, true), (News::Resolved, true)]);
+    assert_eq!(world.told(), [(News::Opened, true), (News::Resolved, false)]);
 }
 
 #[tokio::test]

@@ -10,9 +10,11 @@ use parallax_core::incident::edit::IncidentEdit;
 use parallax_core::incident::{Affected, Incident, News, UpdatePost};
 use parallax_core::machine::View;
 use parallax_core::place::{Region, RegionSet};
+use parallax_core::telling::{Outages, ToldOutage};
 
 use super::*;
 use crate::service::incidents::Shown as ShownIncident;
+use crate::storage::Op;
 
 fn value(text: &str) -> Given<String> {
     Given::Value(text.to_owned())
@@ -150,6 +152,60 @@ async fn for_an_incident_that_says_what_went_down_the_headline_names_what_is_dow
     assert_eq!(headline([Up, Down, Down], false, false).await, "Shop and 1 other are down");
     let (world, caller, _, _) = automatic("A cable is cut").await;
     assert_eq!(world.service.overview(&caller, world.shop.id).await.unwrap().headline, "A cable is cut");
+}
+
+/// The same, where those monitors are down as far as it was told.
+async fn with_outages(title: &str, down: &[usize]) -> (World, Caller, Vec<MonitorId>, IncidentId) {
+    let (world, caller, ids, id) = automatic(title).await;
+    let told = || ToldOutage { since: START, reason: None, down_from: None, incident: Some(id) };
+    let down = down.iter().map(|at| (ids[*at], told())).collect();
+    let mut batch = Batch::new();
+    batch.write(Op::PutOutages(world.shop.id, Box::new(Outages { down, ..Outages::default() })));
+    world.service.store().commit(batch).await.unwrap();
+    (world, caller, ids, id)
+}
+
+#[tokio::test]
+async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor() {
+    const TITLE: &str = "API and 2 others are down";
+    let rename = |to: &str| MonitorEdit { name: value(to), ..MonitorEdit::default() };
+    let pause = |notify| MonitorEdit { paused: Given::Value(true), notify, ..MonitorEdit::default() };
+    let last = async |world: &World, id: IncidentId| {
+        let incident = world.service.store().reader().incident(id).unwrap().unwrap().value;
+        let said = incident.updates.last().unwrap().body.clone();
+        (incident.title.clone(), incident.is_open(), said)
+    };
+    let (world, caller, ids, id) = with_outages(TITLE, &[0, 1]).await;
+    let (service, page) = (&world.service, world.shop.id);
+    service.edit_monitor(&caller, page, ids[0], &rename("Core"), &each_time()).await.unwrap();
+    assert_eq!(last(&world, id).await.0, "Core and 2 others are down");
+    service.edit_monitor(&caller, page, ids[1], &rename("Store"), &each_time()).await.unwrap();
+    assert_eq!(last(&world, id).await.0, "Core and 2 others are down", "it does not name that one");
+    service.delete_monitor(&caller, page, ids[0], false, &each_time()).await.unwrap();
+    let (title, is_open, _) = last(&world, id).await;
+    assert_eq!((title.as_str(), is_open), ("Store and 1 other are down", true), "another one is down still");
+    service.edit_monitor(&caller, page, ids[1], &pause(Given::Absent), &each_time()).await.unwrap();
+    let (title, is_open, said) = last(&world, id).await;
+    assert_eq!((title.as_str(), is_open), ("Store and 1 other were down", false));
+    assert_eq!(said, "Store is no longer monitored.");
+    assert_eq!(told(&world).await.last(), Some(&(News::Resolved, true, false)));
+    for notify in [false, true] {
+        let (world, caller, ids, id) = with_outages(TITLE, &[2]).await;
+        let deleted =
+            world.service.delete_monitor(&caller, world.shop.id, ids[2], notify, &each_time()).await;
+        deleted.unwrap();
+        let (title, is_open, said) = last(&world, id).await;
+        assert_eq!((title.as_str(), is_open), ("API and 2 others were down", false));
+        assert_eq!(said, "Mail is no longer monitored.");
+        assert_eq!(told(&world).await.last(), Some(&(News::Resolved, true, notify)));
+        let (world, caller, ids, _) = with_outages(TITLE, &[0]).await;
+        let pause = pause(Given::Value(notify));
+        world.service.edit_monitor(&caller, world.shop.id, ids[0], &pause, &each_time()).await.unwrap();
+        assert_eq!(told(&world).await.last(), Some(&(News::Resolved, true, notify)));
+    }
+    let (world, caller, ids, id) = with_outages("A cable is cut", &[0, 1]).await;
+    world.service.delete_monitor(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
+    assert_eq!(last(&world, id).await.0, "A cable is cut", "a person wrote it");
 }
 
 #[tokio::test]

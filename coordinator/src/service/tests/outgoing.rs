@@ -38,7 +38,16 @@ impl World {
 
     /// The shop's deliveries that are called so, oldest first.
     pub(crate) fn sent(&self, event: &str) -> Vec<Delivery> {
-        let found = self.service.store().reader().deliveries_of(Some(self.shop.id), None, 100).unwrap();
+        self.sent_of(Some(self.shop.id), event)
+    }
+
+    /// Deliveries of no page that are called so, oldest first.
+    pub(crate) fn sent_of_no_page(&self, event: &str) -> Vec<Delivery> {
+        self.sent_of(None, event)
+    }
+
+    fn sent_of(&self, page: Option<PageId>, event: &str) -> Vec<Delivery> {
+        let found = self.service.store().reader().deliveries_of(page, None, 100).unwrap();
         let mut found: Vec<_> = found.into_iter().map(|it| it.value).filter(|it| it.event == event).collect();
         found.sort_by_key(|it| it.id);
         found

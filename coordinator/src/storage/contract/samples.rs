@@ -96,7 +96,13 @@ pub(crate) fn at(millis: i64) -> Timestamp {
 }
 
 pub(crate) fn account(n: u128) -> Account {
-    Account { id: account_id(n), email: format!("{n}@example.com"), plan: Plan::Pro, created_at: at(5) }
+    Account {
+        id: account_id(n),
+        email: format!("{n}@example.com"),
+        plan: Plan::Pro,
+        created_at: at(5),
+        plan_since: None,
+    }
 }
 
 pub(crate) fn page(n: u128, account: u128, slug: &str) -> Page {
@@ -207,6 +213,7 @@ pub(crate) fn incident(n: u128, page: u128, started: i64, open: bool) -> Inciden
         reminded_until: at(0),
         created_at: at(13),
         edited_at: Some(at(14)),
+        planned_at: None,
     }
 }
 

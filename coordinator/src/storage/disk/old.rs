@@ -74,10 +74,11 @@ impl From<Page> for PageOfSchema4 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use parallax_core::account::Account;
     use parallax_core::incident::Incident;
     use parallax_core::telling::Outages;
 
-    use crate::storage::contract::samples::{incident, outages, page};
+    use crate::storage::contract::samples::{account, incident, outages, page};
 
     #[test]
     fn a_page_of_schema_4_is_read_from_its_bytes_of_then() {
@@ -91,11 +92,22 @@ mod tests {
 
     #[test]
     fn an_incident_of_before_edits_were_noted_is_read() {
-        let incident = Incident { edited_at: None, ..incident(3, 1, 5, true) };
+        let incident = Incident { edited_at: None, planned_at: None, ..incident(3, 1, 5, true) };
         let mut bytes = postcard::to_allocvec(&(7u64, &incident)).unwrap();
-        // Its record ended with the moment that it was made at; what follows is that nothing was noted.
-        assert_eq!(bytes.pop(), Some(0));
-        assert_eq!(postcard::from_bytes::<(u64, Incident)>(&bytes).unwrap(), (7, incident));
+        // A record ended with the edit, and before with the moment that it was made at; what follows is that nothing was
+        // noted.
+        for _ in ["planned_at", "edited_at"] {
+            assert_eq!(bytes.pop(), Some(0));
+            assert_eq!(postcard::from_bytes::<(u64, Incident)>(&bytes).unwrap(), (7, incident.clone()));
+        }
+    }
+
+    #[test]
+    fn an_account_of_before_the_moment_of_its_plan_was_noted_is_read() {
+        let account = account(3);
+        let mut bytes = postcard::to_allocvec(&(7u64, &account)).unwrap();
+        assert_eq!(bytes.pop(), Some(0), "its first plan");
+        assert_eq!(postcard::from_bytes::<(u64, Account)>(&bytes).unwrap(), (7, account));
     }
 
     #[test]

@@ -53,7 +53,7 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
         .timestamp(changed)
         .last_modified(changed)
         .created(incident.made_at().to_utc()?)
-        .starts(incident.started_at.to_utc()?)
+        .starts(incident.planned_start().to_utc()?)
         .ends(end.to_utc()?)
         .summary(&plain(&incident.title))
         .description(&description(site, notice))

@@ -202,7 +202,7 @@ impl Scene<'_> {
             page_id: incident.page.to_string(),
             incident_updates: updates(notice, share_of(TOLD, count)),
             components: self.components.iter().filter(is_touched).cloned().collect(),
-            scheduled_for: is_window.then(|| incident.started_at.to_string()),
+            scheduled_for: is_window.then(|| incident.planned_start().to_string()),
             scheduled_until: incident.ends_at.filter(|_| is_window).map(|at| at.to_string()),
         }
     }

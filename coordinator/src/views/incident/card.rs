@@ -91,12 +91,12 @@ impl Card {
         let (incident, words) = (&notice.incident, voice.words);
         let is_window = incident.kind == Kind::Maintenance;
         let stage = Stage::of(incident, now);
-        let end = end_of(incident);
+        let (start, end) = (incident.planned_start(), end_of(incident));
         let shown = if short { UPDATES } else { usize::MAX };
         let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
         let from = match stage {
-            Stage::Planned => (words::planned(incident.started_at, voice), "w"),
-            Stage::UnderWay | Stage::Over => (words::moment(incident.started_at, voice), "t"),
+            Stage::Planned => (words::planned(start, voice), "w"),
+            Stage::UnderWay | Stage::Over => (words::moment(start, voice), "t"),
         };
         let awaited = match stage {
             Stage::Planned => Some((from.0.clone(), None)),
@@ -110,16 +110,16 @@ impl Card {
             kind: kind(incident, stage, words),
             was: if stage == Stage::Over { was(incident, words) } else { None },
             from,
-            to: end.map(|end| until(incident.started_at, end, voice)),
+            to: end.map(|end| until(start, end, voice)),
             awaited,
-            length: words.tongue().length(end.unwrap_or(now).since(incident.started_at)),
+            length: words.tongue().length(end.unwrap_or(now).since(start)),
             repeats: notice.repeats.filter(|_| stage != Stage::Over).map(|every| repeats(every, words)),
             is_over: stage == Stage::Over,
             is_window,
             monitors: words.tongue().list(&names),
             automatic: incident.automatic,
             course: if is_window { course(incident, stage, voice) } else { None },
-            updates: incident.updates.iter().rev().take(shown).map(|update| said(update, voice)).collect(),
+            updates: incident.updates.iter().rev().take(shown).map(|it| said(incident, it, voice)).collect(),
             more: incident.updates.len().saturating_sub(shown),
             postmortem: incident.postmortem.as_deref().filter(|_| !short).map(|text| {
                 markdown::article(text, &[words.postmortem, in_english().postmortem, &incident.title])
@@ -160,9 +160,10 @@ fn course(incident: &Incident, stage: Stage, voice: Voice) -> Option<Said> {
     Some(Said { status: status.to_owned(), at: words::moment(at, voice), body: markdown::render(line) })
 }
 
-fn said(update: &parallax_core::incident::Update, voice: Voice) -> Said {
+fn said(incident: &Incident, update: &parallax_core::incident::Update, voice: Voice) -> Said {
     let words = voice.words;
     let status = match Progress::ALL.into_iter().find(|known| known.name() == update.status) {
+        Some(Progress::Completed) => words.tongue().status_of(incident).to_owned(),
         Some(known) => words.tongue().status(known).to_owned(),
         None => {
             let mut letters = update.status.chars();
@@ -186,6 +187,7 @@ fn class(incident: &Incident) -> &'static str {
 
 fn kind(incident: &Incident, stage: Stage, words: &'static Words) -> &'static str {
     match (incident.kind, stage, incident.impact) {
+        (Kind::Maintenance, Stage::Over, _) if incident.is_cancelled() => words.kind_cancelled,
         (Kind::Maintenance, Stage::Over, _) => words.kind_done,
         (Kind::Maintenance, Stage::UnderWay, _) => words.kind_running,
         (Kind::Maintenance, Stage::Planned, _) => words.kind_planned,
@@ -258,7 +260,14 @@ mod tests {
         assert_eq!((course(&by_time), &by_time.awaited), (Some(said), &None));
         let mut told = closed;
         told.updates.push(Update { status: "completed".to_owned(), ..told.updates[0].clone() });
-        assert_eq!(course(&card(told)), None, "an update says so");
+        assert_eq!(course(&card(told.clone())), None, "an update says so");
+        // Called off a day before it was to begin: what it was planned for is shown, and that it is cancelled.
+        let (start, now) = (NOW + DAY, NOW);
+        let cancelled = Incident { started_at: now, planned_at: Some(start), resolved_at: Some(now), ..told };
+        let cancelled = card(Incident { ends_at: Some(start + HOUR), begun: false, ..cancelled });
+        assert_eq!((cancelled.kind, cancelled.length.as_str()), ("Cancelled maintenance", "1 hour"));
+        assert_eq!(cancelled.from.0.iso, start.to_string());
+        assert_eq!(cancelled.updates[0].status, "Cancelled");
     }
 
     #[test]

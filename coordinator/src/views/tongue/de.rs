@@ -132,6 +132,7 @@ pub(super) static WORDS: Words = Words {
     uptime_since: "{0} seit {1}",
     span: "{0} bis {1}",
     kind_done: "Wartung",
+    kind_cancelled: "Abgesagte Wartung",
     kind_running: "Wartung läuft",
     kind_planned: "Geplante Wartung",
     kind_notice: "Hinweis",

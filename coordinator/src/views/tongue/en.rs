@@ -132,6 +132,7 @@ pub(super) static WORDS: Words = Words {
     uptime_since: "{0} since {1}",
     span: "{0} to {1}",
     kind_done: "Maintenance",
+    kind_cancelled: "Cancelled maintenance",
     kind_running: "Maintenance under way",
     kind_planned: "Planned maintenance",
     kind_notice: "Notice",

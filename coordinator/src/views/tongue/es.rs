@@ -132,6 +132,7 @@ pub(super) static WORDS: Words = Words {
     uptime_since: "{0} desde el {1}",
     span: "{0} a {1}",
     kind_done: "Mantenimiento",
+    kind_cancelled: "Mantenimiento cancelado",
     kind_running: "Mantenimiento en curso",
     kind_planned: "Mantenimiento programado",
     kind_notice: "Aviso",

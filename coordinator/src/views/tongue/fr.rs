@@ -132,6 +132,7 @@ pub(super) static WORDS: Words = Words {
     uptime_since: "{0} depuis le {1}",
     span: "{0} à {1}",
     kind_done: "Maintenance",
+    kind_cancelled: "Maintenance annulée",
     kind_running: "Maintenance en cours",
     kind_planned: "Maintenance prévue",
     kind_notice: "Avis",

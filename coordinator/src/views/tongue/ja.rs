@@ -132,6 +132,7 @@ pub(super) static WORDS: Words = Words {
     uptime_since: "{1}から{0}",
     span: "{0}〜{1}",
     kind_done: "メンテナンス",
+    kind_cancelled: "中止されたメンテナンス",
     kind_running: "メンテナンス中",
     kind_planned: "予定メンテナンス",
     kind_notice: "お知らせ",

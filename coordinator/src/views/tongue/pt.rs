@@ -132,6 +132,7 @@ pub(super) static WORDS: Words = Words {
     uptime_since: "{0} desde {1}",
     span: "{0} a {1}",
     kind_done: "Manutenção",
+    kind_cancelled: "Manutenção cancelada",
     kind_running: "Manutenção em curso",
     kind_planned: "Manutenção planeada",
     kind_notice: "Aviso",

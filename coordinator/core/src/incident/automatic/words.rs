@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::Watched;
-use crate::id::MonitorId;
-use crate::incident::{Impact, Incident};
+use crate::id::{MonitorId, UpdateId};
+use crate::incident::{Impact, Incident, MAX_UPDATES, Progress};
 use crate::page::look::Language;
 use crate::place::RegionSet;
 use crate::telling::ToldOutage;
@@ -66,6 +66,35 @@ impl Incident {
         let tongue = Tongue::of(language);
         let past = || title(first.unwrap_or(tongue.some_monitor), self.affected.len(), Tense::Past, tongue);
         self.has_title_of_ours(first).then(past)
+    }
+}
+
+impl Incident {
+    /// The incident once the last of its monitors that was down, called so, is no longer monitored: it is over. `first` is
+    /// the name of the first of its monitors.
+    #[must_use]
+    pub fn ended_unmonitored(
+        &self,
+        (name, first): (&str, Option<&str>),
+        update: UpdateId,
+        language: Language,
+        now: Timestamp,
+    ) -> Self {
+        let mut after = self.clone();
+        if let Some(title) = self.title_in_past(first, language) {
+            after.title = title;
+        }
+        after.status = Progress::Resolved;
+        after.resolved_at = Some(now.max(self.started_at));
+        if after.updates.len() < MAX_UPDATES {
+            after.say(update, fill(Tongue::of(language).unchecked, &[&plain(name)]), now);
+        }
+        after
+    }
+
+    /// Gives it a title of ours, which says that the first of its monitors, called so, is down with as many others.
+    pub fn retitle(&mut self, first: &str, language: Language) {
+        self.title = title(first, self.affected.len(), Tense::Present, Tongue::of(language));
     }
 }
 

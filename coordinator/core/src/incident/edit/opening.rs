@@ -51,6 +51,7 @@ impl IncidentEdit {
             reminded_until: now,
             created_at: now,
             edited_at: None,
+            planned_at: None,
         };
         let message = common.message.unwrap_or_else(|| seat.tongue.standard_line(status).to_owned());
         incident.say(seat.names.update, message, resolved_at.unwrap_or(now));

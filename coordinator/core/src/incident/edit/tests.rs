@@ -309,6 +309,21 @@ fn an_amendment_keeps_what_was_left_out() {
 }
 
 #[test]
+fn a_window_whose_end_is_moved_into_the_past_is_over_at_once() {
+    let until = |end: i64| IncidentEdit { ends_at: value(&at(end).to_string()), ..IncidentEdit::default() };
+    let amended = |before: &Incident, end| until(end).amend(before, None, &monitors(), at(5)).unwrap();
+    let running = Incident { begun: true, notify: true, ..window(-HOUR, HOUR) };
+    let over = amended(&running, 2);
+    assert_eq!((over.incident.status, over.incident.resolved_at), (Progress::Completed, Some(at(2))));
+    assert_eq!((over.news, over.incident.notify), (News::Completed, true), "told as at its end by itself");
+    let later = amended(&running, 2 * HOUR);
+    assert_eq!((later.incident.status, later.news), (Progress::Scheduled, News::Changed));
+    let entered = amended(&Incident { notify: true, ..window(-HOUR, HOUR) }, 2);
+    assert_eq!((entered.incident.status, entered.news), (Progress::Completed, News::Changed));
+    assert!(!entered.incident.notify, "nobody was told of its start");
+}
+
+#[test]
 fn whatever_readers_see_is_an_edit_and_nothing_else_is() {
     let edited = |edit: &IncidentEdit, of: &Incident| amend(edit, of).unwrap().edited_at.is_some();
     let blank = IncidentEdit::default;

@@ -8,7 +8,8 @@ use parallax_core::incident::MAX_AFFECTED;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::{done, made, ticket, wrapped};
+use super::sent::{self, Rules};
+use super::{done, made, ticket, warned, wrapped};
 use crate::http::Context;
 use crate::http::fields::{Fields, field};
 use crate::http::openapi::words;
@@ -29,8 +30,8 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let page = call.page()?;
     context.service.page(&call.caller, page)?;
     let (object, ticket) = call.object().await?;
-    let edit = read(&object);
-    let answer = |deploy: &Deploy| wrapped("deploy", &document(deploy));
+    let (edit, warnings) = sent::read_new(&object, &RULES, |body| read(body));
+    let answer = |deploy: &Deploy| warned("deploy", &document(deploy), &warnings);
     let once = Once::new(ticket, &answer);
     let marked = context.service.create_deploy(&call.caller, page, &edit, &once).await?;
     Ok(made(&call.path, "deploy", marked, answer))
@@ -45,6 +46,19 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     let deleted = context.service.delete_deploy(&call.caller, page, deploy, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }
+
+/// What a body is held against.
+const RULES: Rules = Rules {
+    hints: &[
+        ("monitors", "send their ids as monitorIds"),
+        ("message", "send it as note"),
+        ("createdAt", "send when it was deployed as at"),
+    ],
+    elsewhere: &[],
+    other: "",
+    echoes: &[],
+    measured: &[],
+};
 
 /// The fields as they were sent; others are ignored.
 pub(in crate::http) fn read(mut body: impl Fields) -> DeployEdit {

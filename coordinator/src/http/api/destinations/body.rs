@@ -7,7 +7,32 @@ use parallax_core::destination::edit::{
 use parallax_core::event::AlertKind;
 use parallax_core::incident::MAX_AFFECTED;
 
+use crate::http::api::sent::Rules;
 use crate::http::fields::{Fields, field};
+
+/// What a body is held against.
+pub(in crate::http::api) const RULES: Rules = Rules {
+    hints: &[
+        ("email", "send it as to"),
+        ("address", "send it as url, or a mailbox as to"),
+        ("monitors", "send their ids as monitorIds"),
+    ],
+    elsewhere: &[(
+        "secret",
+        "can't be changed here: POST /api/v1/pages/{pageId}/destinations/{destinationId}/rotate-secret makes a new one",
+    )],
+    other: "can't be changed: the service sets it",
+    echoes: &[],
+    measured: &[
+        "status",
+        "failingSince",
+        "offSince",
+        "offReason",
+        "secretPending",
+        "secretRotatedAt",
+        "oldSecretUntil",
+    ],
+};
 
 /// A new destination: what may be changed later, and its type.
 pub(in crate::http) fn read_new(mut body: impl Fields) -> DestinationEdit {

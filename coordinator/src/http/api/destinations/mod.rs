@@ -7,10 +7,12 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::destination::Destination;
+use parallax_core::destination::edit::DestinationEdit;
 use parallax_core::id::DestinationId;
 
 use super::deliveries::view as deliveries;
-use super::{done, made, object_of, ticket, wrapped};
+use super::sent::{self, Sent};
+use super::{done, made, object_of, ticket, warned, wrapped};
 use crate::http::Context;
 use crate::http::error::Refused;
 use crate::http::reply::Reply;
@@ -32,8 +34,8 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let page = call.page()?;
     context.service.page(&call.caller, page)?;
     let (object, ticket) = call.object().await?;
-    let edit = body::read_new(&object);
-    let whole = whole(&context);
+    let (edit, warnings) = sent::read_new(&object, &body::RULES, |body| body::read_new(body));
+    let whole = whole(&context, warnings);
     let once = Once::new(ticket, &whole);
     let created = context.service.create_destination(&call.caller, page, &edit, &once).await?;
     Ok(made(&call.path, "destination", created, &whole))
@@ -43,7 +45,7 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
 pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let destination = context.service.destination(&call.caller, call.page()?, destination(&call)?)?;
     let written = if call.caller.key.access.writes() {
-        whole(&context)(&destination)
+        whole(&context, Vec::new())(&destination)
     } else {
         wrapped("destination", &view::listed(&destination, false, context.service.now()))
     };
@@ -54,9 +56,17 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
 pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, destination(&call)?);
     let reached = reaches(&context, &call);
-    let (object, ticket) = object_of(&context, &mut call, reached).await?;
-    let edit = body::read(&object);
-    let whole = whole(&context);
+    let (mut object, ticket) = object_of(&context, &mut call, reached).await?;
+    // One that is gone is answered as it was before, or not found.
+    let before = context.service.destination(&call.caller, page, id).ok();
+    let now = context.service.now();
+    let before = before.and_then(|destination| sent::shown(&view::whole(&destination, now)));
+    // In lists it is null.
+    object.retain(|name, value| name != "secret" || !value.is_null());
+    let Sent { edit, refused, warnings } =
+        sent::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read(body));
+    let edit = DestinationEdit { refused, ..edit };
+    let whole = whole(&context, warnings);
     let once = Once::new(ticket, &whole);
     let changed = context.service.edit_destination(&call.caller, page, id, &edit, &once).await?;
     Ok(done(StatusCode::OK, changed, &whole))
@@ -76,7 +86,7 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
 pub(in crate::http) async fn rotate_secret(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, destination(&call)?);
     let ticket = ticket(&call, || reaches(&context, &call))?;
-    let whole = whole(&context);
+    let whole = whole(&context, Vec::new());
     let once = Once::new(ticket, &whole);
     let rotated = context.service.rotate_secret(&call.caller, page, id, &once).await?;
     Ok(done(StatusCode::OK, rotated, &whole))
@@ -86,7 +96,7 @@ pub(in crate::http) async fn rotate_secret(context: Arc<Context>, call: Call<Cal
 pub(in crate::http) async fn activate_secret(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, destination(&call)?);
     let ticket = ticket(&call, || reaches(&context, &call))?;
-    let whole = whole(&context);
+    let whole = whole(&context, Vec::new());
     let once = Once::new(ticket, &whole);
     let activated = context.service.activate_secret(&call.caller, page, id, &once).await?;
     Ok(done(StatusCode::OK, activated, &whole))
@@ -107,8 +117,8 @@ fn reaches(context: &Context, call: &Call<Caller>) -> service::Result<()> {
     context.service.destination(&call.caller, page, id).map(drop)
 }
 
-/// Writes the answer about one destination for a key that may write: all of it.
-fn whole(context: &Context) -> impl Fn(&Destination) -> Vec<u8> + use<> {
+/// Writes the answer about one destination for a key that may write: all of it, and what the sender should know.
+fn whole(context: &Context, warnings: Vec<String>) -> impl Fn(&Destination) -> Vec<u8> + use<> {
     let now = context.service.now();
-    move |destination| wrapped("destination", &view::whole(destination, now))
+    move |destination| warned("destination", &view::whole(destination, now), &warnings)
 }

@@ -60,11 +60,12 @@ pub(in crate::http) struct DestinationDocument {
     /// Since when every delivery failed; null while they are taken.
     #[schemars(with = "Option<words::Moment>")]
     failing_since: Option<String>,
-    /// Since when it is switched off by the service, which any change ends; of a pending one when its mailbox was asked.
+    /// Since when it is switched off by the service, which any change ends but where the plan is the reason; of a pending
+    /// one when its mailbox was asked.
     #[schemars(with = "Option<words::Moment>")]
     off_since: Option<String>,
     /// Why it is switched off: it answered 410, five days of nothing but failures, its mail server refused the mailbox for
-    /// good, or the mailbox's reader has not confirmed.
+    /// good, the mailbox's reader has not confirmed, or the account's plan does not have its type.
     #[schemars(with = "Option<words::OffReason>")]
     off_reason: Option<&'static str>,
     /// When it was made.

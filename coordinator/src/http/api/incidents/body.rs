@@ -8,8 +8,62 @@ use parallax_core::refusal::Refusals;
 use parallax_core::remind::MAX_REMINDERS;
 
 use crate::http::api::query;
+use crate::http::api::sent::Rules;
 use crate::http::fields::{Field, Fields, field};
 use crate::service::incidents::Wanted;
+
+/// What the body of a new incident, or of an update, is held against.
+pub(in crate::http::api) const NEW: Rules = Rules {
+    hints: &[
+        ("body", "send it as message"),
+        ("text", "send it as message"),
+        ("name", "send it as title"),
+        ("updates", "an incident begins with one update, its message"),
+        ("postmortem", "PATCH /api/v1/pages/{pageId}/incidents/{incidentId} sets it"),
+    ],
+    elsewhere: &[],
+    other: "",
+    echoes: &["repeat", "monitors", "remind"],
+    measured: &["id", "automatic"],
+};
+
+/// What the body of an incident's change is held against, and of a window's.
+pub(in crate::http::api) const fn rules(kind: Kind) -> &'static Rules {
+    match kind {
+        Kind::Incident => &INCIDENT,
+        Kind::Maintenance => &WINDOW,
+    }
+}
+
+const INCIDENT: Rules = Rules {
+    hints: HINTS,
+    elsewhere: &[
+        ("status", UPDATE),
+        ("resolvedAt", UPDATE),
+        ("updates", UPDATE),
+        ("kind", "can't be changed after creation"),
+        ("startedAt", "can't be changed: it is said when an incident is opened"),
+        ("automatic", "can't be changed: an update of a person makes it false"),
+    ],
+    other: "can't be changed: the service sets it",
+    echoes: &["repeat", "monitors", "remind"],
+    measured: &["stoppedAt"],
+};
+
+const WINDOW: Rules = Rules {
+    hints: &[
+        ("startedAt", "send it as startsAt"),
+        ("message", MESSAGE),
+        ("body", MESSAGE),
+        ("notify", MESSAGE),
+    ],
+    ..INCIDENT
+};
+
+const HINTS: &[(&str, &str)] = &[("message", MESSAGE), ("body", MESSAGE), ("notify", MESSAGE)];
+const MESSAGE: &str = "POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates posts an update";
+const UPDATE: &str =
+    "can't be changed here: POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates changes it";
 
 /// The fields that open an incident or plan a window, as they were sent; others are ignored, and those of the other kind
 /// count for nothing later.
@@ -154,12 +208,7 @@ pub(in crate::http) fn read_update(mut body: impl Fields) -> UpdatePost {
 
 /// What of the list is wanted.
 pub(super) fn read_query(text: &str) -> Result<Wanted, Refusals> {
-    let flag = |text: &str| match text {
-        "true" => Some(true),
-        "false" => Some(false),
-        _ => None,
-    };
-    let open = query::value(text, "open", "must be true or false", flag)?.unwrap_or(false);
+    let open = query::flag(text, "open")?.unwrap_or(false);
     let rule = "must be the id of an incident of this page";
     let before = query::value(text, "before", rule, |id| id.parse::<IncidentId>().ok())?;
     Ok(Wanted { open, before, limit: query::limit(text)? })

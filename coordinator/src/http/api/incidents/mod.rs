@@ -7,10 +7,14 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::id::IncidentId;
+use parallax_core::incident::edit::IncidentEdit;
+use serde_json::Value;
 
-use super::{done, made, object_of, ticket, wrapped};
+use super::sent::{self, Sent};
+use super::{done, made, object_of, ticket, warned, wrapped};
 use crate::http::Context;
 use crate::http::error::Refused;
+use crate::http::json::Object;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::service::Caller;
@@ -32,10 +36,11 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let page = call.page()?;
     context.service.page(&call.caller, page)?;
     let (object, ticket) = call.object().await?;
-    let edit = body::read_new(&object);
+    let (edit, warnings) = sent::read_new(&object, &body::NEW, |body| body::read_new(body));
+    let answer = answer_with(warnings);
     let once = Once::new(ticket, &answer);
     let opened = context.service.open_incident(&call.caller, page, &edit, &once).await?;
-    Ok(made(&call.path, "incident", opened, answer))
+    Ok(made(&call.path, "incident", opened, &answer))
 }
 
 /// `GET /api/v1/pages/{page}/incidents/{incident}`
@@ -48,11 +53,19 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
 pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let (page, id) = (call.page()?, incident(&call)?);
     let reached = context.service.reaches_incident(&call.caller, page, id);
-    let (object, ticket) = object_of(&context, &mut call, reached).await?;
-    let edit = body::read_change(&object);
+    let (mut object, ticket) = object_of(&context, &mut call, reached).await?;
+    // One that is gone is answered as it was before, or not found.
+    let before = context.service.incident(&call.caller, page, id).await.ok();
+    let kind = before.as_ref().map(|shown| shown.incident.kind).unwrap_or_default();
+    let mut before = before.and_then(|shown| sent::shown(&view::document(&shown)));
+    keep_posted(&mut object, before.as_mut());
+    let Sent { edit, refused, warnings } =
+        sent::read_change(&mut object, before.as_ref(), body::rules(kind), |body| body::read_change(body));
+    let edit = IncidentEdit { refused, ..edit };
+    let answer = answer_with(warnings);
     let once = Once::new(ticket, &answer);
     let changed = context.service.edit_incident(&call.caller, page, id, &edit, &once).await?;
-    Ok(done(StatusCode::OK, changed, answer))
+    Ok(done(StatusCode::OK, changed, &answer))
 }
 
 /// `DELETE /api/v1/pages/{page}/incidents/{incident}`
@@ -70,16 +83,32 @@ pub(in crate::http) async fn update(context: Arc<Context>, mut call: Call<Caller
     let (page, id) = (call.page()?, incident(&call)?);
     let reached = context.service.reaches_incident(&call.caller, page, id);
     let (object, ticket) = object_of(&context, &mut call, reached).await?;
-    let post = body::read_update(&object);
+    let (post, warnings) = sent::read_new(&object, &body::NEW, |body| body::read_update(body));
+    let answer = answer_with(warnings);
     let once = Once::new(ticket, &answer);
     let posted = context.service.post_update(&call.caller, page, id, &post, &once).await?;
-    Ok(done(StatusCode::CREATED, posted, answer))
+    Ok(done(StatusCode::CREATED, posted, &answer))
 }
 
 fn incident(call: &Call<Caller>) -> Result<IncidentId, Refused> {
     call.id("incident")
 }
 
+/// Updates that were posted since the sender read the incident are no change of its: where each that comes back is
+/// shown, the others are left out of what is compared.
+fn keep_posted(sent: &mut Object, shown: Option<&mut Value>) {
+    let Some(Value::Array(shown)) = shown.and_then(|shown| shown.get_mut("updates")) else { return };
+    if let Some(Value::Array(sent)) = sent.get("updates")
+        && sent.iter().all(|update| shown.contains(update))
+    {
+        shown.clone_from(sent);
+    }
+}
+
 fn answer(shown: &Shown) -> Vec<u8> {
     wrapped("incident", &view::document(shown))
+}
+
+fn answer_with(warnings: Vec<String>) -> impl Fn(&Shown) -> Vec<u8> {
+    move |shown| warned("incident", &view::document(shown), &warnings)
 }

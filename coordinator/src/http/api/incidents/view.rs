@@ -199,6 +199,7 @@ mod tests {
             reminded_until: at,
             created_at: at,
             edited_at: None,
+            planned_at: None,
         };
         let series = Series {
             id: SeriesId::from_u128(5),

@@ -9,7 +9,41 @@ use parallax_core::monitor::edit::{MAX_GROUP, MAX_NAME, MonitorEdit, THRESHOLD_M
 use parallax_core::place::Region;
 use parallax_core::text::{MAX_HEADER_CHARACTERS, MAX_HEADERS, MAX_URL};
 
+use crate::http::api::sent::Rules;
 use crate::http::fields::{Fields, field};
+
+/// What a body is held against.
+pub(in crate::http::api) const RULES: Rules = Rules {
+    hints: &[
+        ("group", "send it as groupName"),
+        ("heartbeat", "send its parts as periodMinutes and graceMinutes"),
+        ("periodSeconds", "send it as periodMinutes"),
+        ("graceSeconds", "send it as graceMinutes"),
+        ("status", "it is what the checks found"),
+        ("interval", "the plan says how often a monitor is checked"),
+        ("timeout", "a check has ten seconds"),
+    ],
+    elsewhere: &[
+        ("target", "can't be changed: it follows url, host and port"),
+        ("position", "can't be changed: monitors stand in the order in which they were made"),
+    ],
+    other: "can't be changed: the service sets it",
+    echoes: &["paused"],
+    measured: &[
+        "since",
+        "downFrom",
+        "downReason",
+        "lastCheck",
+        "expiresAt",
+        "confirmable",
+        "pausedBy",
+        "uptime24h",
+        "latencyMs24h",
+        "lastPingAt",
+        "lastRunMs",
+        "pingUrl",
+    ],
+};
 
 /// The fields as they were sent; others are ignored, and so are later those that do not belong to the type.
 pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
@@ -144,7 +178,22 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                     .nullable(),
             ),
         },
+        ..MonitorEdit::default()
     }
+}
+
+/// The fields of a change as they were sent: what a new one has, and whom to tell.
+pub(in crate::http) fn read_change(mut body: impl Fields) -> MonitorEdit {
+    let notify = body.flag(
+        field(
+            "notify",
+            "With `paused`: whether subscribers are told that the incident of a monitor that is down is over, since it is no \
+             longer monitored.",
+        )
+        .default(false)
+        .nullable(),
+    );
+    MonitorEdit { notify, ..read(body) }
 }
 
 const WARN_DAYS_ABOUT: &str = "certificate, domain: fails this many days before expiry; 14 for a certificate and 30 for a domain unless given.";

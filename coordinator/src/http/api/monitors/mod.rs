@@ -10,9 +10,12 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::event::Status;
+use parallax_core::monitor::edit::MonitorEdit;
 
+use super::sent::{self, Sent};
 use super::{done, made, object_of, query, ticket, warned, wrapped};
 use crate::http::Context;
+use crate::http::error::Refused;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
 use crate::service::monitors::Shown;
@@ -51,9 +54,9 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let page = call.page()?;
     service.page(&call.caller, page)?;
     let (object, ticket) = call.object().await?;
-    let edit = body::read(&object);
+    let (edit, warnings) = sent::read_new(&object, &body::RULES, |body| body::read(body));
     let caller = &call.caller;
-    let answer = |shown: &Shown| saved(service, caller, shown);
+    let answer = |shown: &Shown| saved(service, caller, shown, &warnings);
     let new = service.create_monitor(caller, page, &edit, &Once::new(ticket, &answer)).await?;
     Ok(made(&format!("/api/v1/pages/{page}/monitors"), "monitor", new, answer))
 }
@@ -71,10 +74,16 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let service = &context.service;
     let (page, monitor) = (call.page()?, call.monitor()?);
     let reached = service.reaches_monitor(&call.caller, page, monitor);
-    let (object, ticket) = object_of(&context, &mut call, reached).await?;
-    let edit = body::read(&object);
+    let (mut object, ticket) = object_of(&context, &mut call, reached).await?;
     let caller = &call.caller;
-    let answer = |shown: &Shown| saved(service, caller, shown);
+    // One that is gone is answered as it was before, or not found.
+    let before = service.monitor(caller, page, monitor).await.ok();
+    let before = before
+        .and_then(|shown| sent::shown(&view::document(&shown, service.ping_url(caller, &shown.monitor))));
+    let Sent { edit, refused, warnings } =
+        sent::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read_change(body));
+    let edit = MonitorEdit { refused, ..edit };
+    let answer = |shown: &Shown| saved(service, caller, shown, &warnings);
     let changed = service.edit_monitor(caller, page, monitor, &edit, &Once::new(ticket, &answer)).await?;
     Ok(done(StatusCode::OK, changed, answer))
 }
@@ -83,14 +92,20 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
 pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -> Answer {
     let (page, monitor) = (call.page()?, call.monitor()?);
     let answer = |(): &()| Vec::new();
-    let ticket = ticket(&call, || context.service.reaches_monitor(&call.caller, page, monitor))?;
+    let reaches = || context.service.reaches_monitor(&call.caller, page, monitor);
+    let ticket = ticket(&call, reaches)?;
+    let notify = query::flag(&call.query, "notify");
+    let notify = notify.or_else(|fault| reaches().map_err(Refused::from).and(Err(fault.into())))?;
     let once = Once::new(ticket, &answer);
-    let deleted = context.service.delete_monitor(&call.caller, page, monitor, &once).await?;
+    let notify = notify.unwrap_or(false);
+    let deleted = context.service.delete_monitor(&call.caller, page, monitor, notify, &once).await?;
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }
 
-/// A monitor that was saved, and what its owner should know of it.
-fn saved(service: &Service, caller: &Caller, shown: &Shown) -> Vec<u8> {
+/// A monitor that was saved, and what its owner should know of it and of what was sent.
+fn saved(service: &Service, caller: &Caller, shown: &Shown, of_body: &[String]) -> Vec<u8> {
     let document = view::document(shown, service.ping_url(caller, &shown.monitor));
-    warned("monitor", &document, &view::warnings(shown))
+    let mut warnings = view::warnings(shown);
+    warnings.extend(of_body.iter().cloned());
+    warned("monitor", &document, &warnings)
 }

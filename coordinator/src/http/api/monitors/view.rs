@@ -89,6 +89,9 @@ pub(in crate::http) struct MonitorDocument {
     confirmable: bool,
     /// Not checked while true.
     paused: bool,
+    /// Why it is paused: `owner`, who set `paused`, or `plan`, which does not have its type. Null while it is checked.
+    #[schemars(with = "Option<words::PausedBy>")]
+    paused_by: Option<&'static str>,
     /// Share of checks passed in the last 24 hours, in percent; null while paused.
     uptime24h: Option<f64>,
     /// Median response time over 24 hours, in milliseconds.
@@ -137,7 +140,7 @@ struct LastCheckDocument {
 
 /// The document of a monitor; `ping_url` where the reader may know it.
 pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocument {
-    let Shown { monitor, view, figure } = shown;
+    let Shown { monitor, view, figure, paused_by_plan } = shown;
     let kind = monitor.check.kind();
     let common = MonitorDocument {
         id: monitor.id.to_string(),
@@ -161,6 +164,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
         last_check: view.last_check.as_ref().map(last_check),
         confirmable: !view.unconfirmable,
         paused: monitor.paused,
+        paused_by: monitor.paused.then_some(if *paused_by_plan { "plan" } else { "owner" }),
         uptime24h: figure.uptime,
         latency_ms24h: figure.latency_ms.filter(|_| kind.has_latency()),
         created_at: monitor.created_at.to_string(),

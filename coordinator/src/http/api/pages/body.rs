@@ -8,8 +8,44 @@ use parallax_core::page::edit::{
 use parallax_core::page::look::{Language, Theme};
 use serde_json::json;
 
+use crate::http::api::sent::Rules;
 use crate::http::fields::{Field, Fields, field};
 use crate::service::pages::making::NewPage;
+
+/// What the body of a page is held against.
+pub(in crate::http::api) const RULES: Rules = Rules {
+    hints: &[
+        ("domain", "PATCH /api/v1/pages/{pageId}/address sets customDomain"),
+        ("repeatMinutes", "PATCH /api/v1/pages/{pageId}/alerts sets it"),
+        ("automaticIncidents", "PATCH /api/v1/pages/{pageId}/alerts sets it"),
+    ],
+    elsewhere: &[
+        ("slug", ADDRESS),
+        ("customDomain", ADDRESS),
+        ("url", FOLLOWS_ADDRESS),
+        ("plan", PLAN),
+        ("passwordProtected", "can't be changed: it follows password"),
+        ("privateFeedUrl", "can't be changed: it follows password, private and who is allowed"),
+    ],
+    other: "can't be changed: the service sets it",
+    echoes: &["logo", "favicon"],
+    measured: MEASURED,
+};
+
+/// What the body of a page's address is held against.
+pub(in crate::http::api) const ADDRESS_RULES: Rules = Rules {
+    hints: &[("domain", "send it as customDomain")],
+    elsewhere: &[("url", FOLLOWS_ADDRESS), ("plan", PLAN)],
+    other: "can't be changed here: PATCH /api/v1/pages/{pageId} changes it",
+    echoes: &["logo", "favicon"],
+    measured: MEASURED,
+};
+
+const ADDRESS: &str = "can't be changed here: PATCH /api/v1/pages/{pageId}/address changes it";
+const FOLLOWS_ADDRESS: &str =
+    "can't be changed: it follows slug and customDomain, which PATCH /api/v1/pages/{pageId}/address changes";
+const PLAN: &str = "can't be changed by the API: the operator of this service sets it";
+const MEASURED: &[&str] = &["customDomainProblem", "domainVerification"];
 
 /// A new page: what may be changed later, and the address label.
 pub(in crate::http) fn read_new(mut body: impl Fields) -> NewPage {

@@ -8,8 +8,10 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::page::Page;
+use parallax_core::page::edit::PageEdit;
 
-use super::{done, made, ticket, wrapped};
+use super::sent::{self, Sent};
+use super::{done, made, ticket, warned, wrapped};
 use crate::http::Context;
 use crate::http::reply::Reply;
 use crate::http::route::{Answer, Call};
@@ -29,8 +31,9 @@ pub(in crate::http) async fn create(context: Arc<Context>, mut call: Call<Caller
     let service = &context.service;
     service.makes_pages(&call.caller)?;
     let (object, ticket) = call.object().await?;
-    let answer = |page: &Page| wrapped("page", &view::document(service, page));
-    let new = service.add_page(&call.caller, &body::read_new(&object), &Once::new(ticket, &answer)).await?;
+    let (new, warnings) = sent::read_new(&object, &body::RULES, |body| body::read_new(body));
+    let answer = |page: &Page| warned("page", &view::document(service, page), &warnings);
+    let new = service.add_page(&call.caller, &new, &Once::new(ticket, &answer)).await?;
     Ok(made("/api/v1/pages", "page", new, answer))
 }
 
@@ -44,10 +47,12 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
 pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let service = &context.service;
     let page = call.page()?;
-    service.page(&call.caller, page)?;
-    let (object, ticket) = call.object().await?;
-    let edit = body::read(&object);
-    let answer = |page: &Page| wrapped("page", &view::document(service, page));
+    let before = sent::shown(&view::document(service, &service.page(&call.caller, page)?));
+    let (mut object, ticket) = call.object().await?;
+    let Sent { edit, refused, warnings } =
+        sent::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read(body));
+    let edit = PageEdit { refused, ..edit };
+    let answer = |page: &Page| warned("page", &view::document(service, page), &warnings);
     let changed = service.edit_page(&call.caller, page, &edit, &Once::new(ticket, &answer)).await?;
     Ok(done(StatusCode::OK, changed, answer))
 }
@@ -56,10 +61,14 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
 pub(in crate::http) async fn address(context: Arc<Context>, mut call: Call<Caller>) -> Answer {
     let service = &context.service;
     let page = call.page()?;
-    service.page(&call.caller, page)?;
-    let (object, ticket) = call.object().await?;
-    let answer = |page: &Page| wrapped("page", &view::document(service, page));
-    let edit = body::read_address(&object);
+    let before = sent::shown(&view::document(service, &service.page(&call.caller, page)?));
+    let (mut object, ticket) = call.object().await?;
+    let read = sent::read_change(&mut object, before.as_ref(), &body::ADDRESS_RULES, |body| {
+        body::read_address(body)
+    });
+    let Sent { edit, refused, warnings } = read;
+    let edit = PageEdit { refused, ..edit };
+    let answer = |page: &Page| warned("page", &view::document(service, page), &warnings);
     let changed = service.edit_page(&call.caller, page, &edit, &Once::new(ticket, &answer)).await?;
     Ok(done(StatusCode::OK, changed, answer))
 }

@@ -145,7 +145,7 @@ fn document(service: &Service, overview: &Overview) -> StatusDocument {
 }
 
 fn monitor(shown: &Shown) -> PublicMonitor {
-    let Shown { monitor, view, figure } = shown;
+    let Shown { monitor, view, figure, .. } = shown;
     PublicMonitor {
         id: monitor.id.to_string(),
         name: monitor.name.clone(),

@@ -57,12 +57,21 @@ pub(super) fn operations() -> Vec<Operation> {
             .about(SENT)
             .note("Only fields that belong to its type count.")
             .reaches_out()
-            .takes("MonitorUpdate", |description| body::read(description))
+            .takes("MonitorUpdate", |description| body::read_change(description))
             .gives::<MonitorDocument>(200, "MonitorResponse", "monitor", "The monitor after the change.")
             .beside("warnings", warnings()),
         Operation::new("deleteMonitor", Method::DELETE, ONE)
             .does(TAG, "Delete a monitor")
-            .about("Removes the monitor and its history. It can't be undone.")
+            .about(
+                "Removes the monitor and its history. It can't be undone. The automatic incident of a monitor that is down is \
+                 over by it.",
+            )
+            .query(
+                "notify",
+                "Whether subscribers are told that its incident is over, since it is no longer monitored.",
+                json!({ "type": "boolean", "default": false }),
+                false,
+            )
             .gives_nothing("It is gone."),
         Operation::new("checkMonitor", Method::POST, "/pages/{pageId}/monitors/{monitorId}/check")
             .does(TAG, "Check a monitor now")

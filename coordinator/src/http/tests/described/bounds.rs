@@ -167,7 +167,11 @@ async fn every_parameter_of_a_query_keeps_what_the_description_says() {
             {
                 for value in values {
                     let query = format!("{path}?{}={}", parameter.name, value.replace(' ', "%20"));
-                    let answered = shop.send("GET", &query, Value::Null).await;
+                    // What a deletion takes well it does: once, and then there is nothing left to look at.
+                    if operation.writes() && status == 200 {
+                        continue;
+                    }
+                    let answered = shop.send(operation.method.as_str(), &query, Value::Null).await;
                     assert_eq!(answered.status, status, "{query} {answered:?}");
                     let fault = &answered.body["error"]["fields"][0]["field"];
                     assert!(status == 200 || fault == parameter.name, "{query} {answered:?}");

@@ -1,0 +1,269 @@
+//! Bodies as they were sent, held against what is shown: what is only shown and comes back unchanged counts for nothing, a
+//! field that another route changes is refused with that route, and a name that is most likely a slip is warned of.
+
+use parallax_core::refusal::Refusals;
+use parallax_core::time::Timestamp;
+use serde::Serialize;
+use serde_json::Value;
+use strsim::osa_distance;
+
+use crate::http::fields::Asked;
+use crate::http::json::Object;
+
+/// Warnings of one answer at most.
+const MOST: usize = 20;
+/// Names that are not known and that are looked at.
+const LOOKED: usize = 100;
+/// Characters of a name that are repeated.
+const REPEATED: usize = 60;
+/// Letters in which a slip may differ from a name; half as many where the name is short.
+const SLIP: usize = 2;
+/// Two fields that are read together: where the second is sent, the first counts though it is as it was.
+const TOGETHER: (&str, &str) = ("monitors", "monitorIds");
+/// A value that is left out.
+static NULL: Value = Value::Null;
+/// Fields that nobody sends: the service sets them once.
+const GIVEN: [&str; 3] = ["id", "pageId", "createdAt"];
+
+/// What a body is held against, beside the names that its reader asks for.
+#[derive(Debug)]
+pub(super) struct Rules {
+    /// Names that say something that is sent otherwise, each with how.
+    pub(super) hints: &'static [(&'static str, &'static str)],
+    /// Fields that this route does not change, each with the rule, which names what does.
+    pub(super) elsewhere: &'static [(&'static str, &'static str)],
+    /// The same for any other field that is shown.
+    pub(super) other: &'static str,
+    /// Fields that are shown in another form than they are sent in: as they are shown, they may come back.
+    pub(super) echoes: &'static [&'static str],
+    /// Fields that become different by themselves, so that an old value may come back; inner ones too.
+    pub(super) measured: &'static [&'static str],
+}
+
+/// A body that was read.
+#[derive(Debug)]
+pub(super) struct Sent<T> {
+    /// What its reader made of it.
+    pub(super) edit: T,
+    /// Fields that this route does not change.
+    pub(super) refused: Refusals,
+    /// What its sender should know.
+    pub(super) warnings: Vec<String>,
+}
+
+/// Reads the body of something new, and what its sender should know of it.
+pub(super) fn read_new<T>(
+    object: &Object,
+    rules: &Rules,
+    read: impl FnOnce(&mut Asked<'_>) -> T,
+) -> (T, Vec<String>) {
+    let mut asked = Asked::new(object);
+    let edit = read(&mut asked);
+    let mut warnings = Vec::new();
+    for (name, _) in unknown(object, asked.names()).filter(|(_, value)| !value.is_null()) {
+        let elsewhere = find(rules.elsewhere, name).map(|rule| format!("it {rule}"));
+        let hint = find(rules.hints, name).map(str::to_owned).or(elsewhere);
+        if !rules.measured.contains(&name) {
+            warnings.extend(warning(name, hint, asked.names()));
+        }
+    }
+    warnings.truncate(MOST);
+    (edit, warnings)
+}
+
+/// Reads the body of a change of something that is shown so; none where it is not there any more. Fields that only come
+/// back as they are shown are taken out of the body.
+pub(super) fn read_change<T>(
+    object: &mut Object,
+    shown: Option<&Value>,
+    rules: &Rules,
+    read: impl FnOnce(&mut Asked<'_>) -> T,
+) -> Sent<T> {
+    let (first, second) = TOGETHER;
+    let is_merged = object.contains_key(second);
+    let shown = shown.and_then(Value::as_object);
+    let comes_back = |name: &str, value: &Value| {
+        shown.and_then(|shown| shown.get(name)).is_some_and(|it| is_same(value, it, rules))
+    };
+    object.retain(|name, value| {
+        let may = rules.echoes.contains(&name.as_str()) && !(is_merged && name == first);
+        !(may && comes_back(name, value))
+    });
+    let mut asked = Asked::new(object);
+    let edit = read(&mut asked);
+    let (mut refused, mut warnings) = (Refusals::none(), Vec::new());
+    for (name, value) in unknown(object, asked.names()) {
+        let is_shown = shown.is_some_and(|shown| shown.contains_key(name));
+        if rules.measured.contains(&name) || comes_back(name, value) {
+            continue;
+        }
+        if let Some(hint) = find(rules.hints, name) {
+            warnings.extend(warning(name, Some(hint.to_owned()), &[]));
+        } else if let Some(rule) = find(rules.elsewhere, name) {
+            refused.add(name, rule);
+        } else if is_shown {
+            refused.add(
+                name,
+                if GIVEN.contains(&name) { "can't be changed: the service sets it" } else { rules.other },
+            );
+        } else {
+            warnings.extend(warning(name, None, asked.names()));
+        }
+    }
+    warnings.truncate(MOST);
+    Sent { edit, refused, warnings }
+}
+
+/// A document as a body is held against it.
+pub(super) fn shown(document: &impl Serialize) -> Option<Value> {
+    serde_json::to_value(document).ok()
+}
+
+fn unknown<'a>(object: &'a Object, known: &'a [&str]) -> impl Iterator<Item = (&'a str, &'a Value)> {
+    let sent = object.iter().map(|(name, value)| (name.as_str(), value));
+    sent.filter(|(name, _)| !known.contains(name)).take(LOOKED)
+}
+
+fn find(list: &'static [(&'static str, &'static str)], name: &str) -> Option<&'static str> {
+    list.iter().find(|(known, _)| *known == name).map(|(_, words)| *words)
+}
+
+/// What is said of a name that is not known: how it is sent, or the known name that it most likely should be.
+fn warning(name: &str, hint: Option<String>, known: &[&str]) -> Option<String> {
+    let words = hint.or_else(|| nearest(name, known).map(|known| format!("did you mean {known}?")))?;
+    Some(format!("{name:.REPEATED$} was ignored: {words}"))
+}
+
+/// The known name that a name most likely should be: it is the same but for its case and the signs between its words, or
+/// two letters from it.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    if name.len() > REPEATED {
+        return None;
+    }
+    let plain = |name: &str| {
+        name.chars().filter(|sign| sign.is_alphanumeric()).flat_map(char::to_lowercase).collect::<String>()
+    };
+    let wanted = plain(name);
+    if let Some(same) = known.iter().find(|known| plain(known) == wanted) {
+        return Some(same);
+    }
+    let far = |known: &str| if known.len().min(name.len()) < 5 { SLIP / 2 } else { SLIP };
+    let near = known.iter().map(|known| (osa_distance(name, known), *known));
+    near.filter(|(distance, known)| *distance <= far(known))
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, it)| it)
+}
+
+/// Whether a value that was sent says what is shown: a number or a moment however it is written, an object without what is
+/// left out and without what becomes different by itself, and of a list that nobody sends any part.
+fn is_same(sent: &Value, shown: &Value, rules: &Rules) -> bool {
+    match (sent, shown) {
+        (Value::Number(sent), Value::Number(shown)) => sent == shown || sent.as_f64() == shown.as_f64(),
+        (Value::String(sent), Value::String(shown)) => sent == shown || is_same_moment(sent, shown),
+        (Value::Array(sent), Value::Array(shown)) => {
+            sent.len() == shown.len()
+                && sent.iter().zip(shown).all(|(sent, shown)| is_same(sent, shown, rules))
+        }
+        (Value::Object(sent), Value::Object(shown)) => {
+            let mut names =
+                sent.keys().chain(shown.keys()).filter(|name| !rules.measured.contains(&name.as_str()));
+            names
+                .all(|name| is_same(sent.get(name).unwrap_or(&NULL), shown.get(name).unwrap_or(&NULL), rules))
+        }
+        (sent, shown) => sent == shown,
+    }
+}
+
+fn is_same_moment(sent: &str, shown: &str) -> bool {
+    let moment =
+        |text: &str| text.starts_with(|sign: char| sign.is_ascii_digit()).then(|| Timestamp::parse_iso(text));
+    matches!((moment(sent).flatten(), moment(shown).flatten()), (Some(sent), Some(shown)) if sent == shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::http::fields::{Fields, field};
+
+    const RULES: Rules = Rules {
+        hints: &[("group", "send it as groupName")],
+        elsewhere: &[("slug", "can't be changed here")],
+        other: "can't be changed",
+        echoes: &["keyword", "monitors"],
+        measured: &["since", "lastPingAt"],
+    };
+
+    fn object(value: Value) -> Object {
+        value.as_object().cloned().unwrap_or_default()
+    }
+
+    fn read(body: &mut Asked<'_>) -> usize {
+        ["groupName", "keyword", "url", "monitors", "monitorIds"]
+            .map(|name| body.text(field(name, "")))
+            .iter()
+            .filter(|given| **given != parallax_core::given::Given::Absent)
+            .count()
+    }
+
+    fn changed(sent: Value) -> (usize, String, Vec<String>) {
+        let shown = json!({
+            "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0,
+            "createdAt": "2026-03-01T09:30:00.000Z", "since": "2026-03-01T09:30:00.000Z",
+            "heartbeat": { "periodSeconds": 60, "lastPingAt": null }, "monitors": [{ "id": "a", "name": "A" }],
+        });
+        let Sent { edit, refused, warnings } = read_change(&mut object(sent), Some(&shown), &RULES, read);
+        (edit, refused.to_string(), warnings)
+    }
+
+    #[test]
+    fn what_comes_back_as_it_is_shown_changes_nothing() {
+        let echo = json!({
+            "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0.0,
+            "createdAt": "2026-03-01T10:30:00+01:00", "since": "2020-01-01T00:00:00Z",
+            "heartbeat": { "periodSeconds": 60, "lastPingAt": "2026-03-01T09:30:00.000Z" },
+            "monitors": [{ "id": "a", "name": "A" }],
+        });
+        assert_eq!(changed(echo.clone()), (1, String::new(), vec![]), "null may do something: it is read");
+        let mut merged = object(echo);
+        merged.insert("monitorIds".to_owned(), json!(["b"]));
+        assert_eq!(changed(Value::Object(merged)).0, 3, "both count where one is sent");
+    }
+
+    #[test]
+    fn what_this_route_does_not_change_is_refused_and_what_is_sent_otherwise_is_told() {
+        for (sent, refused, warned) in [
+            (json!({ "slug": "other" }), "slug can't be changed here", ""),
+            (json!({ "slug": null }), "slug can't be changed here", ""),
+            (json!({ "id": "mon_2" }), "id can't be changed: the service sets it", ""),
+            (json!({ "position": 1 }), "position can't be changed", ""),
+            (json!({ "group": "B" }), "", "group was ignored: send it as groupName"),
+            (json!({ "groupname": "B" }), "", "groupname was ignored: did you mean groupName?"),
+            (json!({ "group_name": "B" }), "", "group_name was ignored: did you mean groupName?"),
+            (json!({ "keywrods": "B" }), "", "keywrods was ignored: did you mean keyword?"),
+            (json!({ "uri": "B" }), "", "uri was ignored: did you mean url?"),
+            (json!({ "since": "2020", "unheard": 1, "u": 2, "x".repeat(5000): 3 }), "", ""),
+        ] {
+            let (_, told, warnings) = changed(sent.clone());
+            assert_eq!((told.as_str(), warnings.join("; ").as_str()), (refused, warned), "{sent}");
+        }
+    }
+
+    #[test]
+    fn of_something_new_slips_are_told_and_copies_are_not() {
+        let sent =
+            object(json!({ "id": "mon_1", "slug": "shop", "group": "A", "urll": "x", "since": "x", "x": 1 }));
+        let (_, warnings) = read_new(&sent, &RULES, read);
+        assert_eq!(
+            warnings,
+            [
+                "slug was ignored: it can't be changed here",
+                "group was ignored: send it as groupName",
+                "urll was ignored: did you mean url?",
+            ]
+        );
+        let many = (0..99).map(|n| (format!("keyword{n}"), json!(1))).collect();
+        assert_eq!(read_new(&many, &RULES, read).1.len(), MOST);
+    }
+}

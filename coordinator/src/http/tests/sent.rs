@@ -1,0 +1,238 @@
+//! What was read and sent back: unchanged it changes nothing, and what a route does not change is refused or told.
+
+use parallax_core::page::Page;
+use serde_json::json;
+
+use super::*;
+
+/// Every kind of thing that a PATCH changes: its path, and the member of the answer that holds it.
+async fn things(client: &Client) -> Vec<(String, &'static str)> {
+    let mut things = Vec::new();
+    for body in [
+        json!({ "url": "https://a.example", "groupName": "A", "keyword": "ok", "headers": { "X-A": "b" } }),
+        json!({ "type": "tcp", "host": "a.example", "port": 25, "slowThresholds": { "asia": 5 }, "pinnedRegion": "asia" }),
+        json!({ "type": "dns", "host": "a.example", "dnsType": "MX", "latencyLocations": ["asia", "europe"] }),
+        json!({ "type": "ping", "host": "2001:db8::1", "slowThresholdMs": 200 }),
+        json!({ "type": "certificate", "host": "a.example" }),
+        json!({ "type": "domain", "host": "a.example", "warnDays": 20 }),
+        json!({ "type": "heartbeat", "name": "Job", "periodMinutes": 5 }),
+        json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://status.example.org" }),
+    ] {
+        let made = client.make(body).await;
+        things.push((client.shop(&format!("/monitors/{}", made["id"].as_str().unwrap())), "monitor"));
+    }
+    let monitor = things[0].0.rsplit('/').next().unwrap().to_owned();
+    for body in [
+        json!({ "title": "x", "message": "*y*", "monitors": [{ "id": monitor, "impact": "major" }], "remind": ["1h"] }),
+        json!({ "title": "x", "startedAt": "2026-11-27T12:00:00Z", "resolvedAt": "2026-11-27T12:30:00Z" }),
+        json!({
+            "kind": "maintenance", "title": "x", "startsAt": "2026-12-01T00:00:00Z", "endsAt": "2026-12-01T01:00:00Z",
+            "repeat": "weekly", "timezone": "Europe/Berlin", "monitorIds": [monitor],
+        }),
+        json!({
+            "kind": "maintenance", "title": "x", "startsAt": "2026-11-01T00:00:00Z", "endsAt": "2026-11-01T01:00:00Z",
+        }),
+    ] {
+        let made = client.call(&client.write, "POST", &client.shop("/incidents"), body).await;
+        assert_eq!((made.status, made.body.get("warnings")), (201, None), "{made:?}");
+        let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
+        things.push((client.shop(&format!("/incidents/{id}")), "incident"));
+    }
+    for body in [
+        json!({ "type": "webhook", "name": "x", "url": "https://hooks.example.com/x", "events": ["went-down"] }),
+        json!({ "type": "telegram", "name": "x", "token": "12345:abc", "chat": "@shop", "monitorIds": [monitor] }),
+        json!({ "type": "email", "name": "x", "to": "ops@example.com" }),
+    ] {
+        let made = client.call(&client.write, "POST", &client.shop("/destinations"), body).await;
+        let id = made.body["destination"]["id"].as_str().unwrap().to_owned();
+        things.push((client.shop(&format!("/destinations/{id}")), "destination"));
+    }
+    things.extend([(client.shop(""), "page"), (client.shop("/alerts"), "alerts")]);
+    things
+}
+
+#[tokio::test]
+async fn everything_can_be_sent_back_as_it_was_read() {
+    let client = Client::new().await;
+    let logo = "data:image/svg+xml;base64,PHN2ZyB4bWxucz0iaHR0cDovL3d3dy53My5vcmcvMjAwMC9zdmciLz4=";
+    let look = json!({ "logo": logo, "password": "open sesame", "private": true, "allowedPeople": ["a@example.com"] });
+    assert_eq!(client.call(&client.write, "PATCH", &client.shop(""), look).await.status, 200);
+    let mut sent_back = 0;
+    for (path, name) in things(&client).await {
+        let read = client.get(&path).await.body;
+        // Its status is another one meanwhile, and it is read again by then.
+        client.world.clock.set(client.world.service.now() + 1000);
+        let document = read[name].clone();
+        let same = client.call(&client.write, "PATCH", &path, document.clone()).await;
+        assert_eq!((same.status, same.body.get("warnings")), (200, None), "{path} {same:?}");
+        assert_eq!(same.body[name], document, "{path}");
+        // With one field changed that one alone is.
+        let field = if name == "incident" { "title" } else { "name" };
+        if document.get(field).is_some() {
+            let mut edited = document.clone();
+            edited[field] = json!("Other");
+            let changed = client.call(&client.write, "PATCH", &path, edited.clone()).await;
+            assert_eq!((changed.status, changed.body.get("warnings")), (200, None), "{path} {changed:?}");
+            assert_eq!(changed.body[name], edited, "{path}");
+        }
+        sent_back += 1;
+        // A minute has 120 requests.
+        client.world.clock.set(client.world.service.now() + 60_000);
+    }
+    assert_eq!(sent_back, 17);
+    let address = client.get(&client.shop("")).await.body["page"].clone();
+    let same = client.call(&client.write, "PATCH", &client.shop("/address"), address.clone()).await;
+    assert_eq!((same.status, &same.body["page"]), (200, &address));
+}
+
+#[tokio::test]
+async fn a_field_that_another_route_changes_is_refused_with_that_route() {
+    let client = Client::new().await;
+    client
+        .world
+        .put_page(Page { custom_domain: Some("status.shop.example".to_owned()), ..client.world.shop.clone() })
+        .await;
+    let things = things(&client).await;
+    let of = |name: &str| things.iter().find(|(_, it)| *it == name).unwrap().0.clone();
+    for (path, sent, rule) in [
+        (
+            of("page"),
+            json!({ "slug": "other" }),
+            "slug can't be changed here: PATCH /api/v1/pages/{pageId}/address",
+        ),
+        (of("page"), json!({ "customDomain": null }), "customDomain can't be changed here: PATCH"),
+        (of("page"), json!({ "url": "https://x.example" }), "url can't be changed: it follows slug"),
+        (of("page"), json!({ "plan": "pro" }), "plan can't be changed by the API: the operator"),
+        (
+            of("page"),
+            json!({ "passwordProtected": true }),
+            "passwordProtected can't be changed: it follows password",
+        ),
+        (of("page"), json!({ "id": "pg_1" }), "id can't be changed: the service sets it"),
+        (
+            client.shop("/address"),
+            json!({ "name": "x" }),
+            "name can't be changed here: PATCH /api/v1/pages/{pageId} changes",
+        ),
+        (of("monitor"), json!({ "type": "tcp" }), "type can't change after creation"),
+        (of("monitor"), json!({ "position": 7 }), "position can't be changed: monitors stand in the order"),
+        (
+            of("monitor"),
+            json!({ "createdAt": "2026-01-01T00:00:00Z" }),
+            "createdAt can't be changed: the service sets it",
+        ),
+        (
+            of("incident"),
+            json!({ "status": "resolved" }),
+            "status can't be changed here: POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates",
+        ),
+        (
+            of("incident"),
+            json!({ "resolvedAt": "2026-11-27T12:46:00Z" }),
+            "resolvedAt can't be changed here: POST",
+        ),
+        (of("incident"), json!({ "kind": "maintenance" }), "kind can't be changed after creation"),
+        (of("incident"), json!({ "updates": [{ "body": "x" }] }), "updates can't be changed here: POST"),
+        (
+            of("destination"),
+            json!({ "secret": "whsec_x" }),
+            "secret can't be changed here: POST /api/v1/pages/{pageId}/destinations/{destinationId}/rotate-secret",
+        ),
+    ] {
+        let refused = client.call(&client.write, "PATCH", &path, sent.clone()).await;
+        let told = refused.body["error"]["message"].as_str().unwrap_or_default();
+        assert_eq!((refused.status, code(&refused)), (400, "bad_request"), "{sent} {refused:?}");
+        assert!(told.starts_with(rule), "{sent}: {told}");
+    }
+    let both = json!({ "name": "", "slug": "other" });
+    let refused = client.call(&client.write, "PATCH", &of("page"), both).await;
+    let fields: Vec<_> =
+        refused.body["error"]["fields"].as_array().unwrap().iter().map(|it| &it["field"]).collect();
+    assert_eq!(fields, ["slug", "name"], "all at once");
+    assert_eq!(client.get(&of("page")).await.body["page"]["name"], "Shop");
+}
+
+#[tokio::test]
+async fn a_slip_is_told_beside_what_was_done() {
+    let client = Client::new().await;
+    let things = things(&client).await;
+    let of = |name: &str| things.iter().find(|(_, it)| *it == name).unwrap().0.clone();
+    let window = things.iter().filter(|(_, it)| *it == "incident").nth(2).unwrap().0.clone();
+    for (method, path, sent, warning) in [
+        ("PATCH", of("monitor"), json!({ "group": "B" }), "group was ignored: send it as groupName"),
+        (
+            "PATCH",
+            of("monitor"),
+            json!({ "status": "up" }),
+            "status was ignored: it is what the checks found",
+        ),
+        ("PATCH", of("monitor"), json!({ "keywrod": "x" }), "keywrod was ignored: did you mean keyword?"),
+        (
+            "POST",
+            client.shop("/monitors"),
+            json!({ "url": "b.example", "group": "B" }),
+            "group was ignored: send it as groupName",
+        ),
+        (
+            "POST",
+            client.shop("/monitors"),
+            json!({ "type": "heartbeat", "name": "x", "periodMinutes": 5, "graceSeconds": 60 }),
+            "graceSeconds was ignored: send it as graceMinutes",
+        ),
+        ("PATCH", of("page"), json!({ "time_zone": "UTC" }), "time_zone was ignored: did you mean timezone?"),
+        (
+            "PATCH",
+            of("incident"),
+            json!({ "message": "x" }),
+            "message was ignored: POST /api/v1/pages/{pageId}/incidents/{incidentId}/updates posts an update",
+        ),
+        (
+            "PATCH",
+            window,
+            json!({ "startedAt": "2026-12-01T00:10:00Z" }),
+            "startedAt was ignored: send it as startsAt",
+        ),
+        (
+            "POST",
+            client.shop("/incidents"),
+            json!({ "title": "x", "body": "y" }),
+            "body was ignored: send it as message",
+        ),
+        (
+            "POST",
+            format!("{}/updates", of("incident")),
+            json!({ "message": "x", "stats": "resolved" }),
+            "stats was ignored: did you mean status?",
+        ),
+        (
+            "POST",
+            client.shop("/deploys"),
+            json!({ "version": "1", "monitors": [] }),
+            "monitors was ignored: send their ids as monitorIds",
+        ),
+        (
+            "POST",
+            client.shop("/destinations"),
+            json!({ "type": "email", "name": "x", "to": "owner@example.com", "event": [] }),
+            "event was ignored: did you mean events?",
+        ),
+        ("PATCH", of("destination"), json!({ "enable": true }), "enable was ignored: did you mean enabled?"),
+        ("PATCH", of("alerts"), json!({ "repeat": 5 }), "repeat was ignored: send it as repeatMinutes"),
+        (
+            "POST",
+            client.shop("/subscribers"),
+            json!({ "email": "a@example.com", "monitors": ["x"] }),
+            "monitors was ignored: send their ids as monitorIds",
+        ),
+        (
+            "POST",
+            "/api/v1/pages".to_owned(),
+            json!({ "slug": "new", "name": "x", "customDomain": "a.example" }),
+            "customDomain was ignored: it can't be changed here: PATCH /api/v1/pages/{pageId}/address changes it",
+        ),
+    ] {
+        let done = client.call(&client.write, method, &path, sent.clone()).await;
+        assert!(done.status < 300, "{sent} {done:?}");
+        assert_eq!(done.body["warnings"], json!([warning]), "{sent}");
+    }
+}

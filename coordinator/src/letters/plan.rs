@@ -1,0 +1,116 @@
+//! The mail to an account's owner about what a smaller plan stops: in English.
+
+use parallax_core::delivery::Mail;
+use parallax_core::destination::ChannelKind;
+use parallax_core::plan::Plan;
+use parallax_core::time::Timestamp;
+
+use super::mail::{Mood, Sheet};
+use super::{text, words};
+
+/// UTF-16 units of a name.
+const MAX_NAME: usize = 140;
+/// Destinations, and monitors, that are named at most.
+const NAMED: usize = 20;
+
+/// What stops when an account is put on another plan.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Stops {
+    /// Destinations that get no more alerts: channel, name, and name of the page.
+    pub destinations: Vec<(ChannelKind, String, String)>,
+    /// Component monitors that are paused: name, and name of the page.
+    pub components: Vec<(String, String)>,
+    /// Milliseconds between two checks of a monitor in one region, where they become more.
+    pub interval_ms: Option<u32>,
+    /// Whether settings of regions are in use that are not used any longer.
+    pub regions: bool,
+    /// Monitors that there are, and that the plan allows, where these are fewer.
+    pub monitors: Option<(usize, u32)>,
+}
+
+impl Stops {
+    /// Whether nothing stops.
+    pub fn is_nothing(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+/// The mail about it.
+pub fn plan_changed(plan: Plan, stops: &Stops, at: Timestamp) -> Mail {
+    let name = |name: &str| text::line(name, MAX_NAME);
+    let mut list = Vec::new();
+    for (kind, destination, page) in stops.destinations.iter().take(NAMED) {
+        let (destination, page) = (name(destination), name(page));
+        list.push(format!("The {} destination {destination} of {page} gets no more alerts.", kind.name()));
+    }
+    list.extend(more(stops.destinations.len(), "destinations"));
+    for (monitor, page) in stops.components.iter().take(NAMED) {
+        list.push(format!("The component monitor {} of {} is paused.", name(monitor), name(page)));
+    }
+    list.extend(more(stops.components.len(), "component monitors"));
+    if let Some(interval) = stops.interval_ms {
+        list.push(format!("Monitors are checked every {}.", words::length(i64::from(interval))));
+    }
+    if stops.regions {
+        list.push("Settings of regions are kept and not used.".to_owned());
+    }
+    if let Some((have, allowed)) = stops.monitors {
+        list.push(format!(
+            "The account has {have} monitors, and the plan allows {allowed}: all of them are still checked, and no new one \
+             can be made."
+        ));
+    }
+    let title = match plan {
+        Plan::Free => "Free",
+        Plan::Hobby => "Hobby",
+        Plan::Pro => "Pro",
+    };
+    Sheet {
+        title: format!("Your account is on the {title} plan: what stops"),
+        mood: Mood::Warning,
+        lead: vec![format!(
+            "Your account was put on the {title} plan. Nothing is deleted: what stops now works again on a plan that has it."
+        )],
+        facts: vec![("Since", words::moment(at, chrono_tz::UTC))],
+        list_title: "What stops",
+        list,
+        footer: vec!["You get this as the owner of this account.".to_owned()],
+        ..Sheet::default()
+    }
+    .mail()
+}
+
+fn more(count: usize, what: &str) -> Option<String> {
+    count.checked_sub(NAMED).filter(|more| *more > 0).map(|more| format!("So do {more} more {what}."))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_owner_is_told_by_name_what_stops_and_long_lists_are_cut() {
+        let hook = (ChannelKind::Webhook, "On call".to_owned(), "Shop".to_owned());
+        let stops = Stops {
+            destinations: vec![hook; NAMED + 3],
+            components: vec![("GitHub".to_owned(), "Shop".to_owned())],
+            interval_ms: Some(300_000),
+            regions: true,
+            monitors: Some((14, 10)),
+        };
+        assert!(!stops.is_nothing() && Stops::default().is_nothing());
+        let mail = plan_changed(Plan::Free, &stops, Timestamp::from_millis(1_795_783_560_000));
+        assert_eq!(mail.subject, "Your account is on the Free plan: what stops");
+        for words in [
+            "The webhook destination On call of Shop gets no more alerts.",
+            "So do 3 more destinations.",
+            "The component monitor GitHub of Shop is paused.",
+            "Monitors are checked every 5 min.",
+            "Settings of regions are kept and not used.",
+            "The account has 14 monitors, and the plan allows 10",
+        ] {
+            assert!(mail.text.contains(words) && mail.html.contains(words), "{words}: {}", mail.text);
+        }
+        assert_eq!(mail.text.matches("On call").count(), NAMED);
+    }
+}
