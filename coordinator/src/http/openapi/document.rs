@@ -14,7 +14,8 @@ use crate::http::legacy;
 const VERSION: &str = "1.0.0";
 
 const ABOUT: &str = "Everything that the dashboard does. JSON in and JSON out; ids stay the same; times are ISO 8601 in UTC \
-unless stated otherwise. A time that is sent names its offset (`Z`, `+01:00`, `+0100`).\n\nEvery request carries a key \
+unless stated otherwise. A time that is sent names its offset (`Z`, `+01:00`, `+0100`); where a `timezone` stands beside it, the offset may \
+be left out.\n\nEvery request carries a key \
 (`Authorization: Bearer plx_…`). A key may make 120 requests a minute; every answer says what is left in \
 `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.\n\nA write may carry an `Idempotency-Key`: the same key \
 and body within 24 hours give the first answer again.\n\nIn a PATCH, a field that is left out keeps its value and null \
