@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::spool::Spool;
-use parallax_dial::{Policy, Prefix, Source};
+use parallax_dial::{Host, Name, Policy, Prefix, Source};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use std::collections::BTreeMap;
@@ -27,6 +27,8 @@ pub struct Config {
     pub deny: Vec<Prefix>,
     /// Name servers to ask; empty for the system's.
     pub resolvers: Vec<SocketAddr>,
+    /// Zones below which a name server that is alive answers for random names; empty for some large ones.
+    pub resolver_zones: Vec<Name>,
     /// Root certificates to trust in checks, beside those that browsers trust.
     pub trust: Vec<CertificateDer<'static>>,
     /// The RDAP service to ask about every domain; `None` for those of the registries.
@@ -48,7 +50,7 @@ enum Origin {
 }
 
 /// Settings that are known, in the order of the sample file.
-const KNOWN: [&str; 12] = [
+const KNOWN: [&str; 13] = [
     "data",
     "coordinator",
     "source",
@@ -56,6 +58,7 @@ const KNOWN: [&str; 12] = [
     "nat64",
     "deny",
     "resolvers",
+    "resolver_zones",
     "trust",
     "rdap",
     "rdap_bootstrap",
@@ -77,6 +80,7 @@ impl Config {
             nat64: false,
             deny: Vec::new(),
             resolvers: Vec::new(),
+            resolver_zones: Vec::new(),
             trust: Vec::new(),
             rdap: None,
             rdap_bootstrap: None,
@@ -158,6 +162,12 @@ impl Config {
                         .parse()
                         .or_else(|_| bare(entry))
                         .map_err(|_| format!("{entry} is no address of a name server"))
+                })?;
+            }
+            "resolver_zones" => {
+                self.resolver_zones = list(value, |entry| match Host::parse(entry) {
+                    Ok(Host::Name(zone)) => Ok(zone),
+                    Ok(Host::Ip(_)) | Err(_) => Err(format!("{entry} is no zone")),
                 })?;
             }
             "trust" => {
@@ -313,6 +323,7 @@ mod tests {
             ("concurrency = 0", "concurrency: must be a number from 1 to 20000"),
             ("coordinator = \"host\"", "coordinator: must be HOST:PORT"),
             ("nat64 = \"yes\"", "nat64: must be true or false"),
+            ("resolver_zones = [\"192.0.2.1\"]", "resolver_zones: 192.0.2.1 is no zone"),
             ("deny = [\"x\"]", "deny: x is no address or prefix"),
             ("data = 1.5", "data: must be a text, a number, true or false, or a list"),
         ] {

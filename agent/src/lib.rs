@@ -112,7 +112,11 @@ pub fn net(config: &Config) -> Result<Net, Error> {
     } else {
         Resolver::with_servers(&config.resolvers)
     };
-    let guard = Guard::new(resolver.map_err(|error| fault(&error))?, config.policy());
+    let mut resolver = resolver.map_err(|error| fault(&error))?;
+    if !config.resolver_zones.is_empty() {
+        resolver = resolver.alive_by(&config.resolver_zones);
+    }
+    let guard = Guard::new(resolver, config.policy());
     let roots = probe::net::roots(&config.trust).map_err(|error| fault(&error))?;
     let net = Net::new(guard, roots).map_err(|error| fault(&error))?;
     Ok(match &config.rdap {

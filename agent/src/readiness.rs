@@ -1,14 +1,18 @@
-//! Whether this host itself is fit to check: route, name resolution, descriptors, leave to ping.
+//! Whether this host itself is fit to check: route, name resolution, descriptors and ports, leave to ping.
 
 use crate::shared::Shared;
+use parallax_dial::DialError;
 use parallax_protocol::result::OwnFault;
+use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::time::Instant;
 
-/// How often the host is judged.
+/// How often the host is judged, and how often while it is not fit.
 const EVERY: Duration = Duration::from_secs(30);
+const UNFIT_EVERY: Duration = Duration::from_secs(10);
 
 /// A resolver that answers nothing for this long is dead.
 const RESOLVER: Duration = Duration::from_secs(6);
@@ -22,8 +26,9 @@ const PERMIT: &str = "run `sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"`
 
 /// Judges the host again and again; what changes is told to the coordinator and logged.
 pub(crate) async fn watch(shared: Arc<Shared>) {
+    let mut exhausted = 0;
     loop {
-        let faults = judge(&shared).await;
+        let faults = judge(&shared, &mut exhausted).await;
         let changed = shared.faults.send_if_modified(|known| {
             let changed = *known != faults;
             known.clone_from(&faults);
@@ -39,41 +44,66 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
             let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
             tracing::warn!(faults = told.join("; "), "this host is not fit to check");
         }
-        tokio::time::sleep(EVERY).await;
+        tokio::time::sleep(if faults.is_empty() { EVERY } else { UNFIT_EVERY }).await;
     }
 }
 
-async fn judge(shared: &Shared) -> Vec<OwnFault> {
+/// The host's faults. `exhausted` is how many checks had failed for want of descriptors or ports at the last look.
+async fn judge(shared: &Shared, exhausted: &mut u64) -> Vec<OwnFault> {
+    let failed = shared.counts.exhausted.load(Ordering::Relaxed);
+    let mut is_exhausted = std::mem::replace(exhausted, failed) != failed
+        || free_descriptors().is_some_and(|free| free < DESCRIPTORS);
     let mut faults = Vec::new();
-    if !has_route(shared.config.source) {
-        faults.push(OwnFault::NoRoute);
-    } else if !shared.net.guard().resolver().is_alive(Instant::now() + RESOLVER).await {
-        faults.push(OwnFault::ResolverDead);
+    match way_out(shared.config.source) {
+        Some(fault @ OwnFault::NoRoute) => faults.push(fault),
+        Some(_) => is_exhausted = true,
+        None => match shared.net.guard().resolver().check_alive(Instant::now() + RESOLVER).await {
+            Ok(()) => {}
+            Err(DialError::NoDescriptors) => is_exhausted = true,
+            Err(_) => faults.push(OwnFault::ResolverDead),
+        },
     }
     if !shared.net.may_ping() {
         faults.push(OwnFault::NotPermitted);
     }
-    if free_descriptors().is_some_and(|free| free < DESCRIPTORS) {
+    if is_exhausted {
         faults.push(OwnFault::NoDescriptors);
     }
     faults
 }
 
-/// Whether the system knows a way out: connecting a UDP socket looks the route up and sends nothing. A host
+/// The fault where the system knows no way out: connecting a UDP socket looks the route up and sends nothing. A host
 /// that checks from a loopback address, as in a trial on one machine, needs none.
-fn has_route(source: Option<IpAddr>) -> bool {
+fn way_out(source: Option<IpAddr>) -> Option<OwnFault> {
     if source.is_some_and(|source| source.is_loopback()) {
-        return true;
+        return None;
     }
     // Addresses of root name servers: any public address would do.
     let v4 = SocketAddr::from((Ipv4Addr::new(198, 41, 0, 4), 53));
     let v6 = SocketAddr::from((Ipv6Addr::new(0x2001, 0x503, 0xba3e, 0, 0, 0, 0x2, 0x30), 53));
-    [v4, v6].into_iter().any(|to| {
+    let try_out = |to: SocketAddr| {
         let any: IpAddr =
             if to.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
         let from = SocketAddr::new(source.unwrap_or(any), 0);
-        UdpSocket::bind(from).and_then(|socket| socket.connect(to)).is_ok()
-    })
+        UdpSocket::bind(from).and_then(|socket| socket.connect(to))
+    };
+    lack([try_out(v4), try_out(v6)])
+}
+
+/// What a host lacks that tried two ways out: nothing where one is open, a route where both say so.
+fn lack(tries: [io::Result<()>; 2]) -> Option<OwnFault> {
+    let mut fault = OwnFault::NoRoute;
+    for tried in tries {
+        match tried {
+            Ok(()) => return None,
+            // ENOMEM, ENFILE, EMFILE, EADDRINUSE, ENOBUFS: there may be a route, but no socket to look it up with.
+            Err(error) if matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105)) => {
+                fault = OwnFault::NoDescriptors;
+            }
+            Err(_) => {}
+        }
+    }
+    Some(fault)
 }
 
 /// Descriptors that may still be opened; `None` where the system does not tell.
@@ -89,11 +119,25 @@ mod tests {
 
     #[test]
     fn a_host_on_loopback_needs_no_route() {
-        assert!(has_route(Some(Ipv4Addr::new(127, 0, 0, 2).into())));
+        assert_eq!(way_out(Some(Ipv4Addr::new(127, 0, 0, 2).into())), None);
     }
 
     #[test]
     fn an_address_that_is_not_this_hosts_has_no_route() {
-        assert!(!has_route(Some(Ipv4Addr::new(203, 0, 113, 9).into())));
+        assert_eq!(way_out(Some(Ipv4Addr::new(203, 0, 113, 9).into())), Some(OwnFault::NoRoute));
+    }
+
+    #[test]
+    fn a_host_without_descriptors_or_ports_says_so_and_claims_to_have_no_route_only_where_it_has_none() {
+        let os = |code| Err(io::Error::from_raw_os_error(code));
+        for (v4, v6, fault) in [
+            (Ok(()), os(101), None),
+            (os(101), os(101), Some(OwnFault::NoRoute)),
+            (os(24), os(24), Some(OwnFault::NoDescriptors)),
+            (os(23), os(101), Some(OwnFault::NoDescriptors)),
+            (os(101), os(98), Some(OwnFault::NoDescriptors)),
+        ] {
+            assert_eq!(lack([v4, v6]), fault);
+        }
     }
 }

@@ -47,6 +47,8 @@ pub(crate) struct Counts {
     pub(crate) passed: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) inconclusive: AtomicU64,
+    /// Inconclusive for want of descriptors or ports.
+    pub(crate) exhausted: AtomicU64,
     pub(crate) asked: AtomicU64,
     pub(crate) connections: AtomicU64,
 }
@@ -133,6 +135,9 @@ impl Shared {
 
 impl Counts {
     pub(crate) fn count(&self, outcome: &Outcome) {
+        if *outcome == Outcome::Inconclusive(OwnFault::NoDescriptors) {
+            self.exhausted.fetch_add(1, Ordering::Relaxed);
+        }
         let counter = match outcome {
             Outcome::Passed => &self.passed,
             Outcome::Failed(_) => &self.failed,

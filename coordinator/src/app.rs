@@ -314,6 +314,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         store: store.clone(),
         clock: clock.clone(),
         counters: flow,
+        agents: Arc::new(mesh.viewer()),
         watch: watch.clone(),
         certificate_life: config.mesh.certificate_life,
         authority_ends: Arc::new(members.authority_ends()),

@@ -2,11 +2,13 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::LazyLock;
 use std::sync::atomic::{AtomicI64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use parallax_core::time::Timestamp;
+
+/// Milliseconds beyond which the wall clock has stepped, where it goes another way than time itself.
+pub const STEP: i64 = 2_000;
 
 /// A source of the present moment. Cheap to clone.
 #[derive(Clone, Default)]
@@ -20,8 +22,10 @@ struct Hand {
     steady: AtomicI64,
 }
 
-/// Where time itself is counted from.
-static BEGAN: LazyLock<Instant> = LazyLock::new(Instant::now);
+#[cfg(target_os = "linux")]
+const STEADY: rustix::time::ClockId = rustix::time::ClockId::Boottime;
+#[cfg(not(target_os = "linux"))]
+const STEADY: rustix::time::ClockId = rustix::time::ClockId::Monotonic;
 
 impl Clock {
     /// The host's clock.
@@ -47,20 +51,32 @@ impl Clock {
         Timestamp::from_millis(millis)
     }
 
-    /// Milliseconds since some moment, which only go forth, whatever happens to the clock on the wall. A host that sleeps
-    /// may leave its sleep out.
+    /// Milliseconds since some moment, which only go forth, whatever happens to the clock on the wall. Time that the host
+    /// slept counts where the system knows it.
     pub fn steady(&self) -> i64 {
         match &self.0 {
             Some(hand) => hand.steady.load(Ordering::Acquire),
-            None => i64::try_from(BEGAN.elapsed().as_millis()).unwrap_or(i64::MAX),
+            None => {
+                let now = rustix::time::clock_gettime(STEADY);
+                now.tv_sec.saturating_mul(1_000).saturating_add(now.tv_nsec / 1_000_000)
+            }
         }
     }
 
-    /// Moves a clock that was made [`Clock::by_hand`]; the host's clock stays as it is.
+    /// Moves a clock that was made [`Clock::by_hand`]; the host's clock stays as it is. Time itself passes with a clock
+    /// that goes forth.
     pub fn set(&self, at: Timestamp) {
         if let Some(hand) = &self.0 {
-            hand.steady.fetch_max(at.as_millis(), Ordering::AcqRel);
-            hand.wall.store(at.as_millis(), Ordering::Release);
+            let before = hand.wall.swap(at.as_millis(), Ordering::AcqRel);
+            hand.steady.fetch_add(at.as_millis().saturating_sub(before).max(0), Ordering::AcqRel);
+        }
+    }
+
+    /// Moves the wall's part of a clock that was made [`Clock::by_hand`] by so many milliseconds: no time passes.
+    #[cfg(test)]
+    pub fn step(&self, by: i64) {
+        if let Some(hand) = &self.0 {
+            hand.wall.fetch_add(by, Ordering::AcqRel);
         }
     }
 }

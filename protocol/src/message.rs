@@ -16,7 +16,7 @@ pub enum ToAgent {
     Schedule(ScheduleChange),
     /// Results are durable.
     Ack(Mark),
-    /// The answer to a `TimeAsk`.
+    /// The answer to a `TimeAsk`; with [`TimeAnswer::UNASKED`], that the coordinator's clock has stepped.
     Time(TimeAnswer),
     /// The answer to a `Renew`.
     Renewed(Renewed),
@@ -146,10 +146,16 @@ pub struct HeldSchedule {
 /// The coordinator's time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TimeAnswer {
-    /// The `sent_us` of the question.
+    /// The `sent_us` of the question; [`TimeAnswer::UNASKED`] where there was none.
     pub echo_us: u64,
     /// The coordinator's time, epoch ms.
     pub coordinator_ms: i64,
+}
+
+impl TimeAnswer {
+    /// Stands for `echo_us` where nobody asked: the coordinator's clock has stepped, and the agent should ask at once.
+    /// Agents that don't know this pass over an answer that comes before its question.
+    pub const UNASKED: u64 = u64::MAX;
 }
 
 /// The agent's wall clock against the coordinator's.

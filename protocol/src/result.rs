@@ -380,7 +380,7 @@ impl fmt::Display for OwnFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoRoute => f.write_str("this host has no route"),
-            Self::NoDescriptors => f.write_str("this host has no descriptors left"),
+            Self::NoDescriptors => f.write_str("this host has no descriptors or ports left"),
             Self::ResolverDead => f.write_str("this host's resolver does not answer"),
             Self::NotPermitted => f.write_str("this host may not send ICMP"),
             Self::NotBuilt => f.write_str("this agent cannot do this type of check"),

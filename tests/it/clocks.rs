@@ -1,12 +1,13 @@
-//! Hosts whose wall clock is wrong: their agents join, connect and count, and the operator sees how wrong it is.
+//! Wall clocks that are wrong: agents join, connect and count, the operator sees how wrong their hosts' clocks are, and a
+//! step of the coordinator's holds up nothing.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use parallax_tests::clocks::Faked;
+use parallax_tests::clocks::{Faked, Stepped};
 use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, holds, wall_clock};
 use parallax_tests::installation::{Agent, Coordinator};
-use parallax_tests::targets::Target;
+use parallax_tests::targets::{Mode, Target};
 use serde_json::json;
 use tempfile::TempDir;
 
@@ -74,5 +75,58 @@ async fn agents_with_any_clock_join_and_their_results_are_of_now() {
         assert!(member["note"].as_str().is_some_and(|note| note.contains("clock")), "{member}");
         // Connected once, and never anew.
         assert_eq!(agent.process().log().matches("connected to the mesh").count(), 1, "{name}");
+    }
+}
+
+/// An outage of every second round is told well within this. Agents compare the clocks once a minute.
+const SOON: Duration = Duration::from_secs(40);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_is_told_at_once_whatever_the_coordinators_clock_does() {
+    const TEST: &str = "clocks::an_outage_is_told_at_once_whatever_the_coordinators_clock_does";
+    let folder = TempDir::new().unwrap();
+    let Some(clock) = Stepped::new(TEST, folder.path()) else { return };
+    let config = "[plans.pro]\ninterval_seconds = 10\n";
+    let coordinator = Coordinator::serve_in(folder, SocketAddr::from((Ipv4Addr::LOCALHOST, 0)), config).await;
+    let spots = [("fra1", "europe"), ("fra2", "europe"), ("sin1", "asia"), ("sin2", "asia")];
+    let agents: Vec<Agent> = (64_500..)
+        .zip(spots)
+        .map(|(network, (name, region))| coordinator.agent(name, region, &format!("AS{network}"), None))
+        .collect();
+    coordinator.connected(agents.len()).await;
+    let account = coordinator.account("pro");
+    let mut target = Target::start().await;
+    let body = json!({"name": "site", "url": target.url()});
+    let monitor = account.client.create_monitor(&account.page, &body).await;
+    let now = async || account.client.monitor(&account.page, &monitor).await;
+    let until = async |status: &str| {
+        eventually_every(API_PERIOD, &format!("the monitor is {status}"), SOON, async || {
+            Some(now().await).filter(|monitor| monitor["status"] == status)
+        })
+        .await
+    };
+    until("up").await;
+    // Forth by ten minutes, and back by one.
+    let mut before = 0;
+    for ahead in [600, 540] {
+        clock.set(ahead);
+        target.set(Mode::Status(503)).await;
+        let down = until("down").await;
+        let off = wall_clock().since(moment(&down["since"])) + ahead * 1_000;
+        assert!(
+            (-5_000..60_000).contains(&off),
+            "it is down since {off} ms ago, by the coordinator's clock: {down}"
+        );
+        // What is seen meanwhile is kept, by the clock as it is.
+        let check = moment(&down["lastCheck"]["at"]);
+        eventually_every(API_PERIOD, "a later round is kept", SOON, async || {
+            (moment(&now().await["lastCheck"]["at"]) > check).then_some(())
+        })
+        .await;
+        let off = wall_clock().since(check) + ahead * 1_000;
+        assert!((-5_000..60_000).contains(&off), "the check is {off} ms old after a step from {before} s");
+        target.set(Mode::Pass).await;
+        until("up").await;
+        before = ahead;
     }
 }

@@ -1,4 +1,5 @@
-//! One agent's name server dies, is slow, or denies every name, while the others see well: nothing goes down.
+//! One agent's name server dies, is slow, denies every name, or knows nothing but its cache, while the others see well:
+//! nothing goes down.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
@@ -29,6 +30,8 @@ enum Mode {
     Dead,
     Slow,
     Denying,
+    /// Answers for the root out of its cache, and with an error for the rest.
+    Cached,
 }
 
 async fn sick_resolver(world: World) {
@@ -57,7 +60,7 @@ async fn sick_resolver(world: World) {
     .await;
 
     let since = stage.look().await["since"].clone();
-    for sickness in [Mode::Dead, Mode::Slow, Mode::Denying] {
+    for sickness in [Mode::Dead, Mode::Slow, Mode::Denying, Mode::Cached] {
         *mode.lock().unwrap() = sickness;
         let before = count(&stage.agents[at].status().unwrap(), "inconclusive");
         // Its turns go on meanwhile, and so do the other agent's.
@@ -87,6 +90,8 @@ async fn sick_resolver(world: World) {
     let log = coordinator.process.log();
     let notices: Vec<&str> = log.lines().filter(|line| line.contains(NOTICE)).collect();
     assert!(notices.len() == 1 && notices[0].contains("resolver"), "{notices:#?}");
+    // Rounds that were under way when it came back are held against nobody either.
+    assert_eq!(count(&stage.agents[at].status().unwrap(), "failed"), 0);
     let now = stage.look().await;
     assert_eq!((&now["status"], &now["since"]), (&json!("up"), &since), "{now}");
     let path = format!("/pages/{}/monitors/{}", stage.account.page, now["id"].as_str().unwrap());
@@ -103,8 +108,14 @@ async fn serve(socket: Arc<UdpSocket>, mode: Arc<Mutex<Mode>>) {
     let mut query = [0; 512];
     while let Ok((length, from)) = socket.recv_from(&mut query).await {
         let now = *mode.lock().unwrap();
-        let (Mode::Well | Mode::Slow | Mode::Denying) = now else { continue };
-        let answer = answer(&query[..length], matches!(now, Mode::Denying));
+        let code = match now {
+            Mode::Dead => continue,
+            Mode::Well | Mode::Slow => 0,
+            Mode::Cached if query[12] == 0 => 0,
+            Mode::Cached => 2,
+            Mode::Denying => 3,
+        };
+        let answer = answer(&query[..length], code);
         let socket = Arc::clone(&socket);
         tokio::spawn(async move {
             if matches!(now, Mode::Slow) {
@@ -115,12 +126,12 @@ async fn serve(socket: Arc<UdpSocket>, mode: Arc<Mutex<Mode>>) {
     }
 }
 
-/// The question with an A record, if one is asked for; or "no such name".
-fn answer(query: &[u8], denies: bool) -> Vec<u8> {
+/// The question with an A record, if one is asked for; or with that response code.
+fn answer(query: &[u8], code: u8) -> Vec<u8> {
     let end = 12 + query[12..].iter().position(|&byte| byte == 0).unwrap() + 5;
-    let has_address = !denies && query[end - 3] == 1;
+    let has_address = code == 0 && query[end - 3] == 1;
     let mut out = query[..2].to_vec();
-    out.extend([0x85, if denies { 0x83 } else { 0x80 }, 0, 1, 0, u8::from(has_address), 0, 0, 0, 0]);
+    out.extend([0x85, 0x80 | code, 0, 1, 0, u8::from(has_address), 0, 0, 0, 0]);
     out.extend(&query[12..end]);
     if has_address {
         out.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4]);

@@ -363,16 +363,15 @@ async fn launch(launch: Launch<'_>, arguments: &[String]) -> Result<(Process, Re
         }
     };
     command.args(arguments).arg("--ready-file").arg(&file);
+    crate::clocks::follow(launch.folder, &mut command);
     if let Some(user) = launch.user {
         command.uid(user);
     }
     let mut process = Process::start("coordinator", command, launch.folder);
     let before = process.log().len();
-    let ready = eventually("the coordinator is ready", START, async || {
-        if !process.running() {
-            return Some(None);
-        }
-        std::fs::read(&file).ok().map(Some)
+    let ready = eventually("the coordinator is ready", START, async || match process.running() {
+        true => std::fs::read(&file).ok().map(Some),
+        false => Some(None),
     })
     .await;
     match ready {

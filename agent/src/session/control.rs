@@ -8,7 +8,7 @@ use parallax_protocol::ProtocolError;
 use parallax_protocol::assignment::{ChangeParts, ScheduleChange};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
-use parallax_protocol::message::{TimeReport, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::message::{TimeAnswer, TimeReport, ToAgent, ToCoordinator, Welcome};
 use quinn::SendStream;
 use std::sync::Arc;
 use std::time::Duration;
@@ -81,6 +81,9 @@ pub(super) async fn read(
                     tracing::error!(%error, "acknowledged results stay on disk");
                 }
             }
+            ToAgent::Time(TimeAnswer { echo_us: TimeAnswer::UNASKED, .. }) => {
+                tell(&to_coordinator, time_ask(shared)).await?;
+            }
             ToAgent::Time(answer) => {
                 let sent_us = i64::try_from(answer.echo_us).unwrap_or(i64::MAX);
                 let came_us = shared.clock.mono_us();
@@ -139,8 +142,7 @@ pub(super) async fn ticks(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordi
     loop {
         tokio::select! {
             () = sleep_until(next) => {
-                let sent_us = u64::try_from(shared.clock.mono_us()).unwrap_or(0);
-                tell(&to_coordinator, ToCoordinator::TimeAsk { sent_us }).await?;
+                tell(&to_coordinator, time_ask(shared)).await?;
                 next = first.next().unwrap_or(next + COMPARE);
             }
             changed = faults.changed() => {
@@ -150,6 +152,10 @@ pub(super) async fn ticks(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordi
             }
         }
     }
+}
+
+fn time_ask(shared: &Shared) -> ToCoordinator {
+    ToCoordinator::TimeAsk { sent_us: u64::try_from(shared.clock.mono_us()).unwrap_or(0) }
 }
 
 async fn tell_all(

@@ -11,7 +11,7 @@ use parallax_protocol::check::{CheckSpec, HttpCheck, KeywordMode, Method, TcpChe
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::MonitorId;
 use parallax_protocol::message::{
-    Authorities, CheckAnswer, CheckNow, CheckReason, Mark, Renewed, ToAgent, ToCoordinator,
+    Authorities, CheckAnswer, CheckNow, CheckReason, Mark, Renewed, TimeAnswer, ToAgent, ToCoordinator,
 };
 use parallax_protocol::result::{Failure, Outcome, Phase};
 use std::collections::BTreeMap;
@@ -359,4 +359,34 @@ async fn two_agents_in_one_process_come_from_their_own_addresses() {
     }
     let addresses: Vec<String> = seen.iter().map(Session::peer).collect();
     assert_eq!(addresses, ["127.0.0.2", "127.0.0.3"]);
+}
+
+#[tokio::test]
+async fn an_agent_asks_at_once_for_the_time_when_the_coordinators_clock_has_stepped() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    let (_listener, spec) = target().await;
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let agent = Agent::start(config(folder.path()));
+    let mut session = coordinator.accept(BOOK, vec![]).await;
+    session.send(&schedule(1, spec)).await;
+    let asks = |frame: &ToCoordinator| matches!(frame, ToCoordinator::TimeAsk { .. });
+    // The next would come in a minute.
+    for _ in 0..3 {
+        session.control_until(asks).await;
+    }
+    let before = session.batch(|_| Some(MonitorId(1 << 80))).await;
+    let coordinator_ms = before.sent_ms + 3_600_000;
+    session.send(&ToAgent::Time(TimeAnswer { echo_us: TimeAnswer::UNASKED, coordinator_ms })).await;
+    let ToCoordinator::TimeAsk { sent_us } = session.control_until(asks).await else { panic!("it asks") };
+    session.send(&ToAgent::Time(TimeAnswer { echo_us: sent_us, coordinator_ms })).await;
+    // Its rounds are those of the new time, as soon as it knows it.
+    loop {
+        let batch = session.batch(|_| Some(MonitorId(1 << 80))).await;
+        if batch.results.iter().any(|it| it.result.round.unwrap() >= coordinator_ms.unsigned_abs() / 1_000) {
+            break;
+        }
+    }
+    session.acknowledge_everything();
+    agent.stop().await;
 }

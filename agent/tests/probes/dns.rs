@@ -75,6 +75,8 @@ async fn each_way_to_have_no_answer_has_its_word() {
     let zone = Zone::start(|question| match question.name.as_str() {
         // The root's name servers: the resolver is well.
         "" => Say::Records(vec![(NS, name("a.root-servers.net"))]),
+        // And it reaches large zones, below which nobody has such a name.
+        name if name.starts_with("px") => Say::Code(3),
         "gone.example" => Say::Code(3),
         "empty.example" => Say::Records(vec![]),
         "broken.example" => Say::Code(2),

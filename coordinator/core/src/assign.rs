@@ -65,7 +65,7 @@ pub fn spread_of(monitor: MonitorId, check: &Check) -> u64 {
 }
 
 /// The part of a name below its registry's suffix; the whole name where there is none.
-fn registrable(name: &str) -> &str {
+pub(crate) fn registrable(name: &str) -> &str {
     let mut at = name;
     while let Some(suffix) = psl::suffix(at.as_bytes()) {
         let of_company = suffix.typ() == Some(psl::Type::Private);
@@ -128,6 +128,13 @@ pub fn regions_in_use(kind: CheckKind, pinned: Option<Region>, mesh: &Mesh) -> R
 pub fn due_ms(offset_ms: u32, interval_ms: u32, round: u64) -> i64 {
     let due = u64::from(offset_ms).saturating_add(round.saturating_mul(u64::from(interval_ms)));
     i64::try_from(due).unwrap_or(i64::MAX)
+}
+
+/// How many rounds lie nearest to that many milliseconds, which may be negative: by so many a round's number is another
+/// where the clock that numbers rounds has stepped.
+pub fn rounds_in(span: i64, interval_ms: u32) -> i64 {
+    let interval = i64::from(interval_ms);
+    if interval == 0 { 0 } else { span.saturating_add(interval / 2).div_euclid(interval) }
 }
 
 /// A steady number that spreads monitors evenly, the same on every host and in every version.

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::heartbeat::Extension;
 use crate::id::{AgentId, MonitorId, PageId};
 use crate::incident::Told;
 use crate::notice::Notice;
@@ -74,6 +75,8 @@ pub enum What {
     Incident(Told),
     /// News for the operator.
     Notice(Notice),
+    /// A heartbeat has more time for its ping, since the coordinator was away when it may have come.
+    DeadlineExtended(Extension),
 }
 
 /// How a thing was changed.

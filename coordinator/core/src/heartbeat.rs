@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use serde::{Deserialize, Serialize};
 
 use crate::rare::Blank;
-use crate::time::{DAY, Timestamp};
+use crate::time::{DAY, MINUTE, Timestamp};
 
 /// How many of a monitor's pings are kept: the newest.
 pub const PINGS_KEPT: u64 = 10;
@@ -15,6 +15,9 @@ pub const BODY_KEPT: usize = 10_000;
 const OPEN_RUNS: usize = 8;
 /// A run that ends later than this after its start is not measured, in milliseconds.
 const LONGEST_RUN: i64 = 3 * DAY;
+/// Milliseconds that a job gets after our return beyond its grace and the time that we were away: clients retry a lost
+/// ping, with growing pauses.
+const RETRIES: i64 = 5 * MINUTE;
 
 /// What a job's ping said.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -59,6 +62,19 @@ pub struct Heard {
     pub number: u64,
     /// How long the run took that it ended, in milliseconds.
     pub run_ms: Option<u64>,
+}
+
+/// A deadline that was moved because the coordinator was away when the ping may have come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Extension {
+    /// When the coordinator was last known to run.
+    pub away_from: Timestamp,
+    /// When it was back.
+    pub away_until: Timestamp,
+    /// The deadline before.
+    pub before: Timestamp,
+    /// The deadline after: always later.
+    pub deadline: Timestamp,
 }
 
 /// A heartbeat's memory.
@@ -123,15 +139,22 @@ impl Pulse {
         Heard { run_ms: stated.or(heard.run_ms), ..heard }
     }
 
-    /// The coordinator was away from `from` to `now`: where a ping may have been missed by us, the job is given its
-    /// period and grace anew, at most once between two pings.
-    pub fn excuse(&mut self, from: Timestamp, now: Timestamp, period: i64, grace: i64) {
-        let (Some(last), Some(deadline)) = (self.last, self.deadline) else { return };
-        let expected = last + period / 10 * 9;
-        if !self.excused && from < deadline && now > expected {
-            self.deadline = Some(now + period + grace);
-            self.excused = true;
+    /// Moves the deadline where the coordinator was away, from `from` to `now`, at some moment between the last tenth of
+    /// the period and the deadline, in which a ping may have been lost: to `now` and the grace, the time away and
+    /// [`RETRIES`], a period at most. It is never moved to an earlier moment, and once at most between two pings. `period`
+    /// and `grace` are in milliseconds. None where the deadline stays.
+    pub fn excuse(&mut self, from: Timestamp, now: Timestamp, period: i64, grace: i64) -> Option<Extension> {
+        let (last, before) = (self.last?, self.deadline?);
+        let expected = last + (period - period / 10);
+        if self.excused || from >= before || now <= expected {
+            return None;
         }
+        let away = now.since(from).max(0);
+        let more = grace.saturating_add(away).saturating_add(RETRIES).min(period);
+        let deadline = Some(now + more).filter(|deadline| *deadline > before)?;
+        self.deadline = Some(deadline);
+        self.excused = true;
+        Some(Extension { away_from: from, away_until: now, before, deadline })
     }
 
     /// The clock went forth so many milliseconds further than time itself: the job has its time all the same. False where
@@ -178,16 +201,53 @@ mod tests {
     #[test]
     fn our_absence_around_the_expected_ping_moves_the_deadline_once() {
         let mut pulse = pinged();
-        pulse.excuse(at(50), at(70), 60 * MINUTE, 5 * MINUTE);
-        assert_eq!(pulse.deadline, Some(at(135)));
-        pulse.excuse(at(130), at(140), 60 * MINUTE, 5 * MINUTE);
-        assert_eq!(pulse.deadline, Some(at(135)), "only once between two pings");
+        let moved = pulse.excuse(at(50), at(70), 60 * MINUTE, 5 * MINUTE);
+        let wanted = Extension { away_from: at(50), away_until: at(70), before: at(65), deadline: at(100) };
+        assert_eq!((moved, pulse.deadline), (Some(wanted), Some(at(100))));
+        assert_eq!(pulse.excuse(at(95), at(140), 60 * MINUTE, 5 * MINUTE), None);
+        assert_eq!(pulse.deadline, Some(at(100)), "only once between two pings");
+        pulse.ping(at(141), 60 * MINUTE, 5 * MINUTE);
+        assert!(pulse.excuse(at(200), at(201), 60 * MINUTE, 5 * MINUTE).is_some());
+    }
+
+    #[test]
+    fn an_absence_moves_the_deadline_by_its_own_length_and_never_by_more_than_a_period() {
+        // Away from and until, in minutes after a ping; the deadline, where it is moved. Period an hour, grace 5 min.
+        for (from, until, deadline) in [
+            // A short restart in the last tenth: grace, time away and five minutes from the return.
+            (55, 56, Some(67)),
+            (63, 64, Some(75)),
+            // Before it no ping was expected.
+            (10, 53, None),
+            (10, 54, None),
+            (40, 55, Some(80)),
+            // However long we were away, a period is enough.
+            (1, 70, Some(130)),
+            // It was late before we were away.
+            (65, 80, None),
+        ] {
+            let mut pulse = pinged();
+            let moved = pulse.excuse(at(from), at(until), 60 * MINUTE, 5 * MINUTE);
+            assert_eq!(moved.map(|moved| moved.deadline), deadline.map(at), "{from} to {until}");
+            assert_eq!(pulse.deadline, deadline.map(at).or(Some(at(65))), "{from} to {until}");
+            assert_eq!(pulse.excused, deadline.is_some());
+        }
+    }
+
+    #[test]
+    fn a_restart_long_before_the_deadline_moves_nothing_and_leaves_the_one_time_to_another() {
+        let (day, hour) = (24 * 60 * MINUTE, 60 * MINUTE);
+        let mut pulse = Pulse::default();
+        pulse.ping(at(0), day, 2 * hour);
+        assert_eq!(pulse.excuse(at(22 * 60), at(22 * 60 + 1), day, 2 * hour), None);
+        let late = pulse.excuse(at(26 * 60 - 3), at(26 * 60 - 2), day, 2 * hour);
+        assert_eq!(late.map(|moved| moved.deadline), Some(at(28 * 60 + 4)));
     }
 
     #[test]
     fn an_absence_long_before_the_expected_ping_moves_nothing() {
         let mut pulse = pinged();
-        pulse.excuse(at(10), at(40), 60 * MINUTE, 5 * MINUTE);
+        assert_eq!(pulse.excuse(at(10), at(40), 60 * MINUTE, 5 * MINUTE), None);
         assert_eq!(pulse.deadline, Some(at(65)));
     }
 

@@ -28,6 +28,7 @@ pub mod link;
 pub mod machine;
 pub mod member;
 pub mod monitor;
+pub mod names;
 pub mod notice;
 pub mod observation;
 pub mod outage;

@@ -44,6 +44,17 @@ pub enum Matter {
     },
     /// The certificate that the operator gives in files ends soon, then.
     OwnEnding(Timestamp),
+    /// All connected agents of the region are in quarantine; with none, all of the mesh.
+    Quarantined(Option<Region>),
+    /// An agent's host is not fit to check.
+    HostUnfit {
+        /// Whose.
+        agent: AgentId,
+        /// What ails it, as the agent says.
+        faults: String,
+    },
+    /// Nearly all names fail to resolve at all agents.
+    NamesFail,
 }
 
 /// News for the operator.
@@ -74,6 +85,12 @@ pub enum Topic {
     HostsEnding,
     /// See [`Matter::OwnEnding`].
     OwnEnding,
+    /// See [`Matter::Quarantined`].
+    Quarantined(Option<Region>),
+    /// See [`Matter::HostUnfit`].
+    HostUnfit(AgentId),
+    /// See [`Matter::NamesFail`].
+    NamesFail,
 }
 
 impl Matter {
@@ -88,6 +105,9 @@ impl Matter {
             Self::PartsBroken(_) => Topic::PartsBroken,
             Self::HostsEnding { .. } => Topic::HostsEnding,
             Self::OwnEnding(_) => Topic::OwnEnding,
+            Self::Quarantined(region) => Topic::Quarantined(*region),
+            Self::HostUnfit { agent, .. } => Topic::HostUnfit(*agent),
+            Self::NamesFail => Topic::NamesFail,
         }
     }
 }
@@ -103,7 +123,10 @@ impl fmt::Display for Topic {
             Self::PartsBroken => ("parts-broken", &None),
             Self::HostsEnding => ("hosts-ending", &None),
             Self::OwnEnding => ("own-ending", &None),
+            Self::Quarantined(region) => ("quarantined", region),
+            Self::NamesFail => ("names-fail", &None),
             Self::CertificateEnding(agent) => return write!(f, "certificate-ending-{agent}"),
+            Self::HostUnfit(agent) => return write!(f, "host-unfit-{agent}"),
         };
         match region {
             Some(region) => write!(f, "{name}-{region}"),
@@ -152,9 +175,12 @@ impl Board {
         }
     }
 
-    /// Certificates that were told to be ending, of agents that are gone: nothing more is told of them.
+    /// What was told of agents that are gone: nothing more is told of them.
     pub fn forget_others(&mut self, agents: &BTreeSet<AgentId>) -> Vec<Topic> {
-        let is_gone = |topic: &Topic| matches!(topic, Topic::CertificateEnding(id) if !agents.contains(id));
+        let is_gone = |topic: &Topic| match topic {
+            Topic::CertificateEnding(agent) | Topic::HostUnfit(agent) => !agents.contains(agent),
+            _ => false,
+        };
         self.pending.retain(|topic, _| !is_gone(topic));
         self.told.extract_if(.., is_gone).collect()
     }
@@ -214,12 +240,17 @@ mod tests {
             Topic::PartsBroken,
             Topic::HostsEnding,
             Topic::OwnEnding,
+            Topic::NamesFail,
+            Topic::Quarantined(None),
+            Topic::Quarantined(Some(Region::Asia)),
             Topic::CertificateEnding(agent),
+            Topic::HostUnfit(agent),
         ];
         let names: BTreeSet<String> = topics.iter().map(Topic::to_string).collect();
         assert_eq!(names.len(), topics.len(), "{names:?}");
         let mut board = Board::with(topics.into());
         assert_eq!(board.forget_others(&[agent].into()), []);
-        assert_eq!(board.forget_others(&BTreeSet::new()), [Topic::CertificateEnding(agent)]);
+        let gone = [Topic::CertificateEnding(agent), Topic::HostUnfit(agent)];
+        assert_eq!(board.forget_others(&BTreeSet::new()), gone);
     }
 }

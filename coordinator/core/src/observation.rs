@@ -162,7 +162,7 @@ impl fmt::Display for Failure {
 pub enum OwnFault {
     /// It has no route out.
     NoRoute,
-    /// It has no descriptors left.
+    /// It has no descriptors or ports left.
     NoDescriptors,
     /// Its resolver is dead for every name.
     ResolverDead,
@@ -182,7 +182,7 @@ impl fmt::Display for OwnFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::NoRoute => "the agent has no route",
-            Self::NoDescriptors => "the agent has no descriptors left",
+            Self::NoDescriptors => "the agent has no descriptors or ports left",
             Self::ResolverDead => "the agent's resolver does not answer",
             Self::NotPermitted => "the agent's host does not permit this check",
             Self::NotBuilt => "the agent has no probe of this type",

@@ -142,6 +142,23 @@ impl Lane {
         is_above
     }
 
+    /// The wall clock stepped by so many milliseconds, and time did not: what the lane noted moves along, so that rounds of
+    /// before and after the step lie as far apart as they were. Numbers come again where the clock went back.
+    pub fn shift(&mut self, by: i64) {
+        let shifted = |moment: Option<Timestamp>| moment.map(|moment| moment + by);
+        (self.newest, self.fresh) = (shifted(self.newest), shifted(self.fresh));
+        self.readings.shift(by);
+        if let Some(trouble) = &mut self.trouble {
+            trouble.down_since = shifted(trouble.down_since);
+            if let Some(first) = &mut trouble.first_failed {
+                first.started = first.started + by;
+            }
+        }
+        if by < 0 {
+            self.renumber();
+        }
+    }
+
     /// The clock went back: what the lane noted of moments that are still to come is forgotten.
     pub fn wind_back(&mut self, now: Timestamp) {
         self.newest = None;

@@ -138,15 +138,57 @@ fn a_coordinator_that_stood_still_makes_no_job_late_and_no_region_stale() {
     let (mut stage, _) = Stage::new(watch, Vec::new(), START);
     stage.beat(Beat::Ran, START);
     let back = START + 3 * HOUR;
-    let out = stage.step(back, |machine, step| machine.handle_absence(START + 58 * MINUTE, 0, step));
-    assert_eq!((out, stage.machine.status()), (Vec::new(), Status::Up));
-    assert_eq!(stage.next_timeout(), Some(back + HOUR + 5 * MINUTE));
+    let out = stage.step(back, |machine, step| machine.handle_absence(START + 58 * MINUTE, step));
+    let [Output::Happened(what)] = out.as_slice() else { panic!("{out:?}") };
+    assert!(matches!(**what, What::DeadlineExtended(moved) if moved.deadline == back + HOUR), "{what:?}");
+    assert_eq!((stage.machine.status(), stage.next_timeout()), (Status::Up, Some(back + HOUR)));
 
     let mut tale = Tale::new();
-    let out = tale.stage.step(back, |machine, step| machine.handle_absence(START, 0, step));
+    let out = tale.stage.step(back, |machine, step| machine.handle_absence(START, step));
     assert_eq!((out, tale.stage.machine.status()), (Vec::new(), Status::Up));
     tale.pass_time(back + 5 * MINUTE, &passed());
     assert_eq!(tale.stage.machine.status(), Status::Unknown, "five minutes after its return it is");
+}
+
+#[test]
+fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
+    for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
+        // At once, in the middle of a suspicion, and in an outage: the wall's clock is another from then on.
+        for when in 0..3 {
+            let mut tale = Tale::new();
+            let mut wall = START + HOUR;
+            tale.round(wall, &passed());
+            let step = |tale: &mut Tale, at: usize, wall: &mut Timestamp, seen: &Outcome| {
+                if at == when {
+                    *wall = *wall + jump;
+                    let out = tale.stage.step(*wall, |machine, step| machine.handle_step(jump, step));
+                    tale.hear(out, *wall, seen);
+                }
+            };
+            wall = wall + 50 * SECOND;
+            step(&mut tale, 0, &mut wall, &passed());
+            wall = wall + 11 * SECOND;
+            tale.round(wall, &refused());
+            assert_eq!(tale.told, [], "{jump} ms, {when}");
+            wall = wall + 2 * SECOND;
+            step(&mut tale, 1, &mut wall, &refused());
+            // Its second round begins five seconds after the first, however the wall's clock goes.
+            let second = wall + 3 * SECOND;
+            tale.pass_time(second, &refused());
+            assert_eq!(tale.told, [AlertKind::WentDown], "{jump} ms, {when}");
+            wall = second + 20 * SECOND;
+            step(&mut tale, 2, &mut wall, &refused());
+            wall = wall + 40 * SECOND;
+            tale.round(wall, &passed());
+            assert_eq!(tale.told, [AlertKind::WentDown, AlertKind::Recovered], "{jump} ms, {when}");
+            // Nothing of before the step makes it stale, or keeps it from that.
+            let stale = wall + 5 * MINUTE;
+            tale.pass_time(stale - SECOND, &passed());
+            assert_eq!(tale.stage.machine.status(), Status::Up, "{jump} ms, {when}");
+            tale.pass_time(stale + SECOND, &passed());
+            assert_eq!(tale.stage.machine.status(), Status::Unknown, "{jump} ms, {when}");
+        }
+    }
 }
 
 #[test]
@@ -198,7 +240,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_job_that_pings_in_time_is_never_down_for_an_absence_of_ours(
+    fn a_job_that_pings_in_time_and_retries_a_lost_ping_is_never_down_for_an_absence_of_ours(
         absences in absences(),
         late in prop::collection::vec(0..GRACE, 8),
     ) {
@@ -229,10 +271,16 @@ proptest! {
                 Absence::ClockBack => wall_ahead -= length,
                 Absence::Restart | Absence::Standstill => {
                     now = now + length;
-                    // Nobody hears what comes meanwhile.
+                    // Nobody hears what comes meanwhile. A client tries again with growing pauses, no longer than it
+                    // has tried already, or for five minutes.
+                    let lost = next_ping <= now;
                     while next_ping <= now {
                         pings += 1;
                         next_ping = START + PERIOD * i64::try_from(pings).unwrap() + late[pings % late.len()];
+                    }
+                    if lost && now + late[pings % late.len()] < next_ping {
+                        pings -= 1;
+                        next_ping = now + late[pings % late.len()];
                     }
                 }
             }
@@ -244,12 +292,10 @@ proptest! {
                     stage.start(wall)
                 }
                 Absence::Standstill => {
-                    stage.step(wall, |machine, step| machine.handle_absence(then, 0, step))
+                    stage.step(wall, |machine, step| machine.handle_absence(then, step))
                 }
-                Absence::ClockForth => {
-                    stage.step(wall, |machine, step| machine.handle_absence(then, length, step))
-                }
-                Absence::ClockBack => stage.step(wall, Machine::handle_timeout),
+                Absence::ClockForth => stage.step(wall, |machine, step| machine.handle_step(length, step)),
+                Absence::ClockBack => stage.step(wall, |machine, step| machine.handle_step(-length, step)),
             });
             let told = seen.iter().filter(|output| {
                 matches!(output, Output::Happened(what)

@@ -167,6 +167,7 @@ impl Play {
                     What::Changed(change) => self.changed(&change),
                     What::Round(report) => self.reported(&report),
                     What::ScopeChanged(_) => assert_eq!(self.status, Status::Down),
+                    What::DeadlineExtended(moved) => assert!(moved.deadline > moved.before),
                     _ => panic!("a machine tells nothing else"),
                 },
             }

@@ -124,11 +124,17 @@ impl Look {
             ([("notice", "nobody_connected")], is_told(Notice::NobodyConnected)),
             ([("notice", "nothing_confirmed")], is_told(Notice::NothingConfirmed)),
             ([("notice", "repeated_only")], is_told(Notice::RepeatedOnly)),
+            ([("notice", "all_quarantined")], is_told(Notice::AllQuarantined)),
+            ([("notice", "names_fail")], is_told(Notice::NamesFail)),
         ];
         page.gauges("mesh_notice", "1 where the mesh as a whole can't do what it should", whole)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {
             let row = |name, notice| ([("notice", name), ("region", region.name())], is_told(notice));
-            [row("one_network", Notice::OneNetwork(region)), row("nobody", Notice::NobodyIn(region))]
+            [
+                row("one_network", Notice::OneNetwork(region)),
+                row("nobody", Notice::NobodyIn(region)),
+                row("quarantined", Notice::QuarantinedIn(region)),
+            ]
         });
         page.gauges("region_notice", "1 where a region can't do what it should", regional)
     }

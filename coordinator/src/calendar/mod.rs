@@ -276,7 +276,8 @@ impl Calendar {
                         | What::AgentRevoked(_)
                         | What::Quarantine(..)
                         | What::ScopeChanged(_)
-                        | What::Notice(_),
+                        | What::Notice(_)
+                        | What::DeadlineExtended(_),
                         _,
                     ) => {}
                 }

@@ -5,6 +5,7 @@
 
 mod edits;
 mod looks;
+mod names;
 mod pings;
 mod places;
 mod presence;
@@ -16,6 +17,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parallax_core::event::Answer;
+use parallax_core::names::Names;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -76,6 +78,7 @@ pub struct Driver {
     early: Vec<Ping>,
     pace: pings::Pace,
     looks: looks::Looks,
+    names: Names,
     tokens: Tokens,
     counters: Arc<Counters>,
     /// Edits are to be read, at that moment.
@@ -124,6 +127,7 @@ impl Driver {
             early: Vec::new(),
             pace: pings::Pace::default(),
             looks: looks::Looks::default(),
+            names: Names::default(),
             tokens: Tokens::default(),
             counters,
             behind: None,
@@ -181,6 +185,7 @@ impl Driver {
             self.with(Machines::fire);
             self.answer_waiting();
             self.judge_places(&channels);
+            self.expire_names();
             self.ask(&channels);
             self.write_due_pings(false);
             self.show(&channels);
@@ -241,11 +246,12 @@ impl Driver {
             match arrival {
                 Arrival::Results(batch) => {
                     let shadow = self.places.is_quarantined(batch.place);
-                    for (slot, observation) in batch.observations {
+                    for (slot, mut observation) in batch.observations {
                         if shadow {
                             self.hear_shadow(slot, &observation, channels);
                             continue;
                         }
+                        self.mind_names(slot, &mut observation);
                         let taken = self.with(|machines, cx| machines.observe(slot, observation, cx));
                         if let Err(reason) = taken {
                             tracing::debug!(slot, ?reason, "an observation was dropped");
@@ -255,7 +261,10 @@ impl Driver {
                 }
                 Arrival::Answer { number, answer, .. } if self.looks.hear(number, &answer) => {}
                 Arrival::CheckNow(wanted) => self.look(wanted),
-                Arrival::Answer { slot, number, answer } => {
+                Arrival::Answer { slot, number, mut answer } => {
+                    if let Answer::Seen(seen) = &mut answer {
+                        self.mind_names(slot, seen);
+                    }
                     self.with(|machines, cx| machines.answer(slot, number, answer, cx));
                 }
                 Arrival::Ping(ping) => self.hear_ping(*ping),

@@ -230,20 +230,19 @@ impl Machines {
         }
     }
 
-    /// The clock jumped: every machine looks at it anew, and the timetable follows.
-    pub fn clock_jumped(&mut self, cx: &mut Cx<'_>) {
+    /// The wall clock stepped by so many milliseconds: what is under way moves along, and the timetable follows.
+    pub fn clock_stepped(&mut self, jump: i64, cx: &mut Cx<'_>) {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
         for slot in slots {
-            self.turn(slot, cx, Machine::handle_timeout);
+            self.turn(slot, cx, |machine, step| machine.handle_step(jump, step));
         }
     }
 
-    /// The coordinator was not there from `since` until now, or the clock went forth, so many milliseconds further than
-    /// time itself: every machine looks at the moment as after a start.
-    pub fn was_away(&mut self, since: Timestamp, jump: i64, cx: &mut Cx<'_>) {
+    /// The coordinator was not there from `since` until now: every machine looks at the moment as after a start.
+    pub fn was_away(&mut self, since: Timestamp, cx: &mut Cx<'_>) {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
         for slot in slots {
-            self.turn(slot, cx, |machine, step| machine.handle_absence(since, jump, step));
+            self.turn(slot, cx, |machine, step| machine.handle_absence(since, step));
         }
     }
 

@@ -20,6 +20,12 @@ pub enum Notice {
     OneNetwork(Region),
     /// A region has places, and none is connected.
     NobodyIn(Region),
+    /// Places are connected, and all of them are in quarantine.
+    AllQuarantined,
+    /// The same of a region.
+    QuarantinedIn(Region),
+    /// Nearly all names fail to resolve at all places.
+    NamesFail,
 }
 
 impl fmt::Display for Notice {
@@ -40,6 +46,16 @@ impl fmt::Display for Notice {
                 region.title()
             ),
             Self::NobodyIn(region) => write!(f, "no agent in {} is connected", region.title()),
+            Self::AllQuarantined => {
+                f.write_str("all connected agents are in quarantine: no check counts; `parallax agent list` says why")
+            }
+            Self::NamesFail => f.write_str(
+                "nearly all names fail to resolve at all agents: such failures count for nothing until names resolve \
+                 again; look at the agents' name servers",
+            ),
+            Self::QuarantinedIn(region) => {
+                write!(f, "all connected agents in {} are in quarantine: no check from there counts", region.title())
+            }
         }
     }
 }
@@ -47,8 +63,13 @@ impl fmt::Display for Notice {
 /// Everything there is to tell of a mesh.
 pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
     let mut told = BTreeSet::new();
+    let is_connected = |region: Option<Region>| {
+        mesh.places()
+            .iter()
+            .any(|place| place.connected && region.is_none_or(|region| place.region == region))
+    };
     if mesh.fit().next().is_none() {
-        told.insert(Notice::NobodyConnected);
+        told.insert(if is_connected(None) { Notice::AllQuarantined } else { Notice::NobodyConnected });
         return told;
     }
     if mesh.has_one_network() {
@@ -62,6 +83,7 @@ pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
         let networks: BTreeSet<NetworkNo> =
             mesh.fit().filter(|place| place.region == region).map(|place| place.network).collect();
         match networks.len() {
+            0 if is_connected(Some(region)) => told.insert(Notice::QuarantinedIn(region)),
             0 => told.insert(Notice::NobodyIn(region)),
             1 => told.insert(Notice::OneNetwork(region)),
             _ => continue,
@@ -74,8 +96,13 @@ pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
 /// nobody is, it can't be told on how many networks they are.
 pub fn matters(told: &BTreeSet<Notice>) -> Vec<(Matter, bool)> {
     let nobody = told.contains(&Notice::NobodyConnected);
-    let mut matters = vec![(Matter::NobodyConnected(None), nobody)];
-    if nobody {
+    let all_quarantined = told.contains(&Notice::AllQuarantined);
+    let mut matters = vec![
+        (Matter::NobodyConnected(None), nobody),
+        (Matter::Quarantined(None), all_quarantined),
+        (Matter::NamesFail, told.contains(&Notice::NamesFail)),
+    ];
+    if nobody || all_quarantined {
         return matters;
     }
     let one_network = told.contains(&Notice::NothingConfirmed) || told.contains(&Notice::RepeatedOnly);
@@ -85,8 +112,10 @@ pub fn matters(told: &BTreeSet<Notice>) -> Vec<(Matter, bool)> {
     }
     for region in Region::ALL {
         let nobody = told.contains(&Notice::NobodyIn(region));
+        let quarantined = told.contains(&Notice::QuarantinedIn(region));
         matters.push((Matter::NobodyConnected(Some(region)), nobody));
-        if !nobody {
+        matters.push((Matter::Quarantined(Some(region)), quarantined));
+        if !nobody && !quarantined {
             matters.push((Matter::OneNetwork(Some(region)), told.contains(&Notice::OneNetwork(region))));
         }
     }
@@ -153,5 +182,31 @@ mod tests {
         assert_eq!(holding(&with(&[false, false])), [Matter::NobodyConnected(Some(region))]);
         assert_eq!(holding(&[(region, 1, false)]), [Matter::NobodyConnected(None)]);
         assert_eq!(holding(&[(region, 1, true), (region, 1, false)]), [Matter::OneNetwork(None)]);
+    }
+
+    #[test]
+    fn agents_in_quarantine_are_connected_and_the_operator_is_told_so() {
+        let place = |no, region, network, connected, quarantined| Place {
+            no: PlaceNo(no),
+            region,
+            network: NetworkNo(network),
+            connected,
+            quarantined,
+        };
+        let told = |places: &[Place]| {
+            let told = notices(&Mesh::new(places.iter().copied()), Confirmation::OtherNetwork);
+            let holding = matters(&told).into_iter().filter(|(_, holds)| *holds).map(|(matter, _)| matter);
+            (told, holding.collect::<Vec<_>>())
+        };
+        let europe = [place(1, Region::Europe, 1, true, false), place(2, Region::Europe, 2, true, false)];
+        let asia = place(3, Region::Asia, 1, true, true);
+        let (notice, matter) = told(&[europe[0], europe[1], asia]);
+        assert_eq!(notice, [Notice::QuarantinedIn(Region::Asia)].into());
+        assert_eq!(matter, [Matter::Quarantined(Some(Region::Asia))]);
+        // One that is away beside it changes nothing; all of them away is another matter.
+        let away = place(4, Region::Asia, 2, false, false);
+        assert_eq!(told(&[europe[0], europe[1], asia, away]).1, [Matter::Quarantined(Some(Region::Asia))]);
+        assert_eq!(told(&[europe[0], europe[1], away]).1, [Matter::NobodyConnected(Some(Region::Asia))]);
+        assert_eq!(told(&[asia, away]), ([Notice::AllQuarantined].into(), vec![Matter::Quarantined(None)]));
     }
 }

@@ -22,6 +22,8 @@ pub(super) struct Places {
     mesh: Mesh,
     quarantine: Quarantine,
     told: BTreeSet<Notice>,
+    /// Nearly all names fail at all places.
+    names_fail: bool,
     counters: Arc<Counters>,
     confirmation: Confirmation,
 }
@@ -53,6 +55,12 @@ impl Places {
         self.lay()
     }
 
+    /// Notes whether nearly all names fail at all places, which the operator is told.
+    pub(super) fn set_names_fail(&mut self, names_fail: bool) {
+        self.names_fail = names_fail;
+        self.lay();
+    }
+
     /// Takes in a word on a place; the event where it goes into quarantine or comes out.
     pub(super) fn hear(&mut self, place: PlaceNo, word: Word, host: u64, now: Timestamp) -> Option<Event> {
         let quarantined = self.quarantine.hear(place, word, host, now)?;
@@ -77,7 +85,8 @@ impl Places {
         let quarantined = |place: &Place| place.quarantined || self.quarantine.is_quarantined(place.no);
         let places = self.roster.places().iter();
         let mesh = Mesh::new(places.map(|place| Place { quarantined: quarantined(place), ..*place }));
-        let told = notices::notices(&mesh, self.confirmation);
+        let mut told = notices::notices(&mesh, self.confirmation);
+        told.extend(self.names_fail.then_some(Notice::NamesFail));
         notices::tell(&self.told, &told);
         self.counters.set_notices(&told);
         let count = self.quarantine.quarantined().count() as u64;

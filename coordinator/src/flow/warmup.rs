@@ -174,7 +174,8 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
                     | What::Quarantine(..)
                     | What::ScopeChanged(_)
                     | What::Incident(_)
-                    | What::Notice(_),
+                    | What::Notice(_)
+                    | What::DeadlineExtended(_),
                     ..,
                 ) => {}
             }

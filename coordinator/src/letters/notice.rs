@@ -56,17 +56,31 @@ pub enum Matter {
     },
     /// The certificate in the operator's files ends soon, at that moment.
     OwnEnding(Timestamp),
+    /// All connected agents of a region are in quarantine; with none, all of the mesh.
+    Quarantined(Option<Region>),
+    /// An agent's host is not fit to check.
+    HostUnfit {
+        /// Whose.
+        agent: String,
+        /// What ails it.
+        faults: String,
+    },
+    /// Nearly all names fail to resolve at all agents.
+    NamesFail,
 }
 
 impl Matter {
     /// Each name, in the order of the variants.
-    pub const NAMES: [&'static str; 6] = [
+    pub const NAMES: [&'static str; 9] = [
         "place-quarantined",
         "region-stale",
         "second-network-missing",
         "store-low",
         "certificate-ending",
         "part-broken",
+        "region-quarantined",
+        "host-unfit",
+        "names-failing",
     ];
 
     /// The name that letters and deliveries use.
@@ -80,6 +94,9 @@ impl Matter {
                 "certificate-ending"
             }
             Self::PartsBroken(_) => "part-broken",
+            Self::Quarantined(_) => "region-quarantined",
+            Self::HostUnfit { .. } => "host-unfit",
+            Self::NamesFail => "names-failing",
         }
     }
 }
@@ -130,9 +147,10 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
             notice.network = Some(&place.network);
             notice.region = Some(region.name());
         }
-        Matter::NobodyConnected(region) | Matter::OneNetwork(region) => {
+        Matter::NobodyConnected(region) | Matter::OneNetwork(region) | Matter::Quarantined(region) => {
             notice.region = region.map(Region::name);
         }
+        Matter::HostUnfit { agent, .. } => notice.agent = Some(agent),
         Matter::StoreLow(free) => notice.free_bytes = Some(*free),
         Matter::CertificateEnding { agent, ends_at } => {
             notice.agent = agent.as_deref();
@@ -143,7 +161,7 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
             notice.ends_at = Some(ends_at.as_millis());
         }
         Matter::OwnEnding(ends_at) => notice.ends_at = Some(ends_at.as_millis()),
-        Matter::PartsBroken(_) | Matter::HostsEnding { .. } => {}
+        Matter::PartsBroken(_) | Matter::HostsEnding { .. } | Matter::NamesFail => {}
     }
     // A struct of texts and numbers is always written.
     let json = serde_json::to_vec(&notice).unwrap_or_default();
@@ -183,6 +201,10 @@ fn title(matter: &Matter) -> String {
         Matter::PartsBroken(_) => "a part of the coordinator broke off".to_owned(),
         Matter::HostsEnding { .. } => "certificates of hostnames end soon".to_owned(),
         Matter::OwnEnding(_) => "the certificate in your files ends soon".to_owned(),
+        Matter::Quarantined(None) => "all agents are in quarantine".to_owned(),
+        Matter::Quarantined(Some(region)) => format!("all agents in {} are in quarantine", region.title()),
+        Matter::NamesFail => "nearly all names fail to resolve".to_owned(),
+        Matter::HostUnfit { agent, .. } => format!("the host of agent {agent} is not fit to check"),
     }
 }
 
@@ -267,6 +289,33 @@ fn message(matter: &Matter, ended: bool) -> String {
             super::words::moment(*ends_at, chrono_tz::UTC)
         ),
         (Matter::OwnEnding(_), true) => "The files of [tls] hold a new certificate.".to_owned(),
+        (Matter::Quarantined(None), false) => {
+            "All connected agents are in quarantine, since other networks contradict \
+                                               them: no check counts. See `parallax agent list`."
+                .to_owned()
+        }
+        (Matter::Quarantined(None), true) => "Not all agents are in quarantine any more.".to_owned(),
+        (Matter::Quarantined(Some(region)), false) => format!(
+            "All connected agents in {} are in quarantine, since other networks contradict them: no check from there \
+             counts until they agree again. See `parallax agent list`.",
+            region.title()
+        ),
+        (Matter::Quarantined(Some(region)), true) => {
+            format!("Not all agents in {} are in quarantine any more.", region.title())
+        }
+        (Matter::NamesFail, false) => "Nearly all names fail to resolve at all agents, whatever domain they are in. \
+                                       Failures to resolve a name count for nothing until names resolve again. \
+                                       Look at the agents' name servers."
+            .to_owned(),
+        (Matter::NamesFail, true) => "Names resolve again: failures to resolve one count.".to_owned(),
+        (Matter::HostUnfit { agent, faults }, false) => format!(
+            "The agent {} reports: {}. Its checks say nothing about your monitors until that is mended.",
+            clean(agent),
+            text::line(faults, 300)
+        ),
+        (Matter::HostUnfit { agent, .. }, true) => {
+            format!("The host of the agent {} is fit to check again.", clean(agent))
+        }
         (Matter::PartsBroken(_), true) => {
             "No part of the coordinator has broken off within the last hour.".to_owned()
         }

@@ -19,7 +19,7 @@ use super::assign::Difference;
 
 /// Longest time that a check's start may lie before its end, in ms: the deadline of 10 s and some for a busy host.
 /// A start beyond it was reckoned with a wrong clock.
-const LONGEST_CHECK_MS: i64 = 15_000;
+pub(super) const LONGEST_CHECK_MS: i64 = 15_000;
 
 /// MiB of a body that agents read.
 const BODY_READ_MIB: u32 = (wire_check::HttpCheck::BODY_READ / (1024 * 1024)) as u32;

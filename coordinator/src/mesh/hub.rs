@@ -19,6 +19,7 @@ use super::assign::{Basis, Sheet};
 use super::join::Attempts;
 use super::ledger::Ledger;
 use super::roster::{AgentView, Arrived, Figures, Roster};
+use super::steps::Steps;
 use super::{Counters, Members, Settings, Trust};
 use crate::clock::Clock;
 use crate::flow::{Able, Arrival, Inbox, Question, Schedule, Schedules};
@@ -43,6 +44,8 @@ pub(super) struct Hub {
     pub(super) joining: tokio::sync::Mutex<Attempts>,
     /// Told when the members' records have changed.
     pub(super) refresh: Notify,
+    /// Steps of the wall clock.
+    pub(super) steps: Steps,
     reloading: tokio::sync::Mutex<()>,
     answers: mpsc::Sender<Arrival>,
     state: Mutex<State>,
@@ -129,6 +132,7 @@ impl Hub {
             mesh: watch::Sender::new(Arc::new(Mesh::default())),
             joining: tokio::sync::Mutex::default(),
             refresh: Notify::new(),
+            steps: Steps::default(),
             reloading: tokio::sync::Mutex::default(),
             answers: parts.answers,
             state: Mutex::default(),

@@ -21,6 +21,7 @@ mod results;
 mod roster;
 mod second;
 mod session;
+mod steps;
 mod trust;
 mod wire;
 

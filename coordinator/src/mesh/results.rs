@@ -94,7 +94,7 @@ fn observe(
     runs: &[Run],
 ) -> Vec<(u32, Observation)> {
     let index = hub.index();
-    let received = hub.clock.now();
+    let present = hub.steps.look(&hub.clock);
     let count = unpacked.through - unpacked.first_seq + 1;
     let new: u64 = runs.iter().map(|(first, last)| last - first + 1).sum();
     for (counter, by) in [
@@ -108,10 +108,11 @@ fn observe(
     let is_new = |number: u64| runs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let results = unpacked.results.into_iter().filter(|numbered| is_new(numbered.seq));
     results
-        .filter_map(|numbered| {
+        .filter_map(|mut numbered| {
             let slot = index.slot(convert::monitor_id(numbered.result.monitor))?;
             let monitor = index.schedules().get(slot)?;
-            let seen = convert::observation(numbered.result, monitor.check.kind(), agent, received);
+            present.correct(&mut numbered.result, Some(unpacked.sent_ms), monitor.interval_ms);
+            let seen = convert::observation(numbered.result, monitor.check.kind(), agent, present.now());
             Some((slot, seen))
         })
         .collect()

@@ -10,6 +10,7 @@ use parallax_core::member::Agent;
 use parallax_core::place::{Mesh, Place, PlaceNo};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_protocol::id::BootId;
+use parallax_protocol::result::OwnFault;
 
 use crate::flow::Able;
 
@@ -124,6 +125,15 @@ pub struct AgentView {
     pub held: Option<Held>,
     /// What came from it.
     pub figures: Figures,
+}
+
+impl AgentView {
+    /// What ails a connected agent so that its checks say nothing. That its host permits no ICMP is not among it: then
+    /// others do what needs that.
+    pub fn unfit_for(&self) -> Vec<&str> {
+        let icmp = OwnFault::NotPermitted.to_string();
+        self.faults.iter().filter(|fault| **fault != icmp).map(String::as_str).collect()
+    }
 }
 
 impl Roster {

@@ -126,7 +126,7 @@ async fn converse(
                     Answer::Seen(convert::pending(question.revision, agent, hub.clock.now())),
                 );
             }
-            CheckAnswer::Done(result) => {
+            CheckAnswer::Done(mut result) => {
                 let fits = result.monitor == convert::monitor(question.monitor)
                     && result.revision == question.revision
                     && result.round.is_none()
@@ -136,7 +136,9 @@ async fn converse(
                     return Err(ProtocolError::Invalid { field: "answer", rule }.into());
                 }
                 let kind = question.check.kind();
-                return Ok(Answer::Seen(convert::observation(*result, kind, agent, hub.clock.now())));
+                let present = hub.steps.look(&hub.clock);
+                present.correct(&mut result, None, 0);
+                return Ok(Answer::Seen(convert::observation(*result, kind, agent, present.now())));
             }
         }
     }

@@ -216,6 +216,7 @@ impl Session {
         let mut schedule = self.hub.schedule.clone();
         let mut mesh = self.hub.mesh.subscribe();
         let mut trusted = self.hub.trusted.subscribe();
+        let mut stepped = self.hub.steps.subscribe();
         self.welcome().await?;
         self.tell_authorities().await?;
         let held = HeldSchedule { book: self.hub.settings.book, revision: self.memory.sheet().revision() };
@@ -232,12 +233,16 @@ impl Session {
                 Ok(()) = schedule.changed() => { plan_at.get_or_insert(Instant::now() + COLLECT); }
                 Ok(()) = mesh.changed() => { plan_at.get_or_insert(Instant::now() + COLLECT); }
                 Ok(()) = trusted.changed() => self.tell_authorities().await?,
+                Ok(()) = stepped.changed() => self.say(&ToAgent::Time(self.time(TimeAnswer::UNASKED))).await?,
                 () = until(plan_at) => {
                     plan_at = None;
                     self.plan(false).await?;
                 }
                 // An acknowledgement may have been announced to a session that has since been replaced.
-                _ = tick.tick() => self.acknowledge().await?,
+                _ = tick.tick() => {
+                    self.hub.steps.look(&self.hub.clock);
+                    self.acknowledge().await?;
+                }
                 () = until(self.leaves_at) => return Err(Fault::Close(CloseReason::Done)),
             }
         }
@@ -274,10 +279,7 @@ impl Session {
                 }
                 self.plan(true).await
             }
-            ToCoordinator::TimeAsk { sent_us } => {
-                let coordinator_ms = self.hub.clock.now().as_millis();
-                self.say(&ToAgent::Time(TimeAnswer { echo_us: sent_us, coordinator_ms })).await
-            }
+            ToCoordinator::TimeAsk { sent_us } => self.say(&ToAgent::Time(self.time(sent_us))).await,
             ToCoordinator::TimeReport(report) => {
                 let place = self.agent.place;
                 if self.hub.with_roster(|roster| roster.note_skew(place, report.skew_ms)) {
@@ -306,6 +308,10 @@ impl Session {
                 Ok(())
             }
         }
+    }
+
+    fn time(&self, echo_us: u64) -> TimeAnswer {
+        TimeAnswer { echo_us, coordinator_ms: self.hub.clock.now().as_millis() }
     }
 
     /// Sends what the agent lacks of its plan, or all of it.

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::event::What;
+use parallax_core::id::AgentId;
 use parallax_core::member::Agent;
 use parallax_core::notice;
 use parallax_core::place::PlaceNo;
@@ -73,8 +74,7 @@ fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
         notice::Matter::OneNetwork(region) => Matter::OneNetwork(*region),
         notice::Matter::StoreLow(free) => Matter::StoreLow(*free),
         notice::Matter::CertificateEnding { agent, ends_at } => {
-            let name = read.agent(*agent)?.map_or_else(|| agent.to_string(), |agent| agent.value.name);
-            Matter::CertificateEnding { agent: Some(name), ends_at: *ends_at }
+            Matter::CertificateEnding { agent: Some(name_of(*agent, read)?), ends_at: *ends_at }
         }
         notice::Matter::AuthorityEnding(ends_at) => {
             Matter::CertificateEnding { agent: None, ends_at: *ends_at }
@@ -84,7 +84,16 @@ fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
             Matter::HostsEnding { first: first.clone(), count: *count, ends_at: *ends_at }
         }
         notice::Matter::OwnEnding(ends_at) => Matter::OwnEnding(*ends_at),
+        notice::Matter::Quarantined(region) => Matter::Quarantined(*region),
+        notice::Matter::NamesFail => Matter::NamesFail,
+        notice::Matter::HostUnfit { agent, faults } => {
+            Matter::HostUnfit { agent: name_of(*agent, read)?, faults: faults.clone() }
+        }
     })
+}
+
+fn name_of(agent: AgentId, read: &dyn Read) -> Result<String> {
+    Ok(read.agent(agent)?.map_or_else(|| agent.to_string(), |agent| agent.value.name))
 }
 
 fn delivery(recorded: &Recorded, to: Recipient, event: &str, letter: Letter, now: Timestamp) -> Delivery {
@@ -157,6 +166,13 @@ mod tests {
             What::Notice(Notice { matter: ending, ended: false }),
             What::Notice(Notice { matter: notice::Matter::AuthorityEnding(at(8)), ended: false }),
             What::Notice(Notice {
+                matter: notice::Matter::HostUnfit {
+                    agent: agent.id,
+                    faults: "this host's resolver does not answer".to_owned(),
+                },
+                ended: false,
+            }),
+            What::Notice(Notice {
                 matter: notice::Matter::HostsEnding {
                     first: "shop.example".to_owned(),
                     count: 3,
@@ -166,16 +182,20 @@ mod tests {
             }),
         ];
         let both = written(Notices { by_mail: true, by_webhook: true }, &events).await;
-        assert_eq!(both.len(), 10, "{both:?}");
+        assert_eq!(both.len(), 12, "{both:?}");
         let mails: Vec<String> = both.iter().map(|delivery| text(&delivery.letter)).collect();
-        for words in
-            ["no agent in Asia", agent.name.as_str(), "authority's certificate ends soon", "shop.example"]
-        {
+        for words in [
+            "no agent in Asia",
+            agent.name.as_str(),
+            "authority's certificate ends soon",
+            "shop.example",
+            "resolver does not answer",
+        ] {
             let named = mails.iter().any(|mail| mail.to_lowercase().contains(&words.to_lowercase()));
             assert!(named, "{words}: {mails:?}");
         }
         let mail = written(Notices { by_mail: true, by_webhook: false }, &events).await;
-        assert!(mail.len() == 5 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
+        assert!(mail.len() == 6 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
         assert!(written(Notices::default(), &events).await.is_empty());
     }
 }

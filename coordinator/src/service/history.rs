@@ -125,7 +125,7 @@ impl Service {
         Ok(Part { items: items.collect(), next, places: self.places().await? })
     }
 
-    /// Changes of a monitor's status and of the regions that see it down, newest first.
+    /// Changes of a monitor's status, of the regions that see it down and of a heartbeat's deadline, newest first.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a monitor that the key does not reach.
@@ -146,7 +146,7 @@ impl Service {
             let told = |event: &Recorded| match &event.event.what {
                 // That it is still down is told again and again, and changes nothing.
                 What::Changed(change) => change.is_transition(),
-                What::ScopeChanged(_) => true,
+                What::ScopeChanged(_) | What::DeadlineExtended(_) => true,
                 _ => false,
             };
             items.extend(read.into_iter().filter(told));

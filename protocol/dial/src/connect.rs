@@ -3,7 +3,7 @@
 use std::{
     future::poll_fn,
     io,
-    net::{IpAddr, SocketAddr},
+    net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
     pin::pin,
     task::Poll,
     time::Duration,
@@ -101,7 +101,10 @@ async fn attempt(address: SocketAddr, source: Source) -> Result<(TcpStream, Sock
     // An error in the very call comes from this host's own routing table; a later one came over the network.
     let at_once = poll_fn(|cx| Poll::Ready(connecting.as_mut().poll(cx))).await;
     let stream = match at_once {
-        Poll::Ready(result) => result.map_err(|error| reason(&error, true)),
+        Poll::Ready(result) => result.map_err(|error| match error.kind() {
+            io::ErrorKind::AddrNotAvailable if has_address_for(address, source) => DialError::NoDescriptors,
+            _ => reason(&error, true),
+        }),
         Poll::Pending => connecting.await.map_err(|error| reason(&error, false)),
     };
     Ok((stream?, address))
@@ -125,6 +128,21 @@ fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
     Ok(socket)
 }
 
+/// Whether this host has an address to reach `to` from. What a connection lacks then is a free port: UDP has its own.
+fn has_address_for(to: SocketAddr, source: Source) -> bool {
+    let from = match to {
+        SocketAddr::V4(_) => IpAddr::V4(source.v4.unwrap_or(Ipv4Addr::UNSPECIFIED)),
+        SocketAddr::V6(_) => IpAddr::V6(source.v6.unwrap_or(Ipv6Addr::UNSPECIFIED)),
+    };
+    UdpSocket::bind(SocketAddr::new(from, 0)).and_then(|socket| socket.connect(to)).is_ok()
+}
+
+/// Whether the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE, EADDRINUSE,
+/// ENOBUFS.
+pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105))
+}
+
 fn reason(error: &io::Error, at_once: bool) -> DialError {
     use io::ErrorKind;
     match error.kind() {
@@ -133,7 +151,7 @@ fn reason(error: &io::Error, at_once: bool) -> DialError {
         ErrorKind::TimedOut => DialError::Timeout,
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable if at_once => DialError::NoRoute,
         ErrorKind::HostUnreachable | ErrorKind::NetworkUnreachable => DialError::Unreachable,
-        // No address of that family to start from, or no free port for one.
+        // No address of that family to start from; `attempt` tells it from no free port.
         ErrorKind::AddrNotAvailable | ErrorKind::NetworkDown => DialError::NoRoute,
         ErrorKind::Unsupported => DialError::NoRoute,
         ErrorKind::PermissionDenied if at_once => DialError::NotPermitted,
@@ -142,8 +160,7 @@ fn reason(error: &io::Error, at_once: bool) -> DialError {
         _ => match error.raw_os_error() {
             // EAFNOSUPPORT: the family is switched off on this host.
             Some(97) => DialError::NoRoute,
-            // ENFILE, EMFILE, ENOBUFS.
-            Some(23 | 24 | 105) => DialError::NoDescriptors,
+            _ if is_exhausted(error) => DialError::NoDescriptors,
             _ if at_once => DialError::NoDescriptors,
             _ => DialError::Reset,
         },

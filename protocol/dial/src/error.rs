@@ -93,20 +93,19 @@ impl DialError {
 
     fn weight(self) -> u8 {
         match self {
-            Self::Refused => 5,
-            Self::Reset => 4,
-            Self::Unreachable => 3,
-            Self::Timeout => 2,
+            Self::Refused => 7,
+            Self::Reset => 6,
+            Self::Unreachable => 5,
+            Self::Timeout => 4,
             Self::AddressNotAllowed(_)
             | Self::NotFound
             | Self::NoAddress
             | Self::ServFail { .. }
-            | Self::DnsTimeout => 1,
-            Self::ResolverDead
-            | Self::NoRoute
-            | Self::NoDescriptors
-            | Self::NoSource
-            | Self::NotPermitted => 0,
+            | Self::DnsTimeout => 3,
+            Self::NoDescriptors => 2,
+            Self::ResolverDead | Self::NoSource | Self::NotPermitted => 1,
+            // Many hosts lack one of the two families: what ails the other is the reason.
+            Self::NoRoute => 0,
         }
     }
 }
@@ -120,5 +119,16 @@ mod tests {
         assert_eq!(DialError::NoRoute.more_telling(DialError::Refused), DialError::Refused);
         assert_eq!(DialError::Refused.more_telling(DialError::Timeout), DialError::Refused);
         assert_eq!(DialError::NoRoute.more_telling(DialError::Timeout), DialError::Timeout);
+        assert_eq!(DialError::NoDescriptors.more_telling(DialError::Timeout), DialError::Timeout);
+    }
+
+    #[test]
+    fn a_family_that_the_host_lacks_hides_no_other_trouble_of_it() {
+        for (one, other) in
+            [(DialError::NoRoute, DialError::NoDescriptors), (DialError::NoDescriptors, DialError::NoRoute)]
+        {
+            assert_eq!(one.more_telling(other), DialError::NoDescriptors);
+        }
+        assert_eq!(DialError::NoRoute.more_telling(DialError::NotPermitted), DialError::NotPermitted);
     }
 }

@@ -12,6 +12,7 @@
 //! A redirect starts again at step 1.
 
 pub mod address;
+mod alive;
 mod connect;
 mod error;
 mod guard;

@@ -59,7 +59,7 @@ impl Resolver {
     /// # Errors
     /// [`DialError::NotFound`] (NXDOMAIN), [`DialError::NoAddress`] (the name has no record of this type),
     /// [`DialError::ServFail`] or [`DialError::DnsTimeout`] when the name is at fault; [`DialError::ResolverDead`] when
-    /// the resolver can't answer for the root either.
+    /// the resolver answers nothing that is not in its cache.
     pub async fn records(
         &self,
         name: &Name,
@@ -67,8 +67,10 @@ impl Resolver {
         deadline: Instant,
     ) -> Result<Vec<Record>, DialError> {
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
-        let within = deadline.min(Instant::now() + self.limit);
-        let answer = match timeout_at(within, self.inner.lookup(fqdn, wire(kind))).await {
+        let asked = Instant::now();
+        let within = deadline.min(asked + self.limit);
+        let question = timeout_at(within, self.inner.lookup(fqdn, wire(kind)));
+        let answer = match self.watched(question, deadline).await {
             Err(_) => Err(DialError::DnsTimeout),
             Ok(Err(error)) => Err(reason(&error)),
             Ok(Ok(lookup)) => {
@@ -76,7 +78,7 @@ impl Resolver {
                 Ok(all.take(Record::MOST).collect::<Vec<_>>())
             }
         };
-        match self.accuse(answer, deadline).await? {
+        match self.accuse(answer, asked, deadline).await? {
             none if none.is_empty() => Err(DialError::NoAddress),
             records => Ok(records),
         }

@@ -2,6 +2,8 @@
 
 use std::{
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::pin,
+    sync::Arc,
     time::Duration,
 };
 
@@ -16,7 +18,7 @@ use hickory_resolver::{
 };
 use tokio::time::{Instant, sleep, timeout_at};
 
-use crate::{error::DialError, host::Name};
+use crate::{alive::Life, connect::is_exhausted, error::DialError, host::Name};
 
 /// The addresses of a name, as answered; at most 16 of each family.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -34,14 +36,15 @@ pub(crate) const MAX_ADDRESSES: usize = 16;
 /// question is never answered is a healthy name to everyone who has IPv4.
 const SECOND_FAMILY: Duration = Duration::from_secs(1);
 
-/// How long a resolver may take to show that it is alive at all.
-const ALIVE_WITHIN: Duration = Duration::from_secs(2);
+/// After so long without an answer the resolver is asked whether it is alive, beside the question.
+const SUSPECT_AFTER: Duration = Duration::from_secs(1);
 
 /// Asks the host's resolvers, or others that are named.
 #[derive(Debug, Clone)]
 pub struct Resolver {
     pub(crate) inner: TokioResolver,
     pub(crate) limit: Duration,
+    life: Arc<Life>,
 }
 
 /// The resolver's settings could not be read or used.
@@ -90,6 +93,15 @@ impl Resolver {
         self
     }
 
+    /// The same resolver, which counts as alive where it answers for random names below these zones, instead of some large
+    /// zones of the Internet: for networks without a way out.
+    #[must_use]
+    pub fn alive_by(mut self, zones: &[Name]) -> Self {
+        let zones = zones.iter().filter_map(|zone| DnsName::from_ascii(format!("{}.", zone.as_str())).ok());
+        self.life = Arc::new(Life::new(zones.collect()));
+        self
+    }
+
     fn build(servers: Vec<NameServerConfig>) -> Result<Self, SetupError> {
         if servers.is_empty() {
             return Err(SetupError("no name server is set".to_owned()));
@@ -99,7 +111,7 @@ impl Resolver {
             .with_options(options());
         builder.options_mut().use_hosts_file = ResolveHosts::Never;
         let inner = builder.build().map_err(|e| SetupError(e.to_string()))?;
-        Ok(Self { inner, limit: Self::DEFAULT_LIMIT })
+        Ok(Self { inner, limit: Self::DEFAULT_LIMIT, life: Arc::new(Life::usual()) })
     }
 
     /// All addresses of `name`, both families, by `deadline` and within the resolver's own limit.
@@ -107,44 +119,64 @@ impl Resolver {
     ///
     /// # Errors
     /// [`DialError::NotFound`], [`DialError::NoAddress`], [`DialError::ServFail`] or [`DialError::DnsTimeout`] when the
-    /// name is at fault; [`DialError::ResolverDead`] when the resolver can't answer for the root either,
-    /// or says of the root too that it does not exist.
+    /// name is at fault, which it is only if the resolver was alive before and after it was asked;
+    /// [`DialError::ResolverDead`] when it was not, or says of every name that it does not exist.
     pub async fn addresses(&self, name: &Name, deadline: Instant) -> Result<Addresses, DialError> {
         if name.is_localhost() {
             return Ok(Addresses { v6: vec![Ipv6Addr::LOCALHOST], v4: vec![Ipv4Addr::LOCALHOST] });
         }
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
-        let answer = self.both_families(&fqdn, deadline.min(Instant::now() + self.limit)).await;
-        self.accuse(answer, deadline).await
+        let asked = Instant::now();
+        let question = self.both_families(&fqdn, deadline.min(asked + self.limit));
+        let answer = self.watched(question, deadline).await;
+        if answer.is_ok() {
+            self.life.resolved(name);
+        }
+        self.accuse(answer, asked, deadline).await
+    }
+
+    /// Awaits a question. Where that takes long, the resolver is asked meanwhile whether it is alive, and the verdict is
+    /// remembered for [`Self::accuse`].
+    pub(crate) async fn watched<T>(&self, question: impl Future<Output = T>, deadline: Instant) -> T {
+        let mut question = pin!(question);
+        let suspect_at = Instant::now() + SUSPECT_AFTER;
+        if let Ok(answer) = timeout_at(suspect_at, &mut question).await {
+            return answer;
+        }
+        // On the heap: hardly any question takes so long.
+        let verdict = Box::pin(self.life.verdict(&self.inner, suspect_at, deadline));
+        tokio::select! {
+            answer = &mut question => answer,
+            _ = verdict => question.await,
+        }
     }
 
     /// Makes sure that a name is not accused of what is the resolver's own trouble.
     pub(crate) async fn accuse<T>(
         &self,
         answer: Result<T, DialError>,
+        asked: Instant,
         deadline: Instant,
     ) -> Result<T, DialError> {
         match answer {
-            // Without time left to ask, nobody else is accused.
-            Err(DialError::NotFound | DialError::ServFail { .. } | DialError::DnsTimeout)
-                if Instant::now() < deadline && !self.is_alive(deadline).await =>
-            {
-                Err(DialError::ResolverDead)
+            Err(DialError::NotFound | DialError::ServFail { .. } | DialError::DnsTimeout) => {
+                // Without time left to ask, what was seen before has to do.
+                let after = self.life.verdict(&self.inner, Instant::now(), deadline).await;
+                let own = after.and_then(Result::err).or_else(|| self.life.fault_since(asked));
+                own.map_or(answer, Err)
             }
             Ok(_) | Err(_) => answer,
         }
     }
 
-    /// Whether the resolver answers a question that has nothing to do with any customer: the root's name
-    /// servers. Takes 2 s at most, and ends at `deadline`.
-    pub async fn is_alive(&self, deadline: Instant) -> bool {
-        let question = self.inner.lookup(DnsName::root(), RecordType::NS);
-        match timeout_at(deadline.min(Instant::now() + ALIVE_WITHIN), question).await {
-            Ok(Ok(_)) => true,
-            // An empty answer is an answer. One that denies the root denies every name.
-            Ok(Err(error)) => error.is_no_records_found() && !error.is_nx_domain(),
-            Err(_) => false,
-        }
+    /// Whether the resolver answers what no cache can hold: a random name below some large zones. Takes 4 s at most, and
+    /// ends at `deadline`.
+    ///
+    /// # Errors
+    /// The fault of this host: [`DialError::ResolverDead`], or [`DialError::NoDescriptors`] where it can't even ask.
+    pub async fn check_alive(&self, deadline: Instant) -> Result<(), DialError> {
+        let verdict = self.life.verdict(&self.inner, Instant::now(), deadline).await;
+        verdict.unwrap_or(Err(DialError::ResolverDead))
     }
 
     async fn both_families(&self, name: &DnsName, deadline: Instant) -> Result<Addresses, DialError> {
@@ -232,7 +264,8 @@ fn merge(v6: Family, v4: Family) -> Result<Addresses, DialError> {
 
 fn seriousness(error: DialError) -> u8 {
     match error {
-        DialError::NotFound => 4,
+        DialError::NotFound => 5,
+        DialError::NoDescriptors => 4,
         DialError::ResolverDead => 3,
         DialError::DnsTimeout => 2,
         DialError::ServFail { .. } => 1,
@@ -244,7 +277,6 @@ fn seriousness(error: DialError) -> u8 {
         | DialError::Unreachable
         | DialError::Timeout
         | DialError::NoRoute
-        | DialError::NoDescriptors
         | DialError::NoSource
         | DialError::NotPermitted => 0,
     }
@@ -259,6 +291,7 @@ pub(crate) fn reason(error: &NetError) -> DialError {
         },
         NetError::Dns(DnsError::ResponseCode(code)) => DialError::ServFail { code: (*code).into() },
         NetError::Timeout => DialError::DnsTimeout,
+        NetError::Io(error) if is_exhausted(error) => DialError::NoDescriptors,
         NetError::Io(_) | NetError::NoConnections | NetError::Busy => DialError::ResolverDead,
         // Answers that can't be read, and whatever the library adds later.
         _ => DialError::ServFail { code: 0 },

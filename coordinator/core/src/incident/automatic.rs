@@ -80,7 +80,8 @@ impl<'a> Happened<'a> {
                 | What::AgentRevoked(_)
                 | What::Quarantine(..)
                 | What::Incident(_)
-                | What::Notice(_),
+                | What::Notice(_)
+                | What::DeadlineExtended(_),
                 _,
             ) => None,
         }

@@ -1,11 +1,11 @@
 //! A heartbeat monitor: pings make it up, their absence or a reported failure makes it down, no second network needed.
 
-use crate::event::Status;
+use crate::event::{Status, What};
 use crate::heartbeat::{Beat, Heard};
 use crate::observation::{Facts, Failure};
 use crate::time::Timestamp;
 
-use super::{LastCheck, Machine, Step};
+use super::{LastCheck, Machine, Output, Step};
 
 impl Machine {
     /// A ping came, now, of the named run where it has a name. None where this is no heartbeat.
@@ -57,12 +57,14 @@ impl Machine {
         self.watch.beat.and(self.state.pulse.deadline).filter(|_| self.state.status != Status::Down)
     }
 
-    /// Our own absence is no outage of theirs.
-    pub(super) fn resume_beat(&mut self, away_since: Timestamp, step: &Step<'_>) {
-        if let Some((period, grace)) = self.watch.beat {
-            let before = self.state.pulse.clone();
-            self.state.pulse.excuse(away_since, step.now, period, grace);
-            self.changed |= before != self.state.pulse;
+    /// Gives the job more time where its ping may have come while we were away, and notes that in the journal.
+    pub(super) fn resume_beat(&mut self, away_since: Timestamp, step: &mut Step<'_>) {
+        let Some((period, grace)) = self.watch.beat.filter(|_| self.pulse_deadline().is_some()) else {
+            return;
+        };
+        if let Some(moved) = self.state.pulse.excuse(away_since, step.now, period, grace) {
+            self.changed = true;
+            step.out.push(Output::happened(What::DeadlineExtended(moved)));
         }
     }
 

@@ -9,16 +9,52 @@ use super::status::SETTLE;
 use super::{LATE, Machine, Step};
 
 impl Machine {
-    /// The coordinator was not there from `since` until now: its process or its host stood still, or the clock went
-    /// forth, so many milliseconds further than time itself. Nobody is stale for that, and no job late.
-    pub fn handle_absence(&mut self, since: Timestamp, jump: i64, step: &mut Step<'_>) {
+    /// The coordinator was not there from `since` until now: its process or its host stood still. Nobody is stale for
+    /// that, and no job late.
+    pub fn handle_absence(&mut self, since: Timestamp, step: &mut Step<'_>) {
         self.born = step.now;
         if !self.watch.paused {
-            if self.watch.beat.is_some() {
-                self.changed |= self.state.pulse.grant(jump.max(0));
-            }
             self.resume_beat(since, step);
         }
+        self.handle_timeout(step);
+    }
+
+    /// The wall clock went forth, or back, by so many milliseconds more than time itself: the moments of what is under way
+    /// move along, so that rounds are judged as they would have been without the step. What people were told stays.
+    pub fn handle_step(&mut self, jump: i64, step: &mut Step<'_>) {
+        self.changed = true;
+        self.born = self.born + jump;
+        if self.watch.beat.is_some() && !self.watch.paused {
+            // A deadline that was set by a wrong clock and one that was not look alike: no job is late for a step back.
+            self.state.pulse.grant(jump.max(0));
+        }
+        let later = crate::assign::rounds_in(jump, self.watch.interval_ms);
+        let state = &mut self.state;
+        state.lanes.iter_mut().for_each(|lane| lane.shift(jump));
+        let shift = |moment: Option<&mut Timestamp>| {
+            if let Some(moment) = moment {
+                *moment = *moment + jump;
+            }
+        };
+        for round in &mut state.rounds {
+            round.number = round.number.map(|number| number.saturating_add_signed(later));
+            shift(Some(&mut round.started));
+            shift(Some(&mut round.give_up));
+            shift(round.parked.as_mut());
+            shift(round.outcome.as_mut().map(|(ended, _)| ended));
+            shift(round.second.repeat_at.as_mut());
+            shift(round.second.open.as_mut().map(|(.., until)| until));
+        }
+        if let Some(suspicion) = &mut state.suspicion {
+            shift(Some(&mut suspicion.began));
+            shift(suspicion.second_not_before.as_mut());
+        }
+        shift(state.outage.as_mut().and_then(|outage| outage.passed.as_mut()));
+        shift(state.settle_by.as_mut());
+        shift(state.last_recovered.as_mut());
+        shift(state.last_check.as_mut().map(|last| &mut last.at).filter(|_| self.watch.beat.is_none()));
+        shift(state.degraded.as_mut());
+        shift(state.follow_not_before.as_mut());
         self.handle_timeout(step);
     }
 

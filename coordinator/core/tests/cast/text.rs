@@ -218,6 +218,9 @@ pub(crate) fn say(output: &Output, cast: &Cast) -> Option<Said> {
             What::Changed(change) => Some(say_change(change)),
             What::ScopeChanged(None) => said(SaidKind::Change, "scope everywhere".to_owned()),
             What::ScopeChanged(Some(from)) => said(SaidKind::Change, format!("scope {}", say_regions(*from))),
+            What::DeadlineExtended(moved) => {
+                said(SaidKind::Change, format!("deadline moved to {}", clock(moved.deadline)))
+            }
             What::Round(report) => {
                 let kind = match report.reason {
                     Reason::Second => "second",

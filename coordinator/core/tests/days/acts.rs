@@ -53,7 +53,7 @@ impl World {
                     // What was edited meanwhile is read before anything is judged.
                     let (covered, watch) = (self.windows > 0, self.plan.watch.clone());
                     self.step(|machine, step| machine.handle_window(covered, step));
-                    self.step(|machine, step| machine.handle_absence(since, 0, step));
+                    self.step(|machine, step| machine.handle_absence(since, step));
                     let edited =
                         self.process.as_ref().is_some_and(|process| *process.machine.watch() != watch);
                     if edited {
@@ -73,15 +73,9 @@ impl World {
             Act::Interval(interval) => self.edit(|watch| watch.interval_ms = interval),
             Act::Pause(paused) => self.edit(|watch| watch.paused = paused),
             Act::Skew(skew) => {
-                let then = self.wall();
                 let jump = skew - self.skew;
-                let back = jump < 0;
                 self.skew = skew;
-                if back {
-                    self.step(Machine::handle_timeout);
-                } else {
-                    self.step(|machine, step| machine.handle_absence(then, jump, step));
-                }
+                self.step(|machine, step| machine.handle_step(jump, step));
                 self.assign();
             }
             Act::Calm(mood) => {

@@ -59,7 +59,8 @@ impl Held {
                 What::Changed(change) => self.changed(change),
                 What::Round(report) => self.round(report),
                 What::ScopeChanged(_) => assert_eq!(self.status, Status::Down, "only an outage has a scope"),
-                other => panic!("a machine tells nothing of {other:?}"),
+                What::DeadlineExtended(moved) => assert!(moved.deadline > moved.before),
+                other => panic!("a machine reports no {other:?}"),
             },
         }
     }

@@ -1,4 +1,5 @@
-# We were away when the ping may have come: the job gets its period and grace anew from our return, once.
+# We were away when the ping may have come: from our return the job gets its grace, the time that we were away and five
+# minutes, once between two pings.
 monitor heartbeat every 60m grace 5m
 place fra1 europe A
 
@@ -7,10 +8,10 @@ place fra1 europe A
   -> UP since 01:00
 56:00 the coordinator stops
 80:00 the coordinator starts
+  -> deadline moved to 114:00
+113:00 it is up since 01:00
+113:30 the coordinator stops
+115:00 the coordinator starts
   -> nothing
-144:00 it is up since 01:00
-144:30 the coordinator stops
-146:00 the coordinator starts
-  -> nothing
-146:00 time passes
-  -> DOWN went-down since 145:00
+115:00 time passes
+  -> DOWN went-down since 114:00

@@ -7,8 +7,8 @@ place fra1 europe A
   -> UP since 01:00
 56:00 the coordinator stops
 80:00 the coordinator starts
-  -> nothing
+  -> deadline moved to 114:00
 81:00 set every 61m
   -> nothing
-146:00 time passes
-  -> DOWN went-down since 146:00
+115:00 time passes
+  -> DOWN went-down since 115:00

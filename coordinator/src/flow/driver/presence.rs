@@ -2,34 +2,33 @@
 
 use parallax_core::time::{SECOND, Timestamp};
 
+use crate::clock::STEP;
+
 use super::{Driver, UPKEEP};
-use crate::flow::machines::Machines;
 use crate::flow::warmup::{self, ALIVE};
 use crate::storage::Op;
 
-/// Milliseconds that the wall clock may go another way than time itself between two looks.
-const JUMP: i64 = 2 * SECOND;
 /// Milliseconds between two looks from which on the coordinator was not there: it looks every five seconds.
 const AWAY: i64 = 10 * SECOND;
 
 impl Driver {
     /// Notes that the coordinator runs, so that the next start knows how long it was away; and whether the wall clock has
-    /// gone another way than time itself, or nobody was here meanwhile: a host that slept shows as one or the other.
+    /// stepped, or nobody was here meanwhile.
     pub(super) async fn mind_the_clock(&mut self) {
         let (now, steady) = (self.clock.now(), self.clock.steady());
         let (then, before) = std::mem::replace(&mut self.looked, (now, steady));
         let passed = steady.saturating_sub(before);
         let jump = now.since(then).saturating_sub(passed);
-        if jump < -JUMP {
-            tracing::warn!(milliseconds = jump, "the wall clock went back: deadlines are judged anew");
-            self.with(Machines::clock_jumped);
-        } else if jump > JUMP || passed >= AWAY {
-            tracing::warn!(
-                milliseconds = now.since(then),
-                "the coordinator was not there, or its clock went forth"
-            );
+        if jump > STEP || passed >= AWAY {
             self.cover_what_began(now).await;
-            self.with(|machines, cx| machines.was_away(then, jump, cx));
+        }
+        if jump.abs() > STEP {
+            tracing::warn!(milliseconds = jump, "the wall clock stepped: what is under way moves with it");
+            self.with(|machines, cx| machines.clock_stepped(jump, cx));
+        }
+        if passed >= AWAY {
+            tracing::warn!(milliseconds = passed, "the coordinator stood still");
+            self.with(|machines, cx| machines.was_away(now - passed, cx));
         }
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {

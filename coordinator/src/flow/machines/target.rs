@@ -23,6 +23,11 @@ pub struct Target {
 }
 
 impl Machines {
+    /// What is checked.
+    pub fn check(&self, slot: u32) -> Option<&Check> {
+        self.get(slot).map(|kept| kept.check.as_ref())
+    }
+
     /// What is to be checked for a look on request, and where from.
     pub fn target(&self, monitor: MonitorId, mesh: &Mesh) -> Option<Target> {
         let slot = *self.numbers.get(&monitor)?;

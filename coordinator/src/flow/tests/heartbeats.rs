@@ -13,6 +13,8 @@ use crate::flow::{Ping, Tokens};
 
 /// Milliseconds from a ping to the moment at which the next is missed.
 const DUE: i64 = 6 * MINUTE;
+/// Milliseconds between two pings: as long as a job gets at most after an absence of ours.
+const PERIOD: i64 = 5 * MINUTE;
 
 /// A store with one heartbeat of five minutes, and a minute of grace.
 async fn store_with_a_heartbeat() -> Store {
@@ -84,7 +86,7 @@ async fn a_missing_ping_is_told_at_the_deadline_and_not_before() {
 }
 
 #[tokio::test]
-async fn our_own_absence_gives_a_job_its_period_anew() {
+async fn our_own_absence_gives_a_job_a_period_at_most_and_says_so() {
     let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
     let stream = Stream::start(&store, &clock).await;
     stream.ping(Beat::Ran).await.await.unwrap();
@@ -93,10 +95,16 @@ async fn our_own_absence_gives_a_job_its_period_anew() {
     clock.set(START + 2 * DUE);
     let stream = Stream::start(&store, &clock).await;
     assert_eq!(stream.view().await.unwrap().status, Status::Up);
-    stream.moment(3 * DUE - SECOND).await;
+    let events = store.reader().events_after(0, 99).unwrap();
+    let moved = events.iter().find_map(|recorded| match &recorded.event.what {
+        What::DeadlineExtended(moved) => Some(moved.deadline),
+        _ => None,
+    });
+    assert_eq!(moved, Some(START + 2 * DUE + PERIOD));
+    stream.moment(2 * DUE + PERIOD - SECOND).await;
     assert_eq!(stream.view().await.unwrap().status, Status::Up);
-    stream.moment(3 * DUE).await;
-    assert_eq!(stream.becomes(Status::Down).await.since, Some(START + 3 * DUE));
+    stream.moment(2 * DUE + PERIOD).await;
+    assert_eq!(stream.becomes(Status::Down).await.since, Some(START + 2 * DUE + PERIOD));
     stream.stop().await;
 }
 
@@ -111,8 +119,8 @@ async fn a_coordinator_that_stood_still_tells_of_no_job_that_it_could_not_hear()
     clock.set(START + 4 * DUE);
     stream.send(PlaceNo(0), Vec::new()).await;
     assert_eq!(stream.changes(), [(Status::Up, None)]);
-    stream.moment(5 * DUE).await;
-    assert_eq!(stream.becomes(Status::Down).await.since, Some(START + 5 * DUE));
+    stream.moment(4 * DUE + PERIOD).await;
+    assert_eq!(stream.becomes(Status::Down).await.since, Some(START + 4 * DUE + PERIOD));
     stream.stop().await;
 }
 

@@ -110,6 +110,7 @@ fn of(name: &str) -> Vec<Value> {
         "Phases" => vec![phases()],
         "MonitorEvent" => vec![event()],
         "EventListResponse" => vec![json!({ "events": [event()], "nextCursor": null })],
+        "Away" => vec![away()],
         "Round" => vec![round()],
         "UptimeDay" => vec![json!({
             "date": "2026-03-01", "uptime": 99.65, "passed": 2868, "failed": 10, "disputed": 1, "slow": 4,
@@ -331,8 +332,12 @@ fn event() -> Value {
         "id": "48213", "at": "2026-03-01T09:30:05.600Z", "kind": "status-changed", "from": "up", "to": "down",
         "since": "2026-03-01T09:30:00.000Z", "downSince": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
         "reason": "unexpected status 503", "latencyMs": null, "thresholdMs": null, "durationMs": null,
-        "evidence": [round()],
+        "evidence": [round()], "away": null, "deadline": null, "deadlineBefore": null,
     })
+}
+
+fn away() -> Value {
+    json!({ "from": "2026-03-01T02:03:10.000Z", "until": "2026-03-01T02:07:30.000Z" })
 }
 
 fn affected() -> Value {

@@ -120,7 +120,7 @@ words! {
     Presence: "Whether a keyword must be there.", KeywordMode::ALL.map(KeywordMode::name);
     RoundResult: "How a round ended: disputed means that a second network passed.", Word::ALL.map(Word::name);
     RoundReason: "Why a round was run.", Reason::ALL.map(Reason::name);
-    EventKind: "What kind of event it is.", ["status-changed", "regions-changed"];
+    EventKind: "What kind of event it is.", ["status-changed", "regions-changed", "deadline-extended"];
     IncidentKind: "Whether it is an incident or maintenance.", Kind::ALL.map(Kind::name);
     IncidentStatus: "Where an incident or maintenance stands.", Progress::ALL.map(Progress::name);
     Impact: "How much is affected.", CoreImpact::ALL.map(CoreImpact::name);

@@ -135,3 +135,26 @@ async fn an_incident_from_before_the_page_is_found_in_its_month() {
     let first = client.visit("/p/shop/history/2025-12").await;
     assert!(!first.text.contains("/history/2025-11"), "{}", first.text);
 }
+
+#[tokio::test]
+async fn a_deadline_that_our_absence_moved_is_an_event_of_its_heartbeat() {
+    use parallax_core::heartbeat::Extension;
+
+    let client = Client::new().await;
+    let body = json!({ "type": "heartbeat", "name": "Backup", "periodMinutes": 60 });
+    let made = client.make(body).await;
+    let id: MonitorId = made["id"].as_str().unwrap().parse().unwrap();
+    let at = |minute: i64| START + minute * MINUTE;
+    let moved = Extension { away_from: at(50), away_until: at(70), before: at(65), deadline: at(100) };
+    let what = What::DeadlineExtended(moved);
+    let page = Some(client.world.shop.id);
+    client.world.happened(Event { at: at(70), page, monitor: Some(id), what }).await;
+    let path = client.shop(&format!("/monitors/{id}/events"));
+    let told = client.get(&path).await;
+    assert_eq!(told.status, 200, "{told:?}");
+    let event = &told.body["events"][0];
+    assert_eq!(event["kind"], "deadline-extended");
+    assert_eq!(event["away"], json!({ "from": at(50).to_string(), "until": at(70).to_string() }));
+    assert_eq!(event["deadlineBefore"], at(65).to_string());
+    assert_eq!(event["deadline"], at(100).to_string());
+}

@@ -214,6 +214,13 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
         (Matter::OwnEnding(AT), "the certificate in your files ends soon"),
         (Matter::PartsBroken(1), "a part of the coordinator broke off"),
         (Matter::PartsBroken(2), "a part of the coordinator broke off"),
+        (Matter::NamesFail, "nearly all names fail to resolve"),
+        (Matter::Quarantined(None), "all agents are in quarantine"),
+        (Matter::Quarantined(Some(Region::Asia)), "all agents in Asia are in quarantine"),
+        (
+            Matter::HostUnfit { agent: "tokyo-1".to_owned(), faults: "no route".to_owned() },
+            "the host of agent tokyo-1 is not fit to check",
+        ),
     ];
     for (matter, title) in matters {
         for ended in [false, true] {

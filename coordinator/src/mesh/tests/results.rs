@@ -3,7 +3,7 @@
 use parallax_core::observation::Outcome;
 use parallax_protocol::batch::{ResultBatch, ResultFrame};
 use parallax_protocol::id as wire_id;
-use parallax_protocol::message::{Gap, Mark};
+use parallax_protocol::message::{Gap, Mark, TimeAnswer};
 use parallax_protocol::result::{self as wire_result, CheckResult, NumberedResult, Report};
 
 use super::*;
@@ -155,4 +155,30 @@ async fn results_of_a_boot_that_was_not_named_close_the_connection() {
     let batch = ResultBatch::pack(BootId(1), NOW.as_millis(), &[passed(1, 1)], |_| None).unwrap();
     write(&mut results, &ResultFrame::Batch(batch), MAX_FRAME).await.unwrap();
     assert_eq!(closed(&agent.connection).await, CloseReason::OutOfOrder);
+}
+
+#[tokio::test]
+async fn a_step_of_the_wall_clock_is_told_at_once_and_results_of_before_it_move_along() {
+    for rounds in [-1, 10] {
+        let mut world = World::start().await;
+        world.schedule([monitor(1, 1)]);
+        let jump = rounds * i64::from(monitor(1, 1).interval_ms);
+        let mut agent = world.connect(&world.member(1).await).await;
+        let mut results = agent.connection.open_uni().await.unwrap();
+        send(&mut results, &[passed(1, 1)]).await;
+        world.batch().await.durable.send(()).unwrap();
+        world.clock.step(jump);
+        // By the clock as it was: the agent has not heard of it.
+        send(&mut results, &[passed(2, 1)]).await;
+        let batch = world.batch().await;
+        let (_, seen) = &batch.observations[0];
+        assert_eq!((seen.started, seen.ended), (NOW - 90 + jump, NOW - 10 + jump), "{rounds}");
+        assert_eq!(seen.round.map(u64::cast_signed), Some((2 + rounds).max(0)), "{rounds}");
+        batch.durable.send(()).unwrap();
+        let unasked = |frame: &ToAgent| match frame {
+            ToAgent::Time(time) => time.echo_us == TimeAnswer::UNASKED,
+            _ => false,
+        };
+        while !unasked(&agent.hear_more().await) {}
+    }
 }

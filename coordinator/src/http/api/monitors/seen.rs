@@ -93,7 +93,8 @@ struct PhasesDocument {
     transfer_us: Option<u32>,
 }
 
-/// A change of status, or of the regions that see the monitor down, with the rounds that led to it.
+/// A change of status, or of the regions that see the monitor down, with the rounds that led to it; or a heartbeat that got
+/// more time, since the service was away when its ping may have come.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "MonitorEvent")]
@@ -130,6 +131,27 @@ pub(in crate::http) struct EventDocument {
     duration_ms: Option<u64>,
     /// The rounds that led to it.
     evidence: Vec<RoundDocument>,
+    /// deadline-extended: when the service was away. A ping of that time may be lost.
+    away: Option<AwayDocument>,
+    /// deadline-extended: until when the ping is awaited now.
+    #[schemars(with = "Option<words::Moment>")]
+    deadline: Option<String>,
+    /// deadline-extended: until when it was awaited before.
+    #[schemars(with = "Option<words::Moment>")]
+    deadline_before: Option<String>,
+}
+
+/// A time in which the service was away.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Away")]
+struct AwayDocument {
+    /// When it was last known to run.
+    #[schemars(with = "words::Moment")]
+    from: String,
+    /// When it was back.
+    #[schemars(with = "words::Moment")]
+    until: String,
 }
 
 /// A round with both places' words.
@@ -214,10 +236,23 @@ pub(super) fn event(recorded: &Recorded, places: &Places) -> Option<EventDocumen
         threshold_ms: None,
         duration_ms: None,
         evidence: Vec::new(),
+        away: None,
+        deadline: None,
+        deadline_before: None,
     };
     match &recorded.event.what {
         What::Changed(change) => Some(changed(change, common, places)),
         What::ScopeChanged(down_from) => Some(EventDocument { down_from: down_from.map(names), ..common }),
+        What::DeadlineExtended(moved) => Some(EventDocument {
+            kind: "deadline-extended",
+            away: Some(AwayDocument {
+                from: moved.away_from.to_string(),
+                until: moved.away_until.to_string(),
+            }),
+            deadline: Some(moved.deadline.to_string()),
+            deadline_before: Some(moved.before.to_string()),
+            ..common
+        }),
         _ => None,
     }
 }

@@ -1,0 +1,205 @@
+//! Each matter in the journal once when it begins and once when it is over, whatever restarts come between.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+use parallax_core::notice::PATIENCE;
+
+use super::*;
+use crate::storage::contract::samples::{agent, at};
+
+/// Nothing that is to be told.
+fn sources(store: &Store, clock: &Clock) -> Sources {
+    Sources {
+        store: store.clone(),
+        clock: clock.clone(),
+        counters: Arc::default(),
+        agents: Arc::new(Vec::new),
+        watch: Watch::default(),
+        certificate_life: 9,
+        authority_ends: Arc::new(|| i64::MAX / 2_000),
+        certificates: Certificates::default(),
+    }
+}
+
+fn notices(store: &Store) -> Vec<Notice> {
+    let events = store.reader().events_after(0, 99).unwrap();
+    let notice = |what: &What| match what {
+        What::Notice(notice) => Some(notice.clone()),
+        _ => None,
+    };
+    events.iter().filter_map(|recorded| notice(&recorded.event.what)).collect()
+}
+
+#[test]
+fn space_is_short_below_one_bound_and_enough_above_another() {
+    for (free, expected) in [(0, Some(true)), (LOW - 1, Some(true)), (LOW, None), (ENOUGH, Some(false))] {
+        assert_eq!(space(free).map(|(_, low)| low), expected, "{free}");
+    }
+}
+
+#[test]
+fn a_certificate_is_near_its_end_in_the_last_sixth_of_its_life() {
+    let life = 30 * 86_400;
+    let mut agent = agent(1);
+    agent.standing.valid_from = 0;
+    assert_eq!(certificate(&agent, life, at(0)), None, "none was noted");
+    agent.standing.valid_from = 1;
+    let ends = |now| certificate(&agent, life, at(now)).map(|(_, ends)| ends);
+    assert_eq!((ends(25 * DAY), ends(25 * DAY + 1001)), (Some(false), Some(true)));
+}
+
+#[tokio::test]
+async fn each_matter_is_in_the_journal_once_over_any_restart() {
+    let store = Store::in_memory().unwrap();
+    let life = 30 * 86_400;
+    let mut failing = agent(1);
+    failing.standing.valid_from = 1;
+    let mut batch = Batch::new();
+    batch.write(failing.clone());
+    store.commit(batch).await.unwrap();
+    let clock = Clock::by_hand(at(29 * DAY));
+    let lookout = async || {
+        let sources = Sources { certificate_life: life, ..sources(&store, &clock) };
+        let mut lookout = Lookout::start(sources).await.unwrap();
+        // The store in memory has no disk that could be full.
+        for _ in 0..3 {
+            lookout.looks = 1;
+            lookout.look().await.unwrap();
+            clock.set(clock.now() + PATIENCE);
+        }
+    };
+    lookout().await;
+    lookout().await;
+    let ends_at = at(life * SECOND + SECOND);
+    let ending =
+        |ends_at, ended| Notice { matter: Matter::CertificateEnding { agent: failing.id, ends_at }, ended };
+    assert_eq!(notices(&store), [ending(ends_at, false)]);
+    let mut batch = Batch::new();
+    let mut renewed = failing.clone();
+    renewed.standing.valid_from = 29 * 86_400;
+    batch.write(renewed);
+    store.commit(batch).await.unwrap();
+    lookout().await;
+    lookout().await;
+    assert_eq!(notices(&store)[1..], [ending(at(59 * DAY), true)]);
+}
+
+#[tokio::test]
+async fn a_host_that_is_not_fit_is_told_once_and_stays_so_while_its_agent_is_away() {
+    let store = Store::in_memory().unwrap();
+    let clock = Clock::by_hand(at(0));
+    let enrolled = agent(1);
+    let mut batch = Batch::new();
+    batch.write(enrolled.clone());
+    store.commit(batch).await.unwrap();
+    let view = Arc::new(Mutex::new(AgentView {
+        agent: Arc::new(enrolled.clone()),
+        connected_since: Some(at(0)),
+        remote: None,
+        software: None,
+        faults: Vec::new(),
+        skew_ms: None,
+        is_clock_off: false,
+        is_quarantined: false,
+        is_shared: false,
+        is_superseded: false,
+        held: None,
+        figures: Default::default(),
+    }));
+    let seen = Arc::clone(&view);
+    let agents = Arc::new(move || vec![seen.lock().unwrap().clone()]);
+    let mut lookout = Lookout::start(Sources { agents, ..sources(&store, &clock) }).await.unwrap();
+    let mut look = async |connected: bool, faults: &[&str]| {
+        {
+            let mut view = view.lock().unwrap();
+            view.connected_since = connected.then_some(at(0));
+            view.faults = faults.iter().map(|fault| (*fault).to_owned()).collect();
+        }
+        for _ in 0..2 {
+            lookout.looks = 1;
+            lookout.look().await.unwrap();
+            clock.set(clock.now() + PATIENCE);
+        }
+        let told = notices(&store).into_iter().filter_map(|notice| match notice.matter {
+            Matter::HostUnfit { faults, .. } => Some((faults, notice.ended)),
+            _ => None,
+        });
+        told.collect::<Vec<_>>()
+    };
+    assert_eq!(look(true, &["this host may not send ICMP"]).await, []);
+    let dead = ("this host's resolver does not answer".to_owned(), false);
+    assert_eq!(look(true, &[&dead.0]).await, std::slice::from_ref(&dead));
+    assert_eq!(look(false, &[]).await, std::slice::from_ref(&dead), "nothing is known of it");
+    assert_eq!(look(true, &["this host has no route", &dead.0]).await, std::slice::from_ref(&dead));
+    assert_eq!(look(true, &[]).await, [dead, (String::new(), true)]);
+}
+
+#[tokio::test]
+async fn the_authoritys_end_is_told_three_months_before_and_once_when_it_is_exchanged() {
+    let store = Store::in_memory().unwrap();
+    let clock = Clock::by_hand(at(0));
+    let ends = Arc::new(AtomicI64::new(100 * 86_400));
+    let known = Arc::clone(&ends);
+    let authority_ends = Arc::new(move || known.load(Ordering::Relaxed));
+    let sources = Sources { authority_ends, ..sources(&store, &clock) };
+    let mut lookout = Lookout::start(sources).await.unwrap();
+    let mut look = async |days: i64| {
+        clock.set(at(days * DAY));
+        for _ in 0..2 {
+            lookout.looks = 1;
+            lookout.look().await.unwrap();
+            clock.set(clock.now() + PATIENCE);
+        }
+        notices(&store).len()
+    };
+    assert_eq!((look(9).await, look(11).await, look(12).await), (0, 1, 1));
+    ends.store(7_000 * 86_400, Ordering::Relaxed);
+    assert_eq!(look(13).await, 2);
+    let [first, second] = notices(&store).try_into().unwrap();
+    let about = |notice: Notice| (notice.matter, notice.ended);
+    assert_eq!(about(first), (Matter::AuthorityEnding(at(100 * DAY)), false));
+    assert_eq!(about(second), (Matter::AuthorityEnding(at(7_000 * DAY)), true));
+}
+
+#[tokio::test]
+async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they_are_over() {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+    let pair = |until| {
+        let key = KeyPair::generate().unwrap();
+        let mut params = CertificateParams::new(vec!["status.example".to_owned()]).unwrap();
+        (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(until, 1, 1));
+        Pair::read(&params.self_signed(&key).unwrap().pem(), &key.serialize_pem()).unwrap()
+    };
+    let (old, new) = (pair(2021), pair(2030));
+    let (old_ends, new_ends) = (old.not_after, new.not_after);
+    let store = Store::in_memory().unwrap();
+    let clock = Clock::by_hand(old_ends - 20 * DAY);
+    let sources = sources(&store, &clock);
+    let shown = sources.certificates.shown.clone();
+    shown.put_own(old);
+    let mut rooms = sources.watch.rooms();
+    let watch = sources.watch.clone();
+    let mut lookout = Lookout::start(sources).await.unwrap();
+    let mut look = async |at: Timestamp| {
+        clock.set(at);
+        for _ in 0..2 {
+            lookout.looks = 1;
+            lookout.look().await.unwrap();
+            clock.set(clock.now() + PATIENCE);
+        }
+        notices(&store).into_iter().map(|notice| (notice.matter, notice.ended)).collect::<Vec<_>>()
+    };
+    assert_eq!(look(old_ends - 15 * DAY).await, []);
+    let near = (Matter::OwnEnding(old_ends), false);
+    assert_eq!(look(old_ends - 14 * DAY + 1).await, std::slice::from_ref(&near));
+    shown.put_own(new);
+    let told = [near, (Matter::OwnEnding(new_ends), true)];
+    assert_eq!(look(old_ends - 13 * DAY).await, told);
+    rooms.hold("guest", async { panic!("on purpose") });
+    watch.lost().await;
+    let broken = [&told[..], &[(Matter::PartsBroken(1), false)]].concat();
+    assert_eq!(look(old_ends - 12 * DAY).await, broken);
+    assert_eq!(look(old_ends - 11 * DAY).await, broken);
+}

@@ -1,0 +1,267 @@
+//! Steps of the coordinator's wall clock: by which clock a result is timed and numbered that an agent sent meanwhile.
+//!
+//! Agents reckon the coordinator's time from their own monotonic clock and compare it once a minute. After a step their
+//! results have moments and round numbers of the clock as it was, until the next comparison; what was stored on an agent's
+//! disk has them for longer. Each is moved by the step that explains it, so that it is judged as if nothing had happened.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use parallax_core::assign::rounds_in;
+use parallax_core::time::{DAY, MINUTE, Timestamp};
+use parallax_protocol::result::CheckResult;
+use tokio::sync::watch;
+
+use super::convert::LONGEST_CHECK_MS;
+use crate::clock::{Clock, STEP};
+
+/// Steps that are remembered: the newest.
+const MOST: usize = 4;
+/// Milliseconds for which a step is remembered, for the sake of results that were kept on an agent's disk.
+const REMEMBERED: i64 = DAY;
+/// Milliseconds after a step within which an agent may not have compared the clocks yet: they do so each minute.
+const FOLLOWED: i64 = 3 * MINUTE;
+/// Milliseconds that an agent's reckoning may be ahead: half the round trip of its comparison.
+const SLACK: i64 = 500;
+
+/// Watches the wall clock and remembers its steps.
+#[derive(Debug)]
+pub(super) struct Steps {
+    state: Mutex<State>,
+    /// How many there have been.
+    noted: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The wall clock less the steady one when it was last looked at, in milliseconds.
+    offset: Option<i64>,
+    /// Newest first: when (by the steady clock), and by how much. Both in milliseconds.
+    steps: VecDeque<(i64, i64)>,
+}
+
+/// The present moment, and how far off agents may reckon it.
+#[derive(Debug)]
+pub(super) struct Present {
+    now: Timestamp,
+    /// Milliseconds to add to a moment that was reckoned before the newest step, before the newest two, and so on; and
+    /// whether agents that are connected may still reckon so.
+    off: Vec<(i64, bool)>,
+}
+
+impl Default for Steps {
+    fn default() -> Self {
+        Self { state: Mutex::default(), noted: watch::Sender::new(0) }
+    }
+}
+
+impl Steps {
+    /// Looks at the clock.
+    pub(super) fn look(&self, clock: &Clock) -> Present {
+        let (now, steady) = (clock.now(), clock.steady());
+        let (present, stepped) = self.state.lock().unwrap_or_else(PoisonError::into_inner).look(now, steady);
+        if stepped {
+            self.noted.send_modify(|noted| *noted += 1);
+        }
+        present
+    }
+
+    /// Changes at each step.
+    pub(super) fn subscribe(&self) -> watch::Receiver<u64> {
+        self.noted.subscribe()
+    }
+}
+
+impl State {
+    fn look(&mut self, now: Timestamp, steady: i64) -> (Present, bool) {
+        let offset = now.as_millis().saturating_sub(steady);
+        let jump = self.offset.replace(offset).map_or(0, |before| offset.saturating_sub(before));
+        let stepped = jump.saturating_abs() > STEP;
+        if stepped {
+            self.steps.push_front((steady, jump));
+            self.steps.truncate(MOST);
+        }
+        while self.steps.back().is_some_and(|(at, _)| steady.saturating_sub(*at) > REMEMBERED) {
+            self.steps.pop_back();
+        }
+        let mut sum = 0_i64;
+        let off = self.steps.iter().map(|(at, jump)| {
+            sum = sum.saturating_add(*jump);
+            (sum, steady.saturating_sub(*at) <= FOLLOWED)
+        });
+        (Present { now, off: off.collect() }, stepped)
+    }
+}
+
+impl Present {
+    /// The moment.
+    pub(super) const fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Moves a result's start and number to the clock as it is. `sent_ms` is when the agent sent it, as the agent reckons
+    /// it; none for an answer, which is sent at once. `interval_ms` is the time between two rounds of its monitor.
+    pub(super) fn correct(&self, result: &mut CheckResult, sent_ms: Option<i64>, interval_ms: u32) {
+        if self.off.is_empty() {
+            return;
+        }
+        let age = i64::try_from(result.age_ms).unwrap_or(i64::MAX);
+        let sent_off = sent_ms.map_or(0, |sent_ms| self.off_when_sent(sent_ms));
+        let sent = sent_ms.map_or(self.now.as_millis(), |sent_ms| sent_ms.saturating_add(sent_off));
+        // How long the check took, if its start is reckoned that far off.
+        let took = |off: i64| {
+            let started = result.started_ms.saturating_add(off);
+            let took = sent.saturating_sub(age).saturating_sub(started);
+            (-SLACK..=LONGEST_CHECK_MS).contains(&took).then_some((took, off))
+        };
+        let any = || {
+            let may = |(off, fresh): &(i64, bool)| (*fresh || sent_ms.is_some()).then_some(*off);
+            std::iter::once(0).chain(self.off.iter().filter_map(may)).filter_map(took).min()
+        };
+        let usual = sent_ms.and_then(|_| took(sent_off));
+        let Some((_, off)) = usual.or_else(any) else { return };
+        result.started_ms = result.started_ms.saturating_add(off);
+        let later = rounds_in(off, interval_ms);
+        result.round = result.round.map(|round| round.saturating_add_signed(later));
+    }
+
+    /// How far off the agent reckoned when it sent a batch: so that the batch took the shortest time on its way.
+    fn off_when_sent(&self, sent_ms: i64) -> i64 {
+        let way = |off: i64| {
+            let way = self.now.as_millis().saturating_sub(sent_ms.saturating_add(off));
+            (way >= -SLACK).then_some((way, off))
+        };
+        let may = self.off.iter().filter(|(_, fresh)| *fresh).map(|(off, _)| *off);
+        std::iter::once(0).chain(may).filter_map(way).min().map_or(0, |(_, off)| off)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use parallax_core::time::SECOND;
+    use parallax_protocol::id::MonitorId;
+    use parallax_protocol::result::{Failure, Outcome, Phase, Report};
+
+    use super::*;
+
+    /// When the clock is looked at, by the steady clock and by the wall's before any step.
+    const NOW: i64 = 1_800_000_000_000;
+    const INTERVAL: i64 = 10 * SECOND;
+
+    /// A check that took so long and ended so long ago, by an agent whose reckoning is so far off.
+    fn result(took: i64, age: i64, reckons: i64) -> CheckResult {
+        let started_ms = NOW + reckons - age - took;
+        let round = Some((started_ms / INTERVAL).unsigned_abs());
+        let report = Report::bare(Outcome::Failed(Failure::Timeout { phase: Phase::Connect }));
+        CheckResult {
+            monitor: MonitorId(1),
+            revision: 1,
+            round,
+            started_ms,
+            age_ms: age.unsigned_abs(),
+            report,
+        }
+    }
+
+    /// The present after those steps, each so long ago and so wide, oldest first.
+    fn after(steps: &[(i64, i64)]) -> (Present, i64) {
+        let mut state = State::default();
+        state.look(Timestamp::from_millis(NOW - 2 * DAY), NOW - 2 * DAY);
+        let mut wall = 0;
+        for (ago, jump) in steps {
+            wall += jump;
+            assert!(state.look(Timestamp::from_millis(NOW - ago + wall), NOW - ago).1);
+        }
+        (state.look(Timestamp::from_millis(NOW + wall), NOW).0, wall)
+    }
+
+    /// The start, off the true one on the coordinator's clock, and the number, off the true one.
+    fn corrected(steps: &[(i64, i64)], mut seen: CheckResult, way: i64, sent: Option<i64>) -> (i64, i64) {
+        let (present, wall) = after(steps);
+        let true_start = NOW + wall - way - i64::try_from(seen.age_ms).unwrap();
+        let took = 2 * SECOND;
+        present.correct(&mut seen, sent, u32::try_from(INTERVAL).unwrap());
+        let true_round = (true_start - took).div_euclid(INTERVAL);
+        (seen.started_ms - (true_start - took), i64::try_from(seen.round.unwrap()).unwrap() - true_round)
+    }
+
+    #[test]
+    fn a_result_is_timed_and_numbered_by_the_clock_as_it_is_whatever_its_agent_knows_of_it() {
+        let took = 2 * SECOND;
+        for jump in [-60 * SECOND, 60 * SECOND, 10 * MINUTE, -10 * MINUTE, 2 * 60 * MINUTE] {
+            let steps = [(20 * SECOND, jump)];
+            for way in [0, 40, 900] {
+                for age in [0, 500, 40 * SECOND] {
+                    // The agent has not heard of it yet.
+                    let seen = result(took, age + way, 0);
+                    let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
+                    assert_eq!(corrected(&steps, fixed, way, Some(NOW - way)), (0, 0), "{jump} {way} {age}");
+                    // It has.
+                    let seen = result(took, age + way, jump);
+                    let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
+                    let sent = Some(NOW - way + jump);
+                    assert_eq!(corrected(&steps, fixed, way, sent), (0, 0), "{jump} {way} {age}");
+                    // It heard of it after the check and before it sent it.
+                    let seen = result(took, age + way, 0);
+                    let fixed = CheckResult { age_ms: age.unsigned_abs(), ..seen };
+                    assert_eq!(corrected(&steps, fixed, way, sent), (0, 0), "{jump} {way} {age}");
+                }
+            }
+            // An answer is sent at once.
+            assert_eq!(corrected(&steps, result(took, 0, 0), 0, None), (0, 0), "{jump}");
+            assert_eq!(corrected(&steps, result(took, 0, jump), 0, None), (0, 0), "{jump}");
+        }
+    }
+
+    #[test]
+    fn what_was_stored_before_a_step_is_found_again_for_a_day_and_by_any_of_several_steps() {
+        let took = 2 * SECOND;
+        let (hour, jump) = (60 * MINUTE, -30 * MINUTE);
+        let sent = |wall: i64| Some(NOW + wall);
+        assert_eq!(corrected(&[(hour, jump)], result(took, 2 * hour, 0), 0, sent(jump)), (0, 0));
+        let two = [(3 * hour, 20 * MINUTE), (hour, jump)];
+        let wall = jump + 20 * MINUTE;
+        assert_eq!(corrected(&two, result(took, 4 * hour, 0), 0, sent(wall)), (0, 0));
+        assert_eq!(corrected(&two, result(took, 2 * hour, 20 * MINUTE), 0, sent(wall)), (0, 0));
+        assert_eq!(corrected(&two, result(took, hour / 2, wall), 0, sent(wall)), (0, 0));
+    }
+
+    #[test]
+    fn without_a_step_nothing_is_moved_however_long_the_way_and_however_wrong_the_agent() {
+        for (reckons, way) in [(0, 0), (0, 5 * MINUTE), (DAY, 0), (-DAY, 0)] {
+            let (present, _) = after(&[]);
+            let mut seen = result(SECOND, 0, reckons);
+            let before = seen.clone();
+            present.correct(&mut seen, Some(NOW + reckons - way), 10_000);
+            assert_eq!(seen, before);
+        }
+    }
+
+    #[test]
+    fn absurd_moments_do_not_overflow() {
+        let (present, _) = after(&[(1, MINUTE)]);
+        for absurd in [i64::MIN, i64::MAX] {
+            for age_ms in [0, u64::MAX] {
+                let mut seen = CheckResult { started_ms: absurd, age_ms, ..result(0, 0, 0) };
+                present.correct(&mut seen, Some(absurd), 0);
+                present.correct(&mut seen, None, u32::MAX);
+            }
+        }
+    }
+
+    #[test]
+    fn steps_are_noted_once_and_only_the_newest_few_are_kept() {
+        let clock = Clock::by_hand(Timestamp::from_millis(NOW));
+        let steps = Steps::default();
+        let seen = steps.subscribe();
+        steps.look(&clock);
+        for step in 1..=10 {
+            // Time itself goes along when a clock that is moved by hand goes forth.
+            clock.set(Timestamp::from_millis(NOW - step * MINUTE));
+            let present = steps.look(&clock);
+            assert_eq!(present.off.len(), usize::try_from(step).unwrap().min(MOST));
+            steps.look(&clock);
+            assert_eq!(*seen.borrow(), step.unsigned_abs());
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Resolvers that are half dead, come back, or know a network of their own: whom a failure is held against.
+
+use std::{
+    net::Ipv4Addr,
+    sync::{Arc, Mutex},
+    time::Duration,
+};
+
+use parallax_dial::{DialError, Guard, Host, Mode, Name, Policy, RecordKind, Resolver};
+use tokio::{net::UdpSocket, time::Instant};
+
+/// What the server says to one question: a response code with no records, an address, or nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Say {
+    Code(u8),
+    Address,
+    Silence,
+}
+
+const SERVFAIL: Say = Say::Code(2);
+const NXDOMAIN: Say = Say::Code(3);
+
+/// A name server that is told what to say to a name (lower case, no trailing dot) and type.
+async fn server(say: impl Fn(&str, u16) -> Say + Send + 'static) -> Resolver {
+    let socket = UdpSocket::bind((Ipv4Addr::LOCALHOST, 0)).await.unwrap();
+    let address = socket.local_addr().unwrap();
+    tokio::spawn(async move {
+        let mut packet = [0; 1500];
+        while let Ok((len, from)) = socket.recv_from(&mut packet).await {
+            if let Some(reply) = reply(&packet[..len], &say) {
+                let _ = socket.send_to(&reply, from).await;
+            }
+        }
+    });
+    Resolver::with_servers(&[address]).unwrap().limited_to(Duration::from_millis(500))
+}
+
+fn reply(packet: &[u8], say: &impl Fn(&str, u16) -> Say) -> Option<Vec<u8>> {
+    let (mut labels, mut at) = (Vec::new(), 12);
+    while packet[at] != 0 {
+        let len = usize::from(packet[at]);
+        labels.push(String::from_utf8_lossy(&packet[at + 1..=at + len]).to_ascii_lowercase());
+        at += 1 + len;
+    }
+    let kind = u16::from_be_bytes([packet[at + 1], packet[at + 2]]);
+    let (code, has_address) = match say(&labels.join("."), kind) {
+        Say::Code(code) => (code, false),
+        Say::Address => (0, kind == 1),
+        Say::Silence => return None,
+    };
+    let mut out = packet[..2].to_vec();
+    out.extend([0x81, 0x80 | code, 0, 1, 0, u8::from(has_address), 0, 0, 0, 0]);
+    out.extend(&packet[12..at + 5]);
+    if has_address {
+        out.extend([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 1, 0, 4, 192, 0, 2, 1]);
+    }
+    Some(out)
+}
+
+async fn resolve(resolver: &Resolver, host: &str) -> Result<(), DialError> {
+    let Ok(Host::Name(name)) = Host::parse(host) else { panic!("{host}") };
+    resolver.addresses(&name, Instant::now() + Duration::from_secs(10)).await.map(drop)
+}
+
+fn zone(name: &str) -> Name {
+    let Ok(Host::Name(zone)) = Host::parse(name) else { panic!("{name}") };
+    zone
+}
+
+#[tokio::test]
+async fn a_resolver_that_knows_only_what_it_has_cached_accuses_no_name() {
+    for rest in [SERVFAIL, Say::Code(5), Say::Silence] {
+        let resolver = server(move |name, _| match name {
+            "" | "com" | "cached.example" => Say::Address,
+            _ => rest,
+        })
+        .await;
+        assert_eq!(resolve(&resolver, "cached.example").await, Ok(()), "{rest:?}");
+        assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead), "{rest:?}");
+        let name = zone("shop.example");
+        let by = Instant::now() + Duration::from_secs(10);
+        let asked = resolver.records(&name, RecordKind::Mx, by).await;
+        assert_eq!(asked.map(drop), Err(DialError::ResolverDead), "{rest:?}");
+        let alive = resolver.check_alive(Instant::now() + Duration::from_secs(5)).await;
+        assert_eq!(alive, Err(DialError::ResolverDead), "{rest:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_name_is_accused_by_a_resolver_that_answers_for_the_rest_of_the_world() {
+    for (said, error) in [
+        (SERVFAIL, DialError::ServFail { code: 2 }),
+        (NXDOMAIN, DialError::NotFound),
+        (Say::Silence, DialError::DnsTimeout),
+    ] {
+        let resolver = server(move |name, _| match name {
+            "shop.example" => said,
+            "" => Say::Address,
+            _ => NXDOMAIN,
+        })
+        .await;
+        assert_eq!(resolve(&resolver, "shop.example").await, Err(error), "{said:?}");
+    }
+}
+
+#[tokio::test]
+async fn one_zone_that_fails_does_not_make_a_resolver_dead() {
+    for dead in ["com", "org", "de"] {
+        let resolver = server(move |name, _| match name {
+            "" => Say::Address,
+            name if name.ends_with(&format!(".{dead}")) => Say::Silence,
+            _ => NXDOMAIN,
+        })
+        .await;
+        assert_eq!(resolver.check_alive(Instant::now() + Duration::from_secs(5)).await, Ok(()), "{dead}");
+    }
+}
+
+#[tokio::test]
+async fn a_resolver_that_comes_back_accuses_nobody_for_a_while() {
+    let is_dead = Arc::new(Mutex::new(true));
+    let now = Arc::clone(&is_dead);
+    let resolver = server(move |name, _| match name {
+        "shop.example" => SERVFAIL,
+        _ if *now.lock().unwrap() => SERVFAIL,
+        _ => NXDOMAIN,
+    })
+    .await;
+    assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead));
+    *is_dead.lock().unwrap() = false;
+    // It is alive after the question, and was not before.
+    assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead));
+    assert_eq!(resolver.check_alive(Instant::now() + Duration::from_secs(5)).await, Ok(()));
+}
+
+#[tokio::test]
+async fn a_question_during_which_the_resolver_came_back_accuses_nobody() {
+    let asked = Arc::new(Mutex::new(None));
+    let first = Arc::clone(&asked);
+    // Dead for the first 3.5 s after the name is asked for, and the name is never answered.
+    let resolver = server(move |name, _| {
+        let begun = *first.lock().unwrap().get_or_insert_with(Instant::now);
+        let is_dead = begun.elapsed() < Duration::from_millis(3_500);
+        if is_dead || name == "shop.example" { Say::Silence } else { NXDOMAIN }
+    })
+    .await
+    .limited_to(Duration::from_secs(5));
+    assert_eq!(resolve(&resolver, "shop.example").await, Err(DialError::ResolverDead));
+}
+
+#[tokio::test]
+async fn a_network_without_a_way_out_is_judged_by_its_own_zones() {
+    let corp = |name: &str, _: u16| match name {
+        "app.corp.internal" | "db.corp.internal" => Say::Address,
+        name if name.ends_with("corp.internal") => NXDOMAIN,
+        _ => Say::Code(5),
+    };
+    let resolver = server(corp).await;
+    assert_eq!(resolve(&resolver, "app.corp.internal").await, Ok(()));
+    assert_eq!(resolve(&resolver, "gone.corp.internal").await, Err(DialError::NotFound));
+    // Or by zones that the operator names.
+    let told = server(corp).await.alive_by(&[zone("corp.internal")]);
+    assert_eq!(resolve(&told, "gone.corp.internal").await, Err(DialError::NotFound));
+    // A name server that denies all of them is none.
+    let liar = server(|_, _| NXDOMAIN).await.alive_by(&[zone("corp.internal")]);
+    assert_eq!(resolve(&liar, "gone.corp.internal").await, Err(DialError::ResolverDead));
+}
+
+#[tokio::test]
+async fn many_who_ask_at_once_ask_the_world_once() {
+    let questions = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&questions);
+    let resolver = server(move |name, _| {
+        if name.starts_with("px") {
+            *count.lock().unwrap() += 1;
+        }
+        if name.ends_with("example") { SERVFAIL } else { NXDOMAIN }
+    })
+    .await;
+    let guard = Guard::new(resolver, Policy::default());
+    let by = Instant::now() + Duration::from_secs(10);
+    let asks = (0..200).map(|n| {
+        let guard = guard.clone();
+        async move {
+            let host = Host::parse(&format!("shop{n}.example")).unwrap();
+            guard.admit(&host, 80, Mode::DropBlocked, by).await.map(drop)
+        }
+    });
+    let answers = futures_util::future::join_all(asks).await;
+    assert!(answers.iter().all(|answer| *answer == Err(DialError::ServFail { code: 2 })), "{answers:?}");
+    assert!(*questions.lock().unwrap() < 40, "{} questions", questions.lock().unwrap());
+}
