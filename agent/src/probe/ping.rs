@@ -107,6 +107,8 @@ async fn ask(check: &PingCheck, net: &Net, facts: &mut Facts) -> Result<(), Trou
     // Echoes have no port; the guard judges addresses.
     let admitted = net.admit(&host, 0, deadline).await?;
     facts.admitted(&admitted);
+    // The time of an echo begins when it is sent.
+    let admitted = admitted.settled().await;
     let started = Instant::now();
     let deadline = deadline.min(started + PATIENCE);
     let mut echoes = FuturesUnordered::new();

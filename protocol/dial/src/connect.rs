@@ -1,6 +1,7 @@
 //! TCP to judged addresses: a race with a head start, a deadline, and words for what went wrong.
 
 use std::{
+    collections::VecDeque,
     future::poll_fn,
     io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket},
@@ -17,7 +18,7 @@ use tokio::{
 
 use crate::{
     error::DialError,
-    guard::{Admitted, Source},
+    guard::{Admitted, Judged, Source},
 };
 
 /// How long an attempt runs alone before the next address joins it (RFC 8305, section 5).
@@ -50,24 +51,30 @@ impl Admitted {
     /// Once all have failed, the failure that says most about the target; [`DialError::Timeout`] at `deadline`.
     pub async fn connect(&self, deadline: Instant) -> Result<Connected, DialError> {
         let started = Instant::now();
-        if let &[address] = self.addresses() {
+        let late = self.take_late();
+        if let (&[address], None) = (self.addresses(), &late) {
             let attempt = timeout_at(deadline, attempt(address, self.source()));
             let (stream, peer) = attempt.await.map_err(|_| DialError::Timeout)??;
             return Ok(Connected { stream, peer, connected_in: started.elapsed() });
         }
-        Box::pin(self.race(started, deadline)).await
+        Box::pin(self.race(late, started, deadline)).await
     }
 
-    async fn race(&self, started: Instant, deadline: Instant) -> Result<Connected, DialError> {
-        let mut waiting = self.addresses().iter().copied();
+    async fn race(
+        &self,
+        mut late: Option<Judged>,
+        started: Instant,
+        deadline: Instant,
+    ) -> Result<Connected, DialError> {
+        let mut waiting: VecDeque<SocketAddr> = self.addresses().iter().copied().collect();
         let mut running = FuturesUnordered::new();
         let mut failed = None;
         let mut next_start = started;
-        let mut upcoming = waiting.next();
+        let mut upcoming = waiting.pop_front();
         loop {
             if let Some(address) = upcoming.take_if(|_| running.is_empty() || next_start <= Instant::now()) {
                 running.push(attempt(address, self.source()));
-                upcoming = waiting.next();
+                upcoming = waiting.pop_front();
                 next_start = Instant::now() + HEAD_START;
             }
             tokio::select! {
@@ -78,13 +85,24 @@ impl Admitted {
                     }
                     Err(error) => {
                         let telling = failed.map_or(error, |earlier: DialError| earlier.more_telling(error));
-                        if running.is_empty() && upcoming.is_none() {
+                        if running.is_empty() && upcoming.is_none() && late.is_none() {
                             return Err(telling);
                         }
                         failed = Some(telling);
                         next_start = Instant::now();
                     }
                 },
+                Some(more) = joined(&mut late) => {
+                    // The other family is next (RFC 8305, section 4).
+                    waiting.extend(upcoming.take());
+                    for address in more.into_iter().rev() {
+                        waiting.push_front(address);
+                    }
+                    upcoming = waiting.pop_front();
+                    if let (true, None, Some(failed)) = (running.is_empty(), upcoming, failed) {
+                        return Err(failed);
+                    }
+                }
                 () = sleep_until(deadline) => {
                     let timeout = DialError::Timeout;
                     return Err(failed.map_or(timeout, |earlier| earlier.more_telling(timeout)));
@@ -93,6 +111,13 @@ impl Admitted {
             }
         }
     }
+}
+
+/// The addresses that came late, once; for good nothing where none are to come.
+async fn joined(late: &mut Option<Judged>) -> Option<Vec<SocketAddr>> {
+    let more = late.as_mut()?.await;
+    *late = None;
+    Some(more)
 }
 
 async fn attempt(address: SocketAddr, source: Source) -> Result<(TcpStream, SocketAddr), DialError> {
@@ -189,5 +214,37 @@ mod tests {
         assert_eq!(reason(&os(97), true), DialError::NoRoute);
         assert_eq!(reason(&os(99), true), DialError::NoRoute);
         assert_eq!(reason(&os(1), true), DialError::NotPermitted);
+    }
+
+    fn closed() -> SocketAddr {
+        std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    }
+
+    #[tokio::test]
+    async fn addresses_that_come_late_join_the_race() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let open = listener.local_addr().unwrap();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        for late in [vec![open], vec![closed(), open]] {
+            let late: Judged = Box::pin(async move {
+                tokio::task::yield_now().await;
+                late
+            });
+            let connected = Admitted::of(vec![closed()], Some(late)).connect(deadline).await.unwrap();
+            assert_eq!(connected.peer, open);
+        }
+        for late in [vec![], vec![closed()]] {
+            let late: Judged = Box::pin(async move {
+                tokio::task::yield_now().await;
+                late
+            });
+            let failed = Admitted::of(vec![closed()], Some(late)).connect(deadline).await.err();
+            assert_eq!(failed, Some(DialError::Refused));
+        }
+        // A connection does not wait for them, and a second one goes without.
+        let admitted = Admitted::of(vec![open], Some(Box::pin(std::future::pending())));
+        for _ in 0..2 {
+            assert_eq!(admitted.connect(deadline).await.unwrap().peer, open);
+        }
     }
 }

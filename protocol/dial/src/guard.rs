@@ -3,7 +3,9 @@
 use std::{
     fmt,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
+    pin::Pin,
     str::FromStr,
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -12,6 +14,7 @@ use tokio::time::Instant;
 use crate::{
     address::{self, Class},
     error::DialError,
+    families::Late,
     host::Host,
     resolve::{Addresses, Resolver},
 };
@@ -136,12 +139,37 @@ pub struct Guard {
     policy: Policy,
 }
 
-/// The addresses of one host that were judged and may be dialled: at least one, in the order to try them.
+/// The addresses of one host that were judged and may be dialled: at least one, in the order to try them. Those of the
+/// family that answers late are judged as they come, and join while the others are tried.
 #[derive(Debug, Clone)]
 pub struct Admitted {
     addresses: Vec<SocketAddr>,
+    late: Pending,
     source: Source,
     resolved_in: Duration,
+}
+
+/// Judged addresses that are still to come.
+pub(crate) type Judged = Pin<Box<dyn Future<Output = Vec<SocketAddr>> + Send>>;
+
+/// Holds what is still to come until somebody takes it; clones share it.
+#[derive(Clone, Default)]
+struct Pending(Option<Arc<Mutex<Option<Judged>>>>);
+
+impl Pending {
+    fn new(judged: Option<Judged>) -> Self {
+        Self(judged.map(|judged| Arc::new(Mutex::new(Some(judged)))))
+    }
+
+    fn take(&self) -> Option<Judged> {
+        self.0.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl fmt::Debug for Pending {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.0.is_some() { "Pending" } else { "None" })
+    }
 }
 
 impl Guard {
@@ -176,17 +204,38 @@ impl Guard {
         deadline: Instant,
     ) -> Result<Admitted, DialError> {
         let started = Instant::now();
-        let found = match host {
-            Host::Ip(ip) => vec![*ip],
-            // On the heap: what dials a literal need not be as large as what asks for a name.
-            Host::Name(name) => interleaved(&Box::pin(self.resolver.addresses(name, deadline)).await?),
+        let source = self.policy.source;
+        let name = match host {
+            Host::Ip(ip) => {
+                let addresses = self.judge(&[*ip], port, mode)?;
+                return Ok(Admitted {
+                    addresses,
+                    late: Pending::default(),
+                    source,
+                    resolved_in: Duration::ZERO,
+                });
+            }
+            Host::Name(name) => name,
         };
-        let addresses = self.judge(&found, port, mode)?;
-        let resolved_in = match host {
-            Host::Ip(_) => Duration::ZERO,
-            Host::Name(_) => started.elapsed(),
+        // On the heap: what dials a literal need not be as large as what asks for a name.
+        let (mut found, mut late) = match mode {
+            Mode::DropBlocked => Box::pin(self.resolver.first_addresses(name, deadline)).await?,
+            // One address that is still to come may refuse the name.
+            Mode::RefuseAny => (Box::pin(self.resolver.addresses(name, deadline)).await?, None),
         };
-        Ok(Admitted { addresses, source: self.policy.source, resolved_in })
+        let mut judged = self.judge(&interleaved(&found), port, mode);
+        if judged.is_err()
+            && let Some(late) = late.take()
+        {
+            found.add(late.await);
+            judged = self.judge(&interleaved(&found), port, mode);
+        }
+        let late = late.map(|late| self.clone().judge_late(late, port));
+        Ok(Admitted { addresses: judged?, late: Pending::new(late), source, resolved_in: started.elapsed() })
+    }
+
+    fn judge_late(self, late: Late, port: u16) -> Judged {
+        Box::pin(async move { self.judge(&late.await, port, Mode::DropBlocked).unwrap_or_default() })
     }
 
     fn judge(&self, found: &[IpAddr], port: u16, mode: Mode) -> Result<Vec<SocketAddr>, DialError> {
@@ -217,6 +266,19 @@ impl Admitted {
         &self.addresses
     }
 
+    /// The same with the addresses of the family that had not answered yet, for whoever can't wait for them while dialling.
+    pub async fn settled(mut self) -> Self {
+        if let Some(late) = self.late.take() {
+            self.addresses.extend(late.await);
+        }
+        self
+    }
+
+    /// The addresses that are still to come, for the first who asks.
+    pub(crate) fn take_late(&self) -> Option<Judged> {
+        self.late.take()
+    }
+
     /// Where connections to it start from.
     #[must_use]
     pub fn source(&self) -> Source {
@@ -242,6 +304,15 @@ fn interleaved(found: &Addresses) -> Vec<IpAddr> {
         }
         all.extend(six);
         all.extend(four);
+    }
+}
+
+#[cfg(test)]
+impl Admitted {
+    /// Addresses, and those to come.
+    pub(crate) fn of(addresses: Vec<SocketAddr>, late: Option<Judged>) -> Self {
+        let late = Pending::new(late);
+        Self { addresses, late, source: Source::default(), resolved_in: Duration::ZERO }
     }
 }
 

@@ -15,6 +15,7 @@ pub mod address;
 mod alive;
 mod connect;
 mod error;
+mod families;
 mod guard;
 mod host;
 mod records;

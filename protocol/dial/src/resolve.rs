@@ -16,9 +16,15 @@ use hickory_resolver::{
         rr::{Name as DnsName, RData, RecordType},
     },
 };
-use tokio::time::{Instant, sleep, timeout_at};
+use tokio::time::{Instant, timeout_at};
 
-use crate::{alive::Life, connect::is_exhausted, error::DialError, host::Name};
+use crate::{
+    alive::Life,
+    connect::is_exhausted,
+    error::DialError,
+    families::{self, Asking, Family, Late},
+    host::Name,
+};
 
 /// The addresses of a name, as answered; at most 16 of each family.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -29,12 +35,20 @@ pub struct Addresses {
     pub v4: Vec<Ipv4Addr>,
 }
 
+impl Addresses {
+    /// Puts each of these where it belongs.
+    pub(crate) fn add(&mut self, addresses: Vec<IpAddr>) {
+        for address in addresses {
+            match address {
+                IpAddr::V6(ip) => self.v6.push(ip),
+                IpAddr::V4(ip) => self.v4.push(ip),
+            }
+        }
+    }
+}
+
 /// Addresses of each family that are looked at; more are dropped.
 pub(crate) const MAX_ADDRESSES: usize = 16;
-
-/// How long the second family may take once the first has answered with addresses. A name whose AAAA
-/// question is never answered is a healthy name to everyone who has IPv4.
-const SECOND_FAMILY: Duration = Duration::from_secs(1);
 
 /// After so long without an answer the resolver is asked whether it is alive, beside the question.
 const SUSPECT_AFTER: Duration = Duration::from_secs(1);
@@ -122,8 +136,26 @@ impl Resolver {
     /// name is at fault, which it is only if the resolver was alive before and after it was asked;
     /// [`DialError::ResolverDead`] when it was not, or says of every name that it does not exist.
     pub async fn addresses(&self, name: &Name, deadline: Instant) -> Result<Addresses, DialError> {
+        let (mut found, late) = self.first_addresses(name, deadline).await?;
+        if let Some(late) = late {
+            found.add(late.await);
+        }
+        Ok(found)
+    }
+
+    /// The addresses of the family that answers first, and those of the other one if they come soon; else they are still to
+    /// come.
+    ///
+    /// # Errors
+    /// As [`Self::addresses`].
+    pub(crate) async fn first_addresses(
+        &self,
+        name: &Name,
+        deadline: Instant,
+    ) -> Result<(Addresses, Option<Late>), DialError> {
         if name.is_localhost() {
-            return Ok(Addresses { v6: vec![Ipv6Addr::LOCALHOST], v4: vec![Ipv4Addr::LOCALHOST] });
+            let loopback = Addresses { v6: vec![Ipv6Addr::LOCALHOST], v4: vec![Ipv4Addr::LOCALHOST] };
+            return Ok((loopback, None));
         }
         let fqdn = DnsName::from_ascii(format!("{}.", name.as_str())).map_err(|_| DialError::NotFound)?;
         let asked = Instant::now();
@@ -179,39 +211,28 @@ impl Resolver {
         verdict.unwrap_or(Err(DialError::ResolverDead))
     }
 
-    async fn both_families(&self, name: &DnsName, deadline: Instant) -> Result<Addresses, DialError> {
-        let mut v6 = std::pin::pin!(self.one_family(name, RecordType::AAAA, deadline));
-        let mut v4 = std::pin::pin!(self.one_family(name, RecordType::A, deadline));
-        let (v6, v4) = tokio::select! {
-            first = &mut v6 => {
-                let second = second_family(&first, v4).await;
-                (first, second)
-            }
-            first = &mut v4 => {
-                let second = second_family(&first, v6).await;
-                (second, first)
-            }
-        };
-        merge(v6, v4)
-    }
-
-    async fn one_family(
+    async fn both_families(
         &self,
         name: &DnsName,
-        family: RecordType,
         deadline: Instant,
-    ) -> Result<Vec<IpAddr>, DialError> {
-        let lookup = timeout_at(deadline, self.inner.lookup(name.clone(), family))
-            .await
-            .map_err(|_| DialError::DnsTimeout)?
-            .map_err(|error| reason(&error))?;
-        let addresses = lookup.answers().iter().filter_map(|record| match &record.data {
-            RData::A(a) => Some(IpAddr::V4(a.0)),
-            RData::AAAA(aaaa) => Some(IpAddr::V6(aaaa.0)),
-            _ => None,
-        });
-        Ok(addresses.take(MAX_ADDRESSES).collect())
+    ) -> Result<(Addresses, Option<Late>), DialError> {
+        let ask =
+            |family| -> Asking { Box::pin(one_family(self.inner.clone(), name.clone(), family, deadline)) };
+        families::either(ask(RecordType::AAAA), ask(RecordType::A)).await
     }
+}
+
+async fn one_family(inner: TokioResolver, name: DnsName, family: RecordType, deadline: Instant) -> Family {
+    let lookup = timeout_at(deadline, inner.lookup(name, family))
+        .await
+        .map_err(|_| DialError::DnsTimeout)?
+        .map_err(|error| reason(&error))?;
+    let addresses = lookup.answers().iter().filter_map(|record| match &record.data {
+        RData::A(a) => Some(IpAddr::V4(a.0)),
+        RData::AAAA(aaaa) => Some(IpAddr::V6(aaaa.0)),
+        _ => None,
+    });
+    Ok(addresses.take(MAX_ADDRESSES).collect())
 }
 
 fn options() -> ResolverOpts {
@@ -226,32 +247,13 @@ fn options() -> ResolverOpts {
     options
 }
 
-type Family = Result<Vec<IpAddr>, DialError>;
-
-async fn second_family(first: &Family, second: impl Future<Output = Family>) -> Family {
-    match first {
-        Ok(addresses) if !addresses.is_empty() => tokio::select! {
-            answer = second => answer,
-            () = sleep(SECOND_FAMILY) => Err(DialError::DnsTimeout),
-        },
-        Ok(_) | Err(_) => second.await,
-    }
-}
-
 /// Joins the two families' answers: any address is enough; without one, the most serious reason counts.
-fn merge(v6: Family, v4: Family) -> Result<Addresses, DialError> {
+pub(crate) fn merge(v6: Family, v4: Family) -> Result<Addresses, DialError> {
     let mut all = Addresses::default();
     let mut errors = Vec::new();
     for family in [v6, v4] {
         match family {
-            Ok(addresses) => {
-                for address in addresses {
-                    match address {
-                        IpAddr::V6(ip) => all.v6.push(ip),
-                        IpAddr::V4(ip) => all.v4.push(ip),
-                    }
-                }
-            }
+            Ok(addresses) => all.add(addresses),
             Err(error) => errors.push(error),
         }
     }
