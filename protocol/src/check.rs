@@ -167,7 +167,7 @@ pub struct TcpCheck {
 /// A dns check.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DnsCheck {
-    /// The name asked for.
+    /// The name asked for; `.` is the root.
     pub host: String,
     /// The record type asked for.
     pub record: RecordType,

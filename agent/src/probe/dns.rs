@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use parallax_dial::{DialError, Host, Record, RecordKind};
+use parallax_dial::{DialError, Host, HostError, Name, Record, RecordKind};
 use parallax_protocol::{
     check::{DnsCheck, RecordType},
     result::{Failure, Outcome, Report},
@@ -39,6 +39,7 @@ pub(super) async fn run(check: &DnsCheck, net: &Net) -> Report {
 async fn ask(check: &DnsCheck, net: &Net) -> Result<Vec<Record>, Trouble> {
     let name = match Host::parse(&check.host) {
         Ok(Host::Name(name)) => name,
+        Err(HostError::Empty) if check.host == "." => Name::root(),
         Ok(Host::Ip(_)) => return Err(bad_target("a name is asked for, not an address").into()),
         Err(error) => return Err(bad_target(error.to_string()).into()),
     };

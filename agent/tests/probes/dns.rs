@@ -71,6 +71,17 @@ async fn every_type_is_asked_for_and_any_answer_may_fit() {
 }
 
 #[tokio::test]
+async fn the_root_has_name_servers() {
+    let zone = Zone::start(|question| match (question.name.as_str(), question.kind) {
+        ("", NS) => Say::Records(vec![(NS, name("a.root-servers.net"))]),
+        _ => Say::Code(3),
+    })
+    .await;
+    let report = ask(&zone, ".", RecordType::Ns, Some("a.root-servers.net")).await;
+    assert_eq!(report.outcome, Outcome::Passed);
+}
+
+#[tokio::test]
 async fn each_way_to_have_no_answer_has_its_word() {
     let zone = Zone::start(|question| match question.name.as_str() {
         // The root's name servers: the resolver is well.

@@ -50,8 +50,8 @@ impl Scheduled {
 /// all of one domain are due in the same place at the same moment, and its registry is asked once.
 pub fn spread_of(monitor: MonitorId, check: &Check) -> u64 {
     match check {
-        Check::Domain(check) => {
-            let name = check.host.trim_end_matches('.').to_ascii_lowercase();
+        Check::Domain(_) => {
+            let name = check.host().trim_end_matches('.').to_ascii_lowercase();
             steady_hash(registrable(&name).as_bytes())
         }
         Check::Http(_)

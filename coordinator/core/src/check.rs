@@ -6,6 +6,8 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text;
+
 /// The eight monitor types.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub enum CheckKind {
@@ -121,18 +123,18 @@ impl Check {
         }
     }
 
-    /// The host that is checked, without its port; empty for a heartbeat.
+    /// The host that is checked, in lower-case ASCII and without its port; empty for a heartbeat.
     pub fn host(&self) -> String {
         match self {
             Self::Http(HttpCheck { url, .. }) | Self::Component(ComponentCheck { url, .. }) => {
                 let parsed = url::Url::parse(url).ok();
                 parsed.and_then(|url| url.host_str().map(str::to_owned)).unwrap_or_default()
             }
-            Self::Tcp(check) => check.host.clone(),
-            Self::Dns(check) => check.host.clone(),
-            Self::Ping(check) => check.host.clone(),
-            Self::Certificate(check) => check.host.clone(),
-            Self::Domain(check) => check.host.clone(),
+            Self::Tcp(TcpCheck { host, .. })
+            | Self::Dns(DnsCheck { host, .. })
+            | Self::Ping(PingCheck { host })
+            | Self::Certificate(CertificateCheck { host, .. })
+            | Self::Domain(DomainCheck { host, .. }) => text::ascii_host(host),
             Self::Heartbeat(_) => String::new(),
         }
     }
@@ -262,7 +264,7 @@ impl fmt::Debug for HttpCheck {
 /// A TCP connection.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpCheck {
-    /// Name or address literal (without brackets).
+    /// Name, in the script that it was written in, or address literal (without brackets).
     pub host: String,
     /// Port.
     pub port: u16,
@@ -306,7 +308,7 @@ impl RecordType {
 /// A DNS query.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DnsCheck {
-    /// Name asked for.
+    /// Name asked for, in the script that it was written in; `.` is the root.
     pub host: String,
     /// Record type asked for.
     pub record: RecordType,

@@ -5,7 +5,7 @@ mod host;
 mod invisible;
 mod url;
 
-pub use host::{domain, host};
+pub use host::{ascii_host, domain, host, record_name, shown_domain, shown_host};
 pub use url::{MAX_URL, WebAddress, web_address};
 
 use std::collections::BTreeSet;

@@ -7,6 +7,7 @@ use parallax_core::id::MonitorId;
 use parallax_core::member::Agent;
 use parallax_core::observation as seen;
 use parallax_core::place::Region;
+use parallax_core::text::ascii_host;
 use parallax_core::time::Timestamp;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
 use parallax_protocol::check as wire_check;
@@ -55,21 +56,21 @@ pub(super) fn spec(check: &Check) -> Option<wire_check::CheckSpec> {
     Some(match check {
         Check::Http(check) => CheckSpec::Http(http(check)),
         Check::Tcp(check) => {
-            CheckSpec::Tcp(wire_check::TcpCheck { host: check.host.clone(), port: check.port })
+            CheckSpec::Tcp(wire_check::TcpCheck { host: ascii_host(&check.host), port: check.port })
         }
         Check::Dns(check) => CheckSpec::Dns(wire_check::DnsCheck {
-            host: check.host.clone(),
+            host: ascii_host(&check.host),
             record: record(check.record),
             expect: check.expect.clone(),
         }),
-        Check::Ping(check) => CheckSpec::Ping(wire_check::PingCheck { host: check.host.clone() }),
+        Check::Ping(check) => CheckSpec::Ping(wire_check::PingCheck { host: ascii_host(&check.host) }),
         Check::Certificate(check) => CheckSpec::Certificate(wire_check::CertificateCheck {
-            host: check.host.clone(),
+            host: ascii_host(&check.host),
             port: check.port,
             warn_days: check.warn_days,
         }),
         Check::Domain(check) => CheckSpec::Domain(wire_check::DomainCheck {
-            host: check.host.clone(),
+            host: ascii_host(&check.host),
             warn_days: check.warn_days,
         }),
         Check::Heartbeat(_) => return None,

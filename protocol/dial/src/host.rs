@@ -16,6 +16,12 @@ pub enum Host {
 pub struct Name(String);
 
 impl Name {
+    /// The root of all names, which is asked for and never dialled.
+    #[must_use]
+    pub fn root() -> Self {
+        Self(String::new())
+    }
+
     /// The name, lower case, without a trailing dot.
     #[must_use]
     pub fn as_str(&self) -> &str {

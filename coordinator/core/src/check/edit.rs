@@ -91,7 +91,7 @@ impl CheckEdit {
             CheckKind::Tcp => {
                 let before =
                     before.and_then(|check| if let Check::Tcp(tcp) = check { Some(tcp) } else { None });
-                let host = self.host(before.map(|tcp| &tcp.host), text::host, faults);
+                let host = self.host(before.map(|tcp| &tcp.host), text::shown_host, faults);
                 let port = self.port.required("port", before.map(|tcp| tcp.port), faults, read_port);
                 let host = host?;
                 Some(named(&host, Check::Tcp(TcpCheck { host: host.clone(), port: port? })))
@@ -99,7 +99,7 @@ impl CheckEdit {
             CheckKind::Dns => {
                 let before =
                     before.and_then(|check| if let Check::Dns(dns) = check { Some(dns) } else { None });
-                let host = self.host(before.map(|dns| &dns.host), text::domain, faults);
+                let host = self.host(before.map(|dns| &dns.host), text::record_name, faults);
                 let kinds = |name: &String| text::one_of(name, &RecordType::ALL, RecordType::name);
                 let kind_before = before.map(|dns| dns.record);
                 let record = self.dns_type.defaulted("dnsType", kind_before, RecordType::A, faults, kinds);
@@ -111,13 +111,13 @@ impl CheckEdit {
             CheckKind::Ping => {
                 let before =
                     before.and_then(|check| if let Check::Ping(ping) = check { Some(ping) } else { None });
-                let host = self.host(before.map(|ping| &ping.host), text::host, faults)?;
+                let host = self.host(before.map(|ping| &ping.host), text::shown_host, faults)?;
                 Some(named(&host, Check::Ping(PingCheck { host: host.clone() })))
             }
             CheckKind::Certificate => {
                 let before =
                     before.and_then(|check| if let Check::Certificate(it) = check { Some(it) } else { None });
-                let host = self.host(before.map(|it| &it.host), text::host, faults);
+                let host = self.host(before.map(|it| &it.host), text::shown_host, faults);
                 let port = self.port.defaulted("port", before.map(|it| it.port), 443, faults, read_port);
                 let warn_days = self.warn_days(before.map(|it| it.warn_days), CERTIFICATE_WARN_DAYS, faults);
                 let host = host?;
@@ -127,7 +127,7 @@ impl CheckEdit {
             CheckKind::Domain => {
                 let before =
                     before.and_then(|check| if let Check::Domain(it) = check { Some(it) } else { None });
-                let host = self.host(before.map(|it| &it.host), text::domain, faults);
+                let host = self.host(before.map(|it| &it.host), text::shown_domain, faults);
                 let warn_days = self.warn_days(before.map(|it| it.warn_days), DOMAIN_WARN_DAYS, faults);
                 let host = host?;
                 Some(named(&host, Check::Domain(DomainCheck { host: host.clone(), warn_days: warn_days? })))
@@ -278,72 +278,4 @@ fn basic(user: &str, password: &str) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn basic_credentials_are_those_of_the_standard() {
-        assert_eq!(basic("Aladdin", "open sesame"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
-        assert_eq!(basic("a", "b"), "Basic YTpi");
-        assert_eq!(basic("ab", "c"), "Basic YWI6Yw==");
-        assert_eq!(basic("ab", "cd"), "Basic YWI6Y2Q=");
-    }
-
-    #[test]
-    fn user_info_of_a_url_becomes_a_secret_header() {
-        let edit = CheckEdit {
-            url: Given::Value("https://a:b@example.com/".to_owned()),
-            headers: Given::Value(vec![("authorization".to_owned(), "Bearer x".to_owned())]),
-            ..CheckEdit::default()
-        };
-        let mut faults = Refusals::none();
-        let Some(Settled { check: Check::Http(http), .. }) =
-            edit.settle(CheckKind::Http, None, "", &mut faults)
-        else {
-            panic!("{faults}")
-        };
-        assert_eq!(http.url, "https://example.com/");
-        assert_eq!(http.sent_headers(), [("Authorization".to_owned(), "Basic YTpi".to_owned())]);
-    }
-
-    /// The Authorization that is sent after the edits, each of a URL and an Authorization among the headers.
-    fn sent_after(edits: &[(Option<&str>, Option<&str>)]) -> Option<String> {
-        let mut check = None;
-        for (url, header) in edits {
-            let edit = CheckEdit {
-                url: url.map_or(Given::Absent, |url| Given::Value(url.to_owned())),
-                headers: header.map_or(Given::Absent, |value| {
-                    Given::Value(vec![("authorization".to_owned(), value.to_owned())])
-                }),
-                ..CheckEdit::default()
-            };
-            let mut faults = Refusals::none();
-            check =
-                edit.settle(CheckKind::Http, check.as_ref(), "", &mut faults).map(|settled| settled.check);
-            assert!(faults.is_empty(), "{faults}");
-        }
-        let Some(Check::Http(http)) = check else { panic!("no http check") };
-        http.sent_headers().into_iter().find(is_authorization).map(|(_, value)| value)
-    }
-
-    #[test]
-    fn credentials_of_an_address_stay_with_it() {
-        let (with, plain, other) =
-            (Some("https://a:b@a.example/"), Some("https://a.example/x"), Some("b.example"));
-        let basic = || Some("Basic YTpi".to_owned());
-        let own = || Some("Bearer x".to_owned());
-        assert_eq!(sent_after(&[(with, None)]), basic());
-        assert_eq!(sent_after(&[(with, None), (None, None)]), basic());
-        assert_eq!(sent_after(&[(with, None), (other, None)]), None);
-        assert_eq!(sent_after(&[(with, None), (plain, None)]), None);
-        assert_eq!(sent_after(&[(with, Some("Bearer x")), (other, None)]), own());
-        assert_eq!(sent_after(&[(with, None), (None, Some("Bearer x"))]), own());
-        assert_eq!(sent_after(&[(plain, Some("Bearer x")), (with, None)]), basic());
-    }
-
-    #[test]
-    fn a_body_is_kept_as_it_is() {
-        assert_eq!(read_body(" a\n"), Ok(Some(" a\n".to_owned())));
-        assert!(read_body(&"é".repeat(10_000)).is_ok() && read_body(&" ".repeat(10_001)).is_err());
-    }
-}
+mod tests;

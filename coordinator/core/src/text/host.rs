@@ -36,6 +36,47 @@ pub fn domain(text: &str) -> Result<String, Rule> {
     if is_address { Err("must be a name, not an address".to_owned()) } else { Ok(name) }
 }
 
+/// A host as it is shown: what [`host`] reads, but a name of another script in that script.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn shown_host(text: &str) -> Result<String, Rule> {
+    host(text).map(|ascii| as_written(&ascii, text))
+}
+
+/// A name as it is shown: what [`domain`] reads, but a name of another script in that script.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn shown_domain(text: &str) -> Result<String, Rule> {
+    domain(text).map(|ascii| as_written(&ascii, text))
+}
+
+/// A name to ask name servers for: a [`shown_domain`], or `.` for the root.
+///
+/// # Errors
+/// The rule that the text breaks.
+pub fn record_name(text: &str) -> Result<String, Rule> {
+    if text.trim() == "." { Ok(".".to_owned()) } else { shown_domain(text) }
+}
+
+/// A host in lower-case ASCII, as it is asked for, whichever script it is shown in.
+pub fn ascii_host(shown: &str) -> String {
+    if shown.is_ascii() { shown.to_owned() } else { host(shown).unwrap_or_else(|_| shown.to_owned()) }
+}
+
+/// The ASCII form of a name in the script that `text` is written in (RFC 5890: A-label and U-label).
+pub(super) fn as_written(ascii: &str, text: &str) -> String {
+    // Who writes the one form of a name wants to read that one.
+    if text.is_ascii() || text.to_ascii_lowercase().contains("xn--") {
+        return ascii.to_owned();
+    }
+    match idna::domain_to_unicode(ascii) {
+        (shown, Ok(())) => shown,
+        (_, Err(_)) => ascii.to_owned(),
+    }
+}
+
 pub(super) fn domain_name(text: &str) -> Result<String, Rule> {
     let no_host = || "must be a hostname or an address".to_owned();
     let ascii = if text.is_ascii() {

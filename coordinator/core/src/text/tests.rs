@@ -104,6 +104,12 @@ fn hosts_are_names_or_canonical_addresses() {
     assert!(host(&format!("{}.example", "a".repeat(64))).is_err());
     assert!(host(&format!("{}com", "abcdefghi.".repeat(25))).is_ok());
     assert!(host(&format!("{}comx", "abcdefghi.".repeat(25))).is_err());
+    assert_eq!(ascii_host("b\u{fc}cher.example"), "xn--bcher-kva.example");
+    assert_eq!(
+        shown_host("xn--bcher-kva.b\u{fc}cher.example"),
+        Ok("xn--bcher-kva.xn--bcher-kva.example".to_owned())
+    );
+    assert_eq!((record_name("."), record_name("")), (Ok(".".to_owned()), host("")));
     assert!(domain("192.0.2.7").is_err() && domain("::1").is_err() && domain("example.com").is_ok());
 }
 

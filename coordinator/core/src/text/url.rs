@@ -12,7 +12,7 @@ pub const MAX_URL: usize = 2000;
 pub struct WebAddress {
     /// The address, as written but for an added scheme and user info that was taken out.
     pub url: String,
-    /// Its host in lower-case ASCII, without brackets.
+    /// Its host in lower case, without brackets; a name in the script that it was written in.
     pub host: String,
     /// User name and password as they stood in it, decoded: a secret.
     pub user_info: Option<(String, String)>,
@@ -45,7 +45,10 @@ pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
         return Err(no_url());
     }
     let host = match url.host().ok_or_else(no_url)? {
-        Host::Domain(name) => super::host::domain_name(name).map_err(|_| no_url())?,
+        Host::Domain(name) => {
+            let ascii = super::host::domain_name(name).map_err(|_| no_url())?;
+            super::host::as_written(&ascii, authority(&text))
+        }
         Host::Ipv4(address) => address.to_string(),
         Host::Ipv6(address) => address.to_string(),
     };
@@ -57,7 +60,16 @@ pub fn web_address(text: &str) -> Result<WebAddress, Rule> {
     }
     let user_info = (decoded(url.username()), decoded(url.password().unwrap_or_default()));
     url.set_username("").and_then(|()| url.set_password(None)).map_err(|()| no_url())?;
-    Ok(WebAddress { url: url.into(), host, user_info: Some(user_info) })
+    let ascii = url.host_str().unwrap_or_default();
+    // What is left before the host is the scheme, which holds no name.
+    let url = if host.is_ascii() { url.to_string() } else { url.as_str().replacen(ascii, &host, 1) };
+    Ok(WebAddress { url, host, user_info: Some(user_info) })
+}
+
+/// The part of a URL with a scheme that names user, host and port.
+fn authority(url: &str) -> &str {
+    let rest = url.split_once("://").map_or(url, |(_, rest)| rest);
+    rest.split(['/', '?', '#']).next().unwrap_or_default()
 }
 
 enum Scheme {

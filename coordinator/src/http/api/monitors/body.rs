@@ -105,7 +105,7 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
                     .example("https://shop.example/health"),
             ),
             host: body.text(
-                field("host", "tcp, dns, ping, certificate, domain: the host.").example("shop.example"),
+                field("host", "tcp, dns, ping, certificate, domain: the host. A name may be of any script. dns: `.` is the root.").example("shop.example"),
             ),
             port: body.whole(
                 field("port", "tcp: the port, required. certificate: the port, 443 unless given.").from(1, 65_535),
