@@ -35,7 +35,7 @@ impl CancelledWindows {
     pub fn note(&mut self, window: &Incident, version: u64, now: Timestamp) -> bool {
         let Some(ends_at) = window.ends_at.filter(|_| window.kind == Kind::Maintenance) else { return false };
         self.prune(now);
-        let (id, started_at) = (window.id, window.started_at);
+        let (id, started_at) = (window.id, window.planned_start());
         self.0.push(CancelledWindow {
             id,
             started_at,
