@@ -39,6 +39,9 @@ pub struct Config {
     pub spool_bytes: u64,
     /// Most checks at once.
     pub concurrency: usize,
+    /// Logs here what keeps this host from checking. It is no setting: a process with several agents logs it once for all
+    /// of them.
+    pub logs_readiness: bool,
 }
 
 /// Where a setting was given, for messages.
@@ -86,6 +89,7 @@ impl Config {
             rdap_bootstrap: None,
             spool_bytes: 256 << 20,
             concurrency: 512,
+            logs_readiness: true,
         }
     }
 

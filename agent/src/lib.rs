@@ -19,7 +19,7 @@ mod out;
 pub mod outbox;
 pub mod probe;
 pub mod queue;
-mod readiness;
+pub mod readiness;
 mod runner;
 pub mod schedule;
 mod session;

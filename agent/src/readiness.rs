@@ -24,6 +24,19 @@ const DESCRIPTORS: u64 = 64;
 const PERMIT: &str = "run `sysctl -w net.ipv4.ping_group_range=\"0 2147483647\"`, or give the program CAP_NET_RAW \
                       (`setcap cap_net_raw+ep`, or AmbientCapabilities in its unit)";
 
+/// Logs what keeps this host from checking, in the words of agents; none: that nothing does any more.
+pub fn log(faults: &[String]) {
+    if faults == [OwnFault::NotPermitted.to_string()] {
+        tracing::warn!(
+            "this host does not let us ping: {PERMIT}; until then ping monitors go to other agents"
+        );
+    } else if faults.is_empty() {
+        tracing::info!("this host is fit to check again");
+    } else {
+        tracing::warn!(faults = faults.join("; "), "this host is not fit to check");
+    }
+}
+
 /// Judges the host again and again; what changes is told to the coordinator and logged.
 pub(crate) async fn watch(shared: Arc<Shared>) {
     let mut exhausted = 0;
@@ -34,15 +47,8 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
             known.clone_from(&faults);
             changed
         });
-        if changed && faults == [OwnFault::NotPermitted] {
-            tracing::warn!(
-                "this host does not let us ping: {PERMIT}; until then ping monitors go to other agents"
-            );
-        } else if changed && faults.is_empty() {
-            tracing::info!("this host is fit to check again");
-        } else if changed {
-            let told: Vec<String> = faults.iter().map(ToString::to_string).collect();
-            tracing::warn!(faults = told.join("; "), "this host is not fit to check");
+        if changed && shared.config.logs_readiness {
+            log(&faults.iter().map(ToString::to_string).collect::<Vec<_>>());
         }
         tokio::time::sleep(if faults.is_empty() { EVERY } else { UNFIT_EVERY }).await;
     }

@@ -22,6 +22,7 @@ pub mod letters;
 pub mod members;
 pub mod mesh;
 pub mod out;
+pub mod plain_text;
 pub mod publish;
 pub mod react;
 pub mod service;

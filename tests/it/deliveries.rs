@@ -79,6 +79,7 @@ impl Scene {
             stage: Stage::Waiting(due),
             tries: Default::default(),
             log: Vec::new(),
+            began: None,
         });
         id
     }

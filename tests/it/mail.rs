@@ -94,6 +94,7 @@ fn parcel(number: u128, to: &str, subject: &str) -> Parcel {
         delivery: DeliveryId::from_u128(number),
         date: Timestamp::from_millis(1_772_357_400_000),
         thread: None,
+        list: None,
         to: to.to_owned(),
         mail: mail(subject),
         unsubscribe: None,
@@ -123,6 +124,7 @@ async fn a_mail_arrives_with_both_parts_and_the_headers_that_mail_programs_go_by
     let parcel = Parcel {
         unsubscribe: Some(UNSUBSCRIBE.to_owned()),
         thread: Some("inc_1".to_owned()),
+        list: Some("updates.pg_1".to_owned()),
         ..parcel(7, "ann@example.com", &hostile)
     };
     for _ in 0..2 {
@@ -145,6 +147,7 @@ async fn a_mail_arrives_with_both_parts_and_the_headers_that_mail_programs_go_by
         ("Message-ID", &id),
         ("In-Reply-To", "<inc_1@example.com>"),
         ("References", "<inc_1@example.com>"),
+        ("List-Id", "<updates.pg_1.example.com>"),
         ("Auto-Submitted", "auto-generated"),
         ("List-Unsubscribe", &unsubscribe),
         ("List-Unsubscribe-Post", "List-Unsubscribe=One-Click"),

@@ -146,6 +146,7 @@ mod tests {
             threshold_ms: None,
             duration_ms: None,
             evidence: Vec::new(),
+            flapping: None,
         })
     }
 

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use crate::id::{
     AccountId, BulletinId, DeliveryId, DestinationId, IncidentId, MonitorId, PageId, SubscriberId,
 };
+use crate::late;
 use crate::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
 /// Milliseconds from each failed try to the next, before jitter.
@@ -102,6 +103,10 @@ pub struct Delivery {
     pub tries: Tries,
     /// The newest tries, oldest first.
     pub log: Vec<Try>,
+    /// Start of the outage, or of the slow time, that an alert is about: mails of one belong together. An older record
+    /// ends before this.
+    #[serde(deserialize_with = "late::or_default")]
+    pub began: Option<Timestamp>,
 }
 
 /// How often a delivery was tried: a count of tries, and beside it a count of those after which the receiver asked to
@@ -277,6 +282,7 @@ mod tests {
             stage: Stage::Waiting(Timestamp::from_millis(0)),
             tries: Tries::default(),
             log: Vec::new(),
+            began: None,
         }
     }
 

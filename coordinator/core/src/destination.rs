@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::Account;
 use crate::event::AlertKind;
+use crate::flapping::Aspect;
 use crate::id::{DestinationId, MonitorId, PageId};
 use crate::time::{DAY, Timestamp};
 
@@ -138,6 +139,15 @@ impl ChannelKind {
             Self::Telegram => "telegram",
             Self::Ntfy => "ntfy",
             Self::PagerDuty => "pagerduty",
+        }
+    }
+
+    /// True where people read it as it comes, one message below the other: of what flaps it gets two messages. Mailboxes
+    /// and programs get one for each change.
+    pub const fn is_chat(self) -> bool {
+        match self {
+            Self::Slack | Self::Discord | Self::Teams | Self::Telegram | Self::Ntfy => true,
+            Self::Email | Self::Webhook | Self::PagerDuty => false,
         }
     }
 }
@@ -272,6 +282,13 @@ impl Destination {
             Channel::Email { to } => Some(to),
             _ => None,
         }
+    }
+
+    /// True where it is to hear that a monitor flaps, or is steady again: it hears of one of the changes.
+    pub fn hears_of(&self, aspect: Aspect, monitor: MonitorId) -> bool {
+        let is_change = |kind: &AlertKind| Aspect::of(*kind) == aspect && *kind != AlertKind::StillDown;
+        let mut kinds = AlertKind::ALL.into_iter().filter(is_change);
+        self.channel.kind().is_chat() && kinds.any(|kind| self.hears(kind, monitor))
     }
 
     /// Whether it is to hear of that kind of alert of that monitor.

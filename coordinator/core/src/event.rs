@@ -2,9 +2,11 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::flapping::{Flapping, Steady};
 use crate::heartbeat::Extension;
 use crate::id::{AgentId, MonitorId, PageId};
 use crate::incident::Told;
+use crate::late;
 use crate::notice::Notice;
 use crate::observation::{Failure, Outcome, Word};
 use crate::place::{PlaceNo, Region, RegionSet};
@@ -77,6 +79,8 @@ pub enum What {
     Notice(Notice),
     /// A heartbeat has more time for its ping, since the coordinator was away when it may have come.
     DeadlineExtended(Extension),
+    /// A monitor that was flapping is steady again.
+    Steady(Steady),
 }
 
 /// How a thing was changed.
@@ -147,6 +151,9 @@ pub struct Change {
     pub duration_ms: Option<u64>,
     /// The rounds that led to it.
     pub evidence: Vec<RoundReport>,
+    /// The changes to and fro so far, while the monitor flaps. An older record ends before this.
+    #[serde(deserialize_with = "late::or_default")]
+    pub flapping: Option<Flapping>,
 }
 
 impl Change {
@@ -169,6 +176,7 @@ impl Change {
             threshold_ms: None,
             duration_ms: None,
             evidence: Vec::new(),
+            flapping: None,
         }
     }
 }

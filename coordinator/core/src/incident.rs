@@ -1,6 +1,7 @@
 //! Incidents and maintenance windows: what is kept of them, their updates, and what becomes of them in time.
 
 pub mod automatic;
+pub mod cancelled;
 mod course;
 pub mod edit;
 mod moment;
@@ -211,13 +212,13 @@ pub struct Incident {
 }
 
 impl Incident {
-    /// Whether it is history that was entered afterwards: it was over before it was made. To its readers it has the times
-    /// of the event, so that an import is no news.
+    /// True for history that was entered afterwards: it was over before it was made. To its readers it has the times of
+    /// the event, so that an import is no news.
     pub fn is_entered_afterwards(&self) -> bool {
         self.resolved_at.is_some_and(|over| over < self.created_at)
     }
 
-    /// When it was made, as its readers are told: history when it began.
+    /// The moment it was made, as its readers are told: history when it began.
     pub fn made_at(&self) -> Timestamp {
         if self.is_entered_afterwards() { self.started_at } else { self.created_at }
     }
@@ -301,7 +302,7 @@ mod tests {
             let told = (incident.made_at(), incident.last_word());
             assert_eq!(told, (made + made_at * HOUR, made + last_word * HOUR), "{hours} {edited:?}");
         }
-        // What began before it was told of is news when it is told, and so is a window that is planned.
+        // A late report is news when it is made, and so is a window that is planned.
         let late = Incident { started_at: made - 9 * HOUR, created_at: made, ..incident() };
         assert_eq!((late.made_at(), late.is_entered_afterwards()), (made, false));
         assert!(!window(60, 120).is_entered_afterwards());

@@ -16,6 +16,7 @@ pub mod deploy;
 pub mod destination;
 pub mod downtime;
 pub mod event;
+pub mod flapping;
 pub mod given;
 pub mod headline;
 pub mod heartbeat;

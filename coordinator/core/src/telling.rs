@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::given::Given;
-use crate::id::{IncidentId, MonitorId};
+use crate::id::{IncidentId, MonitorId, UpdateId};
 use crate::late;
 use crate::observation::Failure;
 use crate::outage::wider;
@@ -89,9 +89,27 @@ pub struct Outages {
     /// Of those whose scope changed since: the widest that it was, none being everywhere. A record of before ends here.
     #[serde(deserialize_with = "late::or_default")]
     pub widest: BTreeMap<MonitorId, Option<RegionSet>>,
+    /// Places where it is said of monitors that they flap: the incident stays open until they are steady. A record may also
+    /// end before this.
+    #[serde(deserialize_with = "late::or_default")]
+    pub flapping: BTreeMap<MonitorId, FlappingNotice>,
+}
+
+/// Place where it is said that a monitor flaps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FlappingNotice {
+    /// The automatic incident.
+    pub incident: IncidentId,
+    /// The update, which is renewed in place; none where the incident has all that it may have.
+    pub update: Option<UpdateId>,
 }
 
 impl Outages {
+    /// True while nothing is down and nothing flaps, as far as it was told.
+    pub fn are_over(&self) -> bool {
+        self.down.is_empty() && self.flapping.is_empty()
+    }
+
     /// A monitor's outage was told.
     pub fn begin(&mut self, monitor: MonitorId, outage: ToldOutage) {
         self.widest.remove(&monitor);

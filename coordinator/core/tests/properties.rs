@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use parallax_core::check::CheckKind;
 use parallax_core::event::{AlertKind, Answer, Change, RoundReport, Status, What};
+use parallax_core::flapping::STEADY_AFTER;
 use parallax_core::heartbeat::Beat;
 use parallax_core::machine::{Machine, Output};
 use parallax_core::observation::{Facts, Failure, Observation, Outcome, OwnFault, Word};
@@ -168,6 +169,7 @@ impl Play {
                     What::Round(report) => self.reported(&report),
                     What::ScopeChanged(_) => assert_eq!(self.status, Status::Down),
                     What::DeadlineExtended(moved) => assert!(moved.deadline > moved.before),
+                    What::Steady(steady) => assert!(steady.last + STEADY_AFTER <= self.now),
                     _ => panic!("a machine tells nothing else"),
                 },
             }

@@ -277,7 +277,8 @@ impl Calendar {
                         | What::Quarantine(..)
                         | What::ScopeChanged(_)
                         | What::Notice(_)
-                        | What::DeadlineExtended(_),
+                        | What::DeadlineExtended(_)
+                        | What::Steady(_),
                         _,
                     ) => {}
                 }

@@ -226,11 +226,25 @@ fn told(
 }
 
 fn parcel(delivery: &Delivery, to: &str, mail: &Mail, unsubscribe: Option<String>) -> Parcel {
-    let monitor = delivery.monitor.map(|id| id.to_string());
+    // An outage is a thread, and so is an incident.
+    let outage = delivery.monitor.map(|id| match delivery.began {
+        Some(began) => format!("{id}.{}", began.as_millis()),
+        None => id.to_string(),
+    });
+    let list = |name: &str| delivery.page.map(|page| format!("{name}.{page}"));
     Parcel {
         delivery: delivery.id,
         date: delivery.created_at,
-        thread: monitor.or_else(|| delivery.incident.map(|id| id.to_string())),
+        thread: outage.or_else(|| delivery.incident.map(|id| id.to_string())),
+        list: match delivery.to {
+            Recipient::Subscriber(_) => list("updates"),
+            Recipient::Destination(_) => list("alerts"),
+            Recipient::Owner(_)
+            | Recipient::OperatorMail
+            | Recipient::OperatorHook
+            | Recipient::Asked(_)
+            | Recipient::Visitor(_) => None,
+        },
         to: to.to_owned(),
         mail: mail.clone(),
         unsubscribe,

@@ -144,6 +144,9 @@ impl Mailer {
             let root = format!("<{thread}@{host}>");
             builder = builder.in_reply_to(root.clone()).references(root);
         }
+        if let Some(list) = parcel.list.as_deref().filter(|list| is_plain(list)) {
+            builder = builder.raw_header(plain("List-Id", format!("<{list}.{host}>")));
+        }
         // Nobody's out-of-office reply is wanted (RFC 3834).
         builder = builder.raw_header(plain("Auto-Submitted", "auto-generated".to_owned()));
         if let Some(url) = parcel.unsubscribe.as_deref().filter(|url| is_plain(url)) {

@@ -158,5 +158,6 @@ fn told(
         stage: Stage::Waiting(now),
         tries: Default::default(),
         log: Vec::new(),
+        began: None,
     }))
 }

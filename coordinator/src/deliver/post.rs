@@ -16,6 +16,8 @@ pub struct Parcel {
     pub date: Timestamp,
     /// What it belongs to, by its id: mail programs show those of one together.
     pub thread: Option<String>,
+    /// The list that it comes by, by a name below our domain (RFC 2919): mail programs sort by it.
+    pub list: Option<String>,
     /// The mailbox.
     pub to: String,
     /// What it says.

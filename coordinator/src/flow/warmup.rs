@@ -175,7 +175,8 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
                     | What::ScopeChanged(_)
                     | What::Incident(_)
                     | What::Notice(_)
-                    | What::DeadlineExtended(_),
+                    | What::DeadlineExtended(_)
+                    | What::Steady(_),
                     ..,
                 ) => {}
             }

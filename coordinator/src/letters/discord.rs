@@ -4,8 +4,8 @@
 
 use serde_json::{Value, json};
 
+use super::text;
 use super::words::Story;
-use super::{News, text};
 
 const MAX_TITLE: usize = 256;
 const MAX_DESCRIPTION: usize = 4_096;
@@ -13,14 +13,13 @@ const MAX_FIELD: usize = 1_024;
 const MAX_CONTENT: usize = 2_000;
 
 /// The body that is posted.
-pub(super) fn body(news: &News<'_>) -> Value {
-    let story = Story::tell(news);
-    let headline = text::discord(&story.headline);
+pub(super) fn body(story: &Story) -> Value {
+    let headline = escaped(&story.headline);
     let fields: Vec<Value> = story
         .facts
         .iter()
         .map(|(label, value)| {
-            let value = text::cut(&text::discord(value), MAX_FIELD);
+            let value = text::cut(&escaped(value), MAX_FIELD);
             json!({ "name": label, "value": value, "inline": value.len() <= 40 })
         })
         .collect();
@@ -29,13 +28,93 @@ pub(super) fn body(news: &News<'_>) -> Value {
         // Whatever a name says, it rings nobody.
         "allowed_mentions": { "parse": [] },
         "embeds": [{
-            "title": text::cut(&text::discord(&story.monitor), MAX_TITLE),
+            "title": text::cut(&escaped(&story.monitor), MAX_TITLE),
             "url": story.page_url,
-            "description": text::cut(&text::discord(&story.evidence.join("\n")), MAX_DESCRIPTION),
+            "description": text::cut(&escaped(&story.evidence.join("\n")), MAX_DESCRIPTION),
             "color": story.grade.colour(),
             "fields": fields,
             "footer": { "text": text::nobody(&story.page) },
-            "timestamp": news.at.to_string(),
+            "timestamp": story.at.to_string(),
         }],
     })
+}
+
+/// A text that Discord's Markdown shows as it is. A backslash stands only where a sign would be markup: it is seen in
+/// notifications, and wherever a text is copied from.
+fn escaped(text: &str) -> String {
+    let signs: Vec<char> = text.chars().collect();
+    let last_link = signs.windows(2).rposition(|pair| pair == [']', '(']);
+    let mut escaped = String::with_capacity(text.len());
+    for (at, sign) in signs.iter().enumerate() {
+        let before = at.checked_sub(1).and_then(|at| signs.get(at)).copied();
+        let rest = signs.get(at + 1..).unwrap_or_default();
+        let next = rest.first().copied();
+        let begins_line = signs.get(..at).is_none_or(|start| {
+            start.iter().rev().take_while(|sign| **sign != '\n').all(|sign| sign.is_whitespace())
+        });
+        let is_blank = |sign: Option<char>| sign.is_none_or(char::is_whitespace);
+        let is_word = |sign: Option<char>| sign.is_some_and(char::is_alphanumeric);
+        let is_markup = match sign {
+            // Before a letter or a blank it is a backslash and nothing else.
+            '\\' => !is_blank(next) && !is_word(next),
+            '`' => true,
+            '*' => begins_line || !(is_blank(before) && is_blank(next)),
+            '_' => !(is_word(before) && is_word(next)),
+            '~' | '|' => before == Some(*sign) || next == Some(*sign),
+            '#' | '>' | '-' => begins_line,
+            '<' => next.is_some_and(|next| next.is_alphabetic() || "@#:/".contains(next)),
+            '[' => last_link.is_some_and(|link| at < link),
+            ':' => is_emoji(rest),
+            _ => false,
+        };
+        if is_markup {
+            escaped.push('\\');
+        }
+        escaped.push(*sign);
+    }
+    text::nobody(&escaped)
+}
+
+/// True where a colon is followed by the name of a sign and a colon, as in `:tada:`. The minutes of a time are none.
+fn is_emoji(rest: &[char]) -> bool {
+    let is_of_name = |sign: &char| sign.is_ascii_alphanumeric() || "_+-".contains(*sign);
+    let length = rest.iter().take_while(|sign| is_of_name(sign)).count();
+    let name = rest.get(..length).unwrap_or_default();
+    rest.get(length) == Some(&':') && name.iter().any(|sign| !sign.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::escaped;
+
+    #[test]
+    fn names_that_people_give_have_no_backslashes_and_markup_is_none() {
+        for name in [
+            "Checkout (EU): v1.2-rc",
+            "api_v2_health",
+            "C:\\shop #3 > 5 * 2 ~ 1 | a",
+            "2026-03-01 10:30:05 (Europe/Berlin, UTC+01:00)",
+            "https://shop.example/a_b-c?x=[1]&y=(2)",
+            "<3 & < 5 ms, 2001:db8::1",
+            "[EU] Checkout",
+        ] {
+            let shown = escaped(name);
+            assert!(!shown.contains('\\') || shown == name || name.contains("db8"), "{shown}");
+        }
+        for (text, shown) in [
+            ("**a** *b*", "\\*\\*a\\*\\* \\*b\\*"),
+            ("__a__ _b_ c_d_", "\\_\\_a\\_\\_ \\_b\\_ c_d\\_"),
+            ("~~a~~ ||b|| `c`", "\\~\\~a\\~\\~ \\|\\|b\\|\\| \\`c\\`"),
+            ("# a\n> b\n- c\n* d\n -# e", "\\# a\n\\> b\n\\- c\n\\* d\n \\-# e"),
+            ("[x](y) [z]", "\\[x](y) [z]"),
+            ("<@1> <#2> <:a:3> <t:4> <https://e.example>", {
+                "\\<@\u{200b}1> \\<#2> \\<\\:a:3> \\<t:4> \\<https://e.example>"
+            }),
+            (":tada: 10:30:05", "\\:tada: 10:30:05"),
+            ("a\\*b \\", "a\\\\\\*b \\"),
+            ("@everyone", "@\u{200b}everyone"),
+        ] {
+            assert_eq!(escaped(text), shown, "{text}");
+        }
+    }
 }

@@ -19,8 +19,10 @@ const FOOTER: &str = "<!--footer-->";
 pub(super) struct Sheet {
     /// The language that it is in.
     pub(super) language: Language,
-    /// The subject, and the heading.
+    /// The heading, and the subject where that is no other.
     pub(super) title: String,
+    /// The subject, where all mails of one thing have the same.
+    pub(super) subject: Option<String>,
     /// The colour of the heading.
     pub(super) mood: Mood,
     /// Paragraphs.
@@ -103,7 +105,7 @@ impl Sheet {
     pub(super) fn mail(&self) -> Mail {
         // Writing to memory does not fail.
         Mail {
-            subject: text::line(&self.title, MAX_SUBJECT),
+            subject: text::line(self.subject.as_ref().unwrap_or(&self.title), MAX_SUBJECT),
             text: Text { sheet: self }.render().unwrap_or_default(),
             html: Html { sheet: self }.render().unwrap_or_default(),
         }

@@ -4,13 +4,51 @@ use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use ammonia::Builder;
-use pulldown_cmark::{Event, LinkType, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{Event, LinkType, Parser, Tag, TagEnd};
+
+use crate::plain_text::options;
+
+/// Tags that are left.
+const TAGS: [&str; 18] = [
+    "p",
+    "br",
+    "strong",
+    "em",
+    "del",
+    "code",
+    "pre",
+    "ul",
+    "ol",
+    "li",
+    "blockquote",
+    "a",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+];
+/// Tags that get a style, since a mail has no sheet of styles that all programs read. In a cell nothing but a word that is
+/// wider than the mail is broken, so that a column does not become narrower than its words; a wide table scrolls.
+const STYLED: [(&str, &str); 6] = [
+    ("<table>", "<div style=\"overflow-x:auto\"><table style=\"border-collapse:collapse;margin:0 0 12px\">"),
+    ("</table>", "</table></div>"),
+    (
+        "<th>",
+        "<th style=\"text-align:left;font-weight:600;border-bottom:1px solid #8888;padding:3px 16px 3px 0;\
+         overflow-wrap:break-word\">",
+    ),
+    ("<td>", "<td style=\"vertical-align:top;padding:3px 16px 3px 0;overflow-wrap:break-word\">"),
+    ("<pre>", "<pre style=\"white-space:pre-wrap;margin:0 0 12px\">"),
+    ("<blockquote>", "<blockquote style=\"margin:0 0 12px;padding-left:12px;border-left:3px solid #8888\">"),
+];
 
 /// What is let through: structure, emphasis, and links that open elsewhere without telling from where.
 static SANITISER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut builder = Builder::empty();
     builder
-        .tags(HashSet::from(["p", "br", "strong", "em", "code", "pre", "ul", "ol", "li", "blockquote", "a"]))
+        .tags(HashSet::from(TAGS))
         .tag_attributes(HashMap::from([("a", HashSet::from(["href"]))]))
         .url_schemes(HashSet::from(["http", "https", "mailto"]))
         .url_relative(ammonia::UrlRelative::Deny)
@@ -18,9 +56,9 @@ static SANITISER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     builder
 });
 
-/// The HTML of a text in Markdown. HTML in it is shown as text, headings are bold lines, images are links to them.
+/// The HTML of a text in Markdown. HTML in it is shown as text, headings are lines of their own, images are links to them.
 pub(super) fn html(text: &str) -> String {
-    let events = Parser::new_ext(text, Options::empty()).map(|event| match event {
+    let events = Parser::new_ext(text, options(text)).map(|event| match event {
         Event::Html(raw) | Event::InlineHtml(raw) => Event::Text(raw),
         Event::Start(Tag::Heading { .. }) => Event::Start(Tag::Paragraph),
         Event::End(TagEnd::Heading(_)) => Event::End(TagEnd::Paragraph),
@@ -28,11 +66,15 @@ pub(super) fn html(text: &str) -> String {
             Event::Start(Tag::Link { link_type: LinkType::Inline, dest_url, title, id })
         }
         Event::End(TagEnd::Image) => Event::End(TagEnd::Link),
+        // As on the page.
+        Event::SoftBreak => Event::HardBreak,
         other => other,
     });
     let mut html = String::with_capacity(text.len() * 2);
     pulldown_cmark::html::push_html(&mut html, events);
-    SANITISER.clean(&html).to_string()
+    let clean = SANITISER.clean(&html).to_string();
+    // In what was cleaned a tag is one of Markdown and nothing else: whatever people write of it is escaped.
+    STYLED.iter().fold(clean, |html, (tag, styled)| html.replace(tag, styled))
 }
 
 #[cfg(test)]

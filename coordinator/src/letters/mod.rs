@@ -29,6 +29,7 @@ use std::collections::BTreeMap;
 use parallax_core::delivery::Letter;
 use parallax_core::destination::ChannelKind;
 use parallax_core::event::{AlertKind, Change};
+use parallax_core::flapping::{Flapping, Steady};
 use parallax_core::place::PlaceNo;
 use parallax_core::time::Timestamp;
 use serde_json::Value;
@@ -37,6 +38,7 @@ pub use self::notice::{Matter, OperatorNews, notice};
 use self::payload::{Alert, Subject};
 pub use self::person::{alerts_confirmation, confirmation, sign_in, switched_off};
 pub use self::update::{IncidentNews, Written, quiet, update};
+use self::words::Story;
 
 /// An alert that is to be written.
 #[derive(Debug, Clone, Copy)]
@@ -74,13 +76,41 @@ pub fn alert(channel: ChannelKind, news: &News<'_>) -> Letter {
     Letter::Json(match channel {
         ChannelKind::Email => return Letter::Mail(mail::alert(news)),
         ChannelKind::Webhook => Alert::new(news).bytes(),
-        ChannelKind::Slack => bytes(&slack::body(news)),
-        ChannelKind::Discord => bytes(&discord::body(news)),
-        ChannelKind::Teams => bytes(&teams::body(news)),
-        ChannelKind::Telegram => bytes(&telegram::body(news)),
-        ChannelKind::Ntfy => bytes(&ntfy::body(news)),
         ChannelKind::PagerDuty => bytes(&pagerduty::body(news)),
+        ChannelKind::Slack
+        | ChannelKind::Discord
+        | ChannelKind::Teams
+        | ChannelKind::Telegram
+        | ChannelKind::Ntfy => chat(channel, &Story::tell(news)),
     })
+}
+
+/// Message to a chat: a monitor flaps from now on. It takes the place of that change and of those that follow.
+pub fn flapping(channel: ChannelKind, news: &News<'_>, flapping: Flapping) -> Letter {
+    Letter::Json(chat(channel, &Story::flapping(news, flapping)))
+}
+
+/// Message to a chat: a monitor is steady again.
+pub fn steady(
+    channel: ChannelKind,
+    subject: &Subject,
+    steady: &Steady,
+    at: Timestamp,
+    zone: chrono_tz::Tz,
+) -> Letter {
+    Letter::Json(chat(channel, &Story::steady(subject, steady, at, zone)))
+}
+
+/// Body that is posted to a chat. Other channels get none of these.
+fn chat(channel: ChannelKind, story: &Story) -> Vec<u8> {
+    match channel {
+        ChannelKind::Slack => bytes(&slack::body(story)),
+        ChannelKind::Discord => bytes(&discord::body(story)),
+        ChannelKind::Teams => bytes(&teams::body(story)),
+        ChannelKind::Telegram => bytes(&telegram::body(story)),
+        ChannelKind::Ntfy => bytes(&ntfy::body(story)),
+        ChannelKind::Email | ChannelKind::Webhook | ChannelKind::PagerDuty => Vec::new(),
+    }
 }
 
 fn bytes(body: &Value) -> Vec<u8> {

@@ -2,11 +2,10 @@
 //!
 //! Shape and bounds: ntfy, "Publish as JSON". It is plain text.
 
-use parallax_core::event::AlertKind;
 use serde_json::{Value, json};
 
-use super::words::Story;
-use super::{News, text};
+use super::text;
+use super::words::{Grade, Story};
 
 /// Bytes of a message at most; a longer one becomes an attachment.
 const MAX_MESSAGE: usize = 4_096;
@@ -14,14 +13,13 @@ const MAX_MESSAGE: usize = 4_096;
 const MAX_TITLE: usize = 250;
 
 /// The body that is posted.
-pub(super) fn body(news: &News<'_>) -> Value {
-    let story = Story::tell(news);
+pub(super) fn body(story: &Story) -> Value {
     // 5 rings on, 4 rings once, 3 is the usual.
-    let (priority, tag) = match news.kind {
-        AlertKind::WentDown => (5, "rotating_light"),
-        AlertKind::StillDown => (4, "rotating_light"),
-        AlertKind::WentSlow => (4, "warning"),
-        AlertKind::Recovered | AlertKind::BackToNormal => (3, "white_check_mark"),
+    let (priority, tag) = match (story.grade, story.is_new) {
+        (Grade::Bad, true) => (5, "rotating_light"),
+        (Grade::Bad, false) => (4, "rotating_light"),
+        (Grade::Poor, _) => (4, "warning"),
+        (Grade::Good, _) => (3, "white_check_mark"),
     };
     json!({
         "title": text::cut_bytes(&story.headline, MAX_TITLE),

@@ -93,6 +93,9 @@ pub struct Alert {
     duration_ms: Option<u64>,
     /// When it happened.
     at: i64,
+    /// The monitor changes to and fro: this is at least the third change within 30 minutes, and there was none without
+    /// another within 30 minutes of it.
+    flapping: bool,
     /// The rounds that led to it, in the order in which they began; empty for what is not decided by rounds.
     evidence: Vec<Round>,
     /// There, and true, only in a test: nothing happened.
@@ -135,6 +138,7 @@ impl Alert {
                 WentDown | WentSlow => None,
             },
             at: at.as_millis(),
+            flapping: change.flapping.is_some(),
             evidence: evidence::rounds(&change.evidence, news.places),
             test: news.is_test,
         }
@@ -231,6 +235,7 @@ mod tests {
             "thresholdMs",
             "durationMs",
             "at",
+            "flapping",
             "evidence",
         ];
         assert_eq!(names, expected);

@@ -4,15 +4,14 @@
 
 use serde_json::{Value, json};
 
+use super::text;
 use super::words::Story;
-use super::{News, text};
 
 /// Characters of one text at most.
 const MAX_TEXT: usize = 3_000;
 
 /// The body that is posted.
-pub(super) fn body(news: &News<'_>) -> Value {
-    let story = Story::tell(news);
+pub(super) fn body(story: &Story) -> Value {
     let headline = text::slack(&story.headline);
     let shown = |words: &str| text::cut(&text::slack(words), MAX_TEXT);
     let fields: Vec<Value> = story
@@ -22,6 +21,8 @@ pub(super) fn body(news: &News<'_>) -> Value {
         .collect();
     json!({
         "text": headline,
+        // The text is no markup: a name's stars and underscores are shown as they are.
+        "mrkdwn": false,
         "attachments": [{
             "fallback": headline,
             "color": story.grade.hex(),
@@ -32,7 +33,7 @@ pub(super) fn body(news: &News<'_>) -> Value {
             "footer": shown(&story.page),
             // In none of them is anything formatting.
             "mrkdwn_in": [],
-            "ts": news.at.as_millis().div_euclid(1000),
+            "ts": story.at.as_millis().div_euclid(1000),
         }],
     })
 }

@@ -5,12 +5,11 @@
 
 use serde_json::{Value, json};
 
+use super::text;
 use super::words::{Grade, Story};
-use super::{News, text};
 
 /// The body that is posted.
-pub(super) fn body(news: &News<'_>) -> Value {
-    let story = Story::tell(news);
+pub(super) fn body(story: &Story) -> Value {
     let colour = match story.grade {
         Grade::Bad => "Attention",
         Grade::Poor => "Warning",

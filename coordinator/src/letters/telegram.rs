@@ -5,15 +5,14 @@
 
 use serde_json::{Value, json};
 
+use super::text;
 use super::words::{Grade, Story};
-use super::{News, text};
 
 /// UTF-16 units of a message at most, tags not counted.
 const MAX_TEXT: usize = 4_096;
 
 /// The body that is posted.
-pub(super) fn body(news: &News<'_>) -> Value {
-    let story = Story::tell(news);
+pub(super) fn body(story: &Story) -> Value {
     let sign = match story.grade {
         Grade::Bad => "🔴",
         Grade::Poor => "🟠",

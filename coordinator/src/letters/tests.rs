@@ -1,6 +1,7 @@
 //! Alerts by every channel: what people read, and that no text from outside becomes anything but text.
 
 use parallax_core::event::{Reason, RoundReport, Status};
+use parallax_core::flapping::Aspect;
 use parallax_core::id::{AccountId, PageId};
 use parallax_core::observation::{Facts, Failure, Outcome, Word};
 use parallax_core::page::Page;
@@ -65,6 +66,7 @@ impl Cast<'_> {
             threshold_ms: Some(900),
             duration_ms: Some(60_000),
             evidence: rounds(&reason),
+            flapping: None,
         };
         let place =
             |name: &str, network: &str| PlaceName { name: name.to_owned(), network: network.to_owned() };
@@ -251,7 +253,7 @@ fn each_service_gets_the_shape_that_it_documents() {
     let cast = Cast::default();
     let of = |channel| cast.json(channel, AlertKind::WentDown);
     let slack = of(ChannelKind::Slack);
-    assert_eq!(slack["text"], "Down: Checkout (Shop)");
+    assert_eq!((&slack["text"], &slack["mrkdwn"]), (&json!("Down: Checkout (Shop)"), &json!(false)));
     assert_eq!(slack["attachments"][0]["fallback"], "Down: Checkout (Shop)");
     assert_eq!(slack["attachments"][0]["title_link"], "https://shop.example");
     assert_eq!(slack["attachments"][0]["fields"][0]["title"], "Reason");
@@ -296,4 +298,38 @@ fn what_is_over_closes_what_it_opened_at_pagerduty() {
     assert_eq!((&normal["event_action"], &normal["dedup_key"]), (&json!("resolve"), &slow["dedup_key"]));
     let test = Cast { is_test: true, ..cast }.json(ChannelKind::PagerDuty, AlertKind::WentDown);
     assert_ne!(test["dedup_key"], opened[0], "a test touches no incident");
+}
+
+#[test]
+fn a_chat_is_told_that_something_flaps_and_how_it_stands_when_it_is_steady() {
+    let at = Timestamp::from_millis;
+    let flapping = Flapping { since: at(1_000), changes: 3 };
+    let told = |kind| {
+        let letter = Cast::default().tell(kind, |news| super::flapping(ChannelKind::Ntfy, news, flapping));
+        let Letter::Json(json) = letter else { panic!("{letter:?}") };
+        serde_json::from_slice::<Value>(&json).unwrap()
+    };
+    let down = told(AlertKind::WentDown);
+    assert_eq!((&down["title"], &down["priority"]), (&json!("Flapping: Checkout (Shop)"), &json!(5)));
+    let said = down["message"].as_str().unwrap();
+    let first = "Changes: 3 since 1970-01-01 01:00:01 (Europe/Berlin, UTC+01:00)\nNow: down\nReason: unexpected status 503\n";
+    assert!(said.starts_with(first), "{said}");
+    assert!(said.contains("Next: one message, once nothing has changed for 30 minutes"), "{said}");
+    assert!(told(AlertKind::WentSlow)["message"].as_str().unwrap().contains("\nNow: slow\n"));
+    for (aspect, is_bad, title, now) in [
+        (Aspect::Availability, false, "Steady again", "up since"),
+        (Aspect::Availability, true, "Stopped flapping, and down", "down since"),
+        (Aspect::Speed, false, "Steady again", "at normal speed since"),
+        (Aspect::Speed, true, "Stopped flapping, and slow", "slow since"),
+    ] {
+        let steady = Steady { aspect, flapping, last: at(9_000), is_bad };
+        let letter = Cast::default().tell(AlertKind::Recovered, |news| {
+            super::steady(ChannelKind::Slack, news.subject, &steady, news.at, news.zone)
+        });
+        let Letter::Json(json) = letter else { panic!("{letter:?}") };
+        let told: Value = serde_json::from_slice(&json).unwrap();
+        assert_eq!(told["text"], format!("{title}: Checkout (Shop)"));
+        let fields = told["attachments"][0]["fields"].to_string();
+        assert!(fields.contains(&format!("\"{now} 1970-01-01 01:00:09")), "{fields}");
+    }
 }

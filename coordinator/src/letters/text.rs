@@ -90,21 +90,6 @@ pub(super) fn slack(text: &str) -> String {
     nobody(&escaped.replace("](", &format!("]{APART}(")).replace("][", &format!("]{APART}[")))
 }
 
-/// For Discord's Markdown.
-pub(super) fn discord(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for sign in text.chars() {
-        if matches!(
-            sign,
-            '\\' | '*' | '_' | '~' | '`' | '|' | '[' | ']' | '(' | ')' | '<' | '>' | '#' | ':' | '-'
-        ) {
-            escaped.push('\\');
-        }
-        escaped.push(sign);
-    }
-    nobody(&escaped)
-}
-
 /// A text in which nobody is addressed: what follows an `@` that begins a word is no name any more.
 pub(super) fn nobody(text: &str) -> String {
     let mut apart = String::with_capacity(text.len());
@@ -168,7 +153,6 @@ mod tests {
         assert_eq!(slack("<!channel> & [x](https://e.example) @all a@b"), {
             "&lt;!channel&gt; &amp; [x]\u{200b}(https://e.example) @\u{200b}all a@b"
         });
-        assert_eq!(discord("@everyone [x](y)"), "@\u{200b}everyone \\[x\\]\\(y\\)");
         assert_eq!(html("<a href=\"x\">&"), "&lt;a href=&quot;x&quot;&gt;&amp;");
         assert_eq!(teams("{{DATE(x)}} {{{"), "{\u{200b}{DATE(x)}} {\u{200b}{{");
     }

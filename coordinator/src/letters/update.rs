@@ -13,6 +13,7 @@ use serde_json::Value;
 use super::mail::{Body, Mood, Sheet};
 use super::resource::{Resource, Word};
 use super::{markdown, text, tongue, words};
+use crate::plain_text::plain_text;
 
 /// UTF-16 units of a title, of a page's name, and of the list of affected monitors.
 const MAX_NAME: usize = 140;
@@ -168,6 +169,8 @@ fn mail(news: &IncidentNews<'_>, update: Option<&Update>) -> Mail {
     Sheet {
         language: news.language,
         title: fill(said.subject, &[&what, &title, &page]),
+        // Mail programs show those of one subject together.
+        subject: Some(format!("[{page}] {}", text::line(&lasting_title(news), MAX_NAME))),
         mood,
         facts: facts(news, news.language),
         body: update.map(|update| body(&update.body)),
@@ -177,9 +180,15 @@ fn mail(news: &IncidentNews<'_>, update: Option<&Update>) -> Mail {
     .mail()
 }
 
+/// A title that is the same over all of an incident's course, unless a person gives it another.
+fn lasting_title(news: &IncidentNews<'_>) -> String {
+    let first = news.incident.first_of(news.monitors);
+    news.incident.title_at_first(first, news.language).unwrap_or_else(|| news.incident.title.clone())
+}
+
 fn body(written: &str) -> Body {
     let text = text::lines(written, MAX_BODY);
-    Body { html: markdown::html(&text), text }
+    Body { html: markdown::html(&text), text: text::lines(&plain_text(&text, MAX_BODY), MAX_BODY) }
 }
 
 fn facts(news: &IncidentNews<'_>, language: Language) -> Vec<(&'static str, String)> {

@@ -3,9 +3,11 @@
 use chrono::DateTime;
 use chrono_tz::Tz;
 use parallax_core::event::AlertKind;
+use parallax_core::flapping::{Aspect, Flapping, STEADY_AFTER, Steady};
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND, Timestamp};
 
+use super::payload::Subject;
 use super::{News, evidence, text};
 
 /// UTF-16 units of a name, of a reason, of an address, and of all that the places saw.
@@ -31,6 +33,10 @@ pub(super) struct Story {
     pub(super) page_url: String,
     /// How bad it is.
     pub(super) grade: Grade,
+    /// True where it has just begun, rather than goes on.
+    pub(super) is_new: bool,
+    /// The moment it happened.
+    pub(super) at: Timestamp,
 }
 
 /// How bad something is.
@@ -47,21 +53,57 @@ pub(super) enum Grade {
 impl Story {
     /// Tells the news.
     pub(super) fn tell(news: &News<'_>) -> Self {
-        let page = text::line(&news.subject.page, MAX_NAME);
-        let monitor = text::line(&news.subject.monitor, MAX_NAME);
         let mark = if news.is_test { "[Test] " } else { "" };
+        let grade = match news.kind {
+            AlertKind::WentDown | AlertKind::StillDown => Grade::Bad,
+            AlertKind::WentSlow => Grade::Poor,
+            AlertKind::Recovered | AlertKind::BackToNormal => Grade::Good,
+        };
+        let story = Self::of(news.subject, &format!("{mark}{}", title(news.kind)), grade, news.at);
+        let is_new = news.kind != AlertKind::StillDown;
+        Self { facts: facts(news), evidence: evidence(news), is_new, ..story }
+    }
+
+    /// Tells that a monitor flaps from now on.
+    pub(super) fn flapping(news: &News<'_>, flapping: Flapping) -> Self {
+        let aspect = Aspect::of(news.kind);
+        let story = Self::of(news.subject, "Flapping", Grade::of(aspect), news.at);
+        let mut facts = vec![
+            ("Changes", changes(flapping, news.zone)),
+            ("Now", state(aspect, matches!(news.kind, AlertKind::WentDown | AlertKind::WentSlow)).to_owned()),
+        ];
+        facts.extend(self::facts(news).into_iter().filter(|(label, _)| REPEATED.contains(label)));
+        let quiet = STEADY_AFTER.div_euclid(MINUTE);
+        facts.push(("Next", format!("one message, once nothing has changed for {quiet} minutes")));
+        Self { facts, evidence: evidence(news), ..story }
+    }
+
+    /// Tells that a monitor is steady again.
+    pub(super) fn steady(subject: &Subject, steady: &Steady, at: Timestamp, zone: Tz) -> Self {
+        let state = state(steady.aspect, steady.is_bad);
+        let (title, grade) = if steady.is_bad {
+            (format!("Stopped flapping, and {state}"), Grade::of(steady.aspect))
+        } else {
+            ("Steady again".to_owned(), Grade::Good)
+        };
+        let story = Self::of(subject, &title, grade, at);
+        let now = format!("{state} since {}", moment(steady.last, zone));
+        Self { facts: vec![("Now", now), ("Changes", changes(steady.flapping, zone))], ..story }
+    }
+
+    fn of(subject: &Subject, title: &str, grade: Grade, at: Timestamp) -> Self {
+        let page = text::line(&subject.page, MAX_NAME);
+        let monitor = text::line(&subject.monitor, MAX_NAME);
         Self {
-            headline: format!("{mark}{}: {monitor} ({page})", title(news.kind)),
-            facts: facts(news),
-            evidence: evidence(news),
+            headline: format!("{title}: {monitor} ({page})"),
+            facts: Vec::new(),
+            evidence: Vec::new(),
             page,
             monitor,
-            page_url: text::line(&news.subject.page_url, MAX_ADDRESS),
-            grade: match news.kind {
-                AlertKind::WentDown | AlertKind::StillDown => Grade::Bad,
-                AlertKind::WentSlow => Grade::Poor,
-                AlertKind::Recovered | AlertKind::BackToNormal => Grade::Good,
-            },
+            page_url: text::line(&subject.page_url, MAX_ADDRESS),
+            grade,
+            is_new: true,
+            at,
         }
     }
 
@@ -73,6 +115,14 @@ impl Story {
 }
 
 impl Grade {
+    /// How bad it is while that is not as it should be.
+    const fn of(aspect: Aspect) -> Self {
+        match aspect {
+            Aspect::Availability => Self::Bad,
+            Aspect::Speed => Self::Poor,
+        }
+    }
+
     /// Its colour as red, green and blue.
     pub(super) const fn colour(self) -> u32 {
         match self {
@@ -86,6 +136,22 @@ impl Grade {
     pub(super) fn hex(self) -> String {
         format!("#{:06X}", self.colour())
     }
+}
+
+/// Facts of a change that a message about flapping repeats.
+const REPEATED: [&str; 3] = ["Reason", "Response time", "Checked"];
+
+const fn state(aspect: Aspect, is_bad: bool) -> &'static str {
+    match (aspect, is_bad) {
+        (Aspect::Availability, true) => "down",
+        (Aspect::Availability, false) => "up",
+        (Aspect::Speed, true) => "slow",
+        (Aspect::Speed, false) => "at normal speed",
+    }
+}
+
+fn changes(flapping: Flapping, zone: Tz) -> String {
+    format!("{} since {}", flapping.changes, moment(flapping.since, zone))
 }
 
 const fn title(kind: AlertKind) -> &'static str {
@@ -131,6 +197,12 @@ fn facts(news: &News<'_>) -> Vec<(&'static str, String)> {
             }
         }
     }
+    add(
+        "Flapping",
+        change.flapping.map(|flapping| {
+            format!("{} changes since {}", flapping.changes, moment(flapping.since, news.zone))
+        }),
+    );
     add("Checked", news.subject.url.as_ref().map(|url| text::line(url, MAX_ADDRESS)));
     if news.is_test {
         add("Note", Some("This is a test. Nothing happened.".to_owned()));

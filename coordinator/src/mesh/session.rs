@@ -35,6 +35,8 @@ const LEAVE: Duration = Duration::from_secs(5);
 const MOST_SNAPSHOTS: u32 = 20;
 /// Longest version text of an agent, in bytes.
 const MOST_SOFTWARE: usize = 64;
+/// The log's target for what ails agents' hosts: where all agents are on this host, it is said once for all of them.
+const FITNESS: &str = "parallax_coordinator::mesh::fitness";
 /// Most faults or kinds that an agent names.
 const MOST_NAMED: usize = 32;
 
@@ -295,9 +297,9 @@ impl Session {
                 let (place, number, told) = (self.agent.place, self.seated.number, words.join("; "));
                 let changed = self.hub.with_roster(|roster| roster.note_faults(place, number, words));
                 if changed && told.is_empty() {
-                    info!(agent = %self.agent.id, name = %self.agent.name, "an agent's host is fit to check again");
+                    info!(target: FITNESS, agent = %self.agent.id, name = %self.agent.name, "an agent's host is fit to check again");
                 } else if changed {
-                    warn!(agent = %self.agent.id, name = %self.agent.name, faults = told, "an agent's host is not fit to check");
+                    warn!(target: FITNESS, agent = %self.agent.id, name = %self.agent.name, faults = told, "an agent's host is not fit to check");
                 }
                 Ok(())
             }

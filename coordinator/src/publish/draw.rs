@@ -52,9 +52,12 @@ impl Boards {
                 let view = HistoryPage::new((page, root), (*year, *month), months, &notices, found, now);
                 Ok((printed(print(&view))?, None))
             }
-            Paper::Status | Paper::Sheet(_) | Paper::Embed(_) | Paper::Other(_) | Paper::Note(_) => {
-                Err(Error::Internal("it is drawn where it is asked for".to_owned()))
-            }
+            Paper::Status
+            | Paper::Sheet(_)
+            | Paper::Embed(_)
+            | Paper::Badges
+            | Paper::Other(_)
+            | Paper::Note(_) => Err(Error::Internal("it is drawn where it is asked for".to_owned())),
         }
     }
 }

@@ -57,6 +57,8 @@ pub enum Paper {
     Sheet(&'static str),
     /// The page in small, for frames of other people's pages; by the name of its theme.
     Embed(&'static str),
+    /// Facts that badges show, which are never drawn themselves.
+    Badges,
     /// Another, by its name: a feed, a calendar, a picture.
     Other(&'static str),
     /// One of these as Markdown.
@@ -67,6 +69,8 @@ impl Paper {
     /// How old it may be, in milliseconds, while nothing happens. Documents that renew themselves say theirs in `data-live`.
     fn age(&self) -> i64 {
         match self {
+            // With what is handed out beyond its age (30 s), and the 30 s that others may keep a badge: a minute.
+            Self::Badges => 5 * SECOND,
             Self::Page(_) | Self::Status | Self::Sheet(_) | Self::Embed(_) => 10 * SECOND,
             Self::Monitor(..) => 30 * SECOND,
             Self::Incident(_) | Self::Month(..) | Self::Other(_) => 60 * SECOND,
@@ -173,7 +177,7 @@ impl Boards {
             let board = service.board(&admitted, Some(Range::Quarter)).await?;
             off_the_runtime(move || Ok::<_, Infallible>(Facts::of(&board))).await
         };
-        self.held(|parts| &parts.facts, page, Paper::Other("badges"), draw).await
+        self.held(|parts| &parts.facts, page, Paper::Badges, draw).await
     }
 
     /// A thing of a page: the one that is kept on that shelf, or what `draw` gives.

@@ -1,4 +1,5 @@
-//! Alerts: what a monitor's change tells becomes one delivery for each destination of its page that hears of it.
+//! Alerts: what a monitor's change tells becomes one delivery for each destination of its page that hears of it. Of a
+//! monitor that flaps a chat hears twice: that it does, and that it is steady again.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -7,7 +8,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{ChannelKind, Destination};
 use parallax_core::event::{AlertKind, Change, What};
-use parallax_core::id::PageId;
+use parallax_core::flapping::{Aspect, Flapping, Steady};
+use parallax_core::id::{MonitorId, PageId};
 use parallax_core::page::Page;
 use parallax_core::place::PlaceNo;
 use parallax_core::plan::Plan;
@@ -17,6 +19,10 @@ use super::{Reaction, delivery_id};
 use crate::letters::payload::Subject;
 use crate::letters::{self, News, PlaceName};
 use crate::storage::{Batch, Read, Recorded, Result};
+
+/// Names of deliveries to chats: a monitor flaps, and it is steady again.
+const FLAPPING: &str = "flapping";
+const STEADY: &str = "steady";
 
 /// Writes the alerts of monitors.
 #[derive(Debug)]
@@ -53,41 +59,48 @@ impl Reaction for Alerts {
         let mut batch = Batch::new();
         let mut pages: BTreeMap<PageId, Option<Hearing>> = BTreeMap::new();
         let mut names = Names::default();
+        let nobody = BTreeMap::new();
         for recorded in events {
-            let (Some((kind, change)), Some(page)) = (alert(recorded), recorded.event.page) else { continue };
+            let (Some(what), Some(page)) = (Told::of(recorded), recorded.event.page) else { continue };
             let hearing = match pages.entry(page) {
                 Entry::Occupied(known) => known.into_mut(),
                 Entry::Vacant(unknown) => unknown.insert(Hearing::of(read, page)?),
             };
             let Some(hearing) = hearing else { continue };
             let Some(subject) = self.subject(hearing, recorded, read)? else { continue };
-            let hears = |it: &&Destination| it.hears(kind, subject.monitor_id);
-            let hearers: Vec<&Destination> = hearing.destinations.iter().filter(hears).collect();
+            let heard = |it| Some((it, what.heard_by(it, subject.monitor_id)?));
+            let hearers: Vec<(&Destination, Heard<'_>)> =
+                hearing.destinations.iter().filter_map(heard).collect();
             if hearers.is_empty() {
                 continue;
             }
-            let news = News {
-                kind,
-                subject: &subject,
-                change,
-                at: recorded.event.at,
-                zone: hearing.page.timezone,
-                places: names.of(change, read)?,
-                is_test: false,
+            let (at, zone) = (recorded.event.at, hearing.page.timezone);
+            let places = match what {
+                Told::Change(_, change) => names.of(change, read)?,
+                Told::Steady(_) => &nobody,
             };
+            let news =
+                |kind, change| News { kind, subject: &subject, change, at, zone, places, is_test: false };
             // One letter for each channel, however many destinations have it.
             let mut letters: BTreeMap<ChannelKind, Letter> = BTreeMap::new();
-            for destination in hearers {
+            for (destination, heard) in hearers {
                 let channel = destination.channel.kind();
-                let letter = letters.entry(channel).or_insert_with(|| letters::alert(channel, &news));
-                batch.write(delivery(recorded, &news, destination, letter.clone(), now));
+                let letter = letters.entry(channel).or_insert_with(|| match heard {
+                    Heard::Alert(kind, change) => letters::alert(channel, &news(kind, change)),
+                    Heard::Flapping(kind, change, flapping) => {
+                        letters::flapping(channel, &news(kind, change), flapping)
+                    }
+                    Heard::Steady(steady) => letters::steady(channel, &subject, steady, at, zone),
+                });
+                batch.write(delivery(recorded, &subject, heard, destination, letter.clone(), now));
             }
         }
         Ok(batch)
     }
 
     fn written(&self, events: &[Recorded]) {
-        for (kind, _) in events.iter().filter_map(alert) {
+        for told in events.iter().filter_map(Told::of) {
+            let Told::Change(kind, _) = told else { continue };
             let of_kind = AlertKind::ALL.iter().zip(&self.told).find(|(it, _)| **it == kind);
             if let Some((_, count)) = of_kind {
                 count.fetch_add(1, Ordering::Relaxed);
@@ -96,9 +109,81 @@ impl Reaction for Alerts {
     }
 }
 
+/// News of a monitor in the journal.
+#[derive(Debug, Clone, Copy)]
+enum Told<'a> {
+    Change(AlertKind, &'a Change),
+    Steady(&'a Steady),
+}
+
+/// News as one destination hears it.
+#[derive(Debug, Clone, Copy)]
+enum Heard<'a> {
+    /// A change.
+    Alert(AlertKind, &'a Change),
+    /// The change by which it flaps from now on.
+    Flapping(AlertKind, &'a Change, Flapping),
+    /// It is steady again.
+    Steady(&'a Steady),
+}
+
+impl<'a> Told<'a> {
+    fn of(recorded: &'a Recorded) -> Option<Self> {
+        match &recorded.event.what {
+            What::Changed(change) => change.alert.map(|kind| Self::Change(kind, change)),
+            What::Steady(steady) => Some(Self::Steady(steady)),
+            _ => None,
+        }
+    }
+
+    /// News for that destination; none where it hears nothing of it.
+    fn heard_by(self, destination: &Destination, monitor: MonitorId) -> Option<Heard<'a>> {
+        let (hears, heard) = match self {
+            Self::Steady(steady) => (destination.hears_of(steady.aspect, monitor), Heard::Steady(steady)),
+            Self::Change(kind, change) => match change.flapping {
+                Some(flapping) if destination.channel.kind().is_chat() => {
+                    let begins = flapping.has_begun() && kind != AlertKind::StillDown;
+                    let hears = begins && destination.hears_of(Aspect::of(kind), monitor);
+                    (hears, Heard::Flapping(kind, change, flapping))
+                }
+                Some(_) | None => (destination.hears(kind, monitor), Heard::Alert(kind, change)),
+            },
+        };
+        hears.then_some(heard)
+    }
+}
+
+impl Heard<'_> {
+    /// Name of its deliveries.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Alert(kind, _) => kind.name(),
+            Self::Flapping(..) => FLAPPING,
+            Self::Steady(_) => STEADY,
+        }
+    }
+
+    /// Start of the outage, or of the slow time, that it is about.
+    fn began(self) -> Option<Timestamp> {
+        match self {
+            Self::Alert(AlertKind::WentDown | AlertKind::StillDown | AlertKind::Recovered, change) => {
+                Some(change.down_since.unwrap_or(change.since))
+            }
+            Self::Alert(AlertKind::WentSlow, change) => Some(change.since),
+            Self::Alert(AlertKind::BackToNormal, change) => {
+                let lasted = change.duration_ms.and_then(|lasted| i64::try_from(lasted).ok())?;
+                Some(change.since - lasted)
+            }
+            Self::Flapping(.., flapping) => Some(flapping.since),
+            Self::Steady(steady) => Some(steady.flapping.since),
+        }
+    }
+}
+
 fn delivery(
     recorded: &Recorded,
-    news: &News<'_>,
+    subject: &Subject,
+    heard: Heard<'_>,
     destination: &Destination,
     letter: Letter,
     now: Timestamp,
@@ -106,10 +191,10 @@ fn delivery(
     let to = Recipient::Destination(destination.id);
     Delivery {
         id: delivery_id(recorded, to),
-        page: Some(news.subject.page_id),
+        page: Some(subject.page_id),
         to,
-        event: news.kind.name().to_owned(),
-        monitor: Some(news.subject.monitor_id),
+        event: heard.name().to_owned(),
+        monitor: Some(subject.monitor_id),
         incident: None,
         seq: recorded.seq,
         letter,
@@ -118,13 +203,7 @@ fn delivery(
         stage: Stage::Waiting(now),
         tries: Default::default(),
         log: Vec::new(),
-    }
-}
-
-fn alert(recorded: &Recorded) -> Option<(AlertKind, &Change)> {
-    match &recorded.event.what {
-        What::Changed(change) => change.alert.map(|kind| (kind, change)),
-        _ => None,
+        began: heard.began(),
     }
 }
 

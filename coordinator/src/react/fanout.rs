@@ -156,6 +156,7 @@ fn delivery(bulletin: &Bulletin, to: SubscriberId, now: Timestamp) -> Delivery {
         stage: Stage::Waiting(now),
         tries: Default::default(),
         log: Vec::new(),
+        began: None,
     }
 }
 

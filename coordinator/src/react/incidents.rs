@@ -87,6 +87,7 @@ impl Loaded {
             page: id,
             opens: read.telling(id)?.map(|telling| telling.value).unwrap_or_default().automatic_incidents,
             language: page.language,
+            zone: page.timezone,
             monitors: monitors.map(|monitor| (monitor.id, watched(&monitor, &page, plan))).collect(),
             outages: outages.1.clone(),
             incidents: before.iter().map(|(id, (_, incident))| (*id, incident.clone())).collect(),
@@ -113,9 +114,9 @@ impl Loaded {
     }
 }
 
-/// Whether no told outage of the page is on.
+/// True while no told outage of the page is on, and nothing on it flaps.
 fn calm(read: &dyn Read, page: PageId) -> Result<bool> {
-    Ok(read.outages(page)?.is_none_or(|outages| outages.value.down.is_empty()))
+    Ok(read.outages(page)?.is_none_or(|outages| outages.value.are_over()))
 }
 
 fn watched(monitor: &Monitor, page: &Page, plan: Plan) -> Watched {

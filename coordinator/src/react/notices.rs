@@ -111,6 +111,7 @@ fn delivery(recorded: &Recorded, to: Recipient, event: &str, letter: Letter, now
         stage: Stage::Waiting(now),
         tries: Default::default(),
         log: Vec::new(),
+        began: None,
     }
 }
 

@@ -143,5 +143,6 @@ fn reminder(
         stage: Stage::Waiting(now),
         tries: Default::default(),
         log: Vec::new(),
+        began: None,
     }
 }

@@ -181,6 +181,7 @@ impl Service {
             threshold_ms: None,
             duration_ms: None,
             evidence: Vec::new(),
+            flapping: None,
         };
         let news = News {
             kind: AlertKind::WentDown,
@@ -206,6 +207,7 @@ impl Service {
             stage: Stage::Waiting(now),
             tries: Default::default(),
             log: Vec::new(),
+            began: None,
         })
     }
 

@@ -216,10 +216,12 @@ impl Service {
         id: IncidentId,
         once: &Once<'_, ()>,
     ) -> Result<Done<()>> {
-        self.change_on(caller, page, id.to_u128(), once, |page| async move {
-            self.incident_on(&page, id)?;
+        // In the page's turn, since its deleted windows are one record.
+        self.change_on(caller, page, page.to_u128(), once, |page| async move {
+            let before = self.incident_on(&page, id)?;
             let mut batch = Batch::new();
             batch.expect(Expect::Incident(id, Is::Present)).write(Op::DeleteIncident(id));
+            self.note_cancelled(&before, &mut batch)?;
             let told = Told { incident: id, news: News::Deleted, update: None, notify: false };
             batch.event(self.incident_event(page.id, told));
             Ok(((), batch))

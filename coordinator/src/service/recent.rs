@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use parallax_core::board::Notice;
-use parallax_core::incident::{Kind, MAX_UNFINISHED};
+use parallax_core::id::PageId;
+use parallax_core::incident::cancelled::{self, CancelledWindow, CancelledWindows};
+use parallax_core::incident::{Incident, Kind, MAX_UNFINISHED};
 use parallax_core::time::DAY;
 
 use super::board::notice;
 use super::gate::Admitted;
-use super::{Result, Service, incidents};
+use super::{Error, Result, Service, incidents};
+use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
 /// Incidents and windows of one list at most, unless more are open.
 pub const RECENT: usize = 50;
@@ -52,6 +55,34 @@ impl Service {
         Ok(found)
     }
 
+    /// A page's windows that were deleted within the last thirty days.
+    ///
+    /// # Errors
+    /// [`super::Error::Internal`] where the store can't be read.
+    pub async fn cancelled_windows(&self, page: &Admitted) -> Result<Vec<CancelledWindow>> {
+        let (name, now) = (cancelled_name(page.page().id), self.now());
+        let found = self.store().read(move |store| store.remembered(&name)).await?;
+        let mut cancelled = found.map(|found| unpacked(&found.value)).unwrap_or_default();
+        cancelled.prune(now);
+        Ok(cancelled.0)
+    }
+
+    /// Writes that an incident is deleted, where calendars have to learn it.
+    pub(super) fn note_cancelled(&self, deleted: &Versioned<Incident>, batch: &mut Batch) -> Result<()> {
+        let (name, now) = (cancelled_name(deleted.value.page), self.now());
+        let before = self.store().reader().remembered(&name)?;
+        let mut cancelled = before.as_ref().map(|found| unpacked(&found.value)).unwrap_or_default();
+        if !cancelled.note(&deleted.value, deleted.revision, now) {
+            return Ok(());
+        }
+        let answer = postcard::to_stdvec(&cancelled).map_err(|error| Error::Internal(error.to_string()))?;
+        let is = before.map_or(Is::Absent, |found| Is::At(found.revision));
+        batch.expect(Expect::Remembered(name.clone(), is));
+        let remembered = Remembered { fingerprint: [0; 32], answer, expires_at: now + cancelled::KEPT };
+        batch.write(Op::ForgetExpired(now)).write(Op::Remember(name, remembered));
+        Ok(())
+    }
+
     async fn newest(&self, page: &Admitted) -> Result<Vec<(u64, Notice)>> {
         let id = page.page().id;
         let found =
@@ -64,7 +95,7 @@ impl Service {
                 found.extend(open.into_iter().filter(|open| {
                     oldest.is_some_and(|oldest| (open.value.started_at, open.value.id) < oldest)
                 }));
-                let shown = |incident: crate::storage::Versioned<_>| {
+                let shown = |incident: Versioned<_>| {
                     let shown = incidents::shown(store, incident.value, &names)?;
                     Ok((incident.revision, notice(shown)))
                 };
@@ -72,4 +103,14 @@ impl Service {
             });
         Ok(found.await?)
     }
+}
+
+/// The name under which a page's deleted windows are remembered.
+fn cancelled_name(page: PageId) -> String {
+    format!("cancelled-windows/{page}")
+}
+
+/// The deleted windows in it; none where it can't be read, which is no reason to refuse a calendar.
+fn unpacked(remembered: &Remembered) -> CancelledWindows {
+    postcard::from_bytes(&remembered.answer).unwrap_or_default()
 }

@@ -193,6 +193,7 @@ impl Service {
             stage: Stage::Waiting(now),
             tries: Tries::default(),
             log: Vec::new(),
+            began: None,
         });
     }
 

@@ -75,6 +75,11 @@ impl Agents {
         Ok(Self { names: locals.iter().map(|local| local.name.clone()).collect(), tasks, stop })
     }
 
+    /// Their names.
+    pub(super) const fn names(&self) -> &BTreeSet<String> {
+        &self.names
+    }
+
     /// Waits until all are connected, within limits: one that the operator revoked never is.
     pub(super) async fn wait_until_connected(&self, members: &Roll) {
         let mut look = interval(LOOK);
@@ -132,6 +137,8 @@ async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Resul
     config.rdap.clone_from(&local.rdap);
     config.spool_bytes = SPOOL;
     config.concurrency = CONCURRENCY;
+    // It would be said as often as there are agents.
+    config.logs_readiness = false;
     if Home::open(&config.data).map_err(fault)?.is_member() {
         return Ok(config);
     }

@@ -4,6 +4,7 @@
 mod agents;
 mod demo;
 mod first;
+mod fitness;
 pub mod ready;
 mod words;
 
@@ -16,6 +17,7 @@ use parallax_core::time::SECOND;
 use parallax_core::watch::Confirmation;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
+use tokio::task::JoinSet;
 use url::Url;
 
 use self::agents::{Agents, Local};
@@ -92,8 +94,10 @@ impl Kind {
     pub fn defaults(&self) -> Config {
         let mut config = Config::default();
         // Faults are seen. What the river notices of the mesh would be noise: until the local agents have joined it
-        // has none, and what one network can't do is told in the welcome.
-        config.log.filter = "warn,parallax_coordinator::flow::notices=error".to_owned();
+        // has none, and what one network can't do is told in the welcome. What ails this host is logged once, below it.
+        config.log.filter =
+            "warn,parallax_coordinator::flow::notices=error,parallax_coordinator::mesh::fitness=error"
+                .to_owned();
         match self {
             Self::Single { .. } => config.confirmation = Confirmation::Repeat,
             Self::Demo => {
@@ -136,6 +140,8 @@ impl Kind {
 #[derive(Debug)]
 struct World {
     agents: Agents,
+    /// Ends with it.
+    _fitness: JoinSet<()>,
     demo: Option<Demo>,
 }
 
@@ -218,7 +224,9 @@ async fn settle(
         ready::write(&path, &Ready::of(running, first.key.as_ref(), Some(&first.page)))?;
     }
     out::notice(&words::welcome(kind, config, running, &first, demo.as_ref().map(|demo| demo.inbox)));
-    Ok(World { agents, demo })
+    let mut fitness = JoinSet::new();
+    fitness.spawn(fitness::watch(running.members.clone(), agents.names().clone()));
+    Ok(World { agents, _fitness: fitness, demo })
 }
 
 #[cfg(test)]

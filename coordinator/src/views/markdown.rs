@@ -2,7 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use pulldown_cmark::{Event, HeadingLevel, Options, Parser, Tag, TagEnd, html};
+use pulldown_cmark::{Event, HeadingLevel, Parser, Tag, TagEnd, html};
+
+use crate::plain_text::options;
 
 /// Tags that are left.
 const TAGS: [&str; 21] = [
@@ -28,8 +30,6 @@ const TAGS: [&str; 21] = [
     "th",
     "td",
 ];
-/// Cells that the tables of a text may come to: short rows are filled up, so that some lines could become megabytes.
-const CELLS: usize = 8000;
 
 /// Markup that may be printed as it is. Only [`render`] and [`article`] make it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -100,14 +100,8 @@ fn title_of(events: &[Event<'_>], titles: &[&str]) -> Option<usize> {
     titles.iter().any(|title| title.trim().to_lowercase() == said).then_some(end)
 }
 
-/// What a text says, with strikethrough, and tables where they are of a size that people write.
 fn parsed(text: &str) -> Parser<'_> {
-    // Either ends a line of Markdown.
-    let lines = || text.split(['\n', '\r']);
-    let widest = lines().map(|line| line.matches('|').count() + 1).max().unwrap_or_default();
-    let has_tables = lines().count().saturating_mul(widest) <= CELLS;
-    let tables = if has_tables { Options::ENABLE_TABLES } else { Options::empty() };
-    Parser::new_ext(text, Options::ENABLE_STRIKETHROUGH | tables)
+    Parser::new_ext(text, options(text))
 }
 
 fn marked_up<'a>(events: impl Iterator<Item = Event<'a>>) -> Markup {

@@ -55,7 +55,7 @@ catalogue! {
         programs_maintenance, programs_status, door_password, door_password_lead, password, go_on,
         wrong_password, door_sign_in, door_sign_in_lead, send_link, door_sent_lead, other_address,
         door_button_lead, door_elsewhere, door_elsewhere_lead, ask_here, door_dead_lead, new_link,
-        door_many, door_many_lead, again_in, feed_title, feed_about, calendar_name, affected, fault_email,
+        door_many, door_many_lead, again_in, feed_title, feed_about, calendar_name, calendar_cancelled, affected, fault_email,
         fault_url, fault_monitors, fault_full, widget_label, widget_see, widget_dismiss, form_nowhere,
         nowhere_text, to_status,
     }

@@ -20,11 +20,12 @@ pub(super) const ROOMS: &[Room] = &[
     Room("clock", &[], "the clock is at the bottom of the house"),
     Room("config", &[], "settings are parsed once, by a file that knows no room"),
     Room("out", &[], "it prints what it is given"),
+    Room("plain_text", &[], "it turns text into text, for every room that shows any"),
     Room("supervise", &[], "it begins what it is given, whatever that is"),
     Room("telemetry", &[All("config")], "logging is set up before any room is built"),
     Room(
         "views",
-        &[],
+        &[All("plain_text")],
         "a view is made of core types only, so that it can be drawn in a test without a service",
     ),
     Room("storage", &[], "the store knows the domain's values and none of its users"),
@@ -55,7 +56,7 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "letters",
-        &[],
+        &[All("plain_text")],
         "a letter is made of core types only, so that it can be read in a test without anything being sent",
     ),
     Room(

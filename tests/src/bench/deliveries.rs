@@ -156,6 +156,7 @@ fn delivery(page: PageId, number: u32) -> Delivery {
         stage: Stage::Waiting(now),
         tries: Default::default(),
         log: Vec::new(),
+        began: None,
     }
 }
 

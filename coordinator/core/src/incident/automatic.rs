@@ -1,5 +1,7 @@
 //! Incidents that open and resolve by themselves: what told outages of a page's monitors make of them.
 
+mod flapping;
+mod home;
 mod outages;
 #[cfg(test)]
 mod tests;
@@ -9,14 +11,16 @@ pub use words::title_of;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_OPEN, MAX_UPDATES, News, Progress, Told};
+use super::{Affected, Impact, Incident, Kind, MAX_AFFECTED, MAX_UPDATES, News, Progress, Told};
 use crate::event::{AlertKind, Change, Event, Status, What};
+use crate::flapping::{Aspect, Flapping, Steady};
 use crate::id::{IncidentId, MonitorId, PageId, UpdateId};
 use crate::page::look::Language;
 use crate::place::RegionSet;
 use crate::telling::{Outages, ToldOutage};
 use crate::time::{MINUTE, Timestamp};
 use crate::tongue::Tongue;
+use home::Home;
 use words::Tense;
 
 /// Milliseconds after its opening within which further monitors that go down join an incident.
@@ -31,6 +35,8 @@ pub struct Desk {
     pub opens: bool,
     /// What its incidents speak.
     pub language: Language,
+    /// The zone that times in them are of.
+    pub zone: chrono_tz::Tz,
     /// Its monitors.
     pub monitors: BTreeMap<MonitorId, Watched>,
     /// The outages that were told and are not over.
@@ -57,8 +63,10 @@ pub struct Watched {
 pub enum Happened<'a> {
     /// That a monitor is down was told.
     WentDown(MonitorId, &'a Change),
-    /// That it is back was told, or it is back without a word.
-    Back(MonitorId),
+    /// It is back: that was told, with the flapping that this is part of, or nothing was said.
+    Back(MonitorId, Option<Flapping>),
+    /// It was flapping, and is steady again.
+    Steady(MonitorId, &'a Steady),
     /// While it is down: the regions that it is down from, as others see it up.
     Rescoped(MonitorId, Option<RegionSet>),
     /// Monitors were made, changed, paused or deleted, or the page was changed.
@@ -71,6 +79,9 @@ impl<'a> Happened<'a> {
         match (&event.what, event.monitor) {
             (What::Changed(change), Some(monitor)) => Self::of_change(monitor, change),
             (What::ScopeChanged(down_from), Some(monitor)) => Some(Self::Rescoped(monitor, *down_from)),
+            (What::Steady(steady), Some(monitor)) if steady.aspect == Aspect::Availability => {
+                Some(Self::Steady(monitor, steady))
+            }
             (What::MonitorEdited(_) | What::PageEdited(_), _) => Some(Self::Edited),
             (
                 What::Changed(_)
@@ -81,7 +92,8 @@ impl<'a> Happened<'a> {
                 | What::Quarantine(..)
                 | What::Incident(_)
                 | What::Notice(_)
-                | What::DeadlineExtended(_),
+                | What::DeadlineExtended(_)
+                | What::Steady(_),
                 _,
             ) => None,
         }
@@ -90,10 +102,10 @@ impl<'a> Happened<'a> {
     fn of_change(monitor: MonitorId, change: &'a Change) -> Option<Self> {
         match (change.alert, change.to) {
             (Some(AlertKind::WentDown), _) => Some(Self::WentDown(monitor, change)),
-            (Some(AlertKind::Recovered), _) => Some(Self::Back(monitor)),
+            (Some(AlertKind::Recovered), _) => Some(Self::Back(monitor, change.flapping)),
             // It was paused and is checked again: no outage was on any more, and nobody was told.
             (None, Status::Up) if change.from == Status::Unknown && change.down_since.is_none() => {
-                Some(Self::Back(monitor))
+                Some(Self::Back(monitor, change.flapping))
             }
             (None, Status::Down) => Some(Self::Rescoped(monitor, change.down_from)),
             (Some(AlertKind::StillDown | AlertKind::WentSlow | AlertKind::BackToNormal) | None, _) => None,
@@ -102,10 +114,12 @@ impl<'a> Happened<'a> {
 }
 
 /// How the last outage of an incident ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 enum Ended {
     Back,
     Unchecked,
+    /// The monitor that flapped is steady, in words.
+    Steady(String),
 }
 
 impl Desk {
@@ -124,13 +138,21 @@ impl Desk {
         let mut ended = Ended::Back;
         match happened {
             Happened::WentDown(monitor, change) => told.extend(self.go_down(monitor, change, at, random)),
-            Happened::Back(monitor) => told.extend(self.come_back(monitor, at, random)),
+            Happened::Back(monitor, flapping) => {
+                told.extend(self.come_back(monitor, flapping, at, random));
+            }
+            Happened::Steady(monitor, steady) => {
+                let (said, how) = self.become_steady(monitor, steady, at, random);
+                told.extend(said);
+                ended = how;
+            }
             Happened::Rescoped(monitor, down_from) => told.extend(self.rescope(monitor, down_from)),
             Happened::Edited => {
                 ended = Ended::Unchecked;
                 let is_checked = |id: &MonitorId| self.monitors.get(id).is_some_and(|it| !it.paused);
                 let over: Vec<MonitorId> =
                     self.outages.down.keys().filter(|id| !is_checked(id)).copied().collect();
+                self.outages.flapping.retain(|id, _| is_checked(id));
                 for monitor in over {
                     if let Some((incident, true)) = self.end(monitor) {
                         note(&mut told, incident);
@@ -138,7 +160,7 @@ impl Desk {
                 }
             }
         }
-        self.resolve(ended, at, random, &mut told);
+        self.resolve(&ended, at, random, &mut told);
         self.weigh(&mut told);
         told
     }
@@ -163,11 +185,19 @@ impl Desk {
             incident: None,
         };
         let tongue = self.tongue();
+        let flaps = change.flapping;
+        if let Some(told) = flaps.and_then(|flapping| self.renew(monitor, flapping)) {
+            outage.incident = Some(told.incident);
+            self.outages.begin(monitor, outage);
+            return Some(told);
+        }
+        let (zone, reported) = (self.zone, outage.clone());
+        let text = |again| match flaps {
+            Some(flapping) => words::flapping(&watched, flapping, zone, tongue),
+            None => words::down(&watched, &reported, again, tongue),
+        };
         let (home, told) = match self.home(monitor, at) {
-            Home::Own(id) => {
-                let text = words::down(&watched, &outage, true, tongue);
-                (Some(id), self.say(id, text, false, at, random))
-            }
+            Home::Own(id) => (Some(id), self.say(id, text(true), flaps.is_some(), at, random)),
             Home::Persons(id) => (Some(id), None),
             Home::Joins(id) => {
                 if let Some(incident) = self.incidents.get_mut(&id)
@@ -182,46 +212,23 @@ impl Desk {
                         incident.title = words::title(first, incident.affected.len(), Tense::Present, tongue);
                     }
                 }
-                let text = words::down(&watched, &outage, false, tongue);
-                (Some(id), self.say(id, text, true, at, random))
+                (Some(id), self.say(id, text(false), true, at, random))
             }
             Home::New => {
-                let told = self.open(monitor, &watched, &outage, at, random);
+                let tense = if flaps.is_some() { Tense::Flapping } else { Tense::Present };
+                let title = words::title(&watched.name, 1, tense, tongue);
+                let told = self.open(monitor, title, text(false), outage.since, at, random);
                 (Some(told.incident), Some(told))
             }
             Home::Nowhere => (None, None),
         };
+        self.outages.flapping.remove(&monitor);
+        if let Some(told) = told.filter(|_| flaps.is_some()) {
+            self.note_flapping(monitor, told);
+        }
         outage.incident = home;
         self.outages.begin(monitor, outage);
         told
-    }
-
-    /// Where a monitor's outage belongs.
-    fn home(&self, monitor: MonitorId, at: Timestamp) -> Home {
-        let names = |incident: &Incident| incident.affected.iter().any(|one| one.monitor == monitor);
-        if let Some(own) = self.automatic().find(|incident| names(incident)) {
-            return Home::Own(own.id);
-        }
-        // Somebody has said that much of it already.
-        let says_it = |incident: &&Incident| {
-            incident
-                .affected
-                .iter()
-                .any(|one| one.monitor == monitor && one.impact.unwrap_or(incident.impact) >= Impact::Partial)
-        };
-        let persons = self.incidents.values().filter(|incident| incident.is_open() && !incident.automatic);
-        if let Some(persons) = persons.rev().find(says_it) {
-            return Home::Persons(persons.id);
-        }
-        if !self.opens {
-            return Home::Nowhere;
-        }
-        let is_young = |incident: &&Incident| at.since(incident.created_at) < JOINABLE;
-        match self.automatic().filter(is_young).max_by_key(|incident| (incident.created_at, incident.id)) {
-            Some(young) => Home::Joins(young.id),
-            None if self.open < MAX_OPEN => Home::New,
-            None => Home::Nowhere,
-        }
     }
 
     fn automatic(&self) -> impl Iterator<Item = &Incident> {
@@ -231,8 +238,9 @@ impl Desk {
     fn open(
         &mut self,
         monitor: MonitorId,
-        watched: &Watched,
-        outage: &ToldOutage,
+        title: String,
+        text: String,
+        since: Timestamp,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
     ) -> Told {
@@ -241,10 +249,10 @@ impl Desk {
             id,
             page: self.page,
             kind: Kind::Incident,
-            title: words::title(&watched.name, 1, Tense::Present, self.tongue()),
+            title,
             status: Progress::Investigating,
             impact: Impact::Partial,
-            started_at: outage.since.min(at),
+            started_at: since.min(at),
             ends_at: None,
             resolved_at: None,
             automatic: true,
@@ -260,7 +268,7 @@ impl Desk {
             edited_at: None,
             planned_at: None,
         };
-        incident.say(update, words::down(watched, outage, false, self.tongue()), at);
+        incident.say(update, text, at);
         self.incidents.insert(id, incident);
         self.open += 1;
         Told { incident: id, news: News::Opened, update: Some(update), notify: true }
@@ -284,17 +292,22 @@ impl Desk {
         Some(Told { incident: id, news: News::Updated, update: Some(update), notify })
     }
 
+    /// The incidents that outages, and what flaps, belong to.
+    fn lasting(&self) -> BTreeSet<IncidentId> {
+        let down = self.outages.down.values().filter_map(|outage| outage.incident);
+        down.chain(self.outages.flapping.values().map(|notice| notice.incident)).collect()
+    }
+
     /// Closes automatic incidents none of whose monitors is down any more.
     fn resolve(
         &mut self,
-        ended: Ended,
+        ended: &Ended,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
         told: &mut Vec<Told>,
     ) {
         let tongue = self.tongue();
-        let lasting: BTreeSet<IncidentId> =
-            self.outages.down.values().filter_map(|outage| outage.incident).collect();
+        let lasting = self.lasting();
         for incident in self.incidents.values_mut() {
             if !incident.automatic || !incident.is_open() || lasting.contains(&incident.id) {
                 continue;
@@ -310,7 +323,7 @@ impl Desk {
             let update = UpdateId::new(at, random());
             let has_room = incident.updates.len() < MAX_UPDATES;
             if has_room {
-                let text = words::over(incident, &self.monitors, ended == Ended::Back, resolved_at, tongue);
+                let text = words::over(incident, &self.monitors, ended, resolved_at, tongue);
                 incident.say(update, text, at);
             }
             // Of what was only changed silently so far, this says enough.
@@ -339,20 +352,6 @@ impl Desk {
             }
         }
     }
-}
-
-/// Where an outage belongs.
-enum Home {
-    /// To an automatic incident that it was in before.
-    Own(IncidentId),
-    /// To a person's incident, which says it already.
-    Persons(IncidentId),
-    /// To an automatic incident that is young.
-    Joins(IncidentId),
-    /// To one that is opened for it.
-    New,
-    /// To none.
-    Nowhere,
 }
 
 /// Notes that it was changed, where nothing is told of it.

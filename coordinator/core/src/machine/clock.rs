@@ -74,6 +74,9 @@ impl Machine {
         if self.repeated_until().is_some_and(|until| until > now) {
             self.skip_repeats(now);
         }
+        if let Some(flaps) = &mut self.state.flaps {
+            self.changed |= flaps.mend_clock(now);
+        }
         let mut bring_back = |moment: Option<&mut Timestamp>, latest: Timestamp| {
             if let Some(moment) = moment.filter(|moment| **moment > latest) {
                 *moment = latest;

@@ -2,13 +2,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::event::{AlertKind, Change, Status, What};
+use crate::event::{AlertKind, Change, Status};
 use crate::observation::Failure;
 use crate::time::Timestamp;
 
 use super::state::{Outage, State};
 use super::status::between;
-use super::{Machine, Output, Step};
+use super::{Machine, Step};
 
 /// What was last told before a window began to cover the monitor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -68,7 +68,7 @@ impl Machine {
                 change.down_since = Some(outage.since);
                 change.reason = Some(outage.reason.clone());
                 change.down_from = self.state.down_from;
-                step.out.push(Output::happened(What::Changed(change)));
+                self.happened(change, step);
             }
             return;
         }
@@ -79,7 +79,7 @@ impl Machine {
             change.down_since = Some(down_since);
             change.reason = Some(reason);
             change.duration_ms = Some(between(down_since, since));
-            step.out.push(Output::happened(What::Changed(change)));
+            self.happened(change, step);
         }
         let was_slow = told.slow.filter(|_| told.outage.is_none());
         match (self.state.status, was_slow) {
@@ -88,7 +88,7 @@ impl Machine {
                 change.from = Status::Up;
                 change.alert = Some(AlertKind::WentSlow);
                 (change.latency_ms, change.threshold_ms) = self.slow_figures(step);
-                step.out.push(Output::happened(What::Changed(change)));
+                self.happened(change, step);
             }
             (Status::Up, Some(slow)) => {
                 let mut change = Change::to(Status::Up, since);
@@ -96,7 +96,7 @@ impl Machine {
                 change.alert = Some(AlertKind::BackToNormal);
                 (change.latency_ms, change.threshold_ms) = self.newest_figures(step);
                 change.duration_ms = Some(between(slow, since));
-                step.out.push(Output::happened(What::Changed(change)));
+                self.happened(change, step);
             }
             (Status::Unknown | Status::Up | Status::Slow | Status::Down, _) => {}
         }

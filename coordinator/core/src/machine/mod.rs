@@ -3,7 +3,7 @@
 //! A machine is a plain value in quinn's manner: the `handle_*` methods take what arrived, [`Machine::poll_timeout`]
 //! says when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always arguments. What comes out is
 //! pushed to the [`Step`]'s list. Rounds live in `round`, their second words in `second` and their ends in `conclude`;
-//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `repeat` what is said while an outage lasts, `clock` what else befalls time.
+//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `repeat` what is said while an outage lasts, `flap` whether it flaps, `clock` what else befalls time.
 //!
 //! The law is the design's page on what the service means. Where it leaves something open, this is decided:
 //! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
@@ -30,6 +30,7 @@ mod beat;
 mod clock;
 mod conclude;
 mod cover;
+mod flap;
 mod repeat;
 mod resume;
 mod round;
@@ -266,6 +267,7 @@ impl Machine {
         self.check_pulse(step);
         self.settle(step);
         self.repeat(step);
+        self.become_steady(step);
     }
 
     /// When [`Machine::handle_timeout`] is to be called next; None while nothing is waited for. In steady state the
@@ -284,6 +286,7 @@ impl Machine {
             .chain(self.reading_expires_at())
             .chain(self.pulse_deadline())
             .chain(self.repeat_at())
+            .chain(self.steady_at())
             .min()
     }
 
@@ -308,6 +311,7 @@ impl Machine {
             downtime: self.watch.kind.has_downtime().then(|| self.state.downtime.clone()),
             pauses: self.state.downtime.pauses(),
             unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
+            flapping: self.flapping(),
         }
     }
 
@@ -324,6 +328,6 @@ mod tests {
 
     #[test]
     fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
-        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 896));
+        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 912));
     }
 }

@@ -3,11 +3,11 @@
 //! Nothing of it is kept: what falls due while the coordinator is away, a window covers the monitor or nothing is known
 //! is not made up for, and what comes next is the first moment of its kind that has not been yet.
 
-use crate::event::{AlertKind, Change, Status, What};
+use crate::event::{AlertKind, Change, Status};
 use crate::time::{MINUTE, Timestamp};
 
 use super::state::Unkept;
-use super::{Machine, Output, Step};
+use super::{Machine, Step};
 
 impl Machine {
     /// When it is said next that it is still down; none while that is not to be said. Not before the outage itself was
@@ -36,7 +36,7 @@ impl Machine {
             change.reason = Some(outage.reason.clone());
         }
         change.down_from = self.state.down_from;
-        step.out.push(Output::happened(What::Changed(change)));
+        self.happened(change, step);
     }
 
     /// What would have been said up to now is not made up for.

@@ -5,7 +5,9 @@ use serde::{Deserialize, Serialize};
 use crate::confirm::Suspect;
 use crate::downtime::Downtime;
 use crate::event::{Reason, RoundReport, Status};
+use crate::flapping::Flaps;
 use crate::heartbeat::Pulse;
+use crate::late;
 use crate::observation::{Failure, Outcome, Word};
 use crate::place::{NetworkNo, PlaceNo, Region, RegionSet};
 use crate::rare::Rare;
@@ -48,6 +50,9 @@ pub struct State {
     pub(super) downtime: Downtime,
     /// What was last told, while a maintenance window covers the monitor.
     pub(super) window: Option<Box<LastTold>>,
+    /// The newest changes that were told; none before the first. An older record ends before this.
+    #[serde(deserialize_with = "late::or_default")]
+    pub(super) flaps: Option<Box<Flaps>>,
 }
 
 /// What of the monitor's settings the memory depends on.

@@ -360,7 +360,7 @@ impl Machine {
         if self.watch.kind.has_downtime() {
             self.state.downtime.note(change.to == Status::Down, change.since);
         }
-        step.out.push(Output::happened(What::Changed(change)));
+        self.happened(change, step);
     }
 }
 

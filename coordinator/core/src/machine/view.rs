@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::downtime::Downtime;
 use crate::event::Status;
+use crate::flapping::Flapping;
 use crate::observation::{Facts, Failure};
 use crate::place::RegionSet;
 use crate::time::Timestamp;
@@ -42,6 +43,8 @@ pub struct View {
     pub pauses: Vec<Span>,
     /// No second network can confirm this monitor's failures.
     pub unconfirmable: bool,
+    /// Its changes to and fro, while it flaps.
+    pub flapping: Option<Flapping>,
 }
 
 /// The newest finished check.

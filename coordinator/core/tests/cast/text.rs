@@ -232,6 +232,15 @@ pub(crate) fn say(output: &Output, cast: &Cast) -> Option<Said> {
                 let (region, word) = (report.region.name(), word(report.word));
                 said(SaidKind::Round, format!("{kind} round {region} {word}"))
             }
+            What::Steady(steady) => {
+                let state = if steady.is_bad { "down" } else { "up" };
+                let (last, since) = (clock(steady.last), clock(steady.flapping.since));
+                let changes = steady.flapping.changes;
+                said(
+                    SaidKind::Change,
+                    format!("steady {state} since {last} after {changes} changes since {since}"),
+                )
+            }
             other => said(SaidKind::Change, format!("{other:?}")),
         },
     }
@@ -253,6 +262,7 @@ fn say_change(change: &Change) -> Said {
     may.extend(change.duration_ms.map(|ms| format!("after {}.{:03}s", ms / 1000, ms % 1000)));
     may.extend(change.down_since.map(|since| format!("down since {}", clock(since))));
     may.push(format!("{} rounds as evidence", change.evidence.len()));
+    may.extend(change.flapping.map(|it| format!("flapping {} times since {}", it.changes, clock(it.since))));
     Said { kind: SaidKind::Change, must, may }
 }
 

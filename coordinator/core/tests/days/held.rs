@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use parallax_core::event::{AlertKind, Change, RoundReport, Status, What};
+use parallax_core::flapping::{Aspect, CHANGES};
 use parallax_core::machine::{Finished, Output};
 use parallax_core::observation::{Outcome, Word};
 use parallax_core::place::{NetworkNo, PlaceNo, Region};
@@ -60,6 +61,14 @@ impl Held {
                 What::Round(report) => self.round(report),
                 What::ScopeChanged(_) => assert_eq!(self.status, Status::Down, "only an outage has a scope"),
                 What::DeadlineExtended(moved) => assert!(moved.deadline > moved.before),
+                What::Steady(steady) => {
+                    let told = match steady.aspect {
+                        Aspect::Availability => Status::Down,
+                        Aspect::Speed => Status::Slow,
+                    };
+                    assert_eq!(steady.is_bad, self.told == told, "it is steady as it was told last");
+                    assert!(steady.flapping.changes >= CHANGES);
+                }
                 other => panic!("a machine reports no {other:?}"),
             },
         }

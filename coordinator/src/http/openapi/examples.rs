@@ -102,6 +102,7 @@ fn of(name: &str) -> Vec<Value> {
         "PublicUpdate" => vec![update(&json!(1_772_357_540_000_i64))],
         "Monitor" => vec![monitor(), heartbeat_monitor()],
         "Heartbeat" => vec![heartbeat()],
+        "Flapping" => vec![json!({ "since": "2026-03-01T09:12:00.000Z", "changes": 7 })],
         "LastCheck" => vec![last_check()],
         "CheckRecord" => vec![check()],
         "CheckListResponse" => vec![json!({ "checks": [check()], "nextCursor": "1772357405000-0" })],
@@ -247,7 +248,7 @@ fn monitor() -> Value {
         "latencyLocations": null, "pinnedRegion": null, "vendorUrl": null, "vendorComponent": null, "position": 0,
         "status": "down", "since": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
         "downReason": "unexpected status 503 (from Europe)", "lastCheck": last_check(),
-        "confirmable": true, "paused": false, "pausedBy": null, "uptime24h": 99.65, "latencyMs24h": 184,
+        "confirmable": true, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": 99.65, "latencyMs24h": 184,
         "createdAt": "2026-03-01T08:59:24.000Z",
     })
 }
@@ -332,7 +333,7 @@ fn event() -> Value {
         "id": "48213", "at": "2026-03-01T09:30:05.600Z", "kind": "status-changed", "from": "up", "to": "down",
         "since": "2026-03-01T09:30:00.000Z", "downSince": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
         "reason": "unexpected status 503", "latencyMs": null, "thresholdMs": null, "durationMs": null,
-        "evidence": [round()], "away": null, "deadline": null, "deadlineBefore": null,
+        "flapping": false, "evidence": [round()], "away": null, "deadline": null, "deadlineBefore": null,
     })
 }
 

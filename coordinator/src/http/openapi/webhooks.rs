@@ -169,6 +169,7 @@ fn alert(kind: AlertKind) -> Alert {
         } else {
             Vec::new()
         },
+        flapping: None,
     };
     Alert::new(&News {
         kind,

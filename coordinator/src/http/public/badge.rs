@@ -22,8 +22,9 @@ const POLICY: HeaderValue =
     HeaderValue::from_static("default-src 'none'; style-src 'unsafe-inline'; sandbox");
 /// How badges are drawn: by this version of the program, and by this template.
 const DRAWING: (&str, &str) = (env!("CARGO_PKG_VERSION"), include_str!("../../../templates/feeds/badge.svg"));
-/// For how long one may be kept.
-const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=60, s-maxage=60");
+/// For how long one may be kept, so that with the age of what it is drawn of (`Paper::Badges`) it shows nothing that is
+/// older than a minute. One that can't be renewed is no badge any more.
+const FRESH: HeaderValue = HeaderValue::from_static("public, max-age=30, s-maxage=30, must-revalidate");
 
 /// The routes.
 pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {

@@ -89,9 +89,14 @@ async fn calendar(context: Arc<Context>, call: Call<()>) -> Answer {
     let (service, admitted) = (context.service.clone(), page.clone());
     let draw = move || async move {
         let windows = service.windows(&admitted).await?;
+        let deleted = service.cancelled_windows(&admitted).await?;
         let address = service.page_url(admitted.page());
         let drawn = move || {
-            Ok::<_, Infallible>(calendar::write(Site { page: admitted.page(), address: &address }, &windows))
+            Ok::<_, Infallible>(calendar::write(
+                Site { page: admitted.page(), address: &address },
+                &windows,
+                &deleted,
+            ))
         };
         off_the_runtime(drawn).await
     };

@@ -117,7 +117,7 @@ async fn written(service: &Service, page: &Admitted, paper: Paper) -> Result<Str
             let close = close(&closer, page.root());
             Ok(notes::monitor(Site { page: &own, address: &address }, &close))
         }
-        Paper::Other(_) => Ok(notes::guide(Site { page: &own, address: &address })),
+        Paper::Badges | Paper::Other(_) => Ok(notes::guide(Site { page: &own, address: &address })),
         Paper::Page(_) | Paper::Status | Paper::Sheet(_) | Paper::Embed(_) | Paper::Note(_) => {
             let board = service.board(page, Some(Range::Quarter)).await?;
             let draw =

@@ -158,6 +158,7 @@ async fn events_are_read_part_by_part() {
             threshold_ms: None,
             duration_ms: None,
             evidence: Vec::new(),
+            flapping: None,
         };
         let what = What::Changed(change);
         client.world.happened(Event { at, page: Some(page), monitor: Some(id), what }).await;

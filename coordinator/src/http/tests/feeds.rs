@@ -43,10 +43,18 @@ async fn every_face_of_a_page_is_typed_tagged_and_new_at_once() {
         ("feed".to_owned(), "application/rss+xml; charset=utf-8", long),
         ("sitemap.xml".to_owned(), "application/xml", "max-age=15"),
         ("maintenance.ics".to_owned(), "text/calendar; charset=utf-8", long),
-        ("badge.svg".to_owned(), "image/svg+xml", "max-age=60"),
-        ("badge.json".to_owned(), json, "max-age=60"),
-        (format!("monitors/{monitor}/badge.svg?metric=uptime"), "image/svg+xml", "max-age=60"),
-        (format!("monitors/{monitor}/badge.json?metric=response"), json, "max-age=60"),
+        ("badge.svg".to_owned(), "image/svg+xml", "max-age=30, s-maxage=30, must-revalidate"),
+        ("badge.json".to_owned(), json, "max-age=30, s-maxage=30, must-revalidate"),
+        (
+            format!("monitors/{monitor}/badge.svg?metric=uptime"),
+            "image/svg+xml",
+            "max-age=30, s-maxage=30, must-revalidate",
+        ),
+        (
+            format!("monitors/{monitor}/badge.json?metric=response"),
+            json,
+            "max-age=30, s-maxage=30, must-revalidate",
+        ),
         ("embed?theme=dark".to_owned(), "text/html; charset=utf-8", "max-age=15"),
         ("widget.js".to_owned(), "text/javascript; charset=utf-8", "max-age=3600"),
         ("llms.txt".to_owned(), "text/markdown; charset=utf-8", "max-age=15"),
@@ -237,4 +245,30 @@ async fn an_import_has_the_times_of_its_events_and_pushes_nothing_out() {
     for told in [format!("LAST-MODIFIED:{over}"), format!("CREATED:{began}"), format!("DTSTAMP:{over}")] {
         assert!(calendar.contains(&told), "{told}: {calendar}");
     }
+}
+
+#[tokio::test]
+async fn a_window_that_is_deleted_stays_in_the_calendar_as_cancelled_for_a_while() {
+    let client = Client::new().await;
+    let path = client.shop("/incidents");
+    let at = |hours: i64| (client.world.service.now() + hours * 3_600_000).to_string();
+    let window =
+        json!({ "kind": "maintenance", "title": "Secret move", "startsAt": at(48), "endsAt": at(49) });
+    let made = client.call(&client.write, "POST", &path, window).await;
+    let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
+    let read = async || client.fetch("/p/shop/maintenance.ics").await.text.replace("\r\n ", "");
+    let number = |calendar: &str| {
+        let sequence = calendar.split("\r\n").find_map(|line| line.strip_prefix("SEQUENCE:"));
+        sequence.unwrap().parse::<u64>().unwrap()
+    };
+    let before = read().await;
+    assert!(before.contains("\r\nSTATUS:CONFIRMED\r\n"), "{before}");
+    let own = format!("/incidents/{id}");
+    assert_eq!(client.call(&client.write, "DELETE", &client.shop(&own), json!(null)).await.status, 204);
+    let after = read().await;
+    assert!(after.contains("\r\nSTATUS:CANCELLED\r\n") && !after.contains("Secret"), "{after}");
+    assert!(after.contains(&format!("\r\nUID:{id}@parallax\r\n")), "{after}");
+    assert!(number(&after) > number(&before), "{before} {after}");
+    client.world.clock.set(client.world.service.now() + 31 * parallax_core::time::DAY);
+    assert!(!read().await.contains("BEGIN:VEVENT"));
 }

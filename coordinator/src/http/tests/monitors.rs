@@ -29,7 +29,7 @@ async fn a_new_monitor_shows_every_field_of_the_contract() {
         "method": "POST", "expectStatus": 204, "keyword": "ok", "keywordMode": "absent", "slowThresholdMs": 800,
         "slowThresholds": { "asia": 1200 }, "latencyLocations": ["europe", "asia"], "pinnedRegion": "asia",
         "vendorUrl": null, "vendorComponent": null, "position": 0, "status": "unknown", "since": null,
-        "downFrom": null, "downReason": null, "lastCheck": null, "confirmable": true, "paused": false, "pausedBy": null, "uptime24h": null,
+        "downFrom": null, "downReason": null, "lastCheck": null, "confirmable": true, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": null,
         "latencyMs24h": null, "createdAt": "2026-11-27T12:46:01.000Z",
     });
     assert_eq!(made, expected);
@@ -313,7 +313,7 @@ async fn a_page_that_nobody_looks_at_is_unknown_to_programs_but_for_what_people_
     let (seen, stale) = told.split_at(4);
     assert!(seen[..3].iter().all(|said| said == "All systems operational"), "{told:?}");
     assert!(stale[..3].iter().all(|said| said == "Nothing is being checked right now"), "{told:?}");
-    assert_eq!(stale[3], "\"none\" \"Nothing is being checked right now\"");
+    assert_eq!(stale[3], "\"minor\" \"Status unknown\"");
     let incident = json!({ "title": "A cable is cut", "impact": "partial" });
     client.call(&client.write, "POST", &client.shop("/incidents"), incident).await;
     let document = client.get("/p/shop/status.json").await.body;

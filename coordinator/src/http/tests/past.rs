@@ -24,6 +24,7 @@ fn change(from: Status, to: Status, since: i64, outage: Option<i64>) -> Change {
         threshold_ms: None,
         duration_ms: None,
         evidence: Vec::new(),
+        flapping: None,
     }
 }
 

@@ -128,7 +128,7 @@ fn no_mail_holds_a_word_of_english_in_another_language() {
 fn news_reads_as_its_readers_write() {
     let incident = incident(Kind::Incident, Progress::Resolved, Impact::Partial);
     let german = news(News::Resolved, &incident, Language::De);
-    assert_eq!(german.subject, "Behoben: 678 (910)");
+    assert_eq!(german.subject, "[910] 678");
     assert_eq!(
         german.text,
         "Behoben: 678 (910)\n\

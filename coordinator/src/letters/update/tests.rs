@@ -65,12 +65,12 @@ fn subscribers_read_what_happened_and_what_was_said() {
     let incident = incident(Kind::Incident, "Slow checkout", "We are **looking** into it.\n\n- soon");
     let written = news(What::Opened, &incident, "Shop", update).unwrap();
     assert_eq!(written.event, "incident.created");
-    assert_eq!(written.mail.subject, "Incident: Slow checkout (Shop)");
+    assert_eq!(written.mail.subject, "[Shop] Slow checkout");
     assert_eq!(
         written.mail.text,
         "Incident: Slow checkout (Shop)\n\
          \n\
-         We are **looking** into it.\n\
+         We are looking into it.\n\
          \n\
          - soon\n\
          \n\
@@ -102,7 +102,11 @@ fn a_webhook_gets_the_incident_and_the_update() {
 #[test]
 fn each_news_has_its_name_and_what_is_nobodys_is_not_told() {
     let window = incident(Kind::Maintenance, "Upgrade", "Soon.");
-    let told = |what| news(what, &window, "Shop", update).map(|it| (it.event, it.mail.subject));
+    let told = |what| {
+        let written = news(what, &window, "Shop", update)?;
+        assert_eq!(written.mail.subject, "[Shop] Upgrade", "one subject for all");
+        Some((written.event, written.mail.text.lines().next().unwrap_or_default().to_owned()))
+    };
     for (what, event, title) in [
         (What::Opened, "incident.created", "Incident"),
         (What::Updated, "maintenance.updated", "Update"),
@@ -120,6 +124,42 @@ fn each_news_has_its_name_and_what_is_nobodys_is_not_told() {
     }
     let mail = news(What::OwnerReminder(HOUR), &window, "Shop", |news| quiet(news, HOUR));
     assert_eq!(mail.subject, "No update for 1 h: Upgrade (Shop)");
+}
+
+#[test]
+fn all_mails_of_an_automatic_incident_have_one_subject() {
+    let mut incident = incident(Kind::Incident, "Checkout is down", "Down.");
+    incident.automatic = true;
+    for title in [
+        "Checkout is down",
+        "Checkout is flapping",
+        "Checkout was down",
+        "Checkout was flapping",
+        "Checkout ist ausgefallen",
+    ] {
+        incident.title = title.to_owned();
+        let written = news(What::Updated, &incident, "Shop", update).unwrap();
+        assert_eq!(written.mail.subject, "[Shop] Checkout is down", "{title}");
+        assert!(written.mail.text.starts_with(&format!("Update: {title} (Shop)\n")), "{}", written.mail.text);
+    }
+    incident.title = "Checkout and 1 other are down".to_owned();
+    incident.affected.push(Affected { monitor: MonitorId::from_u128(9), impact: None });
+    let subject = |incident: &Incident| news(What::Resolved, incident, "Shop", update).unwrap().mail.subject;
+    assert_eq!(subject(&incident), "[Shop] Checkout is down");
+    incident.title = "The cable again".to_owned();
+    assert_eq!(subject(&incident), "[Shop] The cable again", "a person's title");
+}
+
+#[test]
+fn what_is_written_in_markdown_is_read_without_it_and_tables_are_tables() {
+    let table = "See [here](https://a.example):\n\n| Region | State |\n|---|---|\n| Europe | *up* |\n\n```\na  b\n```";
+    let incident = incident(Kind::Incident, "Slow", table);
+    let mail = news(What::Opened, &incident, "Shop", update).unwrap().mail;
+    let said = "See here (https://a.example):\n\nRegion  State\n------  -----\nEurope  up\n\n    a  b\n";
+    assert!(mail.text.contains(said), "{}", mail.text);
+    for part in ["<td style=\"", ">Europe</td>", "<em>up</em>", "<pre style=\"white-space:pre-wrap"] {
+        assert!(mail.html.contains(part), "{part}: {}", mail.html);
+    }
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use parallax_core::account::Account;
 use parallax_core::destination::{Channel, Health, OffReason, Secrets};
 use parallax_core::event::{Edited, Event, Reason, RoundReport, Status};
+use parallax_core::flapping::{Flaps, STEADY_AFTER};
 use parallax_core::id::DestinationId;
 use parallax_core::observation::{Facts, Failure, Outcome, Word};
 use parallax_core::place::Region;
@@ -94,6 +95,7 @@ pub(crate) fn told(kind: AlertKind, of: u128, moment: i64) -> Event {
         threshold_ms: None,
         duration_ms: None,
         evidence: vec![report],
+        flapping: None,
     };
     Event {
         at: at(moment),
@@ -191,4 +193,61 @@ async fn places_are_told_by_name_and_those_that_are_gone_by_number() {
     let told: Vec<(u16, &str, &str)> =
         named.iter().map(|(place, it)| (place.0, it.name.as_str(), it.network.as_str())).collect();
     assert_eq!(told, [(1, "agent-1", "one"), (9, "place 9", "unknown")]);
+}
+
+fn chat(n: u128, events: Option<Vec<AlertKind>>) -> Destination {
+    let channel = Channel::Slack { url: "https://hooks.slack.example".to_owned() };
+    Destination { channel, events, ..destination(n, 1) }
+}
+
+#[tokio::test]
+async fn of_what_flaps_a_chat_hears_twice_and_everybody_else_of_each_change() {
+    let bench = Bench::new(Store::in_memory().unwrap()).await;
+    bench.write(webhook(1)).await;
+    bench.write(destination(2, 1)).await;
+    bench.write(chat(3, None)).await;
+    bench.write(chat(4, Some(vec![AlertKind::Recovered]))).await;
+    bench.write(chat(5, Some(vec![AlertKind::WentSlow, AlertKind::StillDown]))).await;
+    let mut flaps = Flaps::default();
+    let mut events = Vec::new();
+    for n in 0..40 {
+        let kind = if n % 2 == 0 { AlertKind::WentDown } else { AlertKind::Recovered };
+        let mut event = told(kind, 1, 40_000 + n);
+        let What::Changed(change) = &mut event.what else { unreachable!() };
+        change.flapping = flaps.note(kind, event.at);
+        events.push(event);
+    }
+    let mut still = told(AlertKind::StillDown, 1, 40_050);
+    let What::Changed(change) = &mut still.what else { unreachable!() };
+    change.flapping = flaps.note(AlertKind::StillDown, still.at);
+    events.push(still);
+    let end = at(40_039) + STEADY_AFTER;
+    let steady = flaps.end(end).unwrap();
+    events.push(Event { at: end, what: What::Steady(steady), ..told(AlertKind::Recovered, 1, 0) });
+    bench.happens(events).await;
+    while bench.turn().await != Ok(Turn::Rests) {}
+    let heard = |n: u128| {
+        let of = |it: &Delivery| it.to == Recipient::Destination(DestinationId::from_u128(n));
+        bench.deliveries().into_iter().filter(of).collect::<Vec<_>>()
+    };
+    let events_of = |n: u128| heard(n).into_iter().map(|it| it.event).collect::<Vec<_>>();
+    assert_eq!((events_of(1).len(), events_of(2).len()), (41, 41));
+    assert_eq!(events_of(3), ["went-down", "recovered", "flapping", "steady"]);
+    assert_eq!(events_of(4), ["recovered", "flapping", "steady"]);
+    assert_eq!(events_of(5), [""; 0]);
+    let json = |delivery: &Delivery| -> Value {
+        let Letter::Json(json) = &delivery.letter else { panic!("{delivery:?}") };
+        serde_json::from_slice(json).unwrap()
+    };
+    let flags: Vec<Value> = heard(1).iter().map(|it| json(it)["flapping"].clone()).collect();
+    assert_eq!(flags.iter().filter(|flag| **flag == true).count(), 39);
+    assert_eq!(flags[..2], [false, false]);
+    let texts: Vec<String> = heard(3).iter().map(|it| json(it)["text"].to_string()).collect();
+    assert!(
+        texts[2].contains("Flapping: Monitor 1") && texts[3].contains("Steady again: Monitor 1"),
+        "{texts:?}"
+    );
+    let began: Vec<_> = heard(2).iter().map(|it| it.began).collect();
+    assert_eq!(began[..2], [Some(at(40_000)), Some(at(40_001))]);
+    assert_eq!(bench.alerts.told()[0], (AlertKind::WentDown, 20), "counted all the same");
 }

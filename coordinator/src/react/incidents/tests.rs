@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use parallax_core::event::{AlertKind, Change, Edited, Status};
+use parallax_core::flapping::{Flaps, STEADY_AFTER};
 use parallax_core::given::Given;
 use parallax_core::id::{MonitorId, UpdateId};
 use parallax_core::incident::{Impact, News, Progress, UpdatePost};
@@ -41,6 +42,7 @@ fn change(when: i64, n: u128, (from, to): (Status, Status), alert: Option<AlertK
             threshold_ms: None,
             duration_ms: None,
             evidence: Vec::new(),
+            flapping: None,
         }),
     )
 }
@@ -268,5 +270,43 @@ async fn kills_change_nothing_of_what_is_told() {
         let resolved = undisturbed.0.iter().filter(|told| told.news == News::Resolved).count();
         let open = undisturbed.1.iter().filter(|incident| incident.status != Progress::Resolved).count();
         assert!(opened >= 2 && opened == undisturbed.1.len() && opened - resolved == open, "{undisturbed:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_flaps_has_one_incident_until_it_is_steady_whatever_is_read_together() {
+    for at_once in [true, false] {
+        let world = World::new().await;
+        let mut flaps = Flaps::default();
+        let mut events = Vec::new();
+        for n in 0..12 {
+            let mut event = if n % 2 == 0 { down(n, 1) } else { back(n, 1) };
+            let What::Changed(change) = &mut event.what else { unreachable!() };
+            change.flapping = change.alert.and_then(|alert| flaps.note(alert, event.at));
+            events.push(event);
+        }
+        let end = at(11) + STEADY_AFTER;
+        let steady = flaps.end(end).unwrap();
+        events.push(Event { at: end, ..event(0, 1, What::Steady(steady)) });
+        let last = events.pop().unwrap();
+        if at_once {
+            world.happens(events).await;
+            world.reacts().await;
+        } else {
+            for event in events {
+                world.happens([event]).await;
+                world.reacts().await;
+            }
+        }
+        let open = world.open();
+        assert_eq!((open.len(), open[0].value.updates.len()), (1, 1), "{at_once}");
+        assert!(open[0].value.updates[0].body.contains(" 12 times since "), "{open:?}");
+        assert!(world.outages().is_empty(), "nothing is down, and it is open all the same");
+        world.happens([last]).await;
+        world.reacts().await;
+        assert!(world.open().is_empty());
+        let loud = world.told().into_iter().filter(|(_, notify)| *notify).map(|(news, _)| news);
+        let loud: Vec<News> = loud.collect();
+        assert_eq!(loud, [News::Opened, News::Resolved, News::Opened, News::Resolved], "{at_once}");
     }
 }

@@ -62,8 +62,8 @@ impl Service {
 
 fn found(store: &dyn Read, page: parallax_core::id::PageId) -> crate::storage::Result<Found> {
     let outages = store.outages(page)?.map(|outages| outages.value).unwrap_or_default();
-    // Without an outage that was told no automatic incident is open.
-    if outages.down.is_empty() {
+    // Without an outage that was told, and where nothing flaps, no automatic incident is open.
+    if outages.are_over() {
         return Ok(Found { incidents: Vec::new(), outages, monitors: BTreeMap::new() });
     }
     let mut incidents = store.incidents_of(page, true, None, MAX_UNFINISHED)?;
@@ -96,12 +96,11 @@ impl Found {
         }
         let of_this = |outage: &parallax_core::telling::ToldOutage| outage.incident == Some(incident.id);
         let is_checked = |id: &MonitorId| self.monitors.get(id).is_some_and(|monitor| !monitor.paused);
-        let lasts = self
-            .outages
-            .down
-            .iter()
-            .any(|(id, outage)| *id != monitor.id && of_this(outage) && is_checked(id));
-        if !lasts {
+        let is_another = |id: &MonitorId| *id != monitor.id && is_checked(id);
+        let is_down = self.outages.down.iter().any(|(id, outage)| of_this(outage) && is_another(id));
+        let flapping = &self.outages.flapping;
+        let flaps = flapping.iter().any(|(id, notice)| notice.incident == incident.id && is_another(id));
+        if !is_down && !flaps {
             let names = (monitor.name.as_str(), first.and_then(name));
             return Some((incident.ended_unmonitored(names, update, page.language, now), News::Resolved));
         }

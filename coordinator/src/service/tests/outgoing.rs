@@ -82,6 +82,7 @@ impl World {
             stage: Stage::Failed(now),
             tries: Default::default(),
             log: Vec::new(),
+            began: None,
         }
     }
 

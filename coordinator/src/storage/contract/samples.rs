@@ -26,7 +26,7 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::plan::Plan;
 use parallax_core::recurrence::{Every, Recurrence};
 use parallax_core::subscriber::{Bulletin, Contact, Subscriber};
-use parallax_core::telling::{Outages, ToldOutage};
+use parallax_core::telling::{FlappingNotice, Outages, ToldOutage};
 use parallax_core::time::Timestamp;
 
 use crate::storage::memory::Memory;
@@ -319,12 +319,18 @@ pub(crate) fn delivery(millis: i64, page: Option<u128>, due: Option<i64>) -> Del
         stage: due.map_or(Stage::Delivered(at(18)), |due| Stage::Waiting(at(due))),
         tries: Default::default(),
         log: Vec::new(),
+        began: None,
     }
 }
 
 pub(crate) fn outages(n: u128) -> Outages {
     let told = ToldOutage { since: at(19), reason: None, down_from: None, incident: None };
-    Outages { down: [(monitor_id(n), told)].into(), widest: [(monitor_id(n), None)].into() }
+    let notice = FlappingNotice { incident: IncidentId::from_u128(n), update: None };
+    Outages {
+        down: [(monitor_id(n), told)].into(),
+        widest: [(monitor_id(n), None)].into(),
+        flapping: [(monitor_id(n), notice)].into(),
+    }
 }
 
 pub(crate) fn ping(number: u64, body: &[u8]) -> Ping {

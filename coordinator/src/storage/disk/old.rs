@@ -75,10 +75,13 @@ impl From<Page> for PageOfSchema4 {
 mod tests {
     use super::*;
     use parallax_core::account::Account;
+    use parallax_core::event::{AlertKind, Change, Event, Status, What};
     use parallax_core::incident::Incident;
+    use parallax_core::machine::State;
     use parallax_core::telling::Outages;
+    use serde::Serialize;
 
-    use crate::storage::contract::samples::{account, incident, outages, page};
+    use crate::storage::contract::samples::{account, at, delivery, event, incident, outages, page};
 
     #[test]
     fn a_page_of_schema_4_is_read_from_its_bytes_of_then() {
@@ -112,9 +115,40 @@ mod tests {
 
     #[test]
     fn outages_of_before_their_widest_scope_was_noted_are_read() {
-        let outages = Outages { widest: Default::default(), ..outages(3) };
-        let mut bytes = postcard::to_allocvec(&(7u64, &outages)).unwrap();
-        assert_eq!(bytes.pop(), Some(0), "no scope");
-        assert_eq!(postcard::from_bytes::<(u64, Outages)>(&bytes).unwrap(), (7, outages));
+        let calm = Outages { widest: Default::default(), flapping: Default::default(), ..outages(3) };
+        let mut bytes = postcard::to_allocvec(&(7u64, &calm)).unwrap();
+        for noted in ["what flaps", "the widest scope"] {
+            assert_eq!(bytes.pop(), Some(0), "nothing of {noted}");
+            assert_eq!(postcard::from_bytes::<(u64, Outages)>(&bytes).unwrap(), (7, calm.clone()));
+        }
+    }
+
+    #[test]
+    fn events_machines_and_deliveries_that_are_older_than_flapping_are_read() {
+        let change = Change {
+            from: Status::Up,
+            to: Status::Down,
+            alert: Some(AlertKind::WentDown),
+            since: at(1),
+            down_since: Some(at(1)),
+            reason: None,
+            down_from: None,
+            latency_ms: None,
+            threshold_ms: None,
+            duration_ms: None,
+            evidence: Vec::new(),
+            flapping: None,
+        };
+        older(&Event { what: What::Changed(change), ..event(1, Some(1)) });
+        older(&State::default());
+        older(&delivery(1, Some(1), None));
+    }
+
+    /// Asserts that a record is read whose last field, which holds nothing, is not there yet.
+    fn older<T: Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug>(record: &T) {
+        let mut bytes = postcard::to_allocvec(&(7u64, record)).unwrap();
+        assert_eq!(bytes.pop(), Some(0));
+        let (revision, read) = postcard::from_bytes::<(u64, T)>(&bytes).unwrap();
+        assert_eq!((revision, &read), (7, record));
     }
 }

@@ -2,19 +2,24 @@
 
 use icalendar::{Calendar, Component, Event, EventLike, EventStatus, Property};
 use parallax_core::board::Notice;
+use parallax_core::id::IncidentId;
 use parallax_core::incident::Incident;
+use parallax_core::incident::cancelled::CancelledWindow;
 
 use super::Site;
+use crate::plain_text::plain_text;
 use crate::views::tongue::{fill, words};
 
 /// Its media type.
 pub const MEDIA: &str = "text/calendar; charset=utf-8";
+/// Bytes of a description, about.
+const MAX_DESCRIPTION: usize = 16 * 1024;
 /// How long a reader may keep it.
 const FRESH: &str = "PT1H";
 
 /// Writes the calendar of those windows, each with the number of the commit that wrote it last, which grows with each
-/// change.
-pub fn write(site: Site<'_>, windows: &[(u64, Notice)]) -> Vec<u8> {
+/// change, and of those that were deleted.
+pub fn write(site: Site<'_>, windows: &[(u64, Notice)], deleted: &[CancelledWindow]) -> Vec<u8> {
     let name = plain(&fill(words(site.page.language).calendar_name, &[&site.page.name]));
     let mut calendar = Calendar::empty();
     for (key, value) in [
@@ -36,7 +41,38 @@ pub fn write(site: Site<'_>, windows: &[(u64, Notice)]) -> Vec<u8> {
             calendar.push(event);
         }
     }
+    for window in deleted {
+        if let Some(event) = cancelled(site, window) {
+            calendar.push(event);
+        }
+    }
     calendar.to_string().into_bytes()
+}
+
+/// A window that was deleted: one that has read of it takes it out. What it said is said no more.
+fn cancelled(site: Site<'_>, window: &CancelledWindow) -> Option<Event> {
+    let deleted = window.deleted_at.to_utc()?;
+    let mut event = Event::new();
+    event
+        .uid(&uid(window.id))
+        .timestamp(deleted)
+        .last_modified(deleted)
+        .starts(window.started_at.to_utc()?)
+        .ends(window.ends_at.to_utc()?)
+        .summary(words(site.page.language).calendar_cancelled)
+        .sequence(sequence(window.version))
+        .status(EventStatus::Cancelled)
+        .append_property(("TRANSP", "TRANSPARENT"));
+    Some(event.done())
+}
+
+/// The name that a window keeps.
+fn uid(id: IncidentId) -> String {
+    format!("{id}@parallax")
+}
+
+fn sequence(version: u64) -> u32 {
+    u32::try_from(version).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs())
 }
 
 fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
@@ -49,7 +85,7 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
     let status = if is_called_off(incident) { EventStatus::Cancelled } else { EventStatus::Confirmed };
     let mut event = Event::new();
     event
-        .uid(&format!("{}@parallax", incident.id))
+        .uid(&uid(incident.id))
         .timestamp(changed)
         .last_modified(changed)
         .created(incident.made_at().to_utc()?)
@@ -58,7 +94,7 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
         .summary(&plain(&incident.title))
         .description(&description(site, notice))
         .url(&site.incident(incident))
-        .sequence(u32::try_from(revision).unwrap_or(u32::MAX).min(i32::MAX.unsigned_abs()))
+        .sequence(sequence(revision))
         .status(status)
         .append_property(("TRANSP", "TRANSPARENT"))
         .append_property(("CATEGORIES", "MAINTENANCE"));
@@ -75,9 +111,10 @@ fn description(site: Site<'_>, notice: &Notice) -> String {
     let names: Vec<String> = notice.monitors.iter().map(|(_, name, _)| name.clone()).collect();
     let words = words(site.page.language);
     let names = words.tongue().list(&names);
-    let said = notice.incident.updates.last().map(|update| update.body.as_str());
+    // A calendar knows no markup.
+    let said = notice.incident.updates.last().map(|update| plain_text(&update.body, MAX_DESCRIPTION));
     let parts = [if names.is_empty() { String::new() } else { fill(words.affected, &[&names]) }];
-    let parts = parts.into_iter().chain(said.map(ToOwned::to_owned)).filter(|part| !part.is_empty());
+    let parts = parts.into_iter().chain(said).filter(|part| !part.is_empty());
     plain(&parts.collect::<Vec<_>>().join("\n\n"))
 }
 

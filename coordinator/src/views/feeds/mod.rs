@@ -55,7 +55,7 @@ pub const LISTED: usize = 50;
 /// Those that are over in one document at least, where there are as many: the end of a long list of open ones is told too.
 const OVER: usize = 10;
 
-/// Which of them one document has, the first first: all that are open, and as many others as there is room for.
+/// The part of a list that one document has, in its order: all that are open, and as many others as there is room for.
 pub fn listed<'a>(notices: impl Iterator<Item = &'a Notice> + Clone) -> impl Iterator<Item = &'a Notice> {
     let open = notices.clone().filter(|notice| notice.incident.is_open()).count();
     let mut room = LISTED.saturating_sub(open).max(OVER);

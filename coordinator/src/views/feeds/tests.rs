@@ -15,6 +15,8 @@ use super::v2::Sheet;
 use super::*;
 use crate::views::tests::{NOW, board};
 
+mod calendars;
+
 const ADDRESS: &str = "https://northwind.pages.example";
 const OWN: &str = "https://northwind.pages.example/t/token/feed";
 
@@ -199,7 +201,7 @@ fn whatever_is_said_is_read_back_from_each_format() {
             assert!(titles[1..].iter().all(|title| title == text), "{titles:?}");
         }
         let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
-        let calendar = String::from_utf8(calendar::write(site(&board), &windows)).unwrap();
+        let calendar = String::from_utf8(calendar::write(site(&board), &windows, &[])).unwrap();
         assert_eq!(values(&calendar, "SUMMARY"), [text]);
         assert_eq!(values(&calendar, "NAME"), [format!("{text} maintenance")]);
         assert!(calendar.split("\r\n").all(|line| line.len() <= 75), "{calendar}");
@@ -226,7 +228,7 @@ fn feeds_and_calendars_speak_the_pages_language() {
             assert!(!text.contains(english), "{english}: {text}");
         }
     }
-    let calendar = String::from_utf8(calendar::write(site(&board), &windows)).unwrap();
+    let calendar = String::from_utf8(calendar::write(site(&board), &windows, &[])).unwrap();
     assert_eq!(values(&calendar, "NAME"), ["Wartungen von Northwind"]);
     assert!(calendar.contains("DESCRIPTION:Betroffen: "), "{calendar}");
 }
@@ -269,36 +271,13 @@ fn an_entry_keeps_its_name_in_atom_and_gets_a_new_one_with_each_update_in_rss() 
 }
 
 #[test]
-fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
-    let window = board().maintenance.remove(0);
-    let board = board();
-    let ended = |at| {
-        let mut notice = window.clone();
-        (notice.incident.status, notice.incident.resolved_at) = (Progress::Completed, Some(at));
-        (3, notice)
-    };
-    let off = ended(NOW - HOUR);
-    let early = ended(NOW + 3 * DAY + HOUR);
-    let written = calendar::write(site(&board), &[(u64::MAX, window.clone()), off, early]);
-    let written = String::from_utf8(written).unwrap();
-    assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED", "CONFIRMED"]);
-    assert_eq!(values(&written, "DTEND"), ["20261130T141600Z", "20261130T141600Z", "20261130T134600Z"]);
-    assert_eq!(values(&written, "DTSTART"), ["20261130T124600Z"; 3]);
-    assert_eq!(values(&written, "SEQUENCE"), ["2147483647", "3", "3"]);
-    assert_eq!(values(&written, "UID")[0], format!("{}@parallax", window.incident.id));
-    assert_eq!(values(&written, "METHOD"), ["PUBLISH"]);
-    assert_eq!(window.incident.kind, Kind::Maintenance);
-    assert!(written.contains("\r\nREFRESH-INTERVAL;VALUE=DURATION:PT1H\r\n"), "{written}");
-}
-
-#[test]
 fn an_edit_is_news_to_every_reader() {
     let mut board = board();
     let seen = |board: &Board| {
         let all = notices(board);
         let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
         let rss = rss::write(site(board), OWN, &all).unwrap();
-        let calendar = String::from_utf8(calendar::write(site(board), &windows)).unwrap();
+        let calendar = String::from_utf8(calendar::write(site(board), &windows, &[])).unwrap();
         [
             texts(&atom::write(site(board), OWN, &all).unwrap(), "updated"),
             texts(&rss, "guid"),

@@ -246,6 +246,7 @@ pub(super) static WORDS: Words = Words {
     feed_title: "Status von {0}",
     feed_about: "Vorfälle und Wartungen von {0}",
     calendar_name: "Wartungen von {0}",
+    calendar_cancelled: "Abgesagte Wartung",
     affected: "Betroffen: {0}",
     fault_email: "Bitte geben Sie eine gültige E-Mail-Adresse an.",
     fault_url: "Bitte geben Sie eine http- oder https-Adresse an, die aus dem Internet erreichbar ist.",

@@ -246,6 +246,7 @@ pub(super) static WORDS: Words = Words {
     feed_title: "{0} status",
     feed_about: "Incidents and maintenance of {0}",
     calendar_name: "{0} maintenance",
+    calendar_cancelled: "Cancelled maintenance",
     affected: "Affected: {0}",
     fault_email: "Please enter a valid email address.",
     fault_url: "Please enter an http or https address that can be reached from the internet.",

@@ -246,6 +246,7 @@ pub(super) static WORDS: Words = Words {
     feed_title: "Estado de {0}",
     feed_about: "Incidentes y mantenimientos de {0}",
     calendar_name: "Mantenimientos de {0}",
+    calendar_cancelled: "Mantenimiento cancelado",
     affected: "Servicios afectados: {0}",
     fault_email: "Introduzca una dirección de correo válida.",
     fault_url: "Introduzca una dirección http o https accesible desde internet.",

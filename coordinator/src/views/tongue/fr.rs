@@ -246,6 +246,7 @@ pub(super) static WORDS: Words = Words {
     feed_title: "État de {0}",
     feed_about: "Incidents et maintenances de {0}",
     calendar_name: "Maintenances de {0}",
+    calendar_cancelled: "Maintenance annulée",
     affected: "Services touchés : {0}",
     fault_email: "Veuillez saisir une adresse e-mail valable.",
     fault_url: "Veuillez saisir une adresse http ou https accessible depuis Internet.",

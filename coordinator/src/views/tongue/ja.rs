@@ -246,6 +246,7 @@ pub(super) static WORDS: Words = Words {
     feed_title: "{0}の状態",
     feed_about: "{0}の障害とメンテナンス",
     calendar_name: "{0}のメンテナンス",
+    calendar_cancelled: "中止されたメンテナンス",
     affected: "対象: {0}",
     fault_email: "メールアドレスを正しく入力してください。",
     fault_url: "インターネットから到達できるhttpまたはhttpsのアドレスを入力してください。",

@@ -246,6 +246,7 @@ pub(super) static WORDS: Words = Words {
     feed_title: "Estado de {0}",
     feed_about: "Incidentes e manutenções de {0}",
     calendar_name: "Manutenções de {0}",
+    calendar_cancelled: "Manutenção cancelada",
     affected: "Serviços afetados: {0}",
     fault_email: "Indique um endereço de e-mail válido.",
     fault_url: "Indique um endereço http ou https acessível a partir da Internet.",

@@ -1,6 +1,7 @@
 //! What becomes of an outage that was told: other regions, and its end; and what its incident says of that.
 
 use super::{Desk, silently, words};
+use crate::flapping::Flapping;
 use crate::id::{IncidentId, MonitorId};
 use crate::incident::Told;
 use crate::place::RegionSet;
@@ -14,15 +15,26 @@ impl Desk {
         self.restate(monitor, &before, down_from).then_some(before.incident?).map(silently)
     }
 
-    /// A monitor is back, while others of its incident may still be down: that is said there.
+    /// A monitor is back, while others of its incident may still be down: that is said there. While it flaps, no more
+    /// than how often it has changed.
     pub(super) fn come_back(
         &mut self,
         monitor: MonitorId,
+        flaps: Option<Flapping>,
         at: Timestamp,
         random: &mut impl FnMut() -> [u8; 10],
     ) -> Option<Told> {
-        let (id, is_restated) = self.end(monitor)?;
+        let ended = self.end(monitor);
+        let renewed = flaps.and_then(|flapping| self.renew(monitor, flapping));
+        if renewed.is_some() {
+            return renewed;
+        }
+        self.outages.flapping.remove(&monitor);
+        let (id, is_restated) = ended?;
         let is_open = self.incidents.get(&id).is_some_and(|it| it.automatic && it.is_open());
+        if let Some(flapping) = flaps.filter(|_| is_open) {
+            return self.begin_flapping(monitor, id, flapping, at, random);
+        }
         let lasts = self.outages.down.values().any(|outage| outage.incident == Some(id));
         match self.monitors.get(&monitor).filter(|_| is_open && lasts) {
             Some(watched) => self.say(id, words::back(watched, self.tongue()), false, at, random),

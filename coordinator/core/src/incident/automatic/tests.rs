@@ -1,5 +1,6 @@
 //! Automatic incidents told as stories, and what must hold of them for any stream of outages and people's acts.
 
+mod flapping;
 mod outages;
 
 use proptest::prelude::*;
@@ -7,8 +8,8 @@ use proptest::prelude::*;
 use super::*;
 use crate::event::Edited;
 use crate::given::Given;
-use crate::incident::UpdatePost;
 use crate::incident::edit::tests::{at, value};
+use crate::incident::{MAX_OPEN, UpdatePost};
 use crate::observation::Failure;
 use crate::page::look::Language;
 use crate::place::Region;
@@ -32,6 +33,7 @@ impl Page {
             page: PageId::from_u128(1),
             opens: true,
             language: Language::En,
+            zone: chrono_tz::Tz::UTC,
             monitors: (1..=monitors).map(watched).collect(),
             outages: Outages::default(),
             incidents: BTreeMap::new(),
@@ -68,7 +70,7 @@ impl Page {
     }
 
     fn back(&mut self, n: u128) -> Vec<(News, bool)> {
-        self.take(Happened::Back(id(n)))
+        self.take(Happened::Back(id(n), None))
     }
 
     fn pause(&mut self, n: u128, paused: bool) -> Vec<(News, bool)> {
@@ -274,7 +276,7 @@ fn events_mean_what_they_should() {
         (change.from, change.alert, change.down_since) = (from, alert, down_since);
         event(What::Changed(change))
     };
-    let back = Some(Happened::Back(id(1)));
+    let back = Some(Happened::Back(id(1), None));
     let recovered = change(Status::Down, Status::Up, Some(AlertKind::Recovered), Some(at(0)));
     assert_eq!(Happened::of(&recovered), back);
     let covered = change(Status::Down, Status::Up, None, Some(at(0)));

@@ -2,7 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use super::Watched;
+use chrono_tz::Tz;
+
+use super::{Ended, Watched};
+use crate::flapping::{Flapping, Steady};
 use crate::id::{MonitorId, UpdateId};
 use crate::incident::{Impact, Incident, MAX_UPDATES, Progress};
 use crate::page::look::Language;
@@ -19,6 +22,10 @@ const REASON: usize = 300;
 pub(super) enum Tense {
     Present,
     Past,
+    /// One monitor goes down and comes back again and again.
+    Flapping,
+    /// One did.
+    Flapped,
 }
 
 /// The title: the first monitor's name, and how many others there are.
@@ -26,6 +33,8 @@ pub(super) fn title(first: &str, count: usize, tense: Tense, tongue: &Tongue) ->
     let (one, two, many) = match tense {
         Tense::Present => (tongue.title_one, tongue.title_two, tongue.title_many),
         Tense::Past => (tongue.title_one_over, tongue.title_two_over, tongue.title_many_over),
+        Tense::Flapping => (tongue.title_flapping, tongue.title_two, tongue.title_many),
+        Tense::Flapped => (tongue.title_flapping_over, tongue.title_two_over, tongue.title_many_over),
     };
     match count {
         0 | 1 => fill(one, &[first]),
@@ -37,15 +46,21 @@ pub(super) fn title(first: &str, count: usize, tense: Tense, tongue: &Tongue) ->
 /// Whether an incident has a title of ours, in whichever language its page had then. `first` is the name of the first of
 /// its monitors, where that is still there.
 pub(super) fn is_title(incident: &Incident, first: Option<&str>) -> bool {
-    let count = incident.affected.len();
-    let ours = |language| {
+    [Tense::Present, Tense::Past].into_iter().any(|tense| is_in(incident, first, tense))
+        || says_flapping(incident, first)
+}
+
+/// True for a title which says of the only monitor that it flaps, or did.
+fn says_flapping(incident: &Incident, first: Option<&str>) -> bool {
+    [Tense::Flapping, Tense::Flapped].into_iter().any(|tense| is_in(incident, first, tense))
+}
+
+fn is_in(incident: &Incident, first: Option<&str>, tense: Tense) -> bool {
+    Language::ALL.into_iter().any(|language| {
         let tongue = Tongue::of(language);
         let first = first.unwrap_or(tongue.some_monitor);
-        [Tense::Present, Tense::Past]
-            .map(|tense| title(first, count, tense, tongue))
-            .contains(&incident.title)
-    };
-    Language::ALL.into_iter().any(ours)
+        title(first, incident.affected.len(), tense, tongue) == incident.title
+    })
 }
 
 impl Incident {
@@ -61,10 +76,18 @@ impl Incident {
         self.automatic && is_title(self, first)
     }
 
+    /// The title of ours that it began with, whatever has become of it; none where a person wrote the one that it has.
+    pub fn title_at_first(&self, first: Option<&str>, language: Language) -> Option<String> {
+        let tongue = Tongue::of(language);
+        let title = || title(first.unwrap_or(tongue.some_monitor), 1, Tense::Present, tongue);
+        self.has_title_of_ours(first).then(title)
+    }
+
     /// The title that says what was down; none where a person wrote the one that it has.
     pub fn title_in_past(&self, first: Option<&str>, language: Language) -> Option<String> {
         let tongue = Tongue::of(language);
-        let past = || title(first.unwrap_or(tongue.some_monitor), self.affected.len(), Tense::Past, tongue);
+        let tense = if says_flapping(self, first) { Tense::Flapped } else { Tense::Past };
+        let past = || title(first.unwrap_or(tongue.some_monitor), self.affected.len(), tense, tongue);
         self.has_title_of_ours(first).then(past)
     }
 }
@@ -147,18 +170,44 @@ pub(super) fn back(watched: &Watched, tongue: &Tongue) -> String {
 pub(super) fn over(
     incident: &Incident,
     monitors: &BTreeMap<MonitorId, Watched>,
-    is_back: bool,
+    ended: &Ended,
     at: Timestamp,
     tongue: &Tongue,
 ) -> String {
     let lasted = tongue.length_in_words(at.since(incident.started_at));
     let first = plain(first(incident, monitors).unwrap_or(tongue.some_monitor));
-    match (incident.affected.len(), is_back) {
-        (0 | 1, true) => fill(tongue.is_back, &[&first, &lasted]),
-        (_, true) => fill(tongue.all_back, &[&lasted]),
-        (0 | 1, false) => fill(tongue.unchecked, &[&first]),
-        (_, false) => tongue.rest_unchecked.to_owned(),
+    match (incident.affected.len(), ended) {
+        (0 | 1, Ended::Back) => fill(tongue.is_back, &[&first, &lasted]),
+        (0 | 1, Ended::Steady(text)) => text.clone(),
+        (_, Ended::Back) => fill(tongue.all_back, &[&lasted]),
+        (_, Ended::Steady(text)) => fill(tongue.two_sentences, &[text, &fill(tongue.all_back, &[&lasted])]),
+        (0 | 1, Ended::Unchecked) => fill(tongue.unchecked, &[&first]),
+        (_, Ended::Unchecked) => tongue.rest_unchecked.to_owned(),
     }
+}
+
+/// Says that a monitor flaps: how often it has changed, and since when.
+pub(super) fn flapping(watched: &Watched, flapping: Flapping, zone: Tz, tongue: &Tongue) -> String {
+    let (changes, since) = (flapping.changes.to_string(), moment(flapping.since, zone, tongue));
+    fill(tongue.flapping, &[&plain(&watched.name), &changes, &since])
+}
+
+/// Says that a monitor which was flapping is up, or down, and stays so.
+pub(super) fn steady(watched: &Watched, steady: &Steady, zone: Tz, tongue: &Tongue) -> String {
+    let pattern = if steady.is_bad { tongue.steady_down } else { tongue.steady_up };
+    let (changes, last) = (steady.flapping.changes.to_string(), moment(steady.last, zone, tongue));
+    fill(pattern, &[&plain(&watched.name), &last, &changes])
+}
+
+/// A moment in a zone: `1 Mar 2026, 10:30 UTC+01:00`.
+fn moment(at: Timestamp, zone: Tz, tongue: &Tongue) -> String {
+    let Some(utc) = at.to_utc() else { return at.to_string() };
+    let local = utc.with_timezone(&zone);
+    let offset = match zone {
+        Tz::UTC | Tz::Etc__UTC => "UTC".to_owned(),
+        _ => local.format("UTC%:z").to_string(),
+    };
+    tongue.date_time(local.date_naive(), &format!("{} {offset}", local.format("%H:%M")))
 }
 
 /// The name of the first of an incident's monitors, where that is still there.

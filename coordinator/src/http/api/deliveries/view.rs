@@ -31,7 +31,8 @@ pub(in crate::http) struct DeliveryDocument {
     /// The subscriber that it is for; null where it is for another.
     subscriber_id: Option<String>,
     /// What it tells of: an alert, an incident's event such as `incident.created`, `test`, or `destination.confirmation`,
-    /// which asks a mailbox whether it wants alerts.
+    /// which asks a mailbox whether it wants alerts. Of a monitor that changes to and fro a chat gets `flapping` once, in
+    /// place of alerts, and `steady` once it has not changed for 30 minutes.
     event: String,
     /// Whether it only shows what an alert looks like.
     test: bool,

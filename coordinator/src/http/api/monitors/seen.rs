@@ -129,6 +129,8 @@ pub(in crate::http) struct EventDocument {
     threshold_ms: Option<u32>,
     /// Length of what ended, in milliseconds.
     duration_ms: Option<u64>,
+    /// The monitor changed to and fro by then: it was at least the third change within 30 minutes.
+    flapping: bool,
     /// The rounds that led to it.
     evidence: Vec<RoundDocument>,
     /// deadline-extended: when the service was away. A ping of that time may be lost.
@@ -235,6 +237,7 @@ pub(super) fn event(recorded: &Recorded, places: &Places) -> Option<EventDocumen
         latency_ms: None,
         threshold_ms: None,
         duration_ms: None,
+        flapping: false,
         evidence: Vec::new(),
         away: None,
         deadline: None,
@@ -269,6 +272,7 @@ fn changed(change: &Change, common: EventDocument, places: &Places) -> EventDocu
         latency_ms: change.latency_ms,
         threshold_ms: change.threshold_ms,
         duration_ms: change.duration_ms,
+        flapping: change.flapping.is_some(),
         evidence: change.evidence.iter().map(|report| round(report, places)).collect(),
         ..common
     }

@@ -92,6 +92,8 @@ pub(in crate::http) struct MonitorDocument {
     /// Why it is paused: `owner`, who set `paused`, or `plan`, which does not have its type. Null while it is checked.
     #[schemars(with = "Option<words::PausedBy>")]
     paused_by: Option<&'static str>,
+    /// While it changes to and fro: since when, and how often. Null otherwise.
+    flapping: Option<FlappingDocument>,
     /// Share of checks passed in the last 24 hours, in percent; null while paused.
     uptime24h: Option<f64>,
     /// Median response time over 24 hours, in milliseconds.
@@ -99,6 +101,19 @@ pub(in crate::http) struct MonitorDocument {
     /// When it was made.
     #[schemars(with = "words::Moment")]
     created_at: String,
+}
+
+/// Changes of a monitor between up and down, or slow and normal: at least three within 30 minutes, and none 30 minutes
+/// after the one before it.
+#[derive(Debug, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+#[schemars(rename = "Flapping")]
+struct FlappingDocument {
+    /// When the first of them was.
+    #[schemars(with = "words::Moment")]
+    since: String,
+    /// How many there were.
+    changes: u32,
 }
 
 /// What a heartbeat monitor waits for.
@@ -165,6 +180,9 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
         confirmable: !view.unconfirmable,
         paused: monitor.paused,
         paused_by: monitor.paused.then_some(if *paused_by_plan { "plan" } else { "owner" }),
+        flapping: view
+            .flapping
+            .map(|it| FlappingDocument { since: it.since.to_string(), changes: it.changes }),
         uptime24h: figure.uptime,
         latency_ms24h: figure.latency_ms.filter(|_| kind.has_latency()),
         created_at: monitor.created_at.to_string(),

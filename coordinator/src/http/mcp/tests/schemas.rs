@@ -69,6 +69,7 @@ async fn full(client: &Client) -> [String; 4] {
         threshold_ms: None,
         duration_ms: None,
         evidence: Vec::new(),
+        flapping: None,
     };
     let (of, monitor) = (Some(client.world.shop.id), id(&monitor));
     let event = Event { at, page: of, monitor: monitor.parse().ok(), what: What::Changed(change) };

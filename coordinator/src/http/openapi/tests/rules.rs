@@ -239,8 +239,8 @@ fn what_subscribers_get_is_described_by_examples_of_it() {
     assert_eq!(members, ["event", "page", "pageUrl", "incident", "update", "at", "unsubscribeUrl"]);
 }
 
-const SIGNATURE: &str = "sha256=49f04bc33328696ae56d346840785b4d68a3470918747b5095e10e6f023cb21f";
-const STANDARD: &str = "v1,5wxTQhtEIv1st4BpMYHEjHYVZv9ODscL6PzLt6Zzmjk=";
+const SIGNATURE: &str = "sha256=3b47ce99ab5a6cddfd1aaf84f3649c77cce086278e64ad2654f99e43d7615907";
+const STANDARD: &str = "v1,K4KQi3XgCIdk8o0I04k2e4JwQbgKfNH28e1MR21gzmk=";
 
 #[tokio::test]
 async fn examples_of_bodies_are_taken() {

@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::is_under_way;
 
-/// What is said of a page of which nothing is known any more.
+/// Description of a page of which nothing is known any more.
 const LOST: &str = "Status unknown";
 
 /// The whole in one word, in theirs and in ours.
@@ -42,7 +42,7 @@ pub(super) fn status(board: &Board) -> Whole {
     Whole { indicator, description, parallax_indicator: board.indicator.name() }
 }
 
-/// Whether any of its monitors was ever seen, or reported itself.
+/// True where any of its monitors was ever seen, or reported itself.
 fn was_ever_known(board: &Board) -> bool {
     board.monitors.iter().any(|shown| {
         let view = &shown.view;

@@ -1,0 +1,231 @@
+//! Flapping: a monitor that changes to and fro so often that a single change is no news any more.
+//!
+//! Each aspect is counted for itself, since one outage of a slow service is three changes of its status and no flapping.
+
+use serde::{Deserialize, Serialize};
+
+use crate::event::AlertKind;
+use crate::time::{MINUTE, Timestamp};
+
+/// Changes within [`WITHIN`] from which on a monitor flaps: down, up, and down again.
+pub const CHANGES: u32 = 3;
+/// Milliseconds within which that many changes make it flap.
+pub const WITHIN: i64 = 30 * MINUTE;
+/// Milliseconds without a change after which it is steady again.
+pub const STEADY_AFTER: i64 = 30 * MINUTE;
+
+/// An aspect of a monitor's status that changes to and fro.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub enum Aspect {
+    /// Down, and up again.
+    Availability,
+    /// Slow, and back to normal.
+    Speed,
+}
+
+impl Aspect {
+    /// The aspect that an alert is about.
+    pub const fn of(kind: AlertKind) -> Self {
+        match kind {
+            AlertKind::WentDown | AlertKind::StillDown | AlertKind::Recovered => Self::Availability,
+            AlertKind::WentSlow | AlertKind::BackToNormal => Self::Speed,
+        }
+    }
+}
+
+/// A monitor's changes to and fro so far.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flapping {
+    /// The first of them.
+    pub since: Timestamp,
+    /// How many there were.
+    pub changes: u32,
+}
+
+impl Flapping {
+    /// True while the newest change is the one that made it flap.
+    pub const fn has_begun(&self) -> bool {
+        self.changes == CHANGES
+    }
+}
+
+/// The end of a monitor's flapping: it has not changed for [`STEADY_AFTER`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Steady {
+    /// The aspect that changed to and fro.
+    pub aspect: Aspect,
+    /// All of its changes.
+    pub flapping: Flapping,
+    /// The last of them.
+    pub last: Timestamp,
+    /// True where that one was for the worse: it is down, or slow.
+    pub is_bad: bool,
+}
+
+/// The newest changes of one aspect that were told.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Track {
+    last: Option<Timestamp>,
+    before: Option<Timestamp>,
+    is_bad: bool,
+    flapping: Option<Flapping>,
+}
+
+/// Memory of a monitor's changes, so that it is known when it flaps: the newest two of each aspect.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Flaps {
+    availability: Track,
+    speed: Track,
+}
+
+impl Flaps {
+    /// Notes that a change is told at `now`, and gives the flapping that it is part of. That it is still down is no change,
+    /// and an outage ends whatever was with its speed.
+    pub fn note(&mut self, kind: AlertKind, now: Timestamp) -> Option<Flapping> {
+        if kind == AlertKind::WentDown {
+            self.speed = Track::default();
+        }
+        let track = self.track(Aspect::of(kind));
+        if kind != AlertKind::StillDown {
+            track.note(matches!(kind, AlertKind::WentDown | AlertKind::WentSlow), now);
+        }
+        track.flapping
+    }
+
+    /// The flapping that is going on: of its availability, else of its speed.
+    pub fn flapping(&self) -> Option<Flapping> {
+        self.of(Aspect::Availability).or(self.of(Aspect::Speed))
+    }
+
+    /// The flapping of one aspect that is going on.
+    pub const fn of(&self, aspect: Aspect) -> Option<Flapping> {
+        match aspect {
+            Aspect::Availability => self.availability.flapping,
+            Aspect::Speed => self.speed.flapping,
+        }
+    }
+
+    /// The moment it is steady again, if nothing changes before that; none where nothing flaps.
+    pub fn steady_at(&self) -> Option<Timestamp> {
+        [self.availability, self.speed].iter().filter_map(Track::steady_at).min()
+    }
+
+    /// Ends the flapping that is over by `now`, and gives it. Asked again for the other aspect's.
+    pub fn end(&mut self, now: Timestamp) -> Option<Steady> {
+        [Aspect::Availability, Aspect::Speed].into_iter().find_map(|aspect| {
+            let track = self.track(aspect);
+            let last = track.last.filter(|_| track.steady_at().is_some_and(|at| at <= now))?;
+            let flapping = track.flapping.take()?;
+            Some(Steady { aspect, flapping, last, is_bad: track.is_bad })
+        })
+    }
+
+    /// Brings moments that are still to come, since the clock went back, to now. True where there was one.
+    pub fn mend_clock(&mut self, now: Timestamp) -> bool {
+        let before = *self;
+        for track in [&mut self.availability, &mut self.speed] {
+            let moments = [&mut track.last, &mut track.before];
+            moments.into_iter().flatten().for_each(|at| *at = now.min(*at));
+            track.flapping.iter_mut().for_each(|flapping| flapping.since = now.min(flapping.since));
+        }
+        *self != before
+    }
+
+    fn track(&mut self, aspect: Aspect) -> &mut Track {
+        match aspect {
+            Aspect::Availability => &mut self.availability,
+            Aspect::Speed => &mut self.speed,
+        }
+    }
+}
+
+impl Track {
+    fn note(&mut self, is_bad: bool, now: Timestamp) {
+        let is_third = self.before.filter(|before| now.since(*before) <= WITHIN);
+        self.flapping = match self.flapping {
+            Some(on) => Some(Flapping { changes: on.changes.saturating_add(1), ..on }),
+            None => is_third.map(|since| Flapping { since, changes: CHANGES }),
+        };
+        (self.before, self.last, self.is_bad) = (self.last, Some(now), is_bad);
+    }
+
+    fn steady_at(&self) -> Option<Timestamp> {
+        self.last.filter(|_| self.flapping.is_some()).map(|last| last + STEADY_AFTER)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(minutes: i64) -> Timestamp {
+        Timestamp::from_millis(minutes * MINUTE)
+    }
+
+    #[test]
+    fn the_third_change_within_half_an_hour_is_flapping_until_half_an_hour_without_one() {
+        use AlertKind::{Recovered, StillDown, WentDown};
+        // Changes by their minutes, and how many changes the flapping has at each.
+        for (changes, counts) in [
+            (&[(0, WentDown), (30, Recovered)][..], &[0, 0][..]),
+            (&[(0, WentDown), (10, Recovered), (30, WentDown)], &[0, 0, 3]),
+            (&[(0, WentDown), (10, Recovered), (31, WentDown), (32, Recovered)], &[0, 0, 0, 3]),
+            (
+                &[(0, WentDown), (9, Recovered), (18, WentDown), (47, Recovered), (76, WentDown)],
+                &[0, 0, 3, 4, 5],
+            ),
+            (&[(0, WentDown), (5, StillDown), (10, StillDown), (15, Recovered)], &[0, 0, 0, 0]),
+            (&[(0, WentDown), (1, Recovered), (2, WentDown), (7, StillDown)], &[0, 0, 3, 3]),
+            (
+                &[(0, WentDown), (1, Recovered), (2, WentDown), (32, Recovered), (33, WentDown)],
+                &[0, 0, 3, 0, 0],
+            ),
+        ] {
+            let mut flaps = Flaps::default();
+            let seen: Vec<u32> = changes
+                .iter()
+                .map(|(minute, kind)| {
+                    flaps.end(at(*minute));
+                    flaps.note(*kind, at(*minute)).map_or(0, |flapping| flapping.changes)
+                })
+                .collect();
+            assert_eq!(seen, counts, "{changes:?}");
+        }
+    }
+
+    #[test]
+    fn its_end_says_how_it_is_and_comes_once() {
+        use AlertKind::{BackToNormal, Recovered, WentDown, WentSlow};
+        let mut flaps = Flaps::default();
+        for (minute, kind) in [(0, WentDown), (1, Recovered), (2, WentSlow), (3, WentDown), (4, Recovered)] {
+            flaps.note(kind, at(minute));
+        }
+        assert_eq!(flaps.flapping(), Some(Flapping { since: at(0), changes: 4 }));
+        assert_eq!((flaps.steady_at(), flaps.end(at(33))), (Some(at(34)), None));
+        let steady = Steady {
+            aspect: Aspect::Availability,
+            flapping: Flapping { since: at(0), changes: 4 },
+            last: at(4),
+            is_bad: false,
+        };
+        assert_eq!((flaps.end(at(34)), flaps.end(at(99)), flaps.steady_at()), (Some(steady), None, None));
+        for (minute, kind) in [(40, WentSlow), (41, BackToNormal), (42, WentSlow)] {
+            flaps.note(kind, at(minute));
+        }
+        let mut down = flaps;
+        down.note(WentDown, at(43));
+        assert_eq!((down.flapping(), down.steady_at()), (None, None), "an outage is told by itself");
+        assert!(flaps.end(at(72)).is_some_and(|steady| steady.aspect == Aspect::Speed && steady.is_bad));
+    }
+
+    #[test]
+    fn a_clock_that_goes_back_makes_no_flapping_last() {
+        let mut flaps = Flaps::default();
+        for minute in [600, 601, 602] {
+            flaps.note(AlertKind::WentDown, at(minute));
+        }
+        assert!(!flaps.mend_clock(at(602)) && flaps.mend_clock(at(10)));
+        assert_eq!(flaps.steady_at(), Some(at(40)));
+        assert_eq!(flaps.note(AlertKind::Recovered, at(11)), Some(Flapping { since: at(10), changes: 4 }));
+    }
+}

@@ -1,0 +1,77 @@
+//! Deleted maintenance windows: calendars that have read one have to learn that it is cancelled.
+
+use serde::{Deserialize, Serialize};
+
+use super::{Incident, Kind};
+use crate::id::IncidentId;
+use crate::time::{DAY, Timestamp};
+
+/// Milliseconds after its deletion in which a window is listed as cancelled: calendars are read again within days.
+pub const KEPT: i64 = 30 * DAY;
+/// Deleted windows of a page that are listed: the newest.
+const MOST: usize = 100;
+
+/// A deleted window. What it said is gone.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelledWindow {
+    /// Its id.
+    pub id: IncidentId,
+    /// Planned start.
+    pub started_at: Timestamp,
+    /// Planned end.
+    pub ends_at: Timestamp,
+    /// A number above that of each of its versions.
+    pub version: u64,
+    /// Moment of its deletion.
+    pub deleted_at: Timestamp,
+}
+
+/// The deleted windows of a page, oldest deletion first.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CancelledWindows(pub Vec<CancelledWindow>);
+
+impl CancelledWindows {
+    /// Notes that the window, which is of that version, is deleted. False for what is no window.
+    pub fn note(&mut self, window: &Incident, version: u64, now: Timestamp) -> bool {
+        let Some(ends_at) = window.ends_at.filter(|_| window.kind == Kind::Maintenance) else { return false };
+        self.prune(now);
+        let (id, started_at) = (window.id, window.planned_start());
+        self.0.push(CancelledWindow {
+            id,
+            started_at,
+            ends_at,
+            version: version.saturating_add(1),
+            deleted_at: now,
+        });
+        let over = self.0.len().saturating_sub(MOST);
+        self.0.drain(..over);
+        true
+    }
+
+    /// Forgets those that were deleted long ago.
+    pub fn prune(&mut self, now: Timestamp) {
+        self.0.retain(|window| now.since(window.deleted_at) < KEPT);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::edit::tests::{at, incident, window};
+    use super::*;
+
+    #[test]
+    fn deleted_windows_are_told_of_for_a_while_and_no_more_than_so_many() {
+        let mut cancelled = CancelledWindows::default();
+        assert!(!cancelled.note(&incident(), 7, at(0)) && cancelled.0.is_empty());
+        assert!(cancelled.note(&window(60, 120), 7, at(0)));
+        assert_eq!((cancelled.0[0].version, cancelled.0[0].deleted_at), (8, at(0)));
+        for version in 0..u64::try_from(MOST).unwrap() {
+            cancelled.note(&window(60, 120), version, at(1));
+        }
+        assert_eq!((cancelled.0.len(), cancelled.0[0].version), (MOST, 1));
+        cancelled.prune(at(0) + KEPT);
+        assert_eq!(cancelled.0.len(), MOST);
+        cancelled.prune(at(1) + KEPT);
+        assert!(cancelled.0.is_empty());
+    }
+}

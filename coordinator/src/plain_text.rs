@@ -1,0 +1,291 @@
+//! Markdown as plain text for readers that know no markup: lines and lists stay, links are written out, and tables are
+//! set in columns.
+
+use pulldown_cmark::{Event, Options, Parser, Tag, TagEnd};
+use unicode_width::UnicodeWidthStr;
+
+/// Cells that the tables of a text may come to: short rows are filled up, so that some lines could become megabytes.
+const CELLS: usize = 8000;
+/// Columns of text that a table may take; a wider one is written row by row.
+const WIDTH: usize = 76;
+
+/// Lists and quotations within one another that are told apart.
+const DEPTH: usize = 8;
+/// Characters of a label that stands before each cell of a wide table.
+const LABEL: usize = 40;
+
+/// Options that Markdown is read by: strikethrough, and tables where they are of a size that people write.
+pub fn options(text: &str) -> Options {
+    // Either ends a line of Markdown.
+    let lines = || text.split(['\n', '\r']);
+    let widest = lines().map(|line| line.matches('|').count() + 1).max().unwrap_or_default();
+    let has_tables = lines().count().saturating_mul(widest) <= CELLS;
+    let tables = if has_tables { Options::ENABLE_TABLES } else { Options::empty() };
+    Options::ENABLE_STRIKETHROUGH | tables
+}
+
+/// The plain text of Markdown, without a line break at its end. It goes on until about `most` bytes are written.
+pub fn plain_text(markdown: &str, most: usize) -> String {
+    let mut writer = Writer::default();
+    for event in Parser::new_ext(markdown, options(markdown)) {
+        if writer.out.len() > most {
+            break;
+        }
+        writer.take(event);
+    }
+    writer.end_line();
+    writer.out.truncate(writer.out.trim_end().len());
+    writer.out
+}
+
+/// Text before the lines of a list's item or a quotation: before the first, and before the others.
+#[derive(Debug)]
+struct Margin {
+    first: Option<String>,
+    others: String,
+}
+
+#[derive(Debug, Default)]
+struct Writer {
+    out: String,
+    /// The block that is being read, which may have several lines.
+    line: String,
+    /// The next line is parted from those before it.
+    apart: bool,
+    margins: Vec<Margin>,
+    /// The next number of each list that is open; none of one without numbers.
+    lists: Vec<Option<u64>>,
+    /// Start and address of each link that is open.
+    links: Vec<(usize, String)>,
+    /// Struck text that is open: its writer says that it no longer holds.
+    struck: usize,
+    table: Option<Vec<Vec<String>>>,
+}
+
+impl Writer {
+    fn take(&mut self, event: Event<'_>) {
+        match event {
+            Event::Start(tag) => self.start(&tag),
+            Event::End(tag) => self.end(tag),
+            Event::Text(text) | Event::Code(text) | Event::Html(text) | Event::InlineHtml(text) => {
+                self.write(&text);
+            }
+            Event::SoftBreak | Event::HardBreak => {
+                self.write(if self.table.is_some() { " " } else { "\n" });
+            }
+            Event::Rule => self.part(),
+            _ => {}
+        }
+    }
+
+    fn start(&mut self, tag: &Tag<'_>) {
+        match tag {
+            Tag::Paragraph | Tag::Heading { .. } | Tag::HtmlBlock => self.part(),
+            Tag::BlockQuote(_) => {
+                self.part();
+                self.margins.push(Margin { first: None, others: "> ".to_owned() });
+            }
+            Tag::CodeBlock(_) => {
+                self.part();
+                self.margins.push(Margin { first: None, others: "    ".to_owned() });
+            }
+            Tag::List(first) => {
+                self.end_line();
+                self.apart |= self.lists.is_empty();
+                self.lists.push(*first);
+            }
+            Tag::Item => {
+                self.end_line();
+                let mark = match self.lists.last_mut() {
+                    Some(Some(number)) => {
+                        let mark = format!("{number}. ");
+                        *number = number.saturating_add(1);
+                        mark
+                    }
+                    _ => "- ".to_owned(),
+                };
+                let others = " ".repeat(mark.len());
+                self.margins.push(Margin { first: Some(mark), others });
+            }
+            Tag::Table(_) => {
+                self.part();
+                self.table = Some(Vec::new());
+            }
+            Tag::TableHead | Tag::TableRow => self.table.iter_mut().for_each(|rows| rows.push(Vec::new())),
+            Tag::Link { dest_url, .. } | Tag::Image { dest_url, .. } => {
+                self.links.push((self.line.len(), dest_url.to_string()));
+            }
+            Tag::Strikethrough => self.struck += 1,
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tag: TagEnd) {
+        match tag {
+            TagEnd::Paragraph | TagEnd::Heading(_) | TagEnd::HtmlBlock => {
+                self.end_line();
+                self.apart = true;
+            }
+            TagEnd::BlockQuote(_) | TagEnd::CodeBlock => {
+                self.end_line();
+                self.margins.pop();
+                self.apart = true;
+            }
+            TagEnd::Item => {
+                self.end_line();
+                self.margins.pop();
+            }
+            TagEnd::List(_) => {
+                self.lists.pop();
+                self.apart |= self.lists.is_empty();
+            }
+            TagEnd::TableCell => {
+                let cell = std::mem::take(&mut self.line);
+                if let Some(row) = self.table.as_mut().and_then(|rows| rows.last_mut()) {
+                    row.push(cell.trim().to_owned());
+                }
+            }
+            TagEnd::Table => {
+                self.line = set_out(&self.table.take().unwrap_or_default());
+                self.end_line();
+                self.apart = true;
+            }
+            TagEnd::Link | TagEnd::Image => self.end_link(),
+            TagEnd::Strikethrough => self.struck = self.struck.saturating_sub(1),
+            _ => {}
+        }
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.struck == 0 {
+            self.line.push_str(text);
+        }
+    }
+
+    /// Writes where a link leads, unless it says so itself.
+    fn end_link(&mut self) {
+        let Some((start, address)) = self.links.pop() else { return };
+        let is_open = ["http://", "https://", "mailto:"].iter().any(|scheme| address.starts_with(scheme));
+        let shown = self.line.get(start..).unwrap_or_default();
+        let is_said = shown == address || address.strip_prefix("mailto:") == Some(shown);
+        if is_open && !is_said && self.struck == 0 {
+            self.line.push_str(&format!(" ({address})"));
+        }
+    }
+
+    /// The next block stands apart from what is above it.
+    fn part(&mut self) {
+        self.end_line();
+        // The first block of a list's item stands beside its mark.
+        self.apart |= self.margins.last().is_none_or(|margin| margin.first.is_none());
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        if line.trim().is_empty() {
+            return;
+        }
+        if std::mem::take(&mut self.apart) && !self.out.is_empty() {
+            self.out.push('\n');
+        }
+        for line in line.trim_end().split('\n') {
+            let start = self.out.len();
+            for margin in self.margins.iter_mut().take(DEPTH) {
+                let text = margin.first.take();
+                self.out.push_str(text.as_deref().unwrap_or(&margin.others));
+            }
+            self.out.push_str(line);
+            self.out.truncate(start + self.out.get(start..).unwrap_or_default().trim_end().len());
+            self.out.push('\n');
+        }
+    }
+}
+
+/// A table in columns, its first row above a line; where it is too wide for that, row by row with the first row's cells
+/// as labels.
+fn set_out(rows: &[Vec<String>]) -> String {
+    let Some((head, body)) = rows.split_first() else { return String::new() };
+    let width = |at: usize| {
+        rows.iter().filter_map(|row| row.get(at)).map(|cell| cell.width()).max().unwrap_or_default()
+    };
+    let widths: Vec<usize> = (0..head.len()).map(width).collect();
+    let total = widths.iter().sum::<usize>() + 2 * widths.len().saturating_sub(1);
+    if total > WIDTH {
+        let labelled = |row: &Vec<String>| {
+            let cells = head.iter().zip(row).filter(|(_, cell)| !cell.is_empty());
+            let lines = cells.map(|(label, cell)| {
+                let label: String = label.chars().take(LABEL).collect();
+                if label.is_empty() { cell.clone() } else { format!("{label}: {cell}") }
+            });
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        return body.iter().map(labelled).collect::<Vec<_>>().join("\n\n");
+    }
+    let line = |row: &[String]| {
+        let cells = row.iter().zip(&widths);
+        let padded =
+            cells.map(|(cell, width)| format!("{cell}{}", " ".repeat(width.saturating_sub(cell.width()))));
+        padded.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    let under: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
+    let lines = [line(head), line(&under)].into_iter().chain(body.iter().map(|row| line(row)));
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marks_go_and_what_they_say_stays() {
+        for (markdown, text) in [
+            ("plain", "plain"),
+            ("**Bold** *it* `code_x` \\[a\\] a\\_b", "Bold it code_x [a] a_b"),
+            ("# Head\nline\nline  \nline", "Head\n\nline\nline\nline"),
+            ("[us](https://a.example/) <https://b.example> https://c.example", {
+                "us (https://a.example/) https://b.example https://c.example"
+            }),
+            ("[x](javascript:alert(1)) ![shot](https://a.example/s.png)", "x shot (https://a.example/s.png)"),
+            ("<mail@a.example>", "mail@a.example"),
+            ("before\n\n- a\n- b *c*\n  - d\n\n1. e\n2. f", "before\n\n- a\n- b c\n  - d\n\n1. e\n2. f"),
+            ("- a\n\n  b\n\n- c", "- a\n\n  b\n\n- c"),
+            ("> said\n> so\n\nthen", "> said\n> so\n\nthen"),
+            ("```\nlet x = 1;\n  y\n```\nend", "    let x = 1;\n      y\n\nend"),
+            ("At ~~10:00~~ 11:00", "At  11:00"),
+            ("a\n\n---\n\nb", "a\n\nb"),
+            ("1 < 2 & <b>3</b>", "1 < 2 & <b>3</b>"),
+            ("", ""),
+        ] {
+            assert_eq!(plain_text(markdown, 9_999), text, "{markdown:?}");
+        }
+    }
+
+    #[test]
+    fn a_table_is_set_in_columns_and_a_wide_one_row_by_row() {
+        let table =
+            "Now:\n\n| Region | State |\n|---|--:|\n| Europe | **up** |\n| 東京 | down |\n| | |\n\nend";
+        assert_eq!(
+            plain_text(table, 9_999),
+            "Now:\n\nRegion  State\n------  -----\nEurope  up\n東京    down\n\nend"
+        );
+        let long = "x".repeat(80);
+        let wide = format!("| Name | Note |\n|---|---|\n| a | {long} |\n| b | |\n| c | {long} |");
+        assert_eq!(
+            plain_text(&wide, 9_999),
+            format!("Name: a\nNote: {long}\n\nName: b\n\nName: c\nNote: {long}")
+        );
+    }
+
+    #[test]
+    fn no_text_grows_without_a_bound() {
+        for markdown in [
+            format!("|{}|\n|-|\n{}", "h".repeat(3_000), "|a|\n".repeat(300)),
+            "a|".repeat(50) + "\n" + &"-|".repeat(50) + "\n" + &"a\n".repeat(150),
+            "> ".repeat(2_000) + "a",
+            "- ".repeat(1_000) + "a\n" + &"b\n".repeat(1_000),
+        ] {
+            let text = plain_text(&markdown, 16_000);
+            assert!(text.len() < 16_000 + 20 * markdown.len(), "{} of {}", text.len(), markdown.len());
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Calendars of maintenance: windows as other calendars take them in, and take them out again.
+
+use parallax_core::id::IncidentId;
+use parallax_core::incident::cancelled::CancelledWindow;
+
+use super::*;
+
+#[test]
+fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
+    let window = board().maintenance.remove(0);
+    let board = board();
+    let ended = |at| {
+        let mut notice = window.clone();
+        (notice.incident.status, notice.incident.resolved_at) = (Progress::Completed, Some(at));
+        (3, notice)
+    };
+    let off = ended(NOW - HOUR);
+    let early = ended(NOW + 3 * DAY + HOUR);
+    let written = calendar::write(site(&board), &[(u64::MAX, window.clone()), off, early], &[]);
+    let written = String::from_utf8(written).unwrap();
+    assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED", "CONFIRMED"]);
+    assert_eq!(values(&written, "DTEND"), ["20261130T141600Z", "20261130T141600Z", "20261130T134600Z"]);
+    assert_eq!(values(&written, "DTSTART"), ["20261130T124600Z"; 3]);
+    assert_eq!(values(&written, "SEQUENCE"), ["2147483647", "3", "3"]);
+    assert_eq!(values(&written, "UID")[0], format!("{}@parallax", window.incident.id));
+    assert_eq!(values(&written, "METHOD"), ["PUBLISH"]);
+    assert_eq!(window.incident.kind, Kind::Maintenance);
+    assert!(written.contains("\r\nREFRESH-INTERVAL;VALUE=DURATION:PT1H\r\n"), "{written}");
+}
+
+#[test]
+fn a_deleted_window_is_cancelled_and_what_it_said_is_gone() {
+    let board = board();
+    let window = board.maintenance[0].clone();
+    let started_at = NOW + 3 * DAY;
+    let deleted = CancelledWindow {
+        id: IncidentId::from_u128(77),
+        started_at,
+        ends_at: started_at + HOUR,
+        version: 9,
+        deleted_at: NOW,
+    };
+    let written = calendar::write(site(&board), &[(7, window.clone())], &[deleted]);
+    let written = String::from_utf8(written).unwrap();
+    assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED"]);
+    assert_eq!(values(&written, "SEQUENCE"), ["7", "9"]);
+    assert_eq!(values(&written, "UID")[1], format!("{}@parallax", deleted.id));
+    assert_eq!(values(&written, "SUMMARY")[1], "Cancelled maintenance");
+    assert_eq!(values(&written, "DTSTART")[1], "20261130T124600Z");
+    assert_eq!(values(&written, "DTSTAMP")[1], "20261127T124600Z");
+}
+
+#[test]
+fn a_calendar_has_no_markdown() {
+    let mut board = board();
+    let said = "**We move** to [another](https://a.example/).\n\n| Step | At |\n|---|---|\n| *off* | 10:00 |";
+    let mut update = board.incidents[0].incident.updates[0].clone();
+    update.body = said.to_owned();
+    board.maintenance[0].incident.updates = vec![update];
+    let windows: Vec<_> = board.maintenance.iter().map(|notice| (7, notice.clone())).collect();
+    let written = String::from_utf8(calendar::write(site(&board), &windows, &[])).unwrap();
+    let plain = "We move to another (https://a.example/).\n\nStep  At\n----  -----\noff   10:00";
+    let affected = "Affected: Payments API";
+    assert_eq!(values(&written, "DESCRIPTION"), [format!("{affected}\n\n{plain}")]);
+}
