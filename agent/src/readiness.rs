@@ -1,4 +1,4 @@
-//! Whether this host itself is fit to check: route, name resolution, descriptors and ports, leave to ping.
+//! Judges whether this host itself is fit to check: route, name resolution, descriptors and ports, leave to ping.
 
 use crate::shared::Shared;
 use parallax_dial::DialError;
@@ -50,7 +50,9 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
         if changed && shared.config.logs_readiness {
             log(&faults.iter().map(ToString::to_string).collect::<Vec<_>>());
         }
-        tokio::time::sleep(if faults.is_empty() { EVERY } else { UNFIT_EVERY }).await;
+        // A host that permits no pings stays so.
+        let is_settled = faults.iter().all(|fault| *fault == OwnFault::NotPermitted);
+        tokio::time::sleep(if is_settled { EVERY } else { UNFIT_EVERY }).await;
     }
 }
 
@@ -96,7 +98,7 @@ fn way_out(source: Option<IpAddr>) -> Option<OwnFault> {
     lack([try_out(v4), try_out(v6)])
 }
 
-/// What a host lacks that tried two ways out: nothing where one is open, a route where both say so.
+/// Names the fault of a host that tried two ways out: none where one is open, no route where both say so.
 fn lack(tries: [io::Result<()>; 2]) -> Option<OwnFault> {
     let mut fault = OwnFault::NoRoute;
     for tried in tries {

@@ -1,7 +1,7 @@
 //! Names that nobody can resolve: whether that is the names' fault, or that of the mesh's own name service.
 //!
 //! Agents make sure that their resolvers are alive before they accuse a name. What they can't see is a fault that all of
-//! them share: then nearly every name fails at once, wherever it is registered and whoever asks.
+//! them share: then nearly every name fails at once, wherever it is registered and from every agent.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
@@ -38,7 +38,7 @@ struct Seen {
     failed: bool,
 }
 
-/// What an outcome says of the name that was resolved for it: whether that failed; none where it says nothing.
+/// Reads from an outcome whether resolving the target's name failed; none where the outcome says nothing of that.
 pub fn resolution(outcome: &Outcome) -> Option<bool> {
     match outcome {
         Outcome::Passed(_) => Some(false),
@@ -62,7 +62,7 @@ pub fn domain_of(check: &Check) -> Option<u64> {
 }
 
 impl Names {
-    /// Whether no name has failed lately: then what passes need not be heard.
+    /// True where no name has failed lately: then passes need not be heard.
     pub fn is_calm(&self) -> bool {
         self.seen.is_empty() && self.ours_until.is_none()
     }
@@ -114,7 +114,7 @@ impl Names {
         (newest.values().filter(|failed| **failed).count(), newest.len())
     }
 
-    /// Whether two places or more saw something, and each of them a failure last.
+    /// True where two places or more saw something, and each of them a failure last.
     fn fails_everywhere(&self) -> bool {
         let mut places = BTreeSet::new();
         let mut failing = BTreeSet::new();

@@ -48,9 +48,9 @@ pub enum Matter {
     Quarantined(Option<Region>),
     /// An agent's host is not fit to check.
     HostUnfit {
-        /// Whose.
+        /// The agent.
         agent: AgentId,
-        /// What ails it, as the agent says.
+        /// The host's faults, in the agent's words.
         faults: String,
     },
     /// Nearly all names fail to resolve at all agents.
@@ -175,7 +175,7 @@ impl Board {
         }
     }
 
-    /// What was told of agents that are gone: nothing more is told of them.
+    /// Drops what was reported of agents that are gone, and gives the topics.
     pub fn forget_others(&mut self, agents: &BTreeSet<AgentId>) -> Vec<Topic> {
         let is_gone = |topic: &Topic| match topic {
             Topic::CertificateEnding(agent) | Topic::HostUnfit(agent) => !agents.contains(agent),

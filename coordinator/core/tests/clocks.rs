@@ -181,7 +181,7 @@ fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
             wall = wall + 40 * SECOND;
             tale.round(wall, &passed());
             assert_eq!(tale.told, [AlertKind::WentDown, AlertKind::Recovered], "{jump} ms, {when}");
-            // Nothing of before the step makes it stale, or keeps it from that.
+            // Rounds from before the step neither make it stale nor keep it from that.
             let stale = wall + 5 * MINUTE;
             tale.pass_time(stale - SECOND, &passed());
             assert_eq!(tale.stage.machine.status(), Status::Up, "{jump} ms, {when}");

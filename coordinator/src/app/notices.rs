@@ -169,7 +169,7 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     Ok(told)
 }
 
-/// Whether the agent's host is not fit to check. None while it is not connected: nothing is known of it then.
+/// Judges whether the agent's host is not fit to check. None while it is not connected: nothing is known of it then.
 fn unfit(view: &AgentView) -> Option<(Matter, bool)> {
     view.connected_since?;
     let faults = view.unfit_for();

@@ -60,9 +60,9 @@ pub enum Matter {
     Quarantined(Option<Region>),
     /// An agent's host is not fit to check.
     HostUnfit {
-        /// Whose.
+        /// The agent's name.
         agent: String,
-        /// What ails it.
+        /// The host's faults, in the agent's words.
         faults: String,
     },
     /// Nearly all names fail to resolve at all agents.

@@ -128,8 +128,8 @@ pub struct AgentView {
 }
 
 impl AgentView {
-    /// What ails a connected agent so that its checks say nothing. That its host permits no ICMP is not among it: then
-    /// others do what needs that.
+    /// Faults that keep a connected agent's checks from saying anything. A host that permits no ICMP is not among them:
+    /// ping monitors go to other agents.
     pub fn unfit_for(&self) -> Vec<&str> {
         let icmp = OwnFault::NotPermitted.to_string();
         self.faults.iter().filter(|fault| **fault != icmp).map(String::as_str).collect()

@@ -144,7 +144,7 @@ mod tests {
 
     use super::*;
 
-    /// When the clock is looked at, by the steady clock and by the wall's before any step.
+    /// Moment at which the clock is looked at, by the steady clock and by the wall's before any step.
     const NOW: i64 = 1_800_000_000_000;
     const INTERVAL: i64 = 10 * SECOND;
 

@@ -1,4 +1,4 @@
-//! Whether the resolver is alive: it is asked for what no cache can hold.
+//! The resolver's liveness: it is asked for what no cache can hold.
 //!
 //! A resolver that has lost its way out goes on answering from its cache, the root and popular names above all. So the
 //! question is for a random label below a large zone, which only that zone's servers can answer. Validating resolvers may
@@ -32,7 +32,7 @@ const FIRST: usize = 2;
 /// Zones that are asked below where those have not answered.
 const MORE: usize = 3;
 
-/// When that is.
+/// Time without an answer after which those are asked.
 const MORE_AFTER: Duration = Duration::from_millis(600);
 
 /// A name is accused only where the resolver was alive for so long before it was asked: one that comes back still believes
@@ -54,7 +54,7 @@ pub(crate) struct Life {
 #[derive(Debug, Default)]
 struct Seen {
     newest: Option<Verdict>,
-    /// When it was last found dead.
+    /// The newest moment at which it was found dead.
     dead: Option<Instant>,
     /// A large zone has been reached at all: this is no network of its own.
     reached: bool,
@@ -62,7 +62,7 @@ struct Seen {
     near: Vec<DnsName>,
 }
 
-/// What came of asking.
+/// One look at the resolver.
 #[derive(Debug, Clone, Copy)]
 struct Verdict {
     begun: Instant,
@@ -94,7 +94,7 @@ impl Life {
         }
     }
 
-    /// Whether the resolver answers, by a question that was asked at `since` or later; the fault of this host where it
+    /// Asks whether the resolver answers, by a question that was asked at `since` or later; the fault of this host where it
     /// does not, none where `deadline` came first. Takes 4 s at most.
     pub(crate) async fn verdict(
         &self,
@@ -182,7 +182,7 @@ impl Life {
         }
     }
 
-    /// Whether the resolver denies the root, which exists: then it denies every name.
+    /// Asks whether the resolver denies the root, which exists: then it denies every name.
     async fn denies_all(&self, resolver: &TokioResolver, until: Instant) -> bool {
         let root = timeout_at(until, resolver.lookup(DnsName::root(), RecordType::NS)).await;
         matches!(root, Ok(Err(error)) if error.is_nx_domain())

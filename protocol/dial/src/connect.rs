@@ -153,7 +153,7 @@ fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
     Ok(socket)
 }
 
-/// Whether this host has an address to reach `to` from. What a connection lacks then is a free port: UDP has its own.
+/// Checks whether this host has an address to reach `to` from. A connection lacks a free port then: UDP has its own.
 fn has_address_for(to: SocketAddr, source: Source) -> bool {
     let from = match to {
         SocketAddr::V4(_) => IpAddr::V4(source.v4.unwrap_or(Ipv4Addr::UNSPECIFIED)),
@@ -162,7 +162,7 @@ fn has_address_for(to: SocketAddr, source: Source) -> bool {
     UdpSocket::bind(SocketAddr::new(from, 0)).and_then(|socket| socket.connect(to)).is_ok()
 }
 
-/// Whether the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE, EADDRINUSE,
+/// True where the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE, EADDRINUSE,
 /// ENOBUFS.
 pub(crate) fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105))

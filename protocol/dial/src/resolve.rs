@@ -201,7 +201,7 @@ impl Resolver {
         }
     }
 
-    /// Whether the resolver answers what no cache can hold: a random name below some large zones. Takes 4 s at most, and
+    /// Asks the resolver for what no cache can hold: a random name below some large zones. Takes 4 s at most, and
     /// ends at `deadline`.
     ///
     /// # Errors

@@ -1,4 +1,5 @@
 //! Resolvers that are half dead, come back, or know a network of their own: whom a failure is held against.
+#![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
 use std::{
     net::Ipv4Addr,
@@ -9,7 +10,7 @@ use std::{
 use parallax_dial::{DialError, Guard, Host, Mode, Name, Policy, RecordKind, Resolver};
 use tokio::{net::UdpSocket, time::Instant};
 
-/// What the server says to one question: a response code with no records, an address, or nothing.
+/// The server's answer to one question: a response code with no records, an address, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Say {
     Code(u8),

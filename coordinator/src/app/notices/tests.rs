@@ -94,7 +94,7 @@ async fn a_host_that_is_not_fit_is_told_once_and_stays_so_while_its_agent_is_awa
     batch.write(enrolled.clone());
     store.commit(batch).await.unwrap();
     let view = Arc::new(Mutex::new(AgentView {
-        agent: Arc::new(enrolled.clone()),
+        agent: Arc::new(enrolled),
         connected_since: Some(at(0)),
         remote: None,
         software: None,

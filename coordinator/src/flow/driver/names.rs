@@ -12,7 +12,7 @@ impl Driver {
         let Some(failed) = resolution(&seen.outcome).filter(|failed| *failed || !self.names.is_calm()) else {
             return;
         };
-        let Some(domain) = self.machines.check(slot).and_then(|check| domain_of(check)) else { return };
+        let Some(domain) = self.machines.check(slot).and_then(domain_of) else { return };
         let (ours, is_news) = self.names.hear(domain, seen.place, failed, self.clock.now());
         if ours {
             seen.outcome = Outcome::Inconclusive(OwnFault::ResolverDead);

@@ -23,7 +23,7 @@ pub struct Target {
 }
 
 impl Machines {
-    /// What is checked.
+    /// The monitor's check.
     pub fn check(&self, slot: u32) -> Option<&Check> {
         self.get(slot).map(|kept| kept.check.as_ref())
     }
