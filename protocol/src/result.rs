@@ -74,7 +74,7 @@ pub enum Outcome {
     Passed,
     /// The target did not.
     Failed(Failure),
-    /// The place could not judge, by a fault of its own or of a registry or vendor page.
+    /// The place could not judge, by a fault of its own or for a reason on the other side.
     Inconclusive(OwnFault),
     /// No answer yet after 3 s; the check's result follows under the same round.
     Pending,
@@ -229,7 +229,8 @@ pub enum OwnFault {
         /// Why.
         detail: Detail,
     },
-    /// The component is not on the vendor's page.
+    /// The component is not on the vendor's page. Agents of today say so by [`Self::VendorUnreadable`], with the names
+    /// that are there.
     VendorComponentMissing,
     /// The vendor uses a word that has no known meaning.
     VendorWordUnknown {
@@ -375,7 +376,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// A short operator's text.
+/// A short text; of a reason on the other side it is what customers read.
 impl fmt::Display for OwnFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -384,10 +385,10 @@ impl fmt::Display for OwnFault {
             Self::ResolverDead => f.write_str("this host's resolver does not answer"),
             Self::NotPermitted => f.write_str("this host may not send ICMP"),
             Self::NotBuilt => f.write_str("this agent cannot do this type of check"),
-            Self::RegistryUnreadable { detail } => write!(f, "registry unreadable: {detail}"),
-            Self::VendorUnreadable { detail } => write!(f, "vendor's page unreadable: {detail}"),
-            Self::VendorComponentMissing => f.write_str("component not on the vendor's page"),
-            Self::VendorWordUnknown { word } => write!(f, "vendor's word not known: {word}"),
+            Self::RegistryUnreadable { detail } => write!(f, "registry: {detail}"),
+            Self::VendorUnreadable { detail } => write!(f, "vendor's page: {detail}"),
+            Self::VendorComponentMissing => f.write_str("vendor's page: no such component"),
+            Self::VendorWordUnknown { word } => write!(f, "vendor's page: unknown word \"{word}\""),
             Self::Overloaded => f.write_str("too much runs here already"),
             Self::Internal { detail } => write!(f, "agent fault: {detail}"),
         }

@@ -31,6 +31,8 @@ use super::{
 
 /// Pages that are remembered; the one that was asked for longest ago is forgotten for another.
 const MAX_PAGES: usize = 512;
+/// Characters of a component's name that are repeated where the page has none of that name.
+const MAX_NAME: usize = 40;
 /// Requests a check makes at most to find out what kind of page it is; the next one goes on from there.
 const MAX_TRIES: usize = 4;
 
@@ -119,6 +121,14 @@ fn unreadable(why: impl AsRef<str>) -> Trouble {
     Trouble::Own(OwnFault::VendorUnreadable { detail: Detail::new(why.as_ref()) })
 }
 
+/// Words for a component that is not there, or for a page without a word on the whole.
+fn no(component: Option<&str>) -> String {
+    match component.map(str::trim).filter(|name| !name.is_empty()) {
+        Some(name) => format!("no component \"{}\"", name.chars().take(MAX_NAME).collect::<String>()),
+        None => "no word on the whole".to_owned(),
+    }
+}
+
 /// Only the vendor's known words for an outage fail. Degraded passes, and is told by the reading.
 fn judge(component: Option<&str>, page: Result<Arc<Page>, Trouble>) -> (Outcome, Option<VendorReading>) {
     let page = match page {
@@ -137,7 +147,11 @@ fn judge(component: Option<&str>, page: Result<Arc<Page>, Trouble>) -> (Outcome,
             };
             (outcome, Some(reading))
         }
-        Err(NoReading::Missing) => (Outcome::Inconclusive(OwnFault::VendorComponentMissing), None),
+        Err(NoReading::Missing(names)) => (unreadable(format!("{}; {names}", no(component))).into(), None),
+        Err(NoReading::Empty) => (unreadable("it names no components").into(), None),
+        Err(NoReading::Unread(why)) => {
+            (unreadable(format!("{} in the part that can be read ({why})", no(component))).into(), None)
+        }
         Err(NoReading::Unknown(word)) => {
             let word = Detail::new(&word);
             (Outcome::Inconclusive(OwnFault::VendorWordUnknown { word }), None)
@@ -156,7 +170,7 @@ mod tests {
         assert_eq!(reading, None);
         // A page that says nothing at all.
         let (outcome, _) = judge(None, Ok(Arc::default()));
-        assert_eq!(outcome, Outcome::Inconclusive(OwnFault::VendorComponentMissing));
+        assert_eq!(outcome, Outcome::from(unreadable("it names no components")));
     }
 
     #[tokio::test]

@@ -67,6 +67,14 @@ async fn each_product_is_recognised_by_its_shape() {
     assert_eq!(report.vendor.unwrap().state, VendorState::Maintenance);
 }
 
+/// The reason of an outcome that says nothing of the vendor.
+fn why(outcome: &Outcome) -> &str {
+    match outcome {
+        Outcome::Inconclusive(OwnFault::VendorUnreadable { detail }) => detail.as_str(),
+        other => panic!("{other:?}"),
+    }
+}
+
 #[tokio::test]
 async fn degraded_passes_and_says_so() {
     let server = page(&[("/api/v2/summary.json", DEGRADED)]).await;
@@ -83,11 +91,25 @@ async fn what_can_not_be_read_or_is_not_there_accuses_nobody() {
 
     let server = page(&[("/api/v2/summary.json", STATUSPAGE)]).await;
     let outcome = look(&net(), &server.url("/"), Some("Tokyo")).await.outcome;
-    assert_eq!(outcome, Outcome::Inconclusive(OwnFault::VendorComponentMissing));
+    assert!(why(&outcome).starts_with("no component \"Tokyo\"; it has \""), "{outcome:?}");
+    let outcome = look(&net(), &server.url("/"), Some("Frankfort")).await.outcome;
+    assert_eq!(why(&outcome), "no component \"Frankfort\"; near it: \"Frankfurt\"");
+
+    for (reply, words) in [
+        (Reply::ok("<!doctype html><p>All systems operational"), "HTML instead of JSON"),
+        (Reply::ok("{\"ok\":true}"), "its JSON is of another form"),
+        (Reply::ok("fine"), "its answer is not JSON"),
+        (Reply::ok(""), "its answer is empty"),
+        (Reply::status(403), "it answers with status 403"),
+    ] {
+        let server = Server::start(move |_| reply.clone()).await;
+        let outcome = look(&net().with_pages_tried_at_once(), &server.url("/"), None).await.outcome;
+        assert_eq!(why(&outcome), format!("no known kind of status page ({words})"));
+    }
 
     let server = Server::start(|_| Reply::status(503)).await;
     let outcome = look(&net(), &server.url("/"), None).await.outcome;
-    assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+    assert_eq!(why(&outcome), "it answers with status 503");
     assert_eq!(server.requests().len(), 1, "a server in trouble is not asked for more");
 
     let outcome = look(&net(), "ftp://status.example", None).await.outcome;
@@ -109,7 +131,7 @@ async fn all_who_follow_a_page_share_one_reading() {
     assert_eq!(outcomes[0], Outcome::Failed(Failure::VendorOutage));
     assert_eq!(outcomes[1], Outcome::Passed);
     assert_eq!(outcomes[2], outcomes[0]);
-    assert_eq!(outcomes[3], Outcome::Inconclusive(OwnFault::VendorComponentMissing));
+    assert!(why(&outcomes[3]).starts_with("no component \"Nowhere\""), "{outcomes:?}");
     assert_eq!(server.requests().len(), 1);
 }
 
@@ -182,10 +204,11 @@ async fn a_page_of_two_documents_is_read_once_for_all_and_asked_whether_each_has
         (Some("Core / API"), Outcome::Failed(Failure::VendorOutage)),
         (Some("Web"), Outcome::Passed),
         (None, Outcome::Passed),
-        (Some("Nowhere"), Outcome::Inconclusive(OwnFault::VendorComponentMissing)),
     ] {
         assert_eq!(look(&shared, &url, component).await.outcome, outcome, "{component:?}");
     }
+    let outcome = look(&shared, &url, Some("Nowhere")).await.outcome;
+    assert!(why(&outcome).starts_with("no component \"Nowhere\"; it has \""), "{outcome:?}");
     assert_eq!(server.requests().len(), 2, "its address tells what it is");
     assert_eq!(shared.vendor_product(&url), Some("Uptime Kuma"));
 

@@ -85,6 +85,29 @@ async fn only_a_plain_word_fails() {
 }
 
 #[tokio::test]
+async fn a_registrys_own_words_are_read_and_dates_that_can_not_be_are_not() {
+    let answer = |action: &str, date: &str| {
+        let events = format!(r#"[null,{{"eventAction":"{action}","eventDate":"{date}"}}]"#);
+        format!("\u{feff}{{\"ldhName\":\"example.com\",\"status\":null,\"events\":{events}}}")
+    };
+    let body = answer("Record expires", "2050-06-01T00:00Z");
+    let registry = Server::start(move |_| Reply::ok(&body)).await;
+    let report = look(&asking(&registry), "example.com", 30).await;
+    assert_eq!((report.outcome, report.expires_ms), (Outcome::Passed, Some(END_MS)));
+
+    for date in ["0001-01-01T00:00:00Z", "1970-01-01T00:00:00Z", "2001-01-01"] {
+        let body = answer("expiration", date);
+        let registry = Server::start(move |_| Reply::ok(&body)).await;
+        let report = look(&asking(&registry), "example.com", 30).await;
+        let Outcome::Inconclusive(OwnFault::RegistryUnreadable { detail }) = report.outcome else {
+            panic!("{date}: {:?}", report.outcome)
+        };
+        assert!(detail.as_str().starts_with("its expiry date "), "{detail}");
+        assert_eq!(report.expires_ms, None, "{date}");
+    }
+}
+
+#[tokio::test]
 async fn a_registry_that_asks_for_rest_is_left_alone() {
     let busy = "HTTP/1.1 429 Too Many\r\nretry-after: 60\r\ncontent-length: 0\r\n\r\n";
     let registry = Server::start(move |_| Reply::text(busy)).await;

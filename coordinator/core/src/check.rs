@@ -1,6 +1,7 @@
 //! What to check: one struct a type, with the fields of the contract.
 
 pub mod edit;
+pub mod expiry;
 
 use std::fmt;
 

@@ -81,6 +81,8 @@ pub enum What {
     DeadlineExtended(Extension),
     /// A monitor that was flapping is steady again.
     Steady(Steady),
+    /// No check of a monitor could be judged for a while, for a reason on the other side.
+    Unjudged(Unjudged),
 }
 
 /// How a thing was changed.
@@ -200,6 +202,15 @@ pub struct RoundReport {
     pub outcome: Outcome,
     /// Who looked second, and what it saw.
     pub second: Option<(PlaceNo, Outcome)>,
+}
+
+/// A time in which no check of a monitor could be judged.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unjudged {
+    /// When the first of these checks began.
+    pub since: Timestamp,
+    /// The newest one's reason, in the agent's words.
+    pub reason: String,
 }
 
 /// Why a check is run.

@@ -38,7 +38,7 @@ pub enum Outcome {
     Passed(Facts),
     /// The target did not answer as it should.
     Failed(Facts, Failure),
-    /// The place itself could not look: no word on the target.
+    /// The place could not judge, by its own fault or for a reason on the other side: no word on the target.
     Inconclusive(OwnFault),
     /// No answer for three seconds yet; the outcome follows.
     Pending,
@@ -157,8 +157,9 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Why a place could not look: its own fault, never the target's.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+/// Why a place could not judge: its own fault or a reason on the other side, never the target's fault. Variants are only
+/// ever added at the end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum OwnFault {
     /// It has no route out.
     NoRoute,
@@ -170,12 +171,30 @@ pub enum OwnFault {
     NotPermitted,
     /// Its version has no probe of this type.
     NotBuilt,
-    /// The registry can't be read.
+    /// The registry can't be read: in records from before the reason was kept.
     RegistryUnreadable,
-    /// The vendor's page can't be read.
+    /// The vendor's page can't be read: in records from before the reason was kept.
     VendorUnreadable,
     /// It has too much to do.
     Overloaded,
+    /// The other side (a registry, a vendor's page, a server whose TLS the agent lacks) gave nothing to judge by: the
+    /// reason in the agent's own words.
+    OtherSide(String),
+}
+
+impl OwnFault {
+    /// True where the reason lies on the other side, so that the monitor's owner can do something about it.
+    pub const fn is_other_sides(&self) -> bool {
+        match self {
+            Self::RegistryUnreadable | Self::VendorUnreadable | Self::OtherSide(_) => true,
+            Self::NoRoute
+            | Self::NoDescriptors
+            | Self::ResolverDead
+            | Self::NotPermitted
+            | Self::NotBuilt
+            | Self::Overloaded => false,
+        }
+    }
 }
 
 impl fmt::Display for OwnFault {
@@ -189,6 +208,7 @@ impl fmt::Display for OwnFault {
             Self::RegistryUnreadable => "the registry can't be read",
             Self::VendorUnreadable => "the vendor's page can't be read",
             Self::Overloaded => "the agent has too much to do",
+            Self::OtherSide(reason) => reason,
         })
     }
 }

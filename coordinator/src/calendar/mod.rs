@@ -278,7 +278,8 @@ impl Calendar {
                         | What::ScopeChanged(_)
                         | What::Notice(_)
                         | What::DeadlineExtended(_)
-                        | What::Steady(_),
+                        | What::Steady(_)
+                        | What::Unjudged(_),
                         _,
                     ) => {}
                 }

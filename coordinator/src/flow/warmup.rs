@@ -176,7 +176,8 @@ pub fn edits(store: &dyn Read, cursor: u64, judging: &Judging, shard: Shard) -> 
                     | What::Incident(_)
                     | What::Notice(_)
                     | What::DeadlineExtended(_)
-                    | What::Steady(_),
+                    | What::Steady(_)
+                    | What::Unjudged(_),
                     ..,
                 ) => {}
             }

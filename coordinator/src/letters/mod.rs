@@ -36,7 +36,7 @@ use serde_json::Value;
 
 pub use self::notice::{Matter, OperatorNews, notice};
 use self::payload::{Alert, Subject};
-pub use self::person::{alerts_confirmation, confirmation, sign_in, switched_off};
+pub use self::person::{alerts_confirmation, confirmation, sign_in, switched_off, unjudged};
 pub use self::update::{IncidentNews, Written, quiet, update};
 use self::words::Story;
 

@@ -1,8 +1,10 @@
-//! Mails to one person that tell of no news: to confirm a subscription or alerts, to sign in, and that a destination was
-//! switched off.
+//! Mails to one person that carry no news of a page: to confirm a subscription or alerts, to sign in, that a
+//! destination was switched off, and that a monitor can't be judged.
 
+use parallax_core::check::CheckKind;
 use parallax_core::delivery::Mail;
 use parallax_core::destination::OffReason;
+use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
 use parallax_core::time::Timestamp;
 use parallax_core::tongue::fill;
@@ -12,6 +14,8 @@ use super::{text, tongue, words};
 
 /// UTF-16 units of a name.
 const MAX_NAME: usize = 140;
+/// UTF-16 units of a reason.
+const MAX_REASON: usize = 300;
 
 /// Asks whether the address wants a page's updates. The link shows a page with a button; opening it confirms nothing.
 pub fn confirmation(page: &Page, page_url: &str, confirm_url: &str) -> Mail {
@@ -95,6 +99,48 @@ pub fn switched_off(
         ],
         facts: vec![("Since", words::moment(at, zone))],
         footer: vec![format!("You get this as the owner of {page}.")],
+        ..Sheet::default()
+    }
+    .mail()
+}
+
+/// Tells a page's owner that no check of a monitor could be judged since then, with the newest check's reason.
+pub fn unjudged(page: &Page, monitor: &Monitor, since: Timestamp, reason: &str) -> Mail {
+    let kind = monitor.check.kind();
+    let (name, of) = (text::line(&monitor.name, MAX_NAME), text::line(&page.name, MAX_NAME));
+    let (title, next) = match kind {
+        CheckKind::Domain => (
+            format!("The expiry date of {name} can't be read ({of})"),
+            "This monitor can't warn you before the domain ends. Note the date that your registrar shows, or delete \
+             the monitor.",
+        ),
+        CheckKind::Component => (
+            format!("The status of {name} can't be read ({of})"),
+            "Check the address of the status page and the name of the component in the monitor's settings.",
+        ),
+        CheckKind::Http
+        | CheckKind::Tcp
+        | CheckKind::Dns
+        | CheckKind::Ping
+        | CheckKind::Certificate
+        | CheckKind::Heartbeat => (
+            format!("{name} can't be checked ({of})"),
+            "Visitors may reach it all the same. See the monitor's last check for what its server would have to offer.",
+        ),
+    };
+    Sheet {
+        title,
+        mood: Mood::Warning,
+        lead: vec![
+            format!("No agent could judge a check of {name}, a monitor of {of}. That is not an outage, so no alert is sent."),
+            next.to_owned(),
+        ],
+        facts: vec![
+            ("Reason", text::line(reason, MAX_REASON)),
+            ("Target", text::line(&monitor.check.target(), MAX_REASON)),
+            ("Since", words::moment(since, page.timezone)),
+        ],
+        footer: vec![format!("You get this once, as the owner of {of}.")],
         ..Sheet::default()
     }
     .mail()

@@ -1,5 +1,8 @@
 //! Alerts: what a monitor's change tells becomes one delivery for each destination of its page that hears of it. Of a
-//! monitor that flaps a chat hears twice: that it does, and that it is steady again.
+//! monitor that flaps a chat hears twice: that it does, and that it is steady again. That
+//! nobody can judge a monitor, its owner hears.
+
+mod unjudged;
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -61,6 +64,9 @@ impl Reaction for Alerts {
         let mut names = Names::default();
         let nobody = BTreeMap::new();
         for recorded in events {
+            if let Some(delivery) = unjudged::delivery(recorded, read, now)? {
+                batch.write(delivery);
+            }
             let (Some(what), Some(page)) = (Told::of(recorded), recorded.event.page) else { continue };
             let hearing = match pages.entry(page) {
                 Entry::Occupied(known) => known.into_mut(),

@@ -19,6 +19,8 @@ use crate::probe::{
 const FAILURES: u32 = 3;
 /// Sheets of one list that are read; a longer list can't be read, since a part of it can't say that all is well.
 const MAX_SHEETS: usize = 20;
+/// The words for a place without a document.
+const NOT_THERE: &str = "it answers with status 404";
 /// Bytes of a document that is read for a page's id.
 const MAX_ID_DOCUMENT: usize = 1024 * 1024;
 
@@ -109,12 +111,15 @@ impl Slot {
         let formats = vendor::candidates(base);
         let first = self.next;
         let mut left = net.pages().tries;
-        let mut why = None;
+        let mut why: Option<String> = None;
         for (at, format) in formats.iter().copied().enumerate().skip(first) {
             let tries = vendor::tries(format, base);
             if at > first && tries > left {
                 self.next = at;
-                return Err(unreadable("not recognised yet; the next check tries more kinds of status page"));
+                let why = why.map_or_else(String::new, |why| format!(" ({why})"));
+                return Err(unreadable(format!(
+                    "not recognised yet{why}; the next check tries more kinds of status page"
+                )));
             }
             left = left.saturating_sub(tries);
             self.id = None;
@@ -129,14 +134,16 @@ impl Slot {
                     self.next = (if at == first { at + 1 } else { at }) % formats.len();
                     return Err(away);
                 }
-                Err(Miss::Document(miss)) => why = Some(miss),
+                // What lies at one place says more than that nothing lies at another.
+                Err(Miss::Document(miss)) => why = why.filter(|why| why != NOT_THERE).or(Some(miss)),
             }
         }
         self.next = 0;
         Err(unreadable(match why {
             // Its address tells what it is.
             Some(why) if formats.len() == 1 => why,
-            _ => "no known kind of status page".to_owned(),
+            Some(why) => format!("no known kind of status page ({why})"),
+            None => "no known kind of status page".to_owned(),
         }))
     }
 
@@ -151,7 +158,10 @@ impl Slot {
                 let page = match self.document(document, n, way).await {
                     Ok(page) => page,
                     // What the others say is enough to judge by; what they leave open stays unknown.
-                    Err(Miss::Document(_)) if place > 0 && n == 1 => break,
+                    Err(Miss::Document(why)) if place > 0 && n == 1 => {
+                        Arc::make_mut(whole.get_or_insert_default()).merge(&Page::lacking(why));
+                        break;
+                    }
                     Err(miss) => return Err(miss),
                 };
                 let goes_on = page.goes_on;
@@ -197,12 +207,13 @@ impl Slot {
         match (answer.status, kept) {
             (304, Some(kept)) => return Ok(Arc::clone(&kept.page)),
             (200, _) => {}
-            (status, _) => return Err(Miss::Document(format!("status {status}"))),
+            (404, _) => return Err(Miss::Document(NOT_THERE.to_owned())),
+            (status, _) => return Err(Miss::Document(format!("it answers with status {status}"))),
         }
         let now_ms = Clock::new(0).wall_ms();
         let Some(page) = document.read(&answer.body, now_ms).map(Arc::new) else {
             self.documents.remove(url);
-            return Err(Miss::Document("its document can't be read".to_owned()));
+            return Err(Miss::Document(what_else(&answer.body).to_owned()));
         };
         // Not asked whether it has changed, where it means something else by now without a change.
         let validators = if document.lasts() { validators_of(&answer.headers) } else { Vec::new() };
@@ -242,7 +253,7 @@ impl Way<'_> {
         match fetch(Want { url, headers, most }, self.net, self.deadline, self.facts).await {
             // The server's own trouble, or ours with it, tells nothing of what lies where.
             Ok(answer) if matches!(answer.status, 429 | 500..) => {
-                Err(Miss::Trouble(unreadable(format!("status {}", answer.status))))
+                Err(Miss::Trouble(unreadable(format!("it answers with status {}", answer.status))))
             }
             Ok(answer) => Ok(answer),
             // What lies at this place is no document; another place may have one.
@@ -256,6 +267,17 @@ impl Way<'_> {
             Err(Trouble::Target(failure)) => Err(Miss::Trouble(unreadable(failure.to_string()))),
             Err(own @ Trouble::Own(_)) => Err(Miss::Trouble(own)),
         }
+    }
+}
+
+/// Words for an answer that is not the document that was asked for.
+fn what_else(body: &[u8]) -> &'static str {
+    match String::from_utf8_lossy(body).trim_start_matches(['\u{feff}', ' ', '\r', '\n', '\t']).chars().next()
+    {
+        None => "its answer is empty",
+        Some('<') => "HTML instead of JSON",
+        Some('{' | '[') => "its JSON is of another form",
+        Some(_) => "its answer is not JSON",
     }
 }
 

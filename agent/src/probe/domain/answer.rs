@@ -11,16 +11,16 @@ const FIRST_MS: i64 = 473_385_600_000;
 /// Milliseconds after its end from which a registration that is in use can't have ended then: grace periods are over.
 const LONG_PAST: i64 = 365 * DAY_MS;
 
-/// What a check needs of an answer.
+/// The part of an answer that a check needs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Registration {
     /// When it ends, epoch ms; registries of some countries don't tell.
     pub(super) expires_ms: Option<i64>,
     /// When it began, epoch ms, where that is told.
     pub(super) began_ms: Option<i64>,
-    /// Whether it has ended and waits to be redeemed or deleted (RFC 8056).
+    /// It has ended and waits to be redeemed or deleted (RFC 8056).
     pub(super) is_lapsed: bool,
-    /// Whether it is not in use: held, suspended, expired or lapsed.
+    /// It is not in use: held, suspended, expired or lapsed.
     pub(super) is_idle: bool,
 }
 
@@ -105,7 +105,7 @@ pub(super) fn first(ends: &mut [(u8, &str)], top: &str) -> Result<Option<i64>, S
     }
 }
 
-/// Whether these bytes are a JSON object.
+/// Tells a JSON object from other bytes.
 pub(super) fn is_json_object(body: &[u8]) -> bool {
     object(body).is_ok()
 }
@@ -133,7 +133,7 @@ fn items(value: Option<&Value>) -> impl Iterator<Item = &Value> {
     .iter()
 }
 
-/// Whether a name is the domain, in whatever script it is written.
+/// Compares a name with the domain, in whatever script it is written.
 fn is_same(name: &str, domain: &str) -> bool {
     let name = name.trim_end_matches('.');
     name.eq_ignore_ascii_case(domain)

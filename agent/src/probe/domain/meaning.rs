@@ -20,7 +20,7 @@ const ENDS: [&str; 15] = [
 ];
 /// Parts that mean the same, but of which a registry may have another beside the plain one.
 const ENDS_PERHAPS: [&str; 2] = ["validity", "renewal"];
-/// What else can expire, or has its own date beside the registration's: at the registrar, in a register of telephone
+/// Other things that can expire, or have a date of their own beside the registration's: at the registrar, in a register of telephone
 /// numbers, by an option on the name, of a signature.
 const OTHERS: [&str; 14] = [
     "registrar",
@@ -66,7 +66,7 @@ pub(super) fn end(name: &str, top: &str) -> Option<u8> {
     ENDS_PERHAPS.iter().any(|part| name.contains(part)).then_some(1)
 }
 
-/// Whether a folded name stands for the begin of the registration.
+/// Recognises a folded name that stands for the begin of the registration.
 pub(super) fn is_begin(name: &str) -> bool {
     matches!(
         name,
@@ -78,14 +78,14 @@ pub(super) fn is_begin(name: &str) -> bool {
         )
 }
 
-/// Whether a word of status says that the registration has ended, and waits to be redeemed or deleted: as EPP writes
+/// Recognises a word of status that says that the registration has ended, and waits to be redeemed or deleted: as EPP writes
 /// it (RFC 3915), or as RDAP does (RFC 8056).
 pub(super) fn is_lapsed(word: &str) -> bool {
     let word = letters(word);
     word.starts_with("redemptionperiod") || word.starts_with("pendingdelete")
 }
 
-/// Whether a word of status says that the registration is not in use: its date may be long past.
+/// Recognises a word of status that says that the registration is not in use: its date may be long past.
 pub(super) fn is_idle(word: &str) -> bool {
     let word = letters(word);
     let idle = ["expired", "hold", "inactive", "suspend", "deactivat", "quarantine", "graceperiod", "cancel"];

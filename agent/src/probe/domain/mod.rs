@@ -32,9 +32,9 @@ use crate::clock::Clock;
 /// Bytes of an answer that are read.
 const MAX_ANSWER: usize = 1024 * 1024;
 const DAY_MS: i64 = 24 * 60 * 60 * 1000;
-/// What is said of an answer without the one thing that is asked for.
+/// The words for an answer without the one thing that is asked for.
 const NO_DATE: &str = "its answer has no expiry date";
-/// What is said of a registry that is asked too often.
+/// The words for a registry that is asked too often.
 const BUSY: &str = "it asks us to come less often";
 const RDAP: HeaderValue = HeaderValue::from_static("application/rdap+json, application/json;q=0.9");
 

@@ -6,38 +6,49 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, goodness, plain};
+use super::{Component, Incident, Page, Word, goodness, lenient, plain};
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     service: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     service_name: String,
+    #[serde(default)]
     status: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     summary: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::nullable")]
     impacted_services: BTreeMap<String, Impacted>,
 }
 
 #[derive(Deserialize)]
+#[serde(from = "Value")]
 struct Impacted {
-    #[serde(default)]
     service_name: String,
-    #[serde(default)]
     current: Value,
+}
+
+impl From<Value> for Impacted {
+    fn from(mut value: Value) -> Self {
+        let mut take = |name: &str| value.get_mut(name).map(Value::take).unwrap_or_default();
+        Self { service_name: plain(&take("service_name")).unwrap_or_default(), current: take("current") }
+    }
 }
 
 #[derive(Deserialize)]
 struct Service {
+    #[serde(default, deserialize_with = "lenient::text")]
     service: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     service_name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::some_text")]
     region_name: Option<String>,
 }
 
 /// Reads what is going on; an empty list says that nothing is. `None` for another shape.
 pub(super) fn events(body: &[u8]) -> Option<Page> {
-    let events: Vec<Event> = serde_json::from_str(&text(body)).ok()?;
+    let events: Vec<Event> = lenient::items(body)?;
     let overall = events.iter().map(|event| word(&event.status)).min_by_key(|word| goodness(word.state));
     let components = events.iter().flat_map(|event| {
         let impacted = event.impacted_services.iter().map(|(id, service)| Component {
@@ -74,7 +85,7 @@ pub(super) fn events(body: &[u8]) -> Option<Page> {
 
 /// Reads the services: each is well unless an event names it. `None` for another shape.
 pub(super) fn services(body: &[u8]) -> Option<Page> {
-    let services: Vec<Service> = serde_json::from_str(&text(body)).ok()?;
+    let services: Vec<Service> = lenient::items(body)?;
     if services.is_empty() {
         return None;
     }
@@ -88,11 +99,6 @@ pub(super) fn services(body: &[u8]) -> Option<Page> {
         ..Component::default()
     });
     Some(Page { components: components.collect(), ..Page::default() })
-}
-
-/// The mark at its start tells UTF-16 of either order; without one it is UTF-8.
-fn text(body: &[u8]) -> std::borrow::Cow<'_, str> {
-    encoding_rs::UTF_8.decode(body).0
 }
 
 fn well() -> Word {

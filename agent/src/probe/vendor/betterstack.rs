@@ -6,12 +6,13 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word};
+use super::{Component, Incident, Page, Word, lenient};
 
 #[derive(Deserialize)]
 struct Document {
-    data: Item<Whole>,
-    #[serde(default)]
+    #[serde(deserialize_with = "lenient::nullable")]
+    data: Option<Item<Whole>>,
+    #[serde(default, deserialize_with = "lenient::list")]
     included: Vec<Item<Value>>,
 }
 
@@ -19,19 +20,23 @@ struct Document {
 struct Item<A> {
     #[serde(default)]
     id: Value,
-    #[serde(rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "lenient::text")]
     kind: String,
-    attributes: A,
+    #[serde(deserialize_with = "Option::deserialize", bound(deserialize = "A: Deserialize<'de>"))]
+    attributes: Option<A>,
 }
 
 #[derive(Deserialize)]
 struct Whole {
+    #[serde(deserialize_with = "lenient::text")]
     aggregate_state: String,
 }
 
 #[derive(Deserialize)]
 struct Resource {
+    #[serde(default, deserialize_with = "lenient::text")]
     public_name: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
     #[serde(default)]
     status_page_section_id: Value,
@@ -39,29 +44,31 @@ struct Resource {
 
 #[derive(Deserialize)]
 struct Report {
+    #[serde(default, deserialize_with = "lenient::text")]
     title: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     report_type: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::some_text")]
     ends_at: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     affected_resources: Vec<Affected>,
 }
 
 #[derive(Deserialize)]
 struct Affected {
+    #[serde(default)]
     status_page_resource_id: Value,
 }
 
 /// Reads a page; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let document: Document = serde_json::from_slice(body).ok()?;
+    let document: Document = lenient::object(body)?;
     let of_kind = |kind: &'static str| {
         document
             .included
             .iter()
             .filter(move |item| item.kind == kind)
-            .map(|item| (key(&item.id), &item.attributes))
+            .filter_map(|item| Some((key(&item.id), item.attributes.as_ref()?)))
     };
     let sections: BTreeMap<String, String> = of_kind("status_page_section")
         .filter_map(|(id, section)| Some((id, section.get("name")?.as_str()?.to_owned())))
@@ -69,6 +76,9 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     let resources: BTreeMap<String, Resource> = of_kind("status_page_resource")
         .filter_map(|(id, resource)| Some((id, serde_json::from_value(resource.clone()).ok()?)))
         .collect();
+    if document.data.is_none() && resources.is_empty() {
+        return None;
+    }
     let components = resources.values().map(|resource| Component {
         name: resource.public_name.clone(),
         group: sections.get(&key(&resource.status_page_section_id)).cloned(),
@@ -88,9 +98,9 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
             touches: Some(names.collect::<Vec<_>>()).filter(|names| !names.is_empty()),
         }
     });
-    let word = &document.data.attributes.aggregate_state;
+    let word = document.data.and_then(|page| page.attributes).map(|page| page.aggregate_state);
     Some(Page {
-        overall: Some(Word::new(word, state(word))),
+        overall: word.map(|word| Word::new(&word, state(&word))),
         components: components.collect(),
         incidents: incidents.collect(),
         ..Page::default()

@@ -6,72 +6,96 @@ use parallax_protocol::result::VendorState;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, plain};
+use super::{Component, Incident, Page, Word, lenient, plain};
+
+/// Items that are asked for at once: a full sheet may have a next one.
+const PER_SHEET: usize = 100;
 
 #[derive(Deserialize)]
-struct Of<A> {
-    data: A,
+struct Of {
+    data: Whole,
 }
 
 #[derive(Deserialize)]
-struct Sheets<A> {
+#[serde(bound = "")]
+struct Sheets<A: DeserializeOwned> {
+    #[serde(deserialize_with = "lenient::whole_list")]
     data: Vec<A>,
+    #[serde(deserialize_with = "lenient::nullable")]
     meta: Meta,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Meta {
+    #[serde(default, deserialize_with = "lenient::nullable")]
     pagination: Pagination,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Pagination {
-    current_page: u64,
-    total_pages: u64,
+    #[serde(default, deserialize_with = "lenient::number")]
+    current_page: Option<u64>,
+    #[serde(default, deserialize_with = "lenient::number")]
+    total_pages: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Part2 {
+    #[serde(default)]
     id: Value,
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
+    #[serde(default)]
     status: Value,
     /// In the page's own language.
+    #[serde(default, deserialize_with = "lenient::text")]
     status_name: String,
 }
 
 #[derive(Deserialize)]
 struct Group2 {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     enabled_components: Vec<Value>,
 }
 
 #[derive(Deserialize)]
+struct Events {
+    #[serde(deserialize_with = "lenient::whole_list")]
+    data: Vec<Event>,
+}
+
+#[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
+    #[serde(default)]
     status: Value,
 }
 
 #[derive(Deserialize)]
 struct Whole {
+    #[serde(deserialize_with = "lenient::text")]
     status: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     message: String,
 }
 
 /// Version 3: a list, and what its items refer to.
 #[derive(Deserialize)]
 struct List3 {
+    #[serde(deserialize_with = "lenient::whole_list")]
     data: Vec<Item3>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     included: Vec<Item3>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::nullable")]
     links: Links,
 }
 
 #[derive(Deserialize, Default)]
 struct Links {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::some_text")]
     next: Option<String>,
 }
 
@@ -79,32 +103,34 @@ struct Links {
 struct Item3 {
     #[serde(default)]
     id: Value,
-    #[serde(default, rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "lenient::text")]
     kind: String,
+    #[serde(deserialize_with = "lenient::nullable")]
     attributes: Attributes,
     #[serde(default)]
     relationships: Value,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Attributes {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
     #[serde(default)]
-    status: Option<Status3>,
+    status: Value,
     #[serde(default)]
-    latest_status: Option<Status3>,
-}
-
-#[derive(Deserialize)]
-struct Status3 {
-    #[serde(default)]
-    human: String,
-    value: Value,
+    latest_status: Value,
 }
 
 /// Reads a sheet of version 2's components; `None` for another shape.
 pub(super) fn components2(body: &[u8]) -> Option<Page> {
-    let sheet: Sheets<Part2> = serde_json::from_slice(body).ok()?;
+    let sheet: Sheets<Part2> = lenient::object(body)?;
+    // Another API that has sheets.
+    if !sheet.data.is_empty()
+        && sheet.data.iter().all(|part| part.name.is_empty() || part.status_name.is_empty())
+    {
+        return None;
+    }
+    let goes_on = sheet.goes_on();
     let components = sheet.data.into_iter().map(|part| Component {
         id: plain(&part.id).unwrap_or_default(),
         word: Word::new(&part.status_name, state(&part.status)),
@@ -112,13 +138,13 @@ pub(super) fn components2(body: &[u8]) -> Option<Page> {
         ..Component::default()
     });
     let components = components.collect();
-    Some(Page { components, goes_on: sheet.meta.goes_on(), ..Page::default() })
+    Some(Page { components, goes_on, ..Page::default() })
 }
 
 /// Reads a sheet of version 2's groups; `None` for another shape.
 pub(super) fn groups2(body: &[u8]) -> Option<Page> {
-    let sheet: Sheets<Group2> = serde_json::from_slice(body).ok()?;
-    let goes_on = sheet.meta.goes_on();
+    let sheet: Sheets<Group2> = lenient::object(body)?;
+    let goes_on = sheet.goes_on();
     let groups = sheet.data.into_iter().flat_map(|group| {
         let Group2 { name, enabled_components } = group;
         enabled_components.into_iter().filter_map(move |part| Some((plain(part.get("id")?)?, name.clone())))
@@ -140,32 +166,37 @@ pub(super) fn status2(body: &[u8]) -> Option<Page> {
 
 /// Reads version 2's newest incidents; `None` for another shape.
 pub(super) fn incidents2(body: &[u8]) -> Option<Page> {
-    Some(incidents(parsed::<Of<Vec<Event>>>(body)?.data))
+    Some(incidents(lenient::object::<Events>(body)?.data))
 }
 
 /// Reads a sheet of version 3's components; `None` for another shape.
 pub(super) fn components3(body: &[u8]) -> Option<Page> {
-    let list: List3 = parsed(body)?;
+    let list: List3 = lenient::object(body)?;
     let names: BTreeMap<String, &str> = list
         .included
         .iter()
         .filter_map(|item| Some((plain(&item.id)?, item.attributes.name.as_str())))
         .collect();
+    if !list.data.is_empty() && list.data.iter().all(|item| item.kind.is_empty()) {
+        return None;
+    }
     let mut components = Vec::new();
     for item in &list.data {
         // Another JSON:API at the same place.
-        if item.kind != "components" {
+        if !matches!(item.kind.as_str(), "components" | "") {
             return None;
         }
         let group = item.relationships.pointer("/group/data/id").and_then(plain);
-        // The latest counts open incidents in.
-        let status = item.attributes.latest_status.as_ref().or(item.attributes.status.as_ref());
         components.push(Component {
             name: item.attributes.name.clone(),
             group: group.and_then(|id| names.get(&id)).map(|name| (*name).to_owned()),
-            word: status
-                .map(|status| Word::new(&status.human, state(&status.value)))
-                .unwrap_or_else(|| Word::new("no status", None)),
+            word: item.attributes.newest().map_or_else(
+                || Word::new("", None),
+                |status| {
+                    let human = status.get("human").and_then(plain).unwrap_or_default();
+                    Word::new(&human, status.get("value").and_then(state))
+                },
+            ),
             ..Component::default()
         });
     }
@@ -188,20 +219,23 @@ pub(super) fn status3(body: &[u8]) -> Option<Page> {
 
 /// Reads version 3's newest incidents; `None` for another shape.
 pub(super) fn incidents3(body: &[u8]) -> Option<Page> {
-    let list: List3 = parsed(body)?;
+    let list: List3 = lenient::object(body)?;
     let events = list.data.into_iter().filter_map(|item| {
-        let Attributes { name, status, latest_status } = item.attributes;
-        Some(Event { name, status: latest_status.or(status)?.value })
+        let status = item.attributes.newest()?.get("value")?.clone();
+        Some(Event { name: item.attributes.name, status })
     });
     Some(incidents(events.collect()))
 }
 
-fn parsed<A: DeserializeOwned>(body: &[u8]) -> Option<A> {
-    serde_json::from_slice(body).ok()
+impl Attributes {
+    /// The latest status, which counts open incidents in, or else its own.
+    fn newest(&self) -> Option<&Value> {
+        [&self.latest_status, &self.status].into_iter().find(|status| !status.is_null())
+    }
 }
 
 fn whole(body: &[u8], state: fn(&str) -> Option<VendorState>) -> Option<Page> {
-    let Whole { status, message } = parsed::<Of<Whole>>(body)?.data;
+    let Whole { status, message } = lenient::object::<Of>(body)?.data;
     let word = match state(&status) {
         // The message is for people; a word that isn't known is shown itself.
         Some(state) if !message.is_empty() => Word::new(&message, Some(state)),
@@ -233,8 +267,12 @@ fn state(number: &Value) -> Option<VendorState> {
     })
 }
 
-impl Meta {
+impl<A: DeserializeOwned> Sheets<A> {
     fn goes_on(&self) -> bool {
-        self.pagination.current_page < self.pagination.total_pages
+        let Pagination { current_page, total_pages } = self.meta.pagination;
+        match current_page.zip(total_pages) {
+            Some((current, total)) => current < total,
+            None => self.data.len() >= PER_SHEET,
+        }
     }
 }

@@ -3,33 +3,37 @@
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 
-use super::{Component, Incident, Page, Word, goodness};
+use super::{Component, Incident, Page, Word, goodness, lenient};
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     external_desc: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     status_impact: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::some_text")]
     end: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     affected_products: Vec<Product>,
 }
 
 #[derive(Deserialize)]
 struct Products {
+    #[serde(deserialize_with = "lenient::whole_list")]
     products: Vec<Product>,
 }
 
 #[derive(Deserialize)]
 struct Product {
+    #[serde(default, deserialize_with = "lenient::text")]
     title: String,
 }
 
 /// Reads the incidents; `None` for another shape.
 pub(super) fn incidents(body: &[u8]) -> Option<Page> {
-    let events: Vec<Event> = serde_json::from_slice(body).ok()?;
+    let events: Vec<Event> = lenient::items(body)?;
     // Years of them are there; a list without any is another document.
-    if events.is_empty() {
+    if events.iter().all(|event| event.external_desc.is_empty() && event.status_impact.is_empty()) {
         return None;
     }
     let open: Vec<Event> =
@@ -56,7 +60,7 @@ pub(super) fn incidents(body: &[u8]) -> Option<Page> {
 
 /// Reads the products: each is well unless an open incident names it. `None` for another shape.
 pub(super) fn products(body: &[u8]) -> Option<Page> {
-    let list: Products = serde_json::from_slice(body).ok()?;
+    let list: Products = lenient::object(body)?;
     let components = list.products.into_iter().map(|product| Component {
         name: product.title,
         word: well(),

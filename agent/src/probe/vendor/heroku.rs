@@ -3,29 +3,33 @@
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 
-use super::{Component, Incident, Page, Word};
+use super::{Component, Incident, Page, Word, lenient};
 
 #[derive(Deserialize)]
 struct Current {
+    #[serde(deserialize_with = "lenient::whole_list")]
     status: Vec<System>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
 }
 
 #[derive(Deserialize)]
 struct System {
+    #[serde(default, deserialize_with = "lenient::text")]
     system: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     title: String,
 }
 
 /// Reads the document; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let current: Current = serde_json::from_slice(body).ok()?;
+    let current: Current = lenient::object(body)?;
     let components = current.status.into_iter().map(|system| Component {
         word: Word::new(&system.status, state(&system.status)),
         name: system.system,

@@ -2,55 +2,58 @@
 
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
+use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, goodness};
+use super::{Component, Incident, Page, Word, goodness, lenient};
 
 #[derive(Deserialize)]
 struct Summary {
     page: Whole,
-    #[serde(default, rename = "activeIncidents")]
+    #[serde(default, rename = "activeIncidents", deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
-    #[serde(default, rename = "activeMaintenances")]
+    #[serde(default, rename = "activeMaintenances", deserialize_with = "lenient::list")]
     maintenances: Vec<Event>,
 }
 
 #[derive(Deserialize)]
 struct Whole {
+    #[serde(deserialize_with = "lenient::text")]
     status: String,
+    /// With a status that is null, this tells the page from another product's.
+    #[serde(default, deserialize_with = "lenient::text")]
+    url: String,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     impact: String,
 }
 
 #[derive(Deserialize)]
 struct List {
+    #[serde(deserialize_with = "lenient::whole_list")]
     components: Vec<Part>,
 }
 
 #[derive(Deserialize)]
 struct Part {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
+    /// An object with a name, or in older versions the name itself.
     #[serde(default)]
-    group: Option<Group>,
-}
-
-#[derive(Deserialize)]
-#[serde(untagged)]
-enum Group {
-    Named { name: String },
-    Older(String),
+    group: Value,
 }
 
 /// Reads a summary; `None` for another shape.
 pub(super) fn summary(body: &[u8]) -> Option<Page> {
-    let summary: Summary = serde_json::from_slice(body).ok()?;
+    let summary: Summary = lenient::object(body)?;
     let word = summary.page.status;
     let state = match word.as_str() {
         "UP" => Some(VendorState::Operational),
@@ -60,7 +63,8 @@ pub(super) fn summary(body: &[u8]) -> Option<Page> {
             impacts.chain([VendorState::Degraded]).min_by_key(|state| goodness(Some(*state)))
         }
         // Another product's summary may lie at the same place.
-        _ if !word.bytes().all(|b| b.is_ascii_uppercase()) || word.is_empty() => return None,
+        _ if !word.bytes().all(|b| b.is_ascii_uppercase()) => return None,
+        "" if summary.page.url.is_empty() => return None,
         _ => None,
     };
     let open = summary.incidents.into_iter().filter(|event| event.status != "RESOLVED");
@@ -78,11 +82,9 @@ pub(super) fn summary(body: &[u8]) -> Option<Page> {
 
 /// Reads the list of components; `None` for another shape.
 pub(super) fn components(body: &[u8]) -> Option<Page> {
-    let list: List = serde_json::from_slice(body).ok()?;
+    let list: List = lenient::object(body)?;
     let components = list.components.into_iter().map(|part| Component {
-        group: part.group.map(|group| match group {
-            Group::Named { name } | Group::Older(name) => name,
-        }),
+        group: part.group.get("name").unwrap_or(&part.group).as_str().map(str::to_owned),
         word: Word::new(&part.status, state(&part.status)),
         name: part.name,
         ..Component::default()

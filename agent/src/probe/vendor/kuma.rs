@@ -6,75 +6,74 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, format::is_id, plain};
+use super::{Component, Incident, Page, Word, format::is_id, lenient, plain};
 
 #[derive(Deserialize)]
 struct Document {
-    #[serde(rename = "publicGroupList")]
+    #[serde(rename = "publicGroupList", deserialize_with = "lenient::list")]
     groups: Vec<Group>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
     /// Before version 2 there was one.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::nullable")]
     incident: Option<Event>,
-    #[serde(default, rename = "maintenanceList")]
+    #[serde(default, rename = "maintenanceList", deserialize_with = "lenient::list")]
     maintenance: Vec<Planned>,
 }
 
 #[derive(Deserialize)]
 struct Group {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
-    #[serde(default, rename = "monitorList")]
+    #[serde(default, rename = "monitorList", deserialize_with = "lenient::list")]
     monitors: Vec<Monitor>,
 }
 
 #[derive(Deserialize)]
 struct Monitor {
+    #[serde(default)]
     id: Value,
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     title: String,
 }
 
 #[derive(Deserialize)]
 struct Planned {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
 }
 
 #[derive(Deserialize)]
 struct Beats {
-    #[serde(rename = "heartbeatList")]
-    monitors: BTreeMap<String, Vec<Beat>>,
-}
-
-#[derive(Deserialize)]
-struct Beat {
-    status: Value,
+    #[serde(rename = "heartbeatList", deserialize_with = "lenient::nullable")]
+    monitors: BTreeMap<String, Value>,
 }
 
 #[derive(Deserialize)]
 struct Entry {
-    #[serde(rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "lenient::text")]
     kind: String,
-    #[serde(default, rename = "statusPageSlug")]
+    #[serde(default, rename = "statusPageSlug", deserialize_with = "lenient::some_text")]
     slug: Option<String>,
-    #[serde(default, rename = "entryPage")]
+    #[serde(default, rename = "entryPage", deserialize_with = "lenient::some_text")]
     page: Option<String>,
 }
 
 /// Reads the page: its monitors have no word until the beats are read too. `None` for another shape.
 pub(super) fn page(body: &[u8]) -> Option<Page> {
-    let document: Document = serde_json::from_slice(body).ok()?;
+    let document: Document = lenient::object(body)?;
     let components = document.groups.into_iter().flat_map(|group| {
         let Group { name, monitors } = group;
         monitors.into_iter().map(move |monitor| Component {
             id: plain(&monitor.id).unwrap_or_default(),
             name: monitor.name,
-            group: Some(name.clone()),
+            group: Some(name.clone()).filter(|name| !name.is_empty()),
             word: Word::new("no heartbeat", None),
         })
     });
@@ -89,15 +88,23 @@ pub(super) fn page(body: &[u8]) -> Option<Page> {
 
 /// Reads the beats, of which each monitor's last counts; `None` for another shape.
 pub(super) fn beats(body: &[u8]) -> Option<Page> {
-    let beats: Beats = serde_json::from_slice(body).ok()?;
-    let latest = beats.monitors.into_iter().filter_map(|(id, beats)| Some((id, word(&beats.last()?.status))));
+    let beats: Beats = lenient::object(body)?;
+    let latest = beats.monitors.into_iter().filter_map(|(id, beats)| {
+        let latest = match beats.as_array() {
+            // One that has not been looked at yet.
+            Some(beats) if beats.is_empty() => return None,
+            Some(beats) => beats.last().and_then(|beat| beat.get("status")),
+            None => None,
+        };
+        Some((id, word(latest.unwrap_or(&Value::Null))))
+    });
     let words: BTreeMap<String, Word> = latest.collect();
     Some(Page { overall: overall(&words), words, ..Page::default() })
 }
 
 /// The name of the page that a host shows at its root.
 pub(super) fn slug(body: &[u8]) -> Option<String> {
-    let entry: Entry = serde_json::from_slice(body).ok()?;
+    let entry: Entry = lenient::object(body)?;
     let slug = match entry.kind.as_str() {
         "statusPageMatchedDomain" => entry.slug?,
         "entryPage" => entry.page?.strip_prefix("statusPage-")?.to_owned(),

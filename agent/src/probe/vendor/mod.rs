@@ -9,6 +9,7 @@ mod google;
 mod heroku;
 mod instatus;
 mod kuma;
+mod lenient;
 mod parallax;
 mod slack;
 mod statusio;
@@ -26,6 +27,12 @@ use serde_json::Value;
 
 pub(super) use format::{Document, Format, Id, base, candidates, place, tries};
 
+/// Names that are shown where a component is not on a page, and characters of each.
+const SHOWN: usize = 3;
+const NAME_SHOWN: usize = 30;
+/// How much alike two names are (Jaro-Winkler, 0 to 1) for one to be taken for a slip of the other.
+const ALIKE: f64 = 0.8;
+
 /// What a page says, in one form for all products. A page may be made of several documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Page {
@@ -41,6 +48,8 @@ pub(super) struct Page {
     groups: BTreeMap<String, String>,
     /// Whether the document is one sheet of a list that goes on.
     pub(super) goes_on: bool,
+    /// Why a document that may have more of the components can't be read.
+    lacks: Option<String>,
 }
 
 /// A vendor's word and what it means; an unknown one means nothing, least of all that all is well.
@@ -71,13 +80,22 @@ struct Incident {
 /// Why a page that was read has no reading.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum NoReading {
-    /// No component of that name.
-    Missing,
+    /// No component of that name: words for what there is.
+    Missing(String),
+    /// The page has nothing to read at all.
+    Empty,
+    /// A document that may have the component can't be read: why.
+    Unread(String),
     /// A word without a known meaning.
     Unknown(String),
 }
 
 impl Page {
+    /// The place of a document that can't be read, with the reason.
+    pub(super) fn lacking(why: String) -> Self {
+        Self { lacks: Some(why), ..Self::default() }
+    }
+
     /// Adds what another document of the same page says.
     pub(super) fn merge(&mut self, other: &Self) {
         if self.overall.is_none() {
@@ -86,6 +104,9 @@ impl Page {
         self.components.extend(other.components.iter().cloned());
         self.incidents.extend(other.incidents.iter().cloned());
         self.in_maintenance |= other.in_maintenance;
+        if self.lacks.is_none() {
+            self.lacks.clone_from(&other.lacks);
+        }
         for component in &mut self.components {
             if let Some(word) = other.words.get(&component.id) {
                 component.word.clone_from(word);
@@ -109,11 +130,48 @@ impl Page {
                 (worst(&matching), self.incident_of(&matching))
             }
         };
-        let word = word.ok_or(NoReading::Missing)?;
+        let word = word.ok_or_else(|| self.missing(component.as_deref()))?;
         let Some(state) = word.state else { return Err(NoReading::Unknown(word.word)) };
         let is_well = matches!(state, VendorState::Operational | VendorState::Maintenance);
         let incident = incident.filter(|_| !is_well).map(|incident| Detail::new(&incident.title));
         Ok(VendorReading { state, word: Detail::new(&word.word), incident })
+    }
+
+    /// Why there is no such component; `name` is folded.
+    fn missing(&self, name: Option<&str>) -> NoReading {
+        match (&self.lacks, name) {
+            (Some(why), _) => NoReading::Unread(why.clone()),
+            (None, Some(name)) if self.components.iter().any(|one| !one.name.is_empty()) => {
+                NoReading::Missing(self.names_like(name))
+            }
+            (None, _) => NoReading::Empty,
+        }
+    }
+
+    /// The names on the page that come nearest to that one, or else its first ones.
+    fn names_like(&self, name: &str) -> String {
+        let mut names: Vec<(f64, &str)> = Vec::new();
+        for one in self.components.iter().map(|one| one.name.as_str()).filter(|name| !name.is_empty()) {
+            let own = folded(one);
+            let is_part = own.contains(name) || name.contains(&own);
+            let likeness = if is_part { 1.0 } else { strsim::jaro_winkler(&own, name) };
+            if names.iter().all(|(_, known)| *known != one) {
+                names.push((likeness, one));
+            }
+        }
+        let count = names.len();
+        let alike: Vec<&str> = {
+            let mut alike: Vec<_> = names.iter().filter(|(likeness, _)| *likeness >= ALIKE).collect();
+            alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+            alike.into_iter().map(|(_, name)| *name).collect()
+        };
+        if !alike.is_empty() {
+            return format!("near it: {}", quoted(&alike));
+        }
+        let first: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
+        let more = count.saturating_sub(SHOWN);
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        format!("it has {}{more}", quoted(&first))
     }
 
     fn whole(&self) -> Option<Word> {
@@ -153,6 +211,7 @@ impl Component {
 
 impl Word {
     fn new(word: &str, state: Option<VendorState>) -> Self {
+        let word = if word.is_empty() { "no status" } else { word };
         Self { state, word: word.to_owned() }
     }
 }
@@ -180,6 +239,15 @@ fn plain(value: &Value) -> Option<String> {
         Value::Number(number) => Some(number.to_string()),
         _ => None,
     }
+}
+
+/// The first few names, in quotation marks.
+fn quoted(names: &[&str]) -> String {
+    let short = |name: &&str| {
+        let cut: String = name.chars().take(NAME_SHOWN).collect();
+        if cut.len() < name.len() { format!("\"{cut}…\"") } else { format!("\"{cut}\"") }
+    };
+    names.iter().take(SHOWN).map(short).collect::<Vec<_>>().join(", ")
 }
 
 /// Names are compared without case and with single spaces.

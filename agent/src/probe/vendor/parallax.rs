@@ -4,47 +4,60 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Component, Incident, Page, Word};
+use super::{Component, Incident, Page, Word, lenient};
 
 #[derive(Deserialize)]
 struct Document {
     /// Only its presence counts: it tells this shape from others.
-    #[serde(rename = "page")]
+    #[serde(rename = "page", deserialize_with = "lenient::nullable")]
     _page: Map<String, Value>,
-    status: Whole,
+    #[serde(deserialize_with = "lenient::nullable")]
+    status: Option<Whole>,
+    #[serde(deserialize_with = "lenient::list")]
     monitors: Vec<Monitor>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
 }
 
 #[derive(Deserialize)]
 struct Whole {
+    #[serde(deserialize_with = "lenient::text")]
     indicator: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     headline: String,
 }
 
 #[derive(Deserialize)]
 struct Monitor {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::some_text")]
     group: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     title: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
 }
 
 /// Reads the document; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let document: Document = serde_json::from_slice(body).ok()?;
-    let Whole { indicator, headline } = document.status;
-    let state = overall(&indicator);
-    // The headline is for people; an indicator that isn't known is shown itself.
-    let shown = if state.is_some() && !headline.is_empty() { headline } else { indicator };
+    let document: Document = lenient::object(body)?;
+    if document.status.is_none() && document.monitors.is_empty() {
+        return None;
+    }
+    // The monitors say what the whole is worth where it has no word itself.
+    let word = document.status.map(|Whole { indicator, headline }| {
+        let state = overall(&indicator);
+        // The headline is for people; an indicator that isn't known is shown itself.
+        let shown = if state.is_some() && !headline.is_empty() { headline } else { indicator };
+        Word::new(&shown, state)
+    });
     let components = document.monitors.into_iter().map(|monitor| Component {
         word: Word::new(&monitor.status, status(&monitor.status)),
         name: monitor.name,
@@ -53,7 +66,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     });
     let open = document.incidents.into_iter().filter(|event| event.status != "resolved");
     Some(Page {
-        overall: Some(Word::new(&shown, state)),
+        overall: word,
         components: components.collect(),
         incidents: open.map(|event| Incident { title: event.title, touches: None }).collect(),
         ..Page::default()

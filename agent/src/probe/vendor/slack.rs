@@ -3,7 +3,7 @@
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 
-use super::{Component, Incident, Page, Word, goodness};
+use super::{Component, Incident, Page, Word, goodness, lenient};
 
 /// The names of Slack's services; the document names only those in trouble.
 const SERVICES: [&str; 11] = [
@@ -22,28 +22,38 @@ const SERVICES: [&str; 11] = [
 
 #[derive(Deserialize)]
 struct Current {
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
+    #[serde(deserialize_with = "lenient::list")]
     active_incidents: Vec<Event>,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     title: String,
-    #[serde(rename = "type")]
+    #[serde(default, rename = "type", deserialize_with = "lenient::text")]
     kind: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     services: Vec<String>,
 }
 
 /// Reads the document; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let current: Current = serde_json::from_slice(body).ok()?;
+    let current: Current = lenient::object(body)?;
     let well = || Word::new("ok", Some(VendorState::Operational));
     let odd = || Word::new(&current.status, None);
-    // What no incident names is well, unless the document's own word is one that says nothing.
+    // What no incident names is well, unless the document's own word is one that says nothing, or an incident names
+    // none and may touch any.
+    let is_open =
+        |event: &Event| event.services.is_empty() && state(&event.kind) != Some(VendorState::Operational);
+    let touches_any = current.active_incidents.is_empty() || current.active_incidents.iter().any(is_open);
     let (overall, other) = match current.status.as_str() {
         "ok" => (well(), well()),
-        "active" => (worst_of(current.active_incidents.iter()).unwrap_or_else(odd), well()),
+        "active" => (
+            worst_of(current.active_incidents.iter()).unwrap_or_else(odd),
+            if touches_any { odd() } else { well() },
+        ),
         _ => (odd(), odd()),
     };
     let others = current.active_incidents.iter().flat_map(|event| &event.services).map(String::as_str);

@@ -4,7 +4,7 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word, plain};
+use super::{Component, Incident, Page, Word, lenient, plain};
 
 #[derive(Deserialize)]
 struct Document {
@@ -13,53 +13,57 @@ struct Document {
 
 #[derive(Deserialize)]
 struct Whole {
-    status_overall: Part,
-    #[serde(default)]
+    #[serde(deserialize_with = "lenient::nullable")]
+    status_overall: Option<Part>,
+    #[serde(default, deserialize_with = "lenient::list")]
     status: Vec<Part>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::nullable")]
     maintenance: Planned,
 }
 
 #[derive(Deserialize)]
 struct Part {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
     #[serde(default)]
     status_code: Value,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     containers: Vec<Self>,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     components_affected: Vec<Named>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     containers_affected: Vec<Named>,
 }
 
 #[derive(Deserialize)]
 struct Named {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
 }
 
 #[derive(Deserialize, Default)]
 struct Planned {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     active: Vec<Value>,
 }
 
 /// Reads the document; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let whole = serde_json::from_slice::<Document>(body).ok()?.result;
+    let whole = lenient::object::<Document>(body)?.result;
     let components = whole.status.iter().flat_map(|part| {
         let inner = part.containers.iter().map(|container| Component {
             name: container.name.clone(),
-            group: Some(part.name.clone()),
+            group: Some(part.name.clone()).filter(|name| !name.is_empty()),
             word: word(container),
             ..Component::default()
         });
@@ -72,7 +76,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
         Incident { title: event.name.clone(), touches: Some(names).filter(|names| !names.is_empty()) }
     });
     Some(Page {
-        overall: Some(word(&whole.status_overall)),
+        overall: whole.status_overall.as_ref().map(word),
         components: components.collect(),
         incidents: incidents.collect(),
         in_maintenance: !whole.maintenance.active.is_empty(),
@@ -94,9 +98,9 @@ pub(super) fn page_id(body: &[u8]) -> Option<String> {
 
 /// The code counts; the text, which a page may choose, only where there is none.
 fn word(part: &Part) -> Word {
-    let state = match plain(&part.status_code) {
-        Some(code) => coded(&code),
-        None => named(&part.status),
+    let state = match &part.status_code {
+        Value::Null => named(&part.status),
+        code => plain(code).as_deref().and_then(coded),
     };
     Word::new(&part.status, state)
 }

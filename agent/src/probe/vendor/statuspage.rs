@@ -6,88 +6,94 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
-use super::{Component, Incident, Page, Word};
+use super::{Component, Incident, Page, Word, lenient};
 
 #[derive(Deserialize)]
 struct Summary {
-    /// Only its presence counts: it tells this shape from others.
-    #[serde(rename = "page")]
-    _page: Map<String, Value>,
-    status: Status,
-    #[serde(default)]
+    /// It tells this shape from others, with the status.
+    #[serde(deserialize_with = "lenient::nullable")]
+    page: Map<String, Value>,
+    #[serde(deserialize_with = "lenient::nullable")]
+    status: Option<Status>,
+    #[serde(default, deserialize_with = "lenient::list")]
     components: Vec<Part>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     scheduled_maintenances: Vec<Event>,
 }
 
 #[derive(Deserialize)]
 struct Status {
+    #[serde(deserialize_with = "lenient::text")]
     indicator: String,
-    #[serde(default)]
-    description: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
+    description: String,
 }
 
 #[derive(Deserialize)]
 struct Part {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::some_text")]
     id: Option<String>,
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
     /// A group is a part that holds others.
-    #[serde(default)]
-    group: Option<bool>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::flag")]
+    group: bool,
+    #[serde(default, deserialize_with = "lenient::some_text")]
     group_id: Option<String>,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::text")]
     status: String,
-    #[serde(default)]
-    components: Option<Vec<Touched>>,
+    #[serde(default, deserialize_with = "lenient::list")]
+    components: Vec<Touched>,
 }
 
 #[derive(Deserialize)]
 struct Touched {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
 }
 
 /// Reads a summary; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let summary: Summary = serde_json::from_slice(body).ok()?;
+    let summary: Summary = lenient::object(body)?;
+    if summary.page.is_empty() && summary.status.is_none() {
+        return None;
+    }
     let groups: BTreeMap<&str, &str> = summary
         .components
         .iter()
-        .filter(|part| part.group == Some(true))
+        .filter(|part| part.group)
         .filter_map(|group| Some((group.id.as_deref()?, group.name.as_str())))
         .collect();
-    let components =
-        summary.components.iter().filter(|part| part.group != Some(true)).map(|part| Component {
-            name: part.name.clone(),
-            group: part.group_id.as_deref().and_then(|id| groups.get(id)).map(|name| (*name).to_owned()),
-            word: Word::new(&part.status, state(&part.status)),
-            ..Component::default()
-        });
+    let components = summary.components.iter().filter(|part| !part.group).map(|part| Component {
+        name: part.name.clone(),
+        group: part.group_id.as_deref().and_then(|id| groups.get(id)).map(|name| (*name).to_owned()),
+        word: Word::new(&part.status, state(&part.status)),
+        ..Component::default()
+    });
     let incidents =
         summary.incidents.into_iter().filter(|event| is_open(&event.status)).map(|event| Incident {
             title: event.name,
-            touches: event
-                .components
-                .filter(|touched| !touched.is_empty())
-                .map(|touched| touched.into_iter().map(|part| part.name).collect()),
+            touches: Some(event.components.into_iter().map(|part| part.name).collect())
+                .filter(|touched: &Vec<_>| !touched.is_empty()),
         });
-    let indicator = summary.status.indicator.as_str();
-    let word = match (overall(indicator), summary.status.description.as_deref()) {
+    // The components say what the whole is worth where it has no word itself.
+    let word = summary.status.map(|Status { indicator, description }| match overall(&indicator) {
         // The description is for people; an indicator that isn't known is shown itself.
-        (Some(state), Some(description)) if !description.is_empty() => Word::new(description, Some(state)),
-        (state, _) => Word::new(indicator, state),
-    };
+        Some(state) if !description.is_empty() => Word::new(&description, Some(state)),
+        state => Word::new(&indicator, state),
+    });
     Some(Page {
-        overall: Some(word),
+        overall: word,
         components: components.collect(),
         incidents: incidents.collect(),
         in_maintenance: summary.scheduled_maintenances.iter().any(|event| {

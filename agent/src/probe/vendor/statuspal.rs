@@ -4,44 +4,48 @@ use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::{Component, Incident, Page, Word};
+use super::{Component, Incident, Page, Word, lenient, plain};
 
 #[derive(Deserialize)]
 struct Summary {
-    status_page: Whole,
+    #[serde(deserialize_with = "lenient::nullable")]
+    status_page: Option<Whole>,
+    #[serde(deserialize_with = "lenient::list")]
     services: Vec<Service>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     maintenances: Vec<Value>,
 }
 
 #[derive(Deserialize)]
 struct Whole {
-    /// It may be null, but not absent: null says that all is well.
-    #[serde(deserialize_with = "Option::deserialize")]
-    current_incident_type: Option<String>,
+    /// Null says that all is well; what is absent says nothing.
+    #[serde(default, deserialize_with = "lenient::present")]
+    current_incident_type: Option<Value>,
 }
 
 #[derive(Deserialize)]
 struct Service {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
-    #[serde(deserialize_with = "Option::deserialize")]
-    current_incident_type: Option<String>,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::present")]
+    current_incident_type: Option<Value>,
+    #[serde(default, deserialize_with = "lenient::list")]
     children: Vec<Self>,
 }
 
 #[derive(Deserialize)]
 struct Event {
+    #[serde(default, deserialize_with = "lenient::text")]
     title: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::some_text")]
     ends_at: Option<String>,
 }
 
 /// Reads a summary; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let summary: Summary = serde_json::from_slice(body).ok()?;
+    let summary: Summary = lenient::object(body)?;
     let mut components = Vec::new();
     // Each with the names of those around it; how deep they nest is bounded by the parser.
     let mut open: Vec<(Option<String>, Service)> =
@@ -51,12 +55,12 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
             .as_ref()
             .map_or_else(|| service.name.clone(), |group| format!("{group} / {}", service.name));
         open.extend(service.children.into_iter().rev().map(|child| (Some(path.clone()), child)));
-        let word = word(service.current_incident_type.as_deref());
+        let word = word(service.current_incident_type.as_ref());
         components.push(Component { name: service.name, group, word, ..Component::default() });
     }
     let running = summary.incidents.into_iter().filter(|event| event.ends_at.is_none());
     Some(Page {
-        overall: Some(word(summary.status_page.current_incident_type.as_deref())),
+        overall: summary.status_page.map(|page| word(page.current_incident_type.as_ref())),
         components,
         incidents: running.map(|event| Incident { title: event.title, touches: None }).collect(),
         in_maintenance: !summary.maintenances.is_empty(),
@@ -65,12 +69,16 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
 }
 
 /// Types that a page has made up itself are read as degraded: there is an incident, of unknown weight.
-fn word(kind: Option<&str>) -> Word {
-    let Some(kind) = kind else { return Word::new("operational", Some(VendorState::Operational)) };
-    let state = match kind {
+fn word(kind: Option<&Value>) -> Word {
+    let Some(kind) = kind else { return Word::new("", None) };
+    if kind.is_null() {
+        return Word::new("operational", Some(VendorState::Operational));
+    }
+    let kind = plain(kind).unwrap_or_default();
+    let state = match kind.as_str() {
         "major" => VendorState::MajorOutage,
         "scheduled" => VendorState::Maintenance,
         _ => VendorState::Degraded,
     };
-    Word::new(kind, Some(state))
+    Word::new(&kind, Some(state))
 }

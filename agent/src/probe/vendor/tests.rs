@@ -1,5 +1,6 @@
 //! Every document under `tests/fixtures/vendor`, read and compared with the reading that lies beside it.
 
+mod nulls;
 mod odd;
 
 use std::path::{Path, PathBuf};
@@ -51,7 +52,8 @@ fn shown(reading: Result<VendorReading, NoReading>) -> Value {
             "word": reading.word.as_str(),
             "incident": reading.incident.as_ref().map(Detail::as_str),
         }),
-        Err(NoReading::Missing) => json!("missing"),
+        Err(NoReading::Missing(_) | NoReading::Empty) => json!("missing"),
+        Err(NoReading::Unread(why)) => json!(format!("unread: {why}")),
         Err(NoReading::Unknown(word)) => json!(format!("unknown: {word}")),
     }
 }
@@ -93,7 +95,9 @@ fn a_product_is_as_ill_as_its_open_incidents() {
     page.merge(&google::products(&read("list.products.json")).unwrap());
     assert_eq!(page.reading(Some("Cloud SQL")).unwrap().state, VendorState::Degraded);
     assert_eq!(page.reading(Some("Pub/Sub")).unwrap().state, VendorState::Operational);
-    assert_eq!(page.reading(Some("Reader")), Err(NoReading::Missing));
+    assert!(
+        matches!(page.reading(Some("Reader")), Err(NoReading::Missing(has)) if has.contains("\"Cloud SQL\""))
+    );
 }
 
 #[test]
@@ -139,6 +143,32 @@ fn a_summary_of_one_product_is_not_taken_for_anothers() {
             assert_eq!(is_read, place == own, "{product} read as {place}");
         }
     }
+}
+
+#[test]
+fn the_names_nearest_to_a_missing_one_are_told() {
+    let named = |names: &[&str]| Page {
+        components: names
+            .iter()
+            .map(|name| Component { name: (*name).to_owned(), ..Component::default() })
+            .collect(),
+        ..Page::default()
+    };
+    let page = named(&["API", "Api Gateway", "Dashboard", "Webhooks", "API"]);
+    for (asked, told) in [
+        ("Apis", "near it: \"API\""),
+        ("gateway", "near it: \"Api Gateway\""),
+        ("dashbord", "near it: \"Dashboard\""),
+        ("Email", "it has \"API\", \"Api Gateway\", \"Dashboard\" and 1 more"),
+    ] {
+        assert_eq!(page.reading(Some(asked)), Err(NoReading::Missing(told.to_owned())), "{asked}");
+    }
+    assert_eq!(Page::default().reading(Some("API")), Err(NoReading::Empty));
+    let long = "x".repeat(100_000);
+    let Err(NoReading::Missing(told)) = named(&[&long, &long, "", "y"]).reading(Some("Web")) else {
+        panic!("found")
+    };
+    assert!(told.len() < 120, "{told}");
 }
 
 #[test]

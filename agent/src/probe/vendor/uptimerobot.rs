@@ -3,38 +3,46 @@
 use parallax_protocol::result::VendorState;
 use serde::Deserialize;
 
-use super::{Component, Page, Word};
+use super::{Component, Page, Word, lenient};
 
 #[derive(Deserialize)]
 struct Document {
-    psp: Sheet,
+    #[serde(deserialize_with = "lenient::nullable")]
+    psp: Option<Sheet>,
     /// Older deployments have the list here.
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     data: Vec<Monitor>,
 }
 
 #[derive(Deserialize)]
 struct Sheet {
-    #[serde(default)]
+    #[serde(default, deserialize_with = "lenient::list")]
     monitors: Vec<Monitor>,
-    #[serde(default, rename = "perPage")]
-    per_sheet: u64,
-    #[serde(rename = "totalMonitors")]
-    total: u64,
+    #[serde(default, rename = "perPage", deserialize_with = "lenient::number")]
+    per_sheet: Option<u64>,
+    #[serde(rename = "totalMonitors", deserialize_with = "lenient::number")]
+    total: Option<u64>,
 }
 
 #[derive(Deserialize)]
 struct Monitor {
+    #[serde(default, deserialize_with = "lenient::text")]
     name: String,
-    #[serde(rename = "statusClass")]
+    #[serde(default, rename = "statusClass", deserialize_with = "lenient::text")]
     class: String,
 }
 
 /// Reads a sheet; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
-    let Document { psp, data } = serde_json::from_slice(body).ok()?;
-    let monitors = if psp.monitors.is_empty() { data } else { psp.monitors };
+    let Document { psp, data } = lenient::object(body)?;
+    if psp.is_none() && data.is_empty() {
+        return None;
+    }
+    let Sheet { monitors, per_sheet, total } =
+        psp.unwrap_or(Sheet { monitors: Vec::new(), per_sheet: None, total: None });
+    let monitors = if monitors.is_empty() { data } else { monitors };
     let count = monitors.len() as u64;
+    let is_full = per_sheet.is_some_and(|most| count >= most);
     let components = monitors.into_iter().map(|monitor| Component {
         word: Word::new(&monitor.class, state(&monitor.class)),
         name: monitor.name,
@@ -43,7 +51,8 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     Some(Page {
         components: components.collect(),
         // A sheet says how long the whole list is, but not which sheet it is: only a full one can have a next.
-        goes_on: count > 0 && count < psp.total && count >= psp.per_sheet,
+        goes_on: count > 0
+            && total.map_or(is_full, |total| count < total && (is_full || per_sheet.is_none())),
         ..Page::default()
     })
 }

@@ -93,7 +93,8 @@ impl<'a> Happened<'a> {
                 | What::Incident(_)
                 | What::Notice(_)
                 | What::DeadlineExtended(_)
-                | What::Steady(_),
+                | What::Steady(_)
+                | What::Unjudged(_),
                 _,
             ) => None,
         }

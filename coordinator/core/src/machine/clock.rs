@@ -88,6 +88,10 @@ impl Machine {
         bring_back(state.last_check.as_mut().map(|last| &mut last.at), now);
         bring_back(state.settle_by.as_mut(), now + SETTLE);
         bring_back(state.follow_not_before.as_mut(), now + MINUTE);
+        if let Some(unjudged) = &mut state.unjudged {
+            bring_back(Some(&mut unjudged.since), now);
+            bring_back(unjudged.reported.as_mut(), now);
+        }
         if let Some(suspicion) = &mut state.suspicion {
             bring_back(Some(&mut suspicion.began), now);
             bring_back(suspicion.second_not_before.as_mut(), now + RETRY_EVERY);

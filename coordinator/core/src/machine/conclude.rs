@@ -2,7 +2,7 @@
 
 use crate::check::CheckKind;
 use crate::event::{Reason, RoundReport, What};
-use crate::observation::{Facts, Failure, Observation, Outcome, OwnFault, Word};
+use crate::observation::{Facts, Failure, Observation, Outcome, Word};
 use crate::slowness::Passed;
 use crate::time::Timestamp;
 use crate::verdict::{RoundFacts, Standing, Turn};
@@ -81,6 +81,7 @@ impl Machine {
             }));
         }
         self.show_last_check(&round, word, ended, &outcome, step);
+        self.note_judged(round.started, &outcome, step);
         let mut evidence = None;
         if word != Word::Passed || round.reason != Reason::Scheduled {
             let report = round.report(word, outcome);
@@ -141,8 +142,8 @@ impl Machine {
         self.decide((word == Word::Passed).then_some((region, round.started, latency_ms)), step);
     }
 
-    /// The newest finished scheduled round of a counted region is what people see. A vendor's page that can't be read
-    /// is shown too: its owner can do something about it.
+    /// The newest finished scheduled round of a counted region is what people see. One that could not be judged for a
+    /// reason on the other side is shown with that reason: its owner can do something about it.
     fn show_last_check(
         &mut self,
         round: &Round,
@@ -162,9 +163,7 @@ impl Machine {
             (_, Outcome::Failed(facts, failure)) => {
                 LastCheck { at, ok: false, facts: facts.clone(), error: Some(failure.clone()) }
             }
-            (_, Outcome::Inconclusive(fault @ OwnFault::VendorUnreadable))
-                if self.watch.kind == CheckKind::Component =>
-            {
+            (_, Outcome::Inconclusive(fault)) if fault.is_other_sides() => {
                 let error = Some(Failure::Other(fault.to_string()));
                 LastCheck { at, ok: false, facts: Facts::default(), error }
             }

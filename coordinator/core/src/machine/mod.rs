@@ -3,7 +3,7 @@
 //! A machine is a plain value in quinn's manner: the `handle_*` methods take what arrived, [`Machine::poll_timeout`]
 //! says when to call [`Machine::handle_timeout`] next, and `now` and the mesh are always arguments. What comes out is
 //! pushed to the [`Step`]'s list. Rounds live in `round`, their second words in `second` and their ends in `conclude`;
-//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `repeat` what is said while an outage lasts, `flap` whether it flaps, `clock` what else befalls time.
+//! suspicions and sweeps in `suspicion`, the monitor's status in `status`; `steady` is the fast path, `resume` a restart, `cover` maintenance, `repeat` what is said while an outage lasts, `flap` whether it flaps, `unjudged` what nobody can judge, `clock` what else befalls time.
 //!
 //! The law is the design's page on what the service means. Where it leaves something open, this is decided:
 //! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
@@ -39,6 +39,7 @@ mod state;
 mod status;
 mod steady;
 mod suspicion;
+mod unjudged;
 mod view;
 
 use state::Settings;
@@ -244,6 +245,7 @@ impl Machine {
             self.state.settle_by = None;
             self.state.degraded = None;
             self.state.evidence = Rare::default();
+            self.state.unjudged = None;
             self.state.lanes.iter_mut().for_each(Lane::drop_counters);
             self.state.untried = true;
         }
@@ -310,6 +312,7 @@ impl Machine {
             last_run_ms: self.state.pulse.last_run_ms,
             downtime: self.watch.kind.has_downtime().then(|| self.state.downtime.clone()),
             pauses: self.state.downtime.pauses(),
+            unjudged: self.is_unjudged(),
             unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
             flapping: self.flapping(),
         }

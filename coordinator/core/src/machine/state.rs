@@ -16,6 +16,7 @@ use crate::verdict::Lane;
 use crate::watch::Watch;
 
 use super::cover::LastTold;
+use super::unjudged::Unjudged;
 use super::view::LastCheck;
 
 /// Everything a machine must remember over a restart.
@@ -53,6 +54,9 @@ pub struct State {
     /// The newest changes that were told; none before the first. An older record ends before this.
     #[serde(deserialize_with = "late::or_default")]
     pub(super) flaps: Option<Box<Flaps>>,
+    /// Rounds that nobody could judge, for a reason on the other side.
+    #[serde(deserialize_with = "crate::late::or_default")]
+    pub(super) unjudged: Option<Box<Unjudged>>,
 }
 
 /// What of the monitor's settings the memory depends on.

@@ -88,6 +88,7 @@ impl Machine {
             && state.suspicion.is_none()
             && state.settle_by.is_none()
             && !state.untried
+            && !self.is_unjudged()
             && state.follow_not_before.is_none_or(|follow| follow <= now + MINUTE)
             && !is_ahead(state.last_recovered)
             && !is_ahead(state.last_check.as_ref().map(|last| last.at))

@@ -41,6 +41,8 @@ pub struct View {
     pub downtime: Option<Downtime>,
     /// When it was paused, as far as that is known, oldest first.
     pub pauses: Vec<Span>,
+    /// The newest round could not be judged, for a reason on the other side, which the last check gives.
+    pub unjudged: bool,
     /// No second network can confirm this monitor's failures.
     pub unconfirmable: bool,
     /// Its changes to and fro, while it flaps.

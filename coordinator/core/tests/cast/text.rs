@@ -163,8 +163,9 @@ pub(crate) fn outcome(words: &[&str]) -> Told<Outcome> {
         }
         ["fails", reason @ ..] => Ok(Outcome::Failed(Facts::default(), failure(reason)?)),
         ["cannot", "look"] => Ok(Outcome::Inconclusive(OwnFault::NoRoute)),
+        // As agents said it before they gave the reason.
         ["cannot", "read", "the", "page"] => Ok(Outcome::Inconclusive(OwnFault::VendorUnreadable)),
-        ["cannot", "read", "the", "registry"] => Ok(Outcome::Inconclusive(OwnFault::RegistryUnreadable)),
+        ["cannot", "judge", reason @ ..] => Ok(Outcome::Inconclusive(OwnFault::OtherSide(reason.join(" ")))),
         _ => Err(format!("'{}' is nothing that can be seen", words.join(" "))),
     }
 }
@@ -240,6 +241,10 @@ pub(crate) fn say(output: &Output, cast: &Cast) -> Option<Said> {
                     SaidKind::Change,
                     format!("steady {state} since {last} after {changes} changes since {since}"),
                 )
+            }
+            What::Unjudged(unjudged) => {
+                let since = clock(unjudged.since);
+                said(SaidKind::Change, format!("unjudged since {since}: {}", unjudged.reason))
             }
             other => said(SaidKind::Change, format!("{other:?}")),
         },

@@ -1,4 +1,4 @@
-# A registry that can't be read is inconclusive, never "expiring".
+# A registry that can't be read is inconclusive, never "expiring": the status stays, and the last check says why.
 monitor domain every 6h
 place fra1 europe A
 place sin1 asia B
@@ -6,7 +6,9 @@ place sin1 asia B
 00:00 the monitor is made
 00:01 the asked pass
   -> UP since 00:00
-10:00 sin1 cannot read the registry
+360:00 sin1 cannot judge registry: its answer has no expiry date
   -> round asia inconclusive
   -> asks nobody
-10:01 it is last ok at 00:01
+360:01 it is up since 00:00 last failed at 360:00 with registry: its answer has no expiry date
+720:00 fra1 passes
+720:01 it is last ok at 720:00

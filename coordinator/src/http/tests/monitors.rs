@@ -257,6 +257,42 @@ async fn a_list_is_narrowed_to_statuses() {
 }
 
 #[tokio::test]
+async fn a_domain_that_nobody_can_read_is_said_at_save_and_in_its_last_check() {
+    let client = Client::new().await;
+    let path = client.shop("/monitors");
+    let german = json!({ "type": "domain", "host": "www.example.de" });
+    let saved = client.call(&client.write, "POST", &path, german).await.body;
+    let words =
+        "the registry of .de publishes no expiry dates, so this monitor can't warn before the domain ends";
+    assert_eq!(saved["warnings"], json!([words]));
+    let other = json!({ "type": "domain", "host": "example.sk" });
+    let saved = client.call(&client.write, "POST", &path, other).await.body;
+    assert_eq!(saved.get("warnings"), None);
+
+    let id = saved["monitor"]["id"].as_str().unwrap().to_owned();
+    let reason = "registry: its expiry date 0001-01-01 can't be one";
+    let view = View {
+        last_check: Some(LastCheck {
+            at: START + 1,
+            ok: false,
+            facts: Facts::default(),
+            error: Some(Failure::Other(reason.to_owned())),
+        }),
+        unjudged: true,
+        ..View::default()
+    };
+    client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
+    let path = format!("{path}/{id}");
+    let saved = client.call(&client.write, "PATCH", &path, json!({ "name": "Ours" })).await.body;
+    assert_eq!(saved["warnings"], json!([format!("the newest check could not be judged: {reason}")]));
+    assert_eq!(saved["monitor"]["status"], "unknown");
+    let last = json!({
+        "at": "2026-11-27T12:46:00.001Z", "ok": false, "statusCode": null, "latencyMs": null, "error": reason,
+    });
+    assert_eq!(saved["monitor"]["lastCheck"], last);
+}
+
+#[tokio::test]
 async fn a_full_plan_answers_422_after_the_body_is_found_good() {
     let client = Client::new().await;
     let free = parallax_core::plan::Plan::Free;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parallax_core::account::Account;
 use parallax_core::destination::{Channel, Health, OffReason, Secrets};
-use parallax_core::event::{Edited, Event, Reason, RoundReport, Status};
+use parallax_core::event::{Edited, Event, Reason, RoundReport, Status, Unjudged};
 use parallax_core::flapping::{Flaps, STEADY_AFTER};
 use parallax_core::id::DestinationId;
 use parallax_core::observation::{Facts, Failure, Outcome, Word};
@@ -109,6 +109,28 @@ fn webhook(n: u128) -> Destination {
     let secret = Secrets { present: "whsec_AAAA".to_owned(), before: None };
     let channel = Channel::Webhook { url: "https://hook.example".to_owned(), secret };
     Destination { channel, ..destination(n, 1) }
+}
+
+#[tokio::test]
+async fn the_owner_hears_once_that_nobody_can_judge_a_monitor() {
+    let bench = Bench::new(Store::in_memory().unwrap()).await;
+    let reason = "registry: its answer has no expiry date";
+    let what = What::Unjudged(Unjudged { since: at(5), reason: reason.to_owned() });
+    let event = |of: u128| Event {
+        at: at(9),
+        page: Some(page_id(1)),
+        monitor: Some(monitor_id(of)),
+        what: what.clone(),
+    };
+    // The second one's monitor is gone.
+    bench.happens(vec![event(1), event(99)]).await;
+    while bench.turn().await.unwrap() != Turn::Rests {}
+    let all = bench.deliveries();
+    let [delivery] = all.as_slice() else { panic!("{all:?}") };
+    let owner = account(1).id;
+    assert_eq!((delivery.to, delivery.event.as_str()), (Recipient::Owner(owner), "monitor.unjudged"));
+    let Letter::Mail(mail) = &delivery.letter else { panic!("no mail") };
+    assert!(mail.text.contains(reason) && mail.text.contains("no alert is sent"), "{}", mail.text);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 pub(in crate::http) mod body;
 pub(in crate::http) mod history;
 pub(in crate::http) mod pings;
+mod readable;
 pub(in crate::http) mod seen;
 pub(in crate::http) mod view;
 
@@ -107,5 +108,6 @@ fn saved(service: &Service, caller: &Caller, shown: &Shown, of_body: &[String]) 
     let document = view::document(shown, service.ping_url(caller, &shown.monitor));
     let mut warnings = view::warnings(shown);
     warnings.extend(of_body.iter().cloned());
+    warnings.extend(readable::warning(shown));
     warned("monitor", &document, &warnings)
 }

@@ -149,7 +149,8 @@ struct LastCheckDocument {
     status_code: Option<u16>,
     /// Response time in milliseconds.
     latency_ms: Option<u32>,
-    /// Why it failed, when it did.
+    /// Why it failed, when it did; or why it could not be judged, when the reason lies with a registry, a vendor's page or
+    /// the server's TLS: `ok` is false then, and the status unchanged.
     error: Option<String>,
 }
 

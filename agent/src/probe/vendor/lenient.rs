@@ -1,0 +1,158 @@
+//! Fields of vendors' documents, read as far as they go: one that is null, missing or of another type takes nothing else
+//! with it. What tells one product from another stays strict in its reader.
+
+use std::{fmt, marker::PhantomData};
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{DeserializeOwned, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
+};
+use serde_json::Value;
+
+use super::plain;
+
+/// The object that a document is, with or without a byte order mark; `None` for anything else.
+pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
+    parsed(body, '{')
+}
+
+/// The items of the list that a document is, without those that can't be read; `None` for anything but a list.
+pub(super) fn items<T: DeserializeOwned>(body: &[u8]) -> Option<Vec<T>> {
+    parsed::<List<T>>(body, '[').map(|list| list.0)
+}
+
+/// The mark at a document's start tells UTF-16 of either order; without one it is UTF-8. The first character counts,
+/// since serde would take a list for an object, too.
+fn parsed<T: DeserializeOwned>(body: &[u8], first: char) -> Option<T> {
+    let text = encoding_rs::UTF_8.decode(body).0;
+    text.trim_start().starts_with(first).then(|| serde_json::from_str(&text).ok()).flatten()
+}
+
+/// A text, or a number as one; empty for anything else.
+pub(super) fn text<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    Ok(some_text(from)?.unwrap_or_default())
+}
+
+/// A text, or a number as one; `None` for anything else.
+pub(super) fn some_text<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    Ok(plain(&Value::deserialize(from)?))
+}
+
+/// A number, or a text of one; `None` for anything else.
+pub(super) fn number<'de, D: Deserializer<'de>>(from: D) -> Result<Option<u64>, D::Error> {
+    Ok(some_text(from)?.and_then(|text| text.trim().parse().ok()))
+}
+
+/// True for a plain `true` alone.
+pub(super) fn flag<'de, D: Deserializer<'de>>(from: D) -> Result<bool, D::Error> {
+    Ok(Value::deserialize(from)? == Value::Bool(true))
+}
+
+/// The value, null included: `None` is left for a field that is not there.
+pub(super) fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(from).map(Some)
+}
+
+/// An object; the default in place of null.
+///
+/// # Errors
+/// For anything else: it tells another document.
+pub(super) fn nullable<'de, D: Deserializer<'de>, T>(from: D) -> Result<T, D::Error>
+where
+    T: DeserializeOwned + Default,
+{
+    match Value::deserialize(from)? {
+        Value::Null => Ok(T::default()),
+        value @ Value::Object(_) => T::deserialize(value).map_err(D::Error::custom),
+        _ => Err(D::Error::custom("not an object")),
+    }
+}
+
+/// The items that can be read; none of what is no list.
+pub(super) fn list<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+    List::deserialize(from).map(|list| list.0)
+}
+
+/// The items that can be read.
+///
+/// # Errors
+/// For what is no list: there is nothing else to read in its document.
+pub(super) fn whole_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    from.deserialize_seq(Items(PhantomData)).map(|list| list.0)
+}
+
+/// A list without the items that can't be read.
+#[derive(Debug)]
+pub(super) struct List<T>(pub(super) Vec<T>);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for List<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        from.deserialize_any(Anything(PhantomData))
+    }
+}
+
+/// Takes a list, and nothing else.
+struct Items<T>(PhantomData<T>);
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for Items<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<List<T>, A::Error> {
+        let mut items = Vec::new();
+        // One at a time: a list of years of incidents is not held twice.
+        while let Some(item) = seq.next_element::<Value>()? {
+            items.extend(T::deserialize(item));
+        }
+        Ok(List(items))
+    }
+}
+
+/// Takes a list, and anything else for an empty one.
+struct Anything<T>(PhantomData<T>);
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for Anything<T> {
+    type Value = List<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("anything")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, seq: A) -> Result<List<T>, A::Error> {
+        Items(PhantomData).visit_seq(seq)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<List<T>, A::Error> {
+        while map.next_entry::<IgnoredAny, IgnoredAny>()?.is_some() {}
+        Ok(List(Vec::new()))
+    }
+
+    fn visit_unit<E>(self) -> Result<List<T>, E> {
+        Ok(List(Vec::new()))
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<List<T>, E> {
+        Ok(List(Vec::new()))
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<List<T>, E> {
+        Ok(List(Vec::new()))
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<List<T>, E> {
+        Ok(List(Vec::new()))
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<List<T>, E> {
+        Ok(List(Vec::new()))
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<List<T>, E> {
+        Ok(List(Vec::new()))
+    }
+}

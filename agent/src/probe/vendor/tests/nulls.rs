@@ -1,0 +1,174 @@
+//! Documents in which one field is null, odd or gone: the rest is read as before, and nothing turns well by it.
+
+use super::*;
+
+/// The places in a document, as JSON pointers, the root left out.
+fn places(value: &Value, at: &str, found: &mut Vec<String>) {
+    let children: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => {
+            fields.iter().map(|(name, inner)| (name.replace('~', "~0").replace('/', "~1"), inner)).collect()
+        }
+        Value::Array(list) => list.iter().enumerate().map(|(at, inner)| (at.to_string(), inner)).collect(),
+        _ => Vec::new(),
+    };
+    for (name, inner) in children {
+        let at = format!("{at}/{name}");
+        places(inner, &at, found);
+        found.push(at);
+    }
+}
+
+/// The document without the outermost item of a list that the place lies in; `None` where it lies in none.
+fn without_item(document: &Value, place: &str) -> Option<Value> {
+    let steps: Vec<&str> = place.split('/').skip(1).collect();
+    let is_item = |n: &usize| {
+        let list =
+            steps.get(..*n).map(|steps| steps.iter().map(|step| format!("/{step}")).collect::<String>());
+        list.and_then(|list| document.pointer(&list)).is_some_and(Value::is_array)
+    };
+    let depth = (0..steps.len()).find(is_item)?;
+    let list: String = steps.iter().take(depth).map(|step| format!("/{step}")).collect();
+    let mut rest = document.clone();
+    rest.pointer_mut(&list)?.as_array_mut()?.remove(steps.get(depth)?.parse().ok()?);
+    Some(rest)
+}
+
+/// The field without which a document is not known for what it is, or has nothing else to read.
+fn is_mark(product: &str, case: &str, place: &str) -> bool {
+    let kind = case.rsplit('.').next().unwrap_or(case);
+    match (product, kind) {
+        ("instatus", "components") => place == "/components",
+        ("instatus", _) => place == "/page",
+        ("google", "products") => place == "/products",
+        ("heroku", _) => place == "/status",
+        ("statusio", _) => place == "/result",
+        ("uptimerobot", _) => place == "/psp",
+        ("cachet2" | "cachet3", _) => place == "/data",
+        _ => false,
+    }
+}
+
+/// The names of well components, and of all, as they are read one by one.
+fn states(page: &Page) -> Vec<(String, Option<VendorState>)> {
+    page.components.iter().map(|one| (one.name.clone(), one.word.state)).collect()
+}
+
+fn is_well(state: Option<VendorState>) -> bool {
+    matches!(state, Some(VendorState::Operational | VendorState::Maintenance))
+}
+
+#[test]
+fn one_null_or_odd_field_takes_nothing_else_with_it() {
+    let (mut tried, mut wrong) = (0, Vec::new());
+    for product in std::fs::read_dir(folder()).unwrap() {
+        let product = product.unwrap();
+        for file in std::fs::read_dir(product.path()).unwrap() {
+            let path = file.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            let Some(case) = name.strip_suffix(".json").filter(|case| !case.ends_with(".reading")) else {
+                continue;
+            };
+            let product = product.file_name().into_string().unwrap();
+            // In UTF-16, of which the same stands there in UTF-8.
+            let Ok(document) = serde_json::from_slice::<Value>(&std::fs::read(&path).unwrap()) else {
+                continue;
+            };
+            let mut found = Vec::new();
+            places(&document, "", &mut found);
+            for place in found {
+                for odd in [Value::Null, json!(7), json!("odd"), json!([null]), json!({"odd": null})] {
+                    tried += 1;
+                    if let Err(why) = check(&product, case, &document, &place, &odd) {
+                        wrong.push(format!("{product} {case} {place} = {odd}: {why}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} of {tried}: {:#?}", wrong.len(), wrong.iter().take(40).collect::<Vec<_>>());
+    assert!(tried > 2000, "{tried} documents");
+}
+
+/// Puts `odd` at the place and compares.
+fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) -> Result<(), String> {
+    let read = |document: &Value| reader(product, case)(document.to_string().as_bytes());
+    let before = read(document).ok_or("the document itself is not read")?;
+    let mut changed = document.clone();
+    *changed.pointer_mut(place).ok_or("no such place")? = odd.clone();
+    let Some(after) = read(&changed) else {
+        // What tells a product from another has to be of its form; null alone is let pass.
+        let is_all = before.components.is_empty()
+            || is_mark(product, case, place)
+            || document.as_array().is_some_and(|list| list.len() == 1 && place == "/0");
+        return if odd.is_null() && !is_all { Err("not read".to_owned()) } else { Ok(()) };
+    };
+    // Lists of incidents, by which components are ill.
+    let lists_incidents = match product {
+        "slack" => true,
+        "google" | "aws" => !case.ends_with(".products") && !case.ends_with(".services"),
+        _ => false,
+    };
+    // The other items of the list are read as they are without the one that was changed.
+    let rest = without_item(document, place).filter(|_| !lists_incidents);
+    if let Some(rest) = rest.and_then(|rest| read(&rest)) {
+        let mut left = states(&after);
+        for one in states(&rest) {
+            let at = left.iter().position(|other| *other == one).ok_or_else(|| format!("{one:?} is lost"))?;
+            left.remove(at);
+        }
+    }
+    // These say that all is well by naming nothing.
+    if matches!(product, "google" | "statuspal" | "slack" | "aws") {
+        return Ok(());
+    }
+    // Null there means that another field beside it counts.
+    let stands_aside = match product {
+        "cachet3" => place.ends_with("/latest_status"),
+        "statusio" => place.ends_with("/status_code"),
+        _ => false,
+    };
+    if stands_aside && odd.is_null() {
+        return Ok(());
+    }
+    for (name, state) in states(&after) {
+        let of_before: Vec<_> = before.components.iter().filter(|one| one.name == name).collect();
+        if is_well(state) && !of_before.is_empty() && !of_before.iter().any(|one| is_well(one.word.state)) {
+            return Err(format!("{name} has become well"));
+        }
+    }
+    let whole = |page: &Page| page.overall.as_ref().and_then(|word| word.state);
+    if is_well(whole(&after)) && !is_well(whole(&before)) && before.overall.is_some() {
+        return Err("the whole has become well".to_owned());
+    }
+    Ok(())
+}
+
+#[test]
+fn what_an_incident_leaves_open_is_not_taken_for_well() {
+    for incidents in [json!(null), json!([{"type": "outage", "services": null}])] {
+        let current = json!({"status": "active", "active_incidents": incidents});
+        let page = slack::read(current.to_string().as_bytes()).unwrap();
+        assert!(matches!(page.reading(Some("Search")), Err(NoReading::Unknown(_))), "{current}");
+    }
+    let summary = json!({"status_page": null, "services": [
+        {"name": "DNS"}, {"name": "Web", "current_incident_type": null}, null, 7,
+    ]});
+    let page = statuspal::read(summary.to_string().as_bytes()).unwrap();
+    assert_eq!(page.reading(Some("DNS")), Err(NoReading::Unknown("no status".to_owned())));
+    assert_eq!(page.reading(Some("Web")).unwrap().state, VendorState::Operational);
+    assert_eq!(page.reading(None), Err(NoReading::Unknown("no status".to_owned())));
+}
+
+#[test]
+fn numbers_may_be_texts_and_a_mark_may_stand_before_the_document() {
+    let parts = json!([{"id": 1, "name": "API", "status": "1", "status_name": "Up"}]);
+    let meta = json!({"pagination": {"current_page": "1", "total_pages": "2"}});
+    let body = format!("\u{feff}{}", json!({"data": parts, "meta": meta}));
+    let page = cachet::components2(body.as_bytes()).unwrap();
+    assert_eq!(page.reading(Some("API")).unwrap().state, VendorState::Operational);
+    assert!(page.goes_on);
+    let psp =
+        json!({"perPage": "1", "totalMonitors": "2", "monitors": [{"name": 7, "statusClass": "success"}]});
+    let page = uptimerobot::read(json!({"psp": psp, "data": null}).to_string().as_bytes()).unwrap();
+    assert!(page.goes_on && page.reading(Some("7")).is_ok());
+}

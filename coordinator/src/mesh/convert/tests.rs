@@ -1,0 +1,103 @@
+//! Results of agents as observations, and what is sent to them.
+
+use parallax_core::id::AgentId;
+use parallax_core::place::{NetworkNo, PlaceNo};
+
+use super::*;
+
+fn agent() -> Agent {
+    Agent {
+        id: AgentId::from_u128(1),
+        place: PlaceNo(3),
+        name: "fra1".to_owned(),
+        region: Region::Europe,
+        network: "AS1".to_owned(),
+        network_no: NetworkNo(4),
+        joined_at: Timestamp::from_millis(0),
+        revoked_at: None,
+        serial: Vec::new(),
+        standing: parallax_core::member::Standing::default(),
+    }
+}
+
+fn passed(started_ms: i64, age_ms: u64) -> wire::CheckResult {
+    wire::CheckResult {
+        monitor: wire_id::MonitorId(9),
+        revision: 2,
+        round: Some(5),
+        started_ms,
+        age_ms,
+        report: wire::Report { latency_ms: Some(80), ..wire::Report::bare(wire::Outcome::Passed) },
+    }
+}
+
+#[test]
+fn place_region_and_network_are_the_coordinators_record() {
+    let seen = observation(passed(999_000, 900), CheckKind::Tcp, &agent(), Timestamp::from_millis(1_000_000));
+    assert_eq!((seen.place, seen.region, seen.network), (PlaceNo(3), Region::Europe, NetworkNo(4)));
+    assert_eq!((seen.started.as_millis(), seen.ended.as_millis()), (999_000, 999_100));
+}
+
+#[test]
+fn a_wrong_wall_clock_does_not_make_a_live_result_old_or_future() {
+    for wrong in [0, 999_101, i64::MAX, i64::MIN] {
+        let seen =
+            observation(passed(wrong, 900), CheckKind::Tcp, &agent(), Timestamp::from_millis(1_000_000));
+        assert_eq!((seen.started.as_millis(), seen.ended.as_millis()), (999_020, 999_100), "{wrong}");
+    }
+}
+
+#[test]
+fn absurd_ages_do_not_overflow() {
+    let seen = observation(passed(5, u64::MAX), CheckKind::Tcp, &agent(), Timestamp::from_millis(10));
+    assert!(seen.ended < Timestamp::from_millis(0));
+}
+
+#[test]
+fn a_vendors_outage_is_told_in_its_own_words() {
+    let report = wire::Report {
+        vendor: Some(wire::VendorReading {
+            state: wire::VendorState::MajorOutage,
+            word: parallax_protocol::text::Detail::new("major_outage"),
+            incident: Some(parallax_protocol::text::Detail::new("Pushes fail")),
+        }),
+        ..wire::Report::bare(wire::Outcome::Failed(wire::Failure::VendorOutage))
+    };
+    let seen::Outcome::Failed(_, failure) = outcome(report, CheckKind::Component) else { panic!("passed") };
+    assert_eq!(failure.to_string(), "major_outage: Pushes fail");
+}
+
+#[test]
+fn a_reason_on_the_other_side_arrives_in_the_agents_words() {
+    let detail = |text: &str| parallax_protocol::text::Detail::new(text);
+    for (fault, words) in [
+        (
+            wire::OwnFault::RegistryUnreadable { detail: detail("its answer has no expiry date") },
+            "registry: its answer has no expiry date",
+        ),
+        (
+            wire::OwnFault::VendorUnreadable { detail: detail("it answers with status 500") },
+            "vendor's page: it answers with status 500",
+        ),
+        (wire::OwnFault::VendorComponentMissing, "vendor's page: no such component"),
+        (
+            wire::OwnFault::VendorWordUnknown { word: detail("splendid") },
+            "vendor's page: unknown word \"splendid\"",
+        ),
+    ] {
+        let report = wire::Report::bare(wire::Outcome::Inconclusive(fault));
+        let seen::Outcome::Inconclusive(fault) = outcome(report, CheckKind::Domain) else { panic!("judged") };
+        assert!(fault.is_other_sides());
+        assert_eq!(fault.to_string(), words);
+    }
+    for own in [wire::OwnFault::NoRoute, wire::OwnFault::ResolverDead, wire::OwnFault::Overloaded] {
+        assert!(!own_fault(&own).is_other_sides(), "{own}");
+    }
+}
+
+#[test]
+fn a_heartbeat_is_never_sent() {
+    let heartbeat =
+        core_check::HeartbeatCheck { period_seconds: 60, grace_seconds: 60, token: "t".to_owned() };
+    assert!(spec(&Check::Heartbeat(heartbeat)).is_none());
+}
