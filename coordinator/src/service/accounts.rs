@@ -110,6 +110,7 @@ impl Service {
             stage: Stage::Waiting(now),
             tries: Default::default(),
             log: Vec::new(),
+            began: None,
         }
     }
 }
