@@ -76,7 +76,7 @@ pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, String> {
         let action = meaning::folded(action);
         match meaning::end(&action, top) {
             // The registered word (RFC 9083, section 10.2.3) comes before any that only means the same.
-            Some(_) if action == "expiration" => ends.insert(0, (0, date)),
+            Some(_) if action == "expiration" => ends.push((0, date)),
             Some(rank) => ends.push((rank + 1, date)),
             None if meaning::is_begin(&action) => registration.began_ms = date::read(date, top),
             None => {}

@@ -17,7 +17,10 @@ mod statuspage;
 mod statuspal;
 mod uptimerobot;
 
-use std::{cmp::Reverse, collections::BTreeMap};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use parallax_protocol::{
     result::{VendorReading, VendorState},
@@ -30,6 +33,9 @@ pub(super) use format::{Document, Format, Id, base, candidates, place, tries};
 /// Names that are shown where a component is not on a page, and characters of each.
 const SHOWN: usize = 3;
 const NAME_SHOWN: usize = 30;
+/// Names that are compared with one that is not on a page, and characters of each: a page may have any number of any length.
+const COMPARED: usize = 1000;
+const NAME_COMPARED: usize = 100;
 /// How much alike two names are (Jaro-Winkler, 0 to 1) for one to be taken for a slip of the other.
 const ALIKE: f64 = 0.8;
 
@@ -150,28 +156,30 @@ impl Page {
 
     /// The names on the page that come nearest to that one, or else its first ones.
     fn names_like(&self, name: &str) -> String {
-        let mut names: Vec<(f64, &str)> = Vec::new();
-        for one in self.components.iter().map(|one| one.name.as_str()).filter(|name| !name.is_empty()) {
-            let own = folded(one);
-            let is_part = own.contains(name) || name.contains(&own);
-            let likeness = if is_part { 1.0 } else { strsim::jaro_winkler(&own, name) };
-            if names.iter().all(|(_, known)| *known != one) {
-                names.push((likeness, one));
-            }
-        }
-        let count = names.len();
-        let alike: Vec<&str> = {
-            let mut alike: Vec<_> = names.iter().filter(|(likeness, _)| *likeness >= ALIKE).collect();
-            alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
-            alike.into_iter().map(|(_, name)| *name).collect()
+        let mut known = BTreeSet::new();
+        let own = self.components.iter().map(|one| one.name.as_str());
+        let names: Vec<&str> = own.filter(|own| !own.trim().is_empty() && known.insert(*own)).collect();
+        let name: String = name.chars().take(NAME_COMPARED).collect();
+        let likeness = |own: &str| {
+            let own = folded(&own.chars().take(NAME_COMPARED).collect::<String>());
+            let is_part = own.contains(&name) || name.contains(&own);
+            if is_part { 1.0 } else { strsim::jaro_winkler(&own, &name) }
         };
+        let mut alike: Vec<(f64, &str)> = names
+            .iter()
+            .copied()
+            .take(COMPARED)
+            .map(|own| (likeness(own), own))
+            .filter(|(alike, _)| *alike >= ALIKE)
+            .collect();
+        alike.sort_by(|(one, _), (other, _)| other.total_cmp(one));
+        let alike: Vec<&str> = alike.into_iter().map(|(_, own)| own).collect();
         if !alike.is_empty() {
             return format!("near it: {}", quoted(&alike));
         }
-        let first: Vec<&str> = names.iter().map(|(_, name)| *name).collect();
-        let more = count.saturating_sub(SHOWN);
+        let more = names.len().saturating_sub(SHOWN);
         let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        format!("it has {}{more}", quoted(&first))
+        format!("it has {}{more}", quoted(&names))
     }
 
     fn whole(&self) -> Option<Word> {
