@@ -39,7 +39,7 @@ pub struct MonitorEdit {
     pub paused: Given<bool>,
     /// What to check.
     pub check: CheckEdit,
-    /// Whether subscribers hear that an automatic incident is over by a pause; they don't unless this says so.
+    /// Notifies subscribers that an automatic incident is over by a pause; they are not notified unless this says so.
     pub notify: Given<bool>,
     /// Fields that were sent and that no edit changes, each with the rule that says so.
     pub refused: Refusals,

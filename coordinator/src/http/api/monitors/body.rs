@@ -12,7 +12,7 @@ use parallax_core::text::{MAX_HEADER_CHARACTERS, MAX_HEADERS, MAX_URL};
 use crate::http::api::sent::Rules;
 use crate::http::fields::{Fields, field};
 
-/// What a body is held against.
+/// Rules that a body is held against.
 pub(in crate::http::api) const RULES: Rules = Rules {
     hints: &[
         ("group", "send it as groupName"),
