@@ -82,7 +82,7 @@ impl MonitorEdit {
         }
         let paused_before = before.map(|settings| settings.paused);
         let paused = self.paused.defaulted("paused", paused_before, false, &mut faults, |paused| Ok(*paused));
-        self.notify.defaulted("notify", None, false, &mut faults, |notify| Ok(*notify));
+        self.notify.required("notify", Some(false), &mut faults, |notify| Ok(*notify));
         match (name, settled, paused) {
             (Some(name), Some(settled), Some(paused)) if faults.is_empty() => Ok(Settings {
                 name,
