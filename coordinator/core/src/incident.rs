@@ -240,7 +240,7 @@ impl Incident {
         !self.status.is_closed()
     }
 
-    /// Whether it is a window that was over before it began.
+    /// Tells a window that was over before it began from all else.
     pub fn is_cancelled(&self) -> bool {
         let is_early = self.resolved_at.is_some_and(|at| at < self.started_at);
         self.kind == Kind::Maintenance && (self.planned_at.is_some() || is_early)

@@ -19,7 +19,7 @@ pub const MAX_HEADERS: usize = 64;
 /// Names and values of all request headers together, in characters.
 pub const MAX_HEADER_CHARACTERS: usize = 4000;
 
-/// Whether a text shows nothing: it is empty, or all of it is invisible.
+/// Tells that a text shows nothing: it is empty, or all of it is invisible.
 pub fn is_blank(text: &str) -> bool {
     text.chars().all(invisible::is_invisible)
 }

@@ -239,12 +239,12 @@ impl Tongue {
         }
     }
 
-    /// Where that incident or window stands.
+    /// Status of that incident or window in a word.
     pub fn status_of(&self, incident: &Incident) -> &'static str {
         if incident.is_cancelled() { self.status_cancelled } else { self.status(incident.status) }
     }
 
-    /// What an update says that left its incident so, where nothing was written.
+    /// Text of an update that left its incident so, where nothing was written.
     pub fn closing_line(&self, incident: &Incident) -> &'static str {
         if incident.is_cancelled() { self.line_cancelled } else { self.standard_line(incident.status) }
     }

@@ -56,8 +56,8 @@ pub(super) fn host_of(contact: &Contact) -> Option<String> {
     }
 }
 
-/// Whether that receiver is there, switched on, and of a channel that its account's plan has. What is left of a page that
-/// is being deleted hears of nothing.
+/// Checks that the receiver is there, switched on, and of a channel that its account's plan has. A page that is being
+/// deleted has none.
 pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Result<bool> {
     let is_kept =
         |page| -> Result<bool> { Ok(read.page(page)?.is_some_and(|page| page.value.account != NOBODY)) };
@@ -83,7 +83,7 @@ pub(super) fn is_reachable(house: &House, read: &dyn Read, to: Recipient) -> Res
     })
 }
 
-/// Whether the plan of its page's account has a destination's channel.
+/// Checks that the plan of its page's account has a destination's channel.
 fn has_channel(read: &dyn Read, destination: &Destination) -> Result<bool> {
     let Some(page) = read.page(destination.page)? else { return Ok(false) };
     let plan = read.account(page.value.account)?.map_or(Plan::Free, |account| account.value.plan);

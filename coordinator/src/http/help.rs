@@ -36,7 +36,7 @@ const IDS: [(&str, &str, &str); 11] = [
     (AccountId::PREFIX, "account", "GET /api/v1/me"),
 ];
 
-/// Why the headers hold no key.
+/// Explains why the headers hold no key.
 pub(super) fn no_key(headers: &HeaderMap) -> Cow<'static, str> {
     let mut values = headers.get_all(AUTHORIZATION).iter();
     let Some(value) = values.next() else {
@@ -69,9 +69,9 @@ pub(super) fn no_key(headers: &HeaderMap) -> Cow<'static, str> {
     format!("the Authorization header has the scheme {scheme:.REPEATED$}: it must be Bearer").into()
 }
 
-/// Why a path names nothing, where a part of it can't be the id that is expected there; none where each can.
+/// Explains why a path names nothing, where a part of it can't be the id that is expected there; none where each can.
 ///
-/// What it says follows from the text alone, but for the label of a page that the key reaches.
+/// The words follow from the text alone, but for the label of a page that the key reaches.
 pub(super) fn bad_id(context: &Context, call: &Call<Caller>) -> Option<String> {
     let parts = call.params.iter();
     let (name, text) = parts.map(|(name, text)| (name.as_str(), text.as_str())).find(|(name, text)| {
@@ -103,7 +103,7 @@ pub(super) fn with(help: Option<String>, refused: Refused) -> Refused {
     }
 }
 
-/// Why there is no route at a path, where another spelling of it is one.
+/// Explains why there is no route at a path, where another spelling of it is one.
 pub(super) fn no_route(table: &Table, path: &str) -> Option<Cow<'static, str>> {
     let is_route = |path: &str| path.starts_with(API) && table.has(path);
     if path.len() > LONGEST {

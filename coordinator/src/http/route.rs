@@ -158,7 +158,7 @@ impl Table {
         Ok((*route, params.collect()))
     }
 
-    /// Whether a path has a route, whatever its method.
+    /// Tells paths that have a route, whatever its method.
     pub(super) fn has(&self, path: &str) -> bool {
         self.router.at(&legacy::new_path(path)).is_ok()
     }

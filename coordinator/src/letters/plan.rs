@@ -13,7 +13,7 @@ const MAX_NAME: usize = 140;
 /// Destinations, and monitors, that are named at most.
 const NAMED: usize = 20;
 
-/// What stops when an account is put on another plan.
+/// Things that stop when an account is put on another plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Stops {
     /// Destinations that get no more alerts: channel, name, and name of the page.
@@ -22,14 +22,14 @@ pub struct Stops {
     pub components: Vec<(String, String)>,
     /// Milliseconds between two checks of a monitor in one region, where they become more.
     pub interval_ms: Option<u32>,
-    /// Whether settings of regions are in use that are not used any longer.
+    /// Settings of regions are in use that are not used any longer.
     pub regions: bool,
     /// Monitors that there are, and that the plan allows, where these are fewer.
     pub monitors: Option<(usize, u32)>,
 }
 
 impl Stops {
-    /// Whether nothing stops.
+    /// Tells that nothing stops.
     pub fn is_nothing(&self) -> bool {
         *self == Self::default()
     }

@@ -14,7 +14,7 @@ use super::{Error, Result, Service};
 use crate::letters::plan::{Stops, plan_changed};
 use crate::storage::{Batch, Expect, Is, Read, Versioned};
 
-/// What the mail about a smaller plan is called among deliveries.
+/// Name among deliveries of the mail about a smaller plan.
 const PLAN_CHANGED: &str = "plan.changed";
 
 impl Service {
@@ -115,7 +115,7 @@ impl Service {
     }
 }
 
-/// What stops on these pages when their account goes from the one plan to the other.
+/// Collects what stops on these pages when their account goes from the one plan to the other.
 fn stops(
     store: &dyn Read,
     pages: &[Versioned<Page>],

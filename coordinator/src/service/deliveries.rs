@@ -211,7 +211,7 @@ impl Service {
         })
     }
 
-    /// Whether the plan of the page's account has the channel of whoever it is for.
+    /// Refuses a destination whose channel the plan of the page's account does not have.
     fn has_channel(&self, page: &Page, to: Recipient) -> Result<()> {
         let Recipient::Destination(id) = to else { return Ok(()) };
         let Some(destination) = self.store().reader().destination(id)? else { return Ok(()) };

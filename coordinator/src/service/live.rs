@@ -29,7 +29,7 @@ impl Service {
         views.into_iter().map(Option::unwrap_or_default).collect()
     }
 
-    /// Waits until the driver has read the edits up to that event, so that whoever is answered next sees what they make of
+    /// Waits until the driver has read the edits up to that event, so that the next answer shows what they make of
     /// monitors. Where it does not answer in time the edit stands all the same.
     pub(super) async fn followed(&self, edit: u64) {
         if self.ask(Vec::new(), edit).await.is_none() {

@@ -169,7 +169,7 @@ impl Service {
         let after = self.shown(&page, self.monitor_on(&page, id)?.value).await?;
         let shown = Shown { view: View { unconfirmable: before.view.unconfirmable, ..after.view }, ..after };
         if shown.view != before.view {
-            self.remember_anew(once, &shown).await;
+            self.remember_after(once, &shown).await;
         }
         Ok(Done::Now(shown))
     }

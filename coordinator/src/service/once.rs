@@ -96,7 +96,7 @@ impl Service {
 
     /// Keeps another answer of a request that was done now: what is only known once its change took effect. One that can't
     /// be kept leaves the first, which was committed with the change.
-    pub(super) async fn remember_anew<T>(&self, once: &Once<'_, T>, done: &T) {
+    pub(super) async fn remember_after<T>(&self, once: &Once<'_, T>, done: &T) {
         let Some(ticket) = &once.ticket else { return };
         let Ok(Some(found)) = self.store().reader().remembered(&ticket.name) else { return };
         let remembered = Remembered { answer: (once.answer)(done), ..found.value };

@@ -45,7 +45,7 @@ pub(crate) struct World {
     pub(crate) service: Service,
     pub(crate) clock: Clock,
     pub(crate) views: Views,
-    /// What the driver would say once it has read the next edit.
+    /// Views that the driver has once it has read the next edit.
     pub(crate) judged: Views,
     pub(crate) mesh: Mesh,
     pub(crate) owner: Account,

@@ -31,7 +31,7 @@ impl KeyText {
         (expected == checksum).then(|| Self(text.to_owned()))
     }
 
-    /// Why a text is no good key, in words. All of it follows from the text alone.
+    /// Explains why a text is no good key. The words follow from the text alone.
     pub fn fault(text: &str) -> String {
         let whole = PREFIX.len() + SECRET + CHECKSUM;
         let characters = text.chars().count();

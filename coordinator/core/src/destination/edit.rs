@@ -209,7 +209,7 @@ impl DestinationEdit {
 }
 
 impl Destination {
-    /// What its deliveries are signed with; none for one that is not signed.
+    /// Secrets that its deliveries are signed with; none for one that is not signed.
     pub const fn secrets(&self) -> Option<&Secrets> {
         match &self.channel {
             Channel::Webhook { secret, .. } => Some(secret),

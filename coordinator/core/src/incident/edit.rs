@@ -105,7 +105,7 @@ pub struct Amended {
     pub incident: Incident,
     /// The repeating entry is stopped.
     pub stops_series: bool,
-    /// What is told of it: that it was changed, or that a window that ran is over by its new end.
+    /// Its news: it was changed, or a window that ran is over by its new end.
     pub news: News,
 }
 

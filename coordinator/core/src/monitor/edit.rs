@@ -39,7 +39,7 @@ pub struct MonitorEdit {
     pub paused: Given<bool>,
     /// What to check.
     pub check: CheckEdit,
-    /// Whether subscribers hear that an automatic incident is over by a pause; they don't unless this says so.
+    /// Notifies subscribers that an automatic incident is over by a pause; they are not notified unless this says so.
     pub notify: Given<bool>,
     /// Fields that were sent and that no edit changes, each with the rule that says so.
     pub refused: Refusals,
@@ -82,7 +82,7 @@ impl MonitorEdit {
         }
         let paused_before = before.map(|settings| settings.paused);
         let paused = self.paused.defaulted("paused", paused_before, false, &mut faults, |paused| Ok(*paused));
-        self.notify.defaulted("notify", None, false, &mut faults, |notify| Ok(*notify));
+        self.notify.required("notify", Some(false), &mut faults, |notify| Ok(*notify));
         match (name, settled, paused) {
             (Some(name), Some(settled), Some(paused)) if faults.is_empty() => Ok(Settings {
                 name,

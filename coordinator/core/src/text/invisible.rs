@@ -1,6 +1,6 @@
 //! Characters that nobody sees, and those that turn the text around them.
 
-/// Whether a character shows nothing by itself: white space, controls, the code points that Unicode calls
+/// Tells characters that show nothing by themselves: white space, controls, the code points that Unicode calls
 /// default-ignorable (UAX 44, `Default_Ignorable_Code_Point`), and the braille pattern without dots.
 pub(super) fn is_invisible(sign: char) -> bool {
     sign.is_whitespace()
@@ -12,19 +12,19 @@ pub(super) fn is_invisible(sign: char) -> bool {
             | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
 }
 
-/// Whether a character embeds, overrides or isolates the direction of what follows it (UAX 9, section 2), or is one of
-/// the deprecated formatting controls: text after a name would read otherwise. The marks LRM, RLM and ALM, which scripts
+/// Tells characters that embed, override or isolate the direction of what follows them (UAX 9, section 2), and the
+/// deprecated formatting controls: text after a name would read otherwise. The marks LRM, RLM and ALM, which scripts
 /// written from right to left need, turn nothing but their own place.
 pub(super) const fn turns(sign: char) -> bool {
     matches!(sign, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' | '\u{206a}'..='\u{206f}')
 }
 
-/// Whether a character ends a line, beside the controls that do (UAX 14, class BK).
+/// Tells characters that end a line, beside the controls that do (UAX 14, class BK).
 pub(super) const fn ends_line(sign: char) -> bool {
     matches!(sign, '\u{2028}' | '\u{2029}')
 }
 
-/// Whether a character at the edge of a text is left out: white space, and what editors and web pages leave beside copied
+/// Tells characters that are left out at the edge of a text: white space, and what editors and web pages leave beside copied
 /// text. Joiners stay: emoji and several scripts mean something else without them.
 pub(super) fn is_trimmed(sign: char) -> bool {
     sign.is_whitespace() || matches!(sign, '\u{200b}' | '\u{2060}' | '\u{feff}')

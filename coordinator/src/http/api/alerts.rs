@@ -36,7 +36,7 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     Ok(done(StatusCode::OK, changed, answer))
 }
 
-/// What a body is held against.
+/// Rules that a body is held against.
 const RULES: Rules = Rules {
     hints: &[("repeat", "send it as repeatMinutes"), ("repeatSeconds", "send it as repeatMinutes")],
     elsewhere: &[],

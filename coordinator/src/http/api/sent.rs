@@ -25,7 +25,7 @@ static NULL: Value = Value::Null;
 /// Fields that nobody sends: the service sets them once.
 const GIVEN: [&str; 3] = ["id", "pageId", "createdAt"];
 
-/// What a body is held against, beside the names that its reader asks for.
+/// Rules that a body is held against, beside the names that its reader asks for.
 #[derive(Debug)]
 pub(super) struct Rules {
     /// Names that say something that is sent otherwise, each with how.
@@ -43,11 +43,11 @@ pub(super) struct Rules {
 /// A body that was read.
 #[derive(Debug)]
 pub(super) struct Sent<T> {
-    /// What its reader made of it.
+    /// Edit that its reader made of it.
     pub(super) edit: T,
     /// Fields that this route does not change.
     pub(super) refused: Refusals,
-    /// What its sender should know.
+    /// Warnings for its sender.
     pub(super) warnings: Vec<String>,
 }
 
@@ -128,7 +128,7 @@ fn find(list: &'static [(&'static str, &'static str)], name: &str) -> Option<&'s
     list.iter().find(|(known, _)| *known == name).map(|(_, words)| *words)
 }
 
-/// What is said of a name that is not known: how it is sent, or the known name that it most likely should be.
+/// Warning of a name that is not known: how it is sent, or the known name that it most likely should be.
 fn warning(name: &str, hint: Option<String>, known: &[&str]) -> Option<String> {
     let words = hint.or_else(|| nearest(name, known).map(|known| format!("did you mean {known}?")))?;
     Some(format!("{name:.REPEATED$} was ignored: {words}"))
@@ -154,8 +154,8 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
         .map(|(_, it)| it)
 }
 
-/// Whether a value that was sent says what is shown: a number or a moment however it is written, an object without what is
-/// left out and without what becomes different by itself, and of a list that nobody sends any part.
+/// Compares a value that was sent with what is shown: numbers and moments count however they are written, and objects
+/// without members that become different by themselves.
 fn is_same(sent: &Value, shown: &Value, rules: &Rules) -> bool {
     match (sent, shown) {
         (Value::Number(sent), Value::Number(shown)) => sent == shown || sent.as_f64() == shown.as_f64(),

@@ -63,7 +63,7 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     Ok(done(StatusCode::NO_CONTENT, deleted, nothing))
 }
 
-/// What a body is held against.
+/// Rules that a body is held against.
 const RULES: Rules = Rules {
     hints: &[
         ("to", "send it as email"),

@@ -49,7 +49,7 @@ pub(in crate::http) fn limit() -> Value {
 pub(in crate::http) const LIMIT: &str = "How many at most; 50 unless given.";
 const _: () = assert!(query::STANDARD == 50, "as the text says");
 
-/// What bodies make and change, by the names under which it is answered.
+/// Things that bodies make and change, by the names under which they are answered.
 const WARNED: [&str; 7] = ["page", "monitor", "incident", "deploy", "destination", "subscriber", "alerts"];
 
 /// A parameter of a query.
@@ -196,7 +196,7 @@ impl Operation {
         self
     }
 
-    /// What every answer to a body may have beside its document.
+    /// Warnings that an answer to a body may have beside its document.
     pub(in crate::http) fn warnings() -> Value {
         json!({
             "type": "array", "items": { "type": "string" },

@@ -1,4 +1,5 @@
-//! What was read and sent back: unchanged it changes nothing, and what a route does not change is refused or told.
+//! Documents that are read and sent back: unchanged they change nothing, and a field that a route does not change is
+//! refused or warned of.
 
 use parallax_core::page::Page;
 use serde_json::json;

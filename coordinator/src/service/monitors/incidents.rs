@@ -1,5 +1,5 @@
-//! What becomes of a page's automatic incidents when a person renames, pauses or deletes a monitor: they keep no name that
-//! is gone, and none stays open for what is no longer monitored.
+//! Automatic incidents of a page where a person renames, pauses or deletes a monitor: they keep no name that is gone, and
+//! none stays open for what is no longer monitored.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use parallax_core::telling::Outages;
 use crate::service::{Result, Service};
 use crate::storage::{Batch, Expect, Is, Read, Versioned};
 
-/// What a person does with a monitor.
+/// Act of a person on a monitor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Act<'a> {
     /// It has another name from now on.
@@ -73,7 +73,7 @@ fn found(store: &dyn Read, page: parallax_core::id::PageId) -> crate::storage::R
 }
 
 impl Found {
-    /// The incident after the act, and what is told of it; none where it stays as it is.
+    /// The incident after the act, and its news; none where it stays as it is.
     fn after(
         &self,
         incident: &Incident,

@@ -1,4 +1,4 @@
-//! Edits and the driver: whoever is answered sees what the driver makes of the edit.
+//! Edits and the driver: an answer shows what the driver makes of the edit.
 
 use parallax_core::event::Status;
 use parallax_core::incident::edit::IncidentEdit;

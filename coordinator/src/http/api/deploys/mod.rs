@@ -47,7 +47,7 @@ pub(in crate::http) async fn delete(context: Arc<Context>, call: Call<Caller>) -
     Ok(done(StatusCode::NO_CONTENT, deleted, answer))
 }
 
-/// What a body is held against.
+/// Rules that a body is held against.
 const RULES: Rules = Rules {
     hints: &[
         ("monitors", "send their ids as monitorIds"),

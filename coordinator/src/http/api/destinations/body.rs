@@ -10,7 +10,7 @@ use parallax_core::incident::MAX_AFFECTED;
 use crate::http::api::sent::Rules;
 use crate::http::fields::{Fields, field};
 
-/// What a body is held against.
+/// Rules that a body is held against.
 pub(in crate::http::api) const RULES: Rules = Rules {
     hints: &[
         ("email", "send it as to"),

@@ -12,7 +12,7 @@ use crate::http::api::sent::Rules;
 use crate::http::fields::{Field, Fields, field};
 use crate::service::incidents::Wanted;
 
-/// What the body of a new incident, or of an update, is held against.
+/// Rules that the body of a new incident, or of an update, is held against.
 pub(in crate::http::api) const NEW: Rules = Rules {
     hints: &[
         ("body", "send it as message"),
@@ -27,7 +27,7 @@ pub(in crate::http::api) const NEW: Rules = Rules {
     measured: &["id", "automatic"],
 };
 
-/// What the body of an incident's change is held against, and of a window's.
+/// Rules that the body of an incident's change is held against, and of a window's.
 pub(in crate::http::api) const fn rules(kind: Kind) -> &'static Rules {
     match kind {
         Kind::Incident => &INCIDENT,

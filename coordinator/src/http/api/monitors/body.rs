@@ -12,7 +12,7 @@ use parallax_core::text::{MAX_HEADER_CHARACTERS, MAX_HEADERS, MAX_URL};
 use crate::http::api::sent::Rules;
 use crate::http::fields::{Fields, field};
 
-/// What a body is held against.
+/// Rules that a body is held against.
 pub(in crate::http::api) const RULES: Rules = Rules {
     hints: &[
         ("group", "send it as groupName"),
@@ -184,16 +184,13 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
 
 /// The fields of a change as they were sent: what a new one has, and whom to tell.
 pub(in crate::http) fn read_change(mut body: impl Fields) -> MonitorEdit {
-    let notify = body.flag(
-        field(
-            "notify",
-            "With `paused`: whether subscribers are told that the incident of a monitor that is down is over, since it is no \
-             longer monitored.",
-        )
-        .default(false)
-        .nullable(),
-    );
-    MonitorEdit { notify, ..read(body) }
+    let edit = read(&mut body);
+    let notify = body.flag(field(
+        "notify",
+        "With `paused`: whether subscribers are told that the incident of a monitor that is down is over, since it is no \
+         longer monitored. They are not unless given.",
+    ));
+    MonitorEdit { notify, ..edit }
 }
 
 const WARN_DAYS_ABOUT: &str = "certificate, domain: fails this many days before expiry; 14 for a certificate and 30 for a domain unless given.";

@@ -89,7 +89,7 @@ pub(in crate::http) struct MonitorDocument {
     confirmable: bool,
     /// Not checked while true.
     paused: bool,
-    /// Why it is paused: `owner`, who set `paused`, or `plan`, which does not have its type. Null while it is checked.
+    /// Reason of a pause: `owner`, who set `paused`, or `plan`, which does not have its type. Null while it is checked.
     #[schemars(with = "Option<words::PausedBy>")]
     paused_by: Option<&'static str>,
     /// While it changes to and fro: since when, and how often. Null otherwise.

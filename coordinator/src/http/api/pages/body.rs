@@ -12,7 +12,7 @@ use crate::http::api::sent::Rules;
 use crate::http::fields::{Field, Fields, field};
 use crate::service::pages::making::NewPage;
 
-/// What the body of a page is held against.
+/// Rules that the body of a page is held against.
 pub(in crate::http::api) const RULES: Rules = Rules {
     hints: &[
         ("domain", "PATCH /api/v1/pages/{pageId}/address sets customDomain"),
@@ -32,7 +32,7 @@ pub(in crate::http::api) const RULES: Rules = Rules {
     measured: MEASURED,
 };
 
-/// What the body of a page's address is held against.
+/// Rules that the body of a page's address is held against.
 pub(in crate::http::api) const ADDRESS_RULES: Rules = Rules {
     hints: &[("domain", "send it as customDomain")],
     elsewhere: &[("url", FOLLOWS_ADDRESS), ("plan", PLAN)],

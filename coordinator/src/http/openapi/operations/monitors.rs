@@ -68,8 +68,8 @@ pub(super) fn operations() -> Vec<Operation> {
             )
             .query(
                 "notify",
-                "Whether subscribers are told that its incident is over, since it is no longer monitored.",
-                json!({ "type": "boolean", "default": false }),
+                "Whether subscribers are told that its incident is over, since it is no longer monitored; they are not unless given.",
+                json!({ "type": "boolean" }),
                 false,
             )
             .gives_nothing("It is gone."),
