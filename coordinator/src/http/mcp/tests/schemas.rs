@@ -211,7 +211,8 @@ async fn every_tool_says_what_it_is() {
         for hint in &hints[..if reads { 2 } else { 3 }] {
             assert!(tool["annotations"][hint].is_boolean(), "{name} {hint}");
         }
-        let overwrites = ["delete_", "update_", "rotate_"].iter().any(|verb| name.starts_with(verb));
+        let overwrites =
+            ["delete_", "update_", "rotate_", "activate_"].iter().any(|verb| name.starts_with(verb));
         assert_eq!(tool["annotations"]["destructiveHint"] == true, overwrites, "{name}");
         assert!(tool["description"].as_str().is_some_and(|words| words.len() > 20), "{name}");
     }
