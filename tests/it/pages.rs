@@ -93,6 +93,18 @@ async fn a_visitor_sees_what_is_known_and_nothing_that_is_not() {
     visit(&tools, "page/stale.mjs", &told).await;
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn a_developer_in_chromium_reads_the_reference() {
+    let Some(tools) = tools("a_developer_in_chromium_reads_the_reference") else { return };
+    let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await;
+    let told = json!({
+        "page": coordinator.ready.base_url.trim_end_matches('/'),
+        "shots": shots(),
+        "modules": tools.modules(),
+    });
+    visit(&tools, "page/reference.mjs", &told).await;
+}
+
 /// Waits for a new day where the present one ends amid a visit: which day is today is much of what is looked at.
 async fn within_one_day() {
     let is_long = async || {

@@ -113,6 +113,7 @@ pub(super) fn bounds(schema: &Value) -> String {
     let range = |least: &str, most: &str, unit: &str| match (number(least), number(most)) {
         (Some(least), Some(most)) => Some(format!("{least} to {most}{unit}")),
         (None, Some(most)) => Some(format!("at most {most}{unit}")),
+        (Some(least), None) if least == "1" => Some(format!("at least 1{}", unit.trim_end_matches('s'))),
         (Some(least), None) => Some(format!("at least {least}{unit}")),
         (None, None) => None,
     };
@@ -166,6 +167,13 @@ mod tests {
                 "each 1 to 9",
             ),
             (json!({ "type": "string", "format": "date-time" }), "time", "", 0, ""),
+            (
+                json!({ "type": ["array", "null"], "items": {}, "minItems": 1 }),
+                "list of any or null",
+                "",
+                0,
+                "at least 1 item",
+            ),
             (json!({ "type": "string", "enum": ["a", "", null] }), "string", "", 1, ""),
         ] {
             let row = components.row(&schema);

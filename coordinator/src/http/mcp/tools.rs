@@ -309,6 +309,7 @@ mod tests {
             ("test_destination", [0, 0, 0, 1]),
             ("redeliver", [0, 0, 0, 1]),
             ("rotate_secret", [0, 1, 0, 0]),
+            ("activate_secret", [0, 1, 0, 0]),
         ] {
             assert_eq!(hints(name), expected, "{name}");
         }
