@@ -334,7 +334,7 @@ impl Desk {
                 news: News::Resolved,
                 update: has_room.then_some(update),
                 // That nobody looks any more is no news of the service; who has it so may say it to subscribers.
-                notify: *ended == Ended::Back,
+                notify: *ended != Ended::Unchecked,
             });
         }
     }

@@ -167,7 +167,7 @@ fn a_pause_while_it_is_up_ends_it_too() {
     page.down(1, 1);
     page.back(1, 1);
     assert_eq!(page.page.open(), 1);
-    assert_eq!(page.page.pause(1, true), [RESOLVED]);
+    assert_eq!(page.page.pause(1, true), [(News::Resolved, false)]);
     assert!(page.page.desk.outages.are_over());
 }
 
