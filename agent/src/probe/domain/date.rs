@@ -85,10 +85,7 @@ fn with_year_last<'a>(parts: &[Part<'a>]) -> Option<(NaiveDate, Vec<Part<'a>>)> 
     let [Part::Number(_), Part::Mark(':'), Part::Number(_), Part::Mark(':'), Part::Number(_)] = hours else {
         return None;
     };
-    let year = match rest {
-        [Part::Number(year), ..] | [Part::Word(_), Part::Number(year), ..] => year,
-        _ => return None,
-    };
+    let ([Part::Number(year), ..] | [Part::Word(_), Part::Number(year), ..]) = rest else { return None };
     Some((date(year, month_of(month)?, day)?, hours.to_vec()))
 }
 
