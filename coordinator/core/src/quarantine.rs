@@ -9,7 +9,7 @@ use crate::time::{MINUTE, Timestamp};
 const WINDOW: i64 = MINUTE;
 /// Failures in that time before a place can be put into quarantine.
 const FAILURES: usize = 5;
-/// Different targets that they must be of.
+/// Different targets that the disputed ones must be of.
 const TARGETS: usize = 3;
 /// Agreeing words that let a place out at once.
 const AGREED: u32 = 10;
@@ -135,11 +135,12 @@ fn forget(failures: &mut VecDeque<(Timestamp, bool, u64)>, now: Timestamp) {
     }
 }
 
-/// More than half of its failures are disputed: of at least five, over at least three targets.
+/// More than half of its failures, of which there are at least five, are disputed, over at least three targets: that one
+/// site has trouble with one network is no place's fault, however many others failed for everybody meanwhile.
 fn is_bad(failures: &VecDeque<(Timestamp, bool, u64)>) -> bool {
-    let disputed = failures.iter().filter(|(_, disputed, _)| *disputed).count();
-    let targets: BTreeSet<u64> = failures.iter().map(|(.., target)| *target).collect();
-    failures.len() >= FAILURES && targets.len() >= TARGETS && disputed * 2 > failures.len()
+    let disputed = || failures.iter().filter(|(_, disputed, _)| *disputed);
+    let targets: BTreeSet<u64> = disputed().map(|(.., target)| *target).collect();
+    failures.len() >= FAILURES && targets.len() >= TARGETS && disputed().count() * 2 > failures.len()
 }
 
 #[cfg(test)]
@@ -171,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn five_failures_of_three_targets_more_than_half_disputed_put_a_place_in() {
+    fn five_failures_more_than_half_disputed_over_three_targets_put_a_place_in() {
         let quarantine = held();
         assert!(quarantine.is_quarantined(PLACE));
         assert_eq!(quarantine.quarantined().collect::<Vec<_>>(), [PLACE]);
@@ -180,10 +181,12 @@ mod tests {
     #[test]
     fn fewer_failures_or_targets_or_disputes_do_not() {
         use Word::{Disputed, Failed};
-        let cases: [&[(Word, u64)]; 3] = [
+        let cases: [&[(Word, u64)]; 4] = [
             &[(Disputed, 1), (Disputed, 2), (Disputed, 3), (Disputed, 4)],
             &[(Disputed, 1), (Disputed, 2), (Disputed, 1), (Disputed, 2), (Disputed, 1), (Disputed, 2)],
             &[(Failed, 1), (Disputed, 2), (Failed, 3), (Disputed, 1), (Failed, 2), (Disputed, 3)],
+            // Two sites are disputed; that two more are down for everybody makes them no more.
+            &[(Failed, 3), (Failed, 4), (Disputed, 1), (Disputed, 2), (Disputed, 1), (Disputed, 2)],
         ];
         for words in cases {
             assert_eq!(story(&mut Quarantine::default(), 0, words), [], "{words:?}");
