@@ -222,6 +222,7 @@ mod tests {
             network: NetworkNo(no),
             connected,
             quarantined,
+            unfit: false,
         }))
     }
 

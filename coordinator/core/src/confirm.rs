@@ -43,21 +43,20 @@ pub struct Suspect<'a> {
 }
 
 /// Chooses who confirms: another network in the same region, else another network anywhere; a pinned monitor only
-/// within its region. Places take turns from round to round, so that no neighbour carries all questions.
+/// within its region. Places whose host is fit to check come first. Places take turns from round to round, so that no neighbour carries all questions.
 pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer {
     if suspect.asked.len() >= TRIES {
         return Confirmer::Nobody;
     }
-    if mesh.has_one_network() {
-        return match watch.confirmation {
-            Confirmation::OtherNetwork => Confirmer::Nobody,
-            Confirmation::Repeat => repeater(mesh, suspect),
-        };
+    let is_other = |place: &&Place| place.network != suspect.network && !suspect.asked.contains(&place.no);
+    let mut fit: Vec<&Place> = mesh.confirmers().filter(is_other).collect();
+    if fit.is_empty() {
+        if watch.confirmation == Confirmation::Repeat && mesh.has_one_network() {
+            return repeater(mesh, suspect);
+        }
+        // A host that is not fit to check may still reach this target. If it can't look, it says so.
+        fit = mesh.fit().filter(is_other).collect();
     }
-    let fit: Vec<&Place> = mesh
-        .fit()
-        .filter(|place| place.network != suspect.network && !suspect.asked.contains(&place.no))
-        .collect();
     let near: Vec<&Place> = fit.iter().copied().filter(|place| place.region == suspect.region).collect();
     let choice = if !near.is_empty() {
         near
@@ -76,7 +75,7 @@ pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer 
     choice.get(index).map_or(Confirmer::Nobody, |place| Confirmer::Other(place.no))
 }
 
-/// Whether any failure of the monitor could be confirmed as the mesh is enrolled now.
+/// True where places that are fit to confirm now could confirm a failure of the monitor.
 pub fn can_confirm(watch: &Watch, mesh: &Mesh) -> bool {
     if watch.beat.is_some() {
         return true;
@@ -85,7 +84,7 @@ pub fn can_confirm(watch: &Watch, mesh: &Mesh) -> bool {
         return watch.confirmation == Confirmation::Repeat;
     }
     let Some(pinned) = watch.pinned else { return true };
-    let mut networks = mesh.places().iter().filter(|place| place.region == pinned).map(|place| place.network);
+    let mut networks = mesh.confirmers().filter(|place| place.region == pinned).map(|place| place.network);
     let first = networks.next();
     networks.any(|network| Some(network) != first)
 }
@@ -101,6 +100,8 @@ pub const fn word(second: &Outcome) -> Option<Word> {
 
 fn repeater(mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer {
     let near = |place: &&Place| place.region == suspect.region && !suspect.asked.contains(&place.no);
-    let other = mesh.fit().filter(near).find(|place| place.no != suspect.place);
-    other.or_else(|| mesh.fit().find(near)).map_or(Confirmer::Nobody, |place| Confirmer::Same(place.no))
+    let other = mesh.confirmers().filter(near).find(|place| place.no != suspect.place);
+    other
+        .or_else(|| mesh.confirmers().find(near))
+        .map_or(Confirmer::Nobody, |place| Confirmer::Same(place.no))
 }

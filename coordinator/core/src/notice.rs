@@ -18,7 +18,7 @@ pub const PATIENCE: i64 = 20 * SECOND;
 pub enum Matter {
     /// No agent of the region is connected; with none, no agent at all.
     NobodyConnected(Option<Region>),
-    /// All connected agents of the region are on one network; with none, all of the mesh.
+    /// The region's working agents are on one network; with none, those of the whole mesh.
     OneNetwork(Option<Region>),
     /// The disk that holds the store is nearly full: bytes that are free.
     StoreLow(u64),
@@ -153,6 +153,8 @@ impl Board {
     /// that only go forth. The same is given again until [`Board::note`] says that it was told.
     pub fn look(&mut self, matters: &[(Matter, bool)], steady: i64) -> Vec<Notice> {
         let mut notices = Vec::new();
+        // What can't be judged now does not last meanwhile.
+        self.pending.retain(|topic, _| matters.iter().any(|(matter, _)| matter.topic() == *topic));
         for (matter, holds) in matters {
             let topic = matter.topic();
             if self.told.contains(&topic) == *holds {
@@ -209,6 +211,15 @@ mod tests {
             told.extend(notices.into_iter().map(|notice| (second, notice.ended)));
         }
         assert_eq!(told, [(30, false), (91, true)]);
+    }
+
+    #[test]
+    fn what_could_not_be_judged_for_a_while_begins_to_last_after_it() {
+        let mut board = Board::default();
+        assert_eq!(look(&mut board, true, 0), []);
+        assert_eq!(board.look(&[], 10 * SECOND), []);
+        assert_eq!(look(&mut board, true, 60 * SECOND), []);
+        assert_eq!(look(&mut board, true, 80 * SECOND).len(), 1);
     }
 
     #[test]

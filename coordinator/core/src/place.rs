@@ -175,6 +175,9 @@ pub struct Place {
     pub connected: bool,
     /// Whether it is quarantined: it runs no counted rounds and confirms nobody.
     pub quarantined: bool,
+    /// Set while its host can't check, as its agent reports (no route, no resolver, no descriptors): it keeps its rounds,
+    /// and makes no second network.
+    pub unfit: bool,
 }
 
 impl Place {
@@ -214,6 +217,13 @@ impl Mesh {
         self.places.iter().filter(|place| place.is_fit())
     }
 
+    /// Places that can confirm what another saw: those whose host is fit to check. Where no host is, none is worse than
+    /// another, and all of them count.
+    pub fn confirmers(&self) -> impl Iterator<Item = &Place> {
+        let none_is_fit = self.fit().all(|place| place.unfit);
+        self.fit().filter(move |place| none_is_fit || !place.unfit)
+    }
+
     /// Regions with a place enrolled, connected or not.
     pub fn enrolled_regions(&self) -> RegionSet {
         self.places.iter().map(|place| place.region).collect()
@@ -224,9 +234,10 @@ impl Mesh {
         self.fit().map(|place| place.region).collect()
     }
 
-    /// Whether all enrolled places are on one network, so that no other network can confirm anything.
+    /// True where the places that can confirm are all on one network (or there are none), so that no second network
+    /// confirms anything. Places that are enrolled but away, quarantined or unfit don't count.
     pub fn has_one_network(&self) -> bool {
-        let mut networks = self.places.iter().map(|place| place.network);
+        let mut networks = self.confirmers().map(|place| place.network);
         let first = networks.next();
         networks.all(|network| Some(network) == first)
     }
@@ -252,19 +263,42 @@ mod tests {
         assert!("Europe".parse::<Region>().is_err());
     }
 
-    #[test]
-    fn places_are_found_by_number() {
-        let place = |no, network, connected| Place {
+    fn place(no: u16, network: u16) -> Place {
+        Place {
             no: PlaceNo(no),
             region: Region::Asia,
             network: NetworkNo(network),
-            connected,
+            connected: true,
             quarantined: false,
-        };
-        let mesh = Mesh::new([place(9, 1, false), place(2, 1, true)]);
-        assert!(mesh.has_one_network());
+            unfit: false,
+        }
+    }
+
+    #[test]
+    fn places_are_found_by_number() {
+        let mesh = Mesh::new([Place { connected: false, ..place(9, 1) }, place(2, 1)]);
         assert_eq!(mesh.place(PlaceNo(9)).map(|p| p.connected), Some(false));
         assert_eq!(mesh.place(PlaceNo(3)), None);
         assert_eq!(mesh.fit().count(), 1);
+    }
+
+    #[test]
+    fn only_places_that_can_confirm_make_a_second_network() {
+        let other = place(2, 2);
+        for (second, one) in [
+            (other, false),
+            (Place { network: NetworkNo(1), ..other }, true),
+            (Place { connected: false, ..other }, true),
+            (Place { quarantined: true, ..other }, true),
+            (Place { unfit: true, ..other }, true),
+        ] {
+            assert_eq!(Mesh::new([place(1, 1), second]).has_one_network(), one, "{second:?}");
+        }
+        assert!(Mesh::default().has_one_network(), "nobody confirms anything");
+        let unfit = |place: Place| Place { unfit: true, ..place };
+        assert!(
+            !Mesh::new([unfit(place(1, 1)), unfit(other)]).has_one_network(),
+            "none is better than others"
+        );
     }
 }

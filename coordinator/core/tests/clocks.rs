@@ -24,6 +24,7 @@ fn places() -> Vec<Place> {
         network: NetworkNo(no),
         connected: true,
         quarantined: false,
+        unfit: false,
     };
     [place(1), place(2)].to_vec()
 }

@@ -103,6 +103,7 @@ fn meshes() -> impl Strategy<Value = Vec<Place>> {
             network: NetworkNo(network),
             connected: true,
             quarantined: false,
+            unfit: false,
         };
         (1..).zip(places).map(place).collect()
     })

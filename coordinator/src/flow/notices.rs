@@ -12,11 +12,11 @@ use parallax_core::watch::Confirmation;
 pub enum Notice {
     /// No place is connected.
     NobodyConnected,
-    /// The whole mesh is on one network, and failures are confirmed by another network alone.
+    /// Only one network is fit to confirm in the whole mesh, and failures are confirmed by another network alone.
     NothingConfirmed,
-    /// The whole mesh is on one network; the same network repeats a failed check.
+    /// Only one network is fit to confirm in the whole mesh; the same network repeats a failed check.
     RepeatedOnly,
-    /// All connected places of a region are on one network.
+    /// The places of a region that are fit to confirm are on one network, or there are none.
     OneNetwork(Region),
     /// A region has places, and none is connected.
     NobodyIn(Region),
@@ -33,16 +33,16 @@ impl fmt::Display for Notice {
         match self {
             Self::NobodyConnected => f.write_str("no agent is connected: nothing is checked"),
             Self::NothingConfirmed => f.write_str(
-                "all agents are on one network: outages can't be confirmed, so no monitor will be called down; \
-                 add an agent on another network",
+                "only one network has working agents: outages can't be confirmed, so no monitor will be called down; \
+                 add an agent on another network, or repair those that are disconnected, quarantined or unfit to check",
             ),
             Self::RepeatedOnly => f.write_str(
-                "all agents are on one network: a failed check is repeated from the same network until an agent on \
-                 another network joins",
+                "only one network has working agents: a failed check is repeated from the same network until an agent \
+                 on another network works",
             ),
             Self::OneNetwork(region) => write!(
                 f,
-                "{} has one network: it can confirm only what other regions see too",
+                "{} has at most one network with working agents: it can confirm only what other regions see too",
                 region.title()
             ),
             Self::NobodyIn(region) => write!(f, "no agent in {} is connected", region.title()),
@@ -81,8 +81,9 @@ pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
     }
     for region in mesh.enrolled_regions().iter() {
         let networks: BTreeSet<NetworkNo> =
-            mesh.fit().filter(|place| place.region == region).map(|place| place.network).collect();
+            mesh.confirmers().filter(|place| place.region == region).map(|place| place.network).collect();
         match networks.len() {
+            0 if mesh.fit_regions().contains(region) => told.insert(Notice::OneNetwork(region)),
             0 if is_connected(Some(region)) => told.insert(Notice::QuarantinedIn(region)),
             0 => told.insert(Notice::NobodyIn(region)),
             1 => told.insert(Notice::OneNetwork(region)),
@@ -128,7 +129,7 @@ pub fn tell(before: &BTreeSet<Notice>, now: &BTreeSet<Notice>) {
         tracing::warn!("{notice}");
     }
     for notice in before.difference(now) {
-        tracing::info!("no longer so: {notice}");
+        tracing::info!("resolved: {notice}");
     }
 }
 
@@ -137,6 +138,7 @@ mod tests {
     use super::*;
     use parallax_core::place::{Place, PlaceNo};
 
+    /// Places by region, network, and whether they are connected.
     fn mesh(places: &[(Region, u16, bool)]) -> Mesh {
         Mesh::new((0..).zip(places).map(|(no, &(region, network, connected))| Place {
             no: PlaceNo(no),
@@ -144,6 +146,7 @@ mod tests {
             network: NetworkNo(network),
             connected,
             quarantined: false,
+            unfit: false,
         }))
     }
 
@@ -152,6 +155,28 @@ mod tests {
         let one = mesh(&[(Region::Asia, 1, true), (Region::Europe, 1, true)]);
         assert_eq!(notices(&one, Confirmation::OtherNetwork), [Notice::NothingConfirmed].into());
         assert_eq!(notices(&one, Confirmation::Repeat), [Notice::RepeatedOnly].into());
+    }
+
+    #[test]
+    fn one_network_that_works_of_two_is_one_matter_and_not_one_a_region() {
+        let places = Region::ALL.into_iter().flat_map(|region| [(region, 1, true), (region, 2, true)]);
+        let whole = mesh(&places.collect::<Vec<_>>());
+        assert_eq!(notices(&whole, Confirmation::OtherNetwork), BTreeSet::new());
+        let broken: [fn(&mut Place); 3] =
+            [|place| place.connected = false, |place| place.quarantined = true, |place| place.unfit = true];
+        for breaks in broken {
+            let places = whole.places().iter().map(|place| {
+                let mut place = *place;
+                if place.network == NetworkNo(2) {
+                    breaks(&mut place);
+                }
+                place
+            });
+            let told = notices(&Mesh::new(places), Confirmation::OtherNetwork);
+            assert_eq!(told, [Notice::NothingConfirmed].into());
+            let holding = matters(&told).into_iter().filter(|(_, holds)| *holds);
+            assert_eq!(holding.collect::<Vec<_>>(), [(Matter::OneNetwork(None), true)]);
+        }
     }
 
     #[test]

@@ -175,6 +175,7 @@ fn mesh() -> Mesh {
         network: NetworkNo(no),
         connected: true,
         quarantined: false,
+        unfit: false,
     }))
 }
 

@@ -32,7 +32,7 @@ pub enum Matter {
     },
     /// No agent of a region is connected; with none, no agent at all.
     NobodyConnected(Option<Region>),
-    /// All agents of a region are on one network; with none, all of the mesh.
+    /// The region's working agents are on one network; with none, those of the whole mesh.
     OneNetwork(Option<Region>),
     /// The store's disk is nearly full: bytes that are free.
     StoreLow(u64),
@@ -191,7 +191,7 @@ fn title(matter: &Matter) -> String {
         Matter::Quarantine { place, .. } => format!("agent {} is in quarantine", place.name),
         Matter::NobodyConnected(None) => "no agent is connected".to_owned(),
         Matter::NobodyConnected(Some(region)) => format!("no agent in {} is connected", region.title()),
-        Matter::OneNetwork(None) => "all agents are on one network".to_owned(),
+        Matter::OneNetwork(None) => "outages can't be confirmed: one network is left".to_owned(),
         Matter::OneNetwork(Some(region)) => format!("{} has one network", region.title()),
         Matter::StoreLow(_) => "the store is low on space".to_owned(),
         Matter::CertificateEnding { agent: Some(agent), .. } => {
@@ -230,17 +230,20 @@ fn message(matter: &Matter, ended: bool) -> String {
             format!("An agent in {} is connected again.", region.title())
         }
         (Matter::OneNetwork(None), false) => {
-            "All agents are on one network: outages can't be confirmed from another \
-                                              one. Add an agent on a second network."
+            "Only one network has working agents. A failure that it sees can't be confirmed, so no monitor is called \
+             down. Connect or repair agents on another network, or add one there. Agents on three networks keep outages \
+             confirmed when one of them breaks."
                 .to_owned()
         }
-        (Matter::OneNetwork(None), true) => "Agents are on two networks or more again.".to_owned(),
+        (Matter::OneNetwork(None), true) => {
+            "Agents on two networks or more work again: outages can be confirmed.".to_owned()
+        }
         (Matter::OneNetwork(Some(region)), false) => format!(
-            "All connected agents in {} are on one network: it can confirm only what other regions see too.",
+            "The working agents in {} are on one network: it can confirm only what other regions see too.",
             region.title()
         ),
         (Matter::OneNetwork(Some(region)), true) => {
-            format!("{} has agents on two networks or more again.", region.title())
+            format!("Agents on two networks or more work in {} again.", region.title())
         }
         (Matter::StoreLow(free), false) => format!(
             "The disk that holds the store has {} MiB left. Writes are refused once too little is free.",

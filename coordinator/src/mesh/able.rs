@@ -92,6 +92,7 @@ mod tests {
             network: NetworkNo(no),
             connected: true,
             quarantined: false,
+            unfit: false,
         }))
     }
 

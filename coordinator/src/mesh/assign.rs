@@ -151,6 +151,7 @@ mod tests {
             network: NetworkNo(no),
             connected: true,
             quarantined: false,
+            unfit: false,
         }));
         Basis { place: Some(PlaceNo(1)), schedules, mesh: Arc::new(mesh), able: Arc::default() }
     }

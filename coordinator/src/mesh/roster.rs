@@ -53,6 +53,8 @@ struct Live {
     boot: BootId,
     kinds: BTreeSet<CheckKind>,
     faults: Vec<String>,
+    /// Its host can't check anything by name, or at all.
+    unfit: bool,
 }
 
 /// What an agent tells of itself when it connects.
@@ -64,7 +66,7 @@ pub(super) struct Arrived {
     pub(super) software: String,
     pub(super) boot: BootId,
     pub(super) kinds: BTreeSet<CheckKind>,
-    pub(super) faults: Vec<String>,
+    pub(super) faults: Vec<OwnFault>,
 }
 
 /// What came of a connection.
@@ -192,7 +194,8 @@ impl Roster {
             software: arrived.software,
             boot: arrived.boot,
             kinds: arrived.kinds,
-            faults: arrived.faults,
+            faults: words(&arrived.faults),
+            unfit: is_unfit(&arrived.faults),
         });
         let found_shared = shared_until.is_some() && !was_shared;
         Some(Seated { replaced, found_shared, shared_until })
@@ -240,9 +243,11 @@ impl Roster {
     }
 
     /// Notes what ails an agent. Says whether that is another than before.
-    pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: Vec<String>) -> bool {
+    pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: &[OwnFault]) -> bool {
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
         let Some(live) = live.filter(|live| live.session == session) else { return false };
+        live.unfit = is_unfit(faults);
+        let faults = words(faults);
         let changed = live.faults != faults;
         live.faults = faults;
         changed
@@ -277,6 +282,7 @@ impl Roster {
             network: entry.agent.network_no,
             connected: entry.live.is_some(),
             quarantined: entry.is_quarantined || entry.shared_until.is_some(),
+            unfit: entry.live.as_ref().is_some_and(|live| live.unfit),
         }))
     }
 
@@ -310,6 +316,17 @@ impl Entry {
         // A clock that was set back must not keep them for ever.
         self.takeovers.retain(|(at, _)| *at <= now);
     }
+}
+
+/// True for faults with which a host can't confirm what others see. One that may not ping still checks everything else.
+fn is_unfit(faults: &[OwnFault]) -> bool {
+    faults
+        .iter()
+        .any(|fault| matches!(fault, OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead))
+}
+
+fn words(faults: &[OwnFault]) -> Vec<String> {
+    faults.iter().map(ToString::to_string).collect()
 }
 
 #[cfg(test)]

@@ -117,7 +117,7 @@ async fn admit(
         software: hello.software.clone(),
         boot: hello.boot,
         kinds: hello.kinds.iter().copied().map(able::kind).collect(),
-        faults: hello.faults.iter().map(ToString::to_string).collect(),
+        faults: hello.faults.clone(),
     };
     if hub.record(id).is_none() {
         hub.reload().await;
@@ -293,9 +293,10 @@ impl Session {
             ToCoordinator::Holds(holds) => self.note_held(holds).await,
             ToCoordinator::Gap(gap) => self.gap(gap).await,
             ToCoordinator::Fitness { faults } => {
-                let words: Vec<_> = faults.iter().take(MOST_NAMED).map(ToString::to_string).collect();
+                let faults = faults.get(..MOST_NAMED).unwrap_or(&faults);
+                let words: Vec<_> = faults.iter().map(ToString::to_string).collect();
                 let (place, number, told) = (self.agent.place, self.seated.number, words.join("; "));
-                let changed = self.hub.with_roster(|roster| roster.note_faults(place, number, words));
+                let changed = self.hub.with_roster(|roster| roster.note_faults(place, number, faults));
                 if changed && told.is_empty() {
                     info!(target: FITNESS, agent = %self.agent.id, name = %self.agent.name, "an agent's host is fit to check again");
                 } else if changed {

@@ -174,6 +174,7 @@ fn steady(monitor: &Monitor, page: &Page, plan: Plan, regions: usize) -> State {
         network: NetworkNo(u16::try_from(region.index()).expect("six regions")),
         connected: true,
         quarantined: false,
+        unfit: false,
     };
     let mesh = Mesh::new(Region::ALL.into_iter().take(regions).map(place));
     let watch = Watch::new(monitor, page, plan, &PlanLimits::default(), Confirmation::default());

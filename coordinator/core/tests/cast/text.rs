@@ -132,6 +132,7 @@ impl Cast {
             network: *self.networks.entry((*network).to_owned()).or_insert(next),
             connected: true,
             quarantined: false,
+            unfit: false,
         })
     }
 

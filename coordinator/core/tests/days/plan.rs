@@ -185,6 +185,7 @@ fn places(chance: &mut Chance) -> Vec<Place> {
             network: NetworkNo(network),
             connected: true,
             quarantined: false,
+            unfit: false,
         }
     };
     (0..count).map(|index| place(index, chance)).collect()

@@ -239,7 +239,7 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
         (Matter::Quarantine { place, region: Region::Asia }, "agent tokyo-1 is in quarantine"),
         (Matter::NobodyConnected(None), "no agent is connected"),
         (Matter::NobodyConnected(Some(Region::Asia)), "no agent in Asia is connected"),
-        (Matter::OneNetwork(None), "all agents are on one network"),
+        (Matter::OneNetwork(None), "outages can't be confirmed: one network is left"),
         (Matter::OneNetwork(Some(Region::Asia)), "Asia has one network"),
         (Matter::StoreLow(64 << 20), "the store is low on space"),
         (

@@ -144,3 +144,24 @@ fn a_clock_that_was_set_back_keeps_no_pair_aside_for_longer() {
         .enrol(vec![Agent { standing: Standing { shared_until: until, ..Standing::default() }, ..agent(1) }]);
     assert_eq!(roster.settle(Timestamp::from_millis(0)), [AgentId::from_u128(1)]);
 }
+
+#[test]
+fn a_host_that_can_not_check_confirms_nobody_until_it_can() {
+    let mut roster = Roster::default();
+    roster.enrol(vec![agent(1)]);
+    let unfit = |roster: &Roster| roster.mesh().place(PlaceNo(1)).map(|place| place.unfit);
+    roster.connect(PlaceNo(1), Arrived { faults: vec![OwnFault::NoRoute], ..arrived(1, 0) });
+    assert_eq!(unfit(&roster), Some(true));
+    for (faults, expected) in [
+        (vec![], false),
+        (vec![OwnFault::ResolverDead], true),
+        // It checks everything else.
+        (vec![OwnFault::NotPermitted], false),
+        (vec![OwnFault::NotPermitted, OwnFault::NoDescriptors], true),
+    ] {
+        assert!(roster.note_faults(PlaceNo(1), 1, &faults));
+        assert_eq!(unfit(&roster), Some(expected), "{faults:?}");
+    }
+    roster.disconnect(PlaceNo(1), 1);
+    assert_eq!(unfit(&roster), Some(false), "it may come back another");
+}
