@@ -121,7 +121,9 @@ impl Shared {
 
     /// Counts a check-now of this monitor in; `None` where as many as may run already do.
     pub(crate) fn ask_of(self: &Arc<Self>, monitor: MonitorId) -> Option<Asked> {
-        const AT_ONCE: usize = 3;
+        // Its region's sweep and second round, and second words for two rounds of two other regions: as a target that
+        // does not answer has them all wait at the same time.
+        const AT_ONCE: usize = 6;
         let mut asked = locked(&self.asked);
         let running = asked.entry(monitor).or_default();
         if *running >= AT_ONCE {

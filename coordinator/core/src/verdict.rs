@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::event::Reason;
 use crate::observation::{Failure, Word};
-use crate::place::{Region, RegionSet};
+use crate::place::RegionSet;
 use crate::seen::Seen;
 use crate::slowness::Newest;
 use crate::time::{SECOND, Timestamp};
@@ -264,6 +264,29 @@ pub struct RoundFacts {
     pub interval: i64,
 }
 
+/// Sets of regions by what each of them says.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Says {
+    /// Regions with a say in up and down.
+    pub counted: RegionSet,
+    /// Regions that are down.
+    pub down: RegionSet,
+    /// Regions that are up.
+    pub up: RegionSet,
+    /// Regions whose newest round failed in this suspicion.
+    pub suspecting: RegionSet,
+    /// Regions whose newest word is a pass of a round that began after the outage did: a region that is cut off, unfit or
+    /// has only looked before the outage is none. Empty where regions do not judge for themselves.
+    pub witnesses: RegionSet,
+}
+
+impl Says {
+    /// The counted regions that it fails from: those that are down, and those that count as failing with them.
+    pub const fn failing(&self) -> RegionSet {
+        self.down.union(self.suspecting).intersection(self.counted)
+    }
+}
+
 /// What the counted regions say together.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -273,36 +296,31 @@ pub enum Verdict {
     Up,
     /// At least one is down.
     Down {
-        /// The regions it is down from, while some counted region sees it up.
+        /// The regions it is down from, while some counted region has seen it up since the outage began.
         from: Option<RegionSet>,
         /// Every counted region is down or its newest round failed: there is nothing to wait for.
         whole: bool,
     },
 }
 
-/// Judges a monitor by its counted regions. `suspecting` are the regions whose newest round failed in this suspicion.
-pub fn judge(
-    standing: impl Fn(Region) -> Standing,
-    counted: RegionSet,
-    suspecting: RegionSet,
-    regional: bool,
-) -> Verdict {
-    let with = |wanted| counted.iter().filter(|region| standing(*region) == wanted).collect::<RegionSet>();
-    let (down, up) = (with(Standing::Down), with(Standing::Up));
+/// Judges a monitor by its regions.
+pub fn judge(says: &Says) -> Verdict {
+    let (down, up) = (says.down.intersection(says.counted), says.up.intersection(says.counted));
     if down.is_empty() {
         return if up.is_empty() { Verdict::Unknown } else { Verdict::Up };
     }
-    let failing = down.union(suspecting.intersection(counted));
-    let some_up = !up.without(suspecting).is_empty();
+    let failing = says.failing().union(down);
+    let witnesses = says.witnesses.intersection(up).without(failing);
     Verdict::Down {
-        from: (regional && some_up).then_some(failing),
-        whole: counted.without(failing).is_empty(),
+        from: (!witnesses.is_empty()).then_some(failing),
+        whole: says.counted.without(failing).is_empty(),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::place::Region;
     use crate::time::MINUTE;
 
     fn failed(second: i64, reason: Reason) -> (RoundFacts, Timestamp) {
@@ -362,26 +380,28 @@ mod tests {
     }
 
     #[test]
-    fn down_from_names_regions_only_while_another_is_up() {
-        let standing = |region| match region {
-            Region::Asia => Standing::Down,
-            Region::Europe | Region::Africa => Standing::Up,
-            _ => Standing::Unknown,
-        };
+    fn down_from_names_regions_only_while_another_has_seen_it_up() {
+        use Region::{Africa, Asia, Europe, Oceania};
+
         let set = |regions: &[Region]| regions.iter().copied().collect::<RegionSet>();
-        let asia = RegionSet::only(Region::Asia);
-        assert_eq!(
-            judge(standing, RegionSet::ALL, RegionSet::NONE, true),
-            Verdict::Down { from: Some(asia), whole: false }
-        );
-        let two = set(&[Region::Asia, Region::Europe]);
-        assert_eq!(
-            judge(standing, two, RegionSet::only(Region::Europe), true),
-            Verdict::Down { from: None, whole: true }
-        );
-        assert_eq!(
-            judge(standing, RegionSet::only(Region::Oceania), RegionSet::NONE, true),
-            Verdict::Unknown
-        );
+        let says = |counted: RegionSet, suspecting: &[Region], witnesses: &[Region]| {
+            judge(&Says {
+                counted,
+                down: set(&[Asia]),
+                up: set(&[Europe, Africa]),
+                suspecting: set(suspecting),
+                witnesses: set(witnesses),
+            })
+        };
+        let down =
+            |from: &[Region], whole| Verdict::Down { from: (!from.is_empty()).then(|| set(from)), whole };
+        assert_eq!(says(RegionSet::ALL, &[], &[Europe]), down(&[Asia], false));
+        // Nobody has looked since it began: it is not known to be up anywhere.
+        assert_eq!(says(RegionSet::ALL, &[], &[]), down(&[], false));
+        assert_eq!(says(RegionSet::ALL, &[Europe], &[Europe, Africa]), down(&[Asia, Europe], false));
+        assert_eq!(says(set(&[Asia, Europe]), &[Europe], &[Europe]), down(&[], true));
+        assert_eq!(says(set(&[Asia, Europe]), &[], &[Africa]), down(&[], false), "no counted region");
+        assert_eq!(says(set(&[Oceania]), &[], &[]), Verdict::Unknown);
+        assert_eq!(says(set(&[Oceania, Europe]), &[], &[]), Verdict::Up);
     }
 }

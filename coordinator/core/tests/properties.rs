@@ -123,6 +123,8 @@ struct Play {
     in_outage: bool,
     /// Starts of rounds that failed at two networks (or twice at the only one), by region.
     agreed: BTreeMap<Region, Vec<Timestamp>>,
+    /// Starts of passed rounds.
+    passed: Vec<(Region, Timestamp)>,
 }
 
 impl Play {
@@ -144,6 +146,7 @@ impl Play {
             since: None,
             in_outage: false,
             agreed: BTreeMap::new(),
+            passed: Vec::new(),
         };
         play.hear(out, same);
         play
@@ -164,7 +167,11 @@ impl Play {
         for output in out {
             match output {
                 Output::Ask(ask) => self.asks.push((ask.number, ask.place, self.now)),
-                Output::Reading(_) => {}
+                Output::Reading(finished) => {
+                    if finished.word == Word::Passed {
+                        self.passed.push((finished.region, finished.started));
+                    }
+                }
                 Output::Happened(what) => match *what {
                     What::Changed(change) => self.changed(&change),
                     What::Round(report) => self.reported(&report),
@@ -201,6 +208,12 @@ impl Play {
                         starts.iter().any(|one| starts.iter().any(|two| two.since(*one) >= 4 * SECOND))
                     };
                     assert!(self.agreed.values().any(apart), "two failed rounds of two networks: {change:?}");
+                    assert!(!change.evidence.is_empty(), "its rounds explain it: {change:?}");
+                }
+                if let Some(from) = change.down_from {
+                    let sees =
+                        |(region, at): &(Region, Timestamp)| !from.contains(*region) && *at >= change.since;
+                    assert!(self.passed.iter().any(sees), "some region saw it up since: {change:?}");
                 }
             }
             (Status::Down, None) => assert!(self.in_outage, "only a known outage goes on untold"),
@@ -217,6 +230,9 @@ impl Play {
     }
 
     fn reported(&mut self, report: &RoundReport) {
+        if report.word == Word::Passed {
+            self.passed.push((report.region, report.started));
+        }
         if report.word != Word::Failed {
             return;
         }

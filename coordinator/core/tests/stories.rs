@@ -1,6 +1,6 @@
 //! Plays every `stories/*.story`: readable text, in which somebody sees something and something must come of it.
 
-#![allow(clippy::unwrap_used, reason = "what can't be read or written fails the test")]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "what can't be read or written fails the test")]
 
 mod cast;
 
@@ -49,6 +49,45 @@ fn an_outage_is_told_in_time_wherever_in_the_interval_it_begins() {
         })
         .collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Measures how late outages everywhere are reported, over the moments of the interval that they may begin at. What the
+/// service promises of real hosts has room above this for their work.
+#[test]
+fn an_outage_is_told_as_early_as_is_promised_in_the_mean_and_at_worst() {
+    let regions = ["europe", "north-america", "south-america", "africa", "asia", "oceania"];
+    let stage = || {
+        let mut cast = Cast::default();
+        let places = regions.into_iter().flat_map(|region| {
+            ["A", "B"].map(|network| cast.place(&[&format!("{region}-{network}"), region, network]).unwrap())
+        });
+        let places = places.collect();
+        let watch = text::monitor(&["http", "every", "60s"]).unwrap();
+        let (stage, first) = Stage::new(watch, places, text::time("00:00").unwrap());
+        (stage, first, cast)
+    };
+    let promised = [("503", true, (11_000, 16_000)), ("black hole", false, (23_000, 28_000))];
+    for (name, refuses, (mean_down, worst_down)) in promised {
+        let delays: Vec<world::Delays> = (0..60_000)
+            .step_by(500)
+            .map(|after| {
+                let (stage, first, cast) = stage();
+                let told = world::measure(stage, first, &cast, refuses, after);
+                told.unwrap_or_else(|error| panic!("{name} {after} ms after 02:00: {error}"))
+            })
+            .collect();
+        let figures = |of: fn(&world::Delays) -> i64| {
+            let all: Vec<i64> = delays.iter().map(of).collect();
+            (all.iter().sum::<i64>() / delays.len() as i64, all.into_iter().max().unwrap_or(0))
+        };
+        let (down, up) = (figures(|delays| delays.down), figures(|delays| delays.up));
+        println!(
+            "{name}: down after {} ms in the mean, {} at worst; up after {} and {}",
+            down.0, down.1, up.0, up.1
+        );
+        assert!(down.0 <= mean_down && down.1 <= worst_down, "{name}: down after {down:?} ms");
+        assert!(up.0 <= 6_000 && up.1 <= 12_000, "{name}: up after {up:?} ms");
+    }
 }
 
 /// Reads and plays one story.

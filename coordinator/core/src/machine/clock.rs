@@ -1,6 +1,7 @@
 //! A wall clock that went forth and came back, and times in which the coordinator was not there.
 
 use crate::confirm::PATIENCE;
+use crate::place::{Region, RegionSet};
 use crate::time::{MINUTE, Timestamp};
 
 use super::resume::RETRY_EVERY;
@@ -63,14 +64,17 @@ impl Machine {
     /// longer than it ever is.
     pub(super) fn mend_clock(&mut self, now: Timestamp) {
         let highest = self.highest_round(now);
-        for lane in &mut self.state.lanes {
+        let mut wound_back = RegionSet::NONE;
+        for (lane, region) in self.state.lanes.iter_mut().zip(Region::ALL) {
             self.changed |= lane.renumber_above(highest);
             if lane.newest.max(lane.fresh).is_some_and(|newest| newest.since(now) > LATE) {
                 lane.wind_back(now);
+                wound_back.insert(region);
                 self.changed = true;
             }
             self.changed |= lane.end_failures_by(now);
         }
+        wound_back.iter().for_each(|region| self.forget_word(region));
         if self.repeated_until().is_some_and(|until| until > now) {
             self.skip_repeats(now);
         }

@@ -1,7 +1,7 @@
 //! The end of a round: its word goes into history, the region's standing, the suspicion and the last check.
 
 use crate::check::CheckKind;
-use crate::event::{Reason, RoundReport, What};
+use crate::event::{Reason, What};
 use crate::observation::{Facts, Failure, Observation, Outcome, Word};
 use crate::slowness::Passed;
 use crate::time::Timestamp;
@@ -9,9 +9,6 @@ use crate::verdict::{RoundFacts, Standing, Turn};
 
 use super::state::Round;
 use super::{Finished, LastCheck, Machine, Output, Step};
-
-/// Rounds kept as an outage's evidence: two of each region.
-const EVIDENCE: usize = 12;
 
 impl Machine {
     /// The round has its word. That of a provisional round is held until the round that it was asked for has failed.
@@ -21,7 +18,15 @@ impl Machine {
             Some(round) if round.provisional.is_some() => round.held = Some(word),
             Some(_) => {
                 let round = self.state.rounds.remove(index);
+                let first =
+                    (round.pending && round.reason != Reason::Second).then(|| self.lane_region(round.region));
+                if let Some(region) = first {
+                    self.judge_early_second(region, word, step);
+                }
                 self.end(round, word, step);
+                if let Some(region) = first {
+                    self.release_early_second(region, step);
+                }
             }
             None => {}
         }
@@ -107,6 +112,9 @@ impl Machine {
         }
         let of_the_last_outage = self.state.last_recovered.is_some_and(|at| round.started < at);
         if word == Word::Failed && of_the_last_outage && lane.standing != Standing::Down {
+            self.note_word(region, word);
+            self.forget_evidence(region);
+            let Some(lane) = self.state.lanes.get_mut(region.index()) else { return };
             lane.hear_of_the_past(round.started, step.now);
             self.clear_suspicion(region, Word::Passed, Turn::Nothing);
             if !self.is_looking(region) {
@@ -114,17 +122,24 @@ impl Machine {
             }
             return self.decide(None, step);
         }
-        // Only what counts now explains what comes of it.
-        if let Some(report) = evidence {
-            self.keep_evidence(report, step);
-        }
+        self.note_word(region, word);
         let Some(lane) = self.state.lanes.get_mut(region.index()) else { return };
         let turn = lane.hear(word, facts, step.now);
+        let begins_run = lane.first_failed().is_some_and(|first| first.started == round.started);
+        let goes_on_down = turn == Turn::Nothing && lane.standing == Standing::Down;
         if word == Word::Failed {
             lane.set_failure(failure);
         }
         if let Some(latency_ms) = latency_ms {
             lane.readings.insert(Passed { place: round.place, started: round.started, latency_ms });
+        }
+        match (turn, evidence) {
+            (Turn::Suspects | Turn::WentDown, Some(report)) => self.keep_evidence(report, begins_run),
+            // What was disputed explains nothing; what says nothing changes nothing.
+            _ if matches!(word, Word::Passed | Word::Disputed) && !goes_on_down => {
+                self.forget_evidence(region)
+            }
+            _ => {}
         }
         if word == Word::Passed {
             self.state.degraded = degraded.then_some(round.started);
@@ -170,17 +185,5 @@ impl Machine {
             (_, Outcome::Inconclusive(_) | Outcome::Pending) => return,
         };
         self.state.last_check = Some(last);
-    }
-
-    /// Failed rounds of counted regions explain the outage that may follow; the newest are kept.
-    fn keep_evidence(&mut self, report: RoundReport, step: &Step<'_>) {
-        let counted = self.watch.counted(step.mesh).contains(self.lane_region(report.region));
-        if !counted || self.state.outage.is_some() {
-            return;
-        }
-        if self.state.evidence.len() >= EVIDENCE {
-            self.state.evidence.remove(0);
-        }
-        self.state.evidence.push(report);
     }
 }

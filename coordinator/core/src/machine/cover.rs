@@ -68,6 +68,7 @@ impl Machine {
                 change.down_since = Some(outage.since);
                 change.reason = Some(outage.reason.clone());
                 change.down_from = self.state.down_from;
+                change.evidence = self.evidence(step);
                 self.happened(change, step);
             }
             return;

@@ -7,7 +7,10 @@
 //!
 //! The law is the design's page on what the service means. Where it leaves something open, this is decided:
 //! - A region whose newest round said nothing (unconfirmed, inconclusive) stays in its suspicion, and in `downFrom`, as
-//!   the newest round that said something put it there.
+//!   the newest round that said something put it there. A witness of "up" stays one over rounds that say nothing or are
+//!   disputed, until it is stale; an unconfirmed failure speaks against it.
+//! - A round that waits has a second one beside it only where it waited already as the second rounds began. That one's
+//!   word is held until the first has its own, and is void where that is no failure.
 //! - A second round keeps four seconds from its region's first, also where the suspicion began earlier: nearer it would
 //!   not count.
 //! - A provisional sweep's words wait for the check that it is for: they count once that check has failed at its own
@@ -30,6 +33,8 @@ mod beat;
 mod clock;
 mod conclude;
 mod cover;
+mod early;
+mod evidence;
 mod flap;
 mod repeat;
 mod resume;
@@ -41,6 +46,7 @@ mod steady;
 mod suspicion;
 mod unjudged;
 mod view;
+mod witness;
 
 use state::Settings;
 pub use state::State;
@@ -200,6 +206,8 @@ impl Machine {
         for region in Region::ALL.into_iter().filter(|region| !looked_from.contains(*region)) {
             if self.state.lanes.get_mut(region.index()).is_some_and(Lane::leave) {
                 self.forget_suspect(region);
+                self.forget_evidence(region);
+                self.forget_word(region);
                 self.changed = true;
             }
         }
@@ -244,9 +252,15 @@ impl Machine {
             self.state.suspicion = None;
             self.state.settle_by = None;
             self.state.degraded = None;
-            self.state.evidence = Rare::default();
             self.state.unjudged = None;
+            self.state.unpassed = Rare::default();
             self.state.lanes.iter_mut().for_each(Lane::drop_counters);
+            // Those that are down stay so, and with them what explains it.
+            for region in Region::ALL {
+                if !self.state.lanes.get(region.index()).is_some_and(|lane| lane.standing == Standing::Down) {
+                    self.forget_evidence(region);
+                }
+            }
             self.state.untried = true;
         }
         self.handle_mesh(step);
@@ -263,6 +277,7 @@ impl Machine {
         self.mend_clock(step.now);
         self.expire_rounds(step);
         self.ask_second_rounds(step);
+        self.ask_early_seconds(step);
         self.follow_up(step);
         self.go_stale(step);
         self.expire_readings(step);
@@ -283,6 +298,7 @@ impl Machine {
         rounds
             .chain(lanes)
             .chain(self.second_rounds_at())
+            .chain(self.early_seconds_at())
             .chain(self.state.settle_by)
             .chain(self.follow_up_at())
             .chain(self.reading_expires_at())
@@ -315,6 +331,7 @@ impl Machine {
             unjudged: self.is_unjudged(),
             unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
             flapping: self.flapping(),
+            unconfirmed_from: self.unconfirmed_from(mesh, now),
         }
     }
 

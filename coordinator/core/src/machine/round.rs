@@ -8,7 +8,7 @@ use crate::place::{NetworkNo, PlaceNo, Region};
 use crate::time::{MINUTE, SECOND, Timestamp};
 use crate::verdict::Standing;
 
-use super::state::{Round, Second};
+use super::state::{Round, Second, Unkept};
 use super::{LATE, Machine, Output, Step};
 
 /// Milliseconds that a scheduled round may stay pending before its result is given up.
@@ -117,6 +117,7 @@ impl Machine {
             parked: None,
             outcome: None,
             second: Second::default(),
+            seconded: Unkept(None),
         });
         let asked = self.ask_next(self.state.rounds.len() - 1, step);
         if !asked {
@@ -179,6 +180,9 @@ impl Machine {
         if index < self.state.rounds.len() {
             self.changed = true;
             let round = self.state.rounds.remove(index);
+            if round.pending && round.reason != Reason::Second {
+                self.judge_early_second(self.lane_region(round.region), Word::Inconclusive, step);
+            }
             self.resolve_sweep(&round, false, step);
         }
     }
@@ -202,6 +206,7 @@ impl Machine {
             parked: None,
             outcome: None,
             second: Second::default(),
+            seconded: Unkept(None),
         });
         self.state.rounds.len() - 1
     }
@@ -266,7 +271,7 @@ impl Machine {
         if untouched && !step.mesh.has_one_network() {
             self.ask_second(index, step);
         }
-        // A suspicion that is on has swept already.
+        // A suspicion that is on has swept already. What a sweep for another waiting round has not asked, is asked now.
         let sweeps = matches!(reason, Reason::Scheduled | Reason::First | Reason::Manual)
             && self.state.suspicion.is_none();
         if sweeps && self.watch.counted(step.mesh).contains(self.lane_region(region)) {
@@ -275,6 +280,7 @@ impl Machine {
             }
             self.sweep(self.lane_region(region), true, step);
         }
+        self.ask_early_seconds(step);
     }
 
     /// The place that was to run a round has no word: another of its region is asked, or the round is dropped.

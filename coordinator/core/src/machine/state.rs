@@ -16,8 +16,10 @@ use crate::verdict::Lane;
 use crate::watch::Watch;
 
 use super::cover::LastTold;
+use super::evidence::Evidence;
 use super::unjudged::Unjudged;
 use super::view::LastCheck;
+use super::witness::Unpassed;
 
 /// Everything a machine must remember over a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,7 +42,8 @@ pub struct State {
     pub(super) last_check: Option<LastCheck>,
     pub(super) expires_at: Option<Timestamp>,
     pub(super) pulse: Rare<Pulse>,
-    pub(super) evidence: Rare<Vec<RoundReport>>,
+    /// The rounds that explain why regions are down, or may go down.
+    pub(super) evidence: Evidence,
     /// Component: start of the newest passed reading, where the vendor calls it degraded.
     pub(super) degraded: Option<Timestamp>,
     /// Nobody was there for a sooner look: the next try is not before then.
@@ -57,6 +60,9 @@ pub struct State {
     /// Rounds that nobody could judge, for a reason on the other side.
     #[serde(deserialize_with = "crate::late::or_default")]
     pub(super) unjudged: Option<Box<Unjudged>>,
+    /// Regions whose newest round did not pass.
+    #[serde(deserialize_with = "crate::late::or_default")]
+    pub(super) unpassed: Unpassed,
 }
 
 /// What of the monitor's settings the memory depends on.
@@ -150,6 +156,9 @@ pub(super) struct Round {
     /// When it ended and how, once it has failed and waits for a second word.
     pub(super) outcome: Option<(Timestamp, Outcome)>,
     pub(super) second: Second,
+    /// While it waits: when its region's second round was asked for, or could not be.
+    #[serde(skip)]
+    pub(super) seconded: Unkept,
 }
 
 /// The second word on a round.

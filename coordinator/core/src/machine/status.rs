@@ -5,7 +5,6 @@ use crate::event::{AlertKind, Change, Reason, Status, What};
 use crate::heartbeat::Pulse;
 use crate::observation::{Facts, Failure};
 use crate::place::{Mesh, Region, RegionSet};
-use crate::rare::Rare;
 use crate::slowness::Passed;
 use crate::time::{SECOND, Timestamp};
 use crate::verdict::{Lane, Standing, Verdict, judge};
@@ -51,12 +50,11 @@ impl Machine {
         if self.watch.paused || self.watch.beat.is_some() || self.is_blind(step) {
             return;
         }
-        let counted = self.watch.counted(step.mesh);
-        let suspecting = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.failing);
-        let lanes = &self.state.lanes;
-        let standing =
-            |region: Region| lanes.get(region.index()).map_or(Standing::Unknown, |lane| lane.standing);
-        match judge(standing, counted, suspecting, self.watch.kind.is_regional()) {
+        let says = self.says(step.mesh, |says| match &self.state.outage {
+            Some(outage) => Some(outage.since),
+            None => self.first_failed(says.failing()).map(|(since, _)| since),
+        });
+        match judge(&says) {
             Verdict::Unknown => {
                 self.state.settle_by = None;
                 if self.state.status != Status::Unknown {
@@ -74,10 +72,10 @@ impl Machine {
                 Status::Down => self.rescope(from, step),
                 Status::Unknown if self.state.outage.is_some() => self.resume_outage(from, step),
                 Status::Unknown | Status::Up | Status::Slow => {
-                    let waits = !whole && self.is_awaited(counted);
+                    let waits = !whole && self.is_awaited(says.counted);
                     let until = *self.state.settle_by.get_or_insert(step.now + SETTLE);
                     if !waits || step.now >= until {
-                        self.go_down(from, counted, step);
+                        self.go_down(from, says.failing(), step);
                     }
                 }
             },
@@ -95,6 +93,7 @@ impl Machine {
                 lane.standing = Standing::Unknown;
                 lane.forget_first_failed();
             }
+            self.forget_evidence(region);
             self.forget_suspect(region);
         }
     }
@@ -122,7 +121,7 @@ impl Machine {
     }
 
     /// Up to when what a region saw last is news.
-    fn speaks_until(&self, lane: &Lane) -> Timestamp {
+    pub(super) fn speaks_until(&self, lane: &Lane) -> Timestamp {
         lane.fresh.map_or(self.born, |fresh| fresh.max(self.born)) + self.watch.stale_after()
     }
 
@@ -175,7 +174,6 @@ impl Machine {
             change.threshold_ms = cause.and_then(|(region, ..)| self.watch.threshold(region));
         }
         self.state.slow = None;
-        self.state.evidence = Rare::default();
         self.state.lanes.iter_mut().for_each(|lane| lane.readings.clear());
         self.state.degraded = None;
         self.change(change, step);
@@ -197,27 +195,28 @@ impl Machine {
         change.down_since = Some(since);
         change.reason = Some(reason);
         change.down_from = from;
-        change.evidence = self.state.evidence.take();
+        change.evidence = self.evidence(step);
         self.change(change, step);
     }
 
-    /// Down since the first failed round of all that lead to it: of the regions that are down, and of those in the
-    /// suspicion that count as failing with them.
-    fn go_down(&mut self, from: Option<RegionSet>, counted: RegionSet, step: &mut Step<'_>) {
-        let failing = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.failing);
+    /// Down since the first failed round of all that lead to it.
+    fn go_down(&mut self, from: Option<RegionSet>, failing: RegionSet, step: &mut Step<'_>) {
+        let (since, failure) = self.first_failed(failing).unwrap_or((step.now, None));
+        let failure = failure.cloned().unwrap_or_else(|| Failure::Other("failed".to_owned()));
+        self.fall(since, failure, from, step);
+    }
+
+    /// Start and reason of the first failed round of regions that are down, or count as failing with them.
+    fn first_failed(&self, failing: RegionSet) -> Option<(Timestamp, Option<&Failure>)> {
         let failed = |region: Region| {
             let lane = self.state.lanes.get(region.index())?;
             let since = match lane.standing {
                 Standing::Down => lane.down_since(),
-                Standing::Unknown | Standing::Up => {
-                    lane.first_failed().filter(|_| failing.contains(region)).map(|first| first.started)
-                }
+                Standing::Unknown | Standing::Up => lane.first_failed().map(|first| first.started),
             };
-            Some((since?, lane.failure().cloned()))
+            Some((since?, lane.failure()))
         };
-        let first = counted.iter().filter_map(failed).min_by_key(|(since, _)| *since);
-        let (since, failure) = first.unwrap_or((step.now, None));
-        self.fall(since, failure.unwrap_or_else(|| Failure::Other("failed".to_owned())), from, step);
+        failing.iter().filter_map(failed).min_by_key(|(since, _)| *since)
     }
 
     /// Down again after a time of silence within one outage: nothing new is told.

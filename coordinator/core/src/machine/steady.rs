@@ -46,6 +46,8 @@ impl Machine {
         lane.newest = Some(observation.started);
         lane.fresh = Some(now);
         lane.set_failure(None);
+        self.forget_word(self.lane_region(observation.region));
+        let lane = self.state.lanes.get_mut(index)?;
         let (region, place, started) = (observation.region, observation.place, observation.started);
         if let Some(latency_ms) = latency_ms {
             lane.readings.insert(Passed { place, started, latency_ms });
@@ -71,6 +73,9 @@ impl Machine {
         }
         if let Some(latency_ms) = reading.latency_ms {
             lane.readings.insert(Passed { place: reading.place, started: reading.due, latency_ms });
+        }
+        if reading.word == Word::Passed {
+            self.forget_word(self.lane_region(reading.region));
         }
         let ended = reading.due + i64::from(reading.latency_ms.unwrap_or(0));
         let is_newest = self.state.last_check.as_ref().is_none_or(|last| last.at < ended);

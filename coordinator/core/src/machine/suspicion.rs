@@ -5,7 +5,6 @@ use crate::confirm::PATIENCE;
 use crate::event::Reason;
 use crate::observation::Word;
 use crate::place::{Region, RegionSet};
-use crate::rare::Rare;
 use crate::time::{HOUR, MINUTE, SECOND, Timestamp};
 use crate::verdict::{APART_SECOND, Lane, Standing, Turn};
 
@@ -15,8 +14,6 @@ use super::{Machine, Step};
 
 /// Milliseconds from the first failed round of a suspicion to its second.
 const SECOND_AFTER: i64 = 5 * SECOND;
-/// Milliseconds within which a region's newest round is new enough for a sweep.
-const SWEEP_FRESH: i64 = 4 * SECOND;
 /// Milliseconds after a recovery in which the next does not make down regions look again.
 const RECOVERY_QUIET: i64 = 10 * MINUTE;
 
@@ -45,7 +42,7 @@ impl Machine {
                 suspicion.second_due.insert(region);
             }
         }
-        if opens && !round.swept && round.reason != Reason::Sweep {
+        if opens && round.reason != Reason::Sweep {
             self.sweep(region, false, step);
         }
         self.ask_second_rounds(step);
@@ -75,27 +72,27 @@ impl Machine {
         let over = self.state.suspicion.as_ref().is_some_and(|suspicion| suspicion.failing.is_empty());
         if over && !running {
             self.state.suspicion = None;
-            if self.state.outage.is_none() && self.state.settle_by.is_none() {
-                self.state.evidence = Rare::default();
-            }
             self.changed = true;
         }
     }
 
-    /// Makes every other region run a round now. One whose round is running, or began a moment ago, gives that one. What
-    /// a provisional sweep finds counts only once the round it is for has failed.
+    /// Makes every other region run a round now. One whose running or newest round began no earlier than the round that
+    /// is suspected gives that one: what began before it may be of the time before the outage. What a provisional sweep
+    /// finds counts only once the round it is for has failed.
     pub(super) fn sweep(&mut self, seen_from: Region, provisional: bool, step: &mut Step<'_>) {
         if !self.watch.kind.is_regional() {
             return;
         }
+        let since = self.suspected_since().unwrap_or(step.now);
         for region in self.watch.regions(step.mesh).iter().filter(|region| *region != seen_from) {
             let newest = self.state.lanes.get(region.index()).and_then(|lane| lane.newest);
-            let just_looked = newest.is_some_and(|newest| step.now.since(newest) < SWEEP_FRESH);
-            if self.is_looking(region) {
+            let has_looked = newest.is_some_and(|newest| newest >= since);
+            let looks = |round: &Round| round.region == region && round.started >= since;
+            if self.state.rounds.iter().any(looks) {
                 if !provisional {
-                    self.release(|round| round.region == region, step);
+                    self.release(|_, round| round.reason == Reason::Sweep && round.region == region, step);
                 }
-            } else if !just_looked
+            } else if !has_looked
                 && self.ask_round(region, Reason::Sweep, step)
                 && let Some(round) = self.state.rounds.last_mut()
             {
@@ -111,9 +108,9 @@ impl Machine {
             return;
         }
         let region = self.lane_region(round.region);
-        let is_of_it = |round: &Round| round.provisional == Some(region);
+        let is_of_it = |round: &Round| round.provisional == Some(region) && round.reason == Reason::Sweep;
         if failed {
-            self.release(is_of_it, step);
+            self.release(|_, round| is_of_it(round), step);
             return;
         }
         let waiting = |other: &&Round| other.swept && other.outcome.is_none() && other.region != round.region;
@@ -132,11 +129,10 @@ impl Machine {
         }
     }
 
-    /// Rounds of a provisional sweep count from now on, with the word that they may have already.
-    fn release(&mut self, which: impl Fn(&Round) -> bool, step: &mut Step<'_>) {
-        while let Some(index) =
-            self.state.rounds.iter().position(|round| round.provisional.is_some() && which(round))
-        {
+    /// Provisional rounds count from now on, with the word that they may have already.
+    pub(super) fn release(&mut self, which: impl Fn(&Self, &Round) -> bool, step: &mut Step<'_>) {
+        let is_held = |machine: &Self, round: &Round| round.provisional.is_some() && which(machine, round);
+        while let Some(index) = self.state.rounds.iter().position(|round| is_held(self, round)) {
             let Some(round) = self.state.rounds.get_mut(index) else { return };
             round.provisional = None;
             if let Some(word) = round.held.take() {
@@ -189,7 +185,9 @@ impl Machine {
         for (region, _) in due {
             let first = self.state.lanes.get(region.index()).and_then(Lane::first_failed);
             let began = self.state.suspicion.as_ref().map_or(step.now, |suspicion| suspicion.began);
-            let asked = self.is_looking(region) || self.ask_round(region, Reason::Second, step);
+            // A round that runs already (begun early, for one) is the second one.
+            let is_looking = self.is_looking(region);
+            let asked = is_looking || self.ask_round(region, Reason::Second, step);
             let wanted_until = (began + self.second_after()).max(self.born) + PATIENCE;
             let Some(suspicion) = &mut self.state.suspicion else { return };
             self.changed = true;
@@ -198,10 +196,7 @@ impl Machine {
             } else {
                 suspicion.second_not_before = Some(step.now + RETRY_EVERY);
             }
-            let is_second = self.state.rounds.last().is_some_and(|round| {
-                round.reason == Reason::Second && self.lane_region(round.region) == region
-            });
-            if asked && is_second && first.is_some_and(|first| first.waited) {
+            if asked && !is_looking && first.is_some_and(|first| first.waited) {
                 self.confirm_early(region, step);
             }
         }
@@ -285,7 +280,7 @@ impl Machine {
     }
 
     /// Milliseconds to the second round: a registry is asked again only after a minute.
-    const fn second_after(&self) -> i64 {
+    pub(super) const fn second_after(&self) -> i64 {
         match self.watch.kind {
             CheckKind::Domain => MINUTE,
             CheckKind::Http

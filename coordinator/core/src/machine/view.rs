@@ -47,6 +47,8 @@ pub struct View {
     pub unconfirmable: bool,
     /// Its changes to and fro, while it flaps.
     pub flapping: Option<Flapping>,
+    /// Counted regions whose newest round failed without a second network to confirm it: it is not called down for that.
+    pub unconfirmed_from: RegionSet,
 }
 
 /// The newest finished check.

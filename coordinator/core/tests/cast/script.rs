@@ -182,6 +182,8 @@ impl Script {
             ["connects"] => place.connected = true,
             ["is", "quarantined"] => place.quarantined = true,
             ["is", "released"] => place.quarantined = false,
+            ["is", "unfit"] => place.unfit = true,
+            ["is", "fit"] => place.unfit = false,
             _ => return None,
         }
         Some(())
@@ -320,6 +322,7 @@ impl Script {
         let seen = match how {
             "up" => view.seen_up,
             "down" => view.seen_down,
+            "unconfirmed" => view.unconfirmed_from,
             _ => return Err(format!("nothing is seen '{how}'")),
         };
         if seen == wanted { Ok(()) } else { Err(format!("it is seen {how} from {seen:?}")) }

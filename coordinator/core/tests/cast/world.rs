@@ -58,18 +58,7 @@ struct World {
 
 /// Plays a world of which settings and places are read already.
 pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: &Cast, lines: &[Line<'_>]) -> Told<()> {
-    let now = text::time("00:00")?;
-    let mut world = World {
-        stage,
-        away: false,
-        now,
-        moods: Vec::new(),
-        under_way: BTreeMap::new(),
-        sent: 0,
-        shares: Vec::new(),
-        begun: BTreeSet::new(),
-        told: Vec::new(),
-    };
+    let mut world = World::new(stage, text::time("00:00")?);
     world.take(first, cast);
     for (index, line) in lines.iter().enumerate() {
         let at = |error: String| format!("line {}: {error}", line.number);
@@ -88,7 +77,63 @@ pub(crate) fn play(stage: Stage, first: Vec<Output>, cast: &Cast, lines: &[Line<
     Ok(())
 }
 
+/// Delays with which an outage everywhere was reported.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Delays {
+    /// Milliseconds from its begin to went-down.
+    pub(crate) down: i64,
+    /// Milliseconds from its end to recovered.
+    pub(crate) up: i64,
+}
+
+/// Has the target refuse, or else hang, for two minutes from so many milliseconds after 02:00, and measures how late that
+/// is told. It must be told once, as an outage everywhere.
+pub(crate) fn measure(
+    stage: Stage,
+    first: Vec<Output>,
+    cast: &Cast,
+    refuses: bool,
+    after: i64,
+) -> Told<Delays> {
+    let mut world = World::new(stage, text::time("00:00")?);
+    world.take(first, cast);
+    world.assign();
+    let begins = text::time("02:00")? + after;
+    let ends = begins + 120 * SECOND;
+    world.run_until(begins, cast);
+    world.told.clear();
+    world.moods.push((Seen::Everywhere, if refuses { Mood::Refuses } else { Mood::Hangs }));
+    world.run_until(ends, cast);
+    world.moods.push((Seen::Everywhere, Mood::Well(80)));
+    world.run_until(ends + 60 * SECOND, cast);
+    let said = world.said();
+    // While regions come back one after the other, it is down from fewer and fewer.
+    world.told.retain(|(at, _, what)| *at < ends || !what.starts_with("scope"));
+    match world.told.as_slice() {
+        [(down, _, went_down), (up, _, recovered)]
+            if went_down == "DOWN went-down" && recovered == "UP recovered" =>
+        {
+            Ok(Delays { down: down.since(begins), up: up.since(ends) })
+        }
+        _ => Err(format!("told was {said:?}")),
+    }
+}
+
 impl World {
+    fn new(stage: Stage, now: Timestamp) -> Self {
+        Self {
+            stage,
+            away: false,
+            now,
+            moods: Vec::new(),
+            under_way: BTreeMap::new(),
+            sent: 0,
+            shares: Vec::new(),
+            begun: BTreeSet::new(),
+            told: Vec::new(),
+        }
+    }
+
     fn turn(&mut self, words: &[&str], cast: &Cast) -> Told<()> {
         let now = self.now;
         let out = match words {

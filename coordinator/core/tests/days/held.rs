@@ -26,6 +26,8 @@ pub(crate) struct Held {
     pub(crate) kept: BTreeMap<(Region, u64), (u64, i64)>,
     /// Starts of rounds that failed at two networks since the region's last pass.
     failed: BTreeMap<Region, Vec<Timestamp>>,
+    /// Start of each region's newest passed round.
+    passed: BTreeMap<Region, Timestamp>,
     pub(crate) alerts: BTreeMap<AlertKind, usize>,
     /// Whether rounds keep their numbers all day, so that each is kept once.
     pub(crate) unique: bool,
@@ -43,6 +45,7 @@ impl Held {
             told: Status::Up,
             kept: BTreeMap::new(),
             failed: BTreeMap::new(),
+            passed: BTreeMap::new(),
             alerts: BTreeMap::new(),
             unique: true,
             digest: 0xcbf2_9ce4_8422_2325,
@@ -82,9 +85,20 @@ impl Held {
         if matches!(finished.word, Word::Passed | Word::Disputed) {
             self.break_runs(finished.region, finished.started);
         }
+        if finished.word == Word::Passed {
+            self.note_pass(finished.region, finished.started);
+        }
+    }
+
+    fn note_pass(&mut self, region: Region, started: Timestamp) {
+        let newest = self.passed.entry(region).or_insert(started);
+        *newest = started.max(*newest);
     }
 
     fn round(&mut self, report: &RoundReport) {
+        if report.word == Word::Passed {
+            self.note_pass(report.region, report.started);
+        }
         match report.word {
             Word::Passed | Word::Disputed => self.break_runs(report.region, report.started),
             Word::Failed => {
@@ -134,6 +148,9 @@ impl Held {
             self.since = Some(change.since);
         }
         let Some(alert) = change.alert else { return };
+        if alert == AlertKind::WentDown {
+            self.explained(change);
+        }
         *self.alerts.entry(alert).or_default() += 1;
         let next = match (self.told, alert) {
             (Status::Up | Status::Slow, AlertKind::WentDown) => Status::Down,
@@ -143,5 +160,15 @@ impl Held {
             (told, alert) => panic!("{alert:?} is told while {told:?} was: {change:?}"),
         };
         self.told = next;
+    }
+
+    /// A first alert has the rounds that led to it, and names regions only where another has seen the target up since.
+    fn explained(&self, change: &Change) {
+        assert!(!change.evidence.is_empty(), "its rounds explain it: {change:?}");
+        // A clock that was put right dates rounds of the same moment otherwise.
+        if let Some(from) = change.down_from.filter(|_| self.unique) {
+            let mut others = self.passed.iter().filter(|(region, _)| !from.contains(**region));
+            assert!(others.any(|(_, at)| *at >= change.since), "some region saw it up since: {change:?}");
+        }
     }
 }

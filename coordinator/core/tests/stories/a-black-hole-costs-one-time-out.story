@@ -1,5 +1,5 @@
-# No answer for three seconds: confirmation and sweep begin at once, so that the failure is confirmed as it ends.
-# The second rounds begin at the failed word and are confirmed from their start.
+# No answer for three seconds: confirmation and sweep begin at once, so that the failure is confirmed as it ends. The second
+# round begins beside the first and is confirmed from its start. The alert waits until the other region's word is there.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -9,6 +9,9 @@ place nyc1 north-america C
 01:03 fra1 waits
   -> asks fra2 to confirm
   -> asks nyc1 to sweep
+01:05 time passes
+  -> asks fra1 for a second round
+  -> asks fra2 to confirm
 01:06 fra2 waits
   -> nothing
 01:06 nyc1 waits
@@ -17,16 +20,15 @@ place nyc1 north-america C
   -> nothing
 01:13 fra2 fails timeout
   -> round europe failed
-  -> asks fra2 for a second round
-  -> asks fra1 to confirm
+  -> asks nobody
 01:13.1 nyc1 fails timeout
   -> nothing
-01:16 fra2 fails timeout        # the word on North America's round
+01:15 fra1 fails timeout
+  -> nothing
+01:15.1 fra2 fails timeout        # the word on the second round
+  -> second round europe failed
+01:16 fra2 fails timeout          # the word on North America's round
   -> sweep round north-america failed
   -> asks nyc1 for a second round
   -> asks fra1 to confirm
-01:23 fra2 fails timeout
-  -> nothing
-01:23 fra1 fails timeout
-  -> second round europe failed
-  -> DOWN went-down since 01:00
+  -> DOWN went-down since 01:00, 3 rounds as evidence

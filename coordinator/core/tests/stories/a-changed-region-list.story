@@ -10,6 +10,7 @@ place fra1 europe C
 02:00 sin1 fails refused
 02:00.1 sin2 fails refused
   -> round asia failed
+02:30 fra1 passes 80ms
 03:00 set uptime europe+asia
   -> DOWN went-down since 01:00 from asia, because connection refused
 04:00 set uptime europe

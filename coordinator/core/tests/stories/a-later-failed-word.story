@@ -1,4 +1,5 @@
-# A region whose failed word comes after the others have begun their second round begins its own at that word.
+# A region whose failed word comes after the others have begun their second round begins its own at that word. It waited for
+# too short a time to begin it with them.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -8,22 +9,23 @@ place nyc1 north-america E
 
 00:00 everybody is up
 01:00 fra1 fails refused
-01:00.1 fra2 fails refused
+01:03 fra2 fails refused
   -> asks nyc1 to sweep
   -> asks sin2 to sweep
-01:00.2 nyc1 passes 90ms
-01:03.2 sin2 waits
-  -> asks sin1 to confirm
+01:03.2 nyc1 passes 90ms
 01:05 time passes
-  -> asks fra2 for a second round
-01:05.1 fra2 fails refused
-01:05.2 fra1 fails refused
+  -> asks fra1 for a second round
+  -> asks nobody
+01:05.1 fra1 fails refused
+01:05.2 fra2 fails refused
   -> second round europe failed
-01:08.2 time passes           # Asia's confirmation is out: three seconds are waited for it
   -> DOWN went-down since 01:00 from europe
-01:10.1 sin2 fails timeout
+01:06.2 sin2 waits
+  -> asks sin1 to confirm
+  -> asks nobody
+01:13.1 sin2 fails timeout
   -> nothing
-01:10.5 sin1 fails timeout
+01:13.5 sin1 fails timeout
   -> sweep round asia failed
   -> scope europe+asia
   -> asks sin2 for a second round

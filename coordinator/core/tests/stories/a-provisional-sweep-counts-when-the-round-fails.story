@@ -15,11 +15,12 @@ place nyc2 north-america D
   -> nothing
 01:03.4 fra2 fails timeout
   -> nothing
+01:05 time passes
+  -> asks fra2 for a second round
+  -> asks fra1 to confirm
 01:10 fra1 fails timeout
   -> round europe failed
   -> sweep round north-america failed
-  -> asks fra2 for a second round
-  -> asks fra1 to confirm
   -> asks nyc2 for a second round
 01:10.1 nyc2 fails refused
   -> asks nyc1 to confirm

@@ -1,4 +1,5 @@
-# A region whose round is running, or began under four seconds ago, gives that one.
+# A region whose running or newest round began after the suspicion's first gives that one. What began before it may be of
+# the time before the outage: that region looks again.
 monitor http every 60s
 place fra1 europe A
 place fra2 europe B
@@ -6,13 +7,15 @@ place nyc1 north-america C
 place sin1 asia D
 
 00:00 everybody is up
-00:55.9 sin1 passes 90ms
-00:56.5 nyc1 passes 90ms
+00:59 sin1 passes 90ms
 01:00 fra1 fails refused
-01:00.1 fra2 fails refused
+  -> asks fra2 to confirm
+01:00.2 nyc1 passes 90ms        # since the suspicion's first began
+01:00.4 fra2 fails refused
   -> round europe failed
   -> asks sin1 to sweep
-01:00.2 sin1 fails refused
-01:00.3 the asked fail refused
+01:00.5 sin1 fails refused
+  -> asks nyc1 to confirm
+01:00.6 nyc1 fails refused
   -> sweep round asia failed
   -> asks nobody

@@ -12,6 +12,6 @@ place fra2 europe B
 01:05.2 the asked fail refused
   -> DOWN since 01:00, was up
 02:30 the window ends
-  -> DOWN went-down since 01:00, was up, because connection refused, down since 01:00
+  -> DOWN went-down since 01:00, was up, because connection refused, down since 01:00, 2 rounds as evidence
 03:00 fra2 passes 80ms
   -> UP recovered since 03:00, was down, down since 01:00

@@ -1,0 +1,111 @@
+//! The second round of a region whose first still waits for its answer: it begins with the others' second rounds, and
+//! counts only once the first has failed. A black hole then costs one time-out, not two.
+
+use crate::event::Reason;
+use crate::observation::Word;
+use crate::place::Region;
+use crate::time::Timestamp;
+use crate::verdict::{APART_SECOND, Standing};
+
+use super::state::{Round, Unkept};
+use super::{Machine, PENDING_AFTER, Step};
+
+impl Machine {
+    /// Start of the round that the present suspicion begins with: its first failed one, or the first that waits and may
+    /// turn out to be that.
+    pub(super) fn suspected_since(&self) -> Option<Timestamp> {
+        let waiting = self.state.rounds.iter().filter(|round| round.swept).map(|round| round.started).min();
+        self.state.suspicion.as_ref().map(|suspicion| suspicion.began).or(waiting)
+    }
+
+    /// Moment at which the next of these rounds is due.
+    pub(super) fn early_seconds_at(&self) -> Option<Timestamp> {
+        self.early_seconds().map(|(.., at)| at).min()
+    }
+
+    /// Asks for those that are due, each confirmed from its start. Where nobody can be asked, the region's second round
+    /// follows the word of its first.
+    pub(super) fn ask_early_seconds(&mut self, step: &mut Step<'_>) {
+        let due: Vec<(usize, Region)> = self
+            .early_seconds()
+            .filter(|(.., at)| step.now >= *at)
+            .map(|(index, region, _)| (index, region))
+            .collect();
+        for (index, region) in due {
+            if let Some(first) = self.state.rounds.get_mut(index) {
+                first.seconded = Unkept(Some(step.now));
+            }
+            // Where nobody could confirm it, it would say nothing.
+            let is_wanted = !self.has_second_round(region) && !step.mesh.has_one_network();
+            if is_wanted && self.ask_round(region, Reason::Second, step) {
+                if let Some(second) = self.state.rounds.last_mut() {
+                    second.provisional = Some(region);
+                }
+                self.confirm_early(region, step);
+            }
+        }
+    }
+
+    /// A region's first round is about to have its word. Its early second round stands only beside a failure, and where
+    /// it has said nothing itself by now another is to be run.
+    pub(super) fn judge_early_second(&mut self, region: Region, first: Word, step: &mut Step<'_>) {
+        let is_void = |round: &Round| {
+            first != Word::Failed || matches!(round.held, Some(Word::Unconfirmed | Word::Inconclusive))
+        };
+        let found = |machine: &Self| {
+            let rounds = machine.state.rounds.iter();
+            rounds
+                .enumerate()
+                .find(|(_, round)| machine.is_early_second(round, region) && is_void(round))
+                .map(|(index, _)| index)
+        };
+        while let Some(index) = found(self) {
+            let round = self.state.rounds.remove(index);
+            if let Some(word) = round.held {
+                self.tell_only(round, word, step);
+            }
+        }
+    }
+
+    /// A region's first round has failed: its early second round counts from now on, with the word that it may have.
+    pub(super) fn release_early_second(&mut self, region: Region, step: &mut Step<'_>) {
+        self.release(|machine, round| machine.is_early_second(round, region), step);
+    }
+
+    fn has_second_round(&self, region: Region) -> bool {
+        let is_second =
+            |round: &Round| round.reason == Reason::Second && self.lane_region(round.region) == region;
+        self.state.rounds.iter().any(is_second)
+    }
+
+    /// True for the early second round of that region.
+    fn is_early_second(&self, round: &Round, region: Region) -> bool {
+        round.reason == Reason::Second
+            && round.provisional == Some(region)
+            && self.lane_region(round.region) == region
+    }
+
+    /// Rounds that wait as the second rounds begin, each with its region and when its second one is due: at the same
+    /// instant in every region. One that begins to wait later has its second round at its word.
+    fn early_seconds(&self) -> impl Iterator<Item = (usize, Region, Timestamp)> {
+        let together = self.suspected_since().map(|since| since + self.second_after());
+        self.state.rounds.iter().enumerate().filter_map(move |(index, round)| {
+            let together = together?;
+            let region = self.lane_region(round.region);
+            let lane = self.state.lanes.get(region.index())?;
+            let waits = round.pending
+                && round.outcome.is_none()
+                && round.parked.is_none()
+                && round.reason != Reason::Second
+                && round.provisional.is_none()
+                && round.seconded.0.is_none()
+                && round.started + PENDING_AFTER <= together;
+            // Where the region has seen more since, the round is history.
+            let is_open = lane.standing != Standing::Down
+                && lane.first_failed().is_none()
+                && lane.newest.is_none_or(|newest| newest <= round.started);
+            (waits && is_open && !self.has_second_round(region))
+                .then(|| (index, region, together.max(round.started + APART_SECOND)))
+        })
+    }
+}

@@ -1,0 +1,153 @@
+//! The rounds that explain an outage: of each region the first failed one of its run of two and the newest, for as long as
+//! the region is down or may go down.
+//!
+//! A went-down can come long after its rounds (at a window's end, when more regions count), so they are kept while the
+//! region is down. A large outage makes every monitor keep them: they are packed.
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::event::RoundReport;
+use crate::place::{Region, RegionSet};
+use crate::rare::Rare;
+use crate::verdict::Standing;
+
+use super::{Machine, Step};
+
+/// Rounds kept of one region.
+const OF_A_REGION: usize = 2;
+
+/// Reports of failed rounds, packed as the stored record writes them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct Evidence(Rare<Vec<u8>>);
+
+impl Evidence {
+    /// Every report, in the order in which the rounds ended.
+    pub(super) fn reports(&self) -> Vec<RoundReport> {
+        if self.0.is_empty() { Vec::new() } else { postcard::from_bytes(&self.0).unwrap_or_default() }
+    }
+
+    fn pack(reports: &[RoundReport]) -> Self {
+        if reports.is_empty() {
+            return Self::default();
+        }
+        let mut bytes = postcard::to_allocvec(reports).unwrap_or_default();
+        bytes.shrink_to_fit();
+        Self(Rare::from(bytes))
+    }
+
+    /// Keeps one more: in the place of the region's newest where the region has its two.
+    fn keep(&mut self, report: RoundReport, is_of_its_region: impl Fn(&RoundReport) -> bool) {
+        let mut reports = self.reports();
+        if reports.iter().filter(|kept| is_of_its_region(kept)).count() >= OF_A_REGION
+            && let Some(newest) = reports.iter().rposition(&is_of_its_region)
+        {
+            reports.remove(newest);
+        }
+        reports.push(report);
+        *self = Self::pack(&reports);
+    }
+
+    fn forget(&mut self, which: impl Fn(&RoundReport) -> bool) {
+        if self.0.is_empty() {
+            return;
+        }
+        let mut reports = self.reports();
+        reports.retain(|report| !which(report));
+        *self = Self::pack(&reports);
+    }
+}
+
+impl Serialize for Evidence {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.reports().serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Evidence {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Vec::deserialize(deserializer).map(|reports| Self::pack(&reports))
+    }
+}
+
+impl Machine {
+    /// Keeps a failed round that may explain an outage. One that begins a run of two takes the place of what was kept of
+    /// the region before.
+    pub(super) fn keep_evidence(&mut self, report: RoundReport, begins_run: bool) {
+        let region = self.lane_region(report.region);
+        if begins_run {
+            self.forget_evidence(region);
+        }
+        let regional = self.watch.kind.is_regional();
+        self.state.evidence.keep(report, |kept| !regional || kept.region == region);
+    }
+
+    /// Forgets what a region's rounds explained: it is neither down any more, nor on the way there.
+    pub(super) fn forget_evidence(&mut self, region: Region) {
+        let regional = self.watch.kind.is_regional();
+        self.state.evidence.forget(|kept| !regional || kept.region == region);
+    }
+
+    /// The rounds of the counted regions that are down, or count as failing with them.
+    pub(super) fn evidence(&self, step: &Step<'_>) -> Vec<RoundReport> {
+        let counted = self.watch.counted(step.mesh);
+        let suspecting = self.state.suspicion.as_ref().map_or(RegionSet::NONE, |suspicion| suspicion.failing);
+        let mut reports = self.state.evidence.reports();
+        reports.retain(|report| {
+            let region = self.lane_region(report.region);
+            let lane = self.state.lanes.get(region.index());
+            counted.contains(region)
+                && (suspecting.contains(region) || lane.is_some_and(|lane| lane.standing == Standing::Down))
+        });
+        reports
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Reason;
+    use crate::observation::{Facts, Failure, Outcome, Word};
+    use crate::place::PlaceNo;
+    use crate::time::Timestamp;
+
+    fn report(region: Region, second: i64) -> RoundReport {
+        RoundReport {
+            region,
+            reason: Reason::Scheduled,
+            round: Some(7),
+            started: Timestamp::from_millis(second * 1_000),
+            word: Word::Failed,
+            first: PlaceNo(1),
+            outcome: Outcome::Failed(Facts::default(), Failure::Refused),
+            second: None,
+        }
+    }
+
+    #[test]
+    fn a_region_keeps_its_first_and_its_newest() {
+        let mut evidence = Evidence::default();
+        for second in 0..9 {
+            for region in Region::ALL {
+                evidence.keep(report(region, second), |kept| kept.region == region);
+            }
+        }
+        let of = |evidence: &Evidence, region| {
+            let reports = evidence.reports().into_iter().filter(|report| report.region == region);
+            reports.map(|report| report.started.as_millis()).collect::<Vec<_>>()
+        };
+        assert!(Region::ALL.into_iter().all(|region| of(&evidence, region) == [0, 8_000]));
+        evidence.forget(|kept| kept.region == Region::Asia);
+        assert_eq!((of(&evidence, Region::Asia).len(), evidence.reports().len()), (0, 10));
+        evidence.forget(|_| true);
+        assert_eq!(evidence, Evidence::default());
+    }
+
+    #[test]
+    fn it_is_written_as_a_list_of_reports() {
+        let mut evidence = Evidence::default();
+        evidence.keep(report(Region::Asia, 1), |_| true);
+        let written = postcard::to_allocvec(&evidence).unwrap();
+        assert_eq!(written, postcard::to_allocvec(&[report(Region::Asia, 1)].as_slice()).unwrap());
+        assert_eq!(postcard::from_bytes::<Evidence>(&written).unwrap(), evidence);
+    }
+}

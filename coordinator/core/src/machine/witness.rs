@@ -1,0 +1,116 @@
+//! Words of the newest rounds that did not pass: they tell which regions have seen the target up since an outage began, and
+//! which see it fail without anybody to confirm it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::observation::Word;
+use crate::place::{Mesh, Region, RegionSet};
+use crate::rare::{Blank, Rare};
+use crate::time::Timestamp;
+use crate::verdict::{Says, Standing};
+
+use super::Machine;
+
+/// Regions whose newest round did not pass.
+pub(super) type Unpassed = Rare<[Option<Spoken>; 6]>;
+
+impl Blank for [Option<Spoken>; 6] {
+    const BLANK: &'static Self = &[None; 6];
+}
+
+/// The newest round of a region, which did not pass.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Spoken {
+    word: Word,
+    /// Start of the newest passed round, as long as nothing after it speaks against it.
+    passed: Option<Timestamp>,
+}
+
+impl Machine {
+    /// Notes the word of a region's newest round, before its lane hears it. A round that says nothing (inconclusive) or
+    /// changes no status (disputed) leaves the pass before it standing.
+    pub(super) fn note_word(&mut self, region: Region, word: Word) {
+        let before = self.state.unpassed.get(region.index()).copied().flatten();
+        let passed = match word {
+            Word::Passed => return self.forget_word(region),
+            Word::Inconclusive if before.is_some() => return,
+            Word::Disputed | Word::Inconclusive => self.passed_at(region),
+            Word::Failed | Word::Unconfirmed => None,
+        };
+        if let Some(spoken) = self.state.unpassed.get_mut(region.index()) {
+            *spoken = Some(Spoken { word, passed });
+        }
+    }
+
+    /// The region's newest round passed, or nothing is known of its rounds any more.
+    pub(super) fn forget_word(&mut self, region: Region) {
+        let is_kept = |words: &[Option<Spoken>; 6]| words.get(region.index()).is_some_and(Option::is_some);
+        if is_kept(&self.state.unpassed) {
+            let mut words = self.state.unpassed.take();
+            if let Some(spoken) = words.get_mut(region.index()) {
+                *spoken = None;
+            }
+            self.state.unpassed = Rare::from(words);
+        }
+    }
+
+    /// Start of the round by which a region that is up says so: its newest, or the newest passed one where those after
+    /// it said nothing.
+    fn passed_at(&self, region: Region) -> Option<Timestamp> {
+        let lane = self.state.lanes.get(region.index()).filter(|lane| lane.standing == Standing::Up)?;
+        let newest = lane.newest?;
+        match self.state.unpassed.get(region.index()).copied().flatten() {
+            None => Some(newest),
+            Some(spoken) => spoken.passed,
+        }
+    }
+
+    /// Gathers what the regions say, of an outage that began at the moment that `since` gives.
+    pub(super) fn says(&self, mesh: &Mesh, since: impl FnOnce(&Says) -> Option<Timestamp>) -> Says {
+        let with = |wanted| {
+            let lanes = self.state.lanes.iter().zip(Region::ALL);
+            lanes.filter(|(lane, _)| lane.standing == wanted).map(|(_, region)| region).collect()
+        };
+        let mut says = Says {
+            counted: self.watch.counted(mesh),
+            down: with(Standing::Down),
+            up: with(Standing::Up),
+            suspecting: self.state.suspicion.as_ref().map_or(RegionSet::NONE, |now| now.failing),
+            witnesses: RegionSet::NONE,
+        };
+        if self.watch.kind.is_regional()
+            && !says.down.is_empty()
+            && let Some(since) = since(&says)
+        {
+            let has_seen = |region: &Region| self.passed_at(*region).is_some_and(|passed| passed >= since);
+            says.witnesses = Region::ALL.into_iter().filter(has_seen).collect();
+        }
+        says
+    }
+
+    /// Counted regions whose newest round that said something failed, and could not be confirmed. A heartbeat needs no
+    /// confirmation.
+    pub(super) fn unconfirmed_from(&self, mesh: &Mesh, now: Timestamp) -> RegionSet {
+        let counted = self.watch.counted(mesh);
+        let is_unconfirmed = |region: &Region| {
+            let spoken = self.state.unpassed.get(region.index()).copied().flatten();
+            let lane = self.state.lanes.get(region.index());
+            counted.contains(*region)
+                && spoken.is_some_and(|spoken| spoken.word == Word::Unconfirmed)
+                && lane.is_some_and(|lane| now < self.speaks_until(lane))
+        };
+        Region::ALL.into_iter().filter(is_unconfirmed).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::State;
+
+    #[test]
+    fn a_memory_from_before_reads_without_it() {
+        let written = postcard::to_allocvec(&State::default()).unwrap();
+        let older = written.strip_suffix(&[0; 6]).unwrap();
+        assert_eq!(postcard::from_bytes::<State>(older).unwrap(), State::default());
+    }
+}
