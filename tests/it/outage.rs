@@ -25,6 +25,7 @@ in_a_world!(a_target_that_refuses_everywhere_is_down_soon_and_up_again_soon, ref
 in_a_world!(a_target_in_a_black_hole_is_down_and_up_again, black_hole);
 in_a_world!(a_target_cut_off_from_one_network_is_disputed_and_no_outage, one_network_cut_off);
 in_a_world!(an_agent_whose_network_dies_makes_no_outage_and_its_rounds_move, dead_agent);
+in_a_world!(with_one_of_two_networks_broken_a_failure_is_shown_as_unconfirmed, one_network_breaks);
 in_a_world!(with_one_network_nothing_is_ever_down_and_the_operator_is_told, one_network_only);
 
 async fn refused_everywhere(world: World) {
@@ -136,6 +137,34 @@ async fn dead_agent(world: World) {
 
     world.restore();
     stage.coordinator.connected(stage.agents.len()).await;
+}
+
+async fn one_network_breaks(world: World) {
+    let mut stage = Stage::set(&world, &NETWORKS, PLAN, "", json!({})).await;
+    for region in Region::ALL {
+        world.silence(world.spot(region, NETWORKS[1]));
+    }
+    let alone = "only one network has working agents";
+    stage.coordinator.process.says(alone, PATIENCE).await;
+    stage.site.set(Mode::Refuse).await;
+    let shown = eventually_every(API_PERIOD, "it fails from everywhere", PATIENCE, async || {
+        let now = stage.look().await;
+        now["unconfirmedFrom"].as_array().is_some_and(|from| from.len() == Region::ALL.len()).then_some(now)
+    })
+    .await;
+    assert_eq!((&shown["status"], &shown["confirmable"]), (&json!("up"), &json!(false)), "{shown}");
+    let reason = shown["lastCheck"]["error"].as_str().unwrap_or_default();
+    assert!(
+        reason.contains("refused") && reason.contains("failing from 6 regions, can't be confirmed"),
+        "{reason}"
+    );
+    let log = stage.coordinator.process.log().to_lowercase();
+    assert_eq!(log.matches(alone).count(), 1, "it is one matter: {log}");
+
+    world.restore();
+    stage.coordinator.connected(stage.agents.len()).await;
+    stage.until("down", PATIENCE).await;
+    assert_eq!(stage.monitor["unconfirmedFrom"], Value::Null, "{}", stage.monitor);
 }
 
 async fn one_network_only(world: World) {

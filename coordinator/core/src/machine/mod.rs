@@ -348,6 +348,6 @@ mod tests {
 
     #[test]
     fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
-        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 912));
+        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 928));
     }
 }

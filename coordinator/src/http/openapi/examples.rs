@@ -248,7 +248,7 @@ fn monitor() -> Value {
         "latencyLocations": null, "pinnedRegion": null, "vendorUrl": null, "vendorComponent": null, "position": 0,
         "status": "down", "since": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
         "downReason": "unexpected status 503 (from Europe)", "lastCheck": last_check(),
-        "confirmable": true, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": 99.65, "latencyMs24h": 184,
+        "confirmable": true, "unconfirmedFrom": null, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": 99.65, "latencyMs24h": 184,
         "createdAt": "2026-03-01T08:59:24.000Z",
     })
 }

@@ -67,7 +67,8 @@ pub(in crate::http) async fn show(context: Arc<Context>, call: Call<Caller>) -> 
     let service = &context.service;
     let shown = service.monitor(&call.caller, call.page()?, call.monitor()?).await?;
     let ping_url = service.ping_url(&call.caller, &shown.monitor);
-    Ok(Reply::written(StatusCode::OK, wrapped("monitor", &view::document(&shown, ping_url))))
+    let body = warned("monitor", &view::document(&shown, ping_url), &view::warnings(&shown));
+    Ok(Reply::written(StatusCode::OK, body))
 }
 
 /// `PATCH /api/v1/pages/{page}/monitors/{monitor}`

@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 
 use parallax_core::check::Check;
-use parallax_core::machine::LastCheck;
+use parallax_core::event::Status;
+use parallax_core::machine::{LastCheck, View};
+use parallax_core::observation::Failure;
 use parallax_core::place::{Region, RegionSet};
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -87,6 +89,9 @@ pub(in crate::http) struct MonitorDocument {
     last_check: Option<LastCheckDocument>,
     /// A second network can confirm its failures; else it is never called down.
     confirmable: bool,
+    /// While it fails without a second network that could confirm it, and so isn't called down: the regions it fails from.
+    #[schemars(with = "Option<Vec<words::Region>>")]
+    unconfirmed_from: Option<Vec<&'static str>>,
     /// Not checked while true.
     paused: bool,
     /// Reason of a pause: `owner`, who set `paused`, or `plan`, which does not have its type. Null while it is checked.
@@ -177,8 +182,9 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
         since: view.since.map(|since| since.to_string()),
         down_from: view.down_from.map(names),
         down_reason: down_reason(shown),
-        last_check: view.last_check.as_ref().map(last_check),
+        last_check: view.last_check.as_ref().map(|check| last_check(check, unconfirmed(view))),
         confirmable: !view.unconfirmable,
+        unconfirmed_from: unconfirmed(view).map(names),
         paused: monitor.paused,
         paused_by: monitor.paused.then_some(if *paused_by_plan { "plan" } else { "owner" }),
         flapping: view
@@ -250,34 +256,90 @@ pub(in crate::http) fn down_reason(shown: &Shown) -> Option<String> {
     Some(format!("{reason} (from {})", seen.join(", ")))
 }
 
-/// What an owner is told who saves a monitor whose failures no second network can confirm.
+/// Warnings for the owner of a monitor that fails without a second network to confirm it, or of which no failure can be
+/// confirmed at present.
 pub(super) fn warnings(shown: &Shown) -> Vec<String> {
-    if !shown.view.unconfirmable {
-        return Vec::new();
+    let mut warnings = Vec::new();
+    if let Some(regions) = unconfirmed(&shown.view) {
+        warnings.push(format!("{}, so it isn't called down", failing(regions)));
     }
-    let words = match shown.monitor.pinned {
-        Some(region) => format!(
-            "no outage of this monitor can be confirmed, so it will not be called down: {} has no two agents on \
-             different networks",
-            region.title()
-        ),
-        None => "no outage of this monitor can be confirmed, so it will not be called down: there are no two agents \
-                 on different networks"
-            .to_owned(),
-    };
-    vec![words]
+    if shown.view.unconfirmable {
+        warnings.push(match shown.monitor.pinned {
+            Some(region) => format!(
+                "no outage of this monitor can be confirmed, so it will not be called down: {} has no two working \
+                 agents on different networks",
+                region.title()
+            ),
+            None => "no outage of this monitor can be confirmed, so it will not be called down: there are no two \
+                     working agents on different networks"
+                .to_owned(),
+        });
+    }
+    warnings
 }
 
-fn last_check(check: &LastCheck) -> LastCheckDocument {
+/// The regions that it fails from without a second network to confirm it, while it isn't down.
+fn unconfirmed(view: &View) -> Option<RegionSet> {
+    (view.status != Status::Down && !view.unconfirmed_from.is_empty()).then_some(view.unconfirmed_from)
+}
+
+fn failing(regions: RegionSet) -> String {
+    let mut all = regions.iter();
+    match (all.next(), regions.len()) {
+        (Some(region), 1) => format!("failing from {}, can't be confirmed", region.title()),
+        (_, count) => format!("failing from {count} regions, can't be confirmed"),
+    }
+}
+
+fn last_check(check: &LastCheck, unconfirmed: Option<RegionSet>) -> LastCheckDocument {
+    let said = |error: &Failure| match unconfirmed {
+        Some(regions) => format!("{error} ({})", failing(regions)),
+        None => error.to_string(),
+    };
     LastCheckDocument {
         at: check.at.to_string(),
         ok: check.ok,
         status_code: check.facts.status_code,
         latency_ms: check.facts.latency_ms,
-        error: check.error.as_ref().map(ToString::to_string),
+        error: check.error.as_ref().map(said),
     }
 }
 
 fn names(regions: RegionSet) -> Vec<&'static str> {
     regions.iter().map(Region::name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::service::figures::Figure;
+    use crate::storage::contract::samples::{at, monitor};
+    use parallax_core::observation::Facts;
+    use serde_json::{Value, json};
+
+    fn shown(status: Status, from: &[Region]) -> Shown {
+        let error = Some(Failure::Refused);
+        let last_check = Some(LastCheck { at: at(0), ok: false, facts: Facts::default(), error });
+        let unconfirmed_from = from.iter().copied().collect();
+        let view = View { status, last_check, unconfirmed_from, ..View::default() };
+        Shown { monitor: monitor(1, 1, 0), view, figure: Figure::default(), paused_by_plan: false }
+    }
+
+    #[test]
+    fn an_owner_reads_from_where_it_fails_unconfirmed() {
+        let read = |shown: &Shown| {
+            let document = serde_json::to_value(document(shown, None)).unwrap();
+            let error = document["lastCheck"]["error"].as_str().unwrap_or_default().to_owned();
+            (document["unconfirmedFrom"].clone(), error, warnings(shown))
+        };
+        let (from, error, warned) = read(&shown(Status::Up, &[Region::Asia]));
+        assert_eq!(from, json!(["asia"]));
+        assert_eq!(error, "connection refused (failing from Asia, can't be confirmed)");
+        assert_eq!(warned, ["failing from Asia, can't be confirmed, so it isn't called down"]);
+        let (_, error, _) = read(&shown(Status::Up, &Region::ALL));
+        assert_eq!(error, "connection refused (failing from 6 regions, can't be confirmed)");
+        for confirmed in [shown(Status::Up, &[]), shown(Status::Down, &Region::ALL)] {
+            assert_eq!(read(&confirmed), (Value::Null, "connection refused".to_owned(), Vec::new()));
+        }
+    }
 }

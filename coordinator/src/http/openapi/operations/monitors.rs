@@ -19,10 +19,11 @@ pub(super) fn operations() -> Vec<Operation> {
     let warnings = || {
         json!({
             "type": "array", "items": { "type": "string" },
-            "description": "What its owner should know: that no second network can confirm its failures, for one.",
+            "description": "Warnings for its owner: that it fails and no second network can confirm that, for one.",
             "examples": [[
-                "no outage of this monitor can be confirmed, so it will not be called down: there are no two agents on \
-                 different networks",
+                "failing from 6 regions, can't be confirmed, so it isn't called down",
+                "no outage of this monitor can be confirmed, so it will not be called down: there are no two working \
+                 agents on different networks",
             ]],
         })
     };
