@@ -22,6 +22,7 @@ fn every_kind_of_monitor_knows_when_it_was_paused() {
         network: NetworkNo(no),
         connected: true,
         quarantined: false,
+        unfit: false,
     };
     for kind in [CheckKind::Http, CheckKind::Certificate, CheckKind::Heartbeat, CheckKind::Component] {
         let (mut stage, _) = Stage::new(stage::watch(kind, 60_000), vec![place(1), place(2)], START);

@@ -217,6 +217,7 @@ mod tests {
             network: NetworkNo(network),
             connected,
             quarantined,
+            unfit: false,
         };
         let told = |places: &[Place]| {
             let told = notices(&Mesh::new(places.iter().copied()), Confirmation::OtherNetwork);
