@@ -33,5 +33,6 @@ pub(super) fn delivery(recorded: &Recorded, read: &dyn Read, now: Timestamp) -> 
         stage: Stage::Waiting(now),
         tries: Default::default(),
         log: Vec::new(),
+        began: None,
     }))
 }
