@@ -260,6 +260,8 @@ impl OwnFault {
             (Self::VendorUnreadable { detail }, CheckKind::Http | CheckKind::Certificate) => {
                 detail.to_string()
             }
+            // Its registry is asked over TLS too.
+            (Self::VendorUnreadable { detail }, CheckKind::Domain) => format!("registry: {detail}"),
             _ => self.to_string(),
         }
     }

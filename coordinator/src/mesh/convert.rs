@@ -217,7 +217,7 @@ fn outcome(report: wire::Report, kind: CheckKind) -> seen::Outcome {
         wire::Outcome::Failed(fault) => {
             seen::Outcome::Failed(facts, failure(fault, kind, report.vendor.as_ref()))
         }
-        wire::Outcome::Inconclusive(fault) => seen::Outcome::Inconclusive(own_fault(&fault)),
+        wire::Outcome::Inconclusive(fault) => seen::Outcome::Inconclusive(own_fault(&fault, kind)),
         wire::Outcome::Pending => seen::Outcome::Pending,
     }
 }
@@ -292,7 +292,19 @@ fn address_class(class: wire::AddressClass) -> &'static str {
     }
 }
 
-fn own_fault(fault: &wire::OwnFault) -> seen::OwnFault {
+/// The fault in the agent's words. What they name depends on the type of the check.
+fn own_words(fault: &wire::OwnFault, kind: CheckKind) -> String {
+    match kind {
+        CheckKind::Http => fault.words(wire_check::CheckKind::Http),
+        CheckKind::Certificate => fault.words(wire_check::CheckKind::Certificate),
+        CheckKind::Domain => fault.words(wire_check::CheckKind::Domain),
+        CheckKind::Tcp | CheckKind::Dns | CheckKind::Ping | CheckKind::Heartbeat | CheckKind::Component => {
+            fault.to_string()
+        }
+    }
+}
+
+fn own_fault(fault: &wire::OwnFault, kind: CheckKind) -> seen::OwnFault {
     match fault {
         wire::OwnFault::NoRoute => seen::OwnFault::NoRoute,
         wire::OwnFault::NoDescriptors => seen::OwnFault::NoDescriptors,
@@ -303,7 +315,7 @@ fn own_fault(fault: &wire::OwnFault) -> seen::OwnFault {
         wire::OwnFault::RegistryUnreadable { .. }
         | wire::OwnFault::VendorUnreadable { .. }
         | wire::OwnFault::VendorComponentMissing
-        | wire::OwnFault::VendorWordUnknown { .. } => seen::OwnFault::OtherSide(fault.to_string()),
+        | wire::OwnFault::VendorWordUnknown { .. } => seen::OwnFault::OtherSide(own_words(fault, kind)),
         wire::OwnFault::Overloaded | wire::OwnFault::Internal { .. } => seen::OwnFault::Overloaded,
     }
 }

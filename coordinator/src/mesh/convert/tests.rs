@@ -68,6 +68,46 @@ fn a_vendors_outage_is_told_in_its_own_words() {
 }
 
 #[test]
+fn a_reason_is_named_by_what_was_checked() {
+    let fault = wire::OwnFault::tls(parallax_protocol::text::Detail::new("TLS can't be judged: CBC alone"));
+    for (kind, words) in [
+        (CheckKind::Http, "TLS can't be judged: CBC alone"),
+        (CheckKind::Certificate, "TLS can't be judged: CBC alone"),
+        (CheckKind::Domain, "registry: TLS can't be judged: CBC alone"),
+        (CheckKind::Component, "vendor's page: TLS can't be judged: CBC alone"),
+    ] {
+        let report = wire::Report::bare(wire::Outcome::Inconclusive(fault.clone()));
+        let seen::Outcome::Inconclusive(fault) = outcome(report, kind) else { panic!("judged") };
+        assert!(fault.is_other_sides());
+        assert_eq!(fault.to_string(), words);
+    }
+}
+
+#[test]
+fn a_body_over_the_limit_says_so() {
+    let report = wire::Report::bare(wire::Outcome::Failed(wire::Failure::BodyTooLarge));
+    let seen::Outcome::Failed(_, failure) = outcome(report, CheckKind::Http) else { panic!("passed") };
+    assert_eq!(failure.to_string(), "body larger than 2 MiB, keyword not in the part that is read");
+}
+
+#[test]
+fn names_of_any_script_are_asked_for_in_ascii() {
+    let dns = |host: &str| {
+        spec(&Check::Dns(core_check::DnsCheck {
+            host: host.to_owned(),
+            record: core_check::RecordType::Ns,
+            expect: None,
+        }))
+    };
+    for (host, asked) in
+        [("b\u{fc}cher.example", "xn--bcher-kva.example"), (".", "."), ("a.example", "a.example")]
+    {
+        let Some(wire_check::CheckSpec::Dns(dns)) = dns(host) else { panic!("no dns check") };
+        assert_eq!(dns.host, asked);
+    }
+}
+
+#[test]
 fn a_reason_on_the_other_side_arrives_in_the_agents_words() {
     let detail = |text: &str| parallax_protocol::text::Detail::new(text);
     for (fault, words) in [
@@ -91,7 +131,7 @@ fn a_reason_on_the_other_side_arrives_in_the_agents_words() {
         assert_eq!(fault.to_string(), words);
     }
     for own in [wire::OwnFault::NoRoute, wire::OwnFault::ResolverDead, wire::OwnFault::Overloaded] {
-        assert!(!own_fault(&own).is_other_sides(), "{own}");
+        assert!(!own_fault(&own, CheckKind::Http).is_other_sides(), "{own}");
     }
 }
 

@@ -100,12 +100,20 @@ pub(in crate::http) fn read(mut body: impl Fields) -> MonitorEdit {
         ),
         check: CheckEdit {
             url: body.text(
-                field("url", "http: the URL to request; without a scheme, https:// is added.")
-                    .characters(1, MAX_URL)
-                    .example("https://shop.example/health"),
+                field(
+                    "url",
+                    "http: the URL to request; without a scheme, https:// is added. Up to 5 redirects are followed, unless \
+                     `expectStatus` is one.",
+                )
+                .characters(1, MAX_URL)
+                .example("https://shop.example/health"),
             ),
             host: body.text(
-                field("host", "tcp, dns, ping, certificate, domain: the host. A name may be of any script. dns: `.` is the root.").example("shop.example"),
+                field(
+                    "host",
+                    "tcp, dns, ping, certificate, domain: the host. A name may be of any script. dns: `.` is the root.",
+                )
+                .example("shop.example"),
             ),
             port: body.whole(
                 field("port", "tcp: the port, required. certificate: the port, 443 unless given.").from(1, 65_535),
