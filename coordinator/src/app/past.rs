@@ -12,7 +12,7 @@ use parallax_core::place::{Region, RegionSet};
 use parallax_core::plan::Plan;
 use parallax_core::rollup::{Counts, Histogram, Rules, end_of_day, start_of_day, watched_by};
 use parallax_core::time::{DAY, HOUR, MINUTE, Timestamp};
-use parallax_core::uptime::Span;
+use parallax_core::uptime::{Span, Tally};
 
 use crate::history::{self, History, HistoryError};
 use crate::service::figures::{Lanes, Looked, SeenBySlice, Slices};
@@ -20,6 +20,9 @@ use crate::storage::Read;
 
 /// The longest stretch that is drawn from single readings; a longer one is drawn from the roll-ups of hours.
 const FROM_READINGS: i64 = 2 * DAY;
+
+/// Percent of a day that its rounds have to stand for where it is taken to have been watched throughout.
+const WHOLE: i128 = 98;
 
 /// Days out of their roll-ups; the newest three, which may be sealed in part only, out of their readings.
 pub(super) fn lanes(
@@ -69,7 +72,8 @@ pub(super) fn lanes(
     Ok(lanes)
 }
 
-/// When a monitor was looked at on those of the days that have a failed round in any of the lanes.
+/// When a monitor was looked at on those of the days that have a failed round in any of the lanes. Of days with as many rounds
+/// as a whole day has it is not read: they were watched throughout.
 pub(super) fn looked_by_day(
     history: &History,
     read: &dyn Read,
@@ -84,6 +88,15 @@ pub(super) fn looked_by_day(
     for date in dates {
         let bounds = start_of_day(date, page.timezone).zip(end_of_day(date, page.timezone));
         let Some((start, end)) = bounds else { continue };
+        let of_date = || lanes.values().filter_map(|days| days.get(&date));
+        let is_whole = |counts: &Counts| {
+            let Tally { passed, failed } = counts.tally();
+            let stand_for = i128::from(passed.saturating_add(failed)) * i128::from(interval_ms);
+            stand_for * 100 >= i128::from(end.since(start)) * WHOLE
+        };
+        if of_date().all(|counts| counts.excluded == 0) && of_date().any(is_whole) {
+            continue;
+        }
         // An earlier check may stand for the day's beginning.
         let from = start - interval_ms.max(HOUR);
         let mut since = from.max(now - FROM_READINGS);

@@ -9,7 +9,7 @@ use std::fmt::Write;
 use parallax_core::board::{Chart, Range, Shown};
 use parallax_core::deploy::Deploy;
 use parallax_core::place::{Region, RegionSet};
-use parallax_core::time::{DAY, Timestamp};
+use parallax_core::time::{DAY, MINUTE, Timestamp};
 
 use super::strip;
 use super::tongue::{Voice, Words, fill};
@@ -26,6 +26,10 @@ const TURN: i64 = 750;
 /// Width and height in the drawing's own units; it is stretched to its place.
 const WIDE: f64 = 900.0;
 const HIGH: f64 = 120.0;
+
+/// How much younger than the end of a chart a deploy may be that is marked there, in milliseconds: a chart of minutes ends
+/// a little before the present.
+const LATE: i64 = MINUTE;
 
 /// Points below which there is no line: the table has them, and the sentence in the drawing's place says that more come.
 const FEW: usize = 2;
@@ -155,11 +159,11 @@ fn drawn(
     let length = chart.to.since(chart.from).max(1);
     let concerns = |deploy: &&Deploy| {
         let here = deploy.monitors.as_ref().is_none_or(|monitors| monitors.contains(&shown.monitor.id));
-        here && (chart.from..=chart.to).contains(&deploy.at)
+        here && (chart.from..=chart.to + LATE).contains(&deploy.at)
     };
     let mut taken = [0_i64; 2];
     let mut marker = |deploy: &Deploy| {
-        let share = deploy.at.since(chart.from) as f64 / length as f64;
+        let share = (deploy.at.since(chart.from) as f64 / length as f64).min(1.0);
         let (label, turned) = room(&mut taken, (share * 1000.0) as i64, deploy.version.chars().count());
         Marker {
             x: number(share * 100.0),

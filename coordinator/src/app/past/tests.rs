@@ -112,20 +112,49 @@ async fn half_a_minute_of_outage_stays_half_a_minute_however_long_the_pause_is()
 #[tokio::test]
 async fn what_is_checked_every_six_hours_is_watched_in_between() {
     let every = 6 * HOUR;
-    let (store, history) = seen((0..8).map(|n| (n * every, n == 0))).await;
-    let now = MADE + 48 * HOUR;
-    while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
-    let (read, monitor) = (store.reader(), monitor());
     let second = day_of(MADE + DAY, page().timezone).unwrap();
-    let all = (now, RegionSet::ALL);
-    let lanes =
-        lanes(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &(second..=second)).unwrap();
-    let looked = looked_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &lanes).unwrap();
     let day = Span {
         from: start_of_day(second, page().timezone).unwrap(),
         to: end_of_day(second, page().timezone).unwrap(),
     };
-    assert_eq!(looked[&second].watched(day, &[]), DAY.unsigned_abs());
+    // All four rounds of the day, and without the third: from one hour after it was expected on nobody looked.
+    for (lost, expected) in [(None, None), (Some(4), Some(19 * HOUR))] {
+        let rounds = (0..8).filter(|n| Some(*n) != lost);
+        let (store, history) = seen(rounds.map(|n| (n * every, n != 3))).await;
+        let now = MADE + 48 * HOUR;
+        while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
+        let (read, monitor) = (store.reader(), monitor());
+        let (days, all) = (second..=second, (now, RegionSet::ALL));
+        let lanes = lanes(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &days).unwrap();
+        let looked = looked_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &lanes).unwrap();
+        let watched = looked.get(&second).map(|looked| looked.watched(day, &[]));
+        assert_eq!(watched, expected.map(i64::unsigned_abs));
+    }
+}
+
+#[tokio::test]
+async fn of_a_day_that_was_watched_throughout_nothing_more_is_read() {
+    // From midnight on after it was made.
+    let first = DAY - MADE.as_millis().rem_euclid(DAY);
+    let every = 5 * MINUTE;
+    // Two days: a whole one, and one that lacks its first six hours.
+    let rounds = (0..2 * DAY / every).filter(|n| !(288..360).contains(n));
+    let (store, history) = seen(rounds.map(|n| (first + n * every, n % 288 != 100))).await;
+    let now = MADE + 3 * DAY;
+    while history.upkeep(&store, now, &no_windows()).await.unwrap() {}
+    let (read, monitor) = (store.reader(), monitor());
+    let today = day_of(now, page().timezone).unwrap();
+    let days = today.checked_sub_days(Days::new(3)).unwrap()..=today;
+    let all = (now, RegionSet::ALL);
+    let lanes = lanes(&history, read.as_ref(), (&monitor, Plan::Pro), &page(), all, &days).unwrap();
+    let looked = looked_by_day(&history, read.as_ref(), (&monitor, every), &page(), now, &lanes).unwrap();
+    let second = day_of(MADE + 2 * DAY, page().timezone).unwrap();
+    assert_eq!(looked.keys().copied().collect::<Vec<_>>(), [second]);
+    let day = Span {
+        from: start_of_day(second, page().timezone).unwrap(),
+        to: end_of_day(second, page().timezone).unwrap(),
+    };
+    assert_eq!(looked[&second].watched(day, &[]), (18 * HOUR).unsigned_abs());
 }
 
 #[tokio::test]

@@ -91,3 +91,20 @@ fn a_chart_says_its_time_and_what_it_is_the_mean_of() {
     let by_region = by_region(&shown, &chart, &[], english(Tz::UTC)).unwrap();
     assert_eq!((by_region.lines.len(), by_region.mean), (3, None));
 }
+
+#[test]
+fn a_deploy_of_this_minute_is_marked_at_the_end() {
+    let shown = shown(1, "Web shop", "Shop", Status::Up, 4);
+    let chart = of_a_day(vec![Some(80); 48]);
+    let known = crate::views::tests::board().deploys.remove(0);
+    let deploy = |ahead: i64| Deploy { at: chart.to + ahead, ..known.clone() };
+    let marks = |ahead| {
+        let drawing = of_page(&shown, &chart, &[deploy(ahead)], english(Tz::UTC), 9).unwrap();
+        drawing.deploys.into_iter().map(|it| it.x).collect::<Vec<_>>()
+    };
+    assert_eq!(marks(-DAY / 2), ["50"]);
+    for ahead in [0, 20_000, LATE] {
+        assert_eq!(marks(ahead), ["100"], "{ahead}");
+    }
+    assert!(marks(LATE + 1).is_empty() && marks(-DAY - 1).is_empty());
+}
