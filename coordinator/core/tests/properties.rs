@@ -167,11 +167,10 @@ impl Play {
         for output in out {
             match output {
                 Output::Ask(ask) => self.asks.push((ask.number, ask.place, self.now)),
-                Output::Reading(finished) => {
-                    if finished.word == Word::Passed {
-                        self.passed.push((finished.region, finished.started));
-                    }
+                Output::Reading(seen) if seen.word == Word::Passed => {
+                    self.passed.push((seen.region, seen.started));
                 }
+                Output::Reading(_) => {}
                 Output::Happened(what) => match *what {
                     What::Changed(change) => self.changed(&change),
                     What::Round(report) => self.reported(&report),
@@ -211,8 +210,7 @@ impl Play {
                     assert!(!change.evidence.is_empty(), "its rounds explain it: {change:?}");
                 }
                 if let Some(from) = change.down_from {
-                    let sees =
-                        |(region, at): &(Region, Timestamp)| !from.contains(*region) && *at >= change.since;
+                    let sees = |one: &(Region, Timestamp)| !from.contains(one.0) && one.1 >= change.since;
                     assert!(self.passed.iter().any(sees), "some region saw it up since: {change:?}");
                 }
             }

@@ -1,0 +1,86 @@
+//! Runs of two, the words that break them, and the scope of an outage.
+
+use super::*;
+use crate::place::Region;
+use crate::time::MINUTE;
+
+fn failed(second: i64, reason: Reason) -> (RoundFacts, Timestamp) {
+    let started = Timestamp::from_millis(second * SECOND);
+    (RoundFacts { started, reason, waited: false, interval: MINUTE }, started + 200)
+}
+
+fn hear(lane: &mut Lane, second: i64, reason: Reason, word: Word) -> Turn {
+    let (round, now) = failed(second, reason);
+    lane.hear(word, round, now)
+}
+
+#[test]
+fn two_failed_rounds_five_seconds_apart_are_down_and_four_for_a_second_round() {
+    for (gap, reason, turn) in [
+        (4, Reason::Scheduled, Turn::Suspects),
+        (5, Reason::Scheduled, Turn::WentDown),
+        (3, Reason::Second, Turn::Suspects),
+        (4, Reason::Second, Turn::WentDown),
+        (180, Reason::Scheduled, Turn::WentDown),
+        (181, Reason::Scheduled, Turn::Suspects),
+    ] {
+        let mut lane = Lane::default();
+        assert_eq!(hear(&mut lane, 100, Reason::Scheduled, Word::Failed), Turn::Suspects);
+        assert_eq!(hear(&mut lane, 100 + gap, reason, Word::Failed), turn, "{gap} s, {reason:?}");
+    }
+}
+
+#[test]
+fn a_dispute_breaks_the_run_and_an_unconfirmed_round_does_not() {
+    for (between, turn) in [
+        (Word::Disputed, Turn::Suspects),
+        (Word::Passed, Turn::Suspects),
+        (Word::Unconfirmed, Turn::WentDown),
+        (Word::Inconclusive, Turn::WentDown),
+    ] {
+        let mut lane = Lane::default();
+        hear(&mut lane, 100, Reason::Scheduled, Word::Failed);
+        hear(&mut lane, 130, Reason::Scheduled, between);
+        assert_eq!(hear(&mut lane, 160, Reason::Scheduled, Word::Failed), turn, "{between:?}");
+    }
+}
+
+#[test]
+fn a_round_is_noted_once_and_in_any_order() {
+    let mut lane = Lane::default();
+    for number in [100, 102, 101, 165, 103, 292, 611] {
+        assert!(lane.note_round(number), "{number}");
+    }
+    for number in [611, 292, 165, 103, 102, 101, 100] {
+        assert!(!lane.note_round(number), "{number}");
+    }
+    for number in [110, 164, 166, 291, 293, 610] {
+        assert!(lane.note_round(number), "{number}");
+    }
+    assert!(!lane.note_round(99), "too old to tell");
+}
+
+#[test]
+fn down_from_names_regions_only_while_another_has_seen_it_up() {
+    use Region::{Africa, Asia, Europe, Oceania};
+
+    let set = |regions: &[Region]| regions.iter().copied().collect::<RegionSet>();
+    let says = |counted: RegionSet, suspecting: &[Region], witnesses: &[Region]| {
+        judge(&Says {
+            counted,
+            down: set(&[Asia]),
+            up: set(&[Europe, Africa]),
+            suspecting: set(suspecting),
+            witnesses: set(witnesses),
+        })
+    };
+    let down = |from: &[Region], whole| Verdict::Down { from: (!from.is_empty()).then(|| set(from)), whole };
+    assert_eq!(says(RegionSet::ALL, &[], &[Europe]), down(&[Asia], false));
+    // Nobody has looked since it began: it is not known to be up anywhere.
+    assert_eq!(says(RegionSet::ALL, &[], &[]), down(&[], false));
+    assert_eq!(says(RegionSet::ALL, &[Europe], &[Europe, Africa]), down(&[Asia, Europe], false));
+    assert_eq!(says(set(&[Asia, Europe]), &[Europe], &[Europe]), down(&[], true));
+    assert_eq!(says(set(&[Asia, Europe]), &[], &[Africa]), down(&[], false), "no counted region");
+    assert_eq!(says(set(&[Oceania]), &[], &[]), Verdict::Unknown);
+    assert_eq!(says(set(&[Oceania, Europe]), &[], &[]), Verdict::Up);
+}
