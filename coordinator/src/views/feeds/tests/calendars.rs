@@ -40,7 +40,7 @@ fn a_deleted_window_is_cancelled_and_what_it_said_is_gone() {
         version: 9,
         deleted_at: NOW,
     };
-    let written = calendar::write(site(&board), &[(7, window.clone())], &[deleted]);
+    let written = calendar::write(site(&board), &[(7, window)], &[deleted]);
     let written = String::from_utf8(written).unwrap();
     assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED"]);
     assert_eq!(values(&written, "SEQUENCE"), ["7", "9"]);
