@@ -141,7 +141,7 @@ impl Pulse {
 
     /// Moves the deadline where the coordinator was away, from `from` to `now`, at some moment between the last tenth of
     /// the period and the deadline, in which a ping may have been lost: to `now` and the grace, the time away and
-    /// [`RETRIES`], a period at most. It is never moved to an earlier moment, and once at most between two pings. `period`
+    /// five minutes, a period at most. It is never moved to an earlier moment, and once at most between two pings. `period`
     /// and `grace` are in milliseconds. None where the deadline stays.
     pub fn excuse(&mut self, from: Timestamp, now: Timestamp, period: i64, grace: i64) -> Option<Extension> {
         let (last, before) = (self.last?, self.deadline?);

@@ -126,7 +126,7 @@ enum Ended {
 impl Desk {
     /// Takes in what happened at that moment; gives what is told of incidents, each at most once. `random` makes ids.
     ///
-    /// Bounds refuse nothing: on a page that has [`MAX_OPEN`] open none is opened; a monitor beyond [`MAX_AFFECTED`]
+    /// Bounds refuse nothing: on a page that has [`super::MAX_OPEN`] open none is opened; a monitor beyond [`MAX_AFFECTED`]
     /// belongs to its incident without being listed; and where [`MAX_UPDATES`] is near, one joins without a word, so
     /// that the last update is left for the end.
     pub fn take(

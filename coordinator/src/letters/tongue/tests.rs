@@ -143,9 +143,12 @@ fn news_reads_as_its_readers_write() {
          \n\
          Auf der Statusseite ansehen: https://0.example/1?2/incidents/inc_00000000000000000000000001\n"
     );
-    let subject = |language| news(News::Reminder(90 * MINUTE), &incident, language).subject;
+    let heading = |language| {
+        let text = news(News::Reminder(90 * MINUTE), &incident, language).text;
+        text.lines().next().unwrap_or_default().to_owned()
+    };
     assert_eq!(
-        [Language::De, Language::Fr, Language::Ja].map(subject),
+        [Language::De, Language::Fr, Language::Ja].map(heading),
         [
             "Noch 1 Stunde 30 Minuten bis zur Wartung: 678 (910)",
             "Maintenance dans 1 heure 30 minutes : 678 (910)",

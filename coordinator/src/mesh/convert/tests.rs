@@ -110,23 +110,29 @@ fn names_of_any_script_are_asked_for_in_ascii() {
 #[test]
 fn a_reason_on_the_other_side_arrives_in_the_agents_words() {
     let detail = |text: &str| parallax_protocol::text::Detail::new(text);
-    for (fault, words) in [
+    let unreadable = |text: &str| wire::OwnFault::VendorUnreadable { detail: detail(text) };
+    for (kind, fault, words) in [
         (
+            CheckKind::Domain,
             wire::OwnFault::RegistryUnreadable { detail: detail("its answer has no expiry date") },
             "registry: its answer has no expiry date",
         ),
         (
-            wire::OwnFault::VendorUnreadable { detail: detail("it answers with status 500") },
+            CheckKind::Component,
+            unreadable("it answers with status 500"),
             "vendor's page: it answers with status 500",
         ),
-        (wire::OwnFault::VendorComponentMissing, "vendor's page: no such component"),
+        (CheckKind::Domain, unreadable("it asks for P-521"), "registry: it asks for P-521"),
+        (CheckKind::Http, unreadable("the server asks for P-521"), "the server asks for P-521"),
+        (CheckKind::Component, wire::OwnFault::VendorComponentMissing, "vendor's page: no such component"),
         (
+            CheckKind::Component,
             wire::OwnFault::VendorWordUnknown { word: detail("splendid") },
             "vendor's page: unknown word \"splendid\"",
         ),
     ] {
         let report = wire::Report::bare(wire::Outcome::Inconclusive(fault));
-        let seen::Outcome::Inconclusive(fault) = outcome(report, CheckKind::Domain) else { panic!("judged") };
+        let seen::Outcome::Inconclusive(fault) = outcome(report, kind) else { panic!("judged") };
         assert!(fault.is_other_sides());
         assert_eq!(fault.to_string(), words);
     }
