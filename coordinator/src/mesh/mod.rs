@@ -46,6 +46,7 @@ use tokio::time::{interval, timeout};
 
 use self::hub::{Hub, HubParts};
 pub use self::roster::{AgentView, Figures, Held};
+pub(crate) use self::session::FITNESS;
 pub use self::trust::Trust;
 use crate::clock::Clock;
 use crate::flow::{Arrival, Inbox, Question, Schedule};

@@ -35,8 +35,8 @@ const LEAVE: Duration = Duration::from_secs(5);
 const MOST_SNAPSHOTS: u32 = 20;
 /// Longest version text of an agent, in bytes.
 const MOST_SOFTWARE: usize = 64;
-/// The log's target for what ails agents' hosts: where all agents are on this host, it is said once for all of them.
-const FITNESS: &str = "parallax_coordinator::mesh::fitness";
+/// Log target for faults of agents' hosts: `parallax up` silences it, and logs those of its own host once for all agents.
+pub(crate) const FITNESS: &str = "parallax_coordinator::mesh::fitness";
 /// Most faults or kinds that an agent names.
 const MOST_NAMED: usize = 32;
 

@@ -1,59 +1,159 @@
-//! Faults that keep this host from checking, logged once for all local agents and not before the welcome.
+//! Faults that keep hosts from checking, logged from the welcome on: those of this host once for all local agents, and
+//! those of every agent that joined from another host.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use parallax_agent::readiness;
+use parallax_core::id::AgentId;
 use tokio::time::interval;
+use tracing::Level;
 
 use crate::members::Roll;
+use crate::mesh::FITNESS;
 
 /// Pause between two looks. Agents judge their host every 30 s.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Logs what the local agents say of this host whenever that is something else. Never ends by itself.
+/// Faults that a connected agent reports.
+#[derive(Debug, Clone, Copy)]
+struct Report<'a> {
+    agent: AgentId,
+    name: &'a str,
+    faults: &'a [String],
+}
+
+/// Faults that were logged last.
+#[derive(Debug, Default)]
+struct Known {
+    /// Those of this host.
+    host: Vec<String>,
+    /// Those of other hosts that have any.
+    remote: BTreeMap<AgentId, Vec<String>>,
+}
+
+/// Faults that are others than before; none once a host is fit again.
+#[derive(Debug, PartialEq, Eq)]
+enum Change {
+    /// Those of this host.
+    Host(Vec<String>),
+    /// Those of an agent's host.
+    Remote { agent: AgentId, name: String, faults: Vec<String> },
+}
+
+/// Logs the faults of hosts whenever they change. Never ends by itself. Begins once the local agents have had their time
+/// to connect: from then on those that are connected speak for this host.
 pub(super) async fn watch(members: Roll, names: BTreeSet<String>) {
-    let mut known = Vec::new();
+    let mut known = Known::default();
     let mut look = interval(LOOK);
     loop {
         look.tick().await;
-        let connected = members.connected();
-        let connected = connected.iter().filter(|it| it.connected_since.is_some());
-        let told = connected.map(|it| (it.agent.name.as_str(), it.faults.as_slice()));
-        if let Some(faults) = faults(told, &names).filter(|faults| *faults != known) {
-            readiness::log(&faults);
-            known = faults;
+        let agents = members.connected();
+        let connected = agents.iter().filter(|it| it.connected_since.is_some());
+        let reports: Vec<Report<'_>> = connected
+            .map(|it| Report { agent: it.agent.id, name: &it.agent.name, faults: &it.faults })
+            .collect();
+        for change in known.note(&reports, &names) {
+            change.log();
         }
     }
 }
 
-/// Faults of any of those agents, each once; none while not all of them are connected.
-fn faults<'a>(
-    connected: impl Iterator<Item = (&'a str, &'a [String])>,
-    names: &BTreeSet<String>,
-) -> Option<Vec<String>> {
-    let local: Vec<&[String]> =
-        connected.filter(|(name, _)| names.contains(*name)).map(|(_, faults)| faults).collect();
-    let faults: BTreeSet<&String> = local.iter().copied().flatten().collect();
-    (local.len() >= names.len()).then(|| faults.into_iter().cloned().collect())
+impl Known {
+    /// Notes the faults of the connected agents, of which those with these names are local. Returns the changes.
+    fn note(&mut self, connected: &[Report<'_>], names: &BTreeSet<String>) -> Vec<Change> {
+        let (local, remote): (Vec<&Report<'_>>, Vec<_>) =
+            connected.iter().partition(|it| names.contains(it.name));
+        let mut changes = Vec::new();
+        let faults: BTreeSet<&String> = local.iter().flat_map(|it| it.faults).collect();
+        let faults: Vec<String> = faults.into_iter().cloned().collect();
+        // Without a local agent nothing is known of this host.
+        if !local.is_empty() && faults != self.host {
+            self.host.clone_from(&faults);
+            changes.push(Change::Host(faults));
+        }
+        for Report { agent, name, faults } in remote.into_iter().copied() {
+            if self.remote.get(&agent).map_or(&[][..], Vec::as_slice) == faults {
+                continue;
+            }
+            if faults.is_empty() {
+                self.remote.remove(&agent);
+            } else {
+                self.remote.insert(agent, faults.to_vec());
+            }
+            changes.push(Change::Remote { agent, name: name.to_owned(), faults: faults.to_vec() });
+        }
+        changes
+    }
+}
+
+impl Change {
+    fn log(self) {
+        match self {
+            Self::Host(faults) => readiness::log(&faults),
+            // An operator's own filter may let the session log it.
+            Self::Remote { .. } if tracing::enabled!(target: FITNESS, Level::WARN) => {}
+            Self::Remote { agent, name, faults } if faults.is_empty() => {
+                tracing::info!(%agent, name, "an agent's host is fit to check again");
+            }
+            Self::Remote { agent, name, faults } => {
+                tracing::warn!(%agent, name, faults = faults.join("; "), "an agent's host is not fit to check");
+            }
+        }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn names() -> BTreeSet<String> {
+        (0..12).map(|number| format!("local-{number:02}")).collect()
+    }
+
+    fn reports<'a>(names: &'a BTreeSet<String>, faults: &'a [String]) -> Vec<Report<'a>> {
+        let agents = (1..).map(AgentId::from_u128);
+        names.iter().zip(agents).map(|(name, agent)| Report { agent, name, faults }).collect()
+    }
+
     #[test]
-    fn what_twelve_agents_say_of_one_host_is_one_thing() {
-        let names: BTreeSet<String> = (0..12).map(|n| format!("local-{n}")).collect();
+    fn faults_of_this_host_are_logged_once_for_all_local_agents() {
+        let (names, mut known) = (names(), Known::default());
         let dead = ["the resolver answers nobody".to_owned()];
-        let mut told: Vec<(&str, &[String])> = names.iter().map(|name| (name.as_str(), &dead[..])).collect();
-        told.push(("fra1", &[]));
-        assert_eq!(faults(told.iter().copied(), &names), Some(dead.to_vec()));
-        assert_eq!(faults(told.iter().copied().skip(1), &names), None, "one has not connected yet");
+        let mut connected = reports(&names, &dead);
+        assert_eq!(known.note(&connected, &names), [Change::Host(dead.to_vec())]);
+        assert_eq!(known.note(&connected, &names), []);
         let both = ["no leave to ping".to_owned(), dead[0].clone()];
-        told[3].1 = &both;
-        assert_eq!(faults(told.iter().copied(), &names), Some(both.to_vec()));
-        let well = told.iter().map(|(name, _)| (*name, &[][..]));
-        assert_eq!(faults(well, &names), Some(Vec::new()));
+        connected[3].faults = &both;
+        assert_eq!(known.note(&connected, &names), [Change::Host(both.to_vec())]);
+        assert_eq!(known.note(&[], &names), [], "nobody is there to judge this host");
+        assert_eq!(known.note(&reports(&names, &[]), &names), [Change::Host(Vec::new())]);
+    }
+
+    #[test]
+    fn a_revoked_local_agent_does_not_silence_the_others() {
+        let (names, mut known) = (names(), Known::default());
+        let dead = ["the resolver answers nobody".to_owned()];
+        let connected = reports(&names, &dead);
+        assert_eq!(known.note(&connected[1..], &names), [Change::Host(dead.to_vec())]);
+    }
+
+    #[test]
+    fn faults_of_other_hosts_are_logged_for_each_agent_as_they_change() {
+        let (names, mut known) = (names(), Known::default());
+        let dead = ["the resolver answers nobody".to_owned()];
+        let mut connected = reports(&names, &[]);
+        let (agent, name) = (AgentId::from_u128(99), "fra1");
+        connected.push(Report { agent, name, faults: &[] });
+        assert_eq!(known.note(&connected, &names), []);
+        let change =
+            |faults: &[String]| Change::Remote { agent, name: name.to_owned(), faults: faults.to_vec() };
+        connected[12].faults = &dead;
+        assert_eq!(known.note(&connected, &names), [change(&dead)]);
+        assert_eq!(known.note(&connected[..12], &names), [], "it is not connected");
+        assert_eq!(known.note(&connected, &names), []);
+        connected[12].faults = &[];
+        assert_eq!(known.note(&connected, &names), [change(&[])]);
+        assert!(known.remote.is_empty());
     }
 }

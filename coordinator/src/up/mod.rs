@@ -94,7 +94,7 @@ impl Kind {
     pub fn defaults(&self) -> Config {
         let mut config = Config::default();
         // Faults are seen. What the river notices of the mesh would be noise: until the local agents have joined it
-        // has none, and what one network can't do is told in the welcome. What ails this host is logged once, below it.
+        // has none, and what one network can't do is told in the welcome. Faults of hosts are logged below it (`fitness`).
         config.log.filter =
             "warn,parallax_coordinator::flow::notices=error,parallax_coordinator::mesh::fitness=error"
                 .to_owned();
