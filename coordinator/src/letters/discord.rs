@@ -40,12 +40,21 @@ pub(super) fn body(story: &Story) -> Value {
 }
 
 /// A text that Discord's Markdown shows as it is. A backslash stands only where a sign would be markup: it is seen in
-/// notifications, and wherever a text is copied from.
+/// notifications, and wherever a text is copied from. Links are copied as they are: a backslash would break them.
 fn escaped(text: &str) -> String {
     let signs: Vec<char> = text.chars().collect();
     let last_link = signs.windows(2).rposition(|pair| pair == [']', '(']);
-    let mut escaped = String::with_capacity(text.len());
+    let mut shown = String::with_capacity(text.len());
+    let (mut escaped, mut link_end) = (String::new(), 0);
     for (at, sign) in signs.iter().enumerate() {
+        if at >= link_end {
+            link_end = at + link_length(signs.get(at..).unwrap_or_default());
+        }
+        if at < link_end {
+            shown.push_str(&text::nobody(&std::mem::take(&mut escaped)));
+            shown.push(*sign);
+            continue;
+        }
         let before = at.checked_sub(1).and_then(|at| signs.get(at)).copied();
         let rest = signs.get(at + 1..).unwrap_or_default();
         let next = rest.first().copied();
@@ -72,7 +81,16 @@ fn escaped(text: &str) -> String {
         }
         escaped.push(*sign);
     }
-    text::nobody(&escaped)
+    shown + &text::nobody(&escaped)
+}
+
+/// Characters of the link that the text begins with; 0 where it begins with something else.
+fn link_length(text: &[char]) -> usize {
+    let begins_with = |scheme: &str| text.iter().copied().take(scheme.len()).eq(scheme.chars());
+    if !begins_with("http://") && !begins_with("https://") {
+        return 0;
+    }
+    text.iter().take_while(|sign| !sign.is_whitespace() && !matches!(sign, '<' | '>')).count()
 }
 
 /// True where a colon is followed by the name of a sign and a colon, as in `:tada:`. The minutes of a time are none.
@@ -113,6 +131,12 @@ mod tests {
             (":tada: 10:30:05", "\\:tada: 10:30:05"),
             ("a\\*b \\", "a\\\\\\*b \\"),
             ("@everyone", "@\u{200b}everyone"),
+            ("https://shop.example/_health *a*", "https://shop.example/_health \\*a\\*"),
+            ("_https://e.example/_a_/@b|c~~_\n- _b_", "\\_https://e.example/_a_/@b|c~~_\n\\- \\_b\\_"),
+            ("<http://e.example/*>_a_ [x](https://e.example/*)", {
+                "\\<http://e.example/*>\\_a\\_ \\[x](https://e.example/*)"
+            }),
+            ("(http://e.example/`a) http:/_a", "(http://e.example/`a) http:/\\_a"),
         ] {
             assert_eq!(escaped(text), shown, "{text}");
         }
