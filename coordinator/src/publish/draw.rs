@@ -32,14 +32,14 @@ impl Boards {
             }
             Paper::Monitor(id, range) => {
                 let closer = service.closer(admitted, *id, *range).await?;
-                let (root, facts) = (root.to_owned(), self.facts(admitted).await?);
+                let (root, facts) = (root.to_owned(), self.picture_facts(admitted).await?);
                 let (address, until) = (service.page_url(page), closer.range_until);
                 let draw = move || print(&MonitorPage::new(&close(&closer, &root), found(&address, &facts)));
                 Ok((off_the_runtime(draw).await?, until))
             }
             Paper::Incident(id) => {
                 let notice = service.notice(admitted, *id).await?;
-                let (address, facts) = (service.page_url(page), self.facts(admitted).await?);
+                let (address, facts) = (service.page_url(page), self.picture_facts(admitted).await?);
                 let found = found(&address, &facts);
                 let view = IncidentPage::new((page, root), &notice, found, service.now());
                 Ok((printed(print(&view))?, None))
@@ -47,7 +47,7 @@ impl Boards {
             Paper::Month(year, month) => {
                 let notices = service.notices_in(admitted, *year, *month).await?;
                 let months = service.months(admitted).await?;
-                let (address, facts) = (service.page_url(page), self.facts(admitted).await?);
+                let (address, facts) = (service.page_url(page), self.picture_facts(admitted).await?);
                 let (found, now) = (found(&address, &facts), service.now());
                 let view = HistoryPage::new((page, root), (*year, *month), months, &notices, found, now);
                 Ok((printed(print(&view))?, None))

@@ -39,6 +39,8 @@ const DOCUMENTS: usize = 48 << 20;
 const FACTS: usize = 4 << 20;
 /// How often what nobody asks for is looked for.
 const TIDY: Duration = Duration::from_secs(60);
+/// Age of the facts that a page's picture is known by, in milliseconds: renewing them reads a whole board.
+const PICTURE_AGE: i64 = 60 * SECOND;
 
 /// One of the documents of a page.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +120,8 @@ impl Boards {
     /// [`Error::NotFound`] for what is not on the page.
     pub async fn get(&self, page: &Admitted, paper: Paper) -> Result<Arc<Document>> {
         let own = self.clone().own(page.clone(), paper.clone());
-        self.held(DOCUMENTS_OF, page, paper, || own).await
+        let age = paper.age();
+        self.held(DOCUMENTS_OF, page, (paper, age), || own).await
     }
 
     /// A page's own document, where one is at hand that may be handed out: nothing happened to its page since. Whoever
@@ -164,7 +167,14 @@ impl Boards {
         D: FnOnce() -> F + Send + 'static,
         F: Future<Output = Result<Vec<u8>>> + Send + 'static,
     {
-        self.held(DOCUMENTS_OF, page, paper, move || async move { pressed(media, draw().await?).await }).await
+        let age = paper.age();
+        self.held(
+            DOCUMENTS_OF,
+            page,
+            (paper, age),
+            move || async move { pressed(media, draw().await?).await },
+        )
+        .await
     }
 
     /// What the badges of a page and its monitors tell.
@@ -172,16 +182,31 @@ impl Boards {
     /// # Errors
     /// A fault of the store.
     pub async fn facts(&self, page: &Admitted) -> Result<Arc<Facts>> {
+        self.facts_within(page, Paper::Badges.age()).await
+    }
+
+    /// The same facts, at most a minute old, for documents that only name the page's picture.
+    async fn picture_facts(&self, page: &Admitted) -> Result<Arc<Facts>> {
+        self.facts_within(page, PICTURE_AGE).await
+    }
+
+    async fn facts_within(&self, page: &Admitted, age: i64) -> Result<Arc<Facts>> {
         let (service, admitted) = (self.0.service.clone(), page.clone());
         let draw = move || async move {
             let board = service.board(&admitted, Some(Range::Quarter)).await?;
             off_the_runtime(move || Ok::<_, Infallible>(Facts::of(&board))).await
         };
-        self.held(|parts| &parts.facts, page, Paper::Badges, draw).await
+        self.held(|parts| &parts.facts, page, (Paper::Badges, age), draw).await
     }
 
-    /// A thing of a page: the one that is kept on that shelf, or what `draw` gives.
-    async fn held<T, F, D>(&self, shelf: OnShelf<T>, page: &Admitted, paper: Paper, draw: D) -> Result<Arc<T>>
+    /// A thing of a page: the one that is kept on that shelf and within that age, or what `draw` gives.
+    async fn held<T, F, D>(
+        &self,
+        shelf: OnShelf<T>,
+        page: &Admitted,
+        (paper, age): (Paper, i64),
+        draw: D,
+    ) -> Result<Arc<T>>
     where
         T: Thing + Send + Sync + 'static,
         D: FnOnce() -> F + Send + 'static,
@@ -189,7 +214,6 @@ impl Boards {
     {
         self.catch_up().await?;
         let now = self.0.service.now();
-        let age = paper.age();
         let key = Key { page: page.page().id, door: page.door(), paper };
         let changed = self.0.journal.changed(key.page);
         let slot = shelf(&self.0).slot(&key, now);

@@ -54,6 +54,25 @@ async fn what_badges_tell_is_looked_up_until_something_happens_to_their_page() {
 }
 
 #[tokio::test]
+async fn documents_that_name_the_picture_do_not_renew_the_facts_of_badges() {
+    let world = world().await;
+    let boards = Boards::new(world.service.clone());
+    let page = world.service.admit("shop", Door::Shared).unwrap();
+    let first = boards.facts(&page).await.unwrap();
+    let begin = world.service.now();
+    world.clock.set(begin + 30 * SECOND);
+    boards.get(&page, Paper::Month(2026, 11)).await.unwrap();
+    let key = Key { page: page.page().id, door: page.door(), paper: Paper::Badges };
+    let slot = boards.0.facts.known(&key, begin).unwrap();
+    assert!(slot.try_turn().is_some(), "nothing is being renewed");
+    assert_eq!(slot.held().unwrap().drawn, begin);
+    // Badges are: they are served what is there while a new one is drawn.
+    assert!(Arc::ptr_eq(&first, &boards.facts(&page).await.unwrap()));
+    drop(slot.turn().await);
+    assert_eq!(slot.held().unwrap().drawn, begin + 30 * SECOND);
+}
+
+#[tokio::test]
 async fn one_that_has_only_aged_is_served_once_more_and_a_very_old_one_is_not() {
     let world = world().await;
     let boards = Boards::new(world.service.clone());
