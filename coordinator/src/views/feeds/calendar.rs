@@ -3,7 +3,6 @@
 use icalendar::{Calendar, Component, Event, EventLike, EventStatus, Property};
 use parallax_core::board::Notice;
 use parallax_core::id::IncidentId;
-use parallax_core::incident::Incident;
 use parallax_core::incident::cancelled::CancelledWindow;
 
 use super::Site;
@@ -82,7 +81,7 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
     let end =
         incident.resolved_at.filter(|at| *at > incident.started_at).map_or(ends_at, |at| at.min(ends_at));
     let changed = incident.last_word().to_utc()?;
-    let status = if is_called_off(incident) { EventStatus::Cancelled } else { EventStatus::Confirmed };
+    let status = if incident.is_cancelled() { EventStatus::Cancelled } else { EventStatus::Confirmed };
     let mut event = Event::new();
     event
         .uid(&uid(incident.id))
@@ -99,11 +98,6 @@ fn event(site: Site<'_>, revision: u64, notice: &Notice) -> Option<Event> {
         .append_property(("TRANSP", "TRANSPARENT"))
         .append_property(("CATEGORIES", "MAINTENANCE"));
     Some(event.done())
-}
-
-/// Whether it was over before it began.
-fn is_called_off(incident: &Incident) -> bool {
-    !incident.is_open() && incident.resolved_at.is_some_and(|at| at <= incident.started_at)
 }
 
 /// Its monitors, and what was last said of it.

@@ -29,6 +29,23 @@ fn a_calendar_tells_what_was_called_off_and_what_ended_early() {
 }
 
 #[test]
+fn a_calendar_calls_off_what_pages_call_cancelled() {
+    let board = board();
+    let ended = |planned_at: Option<i64>, at| {
+        let mut notice = board.maintenance[0].clone();
+        let incident = &mut notice.incident;
+        (incident.status, incident.resolved_at) = (Progress::Completed, Some(at));
+        (incident.started_at, incident.planned_at) = (at, planned_at.map(|after| at + after));
+        (3, notice)
+    };
+    let windows = [ended(None, NOW), ended(Some(DAY), NOW)];
+    let written = String::from_utf8(calendar::write(site(&board), &windows, &[])).unwrap();
+    let pages = windows.each_ref().map(|(_, notice)| notice.incident.is_cancelled());
+    assert_eq!(pages, [false, true]);
+    assert_eq!(values(&written, "STATUS"), ["CONFIRMED", "CANCELLED"]);
+}
+
+#[test]
 fn a_deleted_window_is_cancelled_and_what_it_said_is_gone() {
     let board = board();
     let window = board.maintenance[0].clone();
