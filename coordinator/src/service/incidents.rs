@@ -218,15 +218,20 @@ impl Service {
     ) -> Result<Done<()>> {
         // In the page's turn, since its deleted windows are one record.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
-            let before = self.incident_on(&page, id)?;
-            let mut batch = Batch::new();
-            batch.expect(Expect::Incident(id, Is::Present)).write(Op::DeleteIncident(id));
-            self.note_cancelled(&before, &mut batch)?;
-            let told = Told { incident: id, news: News::Deleted, update: None, notify: false };
-            batch.event(self.incident_event(page.id, told));
-            Ok(((), batch))
+            Ok(((), self.deletion(&page, id)?))
         })
         .await
+    }
+
+    /// The batch that deletes an incident as it is now: a later version of a window needs a higher number in calendars.
+    pub(super) fn deletion(&self, page: &Page, id: IncidentId) -> Result<Batch> {
+        let before = self.incident_on(page, id)?;
+        let mut batch = Batch::new();
+        batch.expect(Expect::Incident(id, Is::At(before.revision))).write(Op::DeleteIncident(id));
+        self.note_cancelled(&before, &mut batch)?;
+        let told = Told { incident: id, news: News::Deleted, update: None, notify: false };
+        batch.event(self.incident_event(page.id, told));
+        Ok(batch)
     }
 
     /// Whether the page may have that one too.

@@ -11,10 +11,12 @@ use parallax_core::incident::{Affected, Incident, News, UpdatePost};
 use parallax_core::machine::View;
 use parallax_core::place::{Region, RegionSet};
 use parallax_core::telling::{Outages, ToldOutage};
+use parallax_core::time::HOUR;
 
 use super::*;
+use crate::service::gate::Door;
 use crate::service::incidents::Shown as ShownIncident;
-use crate::storage::Op;
+use crate::storage::{Expect, Op, StoreError};
 
 fn value(text: &str) -> Given<String> {
     Given::Value(text.to_owned())
@@ -98,6 +100,32 @@ async fn fifty_updates_at_once_are_all_there_in_the_end() {
     let bodies: BTreeSet<&str> = shown.incident.updates.iter().map(|update| update.body.as_str()).collect();
     assert_eq!((shown.incident.updates.len(), bodies.len()), (51, 51));
     assert!(shown.incident.updates.windows(2).all(|pair| pair[0].created_at <= pair[1].created_at));
+}
+
+#[tokio::test]
+async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_version() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let (service, page) = (&world.service, &world.shop);
+    let later = |after: i64| value(&(service.now() + after).to_string());
+    let window = IncidentEdit {
+        kind: value("maintenance"),
+        message: value("We move"),
+        starts_at: later(HOUR),
+        ends_at: later(2 * HOUR),
+        ..titled()
+    };
+    let id = open(&world, &caller, window).await;
+    let early = service.deletion(page, id).unwrap();
+    let post = UpdatePost { message: value("Still to come"), ..UpdatePost::default() };
+    service.post_update(&caller, page.id, id, &post, &each_time()).await.unwrap();
+    let refused = service.store().commit(early).await;
+    assert!(matches!(refused, Err(StoreError::Conflict(Expect::Incident(..)))), "{refused:?}");
+    let last = service.store().reader().incident(id).unwrap().unwrap().revision;
+    service.delete_incident(&caller, page.id, id, &each_time()).await.unwrap();
+    let admitted = service.admit("shop", Door::Shared).unwrap();
+    let cancelled = service.cancelled_windows(&admitted).await.unwrap();
+    assert_eq!(cancelled.iter().map(|window| window.version).collect::<Vec<_>>(), [last + 1]);
 }
 
 /// A page with three monitors, and an incident that opened by itself for all of them, with that title.
