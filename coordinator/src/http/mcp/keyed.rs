@@ -1,11 +1,12 @@
 //! The tools of a key: it may do by tools what it may do by requests.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use ::http::header::CONTENT_TYPE;
 use ::http::{HeaderMap, HeaderValue};
 use futures_util::future::BoxFuture;
-use parallax_core::id::PageId;
+use parallax_core::id::{MonitorId, PageId};
 use parallax_core::quota::Allowance;
 use serde_json::{Map, Value, json};
 
@@ -57,16 +58,8 @@ impl Keyed {
     /// Adds `downReason` to each monitor of a status document. A key of the page may read it; a visitor may not.
     async fn add_reasons(&self, page: PageId, document: &mut Value) {
         let Ok(monitors) = self.context.service.monitors(&self.caller, page).await else { return };
-        let reason = |id: &Value| {
-            let shown = monitors.iter().find(|shown| id.as_str() == Some(&shown.monitor.id.to_string()));
-            shown.and_then(down_reason)
-        };
-        for name in ["monitors", legacy::MONITORS] {
-            let listed = document.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten();
-            for monitor in listed {
-                monitor["downReason"] = monitor.get("id").and_then(reason).into();
-            }
-        }
+        let reasons = monitors.iter().filter_map(|shown| Some((shown.monitor.id, down_reason(shown)?)));
+        add_reasons(document, reasons);
     }
 
     /// The present moment, in a page's zone where one is named.
@@ -145,8 +138,39 @@ impl House for Keyed {
     }
 }
 
+/// Adds to each monitor of a status document its reason as `downReason`, or null.
+fn add_reasons(document: &mut Value, reasons: impl Iterator<Item = (MonitorId, String)>) {
+    let reasons: BTreeMap<MonitorId, String> = reasons.collect();
+    for name in ["monitors", legacy::MONITORS] {
+        let listed = document.get_mut(name).and_then(Value::as_array_mut).into_iter().flatten();
+        for monitor in listed {
+            let id = monitor.get("id").and_then(Value::as_str).and_then(|id| id.parse::<MonitorId>().ok());
+            monitor["downReason"] = id.and_then(|id| reasons.get(&id)).cloned().into();
+        }
+    }
+}
+
 /// A refusal of the API in words.
 fn refusal(document: &Value) -> String {
     let part = |name: &str| document.pointer(name).and_then(Value::as_str).unwrap_or_default();
     format!("{}: {}", part("/error/code"), part("/error/message"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_reason_is_worked_out_once_for_both_lists() {
+        let ids = [1, 2, 3].map(MonitorId::from_u128);
+        let listed = ids.map(|id| json!({ "id": id.to_string() }));
+        let mut document = json!({ "monitors": listed, legacy::MONITORS: listed });
+        let mut asked = 0;
+        let reasons = ids.iter().skip(1).inspect(|_| asked += 1);
+        add_reasons(&mut document, reasons.map(|id| (*id, format!("down: {id}"))));
+        assert_eq!(asked, 2);
+        let down = |id: MonitorId| json!({ "id": id.to_string(), "downReason": format!("down: {id}") });
+        let expected = json!([{ "id": ids[0].to_string(), "downReason": null }, down(ids[1]), down(ids[2])]);
+        assert_eq!((&document["monitors"], &document[legacy::MONITORS]), (&expected, &expected));
+    }
 }
