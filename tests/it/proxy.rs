@@ -144,7 +144,7 @@ async fn a_ping_through_a_proxy_is_shown_with_the_address_of_its_job() {
     }
 }
 
-/// What is answered to those bytes; none where nobody answers.
+/// Sends those bytes and returns the answer; `None` if there is none.
 fn answer_of(port: u16, asked: &str) -> Option<String> {
     let mut stream = TcpStream::connect(("127.0.0.1", port)).ok()?;
     stream.set_read_timeout(Some(START)).ok()?;

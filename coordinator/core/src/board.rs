@@ -44,7 +44,7 @@ pub struct Board {
     pub range: Range,
     /// When that will be another range, where the page's age says which.
     pub range_until: Option<Timestamp>,
-    /// Whether its visitor chose that, rather than its age.
+    /// True if the visitor chose the range; false if the page's age decides.
     pub is_chosen: bool,
     /// How it is in one word.
     pub indicator: Indicator,
@@ -210,8 +210,8 @@ impl Shown {
         }
     }
 
-    /// What a target in percent allows over thirty days, and how much of that is used; none where nothing is known, and
-    /// while it is paused.
+    /// Error budget of a target in percent over thirty days, and the part that is used; `None` without data, and while
+    /// it is paused.
     pub fn budget(&self, target_percent: f64) -> Option<ErrorBudget> {
         self.uptime_over(BUDGET_DAYS)?;
         let period = BUDGET_DAYS as i64 * DAY;

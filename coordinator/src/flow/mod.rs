@@ -106,7 +106,7 @@ pub struct Batch {
 pub struct Ping {
     /// The heartbeat.
     pub listed: Arc<Listed>,
-    /// What was said. Number and moment are the driver's to fill in, and the length of the run where nothing was said of it.
+    /// The ping. The driver fills in its number and moment, and the length of the run if the job reported none.
     pub said: heartbeat::Ping,
     /// Told once it is durable; dropped if it never will be, also because the monitor is gone.
     pub durable: oneshot::Sender<()>,

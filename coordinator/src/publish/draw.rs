@@ -62,7 +62,7 @@ impl Boards {
     }
 }
 
-/// What a monitor's own page is made of, as views take it; the page's paths begin with `root`.
+/// Parts of a monitor's own page, as views take them; the page's paths begin with `root`.
 pub fn close<'a>(closer: &'a Closer, root: &'a str) -> Close<'a> {
     Close {
         page: &closer.page,

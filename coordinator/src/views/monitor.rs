@@ -282,7 +282,7 @@ impl MonitorPage {
     }
 }
 
-/// What an address says of a range that its visitor chose. One that says nothing opens with what its age fills.
+/// Query string of a range that the visitor chose. Without one, a page opens with the range that its age fills.
 pub fn query(range: Range) -> String {
     format!("?range={}", range.name())
 }

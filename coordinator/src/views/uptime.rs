@@ -20,7 +20,7 @@ pub struct Uptime {
     pub unsaid: Option<&'static str>,
     /// Since when it was watched, where that is less than the range and there is a figure: `29 Nov`.
     pub since: Option<String>,
-    /// Whether it has none since it is paused.
+    /// True if there is no figure because it is paused.
     is_paused: bool,
     /// The length of the range in words.
     span: &'static str,
@@ -52,8 +52,8 @@ impl Uptime {
         Self { figure, unsaid, since, is_paused, span: strip::length(glance.range, said), said }
     }
 
-    /// That over each range, shortest first; of those that a shorter one has the whole life of it in there is none, and of what
-    /// is paused none at all.
+    /// Uptime over each range, shortest first; `None` for a range longer than one that covers its whole life, and for all
+    /// ranges while it is paused.
     pub fn of_each(shown: &Shown, glance: Glance) -> Vec<(Range, Option<Self>)> {
         let ranges = Range::ALL.map(|range| Glance { range, ..glance });
         let whole = ranges.iter().position(|glance| since(shown, *glance).is_some());

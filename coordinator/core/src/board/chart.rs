@@ -82,7 +82,7 @@ pub struct Chart {
     pub counted: RegionSet,
     /// The median of each part in milliseconds, by region; none where nothing was measured.
     pub regions: BTreeMap<Region, Vec<Option<u32>>>,
-    /// What the readings of those of the counted regions that have a threshold are measured by, in milliseconds.
+    /// Response time thresholds in milliseconds, of those of the counted regions that have one.
     pub thresholds: BTreeMap<Region, u32>,
 }
 

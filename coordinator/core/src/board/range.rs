@@ -62,7 +62,7 @@ impl Range {
         }
     }
 
-    /// Whether a strip shows it day by day, rather than in slices of days.
+    /// True if a strip shows it day by day, rather than in slices of days.
     pub const fn is_by_day(self) -> bool {
         matches!(self, Self::Month | Self::Quarter)
     }

@@ -1,4 +1,4 @@
-//! What is read of the past: when a monitor was looked at, and response times of a young one.
+//! Reads of the past: when a monitor was checked, and response times of a young one.
 
 use std::sync::Arc;
 

@@ -17,7 +17,7 @@ const EVERY: Duration = Duration::from_secs(1);
 /// Pings that wait for their heartbeat's next write, at most: each holds a connection of the server's, which has 4096.
 const HELD: usize = 3072;
 
-/// What is to be written of pings, and who is told then. The store keeps a heartbeat's newest pings alone, so no more of
+/// Pings to be written, and their senders to notify then. The store keeps a heartbeat's newest pings alone, so no more of
 /// them are written, or kept here, however many are answered together.
 #[derive(Debug, Default)]
 struct Waiting {
