@@ -263,6 +263,19 @@ async fn a_new_name_does_not_end_what_a_title_says_of_flapping() {
 }
 
 #[tokio::test]
+async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let at = |minutes: i64| value(&(world.service.now() + minutes * 60_000).to_string());
+    let window = IncidentEdit { kind: value("maintenance"), starts_at: at(-30), ends_at: at(30), ..titled() };
+    let id = open(&world, &caller, window).await;
+    world.change_incident(id, |incident| incident.begun = true).await;
+    let edit = IncidentEdit { ends_at: at(-10), ..IncidentEdit::default() };
+    world.service.edit_incident(&caller, world.shop.id, id, &edit, &each_time()).await.unwrap();
+    assert_eq!(told(&world).await.last(), Some(&(News::Completed, false, true)));
+}
+
+#[tokio::test]
 async fn who_resolves_an_incident_that_opened_by_itself_leaves_its_title_to_us() {
     for (title, status, expected) in [
         ("API and 2 others are down", "resolved", "API and 2 others were down"),
