@@ -1,10 +1,14 @@
 //! Documents that are read and sent back: unchanged they change nothing, and a field that a route does not change is
 //! refused or warned of.
 
+use parallax_core::flapping::Flapping;
+use parallax_core::machine::View;
 use parallax_core::page::Page;
+use parallax_core::place::{Region, RegionSet};
 use serde_json::json;
 
 use super::*;
+use crate::service::tests::START;
 
 /// Every kind of thing that a PATCH changes: its path, and the member of the answer that holds it.
 async fn things(client: &Client) -> Vec<(String, &'static str)> {
@@ -235,5 +239,29 @@ async fn a_slip_is_told_beside_what_was_done() {
         let done = client.call(&client.write, method, &path, sent.clone()).await;
         assert!(done.status < 300, "{sent} {done:?}");
         assert_eq!(done.body["warnings"], json!([warning]), "{sent}");
+    }
+}
+
+#[tokio::test]
+async fn a_monitor_is_sent_back_though_its_state_is_another_one_by_then() {
+    let client = Client::new().await;
+    let id = client.make(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
+    let path = client.shop(&format!("/monitors/{id}"));
+    let show = |view: View| client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
+    let flapping = |changes| Some(Flapping { since: START, changes });
+    let unconfirmed_from = RegionSet::only(Region::Asia);
+    let views = [
+        View::default(),
+        View { flapping: flapping(3), ..View::default() },
+        View { flapping: flapping(4), unconfirmed_from, ..View::default() },
+        View::default(),
+    ];
+    for (turn, pair) in views.windows(2).enumerate() {
+        show(pair[0].clone());
+        let mut read = client.get(&path).await.body["monitor"].clone();
+        read["name"] = json!(format!("Name {turn}"));
+        show(pair[1].clone());
+        let changed = client.call(&client.write, "PATCH", &path, read.clone()).await;
+        assert_eq!((changed.status, &changed.body["monitor"]["name"]), (200, &read["name"]), "{changed:?}");
     }
 }
