@@ -2,6 +2,7 @@
 //! refused or warned of.
 
 use parallax_core::flapping::Flapping;
+use parallax_core::incident::Progress;
 use parallax_core::machine::View;
 use parallax_core::page::Page;
 use parallax_core::place::{Region, RegionSet};
@@ -264,4 +265,52 @@ async fn a_monitor_is_sent_back_though_its_state_is_another_one_by_then() {
         let changed = client.call(&client.write, "PATCH", &path, read.clone()).await;
         assert_eq!((changed.status, &changed.body["monitor"]["name"]), (200, &read["name"]), "{changed:?}");
     }
+}
+
+#[tokio::test]
+async fn an_incident_is_sent_back_though_it_went_on_by_then() {
+    let client = Client::new().await;
+    let body = json!({ "title": "x", "message": "It changed 3 times." });
+    let made = client.call(&client.write, "POST", &client.shop("/incidents"), body).await;
+    let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
+    let path = client.shop(&format!("/incidents/{id}"));
+    let world = &client.world;
+    let change = async |edit: fn(&mut parallax_core::incident::Incident)| {
+        world.change_incident(id.parse().unwrap(), edit).await;
+    };
+    let send_back = async |read: &Value, title: &str| {
+        let mut edited = read.clone();
+        edited["title"] = json!(title);
+        let sent = client.call(&client.write, "PATCH", &path, edited).await;
+        (sent.status, sent.body["incident"]["title"].clone(), sent.body["warnings"].clone())
+    };
+    let read = client.get(&path).await.body["incident"].clone();
+    // A person's update has one text, so another one is a change.
+    change(|incident| incident.updates[0].body = "It changed 4 times.".to_owned()).await;
+    assert_eq!(send_back(&read, "y").await.0, 400);
+    change(|incident| incident.automatic = true).await;
+    let read = client.get(&path).await.body["incident"].clone();
+    change(|incident| incident.updates[0].body = "It changed 5 times.".to_owned()).await;
+    assert_eq!(send_back(&read, "y").await, (200, json!("y"), Value::Null));
+    // It resolves itself.
+    change(|incident| {
+        let mut last = incident.updates[0].clone();
+        last.id = parallax_core::id::UpdateId::from_u128(7);
+        last.status = Progress::Resolved.name().to_owned();
+        incident.updates.push(last);
+        incident.status = Progress::Resolved;
+        incident.resolved_at = Some(incident.started_at);
+    })
+    .await;
+    assert_eq!(send_back(&read, "z").await, (200, json!("z"), Value::Null));
+    let shown = client.get(&path).await.body["incident"].clone();
+    assert_eq!((&shown["status"], shown["resolvedAt"].is_string()), (&json!("resolved"), true));
+    assert_eq!(shown["updates"][1]["body"], "It changed 5 times.");
+    let mut other = read.clone();
+    other["updates"][0]["id"] = shown["updates"][0]["id"].clone();
+    other["updates"][0]["createdAt"] = json!("2026-01-01T00:00:00.000Z");
+    assert_eq!(send_back(&other, "y").await.0, 400, "no such update was posted");
+    let mut other = read;
+    other["status"] = json!("identified");
+    assert_eq!(send_back(&other, "y").await.0, 400, "it never had that status");
 }
