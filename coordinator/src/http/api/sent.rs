@@ -16,8 +16,10 @@ const MOST: usize = 20;
 const LOOKED: usize = 100;
 /// Characters of a name that are repeated.
 const REPEATED: usize = 60;
-/// Letters in which a slip may differ from a name; half as many where the name is short.
+/// Letters in which a slip may differ from a name; half as many where one of the two is short.
 const SLIP: usize = 2;
+/// Letters of the shortest name that isn't short.
+const SHORT: usize = 4;
 /// Two fields that are read together: where the second is sent, the first counts though it is as it was.
 const TOGETHER: (&str, &str) = ("monitors", "monitorIds");
 /// A value that is left out.
@@ -135,7 +137,7 @@ fn warning(name: &str, hint: Option<String>, known: &[&str]) -> Option<String> {
 }
 
 /// The known name that a name most likely should be: it is the same but for its case and the signs between its words, or
-/// two letters from it.
+/// two letters from it, or one where it is short.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > REPEATED {
         return None;
@@ -147,7 +149,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if let Some(same) = known.iter().find(|known| plain(known) == wanted) {
         return Some(same);
     }
-    let far = |known: &str| if known.len().min(name.len()) < 5 { SLIP / 2 } else { SLIP };
+    let far = |known: &str| if known.len().min(name.len()) < SHORT { SLIP / 2 } else { SLIP };
     let near = known.iter().map(|known| (osa_distance(name, known), *known));
     near.filter(|(distance, known)| *distance <= far(known))
         .min_by_key(|(distance, _)| *distance)
@@ -200,7 +202,7 @@ mod tests {
     }
 
     fn read(body: &mut Asked<'_>) -> usize {
-        ["groupName", "keyword", "url", "monitors", "monitorIds"]
+        ["groupName", "keyword", "url", "monitors", "monitorIds", "name", "host", "paused"]
             .map(|name| body.text(field(name, "")))
             .iter()
             .filter(|given| **given != parallax_core::given::Given::Absent)
@@ -243,6 +245,10 @@ mod tests {
             (json!({ "group_name": "B" }), "", "group_name was ignored: did you mean groupName?"),
             (json!({ "keywrods": "B" }), "", "keywrods was ignored: did you mean keyword?"),
             (json!({ "uri": "B" }), "", "uri was ignored: did you mean url?"),
+            (json!({ "mane": "B" }), "", "mane was ignored: did you mean name?"),
+            (json!({ "nmea": "B" }), "", "nmea was ignored: did you mean name?"),
+            (json!({ "hots1": "B" }), "", "hots1 was ignored: did you mean host?"),
+            (json!({ "ulrs": "B" }), "", ""),
             (json!({ "since": "2020", "unheard": 1, "u": 2, "x".repeat(5000): 3 }), "", ""),
         ] {
             let (_, told, warnings) = changed(sent.clone());

@@ -212,6 +212,12 @@ async fn a_slip_is_told_beside_what_was_done() {
         ),
         (
             "POST",
+            format!("{}/updates", of("incident")),
+            json!({ "message": "x", "title": "y" }),
+            "title was ignored: PATCH /api/v1/pages/{pageId}/incidents/{incidentId} changes it",
+        ),
+        (
+            "POST",
             client.shop("/deploys"),
             json!({ "version": "1", "monitors": [] }),
             "monitors was ignored: send their ids as monitorIds",

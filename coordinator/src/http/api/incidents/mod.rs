@@ -83,7 +83,7 @@ pub(in crate::http) async fn update(context: Arc<Context>, mut call: Call<Caller
     let (page, id) = (call.page()?, incident(&call)?);
     let reached = context.service.reaches_incident(&call.caller, page, id);
     let (object, ticket) = object_of(&context, &mut call, reached).await?;
-    let (post, warnings) = sent::read_new(&object, &body::NEW, |body| body::read_update(body));
+    let (post, warnings) = sent::read_new(&object, &body::POSTED, |body| body::read_update(body));
     let answer = answer_with(warnings);
     let once = Once::new(ticket, &answer);
     let posted = context.service.post_update(&call.caller, page, id, &post, &once).await?;
