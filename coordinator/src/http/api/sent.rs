@@ -22,6 +22,8 @@ const SLIP: usize = 2;
 const SHORT: usize = 4;
 /// Two fields that are read together: where the second is sent, the first counts though it is as it was.
 const TOGETHER: (&str, &str) = ("monitors", "monitorIds");
+/// A field that counts as it comes back only beside another one that comes back too, which says where its value is from.
+const BESIDE: (&str, &str) = ("paused", "pausedBy");
 /// A value that is left out.
 static NULL: Value = Value::Null;
 /// Fields that nobody sends: the service sets them once.
@@ -87,8 +89,12 @@ pub(super) fn read_change<T>(
     let comes_back = |name: &str, value: &Value| {
         shown.and_then(|shown| shown.get(name)).is_some_and(|it| is_same(value, it, rules))
     };
+    let (held, holder) = BESIDE;
+    let is_beside = object.get(holder).is_some_and(|value| comes_back(holder, value));
     object.retain(|name, value| {
-        let may = rules.echoes.contains(&name.as_str()) && !(is_merged && name == first);
+        let may = rules.echoes.contains(&name.as_str())
+            && !(is_merged && name == first)
+            && (is_beside || name != held);
         !(may && comes_back(name, value))
     });
     let mut asked = Asked::new(object);
@@ -193,8 +199,8 @@ mod tests {
         hints: &[("group", "send it as groupName")],
         elsewhere: &[("slug", "can't be changed here")],
         other: "can't be changed",
-        echoes: &["keyword", "monitors"],
-        measured: &["since", "lastPingAt"],
+        echoes: &["keyword", "monitors", "paused"],
+        measured: &["since", "lastPingAt", "pausedBy"],
     };
 
     fn object(value: Value) -> Object {
@@ -213,7 +219,7 @@ mod tests {
         let shown = json!({
             "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0,
             "createdAt": "2026-03-01T09:30:00.000Z", "since": "2026-03-01T09:30:00.000Z",
-            "heartbeat": { "periodSeconds": 60, "lastPingAt": null }, "monitors": [{ "id": "a", "name": "A" }],
+            "heartbeat": { "periodSeconds": 60, "lastPingAt": null }, "monitors": [{ "id": "a", "name": "A" }], "paused": true, "pausedBy": "plan",
         });
         let Sent { edit, refused, warnings } = read_change(&mut object(sent), Some(&shown), &RULES, read);
         (edit, refused.to_string(), warnings)
@@ -231,6 +237,19 @@ mod tests {
         let mut merged = object(echo);
         merged.insert("monitorIds".to_owned(), json!(["b"]));
         assert_eq!(changed(Value::Object(merged)).0, 3, "both count where one is sent");
+    }
+
+    #[test]
+    fn a_pause_is_an_echo_beside_its_reason_alone() {
+        for (sent, read) in [
+            (json!({ "paused": true, "pausedBy": "plan" }), 0),
+            (json!({ "paused": true }), 1),
+            (json!({ "paused": true, "pausedBy": "owner" }), 1),
+            (json!({ "paused": true, "pausedBy": null }), 1),
+            (json!({ "paused": false, "pausedBy": "plan" }), 1),
+        ] {
+            assert_eq!(changed(sent.clone()), (read, String::new(), vec![]), "{sent}");
+        }
     }
 
     #[test]

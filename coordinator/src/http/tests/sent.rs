@@ -6,6 +6,7 @@ use parallax_core::incident::Progress;
 use parallax_core::machine::View;
 use parallax_core::page::Page;
 use parallax_core::place::{Region, RegionSet};
+use parallax_core::plan::Plan;
 use serde_json::json;
 
 use super::*;
@@ -319,4 +320,30 @@ async fn an_incident_is_sent_back_though_it_went_on_by_then() {
     let mut other = read;
     other["status"] = json!("identified");
     assert_eq!(send_back(&other, "y").await.0, 400, "it never had that status");
+}
+
+#[tokio::test]
+async fn a_pause_by_the_plan_is_no_pause_of_the_owner() {
+    let client = Client::new().await;
+    let vendor = json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://status.example.org" });
+    let vendor = client.make(vendor).await;
+    let path = client.shop(&format!("/monitors/{}", vendor["id"].as_str().unwrap()));
+    let put_on = async |plan| client.world.service.set_plan(client.world.owner.id, plan).await.unwrap();
+    let send = async |body: Value| {
+        let sent = client.call(&client.write, "PATCH", &path, body).await;
+        let monitor = &sent.body["monitor"];
+        (sent.status, monitor["paused"].clone(), monitor["pausedBy"].clone(), sent.body["warnings"].clone())
+    };
+    let stays = json!(["the monitor stays paused: the account's plan has no component monitors"]);
+    put_on(Plan::Free).await;
+    let read = client.get(&path).await.body["monitor"].clone();
+    assert_eq!(send(read).await, (200, json!(true), json!("plan"), Value::Null), "an echo");
+    assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), stays.clone()));
+    assert_eq!(send(json!({ "paused": true })).await, (200, json!(true), json!("owner"), Value::Null));
+    put_on(Plan::Pro).await;
+    assert_eq!(client.get(&path).await.body["monitor"]["pausedBy"], "owner", "it holds on a larger plan");
+    put_on(Plan::Free).await;
+    assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), stays));
+    put_on(Plan::Pro).await;
+    assert_eq!(client.get(&path).await.body["monitor"]["paused"], false);
 }
