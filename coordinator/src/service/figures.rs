@@ -54,7 +54,7 @@ impl Looked {
     }
 }
 
-/// What was seen of a monitor day by day.
+/// Results of a monitor's rounds, day by day.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeenByDay {
     /// The regions that count for up and down.
@@ -65,7 +65,7 @@ pub struct SeenByDay {
     pub looked: BTreeMap<NaiveDate, Looked>,
 }
 
-/// What was seen of a monitor slice by slice.
+/// Results of a monitor's rounds, slice by slice.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SeenBySlice {
     /// How the rounds of every region ended.

@@ -128,7 +128,8 @@ impl Service {
         .await
     }
 
-    /// Changes an incident or a window, without a word to anybody.
+    /// Changes an incident or a window. Subscribers are not notified, but a window whose end is moved into the past is
+    /// over, and its end is announced.
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`].
@@ -162,7 +163,7 @@ impl Service {
                 shown.series = Some(stopped);
             }
             if !batch.is_empty() {
-                // The end of a window that ran is told as when its time comes by itself; nothing else is.
+                // The end of a window that ran is announced as when its time comes by itself; nothing else is.
                 let notify = amended.news == News::Completed && shown.incident.notify;
                 let told = Told { incident: id, news: amended.news, update: None, notify };
                 batch.event(self.incident_event(page.id, told));

@@ -150,7 +150,9 @@ impl Service {
                     batch.event(self.monitor_event(page.id, id, Edited::Changed));
                     let (before, notify) = (&monitor.value, matches!(edit.notify, Given::Value(true)));
                     if changed.paused && !before.paused {
-                        self.act_on_incidents(&page, before, Act::Pause, notify, &mut batch).await?;
+                        // One act, since an incident is written once in a batch: the pause carries a new name too.
+                        let act = Act::Pause(&changed.name);
+                        self.act_on_incidents(&page, before, act, notify, &mut batch).await?;
                     } else if changed.name != before.name {
                         let act = Act::Rename(&changed.name);
                         self.act_on_incidents(&page, before, act, false, &mut batch).await?;

@@ -16,10 +16,14 @@ const MOST: usize = 20;
 const LOOKED: usize = 100;
 /// Characters of a name that are repeated.
 const REPEATED: usize = 60;
-/// Letters in which a slip may differ from a name; half as many where the name is short.
+/// Letters in which a slip may differ from a name; half as many where one of the two is short.
 const SLIP: usize = 2;
+/// Letters of the shortest name that isn't short.
+const SHORT: usize = 4;
 /// Two fields that are read together: where the second is sent, the first counts though it is as it was.
 const TOGETHER: (&str, &str) = ("monitors", "monitorIds");
+/// A field that counts as it comes back only beside another one that comes back too, which says where its value is from.
+const BESIDE: (&str, &str) = ("paused", "pausedBy");
 /// A value that is left out.
 static NULL: Value = Value::Null;
 /// Fields that nobody sends: the service sets them once.
@@ -85,8 +89,12 @@ pub(super) fn read_change<T>(
     let comes_back = |name: &str, value: &Value| {
         shown.and_then(|shown| shown.get(name)).is_some_and(|it| is_same(value, it, rules))
     };
+    let (held, holder) = BESIDE;
+    let is_beside = object.get(holder).is_some_and(|value| comes_back(holder, value));
     object.retain(|name, value| {
-        let may = rules.echoes.contains(&name.as_str()) && !(is_merged && name == first);
+        let may = rules.echoes.contains(&name.as_str())
+            && !(is_merged && name == first)
+            && (is_beside || name != held);
         !(may && comes_back(name, value))
     });
     let mut asked = Asked::new(object);
@@ -135,7 +143,7 @@ fn warning(name: &str, hint: Option<String>, known: &[&str]) -> Option<String> {
 }
 
 /// The known name that a name most likely should be: it is the same but for its case and the signs between its words, or
-/// two letters from it.
+/// two letters from it, or one where it is short.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if name.len() > REPEATED {
         return None;
@@ -147,7 +155,7 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     if let Some(same) = known.iter().find(|known| plain(known) == wanted) {
         return Some(same);
     }
-    let far = |known: &str| if known.len().min(name.len()) < 5 { SLIP / 2 } else { SLIP };
+    let far = |known: &str| if known.len().min(name.len()) < SHORT { SLIP / 2 } else { SLIP };
     let near = known.iter().map(|known| (osa_distance(name, known), *known));
     near.filter(|(distance, known)| *distance <= far(known))
         .min_by_key(|(distance, _)| *distance)
@@ -191,8 +199,8 @@ mod tests {
         hints: &[("group", "send it as groupName")],
         elsewhere: &[("slug", "can't be changed here")],
         other: "can't be changed",
-        echoes: &["keyword", "monitors"],
-        measured: &["since", "lastPingAt"],
+        echoes: &["keyword", "monitors", "paused"],
+        measured: &["since", "lastPingAt", "pausedBy"],
     };
 
     fn object(value: Value) -> Object {
@@ -200,7 +208,7 @@ mod tests {
     }
 
     fn read(body: &mut Asked<'_>) -> usize {
-        ["groupName", "keyword", "url", "monitors", "monitorIds"]
+        ["groupName", "keyword", "url", "monitors", "monitorIds", "name", "host", "paused"]
             .map(|name| body.text(field(name, "")))
             .iter()
             .filter(|given| **given != parallax_core::given::Given::Absent)
@@ -211,7 +219,7 @@ mod tests {
         let shown = json!({
             "id": "mon_1", "group": "A", "keyword": "ok", "url": null, "slug": "shop", "position": 0,
             "createdAt": "2026-03-01T09:30:00.000Z", "since": "2026-03-01T09:30:00.000Z",
-            "heartbeat": { "periodSeconds": 60, "lastPingAt": null }, "monitors": [{ "id": "a", "name": "A" }],
+            "heartbeat": { "periodSeconds": 60, "lastPingAt": null }, "monitors": [{ "id": "a", "name": "A" }], "paused": true, "pausedBy": "plan",
         });
         let Sent { edit, refused, warnings } = read_change(&mut object(sent), Some(&shown), &RULES, read);
         (edit, refused.to_string(), warnings)
@@ -232,6 +240,19 @@ mod tests {
     }
 
     #[test]
+    fn a_pause_is_an_echo_beside_its_reason_alone() {
+        for (sent, read) in [
+            (json!({ "paused": true, "pausedBy": "plan" }), 0),
+            (json!({ "paused": true }), 1),
+            (json!({ "paused": true, "pausedBy": "owner" }), 1),
+            (json!({ "paused": true, "pausedBy": null }), 1),
+            (json!({ "paused": false, "pausedBy": "plan" }), 1),
+        ] {
+            assert_eq!(changed(sent.clone()), (read, String::new(), vec![]), "{sent}");
+        }
+    }
+
+    #[test]
     fn what_this_route_does_not_change_is_refused_and_what_is_sent_otherwise_is_told() {
         for (sent, refused, warned) in [
             (json!({ "slug": "other" }), "slug can't be changed here", ""),
@@ -243,6 +264,10 @@ mod tests {
             (json!({ "group_name": "B" }), "", "group_name was ignored: did you mean groupName?"),
             (json!({ "keywrods": "B" }), "", "keywrods was ignored: did you mean keyword?"),
             (json!({ "uri": "B" }), "", "uri was ignored: did you mean url?"),
+            (json!({ "mane": "B" }), "", "mane was ignored: did you mean name?"),
+            (json!({ "nmea": "B" }), "", "nmea was ignored: did you mean name?"),
+            (json!({ "hots1": "B" }), "", "hots1 was ignored: did you mean host?"),
+            (json!({ "ulrs": "B" }), "", ""),
             (json!({ "since": "2020", "unheard": 1, "u": 2, "x".repeat(5000): 3 }), "", ""),
         ] {
             let (_, told, warnings) = changed(sent.clone());

@@ -7,10 +7,10 @@ use std::borrow::Cow;
 use parallax_core::heartbeat::Beat;
 use parallax_core::refusal::Refusals;
 
-/// What a ping's query says.
+/// Report in a ping's query.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Query {
-    /// What happened, with the parameter that says so.
+    /// Reported event, with the parameter that names it.
     pub(super) beat: Option<(&'static str, Beat)>,
     /// The run that `rid` names.
     pub(super) run: Option<u128>,
@@ -53,7 +53,7 @@ pub(super) fn query(query: &str) -> Result<Query, Refusals> {
     Ok(read)
 }
 
-/// What a ping says, by its path and by its query; one that says two things is refused. One that says nothing is a success.
+/// Combines the reports of a ping's path and of its query: two different ones are refused, and none is a success.
 pub(super) fn beat(path: Option<Beat>, query: Option<(&'static str, Beat)>) -> Result<Beat, Refusals> {
     match (path, query) {
         (Some(path), Some((field, query))) if !is_alike(path, query) => {
@@ -64,7 +64,7 @@ pub(super) fn beat(path: Option<Beat>, query: Option<(&'static str, Beat)>) -> R
     }
 }
 
-/// What the last part of a ping's path says.
+/// Report in the last part of a ping's path.
 fn signal_of(signal: &str) -> Option<Beat> {
     match signal {
         "start" => Some(Beat::Started),
@@ -118,7 +118,7 @@ fn said(read: &mut Query, field: &'static str, beat: Result<Beat, &'static str>)
     }
 }
 
-/// Whether two reports say the same, but for an exit code.
+/// True where two reports are the same, but for an exit code.
 const fn is_alike(one: Beat, other: Beat) -> bool {
     matches!(
         (one, other),

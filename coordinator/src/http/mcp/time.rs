@@ -29,7 +29,7 @@ pub(super) fn listed(has_pages: bool) -> Value {
 /// Takes the zone that is asked for out of a call's arguments; else it is `zone`.
 ///
 /// # Errors
-/// What is wrong with the arguments, in words.
+/// Fault of the arguments, in words.
 pub(super) fn zone(arguments: &mut Map<String, Value>, zone: Tz) -> Result<Tz, String> {
     let asked = arguments.shift_remove("timezone");
     if let Some(name) = arguments.keys().next() {

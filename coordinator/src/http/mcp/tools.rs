@@ -84,7 +84,7 @@ impl Tools {
     /// The request that a call of the tool is.
     ///
     /// # Errors
-    /// What is wrong with the arguments, in words.
+    /// Fault of the arguments, in words.
     pub(super) fn asked(&self, name: &str, mut arguments: Map<String, Value>) -> Result<Asked, String> {
         let Some(Tool { operation, fields, clearable, brief, .. }) = self.find(name) else {
             return Err(format!("there is no tool {name}"));

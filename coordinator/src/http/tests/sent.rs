@@ -1,10 +1,16 @@
 //! Documents that are read and sent back: unchanged they change nothing, and a field that a route does not change is
 //! refused or warned of.
 
+use parallax_core::flapping::Flapping;
+use parallax_core::incident::Progress;
+use parallax_core::machine::View;
 use parallax_core::page::Page;
+use parallax_core::place::{Region, RegionSet};
+use parallax_core::plan::Plan;
 use serde_json::json;
 
 use super::*;
+use crate::service::tests::START;
 
 /// Every kind of thing that a PATCH changes: its path, and the member of the answer that holds it.
 async fn things(client: &Client) -> Vec<(String, &'static str)> {
@@ -207,6 +213,12 @@ async fn a_slip_is_told_beside_what_was_done() {
         ),
         (
             "POST",
+            format!("{}/updates", of("incident")),
+            json!({ "message": "x", "title": "y" }),
+            "title was ignored: PATCH /api/v1/pages/{pageId}/incidents/{incidentId} changes it",
+        ),
+        (
+            "POST",
             client.shop("/deploys"),
             json!({ "version": "1", "monitors": [] }),
             "monitors was ignored: send their ids as monitorIds",
@@ -236,4 +248,102 @@ async fn a_slip_is_told_beside_what_was_done() {
         assert!(done.status < 300, "{sent} {done:?}");
         assert_eq!(done.body["warnings"], json!([warning]), "{sent}");
     }
+}
+
+#[tokio::test]
+async fn a_monitor_is_sent_back_though_its_state_is_another_one_by_then() {
+    let client = Client::new().await;
+    let id = client.make(json!({ "url": "a.example" })).await["id"].as_str().unwrap().to_owned();
+    let path = client.shop(&format!("/monitors/{id}"));
+    let show = |view: View| client.world.views.lock().unwrap().insert(id.parse().unwrap(), view);
+    let flapping = |changes| Some(Flapping { since: START, changes });
+    let unconfirmed_from = RegionSet::only(Region::Asia);
+    let views = [
+        View::default(),
+        View { flapping: flapping(3), ..View::default() },
+        View { flapping: flapping(4), unconfirmed_from, ..View::default() },
+        View::default(),
+    ];
+    for (turn, pair) in views.windows(2).enumerate() {
+        show(pair[0].clone());
+        let mut read = client.get(&path).await.body["monitor"].clone();
+        read["name"] = json!(format!("Name {turn}"));
+        show(pair[1].clone());
+        let changed = client.call(&client.write, "PATCH", &path, read.clone()).await;
+        assert_eq!((changed.status, &changed.body["monitor"]["name"]), (200, &read["name"]), "{changed:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_incident_is_sent_back_though_it_went_on_by_then() {
+    let client = Client::new().await;
+    let body = json!({ "title": "x", "message": "It changed 3 times." });
+    let made = client.call(&client.write, "POST", &client.shop("/incidents"), body).await;
+    let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
+    let path = client.shop(&format!("/incidents/{id}"));
+    let world = &client.world;
+    let change = async |edit: fn(&mut parallax_core::incident::Incident)| {
+        world.change_incident(id.parse().unwrap(), edit).await;
+    };
+    let send_back = async |read: &Value, title: &str| {
+        let mut edited = read.clone();
+        edited["title"] = json!(title);
+        let sent = client.call(&client.write, "PATCH", &path, edited).await;
+        (sent.status, sent.body["incident"]["title"].clone(), sent.body["warnings"].clone())
+    };
+    let read = client.get(&path).await.body["incident"].clone();
+    // A person's update has one text, so another one is a change.
+    change(|incident| incident.updates[0].body = "It changed 4 times.".to_owned()).await;
+    assert_eq!(send_back(&read, "y").await.0, 400);
+    change(|incident| incident.automatic = true).await;
+    let read = client.get(&path).await.body["incident"].clone();
+    change(|incident| incident.updates[0].body = "It changed 5 times.".to_owned()).await;
+    assert_eq!(send_back(&read, "y").await, (200, json!("y"), Value::Null));
+    // It resolves itself.
+    change(|incident| {
+        let mut last = incident.updates[0].clone();
+        last.id = parallax_core::id::UpdateId::from_u128(7);
+        last.status = Progress::Resolved.name().to_owned();
+        incident.updates.push(last);
+        incident.status = Progress::Resolved;
+        incident.resolved_at = Some(incident.started_at);
+    })
+    .await;
+    assert_eq!(send_back(&read, "z").await, (200, json!("z"), Value::Null));
+    let shown = client.get(&path).await.body["incident"].clone();
+    assert_eq!((&shown["status"], shown["resolvedAt"].is_string()), (&json!("resolved"), true));
+    assert_eq!(shown["updates"][1]["body"], "It changed 5 times.");
+    let mut other = read.clone();
+    other["updates"][0]["id"] = shown["updates"][0]["id"].clone();
+    other["updates"][0]["createdAt"] = json!("2026-01-01T00:00:00.000Z");
+    assert_eq!(send_back(&other, "y").await.0, 400, "no such update was posted");
+    let mut other = read;
+    other["status"] = json!("identified");
+    assert_eq!(send_back(&other, "y").await.0, 400, "it never had that status");
+}
+
+#[tokio::test]
+async fn a_pause_by_the_plan_is_no_pause_of_the_owner() {
+    let client = Client::new().await;
+    let vendor = json!({ "type": "component", "name": "Vendor", "vendorUrl": "https://status.example.org" });
+    let vendor = client.make(vendor).await;
+    let path = client.shop(&format!("/monitors/{}", vendor["id"].as_str().unwrap()));
+    let put_on = async |plan| client.world.service.set_plan(client.world.owner.id, plan).await.unwrap();
+    let send = async |body: Value| {
+        let sent = client.call(&client.write, "PATCH", &path, body).await;
+        let monitor = &sent.body["monitor"];
+        (sent.status, monitor["paused"].clone(), monitor["pausedBy"].clone(), sent.body["warnings"].clone())
+    };
+    let stays = json!(["the monitor stays paused: the account's plan has no component monitors"]);
+    put_on(Plan::Free).await;
+    let read = client.get(&path).await.body["monitor"].clone();
+    assert_eq!(send(read).await, (200, json!(true), json!("plan"), Value::Null), "an echo");
+    assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), stays.clone()));
+    assert_eq!(send(json!({ "paused": true })).await, (200, json!(true), json!("owner"), Value::Null));
+    put_on(Plan::Pro).await;
+    assert_eq!(client.get(&path).await.body["monitor"]["pausedBy"], "owner", "it holds on a larger plan");
+    put_on(Plan::Free).await;
+    assert_eq!(send(json!({ "paused": false })).await, (200, json!(true), json!("plan"), stays));
+    put_on(Plan::Pro).await;
+    assert_eq!(client.get(&path).await.body["monitor"]["paused"], false);
 }

@@ -79,7 +79,7 @@ impl Service {
     }
 }
 
-/// What of a monitor's life a figure goes by.
+/// Stretches of a monitor's life that a figure is computed from.
 struct Life<'a> {
     /// Its time down, where it has no rounds of its own.
     timed: Option<&'a Timed>,

@@ -17,8 +17,8 @@ use crate::storage::{Batch, Expect, Is, Read, Versioned};
 pub(super) enum Act<'a> {
     /// It has another name from now on.
     Rename(&'a str),
-    /// It is not checked any longer.
-    Pause,
+    /// It is not checked any longer, and has this name from now on.
+    Pause(&'a str),
     /// It is gone.
     Delete,
 }
@@ -86,13 +86,18 @@ impl Found {
         let first = incident.affected.first().map(|first| first.monitor);
         incident.affected.iter().find(|one| one.monitor == monitor.id)?;
         let is_ours = incident.has_title_of_ours(first.and_then(name));
+        let name_after = match act {
+            Act::Rename(name) | Act::Pause(name) => name,
+            Act::Delete => monitor.name.as_str(),
+        };
+        let is_first = first == Some(monitor.id);
         let mut after = incident.clone();
-        if let Act::Rename(other) = act {
-            if first != Some(monitor.id) || !is_ours {
-                return None;
-            }
-            after.retitle(other, page.language);
-            return Some((after, News::Changed));
+        if is_first && is_ours && name_after != monitor.name {
+            after.retitle(Some(&monitor.name), name_after, page.language);
+        }
+        let renamed = after.title != incident.title;
+        if matches!(act, Act::Rename(_)) {
+            return renamed.then_some((after, News::Changed));
         }
         let of_this = |outage: &parallax_core::telling::ToldOutage| outage.incident == Some(incident.id);
         let is_checked = |id: &MonitorId| self.monitors.get(id).is_some_and(|monitor| !monitor.paused);
@@ -101,16 +106,16 @@ impl Found {
         let flapping = &self.outages.flapping;
         let flaps = flapping.iter().any(|(id, notice)| notice.incident == incident.id && is_another(id));
         if !is_down && !flaps {
-            let names = (monitor.name.as_str(), first.and_then(name));
-            return Some((incident.ended_unmonitored(names, update, page.language, now), News::Resolved));
+            let names = (name_after, if is_first { Some(name_after) } else { first.and_then(name) });
+            return Some((after.ended_unmonitored(names, update, page.language, now), News::Resolved));
         }
         if act != Act::Delete {
-            return None;
+            return renamed.then_some((after, News::Changed));
         }
         after.affected.retain(|one| one.monitor != monitor.id);
         let left = after.affected.first().and_then(|first| name(first.monitor));
         if let Some(first) = left.filter(|_| is_ours) {
-            after.retitle(first, page.language);
+            after.retitle(None, first, page.language);
         }
         Some((after, News::Changed))
     }

@@ -128,6 +128,17 @@ async fn a_window_that_changes_before_its_deletion_is_cancelled_above_its_last_v
     assert_eq!(cancelled.iter().map(|window| window.version).collect::<Vec<_>>(), [last + 1]);
 }
 
+impl World {
+    /// Changes an incident as the service itself does.
+    pub(crate) async fn change_incident(&self, id: IncidentId, change: impl FnOnce(&mut Incident)) {
+        let mut incident = self.service.store().reader().incident(id).unwrap().unwrap().value;
+        change(&mut incident);
+        let mut batch = Batch::new();
+        batch.write(incident);
+        self.service.store().commit(batch).await.unwrap();
+    }
+}
+
 /// A page with three monitors, and an incident that opened by itself for all of them, with that title.
 async fn automatic(title: &str) -> (World, Caller, Vec<MonitorId>, IncidentId) {
     let world = world().await;
@@ -234,6 +245,62 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
     let (world, caller, ids, id) = with_outages("A cable is cut", &[0, 1]).await;
     world.service.delete_monitor(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
     assert_eq!(last(&world, id).await.0, "A cable is cut", "a person wrote it");
+}
+
+#[tokio::test]
+async fn a_pause_with_a_new_name_leaves_no_name_that_is_gone() {
+    let paused =
+        |name: &str| MonitorEdit { name: value(name), paused: Given::Value(true), ..MonitorEdit::default() };
+    for (title, down, at, expected, said) in [
+        ("API and 2 others are down", vec![0], 0, "Core and 2 others were down", Some("Core")),
+        ("API and 2 others are down", vec![2], 2, "API and 2 others were down", Some("Core")),
+        // Another one is down still.
+        ("API and 2 others are down", vec![0, 1], 0, "Core and 2 others are down", None),
+        ("API and 2 others are down", vec![0, 1], 1, "API and 2 others are down", None),
+        ("A cable is cut", vec![0], 0, "A cable is cut", Some("Core")),
+    ] {
+        let (world, caller, ids, id) = with_outages(title, &down).await;
+        let edit = paused("Core");
+        world.service.edit_monitor(&caller, world.shop.id, ids[at], &edit, &each_time()).await.unwrap();
+        let incident = world.service.store().reader().incident(id).unwrap().unwrap().value;
+        assert_eq!(
+            (incident.title.as_str(), incident.is_open()),
+            (expected, said.is_none()),
+            "{down:?} {at}"
+        );
+        if let Some(name) = said {
+            let last = &incident.updates.last().unwrap().body;
+            assert_eq!(*last, format!("{name} is no longer monitored."));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_new_name_does_not_end_what_a_title_says_of_flapping() {
+    let (world, caller, ids, id) = with_outages("API is down", &[0]).await;
+    world
+        .change_incident(id, |incident| {
+            incident.affected.truncate(1);
+            incident.title = "API is flapping".to_owned();
+        })
+        .await;
+    let edit = MonitorEdit { name: value("Core"), ..MonitorEdit::default() };
+    world.service.edit_monitor(&caller, world.shop.id, ids[0], &edit, &each_time()).await.unwrap();
+    let incident = world.service.store().reader().incident(id).unwrap().unwrap().value;
+    assert_eq!(incident.title, "Core is flapping");
+}
+
+#[tokio::test]
+async fn a_window_whose_end_is_moved_into_the_past_is_over_and_announced() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let at = |minutes: i64| value(&(world.service.now() + minutes * 60_000).to_string());
+    let window = IncidentEdit { kind: value("maintenance"), starts_at: at(-30), ends_at: at(30), ..titled() };
+    let id = open(&world, &caller, window).await;
+    world.change_incident(id, |incident| incident.begun = true).await;
+    let edit = IncidentEdit { ends_at: at(-10), ..IncidentEdit::default() };
+    world.service.edit_incident(&caller, world.shop.id, id, &edit, &each_time()).await.unwrap();
+    assert_eq!(told(&world).await.last(), Some(&(News::Completed, false, true)));
 }
 
 #[tokio::test]

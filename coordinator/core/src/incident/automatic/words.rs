@@ -115,9 +115,11 @@ impl Incident {
         after
     }
 
-    /// Gives it a title of ours, which says that the first of its monitors, called so, is down with as many others.
-    pub fn retitle(&mut self, first: &str, language: Language) {
-        self.title = title(first, self.affected.len(), Tense::Present, Tongue::of(language));
+    /// Gives it a title of ours, which says that the first of its monitors, called so, is down with as many others; or that
+    /// it flaps, where the title with the name before says so.
+    pub fn retitle(&mut self, before: Option<&str>, first: &str, language: Language) {
+        let tense = if says_flapping(self, before) { Tense::Flapping } else { Tense::Present };
+        self.title = title(first, self.affected.len(), tense, Tongue::of(language));
     }
 }
 

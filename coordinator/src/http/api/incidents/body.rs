@@ -12,7 +12,7 @@ use crate::http::api::sent::Rules;
 use crate::http::fields::{Field, Fields, field};
 use crate::service::incidents::Wanted;
 
-/// Rules that the body of a new incident, or of an update, is held against.
+/// Rules that the body of a new incident is held against.
 pub(in crate::http::api) const NEW: Rules = Rules {
     hints: &[
         ("body", "send it as message"),
@@ -26,6 +26,27 @@ pub(in crate::http::api) const NEW: Rules = Rules {
     echoes: &["repeat", "monitors", "remind"],
     measured: &["id", "automatic"],
 };
+
+/// Rules that the body of an update is held against.
+pub(in crate::http::api) const POSTED: Rules = Rules {
+    hints: &[
+        ("body", "send it as message"),
+        ("text", "send it as message"),
+        ("title", INCIDENT_ALONE),
+        ("impact", INCIDENT_ALONE),
+        ("monitors", INCIDENT_ALONE),
+        ("monitorIds", INCIDENT_ALONE),
+        ("endsAt", INCIDENT_ALONE),
+        ("postmortem", INCIDENT_ALONE),
+        ("resolvedAt", "an update with the status resolved sets it"),
+    ],
+    elsewhere: &[],
+    other: "",
+    echoes: &[],
+    measured: &["id"],
+};
+
+const INCIDENT_ALONE: &str = "PATCH /api/v1/pages/{pageId}/incidents/{incidentId} changes it";
 
 /// Rules that the body of an incident's change is held against, and of a window's.
 pub(in crate::http::api) const fn rules(kind: Kind) -> &'static Rules {

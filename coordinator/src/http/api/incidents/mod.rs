@@ -58,7 +58,7 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let before = context.service.incident(&call.caller, page, id).await.ok();
     let kind = before.as_ref().map(|shown| shown.incident.kind).unwrap_or_default();
     let mut before = before.and_then(|shown| sent::shown(&view::document(&shown)));
-    keep_posted(&mut object, before.as_mut());
+    keep_posted(&object, before.as_mut());
     let Sent { edit, refused, warnings } =
         sent::read_change(&mut object, before.as_ref(), body::rules(kind), |body| body::read_change(body));
     let edit = IncidentEdit { refused, ..edit };
@@ -83,7 +83,7 @@ pub(in crate::http) async fn update(context: Arc<Context>, mut call: Call<Caller
     let (page, id) = (call.page()?, incident(&call)?);
     let reached = context.service.reaches_incident(&call.caller, page, id);
     let (object, ticket) = object_of(&context, &mut call, reached).await?;
-    let (post, warnings) = sent::read_new(&object, &body::NEW, |body| body::read_update(body));
+    let (post, warnings) = sent::read_new(&object, &body::POSTED, |body| body::read_update(body));
     let answer = answer_with(warnings);
     let once = Once::new(ticket, &answer);
     let posted = context.service.post_update(&call.caller, page, id, &post, &once).await?;
@@ -94,15 +94,32 @@ fn incident(call: &Call<Caller>) -> Result<IncidentId, Refused> {
     call.id("incident")
 }
 
-/// Updates that were posted since the sender read the incident are no change of its: where each that comes back is
-/// shown, the others are left out of what is compared.
-fn keep_posted(sent: &mut Object, shown: Option<&mut Value>) {
-    let Some(Value::Array(shown)) = shown.and_then(|shown| shown.get_mut("updates")) else { return };
-    if let Some(Value::Array(sent)) = sent.get("updates")
-        && sent.iter().all(|update| shown.contains(update))
-    {
-        shown.clone_from(sent);
+/// Sets back what became different since the sender read the incident, so that it does not count as a change: updates
+/// that were posted since, those of an automatic incident that were renewed in place, and the status if it followed.
+fn keep_posted(sent: &Object, shown: Option<&mut Value>) {
+    let Some(Value::Object(shown)) = shown else { return };
+    let is_automatic = shown.get("automatic") == Some(&Value::Bool(true));
+    let Some(Value::Array(read)) = sent.get("updates") else { return };
+    let Some(Value::Array(posted)) = shown.get_mut("updates") else { return };
+    let is_one = |one: &Value, other: &Value| {
+        one == other || (is_automatic && ["id", "createdAt"].iter().all(|name| is_given(one, other, name)))
+    };
+    if !read.iter().all(|one| posted.iter().any(|other| is_one(one, other))) {
+        return;
     }
+    posted.clone_from(read);
+    let followed = read.first().and_then(|newest| newest.get("status"));
+    if let Some(status) = sent.get("status").filter(|status| followed == Some(*status)) {
+        shown.insert("status".to_owned(), status.clone());
+        if sent.get("resolvedAt").is_some_and(Value::is_null) {
+            shown.insert("resolvedAt".to_owned(), Value::Null);
+        }
+    }
+}
+
+/// True where two objects have the same member of that name.
+fn is_given(one: &Value, other: &Value, name: &str) -> bool {
+    one.get(name).is_some_and(|value| other.get(name) == Some(value))
 }
 
 fn answer(shown: &Shown) -> Vec<u8> {

@@ -36,6 +36,8 @@ pub(in crate::http::api) const RULES: Rules = Rules {
         "lastCheck",
         "expiresAt",
         "confirmable",
+        "unconfirmedFrom",
+        "flapping",
         "pausedBy",
         "uptime24h",
         "latencyMs24h",

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use ::http::StatusCode;
 use parallax_core::event::Status;
+use parallax_core::given::Given;
 use parallax_core::monitor::edit::MonitorEdit;
 
 use super::sent::{self, Sent};
@@ -25,6 +26,9 @@ use crate::service::{Caller, Service};
 
 /// Rule of the list's parameter `status`.
 const STATUSES_RULE: &str = "must be one or several of up, slow, down, unknown, with commas between";
+
+/// Warning for the sender of `paused: false` where that does not start the checks.
+const STAYS_PAUSED: &str = "the monitor stays paused: the account's plan has no component monitors";
 
 /// Reads a list of statuses with commas between.
 pub(in crate::http) fn statuses(text: &str) -> Option<Vec<Status>> {
@@ -85,7 +89,11 @@ pub(in crate::http) async fn edit(context: Arc<Context>, mut call: Call<Caller>)
     let Sent { edit, refused, warnings } =
         sent::read_change(&mut object, before.as_ref(), &body::RULES, |body| body::read_change(body));
     let edit = MonitorEdit { refused, ..edit };
-    let answer = |shown: &Shown| saved(service, caller, shown, &warnings);
+    let resumes = matches!(edit.paused, Given::Value(false) | Given::Null);
+    let answer = |shown: &Shown| {
+        let stays = (resumes && shown.paused_by_plan).then(|| STAYS_PAUSED.to_owned());
+        saved(service, caller, shown, &warnings.iter().cloned().chain(stays).collect::<Vec<_>>())
+    };
     let changed = service.edit_monitor(caller, page, monitor, &edit, &Once::new(ticket, &answer)).await?;
     Ok(done(StatusCode::OK, changed, answer))
 }

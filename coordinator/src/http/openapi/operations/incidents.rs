@@ -43,7 +43,10 @@ pub(super) fn operations() -> Vec<Operation> {
             .gives::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident."),
         Operation::new("updateIncident", Method::PATCH, ONE)
             .does(TAG, "Change an incident")
-            .about("Posts nothing and mails nobody: that is what updates are for.")
+            .about(
+                "Posts nothing and mails nobody: that is what updates are for. But a maintenance window whose end is moved \
+                 into the past is over, and its end is announced.",
+            )
             .takes("IncidentUpdate", |description| body::read_change(description))
             .gives::<IncidentDocument>(200, "IncidentResponse", "incident", "The incident after the change."),
         Operation::new("deleteIncident", Method::DELETE, ONE)
