@@ -3,7 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use parallax_tests::eventually::eventually;
+use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every};
 use parallax_tests::installation::{Account, Coordinator};
 use parallax_tests::pair;
 use reqwest::Method;
@@ -139,8 +139,12 @@ async fn an_owner_is_told_at_save_what_nobody_can_confirm() {
     assert_eq!(changed["warnings"].as_array().map(Vec::len), Some(1));
     assert_eq!(scene.look(&made["monitor"]).await["confirmable"], false);
 
-    // Two agents on two networks: nothing to warn of.
+    // Two agents on two networks: nothing to warn of. Agents say at their own pace whether their hosts are fit to check.
     let _agents = pair::join(&scene.coordinator).await;
+    eventually_every(API_PERIOD, "two networks can confirm", Duration::from_secs(60), async || {
+        (scene.look(&made["monitor"]).await["confirmable"] == true).then_some(())
+    })
+    .await;
     let changed = scene.account.client.patch(&path, &json!({"name": "Store"})).await.is(200);
     assert_eq!((&changed["monitor"]["confirmable"], changed.get("warnings")), (&json!(true), None));
 }
