@@ -266,7 +266,7 @@ impl Admitted {
         &self.addresses
     }
 
-    /// The same with the addresses of the family that had not answered yet, for whoever can't wait for them while dialling.
+    /// The same with the addresses of the family that had not answered yet, for callers that can't wait for them while dialling.
     pub async fn settled(mut self) -> Self {
         if let Some(late) = self.late.take() {
             self.addresses.extend(late.await);

@@ -160,7 +160,7 @@ fn choice(answer: &[u8]) -> Read {
 /// The random of a `ServerHello` that only asks for another key share (RFC 8446, section 4.1.3), in its first bytes.
 const RETRY: [u8; 8] = [0xcf, 0x21, 0xad, 0x74, 0xe5, 0x9a, 0x61, 0x11];
 
-/// What the body of a `ServerHello` chooses; `None` for a version that browsers refuse too.
+/// Reads the choice from the body of a `ServerHello`; `None` for a version that browsers refuse too.
 fn chosen(body: &[u8]) -> Option<Choice> {
     let (version, rest) = body.split_first_chunk::<2>()?;
     let (random, rest) = rest.split_first_chunk::<32>()?;
