@@ -164,7 +164,8 @@ fn has_address_for(to: SocketAddr, source: Source) -> bool {
 
 /// True where the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE, EADDRINUSE,
 /// ENOBUFS.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+#[must_use]
+pub fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105))
 }
 

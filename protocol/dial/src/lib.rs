@@ -24,7 +24,7 @@ mod resolve;
 pub mod stub;
 
 pub use address::Class;
-pub use connect::{Connected, HEAD_START};
+pub use connect::{Connected, HEAD_START, is_exhausted};
 pub use error::{DialError, Fault};
 pub use guard::{Admitted, Guard, Mode, Policy, Prefix, PrefixError, Source};
 pub use host::{Host, HostError, Name};
