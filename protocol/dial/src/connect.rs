@@ -182,12 +182,12 @@ fn reason(error: &io::Error, at_once: bool) -> DialError {
         ErrorKind::Unsupported => DialError::NoRoute,
         ErrorKind::PermissionDenied if at_once => DialError::NotPermitted,
         ErrorKind::PermissionDenied => DialError::Unreachable,
-        ErrorKind::OutOfMemory => DialError::NoDescriptors,
         _ => match error.raw_os_error() {
             // EAFNOSUPPORT: the family is switched off on this host.
             Some(97) => DialError::NoRoute,
             _ if is_exhausted(error) => DialError::NoDescriptors,
-            _ if at_once => DialError::NoDescriptors,
+            // EINVAL for a link-local address without an interface, say: this host knows no way there.
+            _ if at_once => DialError::NoRoute,
             _ => DialError::Reset,
         },
     }
@@ -215,6 +215,10 @@ mod tests {
         assert_eq!(reason(&os(97), true), DialError::NoRoute);
         assert_eq!(reason(&os(99), true), DialError::NoRoute);
         assert_eq!(reason(&os(1), true), DialError::NotPermitted);
+        assert_eq!(reason(&os(12), true), DialError::NoDescriptors);
+        // EINVAL: a link-local address without an interface says nothing about this host's resources.
+        assert_eq!(reason(&os(22), true), DialError::NoRoute);
+        assert_eq!(reason(&os(22), false), DialError::Reset);
     }
 
     fn closed() -> SocketAddr {
