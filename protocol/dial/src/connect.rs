@@ -93,11 +93,8 @@ impl Admitted {
                     }
                 },
                 Some(more) = joined(&mut late) => {
-                    // The other family is next (RFC 8305, section 4).
-                    waiting.extend(upcoming.take());
-                    for address in more.into_iter().rev() {
-                        waiting.push_front(address);
-                    }
+                    // The other family is next.
+                    waiting = in_turn(more, upcoming.take().into_iter().chain(waiting)).into();
                     upcoming = waiting.pop_front();
                     if let (true, None, Some(failed)) = (running.is_empty(), upcoming, failed) {
                         return Err(failed);
@@ -110,6 +107,20 @@ impl Admitted {
                 () = sleep_until(next_start), if upcoming.is_some() => {}
             }
         }
+    }
+}
+
+/// Merges the addresses of two families so that they take turns (RFC 8305, section 4); `first` begins.
+pub(crate) fn in_turn<T>(first: impl IntoIterator<Item = T>, second: impl IntoIterator<Item = T>) -> Vec<T> {
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut all = Vec::with_capacity(first.size_hint().0 + second.size_hint().0);
+    loop {
+        let (one, other) = (first.next(), second.next());
+        if one.is_none() && other.is_none() {
+            return all;
+        }
+        all.extend(one);
+        all.extend(other);
     }
 }
 
@@ -221,6 +232,13 @@ mod tests {
         assert_eq!(reason(&os(22), false), DialError::Reset);
     }
 
+    #[test]
+    fn two_families_take_turns() {
+        assert_eq!(in_turn([1, 3, 5, 6], [2, 4]), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(in_turn([1], [2, 3]), [1, 2, 3]);
+        assert_eq!(in_turn([], [1, 2]), [1, 2]);
+    }
+
     fn closed() -> SocketAddr {
         std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
     }
@@ -246,6 +264,11 @@ mod tests {
             let failed = Admitted::of(vec![closed()], Some(late)).connect(deadline).await.err();
             assert_eq!(failed, Some(DialError::Refused));
         }
+        // The families take turns: the late one does not keep the other's addresses waiting until its last.
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let many = std::iter::repeat_with(closed).take(15).chain([other.local_addr().unwrap()]).collect();
+        let admitted = Admitted::of(vec![closed(), closed(), open], Some(Box::pin(std::future::ready(many))));
+        assert_eq!(admitted.connect(deadline).await.unwrap().peer, open);
         // A connection does not wait for them, and a second one goes without.
         let admitted = Admitted::of(vec![open], Some(Box::pin(std::future::pending())));
         for _ in 0..2 {
