@@ -33,9 +33,40 @@ pub struct Connected {
     pub peer: SocketAddr,
     /// From the first attempt to the end of the handshake, lost attempts included: what a visitor waits.
     pub connected_in: Duration,
+    route: Route,
+}
+
+/// The way to an address that was judged and has answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    address: SocketAddr,
+    source: Source,
+}
+
+impl Route {
+    /// Connects to exactly that address once more.
+    ///
+    /// # Errors
+    /// The reason for the failure; [`DialError::Timeout`] at `deadline`.
+    pub async fn connect(self, deadline: Instant) -> Result<Connected, DialError> {
+        let started = Instant::now();
+        let attempt = timeout_at(deadline, attempt(self.address, self.source));
+        let stream = attempt.await.map_err(|_| DialError::Timeout)??;
+        Ok(Connected::new(stream, self, started))
+    }
 }
 
 impl Connected {
+    fn new(stream: TcpStream, route: Route, started: Instant) -> Self {
+        Self { stream, peer: route.address, connected_in: started.elapsed(), route }
+    }
+
+    /// Returns the way to the same address, for another connection.
+    #[must_use]
+    pub fn route(&self) -> Route {
+        self.route
+    }
+
     /// Turns Nagle's delay off (RFC 9293, section 3.7.4), for whoever writes more than once before an answer.
     pub fn without_delay(&self) {
         // A connection that can't be tuned has broken already; the first write will say so.
@@ -53,9 +84,7 @@ impl Admitted {
         let started = Instant::now();
         let late = self.take_late();
         if let (&[address], None) = (self.addresses(), &late) {
-            let attempt = timeout_at(deadline, attempt(address, self.source()));
-            let (stream, peer) = attempt.await.map_err(|_| DialError::Timeout)??;
-            return Ok(Connected { stream, peer, connected_in: started.elapsed() });
+            return Route { address, source: self.source() }.connect(deadline).await;
         }
         Box::pin(self.race(late, started, deadline)).await
     }
@@ -73,16 +102,15 @@ impl Admitted {
         let mut upcoming = waiting.pop_front();
         loop {
             if let Some(address) = upcoming.take_if(|_| running.is_empty() || next_start <= Instant::now()) {
-                running.push(attempt(address, self.source()));
+                let route = Route { address, source: self.source() };
+                running.push(async move { (route, attempt(route.address, route.source).await) });
                 upcoming = waiting.pop_front();
                 next_start = Instant::now() + HEAD_START;
             }
             tokio::select! {
                 biased;
-                Some(result) = running.next() => match result {
-                    Ok((stream, peer)) => {
-                        return Ok(Connected { stream, peer, connected_in: started.elapsed() });
-                    }
+                Some((route, result)) = running.next() => match result {
+                    Ok(stream) => return Ok(Connected::new(stream, route, started)),
                     Err(error) => {
                         let telling = failed.map_or(error, |earlier: DialError| earlier.more_telling(error));
                         if running.is_empty() && upcoming.is_none() && late.is_none() {
@@ -131,19 +159,18 @@ async fn joined(late: &mut Option<Judged>) -> Option<Vec<SocketAddr>> {
     Some(more)
 }
 
-async fn attempt(address: SocketAddr, source: Source) -> Result<(TcpStream, SocketAddr), DialError> {
+async fn attempt(address: SocketAddr, source: Source) -> Result<TcpStream, DialError> {
     let socket = open(address, source)?;
     let mut connecting = pin!(socket.connect(address));
     // An error in the very call comes from this host's own routing table; a later one came over the network.
     let at_once = poll_fn(|cx| Poll::Ready(connecting.as_mut().poll(cx))).await;
-    let stream = match at_once {
+    match at_once {
         Poll::Ready(result) => result.map_err(|error| match error.kind() {
             io::ErrorKind::AddrNotAvailable if has_address_for(address, source) => DialError::NoDescriptors,
             _ => reason(&error, true),
         }),
         Poll::Pending => connecting.await.map_err(|error| reason(&error, false)),
-    };
-    Ok((stream?, address))
+    }
 }
 
 fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
@@ -241,6 +268,20 @@ mod tests {
 
     fn closed() -> SocketAddr {
         std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    }
+
+    #[tokio::test]
+    async fn another_connection_goes_to_the_address_that_answered() {
+        let answering = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = answering.local_addr().unwrap();
+        let silent = closed();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let connected = Admitted::of(vec![silent, peer], None).connect(deadline).await.unwrap();
+        // The one that was tried first is back by now.
+        let _back = std::net::TcpListener::bind(silent).unwrap();
+        assert_eq!(connected.route().connect(deadline).await.unwrap().peer, peer);
+        drop(answering);
+        assert_eq!(connected.route().connect(deadline).await.err(), Some(DialError::Refused));
     }
 
     #[tokio::test]
