@@ -164,15 +164,14 @@ impl Plan {
             return None;
         }
         let own = self.sent_headers().filter(|(name, _)| **name == header::COOKIE);
-        let own = own.filter_map(|(_, value)| value.to_str().ok()).flat_map(|value| value.split(';'));
-        let own = own.map(str::trim).filter(|pair| {
-            let name = pair.split('=').next().unwrap_or_default().trim();
-            !pair.is_empty() && set.iter().all(|(set, _)| *set != name)
+        let own = own.flat_map(|(_, value)| value.as_bytes().split(|byte| *byte == b';'));
+        let own = own.map(<[u8]>::trim_ascii).filter(|pair| {
+            let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+            !pair.is_empty() && set.iter().all(|(set, _)| set.as_bytes() != name)
         });
-        let own = own.map(str::to_owned);
-        let pairs: Vec<String> =
-            own.chain(set.iter().map(|(name, value)| format!("{name}={value}"))).collect();
-        let mut value = HeaderValue::from_str(&pairs.join("; ")).ok()?;
+        let from_answers = set.iter().map(|(name, value)| format!("{name}={value}").into_bytes());
+        let pairs: Vec<Vec<u8>> = own.map(<[u8]>::to_vec).chain(from_answers).collect();
+        let mut value = HeaderValue::from_bytes(&pairs.join(b"; ".as_slice())).ok()?;
         value.set_sensitive(true);
         Some(value)
     }

@@ -188,6 +188,9 @@ fn cookies_of_answers_join_the_customers() {
     plan.cookies.take(&Url::parse("http://a.example/").unwrap(), &headers);
     assert_eq!(header_of(&plan, "cookie").as_deref(), Some("own=1; both=set; other=2"));
     assert_eq!(plan.request().unwrap().headers()["cookie"], "own=1; both=set; other=2");
+    let mut plan = first("http://a.example/", &[("Cookie", "own=caf\u{e9}; both=own")]).unwrap();
+    plan.cookies.take(&Url::parse("http://a.example/").unwrap(), &headers);
+    assert_eq!(header_of(&plan, "cookie").as_deref(), Some("own=caf\u{e9}; both=set; other=2"));
     let away = plan.moved_to(Url::parse("http://b.example/").unwrap()).unwrap();
     assert_eq!(header_of(&away, "cookie"), None);
 }
