@@ -1,7 +1,7 @@
 //! Judges whether this host itself is fit to check: route, name resolution, descriptors and ports, leave to ping.
 
 use crate::shared::Shared;
-use parallax_dial::DialError;
+use parallax_dial::{DialError, is_exhausted};
 use parallax_protocol::result::OwnFault;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -59,22 +59,22 @@ pub(crate) async fn watch(shared: Arc<Shared>) {
 /// The host's faults. `exhausted` is how many checks had failed for want of descriptors or ports at the last look.
 async fn judge(shared: &Shared, exhausted: &mut u64) -> Vec<OwnFault> {
     let failed = shared.counts.exhausted.load(Ordering::Relaxed);
-    let mut is_exhausted = std::mem::replace(exhausted, failed) != failed
+    let mut lacks_descriptors = std::mem::replace(exhausted, failed) != failed
         || free_descriptors().is_some_and(|free| free < DESCRIPTORS);
     let mut faults = Vec::new();
     match way_out(shared.config.source) {
         Some(fault @ OwnFault::NoRoute) => faults.push(fault),
-        Some(_) => is_exhausted = true,
+        Some(_) => lacks_descriptors = true,
         None => match shared.net.guard().resolver().check_alive(Instant::now() + RESOLVER).await {
             Ok(()) => {}
-            Err(DialError::NoDescriptors) => is_exhausted = true,
+            Err(DialError::NoDescriptors) => lacks_descriptors = true,
             Err(_) => faults.push(OwnFault::ResolverDead),
         },
     }
     if !shared.net.may_ping() {
         faults.push(OwnFault::NotPermitted);
     }
-    if is_exhausted {
+    if lacks_descriptors {
         faults.push(OwnFault::NoDescriptors);
     }
     faults
@@ -104,10 +104,8 @@ fn lack(tries: [io::Result<()>; 2]) -> Option<OwnFault> {
     for tried in tries {
         match tried {
             Ok(()) => return None,
-            // ENOMEM, ENFILE, EMFILE, EADDRINUSE, ENOBUFS: there may be a route, but no socket to look it up with.
-            Err(error) if matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105)) => {
-                fault = OwnFault::NoDescriptors;
-            }
+            // There may be a route, but no socket to look it up with.
+            Err(error) if is_exhausted(&error) => fault = OwnFault::NoDescriptors,
             Err(_) => {}
         }
     }

@@ -66,7 +66,7 @@ async fn look(check: &CertificateCheck, net: &Net, facts: &mut Facts) -> Result<
     let connected = admitted.connect(deadline).await?;
     facts.connected(&connected);
     let started = Instant::now();
-    let shaken = tls::handshake(&admitted, connected, Arc::new(config), &host, deadline).await;
+    let shaken = tls::handshake(connected, Arc::new(config), &host, deadline).await;
     let mut seen = witness.seen.lock().unwrap_or_else(PoisonError::into_inner).take();
     match (&mut seen, shaken) {
         (None, Err(trouble)) => return Err(trouble),

@@ -15,7 +15,7 @@ use std::{
 };
 
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use parallax_dial::{HEAD_START, Host, Source};
+use parallax_dial::{HEAD_START, Host, Source, is_exhausted};
 use parallax_protocol::{
     check::PingCheck,
     result::{Failure, Outcome, OwnFault, Report},
@@ -224,8 +224,7 @@ fn own(error: &io::Error) -> OwnFault {
         _ => match error.raw_os_error() {
             // EAFNOSUPPORT: the family is switched off on this host.
             Some(97) => OwnFault::NoRoute,
-            // ENFILE, EMFILE, ENOBUFS.
-            Some(23 | 24 | 105) => OwnFault::NoDescriptors,
+            _ if is_exhausted(error) => OwnFault::NoDescriptors,
             _ => OwnFault::Internal { detail: Detail::new("an echo can't be sent") },
         },
     }
@@ -250,7 +249,9 @@ mod tests {
         assert_eq!(os(13), OwnFault::NotPermitted);
         assert_eq!(os(101), OwnFault::NoRoute);
         assert_eq!(os(97), OwnFault::NoRoute);
-        assert_eq!(os(24), OwnFault::NoDescriptors);
+        for exhausted in [12, 23, 24, 98, 105] {
+            assert_eq!(os(exhausted), OwnFault::NoDescriptors, "{exhausted}");
+        }
         let fault = Trouble::Own(OwnFault::NotPermitted);
         assert_eq!(judge(Err(fault)), Outcome::Inconclusive(OwnFault::NotPermitted));
         assert_eq!(judge(Ok(())), Outcome::Passed);

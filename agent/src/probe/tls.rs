@@ -11,7 +11,7 @@ use std::{
     time::Duration,
 };
 
-use parallax_dial::{Admitted, Connected, Host};
+use parallax_dial::{Connected, Host, Route};
 use parallax_protocol::{
     result::{Failure, OwnFault, Phase},
     text::Detail,
@@ -42,13 +42,12 @@ const SECOND_HELLO: Duration = Duration::from_secs(2);
 /// The stream of a handshake that is done.
 pub(super) type Secret = TlsStream<Heard<TcpStream>>;
 
-/// Shakes hands as a client that expects the certificate of `host`, over a connection to one of `admitted`. A server that
-/// refuses is asked over another one what it would want.
+/// Shakes hands as a client that expects the certificate of `host`. A server that refuses is asked over another connection
+/// to the same address what it would want.
 ///
 /// # Errors
 /// [`Failure::Timeout`] at `deadline`, or the word for what is wrong; the place's own fault where that is our library.
 pub(super) async fn handshake(
-    admitted: &Admitted,
     connected: Connected,
     config: Arc<ClientConfig>,
     host: &Host,
@@ -57,6 +56,7 @@ pub(super) async fn handshake(
     let name = server_name(host)?;
     // A handshake is several writes.
     connected.without_delay();
+    let route = connected.route();
     let stream = Heard { inner: connected.stream, bytes: 0 };
     let shaking = TlsConnector::from(config).connect(name, stream).into_fallible();
     let (error, stream) = match timeout_at(deadline, shaking).await {
@@ -67,7 +67,7 @@ pub(super) async fn handshake(
     let has_refused = stream.bytes <= ALERT;
     drop(stream);
     if has_refused && let Some(refusal) = Refusal::of(&error) {
-        let again = Box::pin(second_hello(admitted, host, deadline.min(Instant::now() + SECOND_HELLO)));
+        let again = Box::pin(second_hello(route, host, deadline.min(Instant::now() + SECOND_HELLO)));
         match (again.await, refusal) {
             (Some(Choice::Lacking(what)), _) => {
                 return Err(lacking(&format!("the server wants {what}, which this check can't speak")));
@@ -82,8 +82,8 @@ pub(super) async fn handshake(
     Err(trouble(&error))
 }
 
-async fn second_hello(admitted: &Admitted, host: &Host, deadline: Instant) -> Option<Choice> {
-    let mut connected = admitted.connect(deadline).await.ok()?;
+async fn second_hello(route: Route, host: &Host, deadline: Instant) -> Option<Choice> {
+    let mut connected = route.connect(deadline).await.ok()?;
     timeout_at(deadline, hello::ask(&mut connected.stream, host)).await.ok().flatten()
 }
 

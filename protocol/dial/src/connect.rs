@@ -33,9 +33,40 @@ pub struct Connected {
     pub peer: SocketAddr,
     /// From the first attempt to the end of the handshake, lost attempts included: what a visitor waits.
     pub connected_in: Duration,
+    route: Route,
+}
+
+/// The way to an address that was judged and has answered.
+#[derive(Debug, Clone, Copy)]
+pub struct Route {
+    address: SocketAddr,
+    source: Source,
+}
+
+impl Route {
+    /// Connects to exactly that address once more.
+    ///
+    /// # Errors
+    /// The reason for the failure; [`DialError::Timeout`] at `deadline`.
+    pub async fn connect(self, deadline: Instant) -> Result<Connected, DialError> {
+        let started = Instant::now();
+        let attempt = timeout_at(deadline, attempt(self.address, self.source));
+        let stream = attempt.await.map_err(|_| DialError::Timeout)??;
+        Ok(Connected::new(stream, self, started))
+    }
 }
 
 impl Connected {
+    fn new(stream: TcpStream, route: Route, started: Instant) -> Self {
+        Self { stream, peer: route.address, connected_in: started.elapsed(), route }
+    }
+
+    /// Returns the way to the same address, for another connection.
+    #[must_use]
+    pub fn route(&self) -> Route {
+        self.route
+    }
+
     /// Turns Nagle's delay off (RFC 9293, section 3.7.4), for whoever writes more than once before an answer.
     pub fn without_delay(&self) {
         // A connection that can't be tuned has broken already; the first write will say so.
@@ -53,9 +84,7 @@ impl Admitted {
         let started = Instant::now();
         let late = self.take_late();
         if let (&[address], None) = (self.addresses(), &late) {
-            let attempt = timeout_at(deadline, attempt(address, self.source()));
-            let (stream, peer) = attempt.await.map_err(|_| DialError::Timeout)??;
-            return Ok(Connected { stream, peer, connected_in: started.elapsed() });
+            return Route { address, source: self.source() }.connect(deadline).await;
         }
         Box::pin(self.race(late, started, deadline)).await
     }
@@ -73,16 +102,15 @@ impl Admitted {
         let mut upcoming = waiting.pop_front();
         loop {
             if let Some(address) = upcoming.take_if(|_| running.is_empty() || next_start <= Instant::now()) {
-                running.push(attempt(address, self.source()));
+                let route = Route { address, source: self.source() };
+                running.push(async move { (route, attempt(route.address, route.source).await) });
                 upcoming = waiting.pop_front();
                 next_start = Instant::now() + HEAD_START;
             }
             tokio::select! {
                 biased;
-                Some(result) = running.next() => match result {
-                    Ok((stream, peer)) => {
-                        return Ok(Connected { stream, peer, connected_in: started.elapsed() });
-                    }
+                Some((route, result)) = running.next() => match result {
+                    Ok(stream) => return Ok(Connected::new(stream, route, started)),
                     Err(error) => {
                         let telling = failed.map_or(error, |earlier: DialError| earlier.more_telling(error));
                         if running.is_empty() && upcoming.is_none() && late.is_none() {
@@ -93,11 +121,8 @@ impl Admitted {
                     }
                 },
                 Some(more) = joined(&mut late) => {
-                    // The other family is next (RFC 8305, section 4).
-                    waiting.extend(upcoming.take());
-                    for address in more.into_iter().rev() {
-                        waiting.push_front(address);
-                    }
+                    // The other family is next.
+                    waiting = in_turn(more, upcoming.take().into_iter().chain(waiting)).into();
                     upcoming = waiting.pop_front();
                     if let (true, None, Some(failed)) = (running.is_empty(), upcoming, failed) {
                         return Err(failed);
@@ -113,6 +138,20 @@ impl Admitted {
     }
 }
 
+/// Merges the addresses of two families so that they take turns (RFC 8305, section 4); `first` begins.
+pub(crate) fn in_turn<T>(first: impl IntoIterator<Item = T>, second: impl IntoIterator<Item = T>) -> Vec<T> {
+    let (mut first, mut second) = (first.into_iter(), second.into_iter());
+    let mut all = Vec::with_capacity(first.size_hint().0 + second.size_hint().0);
+    loop {
+        let (one, other) = (first.next(), second.next());
+        if one.is_none() && other.is_none() {
+            return all;
+        }
+        all.extend(one);
+        all.extend(other);
+    }
+}
+
 /// The addresses that came late, once; for good nothing where none are to come.
 async fn joined(late: &mut Option<Judged>) -> Option<Vec<SocketAddr>> {
     let more = late.as_mut()?.await;
@@ -120,19 +159,18 @@ async fn joined(late: &mut Option<Judged>) -> Option<Vec<SocketAddr>> {
     Some(more)
 }
 
-async fn attempt(address: SocketAddr, source: Source) -> Result<(TcpStream, SocketAddr), DialError> {
+async fn attempt(address: SocketAddr, source: Source) -> Result<TcpStream, DialError> {
     let socket = open(address, source)?;
     let mut connecting = pin!(socket.connect(address));
     // An error in the very call comes from this host's own routing table; a later one came over the network.
     let at_once = poll_fn(|cx| Poll::Ready(connecting.as_mut().poll(cx))).await;
-    let stream = match at_once {
+    match at_once {
         Poll::Ready(result) => result.map_err(|error| match error.kind() {
             io::ErrorKind::AddrNotAvailable if has_address_for(address, source) => DialError::NoDescriptors,
             _ => reason(&error, true),
         }),
         Poll::Pending => connecting.await.map_err(|error| reason(&error, false)),
-    };
-    Ok((stream?, address))
+    }
 }
 
 fn open(address: SocketAddr, source: Source) -> Result<TcpSocket, DialError> {
@@ -164,7 +202,8 @@ fn has_address_for(to: SocketAddr, source: Source) -> bool {
 
 /// True where the host has run out of descriptors, ports or memory for sockets: ENOMEM, ENFILE, EMFILE, EADDRINUSE,
 /// ENOBUFS.
-pub(crate) fn is_exhausted(error: &io::Error) -> bool {
+#[must_use]
+pub fn is_exhausted(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(12 | 23 | 24 | 98 | 105))
 }
 
@@ -181,12 +220,12 @@ fn reason(error: &io::Error, at_once: bool) -> DialError {
         ErrorKind::Unsupported => DialError::NoRoute,
         ErrorKind::PermissionDenied if at_once => DialError::NotPermitted,
         ErrorKind::PermissionDenied => DialError::Unreachable,
-        ErrorKind::OutOfMemory => DialError::NoDescriptors,
         _ => match error.raw_os_error() {
             // EAFNOSUPPORT: the family is switched off on this host.
             Some(97) => DialError::NoRoute,
             _ if is_exhausted(error) => DialError::NoDescriptors,
-            _ if at_once => DialError::NoDescriptors,
+            // EINVAL for a link-local address without an interface, say: this host knows no way there.
+            _ if at_once => DialError::NoRoute,
             _ => DialError::Reset,
         },
     }
@@ -214,10 +253,35 @@ mod tests {
         assert_eq!(reason(&os(97), true), DialError::NoRoute);
         assert_eq!(reason(&os(99), true), DialError::NoRoute);
         assert_eq!(reason(&os(1), true), DialError::NotPermitted);
+        assert_eq!(reason(&os(12), true), DialError::NoDescriptors);
+        // EINVAL: a link-local address without an interface says nothing about this host's resources.
+        assert_eq!(reason(&os(22), true), DialError::NoRoute);
+        assert_eq!(reason(&os(22), false), DialError::Reset);
+    }
+
+    #[test]
+    fn two_families_take_turns() {
+        assert_eq!(in_turn([1, 3, 5, 6], [2, 4]), [1, 2, 3, 4, 5, 6]);
+        assert_eq!(in_turn([1], [2, 3]), [1, 2, 3]);
+        assert_eq!(in_turn([], [1, 2]), [1, 2]);
     }
 
     fn closed() -> SocketAddr {
         std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    }
+
+    #[tokio::test]
+    async fn another_connection_goes_to_the_address_that_answered() {
+        let answering = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let peer = answering.local_addr().unwrap();
+        let silent = closed();
+        let deadline = Instant::now() + Duration::from_secs(60);
+        let connected = Admitted::of(vec![silent, peer], None).connect(deadline).await.unwrap();
+        // The one that was tried first is back by now.
+        let _back = std::net::TcpListener::bind(silent).unwrap();
+        assert_eq!(connected.route().connect(deadline).await.unwrap().peer, peer);
+        drop(answering);
+        assert_eq!(connected.route().connect(deadline).await.err(), Some(DialError::Refused));
     }
 
     #[tokio::test]
@@ -241,6 +305,11 @@ mod tests {
             let failed = Admitted::of(vec![closed()], Some(late)).connect(deadline).await.err();
             assert_eq!(failed, Some(DialError::Refused));
         }
+        // The families take turns: the late one does not keep the other's addresses waiting until its last.
+        let other = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let many = std::iter::repeat_with(closed).take(15).chain([other.local_addr().unwrap()]).collect();
+        let admitted = Admitted::of(vec![closed(), closed(), open], Some(Box::pin(std::future::ready(many))));
+        assert_eq!(admitted.connect(deadline).await.unwrap().peer, open);
         // A connection does not wait for them, and a second one goes without.
         let admitted = Admitted::of(vec![open], Some(Box::pin(std::future::pending())));
         for _ in 0..2 {

@@ -13,6 +13,7 @@ use tokio::time::Instant;
 
 use crate::{
     address::{self, Class},
+    connect::in_turn,
     error::DialError,
     families::Late,
     host::Host,
@@ -266,7 +267,7 @@ impl Admitted {
         &self.addresses
     }
 
-    /// The same with the addresses of the family that had not answered yet, for whoever can't wait for them while dialling.
+    /// The same with the addresses of the family that had not answered yet, for callers that can't wait for them while dialling.
     pub async fn settled(mut self) -> Self {
         if let Some(late) = self.late.take() {
             self.addresses.extend(late.await);
@@ -294,17 +295,7 @@ impl Admitted {
 
 /// IPv6 and IPv4 in turn, IPv6 first, so that the second attempt is of the other family (RFC 8305, section 4).
 fn interleaved(found: &Addresses) -> Vec<IpAddr> {
-    let mut v6 = found.v6.iter().copied().map(IpAddr::V6);
-    let mut v4 = found.v4.iter().copied().map(IpAddr::V4);
-    let mut all = Vec::with_capacity(found.v6.len() + found.v4.len());
-    loop {
-        let (six, four) = (v6.next(), v4.next());
-        if six.is_none() && four.is_none() {
-            return all;
-        }
-        all.extend(six);
-        all.extend(four);
-    }
+    in_turn(found.v6.iter().copied().map(IpAddr::V6), found.v4.iter().copied().map(IpAddr::V4))
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@
 //!    take for an address passes.
 //! 2. [`Guard::admit`] asks the resolver once, with no cache and no hosts file, and judges each address
 //!    by the one numeric table in [`address`].
-//! 3. [`Admitted::connect`] dials those addresses and no others. An [`Admitted`] can't be made in any other
-//!    way, so a name that changes its answer between the question and the connection gains nothing.
+//! 3. [`Admitted::connect`] dials those addresses and no others, and a [`Route`] one of them once more. An [`Admitted`]
+//!    can't be made in any other way, so a name that changes its answer between the question and the connection gains
+//!    nothing.
 //!
 //! A redirect starts again at step 1.
 
@@ -24,7 +25,7 @@ mod resolve;
 pub mod stub;
 
 pub use address::Class;
-pub use connect::{Connected, HEAD_START};
+pub use connect::{Connected, HEAD_START, Route, is_exhausted};
 pub use error::{DialError, Fault};
 pub use guard::{Admitted, Guard, Mode, Policy, Prefix, PrefixError, Source};
 pub use host::{Host, HostError, Name};

@@ -16,6 +16,8 @@ const LONG_PAST: i64 = 365 * DAY_MS;
 pub(super) struct Registration {
     /// When it ends, epoch ms; registries of some countries don't tell.
     pub(super) expires_ms: Option<i64>,
+    /// The end has a name that may stand for another date: it can be in the past while the registration goes on.
+    pub(super) is_end_vague: bool,
     /// When it began, epoch ms, where that is told.
     pub(super) began_ms: Option<i64>,
     /// It has ended and waits to be redeemed or deleted (RFC 8056).
@@ -25,6 +27,17 @@ pub(super) struct Registration {
 }
 
 impl Registration {
+    /// The same with the plainest of several ends whose date can be read, of ranks as [`meaning::end`] gives them.
+    ///
+    /// # Errors
+    /// Words for dates of which none can be read.
+    pub(super) fn with_end(mut self, ends: &mut [(u8, &str)], top: &str) -> Result<Self, String> {
+        let end = first(ends, top)?;
+        self.expires_ms = end.map(|(_, at)| at);
+        self.is_end_vague = end.is_some_and(|(rank, _)| rank >= meaning::VAGUE);
+        Ok(self)
+    }
+
     /// The same with what a word of its status says.
     pub(super) fn with_status(mut self, word: &str) -> Self {
         self.is_lapsed |= meaning::is_lapsed(word);
@@ -44,6 +57,8 @@ impl Registration {
             "lies before the registration"
         } else if !self.is_idle && now_ms.saturating_sub(end) > LONG_PAST {
             "is years past, though the domain is active"
+        } else if self.is_end_vague && !self.is_idle && end <= now_ms {
+            "is past, though the domain is active"
         } else {
             return Ok(end);
         };
@@ -77,23 +92,23 @@ pub(super) fn read(body: &[u8], domain: &str) -> Result<Registration, String> {
         match meaning::end(&action, top) {
             // The registered word (RFC 9083, section 10.2.3) comes before any that only means the same.
             Some(_) if action == "expiration" => ends.push((0, date)),
-            Some(rank) => ends.push((rank + 1, date)),
+            Some(rank) => ends.push((rank, date)),
             None if meaning::is_begin(&action) => registration.began_ms = date::read(date, top),
             None => {}
         }
     }
-    registration.expires_ms = first(&mut ends, top)?;
+    let registration = registration.with_end(&mut ends, top)?;
     let words = items(answer.get("status")).filter_map(Value::as_str);
     Ok(words.fold(registration, Registration::with_status))
 }
 
-/// The plainest of several ends whose date can be read; `None` where there is none at all.
+/// The plainest of several ends whose date can be read, with its rank; `None` where there is none at all.
 ///
 /// # Errors
 /// Words for dates of which none can be read.
-pub(super) fn first(ends: &mut [(u8, &str)], top: &str) -> Result<Option<i64>, String> {
+fn first(ends: &mut [(u8, &str)], top: &str) -> Result<Option<(u8, i64)>, String> {
     ends.sort_by_key(|(rank, _)| *rank);
-    if let Some(end) = ends.iter().find_map(|(_, text)| date::read(text, top)) {
+    if let Some(end) = ends.iter().find_map(|(rank, text)| Some((*rank, date::read(text, top)?))) {
         return Ok(Some(end));
     }
     match ends.first() {
@@ -239,6 +254,14 @@ mod tests {
             ("soon", "its expiry date \"soon\" can't be read"),
         ] {
             assert_eq!(end_of(&with_end("expiration", date)), Err(why.to_owned()));
+        }
+        // A date of a name that may mean another is no end while the domain is in use.
+        for action in ["renewal", "validity"] {
+            let mut past = with_end(action, "2027-01-14");
+            let why = "its expiry date 2027-01-14 is past, though the domain is active";
+            assert_eq!(end_of(&past), Err(why.to_owned()), "{action}");
+            past["status"] = json!(["client hold"]);
+            assert!(end_of(&past).is_ok_and(|end| end < NOW), "{action}");
         }
         // A month past is an end, and years are where the domain is not in use.
         let lately = with_end("expiration", "2026-12-15");

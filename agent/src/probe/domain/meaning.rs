@@ -49,21 +49,26 @@ pub(super) fn folded(name: &str) -> String {
     words.collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// How plainly a folded name stands for the end of the registration, 0 the plainest; `None` for any other name.
+/// Rank of names that plainly stand for the end of the registration.
+const PLAIN: u8 = 1;
+/// Rank of names that may stand for another date.
+pub(super) const VAGUE: u8 = 2;
+
+/// How plainly a folded name stands for the end of the registration: [`PLAIN`] or [`VAGUE`]; `None` for any other name.
 pub(super) fn end(name: &str, top: &str) -> Option<u8> {
     if name.split(' ').count() > MOST_WORDS {
         return None;
     }
     if REGISTRARS_NAME.contains(&top) && name == "registrar registration expiration date" {
-        return Some(0);
+        return Some(PLAIN);
     }
     if OTHERS.iter().any(|other| name.contains(other)) {
         return None;
     }
     if ENDS.iter().any(|part| name.contains(part)) {
-        return Some(0);
+        return Some(PLAIN);
     }
-    ENDS_PERHAPS.iter().any(|part| name.contains(part)).then_some(1)
+    ENDS_PERHAPS.iter().any(|part| name.contains(part)).then_some(VAGUE)
 }
 
 /// Recognises a folded name that stands for the begin of the registration.
@@ -119,10 +124,10 @@ mod tests {
             "Date d'expiration",
             "expirationDate",
         ] {
-            assert_eq!(end(&folded(name), "zz"), Some(0), "{name}");
+            assert_eq!(end(&folded(name), "zz"), Some(PLAIN), "{name}");
         }
         for name in ["validity", "Renewal date"] {
-            assert_eq!(end(&folded(name), "zz"), Some(1), "{name}");
+            assert_eq!(end(&folded(name), "zz"), Some(VAGUE), "{name}");
         }
         for name in [
             "Registrar Registration Expiration Date",
@@ -137,7 +142,7 @@ mod tests {
         ] {
             assert_eq!(end(&folded(name), "zz"), None, "{name}");
         }
-        assert_eq!(end("registrar registration expiration date", "hr"), Some(0));
+        assert_eq!(end("registrar registration expiration date", "hr"), Some(PLAIN));
     }
 
     #[test]

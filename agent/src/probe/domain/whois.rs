@@ -7,13 +7,7 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use super::{
-    BUSY, NO_DATE,
-    answer::{self, Registration},
-    date, meaning,
-    registries::top,
-    unreadable,
-};
+use super::{BUSY, NO_DATE, answer::Registration, date, meaning, registries::top, unreadable};
 use crate::probe::{
     facts::{Facts, Trouble},
     net::Net,
@@ -130,7 +124,7 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
         if let Some(rank) = meaning::end(&name, top) {
             ends.push((rank, value));
         } else if let Some(until) = until(&name, value, top) {
-            ends.push((1, until));
+            ends.push((meaning::VAGUE, until));
         } else if meaning::is_begin(&name) && registration.began_ms.is_none() {
             registration.began_ms = date::read(value, top);
         }
@@ -143,8 +137,7 @@ fn read(text: &str, domain: &str) -> Result<Option<Registration>, String> {
         if !folded.contains(domain) && !folded.contains(&native) {
             return Err("its answer is about another domain".to_owned());
         }
-        registration.expires_ms = answer::first(&mut ends, top)?;
-        return Ok(Some(registration));
+        return registration.with_end(&mut ends, top).map(Some);
     }
     if TOO_OFTEN.iter().any(|words| folded.contains(words)) {
         return Err(BUSY.to_owned());

@@ -91,9 +91,7 @@ impl Cookie {
                 "path" if value.starts_with('/') => value.clone_into(&mut cookie.path),
                 "path" => default_path(url.path()).clone_into(&mut cookie.path),
                 "secure" => cookie.is_secure = true,
-                // A number below one, however long, means that it is over.
-                "max-age" if value.parse::<i64>().is_ok_and(|seconds| seconds <= 0) => max_age = Some(true),
-                "max-age" if value.bytes().all(|byte| byte.is_ascii_digit()) => max_age = Some(false),
+                "max-age" => max_age = is_over(value).or(max_age),
                 "expires" => expired = is_past(value),
                 _ => {}
             }
@@ -155,6 +153,13 @@ fn default_path(path: &str) -> &str {
 fn path_matches(path: &str, of_cookie: &str) -> bool {
     path.strip_prefix(of_cookie)
         .is_some_and(|rest| rest.is_empty() || of_cookie.ends_with('/') || rest.starts_with('/'))
+}
+
+/// True for a `Max-Age` below one, however long; `None` for what is no number (RFC 6265, section 5.2.2).
+fn is_over(age: &str) -> Option<bool> {
+    let digits = age.strip_prefix('-').unwrap_or(age);
+    let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.len() < age.len() || digits.bytes().all(|byte| byte == b'0'))
 }
 
 /// True for a date in the past, in any of the usual forms. Hyphens stand for the blanks of RFC 9110 in many cookies.
@@ -233,6 +238,16 @@ mod tests {
             ("http://a.example/", "k=v; Secure", "https://a.example/", false),
             ("http://a.example/", "k=v; Max-Age=0", "http://a.example/", false),
             ("http://a.example/", "k=v; Max-Age=-1", "http://a.example/", false),
+            ("http://a.example/", "k=v; Max-Age=-99999999999999999999", "http://a.example/", false),
+            ("http://a.example/", "k=v; Max-Age=99999999999999999999", "http://a.example/", true),
+            ("http://a.example/", "k=v; Max-Age=000", "http://a.example/", false),
+            ("http://a.example/", "k=v; Max-Age=-", "http://a.example/", true),
+            (
+                "http://a.example/",
+                "k=v; Max-Age=; Expires=Thu, 01 Jan 1970 00:00:00 GMT",
+                "http://a.example/",
+                false,
+            ),
             (
                 "http://a.example/",
                 "k=v; Max-Age=60; Expires=Thu, 01 Jan 1970 00:00:00 GMT",

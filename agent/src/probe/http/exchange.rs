@@ -7,7 +7,7 @@ use http::Version;
 use http_body_util::BodyExt;
 use hyper::{body::Incoming, client::conn::http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
-use parallax_dial::{Admitted, Connected, Host};
+use parallax_dial::{Connected, Host};
 use parallax_protocol::{
     check::HttpCheck,
     result::{Failure, Phase},
@@ -95,7 +95,7 @@ pub(super) async fn exchange(
     if !plan.is_https() {
         return Ok(ask(plan, connected.stream, Version::HTTP_11, deadline, facts).await?);
     }
-    let stream = shake(&admitted, connected, &plan.host, net, deadline, facts).await?;
+    let stream = shake(connected, &plan.host, net, deadline, facts).await?;
     let version = version_of(&stream);
     Ok(ask(plan, stream, version, deadline, facts).await?)
 }
@@ -120,7 +120,7 @@ pub(super) async fn glance(
     }
     // On the heap: a check in the open need not be as large as one with TLS.
     let secret = async {
-        let stream = shake(&admitted, connected, &opening.host, net, deadline, facts).await?;
+        let stream = shake(connected, &opening.host, net, deadline, facts).await?;
         if version_of(&stream) == Version::HTTP_11 {
             return Ok(glance_at(opening, stream, deadline, facts).await?);
         }
@@ -148,7 +148,6 @@ where
 
 /// Shakes hands for the web, and notes how long that took.
 async fn shake(
-    admitted: &Admitted,
     connected: Connected,
     host: &Host,
     net: &Net,
@@ -156,7 +155,7 @@ async fn shake(
     facts: &mut Facts,
 ) -> Result<Secret, Trouble> {
     let started = Instant::now();
-    let stream = tls::handshake(admitted, connected, net.web_tls(), host, deadline).await?;
+    let stream = tls::handshake(connected, net.web_tls(), host, deadline).await?;
     facts.phases.tls_us = Some(micros(started.elapsed()));
     Ok(stream)
 }

@@ -37,7 +37,7 @@ const RESERVED: [&str; 9] = [
 /// `accept-` are among them.
 const OPEN: [HeaderName; 3] = [header::USER_AGENT, header::ACCEPT, header::REFERER];
 
-/// Headers that describe a body and go where it goes.
+/// Headers that describe a body and end with it.
 const OF_BODY: [HeaderName; 4] =
     [header::CONTENT_TYPE, header::CONTENT_ENCODING, header::CONTENT_LANGUAGE, header::CONTENT_LOCATION];
 
@@ -137,9 +137,9 @@ impl Plan {
         self.method == Method::HEAD
     }
 
-    /// True where it would send a body in the open that was sent over TLS before.
+    /// True where it would send the customer's body to another host, or in the open after it was sent over TLS.
     pub(super) fn exposes_body(&self) -> bool {
-        !self.body.is_empty() && self.was_private && !self.is_https()
+        !self.body.is_empty() && !self.is_trusted()
     }
 
     /// True where the customer's secrets may go along.
@@ -149,10 +149,9 @@ impl Plan {
 
     /// The headers that go where this request goes: ours, and the customer's as far as they may.
     fn sent_headers(&self) -> impl Iterator<Item = (&HeaderName, &HeaderValue)> {
-        let (is_trusted, has_body) = (self.is_trusted(), !self.body.is_empty());
+        let is_trusted = self.is_trusted();
         let own = self.own_headers.iter().filter(move |(name, _)| {
-            let is_open = OPEN.contains(name) || name.as_str().starts_with("accept-");
-            is_trusted || is_open || (has_body && OF_BODY.contains(name))
+            is_trusted || OPEN.contains(name) || name.as_str().starts_with("accept-")
         });
         own.chain(&self.shared_headers)
     }
@@ -164,15 +163,14 @@ impl Plan {
             return None;
         }
         let own = self.sent_headers().filter(|(name, _)| **name == header::COOKIE);
-        let own = own.filter_map(|(_, value)| value.to_str().ok()).flat_map(|value| value.split(';'));
-        let own = own.map(str::trim).filter(|pair| {
-            let name = pair.split('=').next().unwrap_or_default().trim();
-            !pair.is_empty() && set.iter().all(|(set, _)| *set != name)
+        let own = own.flat_map(|(_, value)| value.as_bytes().split(|byte| *byte == b';'));
+        let own = own.map(<[u8]>::trim_ascii).filter(|pair| {
+            let name = pair.split(|byte| *byte == b'=').next().unwrap_or_default().trim_ascii();
+            !pair.is_empty() && set.iter().all(|(set, _)| set.as_bytes() != name)
         });
-        let own = own.map(str::to_owned);
-        let pairs: Vec<String> =
-            own.chain(set.iter().map(|(name, value)| format!("{name}={value}"))).collect();
-        let mut value = HeaderValue::from_str(&pairs.join("; ")).ok()?;
+        let from_answers = set.iter().map(|(name, value)| format!("{name}={value}").into_bytes());
+        let pairs: Vec<Vec<u8>> = own.map(<[u8]>::to_vec).chain(from_answers).collect();
+        let mut value = HeaderValue::from_bytes(&pairs.join(b"; ".as_slice())).ok()?;
         value.set_sensitive(true);
         Some(value)
     }

@@ -13,8 +13,8 @@ use super::{head::Head, plan::Plan};
 /// http leads on too, as in browsers: secrets stay behind.
 ///
 /// # Errors
-/// [`Failure::BadRedirect`] for a target that is no http or https URL with a host, or that would have a body sent in the
-/// open that was sent over TLS before.
+/// [`Failure::BadRedirect`] for a target that is no http or https URL with a host, or that would have the customer's body
+/// sent to another host, or in the open after it was sent over TLS.
 pub(super) fn next(plan: &Plan, head: &Head) -> Result<Option<Plan>, Failure> {
     let Some(location) = head.headers.get(header::LOCATION).filter(|_| is_redirect(head.status)) else {
         return Ok(None);
@@ -119,13 +119,19 @@ mod tests {
     }
 
     #[test]
-    fn a_redirect_out_of_tls_is_followed_without_a_body() {
+    fn a_body_neither_leaves_its_host_nor_tls() {
         let from = plan(CheckMethod::Post, "https://example.com/");
         assert_eq!(followed(&from, 302, "http://example.com/x").url.as_str(), "http://example.com/x");
         for status in [307, 308] {
             assert_eq!(follow(&from, status, "http://example.com/x").err(), Some(Failure::BadRedirect));
-            assert!(!followed(&from, status, "https://other.example/").body.is_empty());
+            assert_eq!(follow(&from, status, "https://other.example/").err(), Some(Failure::BadRedirect));
+            assert!(!followed(&from, status, "https://example.com/x").body.is_empty());
         }
+        assert!(followed(&from, 303, "https://other.example/").body.is_empty());
+        let put = plan(CheckMethod::Put, "https://example.com/");
+        assert_eq!(follow(&put, 302, "https://other.example/").err(), Some(Failure::BadRedirect));
+        let bare = plan(CheckMethod::Get, "https://example.com/");
+        assert!(followed(&bare, 307, "https://other.example/").body.is_empty());
     }
 
     #[test]

@@ -131,14 +131,42 @@ fn name_of(certificate: &X509Certificate<'_>) -> String {
     name.chars().filter(|c| !c.is_control()).take(64).collect()
 }
 
-/// A key or signature in the chain that our library can't reckon with.
+/// Finds a key or signature that our library can't reckon with, on the leaf's path: it goes by the issuers' names, looks at
+/// each certificate once, and ends at a signature that browsers refuse too.
 fn unreckoned(leaf: &CertificateDer<'_>, others: &[CertificateDer<'_>]) -> Option<ChainFault> {
     let (_, leaf) = parse_x509_certificate(leaf).ok()?;
-    let issuers = others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1));
-    let chain: Vec<_> = std::iter::once(leaf).chain(issuers).collect();
-    // Of an issuer that is not shown, its signature tells the size.
-    let issuer = chain.iter().skip(1).find_map(odd_key).or_else(|| chain.iter().find_map(odd_signature))?;
-    Some(lacking(&format!("an issuer of its certificate has {issuer}")))
+    let mut unseen: Vec<_> =
+        others.iter().filter_map(|other| Some(parse_x509_certificate(other).ok()?.1)).collect();
+    let mut path = vec![leaf];
+    while let Some(certificate) = path.pop() {
+        if is_outdated(&certificate) {
+            continue;
+        }
+        let (issuers, rest): (Vec<_>, Vec<_>) =
+            unseen.into_iter().partition(|other| other.subject() == certificate.issuer());
+        unseen = rest;
+        // Of an issuer that is not shown, its signature tells the size.
+        if let Some(odd) = issuers.iter().find_map(odd_key).or_else(|| odd_signature(&certificate)) {
+            return Some(lacking(&format!("an issuer of its certificate has {odd}")));
+        }
+        // Nobody verifies the signature of a root.
+        path.extend(issuers.into_iter().filter(|issuer| issuer.subject() != issuer.issuer()));
+    }
+    None
+}
+
+/// Recognises signatures with MD2, MD4, MD5 or SHA-1.
+fn is_outdated(certificate: &X509Certificate<'_>) -> bool {
+    matches!(
+        certificate.signature_algorithm.algorithm.to_id_string().as_str(),
+        "1.2.840.113549.1.1.2"
+            | "1.2.840.113549.1.1.3"
+            | "1.2.840.113549.1.1.4"
+            | "1.2.840.113549.1.1.5"
+            | "1.3.14.3.2.29"
+            | "1.2.840.10040.4.3"
+            | "1.2.840.10045.4.1"
+    )
 }
 
 const RSA_BITS: std::ops::RangeInclusive<usize> = 2048..=8192;

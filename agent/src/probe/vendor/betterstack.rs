@@ -12,7 +12,7 @@ use super::{Component, Incident, Page, Word, lenient};
 struct Document {
     #[serde(deserialize_with = "lenient::nullable")]
     data: Option<Item<Whole>>,
-    #[serde(default, deserialize_with = "lenient::list")]
+    #[serde(default, deserialize_with = "lenient::entries")]
     included: Vec<Item<Value>>,
 }
 
@@ -22,7 +22,11 @@ struct Item<A> {
     id: Value,
     #[serde(default, rename = "type", deserialize_with = "lenient::text")]
     kind: String,
-    #[serde(deserialize_with = "Option::deserialize", bound(deserialize = "A: Deserialize<'de>"))]
+    #[serde(
+        default = "Option::default",
+        deserialize_with = "Option::deserialize",
+        bound(deserialize = "A: Deserialize<'de>")
+    )]
     attributes: Option<A>,
 }
 
@@ -32,7 +36,7 @@ struct Whole {
     aggregate_state: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Resource {
     #[serde(default, deserialize_with = "lenient::text")]
     public_name: String,
@@ -73,12 +77,21 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     let sections: BTreeMap<String, String> = of_kind("status_page_section")
         .filter_map(|(id, section)| Some((id, section.get("name")?.as_str()?.to_owned())))
         .collect();
-    let resources: BTreeMap<String, Resource> = of_kind("status_page_resource")
-        .filter_map(|(id, resource)| Some((id, serde_json::from_value(resource.clone()).ok()?)))
+    // One that can't be read keeps its place, without a name or a known word; so does an item that may be one.
+    let resources: BTreeMap<String, Resource> = document
+        .included
+        .iter()
+        .filter(|item| item.kind == "status_page_resource")
+        .map(|item| {
+            let resource = item.attributes.as_ref().and_then(|it| serde_json::from_value(it.clone()).ok());
+            (key(&item.id), resource.unwrap_or_default())
+        })
         .collect();
-    if document.data.is_none() && resources.is_empty() {
+    if document.data.as_ref().is_none_or(|page| page.attributes.is_none()) && resources.is_empty() {
         return None;
     }
+    let unread = document.included.iter().filter(|item| item.kind.is_empty());
+    let unread = unread.map(|_| Component { word: Word::new("", None), ..Component::default() });
     let components = resources.values().map(|resource| Component {
         name: resource.public_name.clone(),
         group: sections.get(&key(&resource.status_page_section_id)).cloned(),
@@ -101,7 +114,7 @@ pub(super) fn read(body: &[u8]) -> Option<Page> {
     let word = document.data.and_then(|page| page.attributes).map(|page| page.aggregate_state);
     Some(Page {
         overall: word.map(|word| Word::new(&word, state(&word))),
-        components: components.collect(),
+        components: components.chain(unread).collect(),
         incidents: incidents.collect(),
         ..Page::default()
     })

@@ -19,7 +19,7 @@ struct Of {
 #[derive(Deserialize)]
 #[serde(bound = "")]
 struct Sheets<A: DeserializeOwned> {
-    #[serde(deserialize_with = "lenient::whole_list")]
+    #[serde(deserialize_with = "lenient::whole_entries")]
     data: Vec<A>,
     #[serde(deserialize_with = "lenient::nullable")]
     meta: Meta,
@@ -85,7 +85,7 @@ struct Whole {
 /// Version 3: a list, and what its items refer to.
 #[derive(Deserialize)]
 struct List3 {
-    #[serde(deserialize_with = "lenient::whole_list")]
+    #[serde(deserialize_with = "lenient::whole_entries")]
     data: Vec<Item3>,
     #[serde(default, deserialize_with = "lenient::list")]
     included: Vec<Item3>,
@@ -105,7 +105,7 @@ struct Item3 {
     id: Value,
     #[serde(default, rename = "type", deserialize_with = "lenient::text")]
     kind: String,
-    #[serde(deserialize_with = "lenient::nullable")]
+    #[serde(default, deserialize_with = "lenient::nullable")]
     attributes: Attributes,
     #[serde(default)]
     relationships: Value,

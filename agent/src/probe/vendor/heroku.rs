@@ -7,7 +7,7 @@ use super::{Component, Incident, Page, Word, lenient};
 
 #[derive(Deserialize)]
 struct Current {
-    #[serde(deserialize_with = "lenient::whole_list")]
+    #[serde(deserialize_with = "lenient::whole_entries")]
     status: Vec<System>,
     #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,

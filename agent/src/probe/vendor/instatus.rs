@@ -36,7 +36,7 @@ struct Event {
 
 #[derive(Deserialize)]
 struct List {
-    #[serde(deserialize_with = "lenient::whole_list")]
+    #[serde(deserialize_with = "lenient::whole_entries")]
     components: Vec<Part>,
 }
 

@@ -25,7 +25,7 @@ struct Document {
 struct Group {
     #[serde(default, deserialize_with = "lenient::text")]
     name: String,
-    #[serde(default, rename = "monitorList", deserialize_with = "lenient::list")]
+    #[serde(default, rename = "monitorList", deserialize_with = "lenient::entries")]
     monitors: Vec<Monitor>,
 }
 

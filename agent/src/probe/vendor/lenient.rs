@@ -7,7 +7,7 @@ use serde::{
     Deserialize, Deserializer,
     de::{DeserializeOwned, Error, IgnoredAny, MapAccess, SeqAccess, Visitor},
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use super::plain;
 
@@ -16,9 +16,10 @@ pub(super) fn object<T: DeserializeOwned>(body: &[u8]) -> Option<T> {
     parsed(body, '{')
 }
 
-/// The items of the list that a document is, without those that can't be read; `None` for anything but a list.
+/// The items of the list that a document is, those that can't be read as [`entries`] has them; `None` for anything but a
+/// list.
 pub(super) fn items<T: DeserializeOwned>(body: &[u8]) -> Option<Vec<T>> {
-    parsed::<List<T>>(body, '[').map(|list| list.0)
+    parsed::<List<Entry<T>>>(body, '[').map(|list| opened(list.0))
 }
 
 /// The mark at a document's start tells UTF-16 of either order; without one it is UTF-8. The first character counts,
@@ -81,6 +82,37 @@ pub(super) fn whole_list<'de, D: Deserializer<'de>, T: DeserializeOwned>(
     from: D,
 ) -> Result<Vec<T>, D::Error> {
     from.deserialize_seq(Items(PhantomData)).map(|list| list.0)
+}
+
+/// The items of a list whose number or state counts: one that can't be read keeps its place as an empty object, which has
+/// no name and no known word. None of what is no list.
+pub(super) fn entries<'de, D: Deserializer<'de>, T: DeserializeOwned>(from: D) -> Result<Vec<T>, D::Error> {
+    list(from).map(opened)
+}
+
+/// The items of a list, as [`entries`] has them.
+///
+/// # Errors
+/// For what is no list: there is nothing else to read in its document.
+pub(super) fn whole_entries<'de, D: Deserializer<'de>, T: DeserializeOwned>(
+    from: D,
+) -> Result<Vec<T>, D::Error> {
+    whole_list(from).map(opened)
+}
+
+/// An item, or what an empty object is read as.
+#[derive(Debug)]
+struct Entry<T>(T);
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Entry<T> {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let item = T::deserialize(Value::deserialize(from)?);
+        item.or_else(|_| T::deserialize(Value::Object(Map::new()))).map(Self).map_err(D::Error::custom)
+    }
+}
+
+fn opened<T>(entries: Vec<Entry<T>>) -> Vec<T> {
+    entries.into_iter().map(|entry| entry.0).collect()
 }
 
 /// A list without the items that can't be read.

@@ -130,7 +130,7 @@ impl Page {
     pub(super) fn reading(&self, component: Option<&str>) -> Result<VendorReading, NoReading> {
         let component = component.map(folded).filter(|name| !name.is_empty());
         let (word, incident) = match &component {
-            None => (self.whole(), self.incidents.first()),
+            None => (self.whole(), self.incidents.iter().find(|incident| !incident.title.is_empty())),
             Some(name) => {
                 let matching: Vec<_> = self.components.iter().filter(|one| one.is_called(name)).collect();
                 (worst(&matching), self.incident_of(&matching))

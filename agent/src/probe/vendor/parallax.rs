@@ -13,7 +13,7 @@ struct Document {
     _page: Map<String, Value>,
     #[serde(deserialize_with = "lenient::nullable")]
     status: Option<Whole>,
-    #[serde(deserialize_with = "lenient::list")]
+    #[serde(deserialize_with = "lenient::entries")]
     monitors: Vec<Monitor>,
     #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,

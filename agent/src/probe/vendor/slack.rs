@@ -24,7 +24,7 @@ const SERVICES: [&str; 11] = [
 struct Current {
     #[serde(default, deserialize_with = "lenient::text")]
     status: String,
-    #[serde(deserialize_with = "lenient::list")]
+    #[serde(deserialize_with = "lenient::entries")]
     active_incidents: Vec<Event>,
 }
 

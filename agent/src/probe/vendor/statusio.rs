@@ -15,7 +15,7 @@ struct Document {
 struct Whole {
     #[serde(deserialize_with = "lenient::nullable")]
     status_overall: Option<Part>,
-    #[serde(default, deserialize_with = "lenient::list")]
+    #[serde(default, deserialize_with = "lenient::entries")]
     status: Vec<Part>,
     #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
@@ -31,7 +31,7 @@ struct Part {
     status: String,
     #[serde(default)]
     status_code: Value,
-    #[serde(default, deserialize_with = "lenient::list")]
+    #[serde(default, deserialize_with = "lenient::entries")]
     containers: Vec<Self>,
 }
 

@@ -15,7 +15,7 @@ struct Summary {
     page: Map<String, Value>,
     #[serde(deserialize_with = "lenient::nullable")]
     status: Option<Status>,
-    #[serde(default, deserialize_with = "lenient::list")]
+    #[serde(default, deserialize_with = "lenient::entries")]
     components: Vec<Part>,
     #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,

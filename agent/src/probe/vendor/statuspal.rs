@@ -10,7 +10,7 @@ use super::{Component, Incident, Page, Word, lenient, plain};
 struct Summary {
     #[serde(deserialize_with = "lenient::nullable")]
     status_page: Option<Whole>,
-    #[serde(deserialize_with = "lenient::list")]
+    #[serde(deserialize_with = "lenient::entries")]
     services: Vec<Service>,
     #[serde(default, deserialize_with = "lenient::list")]
     incidents: Vec<Event>,
@@ -31,7 +31,7 @@ struct Service {
     name: String,
     #[serde(default, deserialize_with = "lenient::present")]
     current_incident_type: Option<Value>,
-    #[serde(default, deserialize_with = "lenient::list")]
+    #[serde(default, deserialize_with = "lenient::entries")]
     children: Vec<Self>,
 }
 

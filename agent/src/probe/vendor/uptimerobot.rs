@@ -10,13 +10,13 @@ struct Document {
     #[serde(deserialize_with = "lenient::nullable")]
     psp: Option<Sheet>,
     /// Older deployments have the list here.
-    #[serde(default, deserialize_with = "lenient::list")]
+    #[serde(default, deserialize_with = "lenient::entries")]
     data: Vec<Monitor>,
 }
 
 #[derive(Deserialize)]
 struct Sheet {
-    #[serde(default, deserialize_with = "lenient::list")]
+    #[serde(default, deserialize_with = "lenient::entries")]
     monitors: Vec<Monitor>,
     #[serde(default, rename = "perPage", deserialize_with = "lenient::number")]
     per_sheet: Option<u64>,
@@ -35,7 +35,8 @@ struct Monitor {
 /// Reads a sheet; `None` for another shape.
 pub(super) fn read(body: &[u8]) -> Option<Page> {
     let Document { psp, data } = lenient::object(body)?;
-    if psp.is_none() && data.is_empty() {
+    // Other products have a list there, too.
+    if psp.is_none() && data.iter().all(|one| one.name.is_empty() && one.class.is_empty()) {
         return None;
     }
     let Sheet { monitors, per_sheet, total } =

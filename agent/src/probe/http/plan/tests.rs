@@ -165,17 +165,22 @@ fn secrets_stay_with_their_host_and_out_of_the_open() {
 }
 
 #[test]
-fn a_body_takes_its_description_along() {
+fn a_body_and_its_description_stay_on_their_host() {
     let post = check(
         CheckMethod::Post,
         "http://a.example/",
         &[("Content-Type", "text/x"), ("X-Token", "y")],
         Some("{}"),
     );
-    let plan = Plan::first(&post).unwrap().moved_to(Url::parse("http://b.example/").unwrap()).unwrap();
-    assert_eq!(header_of(&plan, "content-type").as_deref(), Some("text/x"));
-    assert_eq!(header_of(&plan, "content-length").as_deref(), Some("2"));
-    assert_eq!(header_of(&plan, "x-token"), None);
+    let at = |url: &str| Plan::first(&post).unwrap().moved_to(Url::parse(url).unwrap()).unwrap();
+    let home = at("http://a.example/x");
+    assert!(!home.exposes_body());
+    assert_eq!(header_of(&home, "content-type").as_deref(), Some("text/x"));
+    assert_eq!(header_of(&home, "content-length").as_deref(), Some("2"));
+    let away = at("http://b.example/");
+    assert!(away.exposes_body());
+    assert_eq!(header_of(&away, "content-type"), None);
+    assert_eq!(header_of(&away, "x-token"), None);
 }
 
 #[test]
@@ -188,6 +193,9 @@ fn cookies_of_answers_join_the_customers() {
     plan.cookies.take(&Url::parse("http://a.example/").unwrap(), &headers);
     assert_eq!(header_of(&plan, "cookie").as_deref(), Some("own=1; both=set; other=2"));
     assert_eq!(plan.request().unwrap().headers()["cookie"], "own=1; both=set; other=2");
+    let mut plan = first("http://a.example/", &[("Cookie", "own=caf\u{e9}; both=own")]).unwrap();
+    plan.cookies.take(&Url::parse("http://a.example/").unwrap(), &headers);
+    assert_eq!(header_of(&plan, "cookie").as_deref(), Some("own=caf\u{e9}; both=set; other=2"));
     let away = plan.moved_to(Url::parse("http://b.example/").unwrap()).unwrap();
     assert_eq!(header_of(&away, "cookie"), None);
 }

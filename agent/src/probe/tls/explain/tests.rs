@@ -71,8 +71,13 @@ fn a_key_that_the_library_lacks_is_named() {
     let wrong = signature(CertificateError::BadSignature.into(), by_p521);
     assert_eq!(wrong, CertificateError::BadSignature.into());
     // Browsers refuse SHA-1 too, and an issuer that nobody knows.
-    let sha1 = verdict(rsa2048, &[], by_sha1, "a.example").unwrap_err();
-    assert!(sha1.contains("UnsupportedSignatureAlgorithm"), "{sha1}");
+    for others in [vec![], vec![rsa1024.clone()], vec![p521.clone(), rsa2048.clone(), rsa1024.clone()]] {
+        let sha1 = verdict(rsa2048, &others, by_sha1, "a.example").unwrap_err();
+        assert!(sha1.contains("UnsupportedSignatureAlgorithm"), "{sha1}");
+    }
+    // A certificate that is shown beside the leaf's path excuses nothing.
+    assert_eq!(unreckoned(leaf_p521, &[p256.clone(), rsa1024.clone()]), None);
+    assert!(unreckoned(by_rsa1024, &[p256.clone(), rsa1024.clone()]).is_some());
     let stranger = verdict(p256, &[], by_rsa1024, "a.example").unwrap_err();
     assert!(stranger.contains("UnknownIssuer"), "{stranger}");
 }

@@ -136,8 +136,8 @@ fn check(product: &str, case: &str, document: &Value, place: &str, odd: &Value) 
             return Err(format!("{name} has become well"));
         }
     }
-    let whole = |page: &Page| page.overall.as_ref().and_then(|word| word.state);
-    if is_well(whole(&after)) && !is_well(whole(&before)) && before.overall.is_some() {
+    let whole = |page: &Page| page.reading(None).ok().map(|reading| reading.state);
+    if is_well(whole(&after)) && !is_well(whole(&before)) {
         return Err("the whole has become well".to_owned());
     }
     Ok(())
@@ -157,6 +157,59 @@ fn what_an_incident_leaves_open_is_not_taken_for_well() {
     assert_eq!(page.reading(Some("DNS")), Err(NoReading::Unknown("no status".to_owned())));
     assert_eq!(page.reading(Some("Web")).unwrap().state, VendorState::Operational);
     assert_eq!(page.reading(None), Err(NoReading::Unknown("no status".to_owned())));
+}
+
+#[test]
+fn an_item_that_can_not_be_read_is_not_taken_for_well() {
+    let (part, unread) = (json!({"name": "API", "status": "operational"}), json!(null));
+    let resource = json!({"id": 1, "type": "status_page_resource", "attributes": {"status": "operational"}});
+    let odd = json!({"id": 2, "type": "status_page_resource", "attributes": 7});
+    let event = json!({"external_desc": "Old", "status_impact": "AVAILABLE", "end": "2026-01-01"});
+    let pages = [
+        heroku::read(json!({"status": [{"system": "Apps", "status": "green"}, unread]}).to_string().as_bytes()),
+        statuspage::read(json!({"page": {"id": 1}, "status": null, "components": [part, 7]}).to_string().as_bytes()),
+        parallax::read(json!({"page": {}, "status": null, "monitors": [{"status": "up"}, unread]}).to_string().as_bytes()),
+        statusio::read(
+            json!({"result": {"status_overall": null, "status": [{"status_code": 100, "containers": ["odd"]}]}})
+                .to_string()
+                .as_bytes(),
+        ),
+        cachet::components2(
+            json!({"data": [{"name": "API", "status": 1, "status_name": "Up"}, unread], "meta": {}}).to_string().as_bytes(),
+        ),
+        cachet::components3(
+            json!({"data": [{"type": "components", "attributes": {"status": {"value": 1}}}, unread]}).to_string().as_bytes(),
+        ),
+        instatus::components(json!({"components": [{"status": "OPERATIONAL"}, unread]}).to_string().as_bytes()),
+        betterstack::read(json!({"data": null, "included": [resource, unread]}).to_string().as_bytes()),
+        betterstack::read(json!({"data": null, "included": [resource, odd]}).to_string().as_bytes()),
+        uptimerobot::read(json!({"psp": null, "data": [{"statusClass": "success"}, unread]}).to_string().as_bytes()),
+        google::incidents(json!([event, unread]).to_string().as_bytes()),
+        aws::events(b"[null]"),
+    ];
+    for (place, page) in pages.into_iter().enumerate() {
+        let reading = page.unwrap().reading(None);
+        assert!(matches!(reading, Err(NoReading::Unknown(_))), "page {place}: {reading:?}");
+    }
+    let active =
+        json!({"status": "active", "active_incidents": [{"type": "notice", "services": ["Calls"]}, unread]});
+    let page = slack::read(active.to_string().as_bytes()).unwrap();
+    assert!(matches!(page.reading(Some("Search")), Err(NoReading::Unknown(_))));
+}
+
+#[test]
+fn a_full_sheet_stays_one_with_an_item_that_can_not_be_read() {
+    let mut monitors = vec![json!({"name": "API", "statusClass": "success"}); 49];
+    monitors.push(json!(null));
+    let psp = json!({"psp": {"perPage": 50, "totalMonitors": 120, "monitors": monitors}});
+    let page = uptimerobot::read(psp.to_string().as_bytes()).unwrap();
+    assert!(page.goes_on);
+    assert_eq!(page.reading(None), Err(NoReading::Unknown("no status".to_owned())));
+    let mut parts = vec![json!({"name": "API", "status": 1, "status_name": "Up"}); 99];
+    parts.push(json!(7));
+    let sheet = json!({"data": parts, "meta": null});
+    assert!(cachet::components2(sheet.to_string().as_bytes()).unwrap().goes_on);
+    assert!(cachet::groups2(sheet.to_string().as_bytes()).unwrap().goes_on);
 }
 
 #[test]
