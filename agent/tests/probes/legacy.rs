@@ -3,12 +3,13 @@
 use std::{
     net::SocketAddr,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicUsize, Ordering},
     },
 };
 
 use parallax_agent::probe::run;
+use parallax_dial::Policy;
 use parallax_protocol::{
     check::{CertificateCheck, CheckSpec},
     result::{Failure, Outcome, OwnFault},
@@ -16,14 +17,21 @@ use parallax_protocol::{
 };
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
-    net::TcpListener,
+    net::{TcpListener, TcpSocket},
 };
 
-use crate::world::{get, keyword, net};
+use crate::world::{get, keyword, net, net_with, resolver_to};
 
 /// A server that reads a hello and answers with what `answer` makes of it; it counts its visitors.
 async fn server(answer: impl Fn(&[u8]) -> Vec<u8> + Send + 'static) -> (SocketAddr, Arc<AtomicUsize>) {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    server_at("127.0.0.1:0".parse().unwrap(), answer).await
+}
+
+async fn server_at(
+    address: SocketAddr,
+    answer: impl Fn(&[u8]) -> Vec<u8> + Send + 'static,
+) -> (SocketAddr, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind(address).await.unwrap();
     let address = listener.local_addr().unwrap();
     let visitors = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&visitors);
@@ -108,6 +116,29 @@ async fn a_server_that_refuses_only_our_signatures_is_not_called_down() {
         let words = fault.words(parallax_protocol::check::CheckKind::Http);
         assert!(words.starts_with("TLS can't be judged: the server wants a key or signature"), "{words}");
     }
+}
+
+#[tokio::test]
+async fn the_server_that_refused_is_asked_and_not_another_of_its_name() {
+    // The first address of the name refuses connections until the second one has had a visitor.
+    let first = TcpSocket::new_v4().unwrap();
+    first.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let port = first.local_addr().unwrap().port();
+    let first = Mutex::new((Some(first), None));
+    let (_, visitors) = server_at(SocketAddr::from(([127, 0, 0, 2], port)), move |hello| {
+        let mut first = first.lock().unwrap();
+        if let Some(socket) = first.0.take() {
+            first.1 = Some(socket.listen(8).unwrap());
+        }
+        if suites(hello).contains(&0x009c) { server_hello(0x009c) } else { HANDSHAKE_FAILURE.to_vec() }
+    })
+    .await;
+    let (_zone, resolver) = resolver_to(&["127.0.0.1", "127.0.0.2"]).await;
+    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[]);
+    let check = CheckSpec::Http(get(&format!("https://shop.example:{port}/")));
+    let outcome = run(&check, &net).await.outcome;
+    assert!(matches!(outcome, Outcome::Inconclusive(_)), "{outcome:?}");
+    assert_eq!(visitors.load(Ordering::SeqCst), 2);
 }
 
 #[tokio::test]

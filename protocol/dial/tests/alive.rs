@@ -139,7 +139,8 @@ async fn a_resolver_that_comes_back_accuses_nobody_for_a_while() {
 async fn a_question_during_which_the_resolver_came_back_accuses_nobody() {
     let asked = Arc::new(Mutex::new(None));
     let first = Arc::clone(&asked);
-    // Dead for the first 4.5 s after the name is asked for, well past the question whether it is alive, and the name is never answered.
+    // Dead for the first 4.5 s after the name is asked for, well past the question whether it is alive; the name is never
+    // answered.
     let resolver = server(move |name, _| {
         let begun = *first.lock().unwrap().get_or_insert_with(Instant::now);
         let is_dead = begun.elapsed() < Duration::from_millis(4_500);

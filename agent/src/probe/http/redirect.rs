@@ -1,4 +1,4 @@
-//! Redirects, followed by hand: each target is parsed anew and dialled through the guard like the first.
+//! Redirects, followed by hand: each target is parsed and dialled through the guard like the first.
 
 use std::borrow::Cow;
 

@@ -84,7 +84,7 @@ fn overall(indicator: &str) -> Option<VendorState> {
     })
 }
 
-/// A monitor's `unknown` is no word that means anything to whoever follows it.
+/// A monitor's `unknown` means nothing to those who follow it.
 fn status(word: &str) -> Option<VendorState> {
     Some(match word {
         "up" => VendorState::Operational,
