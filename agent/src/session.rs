@@ -16,6 +16,7 @@ use parallax_protocol::check::CheckKind;
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{Hello, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::result::OwnFault;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -104,7 +105,9 @@ async fn serve(
     // A stream that is already closed has no priority to set; writing to it tells.
     let _ = sending.set_priority(2);
     let mut exchanges = Exchanges::default();
-    let hello = hello(shared);
+    // Subscribed before the greeting names the faults: one that appears while it is on its way is sent after it.
+    let mut faults = shared.faults.subscribe();
+    let hello = hello(shared, faults.borrow_and_update().clone());
     let sent_us = shared.clock.mono_us();
     send(&mut sending, &ToCoordinator::Hello(hello), MAX_FRAME).await?;
     let mut reader = Reader::new(receiving, MAX_FRAME);
@@ -122,7 +125,7 @@ async fn serve(
     tokio::select! {
         end = control::read(shared, reader, exchanges, to_coordinator.clone()) => end,
         end = control::write(sending, outgoing) => end,
-        end = control::ticks(shared, to_coordinator.clone()) => end,
+        end = control::ticks(shared, faults, to_coordinator.clone()) => end,
         end = renewal::watch(shared, to_coordinator.clone()) => end,
         end = results::send_all(shared, link, welcome.book, to_coordinator.clone()) => end,
         end = asks::serve(shared, link, stop.clone()) => end,
@@ -130,9 +133,8 @@ async fn serve(
     }
 }
 
-fn hello(shared: &Shared) -> Hello {
+fn hello(shared: &Shared, faults: Vec<OwnFault>) -> Hello {
     let ends = life_of(&shared.membership().credentials).map_or(0, |life| life.not_after);
-    let faults = shared.faults.borrow().clone();
     let (boot, earlier_boots) = {
         let queue = shared.queue();
         (queue.boot(), queue.earlier_boots())

@@ -9,10 +9,11 @@ use parallax_protocol::assignment::{ChangeParts, ScheduleChange};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::message::{TimeAnswer, TimeReport, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::result::OwnFault;
 use quinn::SendStream;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, watch};
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// The clocks are compared this often; after a connect, three times in quick succession.
@@ -133,12 +134,15 @@ pub(super) async fn write(
     Err(Stop::Gone)
 }
 
-/// Compares the clocks and tells of own faults.
-pub(super) async fn ticks(shared: &Shared, to_coordinator: mpsc::Sender<ToCoordinator>) -> Result<(), Stop> {
+/// Compares the clocks, and reports the host's faults when they are others than those last seen in `faults`.
+pub(super) async fn ticks(
+    shared: &Shared,
+    mut faults: watch::Receiver<Vec<OwnFault>>,
+    to_coordinator: mpsc::Sender<ToCoordinator>,
+) -> Result<(), Stop> {
     let begun = Instant::now();
     let mut first = COMPARE_FIRST.into_iter().map(|after| begun + after);
     let mut next = first.next().unwrap_or(begun);
-    let mut faults = shared.faults.subscribe();
     loop {
         tokio::select! {
             () = sleep_until(next) => {
