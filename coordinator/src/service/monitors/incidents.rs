@@ -91,7 +91,8 @@ impl Found {
             if first != Some(monitor.id) || !is_ours {
                 return None;
             }
-            after.retitle(other, page.language);
+            let flaps = incident.says_flapping(first.and_then(name));
+            after.retitle(other, flaps, page.language);
             return Some((after, News::Changed));
         }
         let of_this = |outage: &parallax_core::telling::ToldOutage| outage.incident == Some(incident.id);
@@ -110,7 +111,7 @@ impl Found {
         after.affected.retain(|one| one.monitor != monitor.id);
         let left = after.affected.first().and_then(|first| name(first.monitor));
         if let Some(first) = left.filter(|_| is_ours) {
-            after.retitle(first, page.language);
+            after.retitle(first, flaps, page.language);
         }
         Some((after, News::Changed))
     }

@@ -10,7 +10,7 @@ use parallax_core::incident::edit::IncidentEdit;
 use parallax_core::incident::{Affected, Incident, News, UpdatePost};
 use parallax_core::machine::View;
 use parallax_core::place::{Region, RegionSet};
-use parallax_core::telling::{Outages, ToldOutage};
+use parallax_core::telling::{FlappingNotice, Outages, ToldOutage};
 
 use super::*;
 use crate::service::incidents::Shown as ShownIncident;
@@ -206,6 +206,37 @@ async fn an_incident_keeps_no_name_that_is_gone_and_ends_with_its_last_monitor()
     let (world, caller, ids, id) = with_outages("A cable is cut", &[0, 1]).await;
     world.service.delete_monitor(&caller, world.shop.id, ids[0], false, &each_time()).await.unwrap();
     assert_eq!(last(&world, id).await.0, "A cable is cut", "a person wrote it");
+}
+
+#[tokio::test]
+async fn the_title_of_what_flaps_still_says_so_after_a_rename_and_a_deletion() {
+    for (titled, count, flapping, expected) in [
+        ("API is flapping", 1, &[0][..], "Core is flapping"),
+        ("API is down", 1, &[], "Core is down"),
+        ("API and 1 other are down", 2, &[1], "Shop is flapping"),
+        ("API and 1 other are down", 2, &[], "Shop is down"),
+    ] {
+        let (world, caller, ids, id) = with_outages(titled, &[0, 1]).await;
+        let (service, page) = (&world.service, world.shop.id);
+        let mut incident = service.store().reader().incident(id).unwrap().unwrap().value;
+        incident.affected.truncate(count);
+        let mut outages = service.store().reader().outages(page).unwrap().unwrap().value;
+        for at in flapping {
+            outages.down.remove(&ids[*at]);
+            outages.flapping.insert(ids[*at], FlappingNotice { incident: id, update: None });
+        }
+        let mut batch = Batch::new();
+        batch.write(incident).write(Op::PutOutages(page, Box::new(outages)));
+        service.store().commit(batch).await.unwrap();
+        if count == 1 {
+            let rename = MonitorEdit { name: value("Core"), ..MonitorEdit::default() };
+            service.edit_monitor(&caller, page, ids[0], &rename, &each_time()).await.unwrap();
+        } else {
+            service.delete_monitor(&caller, page, ids[0], false, &each_time()).await.unwrap();
+        }
+        let incident = service.store().reader().incident(id).unwrap().unwrap().value;
+        assert_eq!((incident.title.as_str(), incident.is_open()), (expected, true), "{titled}");
+    }
 }
 
 #[tokio::test]

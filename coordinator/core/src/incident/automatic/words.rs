@@ -115,9 +115,16 @@ impl Incident {
         after
     }
 
-    /// Gives it a title of ours, which says that the first of its monitors, called so, is down with as many others.
-    pub fn retitle(&mut self, first: &str, language: Language) {
-        self.title = title(first, self.affected.len(), Tense::Present, Tongue::of(language));
+    /// True where its title says of its only monitor, called so, that it flaps.
+    pub fn says_flapping(&self, first: Option<&str>) -> bool {
+        self.affected.len() < 2 && says_flapping(self, first)
+    }
+
+    /// Gives it a title of ours, which says that the first of its monitors, called so, is down with as many others, or that
+    /// its only monitor flaps.
+    pub fn retitle(&mut self, first: &str, flaps: bool, language: Language) {
+        let tense = if flaps { Tense::Flapping } else { Tense::Present };
+        self.title = title(first, self.affected.len(), tense, Tongue::of(language));
     }
 }
 
