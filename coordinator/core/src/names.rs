@@ -1,13 +1,17 @@
 //! Names that nobody can resolve: whether that is the names' fault, or that of the mesh's own name service.
 //!
 //! Agents make sure that their resolvers are alive before they accuse a name. What they can't see is a fault that all of
-//! them share: then nearly every name fails at once, wherever it is registered and from every agent.
+//! them share: then nearly every name fails at once, wherever it is registered and from every agent. Only failures of
+//! names that resolved until then are evidence of that, and where results of several accounts are compared, names of two
+//! of them must fail: otherwise one account with many names that never existed could hide everybody's outages.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 
 use crate::assign::{registrable, steady_hash};
 use crate::check::Check;
+use crate::event::Status;
+use crate::id::AccountId;
 use crate::observation::{Failure, Outcome, Phase};
 use crate::place::PlaceNo;
 use crate::time::{MINUTE, SECOND, Timestamp};
@@ -28,6 +32,26 @@ const KEPT: usize = 512;
 pub struct Names {
     seen: VecDeque<Seen>,
     ours_until: Option<Timestamp>,
+    /// Domains whose failures began and prolonged the present fault of ours. They stay evidence once their monitors are
+    /// stale.
+    evident: BTreeSet<u64>,
+}
+
+/// How a check's name was resolved.
+#[derive(Debug, Clone, Copy)]
+pub struct Resolution {
+    /// Number of the registrable domain.
+    pub domain: u64,
+    /// The place that resolved it.
+    pub place: PlaceNo,
+    /// The account whose monitor it is.
+    pub account: AccountId,
+    /// The monitor's status before this outcome.
+    pub status: Status,
+    /// Whether it could not be resolved.
+    pub failed: bool,
+    /// End of the check.
+    pub ended: Timestamp,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -35,6 +59,7 @@ struct Seen {
     at: Timestamp,
     domain: u64,
     place: PlaceNo,
+    account: AccountId,
     failed: bool,
 }
 
@@ -67,37 +92,74 @@ impl Names {
         self.seen.is_empty() && self.ours_until.is_none()
     }
 
-    /// Takes in how the name of a domain was resolved at a place. Gives whether a failure is not the name's, and whether
-    /// that is news.
-    pub fn hear(&mut self, domain: u64, place: PlaceNo, failed: bool, now: Timestamp) -> (bool, bool) {
-        self.seen.retain(|seen| (0..=WINDOW).contains(&now.since(seen.at)));
-        let was_ours = self.ours_until.is_some();
-        if !failed && self.is_calm() {
+    /// True while nearly all names fail at once at all places.
+    pub const fn is_ours(&self) -> bool {
+        self.ours_until.is_some()
+    }
+
+    /// Takes in how a name was resolved. Gives whether a failure is not the name's, and whether a fault of ours has begun
+    /// or ended. Results that an agent kept while it was not connected say nothing of the present, nor does the present
+    /// of them.
+    pub fn hear(&mut self, heard: &Resolution, now: Timestamp) -> (bool, bool) {
+        if now.since(heard.ended) > WINDOW {
             return (false, false);
         }
+        self.seen.retain(|seen| (0..=WINDOW).contains(&now.since(seen.at)));
+        let was_ours = self.is_ours();
+        if !heard.failed && self.is_calm() {
+            return (false, false);
+        }
+        if self.is_evidence(heard) {
+            self.take_in(heard, now);
+        }
+        self.expire(now);
+        let is_ours = self.is_ours();
+        let is_excused = heard.failed && is_ours && heard.status != Status::Down;
+        (is_excused, is_ours != was_ours)
+    }
+
+    /// Passes are evidence, and failures of names that resolved until then. A name that never resolved neither begins nor
+    /// prolongs a fault of ours.
+    fn is_evidence(&self, heard: &Resolution) -> bool {
+        !heard.failed
+            || match heard.status {
+                Status::Up | Status::Slow => true,
+                Status::Unknown => self.is_ours() && self.evident.contains(&heard.domain),
+                Status::Down => false,
+            }
+    }
+
+    fn take_in(&mut self, heard: &Resolution, now: Timestamp) {
         if self.seen.len() >= KEPT {
             self.seen.pop_front();
         }
-        self.seen.push_back(Seen { at: now, domain, place, failed });
+        let Resolution { domain, place, account, failed, .. } = *heard;
+        self.seen.push_back(Seen { at: now, domain, place, account, failed });
         let (failing, compared) = self.compare();
-        if failing >= DOMAINS && failing * 10 >= compared * 9 && self.fails_everywhere() {
+        let is_ours = failing >= DOMAINS && failing * 10 >= compared * 9;
+        if is_ours && self.fails_everywhere() && self.fails_across_accounts() {
             self.ours_until = Some(now + LASTS);
+            let failing = self.seen.iter().filter(|seen| seen.failed).map(|seen| seen.domain);
+            let room = KEPT.saturating_sub(self.evident.len());
+            self.evident.extend(failing.take(room));
         } else if failing * 2 < compared {
-            self.ours_until = None;
+            self.end();
         }
         if self.seen.iter().all(|seen| !seen.failed) {
             self.seen.clear();
         }
-        self.expire(now);
-        let is_ours = self.ours_until.is_some();
-        (failed && is_ours, is_ours != was_ours)
+    }
+
+    fn end(&mut self) {
+        self.ours_until = None;
+        self.evident.clear();
     }
 
     /// Forgets a fault of ours that was not seen for long enough. Gives whether there was one.
     pub fn expire(&mut self, now: Timestamp) -> bool {
         let is_over = self.ours_until.is_some_and(|until| !(0..=LASTS).contains(&until.since(now)));
         if is_over {
-            self.ours_until = None;
+            self.end();
         }
         is_over
     }
@@ -125,6 +187,17 @@ impl Names {
         }
         places.len() >= 2 && failing.len() == places.len()
     }
+
+    /// True where all outcomes are of one account, or names of two accounts failed last.
+    fn fails_across_accounts(&self) -> bool {
+        let mut newest: BTreeMap<(AccountId, u64), bool> = BTreeMap::new();
+        for seen in self.seen.iter().rev() {
+            newest.entry((seen.account, seen.domain)).or_insert(seen.failed);
+        }
+        let accounts: BTreeSet<AccountId> = newest.keys().map(|(account, _)| *account).collect();
+        let failing = newest.iter().filter(|(_, failed)| **failed).map(|((account, _), _)| *account);
+        accounts.len() < 2 || failing.collect::<BTreeSet<AccountId>>().len() >= 2
+    }
 }
 
 #[cfg(test)]
@@ -136,13 +209,85 @@ mod tests {
         Timestamp::from_millis(second * SECOND)
     }
 
+    fn resolution_of(domain: u64, place: u16, failed: bool, ended: Timestamp) -> Resolution {
+        let account = AccountId::from_u128(u128::from(domain % 2));
+        Resolution { domain, place: PlaceNo(place), account, status: Status::Up, failed, ended }
+    }
+
     /// Hears what comes in each second: domain, place, whether it failed. Gives when a failure was taken for ours.
     fn hear(names: &mut Names, seen: &[(i64, u64, u16, bool)]) -> Vec<i64> {
+        hear_as(names, seen, |it| it)
+    }
+
+    /// The same, of resolutions that differ in some way.
+    fn hear_as(
+        names: &mut Names,
+        seen: &[(i64, u64, u16, bool)],
+        of: impl Fn(Resolution) -> Resolution,
+    ) -> Vec<i64> {
         let hear = |(second, domain, place, failed): &(i64, u64, u16, bool)| {
-            let (ours, _) = names.hear(*domain, PlaceNo(*place), *failed, at(*second));
+            let heard = of(resolution_of(*domain, *place, *failed, at(*second)));
+            let (ours, _) = names.hear(&heard, at(*second));
             ours.then_some(*second)
         };
         seen.iter().filter_map(hear).collect()
+    }
+
+    /// So many names, each of its own domain, which fail within that second at three places.
+    fn storm(second: i64, domains: std::ops::Range<u64>) -> Vec<(i64, u64, u16, bool)> {
+        domains.map(|domain| (second, domain, (domain % 3) as u16, true)).collect()
+    }
+
+    #[test]
+    fn names_that_never_resolved_neither_begin_nor_prolong_a_fault_of_ours() {
+        for status in [Status::Unknown, Status::Down] {
+            let dead = |it| Resolution { status, ..it };
+            let mut names = Names::default();
+            assert_eq!(hear_as(&mut names, &storm(0, 0..500), dead), []);
+            assert!(names.is_calm(), "they leave no trace");
+            // Another's name that dies meanwhile is its own fault.
+            assert_eq!(hear(&mut names, &[(1, 1_000, 0, true)]), []);
+            // A true fault of ours ends a minute after the last evidence, however many dead names are checked.
+            assert!(!hear(&mut names, &storm(2, 2_000..2_020)).is_empty());
+            let excused = hear_as(&mut names, &storm(40, 0..20), dead);
+            assert_eq!(excused.len(), if status == Status::Unknown { 20 } else { 0 });
+            assert_eq!(hear_as(&mut names, &storm(63, 0..20), dead), [], "{status:?}");
+            assert_eq!(hear(&mut names, &[(64, 1_000, 0, true)]), [], "{status:?}");
+        }
+    }
+
+    #[test]
+    fn a_fault_of_ours_lasts_beyond_the_time_after_which_its_monitors_are_stale() {
+        let mut names = Names::default();
+        assert!(!hear(&mut names, &storm(0, 0..20)).is_empty());
+        for minute in 1..10 {
+            let stale = |it| Resolution { status: Status::Unknown, ..it };
+            let excused = hear_as(&mut names, &storm(50 * minute, 0..20), stale);
+            assert_eq!(excused.len(), 20, "{minute}");
+        }
+    }
+
+    #[test]
+    fn the_names_of_one_account_among_several_are_its_own_fault() {
+        let account = |n| move |it| Resolution { account: AccountId::from_u128(n), ..it };
+        let mut names = Names::default();
+        // Another account's name passes once the first have failed, and one of its own dies later.
+        hear_as(&mut names, &storm(0, 0..4), account(7));
+        hear_as(&mut names, &[(0, 1_000, 1, false), (0, 1_000, 2, false)], account(8));
+        assert_eq!(hear_as(&mut names, &storm(1, 4..60), account(7)), []);
+        // Where an installation has one account, its names are all there is.
+        assert!(!hear_as(&mut Names::default(), &storm(0, 0..20), account(7)).is_empty());
+    }
+
+    #[test]
+    fn results_that_were_kept_for_long_are_no_failures_at_once() {
+        let mut names = Names::default();
+        let kept = |it: Resolution| Resolution { ended: at(0), ..it };
+        assert_eq!(hear_as(&mut names, &storm(21, 0..100), kept), []);
+        assert!(names.is_calm());
+        // They are not excused by what fails now, either.
+        assert!(!hear(&mut names, &storm(22, 0..20)).is_empty());
+        assert_eq!(hear_as(&mut names, &storm(23, 0..100), kept), []);
     }
 
     #[test]
@@ -192,11 +337,11 @@ mod tests {
     fn what_is_remembered_has_a_bound_and_a_calm_time_costs_nothing() {
         let mut names = Names::default();
         for n in 0..10_000_u64 {
-            names.hear(n, PlaceNo(1), false, at(1));
+            names.hear(&resolution_of(n, 1, false, at(1)), at(1));
         }
         assert!(names.is_calm());
         for n in 0..10_000_u64 {
-            names.hear(n, PlaceNo(1), true, at(1));
+            names.hear(&resolution_of(n, 1, true, at(1)), at(1));
         }
         assert!(names.seen.len() <= KEPT);
     }

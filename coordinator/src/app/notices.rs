@@ -172,9 +172,8 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
 /// Judges whether the agent's host is not fit to check. None while it is not connected: nothing is known of it then.
 fn unfit(view: &AgentView) -> Option<(Matter, bool)> {
     view.connected_since?;
-    let faults = view.unfit_for();
-    let holds = !faults.is_empty();
-    let faults = faults.join("; ").chars().take(FAULTS).collect();
+    let holds = !view.unfit.is_empty();
+    let faults = view.unfit.join("; ").chars().take(FAULTS).collect();
     Some((Matter::HostUnfit { agent: view.agent.id, faults }, holds))
 }
 

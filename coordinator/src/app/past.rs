@@ -107,8 +107,8 @@ pub(super) fn looked_by_day(
                 hours.push(hour);
             }
         }
-        for region in Region::ALL {
-            let samples = history.readings(read, (monitor.slot, monitor.id), region, since, end)?;
+        for region in unsealed(since, end) {
+            let samples = history.readings(read, (monitor.slot, monitor.id), *region, since, end)?;
             let counted = samples.iter().filter(|sample| sample.word.counts().is_some());
             hours.extend(counted.map(|sample| sample.due.hour()));
         }
@@ -116,6 +116,11 @@ pub(super) fn looked_by_day(
         looked.insert(date, Looked { hours, excluded: history::covering(read, monitor, start..end)? });
     }
     Ok(looked)
+}
+
+/// Regions whose single readings are needed between these moments: none where roll-ups reach beyond the end.
+fn unsealed(since: Timestamp, end: Timestamp) -> &'static [Region] {
+    if since < end { &Region::ALL } else { &[] }
 }
 
 /// Slices out of the roll-ups of their hours, and of the readings of hours that are in none yet.

@@ -17,7 +17,6 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parallax_core::event::Answer;
-use parallax_core::names::Names;
 use parallax_core::place::PlaceNo;
 use parallax_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
@@ -78,7 +77,7 @@ pub struct Driver {
     early: Vec<Ping>,
     pace: pings::Pace,
     looks: looks::Looks,
-    names: Names,
+    names: names::Names,
     tokens: Tokens,
     counters: Arc<Counters>,
     /// Edits are to be read, at that moment.
@@ -127,7 +126,7 @@ impl Driver {
             early: Vec::new(),
             pace: pings::Pace::default(),
             looks: looks::Looks::default(),
-            names: Names::default(),
+            names: names::Names::default(),
             tokens: Tokens::default(),
             counters,
             behind: None,

@@ -31,6 +31,7 @@ use crate::storage::{self, Store};
 mod edits;
 mod heartbeats;
 mod looks;
+mod names;
 mod revisions;
 mod trimmed;
 

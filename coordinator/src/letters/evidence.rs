@@ -48,7 +48,7 @@ pub(super) struct Round {
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "AlertSight")]
 struct Sight {
-    /// The place's name; null for one that is known no more.
+    /// The place's name for the operator's account, its number for others; null for one that is known no more.
     place: Option<String>,
     /// Its network; null for a place that is known no more.
     network: Option<String>,

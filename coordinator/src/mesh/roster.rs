@@ -53,8 +53,8 @@ struct Live {
     boot: BootId,
     kinds: BTreeSet<CheckKind>,
     faults: Vec<String>,
-    /// Its host can't check anything by name, or at all.
-    unfit: bool,
+    /// Those of the faults with which its host can't check anything by name, or at all.
+    unfit: Vec<String>,
 }
 
 /// What an agent tells of itself when it connects.
@@ -113,6 +113,8 @@ pub struct AgentView {
     pub software: Option<String>,
     /// What ails it, in words.
     pub faults: Vec<String>,
+    /// Those of the faults for which it confirms nothing. A host that permits no ICMP still checks everything else.
+    pub unfit: Vec<String>,
     /// Its wall clock minus the coordinator's in ms, as last told.
     pub skew_ms: Option<i64>,
     /// Whether that is more than 2 s either way.
@@ -127,15 +129,6 @@ pub struct AgentView {
     pub held: Option<Held>,
     /// What came from it.
     pub figures: Figures,
-}
-
-impl AgentView {
-    /// Faults that keep a connected agent's checks from saying anything. A host that permits no ICMP is not among them:
-    /// ping monitors go to other agents.
-    pub fn unfit_for(&self) -> Vec<&str> {
-        let icmp = OwnFault::NotPermitted.to_string();
-        self.faults.iter().filter(|fault| **fault != icmp).map(String::as_str).collect()
-    }
 }
 
 impl Roster {
@@ -195,7 +188,7 @@ impl Roster {
             boot: arrived.boot,
             kinds: arrived.kinds,
             faults: words(&arrived.faults),
-            unfit: is_unfit(&arrived.faults),
+            unfit: words(arrived.faults.iter().filter(|fault| is_unfit(fault))),
         });
         let found_shared = shared_until.is_some() && !was_shared;
         Some(Seated { replaced, found_shared, shared_until })
@@ -246,7 +239,7 @@ impl Roster {
     pub(super) fn note_faults(&mut self, place: PlaceNo, session: u64, faults: &[OwnFault]) -> bool {
         let live = self.entries.get_mut(&place).and_then(|entry| entry.live.as_mut());
         let Some(live) = live.filter(|live| live.session == session) else { return false };
-        live.unfit = is_unfit(faults);
+        live.unfit = words(faults.iter().filter(|fault| is_unfit(fault)));
         let faults = words(faults);
         let changed = live.faults != faults;
         live.faults = faults;
@@ -282,7 +275,7 @@ impl Roster {
             network: entry.agent.network_no,
             connected: entry.live.is_some(),
             quarantined: entry.is_quarantined || entry.shared_until.is_some(),
-            unfit: entry.live.as_ref().is_some_and(|live| live.unfit),
+            unfit: entry.live.as_ref().is_some_and(|live| !live.unfit.is_empty()),
         }))
     }
 
@@ -294,6 +287,7 @@ impl Roster {
             remote: entry.live.as_ref().map(|live| live.remote),
             software: entry.live.as_ref().map(|live| live.software.clone()),
             faults: entry.live.as_ref().map(|live| live.faults.clone()).unwrap_or_default(),
+            unfit: entry.live.as_ref().map(|live| live.unfit.clone()).unwrap_or_default(),
             skew_ms: entry.skew_ms,
             is_clock_off: entry
                 .skew_ms
@@ -319,14 +313,12 @@ impl Entry {
 }
 
 /// True for faults with which a host can't confirm what others see. One that may not ping still checks everything else.
-fn is_unfit(faults: &[OwnFault]) -> bool {
-    faults
-        .iter()
-        .any(|fault| matches!(fault, OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead))
+const fn is_unfit(fault: &OwnFault) -> bool {
+    matches!(fault, OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead)
 }
 
-fn words(faults: &[OwnFault]) -> Vec<String> {
-    faults.iter().map(ToString::to_string).collect()
+fn words<'a>(faults: impl IntoIterator<Item = &'a OwnFault>) -> Vec<String> {
+    faults.into_iter().map(ToString::to_string).collect()
 }
 
 #[cfg(test)]

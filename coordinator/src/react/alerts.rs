@@ -12,7 +12,7 @@ use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{ChannelKind, Destination};
 use parallax_core::event::{AlertKind, Change, What};
 use parallax_core::flapping::{Aspect, Flapping, Steady};
-use parallax_core::id::{MonitorId, PageId};
+use parallax_core::id::{AccountId, MonitorId, PageId};
 use parallax_core::page::Page;
 use parallax_core::place::PlaceNo;
 use parallax_core::plan::Plan;
@@ -82,7 +82,7 @@ impl Reaction for Alerts {
             }
             let (at, zone) = (recorded.event.at, hearing.page.timezone);
             let places = match what {
-                Told::Change(_, change) => names.of(change, read)?,
+                Told::Change(_, change) => names.of(change, hearing.page.account, read)?,
                 Told::Steady(_) => &nobody,
             };
             let news =
@@ -231,16 +231,24 @@ impl Hearing {
     }
 }
 
-/// Names of places, read once, and only where something is explained by what places saw.
+/// Names of places, read once, and only where something is explained by what places saw. Agents' own names are shown to
+/// the operator's account; other accounts see a number and the network.
 #[derive(Default)]
 struct Names {
     agents: Option<BTreeMap<PlaceNo, PlaceName>>,
+    /// The operator's own account, once it was read.
+    operator: Option<Option<AccountId>>,
     wanted: BTreeMap<PlaceNo, PlaceName>,
 }
 
 impl Names {
-    /// Names of the places that the change tells of. An agent that is gone is named by its number.
-    fn of(&mut self, change: &Change, read: &dyn Read) -> Result<&BTreeMap<PlaceNo, PlaceName>> {
+    /// Names of the places of a change, as that account sees them. A removed agent is named by its number.
+    fn of(
+        &mut self,
+        change: &Change,
+        account: AccountId,
+        read: &dyn Read,
+    ) -> Result<&BTreeMap<PlaceNo, PlaceName>> {
         self.wanted.clear();
         let seen = change.evidence.iter();
         for place in seen.flat_map(|it| std::iter::once(it.first).chain(it.second.as_ref().map(|it| it.0))) {
@@ -248,11 +256,26 @@ impl Names {
                 Some(agents) => agents,
                 None => self.agents.insert(agents(read)?),
             };
-            let gone = || PlaceName { name: format!("place {}", place.0), network: "unknown".to_owned() };
-            self.wanted.insert(place, agents.get(&place).cloned().unwrap_or_else(gone));
+            let operator = match self.operator {
+                Some(operator) => operator,
+                None => *self.operator.insert(operator(read)?),
+            };
+            let number = || format!("place {}", place.0);
+            let name = match agents.get(&place) {
+                Some(agent) if operator == Some(account) => agent.clone(),
+                Some(agent) => PlaceName { name: number(), network: agent.network.clone() },
+                None => PlaceName { name: number(), network: "unknown".to_owned() },
+            };
+            self.wanted.insert(place, name);
         }
         Ok(&self.wanted)
     }
+}
+
+/// The operator's own account: the installation's first.
+fn operator(read: &dyn Read) -> Result<Option<AccountId>> {
+    let accounts = read.accounts()?.into_iter().map(|account| account.value);
+    Ok(accounts.min_by_key(|account| (account.created_at, account.id)).map(|account| account.id))
 }
 
 fn agents(read: &dyn Read) -> Result<BTreeMap<PlaceNo, PlaceName>> {

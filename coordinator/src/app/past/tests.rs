@@ -157,6 +157,14 @@ async fn of_a_day_that_was_watched_throughout_nothing_more_is_read() {
     assert_eq!(looked[&second].watched(day, &[]), (18 * HOUR).unsigned_abs());
 }
 
+#[test]
+fn no_single_readings_are_read_of_a_day_that_roll_ups_cover() {
+    assert_eq!(unsealed(MADE, MADE + 1), Region::ALL);
+    for since in [MADE, MADE + HOUR, MADE + 20 * DAY] {
+        assert_eq!(unsealed(since, MADE), []);
+    }
+}
+
 #[tokio::test]
 async fn a_chart_has_a_line_from_the_fifth_minute_on() {
     let (store, history) = seen((0..10).map(|n| (n * INTERVAL, true))).await;

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use parallax_core::assign;
 use parallax_core::check::Check;
-use parallax_core::id::MonitorId;
+use parallax_core::event::Status;
+use parallax_core::id::{MonitorId, PageId};
 use parallax_core::place::{Mesh, RegionSet};
 
 use super::Machines;
@@ -23,9 +24,9 @@ pub struct Target {
 }
 
 impl Machines {
-    /// The monitor's check.
-    pub fn check(&self, slot: u32) -> Option<&Check> {
-        self.get(slot).map(|kept| kept.check.as_ref())
+    /// The monitor's check, its page, and its status.
+    pub fn named(&self, slot: u32) -> Option<(&Check, PageId, Status)> {
+        self.get(slot).map(|kept| (kept.check.as_ref(), kept.page, kept.machine.status()))
     }
 
     /// What is to be checked for a look on request, and where from.

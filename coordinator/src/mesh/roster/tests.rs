@@ -158,9 +158,18 @@ fn a_host_that_can_not_check_confirms_nobody_until_it_can() {
         // It checks everything else.
         (vec![OwnFault::NotPermitted], false),
         (vec![OwnFault::NotPermitted, OwnFault::NoDescriptors], true),
+        // A busy host confirms as before, and the operator is not alarmed.
+        (vec![OwnFault::Overloaded], false),
     ] {
         assert!(roster.note_faults(PlaceNo(1), 1, &faults));
         assert_eq!(unfit(&roster), Some(expected), "{faults:?}");
+        let shown = &roster.view()[0].unfit;
+        assert_eq!(
+            !shown.is_empty(),
+            expected,
+            "the operator is notified of what the rules judge by: {faults:?}"
+        );
+        assert!(!shown.contains(&OwnFault::NotPermitted.to_string()));
     }
     roster.disconnect(PlaceNo(1), 1);
     assert_eq!(unfit(&roster), Some(false), "it may come back another");

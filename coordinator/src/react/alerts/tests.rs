@@ -211,10 +211,33 @@ async fn places_are_told_by_name_and_those_that_are_gone_by_number() {
     let mut names = Names::default();
     let event = told(AlertKind::WentDown, 1, 40_000);
     let What::Changed(change) = &event.what else { unreachable!() };
-    let named = names.of(change, bench.store.reader().as_ref()).unwrap();
-    let told: Vec<(u16, &str, &str)> =
-        named.iter().map(|(place, it)| (place.0, it.name.as_str(), it.network.as_str())).collect();
-    assert_eq!(told, [(1, "agent-1", "one"), (9, "place 9", "unknown")]);
+    let mut of = |n| {
+        let named = names.of(change, account(n).id, bench.store.reader().as_ref()).unwrap();
+        let told = named.iter().map(|(place, it)| (place.0, it.name.clone(), it.network.clone()));
+        told.collect::<Vec<_>>()
+    };
+    let gone = (9, "place 9".to_owned(), "unknown".to_owned());
+    assert_eq!(of(1), [(1, "agent-1".to_owned(), "one".to_owned()), gone.clone()]);
+    assert_eq!(of(2), [(1, "place 1".to_owned(), "one".to_owned()), gone]);
+}
+
+#[tokio::test]
+async fn agents_names_are_shown_to_the_operators_account_alone() {
+    for (owner, shown) in [(1, "agent-1"), (2, "place 1")] {
+        let bench = Bench::new(Store::in_memory().unwrap()).await;
+        bench.write(Account { created_at: at(6), ..account(2) }).await;
+        bench.write(page(1, owner, "shop")).await;
+        bench.write(webhook(1)).await;
+        bench.happens(vec![told(AlertKind::WentDown, 1, 40_000)]).await;
+        bench.turn().await.unwrap();
+        let deliveries = bench.deliveries();
+        let [Delivery { letter: Letter::Json(json), .. }] = deliveries.as_slice() else {
+            panic!("{deliveries:?}")
+        };
+        let json = String::from_utf8_lossy(json).into_owned();
+        assert!(json.contains(shown), "{json}");
+        assert_eq!(json.contains("agent-1"), owner == 1, "{json}");
+    }
 }
 
 fn chat(n: u128, events: Option<Vec<AlertKind>>) -> Destination {

@@ -1,0 +1,47 @@
+//! Failures to resolve a name, beside names that never resolved.
+
+use super::*;
+
+fn missing() -> Outcome {
+    Outcome::Failed(Facts::default(), Failure::NameNotFound)
+}
+
+/// Monitors of names that nobody registered, by their slots.
+const DEAD: std::ops::RangeInclusive<u32> = 1..=20;
+
+async fn store_with_dead_names() -> Store {
+    let store = store_with_a_monitor().await;
+    let mut batch = storage::Batch::new();
+    for slot in DEAD {
+        let check = Check::Tcp(TcpCheck { host: format!("dead-{slot}.com"), port: 443 });
+        let id = MonitorId::from_u128(100 + u128::from(slot));
+        batch.write(Monitor { id, slot, check, ..monitor() });
+    }
+    store.commit(batch).await.unwrap();
+    store
+}
+
+#[tokio::test]
+async fn a_name_that_dies_beside_many_that_never_resolved_is_confirmed_as_any_other() {
+    let (store, clock) = (store_with_dead_names().await, Clock::by_hand(START));
+    let mut stream = Stream::start(&store, &clock).await;
+    while stream.view().await.is_none_or(|view| view.status != Status::Up) {
+        while let Ok(question) = stream.questions.try_recv() {
+            let outcome = if question.slot == 0 { passed() } else { missing() };
+            stream.answer(&question, outcome).await;
+        }
+        stream.send(PlaceNo(0), Vec::new()).await;
+    }
+    for place in 0..4 {
+        let failed = DEAD.map(|slot| (slot, stream.seen(place, Some(ROUND), missing())));
+        stream.send(PlaceNo(place), failed.collect()).await;
+        while stream.questions.try_recv().is_ok() {}
+    }
+    stream.result(0, ROUND, missing()).await;
+    let mut asked = Vec::new();
+    while let Ok(question) = stream.questions.try_recv() {
+        asked.push((question.slot, question.ask.reason));
+    }
+    assert!(asked.contains(&(0, Reason::Confirm)), "{asked:?}");
+    stream.stop().await;
+}
