@@ -152,6 +152,29 @@ fn a_coordinator_that_stood_still_makes_no_job_late_and_no_region_stale() {
 }
 
 #[test]
+fn a_standstill_is_excused_also_where_the_clock_stepped_meanwhile() {
+    for jump in [-10 * MINUTE, -3 * SECOND, 3 * SECOND, 10 * MINUTE] {
+        let mut watch = stage::watch(CheckKind::Heartbeat, 0);
+        watch.beat = Some((HOUR, 5 * MINUTE));
+        let (mut stage, _) = Stage::new(watch, Vec::new(), START);
+        stage.beat(Beat::Ran, START);
+        let (since, back) = (START + 58 * MINUTE + jump, START + 3 * HOUR + jump);
+        let out = stage.step(back, |machine, step| machine.handle_step(jump, Some(since), step));
+        let [Output::Happened(what)] = out.as_slice() else { panic!("{jump} ms: {out:?}") };
+        assert!(matches!(**what, What::DeadlineExtended(_)), "{jump} ms: {what:?}");
+        assert_eq!(
+            (stage.machine.status(), stage.next_timeout()),
+            (Status::Up, Some(back + HOUR)),
+            "{jump} ms"
+        );
+
+        let mut tale = Tale::new();
+        let out = tale.stage.step(back, |machine, step| machine.handle_step(jump, Some(START + jump), step));
+        assert_eq!((out, tale.stage.machine.status()), (Vec::new(), Status::Up), "{jump} ms");
+    }
+}
+
+#[test]
 fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
     for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
         // At once, in the middle of a suspicion, and in an outage: the wall's clock is another from then on.
@@ -162,7 +185,7 @@ fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
             let step = |tale: &mut Tale, at: usize, wall: &mut Timestamp, seen: &Outcome| {
                 if at == when {
                     *wall = *wall + jump;
-                    let out = tale.stage.step(*wall, |machine, step| machine.handle_step(jump, step));
+                    let out = tale.stage.step(*wall, |machine, step| machine.handle_step(jump, None, step));
                     tale.hear(out, *wall, seen);
                 }
             };
@@ -295,8 +318,8 @@ proptest! {
                 Absence::Standstill => {
                     stage.step(wall, |machine, step| machine.handle_absence(then, step))
                 }
-                Absence::ClockForth => stage.step(wall, |machine, step| machine.handle_step(length, step)),
-                Absence::ClockBack => stage.step(wall, |machine, step| machine.handle_step(-length, step)),
+                Absence::ClockForth => stage.step(wall, |machine, step| machine.handle_step(length, None, step)),
+                Absence::ClockBack => stage.step(wall, |machine, step| machine.handle_step(-length, None, step)),
             });
             let told = seen.iter().filter(|output| {
                 matches!(output, Output::Happened(what)
