@@ -52,12 +52,22 @@ impl Machine {
             shift(Some(&mut suspicion.began));
             shift(suspicion.second_not_before.as_mut());
         }
-        shift(state.outage.as_mut().and_then(|outage| outage.passed.as_mut()));
+        if let Some(unjudged) = &mut state.unjudged {
+            shift(Some(&mut unjudged.since));
+            shift(unjudged.reported.as_mut());
+        }
         shift(state.settle_by.as_mut());
         shift(state.last_recovered.as_mut());
         shift(state.last_check.as_mut().map(|last| &mut last.at).filter(|_| self.watch.beat.is_none()));
         shift(state.degraded.as_mut());
         shift(state.follow_not_before.as_mut());
+        if let Some(outage) = &mut state.outage {
+            outage.shift(jump);
+        }
+        if let Some(flaps) = &mut state.flaps {
+            flaps.shift(jump);
+        }
+        self.shift_words(jump);
         match away_since {
             Some(since) => self.handle_absence(since, step),
             None => self.handle_timeout(step),
@@ -107,6 +117,7 @@ impl Machine {
         }
         if let Some(outage) = &mut state.outage {
             bring_back(Some(&mut outage.since), now);
+            bring_back(outage.moved_to.0.as_mut(), now);
             bring_back(outage.passed.as_mut(), now);
         }
         for round in &mut state.rounds {
