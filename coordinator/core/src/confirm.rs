@@ -43,7 +43,9 @@ pub struct Suspect<'a> {
 }
 
 /// Chooses who confirms: another network in the same region, else another network anywhere; a pinned monitor only
-/// within its region. Places whose host is fit to check come first. Places take turns from round to round, so that no neighbour carries all questions.
+/// within its region. Places whose host is fit to check come first, and others are asked only while two networks are fit:
+/// with one, failures stay unconfirmed or are repeated. Places take turns from round to round, so that no neighbour carries
+/// all questions.
 pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer {
     if suspect.asked.len() >= TRIES {
         return Confirmer::Nobody;
@@ -51,8 +53,9 @@ pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer 
     let is_other = |place: &&Place| place.network != suspect.network && !suspect.asked.contains(&place.no);
     let mut fit: Vec<&Place> = mesh.confirmers().filter(is_other).collect();
     if fit.is_empty() {
-        if watch.confirmation == Confirmation::Repeat && mesh.has_one_network() {
-            return repeater(mesh, suspect);
+        if mesh.has_one_network() {
+            let repeats = watch.confirmation == Confirmation::Repeat;
+            return if repeats { repeater(mesh, suspect) } else { Confirmer::Nobody };
         }
         // A host that is not fit to check may still reach this target. If it can't look, it says so.
         fit = mesh.fit().filter(is_other).collect();

@@ -131,6 +131,15 @@ impl Flaps {
         *self != before
     }
 
+    /// The wall clock stepped by so many milliseconds, and time did not: changes lie as far back as they did. When the
+    /// flapping began stays as people were told.
+    pub fn shift(&mut self, by: i64) {
+        for track in [&mut self.availability, &mut self.speed] {
+            let moments = [&mut track.last, &mut track.before];
+            moments.into_iter().flatten().for_each(|at| *at = *at + by);
+        }
+    }
+
     fn track(&mut self, aspect: Aspect) -> &mut Track {
         match aspect {
             Aspect::Availability => &mut self.availability,
@@ -216,6 +225,22 @@ mod tests {
         down.note(WentDown, at(43));
         assert_eq!((down.flapping(), down.steady_at()), (None, None), "an outage is told by itself");
         assert!(flaps.end(at(72)).is_some_and(|steady| steady.aspect == Aspect::Speed && steady.is_bad));
+    }
+
+    #[test]
+    fn a_step_of_the_clock_neither_begins_nor_ends_flapping() {
+        use AlertKind::{Recovered, WentDown};
+        for jump in [-20, 20] {
+            // Two changes ten minutes apart, and the third nineteen minutes later: whatever the clock shows.
+            let mut flaps = Flaps::default();
+            flaps.note(WentDown, at(100));
+            flaps.note(Recovered, at(110));
+            flaps.shift(jump * MINUTE);
+            let on = flaps.note(WentDown, at(129 + jump));
+            assert_eq!(on, Some(Flapping { since: at(100 + jump), changes: 3 }), "{jump}");
+            flaps.shift(-jump * MINUTE);
+            assert_eq!((flaps.steady_at(), flaps.flapping()), (Some(at(159)), on), "{jump}");
+        }
     }
 
     #[test]

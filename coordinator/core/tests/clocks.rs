@@ -4,100 +4,19 @@
 
 #[path = "cast/stage.rs"]
 mod stage;
+#[path = "cast/tale.rs"]
+mod tale;
 
 use parallax_core::check::CheckKind;
-use parallax_core::event::{AlertKind, Answer, Ask, Status, What};
+use parallax_core::event::{AlertKind, Status, What};
 use parallax_core::heartbeat::Beat;
 use parallax_core::machine::{Machine, Output};
-use parallax_core::observation::{Facts, Failure, Observation, Outcome};
-use parallax_core::place::{NetworkNo, Place, PlaceNo, Region};
+use parallax_core::observation::{Outcome, OwnFault};
+use parallax_core::place::{PlaceNo, Region, RegionSet};
 use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
 use proptest::prelude::*;
 use stage::Stage;
-
-const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
-
-fn places() -> Vec<Place> {
-    let place = |no| Place {
-        no: PlaceNo(no),
-        region: Region::Europe,
-        network: NetworkNo(no),
-        connected: true,
-        quarantined: false,
-        unfit: false,
-    };
-    [place(1), place(2)].to_vec()
-}
-
-fn seen(place: PlaceNo, round: Option<u64>, at: Timestamp, outcome: Outcome) -> Observation {
-    let (region, network) = (Region::Europe, NetworkNo(place.0));
-    Observation { revision: 1, region, place, network, round, started: at, ended: at, outcome }
-}
-
-fn refused() -> Outcome {
-    Outcome::Failed(Facts::default(), Failure::Refused)
-}
-
-fn passed() -> Outcome {
-    Outcome::Passed(Facts { latency_ms: Some(40), ..Facts::default() })
-}
-
-/// One monitor, and how many questions it has asked.
-struct Tale {
-    stage: Stage,
-    asked: usize,
-    told: Vec<AlertKind>,
-}
-
-impl Tale {
-    fn new() -> Self {
-        let (stage, out) = Stage::new(stage::watch(CheckKind::Tcp, 60_000), places(), START);
-        let mut tale = Self { stage, asked: 0, told: Vec::new() };
-        tale.hear(out, START, &passed());
-        assert_eq!(tale.stage.machine.status(), Status::Up);
-        tale
-    }
-
-    /// Whoever is asked answers at once.
-    fn hear(&mut self, out: Vec<Output>, now: Timestamp, answer: &Outcome) {
-        let mut left: std::collections::VecDeque<Output> = out.into();
-        while let Some(output) = left.pop_front() {
-            match output {
-                Output::Ask(Ask { number, place, .. }) => {
-                    self.asked += 1;
-                    assert!(self.asked < 200, "it asks without end");
-                    let seen = Answer::Seen(seen(place, None, now, answer.clone()));
-                    left.extend(self.stage.answer(number, seen, now));
-                }
-                Output::Happened(what) => {
-                    if let What::Changed(change) = *what {
-                        self.told.extend(change.alert);
-                    }
-                }
-                Output::Reading(_) => {}
-            }
-        }
-    }
-
-    fn round(&mut self, now: Timestamp, outcome: &Outcome) {
-        let round = now.as_millis().unsigned_abs() / 60_000;
-        let out = self.stage.observe(seen(PlaceNo(1), Some(round), now, outcome.clone()), now);
-        self.hear(out, now, outcome);
-    }
-
-    fn pass_time(&mut self, until: Timestamp, outcome: &Outcome) {
-        while let Some(at) = self.stage.next_timeout().filter(|at| *at <= until) {
-            let out = self.stage.step(at, Machine::handle_timeout);
-            self.hear(out, at, outcome);
-        }
-    }
-
-    /// Everything fails from then on, for a minute.
-    fn fail_from(&mut self, now: Timestamp) {
-        self.round(now, &refused());
-        self.pass_time(now + MINUTE, &refused());
-    }
-}
+use tale::{START, Tale, passed, refused, seen};
 
 #[test]
 fn an_outage_after_a_recovery_of_the_future_is_an_outage_of_its_own() {
@@ -152,6 +71,29 @@ fn a_coordinator_that_stood_still_makes_no_job_late_and_no_region_stale() {
 }
 
 #[test]
+fn a_standstill_is_excused_also_where_the_clock_stepped_meanwhile() {
+    for jump in [-10 * MINUTE, -3 * SECOND, 3 * SECOND, 10 * MINUTE] {
+        let mut watch = stage::watch(CheckKind::Heartbeat, 0);
+        watch.beat = Some((HOUR, 5 * MINUTE));
+        let (mut stage, _) = Stage::new(watch, Vec::new(), START);
+        stage.beat(Beat::Ran, START);
+        let (since, back) = (START + 58 * MINUTE + jump, START + 3 * HOUR + jump);
+        let out = stage.step(back, |machine, step| machine.handle_step(jump, Some(since), step));
+        let [Output::Happened(what)] = out.as_slice() else { panic!("{jump} ms: {out:?}") };
+        assert!(matches!(**what, What::DeadlineExtended(_)), "{jump} ms: {what:?}");
+        assert_eq!(
+            (stage.machine.status(), stage.next_timeout()),
+            (Status::Up, Some(back + HOUR)),
+            "{jump} ms"
+        );
+
+        let mut tale = Tale::new();
+        let out = tale.stage.step(back, |machine, step| machine.handle_step(jump, Some(START + jump), step));
+        assert_eq!((out, tale.stage.machine.status()), (Vec::new(), Status::Up), "{jump} ms");
+    }
+}
+
+#[test]
 fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
     for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
         // At once, in the middle of a suspicion, and in an outage: the wall's clock is another from then on.
@@ -162,7 +104,7 @@ fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
             let step = |tale: &mut Tale, at: usize, wall: &mut Timestamp, seen: &Outcome| {
                 if at == when {
                     *wall = *wall + jump;
-                    let out = tale.stage.step(*wall, |machine, step| machine.handle_step(jump, step));
+                    let out = tale.stage.step(*wall, |machine, step| machine.handle_step(jump, None, step));
                     tale.hear(out, *wall, seen);
                 }
             };
@@ -190,6 +132,75 @@ fn a_step_of_the_clock_holds_up_no_outage_and_no_recovery() {
             assert_eq!(tale.stage.machine.status(), Status::Unknown, "{jump} ms, {when}");
         }
     }
+}
+
+#[test]
+fn a_step_of_the_clock_takes_no_witness_of_an_outage_and_makes_none() {
+    let europe = Some(RegionSet::only(Region::Europe));
+    for jump in [-60 * SECOND, -10 * SECOND, 10 * SECOND, 10 * MINUTE] {
+        for (sees, is_disputed) in [(true, false), (true, true), (false, false), (false, true)] {
+            // Asia passes before the outage, and looks when it begins, or is silent from then on.
+            let mut tale = Tale::of(4);
+            let begins = START + HOUR;
+            tale.round_of(3, begins - 20 * SECOND, &passed());
+            tale.round(begins - 20 * SECOND, &passed());
+            tale.asia = Some(Some(passed()));
+            if is_disputed {
+                tale.round_of(3, begins - SECOND, &refused());
+            }
+            tale.asia = Some(sees.then(passed));
+            tale.round(begins, &refused());
+            tale.pass_time(begins + 40 * SECOND, &refused());
+            let name = format!("{jump} ms, {sees}, {is_disputed}");
+            let from = europe.filter(|_| sees);
+            assert_eq!(tale.down_from(begins + 40 * SECOND), from, "{name}");
+            let since = tale.stage.machine.view(&tale.stage.mesh(), begins).outage_since;
+            let now = tale.step(begins + 41 * SECOND, jump, &refused());
+            assert_eq!(tale.down_from(now), from, "{name}, after the step");
+            // It may step once more.
+            let now = tale.step(now + SECOND, -jump, &refused());
+            assert_eq!(tale.down_from(now), from, "{name}, after the way back");
+            let now = tale.step(now + SECOND, jump, &refused());
+            assert_eq!(tale.down_from(now), from, "{name}, after the third");
+            // Who passes from now on has seen it up, and the outage is the one that people were told.
+            tale.round_of(3, now + 20 * SECOND, &passed());
+            assert_eq!(tale.down_from(now + 20 * SECOND), europe, "{name}, after a pass");
+            let view = tale.stage.machine.view(&tale.stage.mesh(), now);
+            assert!(jump < 0 || view.outage_since == since, "{name}");
+            assert_eq!(tale.told, [AlertKind::WentDown], "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_step_of_the_clock_makes_flapping_no_shorter_and_checks_unjudged_no_longer() {
+    let mut tale = Tale::new();
+    let mut now = START + HOUR;
+    for _ in 0..2 {
+        tale.fail_from(now);
+        tale.round(now + 2 * MINUTE, &passed());
+        now = now + 3 * MINUTE;
+    }
+    let flaps = |tale: &Tale, now| tale.stage.machine.view(&tale.stage.mesh(), now).flapping.is_some();
+    assert!(flaps(&tale, now));
+    now = tale.step(now, HOUR, &passed());
+    tale.pass_time(now + 28 * MINUTE, &passed());
+    assert!(flaps(&tale, now));
+    tale.pass_time(now + 30 * MINUTE, &passed());
+    assert!(!flaps(&tale, now));
+
+    let mut tale = Tale::new();
+    let mut now = START + HOUR;
+    let unreadable = Outcome::Inconclusive(OwnFault::OtherSide("it speaks another language".to_owned()));
+    for jump in [0, HOUR, 0] {
+        now = tale.step(now + MINUTE, jump, &unreadable);
+        let round = Some(now.as_millis().unsigned_abs() / 60_000);
+        let out = tale.stage.observe(seen(PlaceNo(1), round, now, unreadable.clone()), now);
+        let is_report =
+            |output: &Output| matches!(output, Output::Happened(what) if matches!(**what, What::Unjudged(_)));
+        assert!(!out.iter().any(is_report), "two minutes are no half hour");
+    }
+    assert!(tale.stage.machine.view(&tale.stage.mesh(), now).unjudged);
 }
 
 #[test]
@@ -295,8 +306,8 @@ proptest! {
                 Absence::Standstill => {
                     stage.step(wall, |machine, step| machine.handle_absence(then, step))
                 }
-                Absence::ClockForth => stage.step(wall, |machine, step| machine.handle_step(length, step)),
-                Absence::ClockBack => stage.step(wall, |machine, step| machine.handle_step(-length, step)),
+                Absence::ClockForth => stage.step(wall, |machine, step| machine.handle_step(length, None, step)),
+                Absence::ClockBack => stage.step(wall, |machine, step| machine.handle_step(-length, None, step)),
             });
             let told = seen.iter().filter(|output| {
                 matches!(output, Output::Happened(what)

@@ -230,11 +230,12 @@ impl Machines {
         }
     }
 
-    /// The wall clock stepped by so many milliseconds: what is under way moves along, and the timetable follows.
-    pub fn clock_stepped(&mut self, jump: i64, cx: &mut Cx<'_>) {
+    /// The wall clock stepped by so many milliseconds: what is under way moves along, and the timetable follows. Where the
+    /// coordinator was not there either, since `away_since`, no machine judges before that is excused.
+    pub fn clock_stepped(&mut self, jump: i64, away_since: Option<Timestamp>, cx: &mut Cx<'_>) {
         let slots: Vec<u32> = self.numbers.values().copied().collect();
         for slot in slots {
-            self.turn(slot, cx, |machine, step| machine.handle_step(jump, step));
+            self.turn(slot, cx, |machine, step| machine.handle_step(jump, away_since, step));
         }
     }
 

@@ -21,8 +21,10 @@ impl Machine {
     }
 
     /// The wall clock went forth, or back, by so many milliseconds more than time itself: the moments of what is under way
-    /// move along, so that rounds are judged as they would have been without the step. What people were told stays.
-    pub fn handle_step(&mut self, jump: i64, step: &mut Step<'_>) {
+    /// move along, so that rounds are judged as they would have been without the step. What people were told stays. Where
+    /// the coordinator was not there either, since `away_since` by the clock of now, that is excused before anything is
+    /// judged.
+    pub fn handle_step(&mut self, jump: i64, away_since: Option<Timestamp>, step: &mut Step<'_>) {
         self.changed = true;
         self.born = self.born + jump;
         if self.watch.beat.is_some() && !self.watch.paused {
@@ -50,13 +52,26 @@ impl Machine {
             shift(Some(&mut suspicion.began));
             shift(suspicion.second_not_before.as_mut());
         }
-        shift(state.outage.as_mut().and_then(|outage| outage.passed.as_mut()));
+        if let Some(unjudged) = &mut state.unjudged {
+            shift(Some(&mut unjudged.since));
+            shift(unjudged.reported.as_mut());
+        }
         shift(state.settle_by.as_mut());
         shift(state.last_recovered.as_mut());
         shift(state.last_check.as_mut().map(|last| &mut last.at).filter(|_| self.watch.beat.is_none()));
         shift(state.degraded.as_mut());
         shift(state.follow_not_before.as_mut());
-        self.handle_timeout(step);
+        if let Some(outage) = &mut state.outage {
+            outage.shift(jump);
+        }
+        if let Some(flaps) = &mut state.flaps {
+            flaps.shift(jump);
+        }
+        self.shift_words(jump);
+        match away_since {
+            Some(since) => self.handle_absence(since, step),
+            None => self.handle_timeout(step),
+        }
     }
 
     /// A clock that went forth and came back left moments that are still to come. They must not make all rounds of the
@@ -102,6 +117,7 @@ impl Machine {
         }
         if let Some(outage) = &mut state.outage {
             bring_back(Some(&mut outage.since), now);
+            bring_back(outage.moved_to.0.as_mut(), now);
             bring_back(outage.passed.as_mut(), now);
         }
         for round in &mut state.rounds {

@@ -308,6 +308,11 @@ impl Machine {
             .min()
     }
 
+    /// True while a round runs, or waits for its second word.
+    pub fn has_rounds(&self) -> bool {
+        !self.state.rounds.is_empty()
+    }
+
     /// What people see of it at a moment.
     pub fn view(&self, mesh: &Mesh, now: Timestamp) -> View {
         let outage = self.state.outage.as_ref();

@@ -27,7 +27,6 @@ impl Machine {
             round.second = Second::default();
             if round.ask.is_some() {
                 round.tried.clear();
-                round.pending = false;
                 round.give_up = step.now + PATIENCE;
                 round.parked = Some(step.now);
             }

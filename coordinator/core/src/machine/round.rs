@@ -130,6 +130,7 @@ impl Machine {
     pub(super) fn ask_next(&mut self, index: usize, step: &mut Step<'_>) -> bool {
         let Some(round) = self.state.rounds.get(index) else { return false };
         let (reason, wanted) = (round.reason, round.region);
+        let waited = round.pending && reason != Reason::Second;
         let Some((place, network, region)) = self.runner(wanted, &round.tried, step) else { return false };
         let number = self.ask(place, reason, step);
         if let Some(round) = self.state.rounds.get_mut(index) {
@@ -141,8 +142,13 @@ impl Machine {
             round.started = step.now;
             round.give_up = step.now + PATIENCE;
             round.pending = false;
+            round.seconded = Unkept(None);
             // A second word on what another place began says nothing of this one's network.
             round.second = Second::default();
+        }
+        if waited {
+            // What waited has no word, and its early second round must not outlive it.
+            self.judge_early_second(self.lane_region(wanted), Word::Inconclusive, step);
         }
         true
     }

@@ -101,6 +101,9 @@ pub(super) struct Outage {
     /// That it lasts was said up to then, or is not made up for; none: up to when this process took the machine over.
     #[serde(skip)]
     pub(super) repeated_until: Unkept,
+    /// Where the wall clock has stepped since: its start by the clock of now. `since` stays as people were told.
+    #[serde(skip)]
+    pub(super) moved_to: Unkept,
 }
 
 /// A moment that is no part of what is remembered: it is not written, and memories are alike whatever it is.
@@ -184,7 +187,19 @@ impl Outage {
             hint_swept: false,
             passed: None,
             repeated_until: Unkept(None),
+            moved_to: Unkept(None),
         }
+    }
+
+    /// Its start by the clock of now, which rounds are compared with.
+    pub(super) fn began(&self) -> Timestamp {
+        self.moved_to.0.unwrap_or(self.since)
+    }
+
+    /// The wall clock stepped by so many milliseconds: what rounds are compared with moves along.
+    pub(super) fn shift(&mut self, by: i64) {
+        self.moved_to = Unkept(Some(self.began() + by));
+        self.passed = self.passed.map(|passed| passed + by);
     }
 }
 

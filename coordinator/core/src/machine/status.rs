@@ -51,7 +51,7 @@ impl Machine {
             return;
         }
         let says = self.says(step.mesh, |says| match &self.state.outage {
-            Some(outage) => Some(outage.since),
+            Some(outage) => Some(outage.began()),
             None => self.first_failed(says.failing()).map(|(since, _)| since),
         });
         match judge(&says) {

@@ -54,6 +54,15 @@ impl Machine {
         }
     }
 
+    /// The wall clock stepped by so many milliseconds: passes that stand move along with the rounds after them.
+    pub(super) fn shift_words(&mut self, by: i64) {
+        let mut words = self.state.unpassed.take();
+        for passed in words.iter_mut().flatten().filter_map(|spoken| spoken.passed.as_mut()) {
+            *passed = *passed + by;
+        }
+        self.state.unpassed = Rare::from(words);
+    }
+
     /// Start of the round by which a region that is up says so: its newest, or the newest passed one where those after
     /// it said nothing.
     fn passed_at(&self, region: Region) -> Option<Timestamp> {

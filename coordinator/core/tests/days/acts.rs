@@ -75,7 +75,7 @@ impl World {
             Act::Skew(skew) => {
                 let jump = skew - self.skew;
                 self.skew = skew;
-                self.step(|machine, step| machine.handle_step(jump, step));
+                self.step(|machine, step| machine.handle_step(jump, None, step));
                 self.assign();
             }
             Act::Calm(mood) => {

@@ -11,12 +11,9 @@ place sin2 asia B
 00:30 sin2 is unfit
 00:31 it is unconfirmable last ok at 00:00
 01:00 fra1 fails refused
-  -> asks sin2 to confirm       # perhaps it reaches this target all the same
-01:00.1 sin2 cannot look
-  -> round europe unconfirmed
+  -> round europe unconfirmed   # a host that is not fit confirms nothing
 01:01 it is seen unconfirmed from europe
 01:30 sin1 fails refused
-01:30.1 sin2 cannot look
   -> round asia unconfirmed
 01:31 it is seen unconfirmed from europe+asia
 01:32 it is unconfirmable last failed at 01:30 with connection refused

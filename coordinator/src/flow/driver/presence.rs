@@ -22,13 +22,15 @@ impl Driver {
         if jump > STEP || passed >= AWAY {
             self.cover_what_began(now).await;
         }
+        let away_since = (passed >= AWAY).then(|| now - passed);
+        if away_since.is_some() {
+            tracing::warn!(milliseconds = passed, "the coordinator stood still");
+        }
         if jump.abs() > STEP {
             tracing::warn!(milliseconds = jump, "the wall clock stepped: what is under way moves with it");
-            self.with(|machines, cx| machines.clock_stepped(jump, cx));
-        }
-        if passed >= AWAY {
-            tracing::warn!(milliseconds = passed, "the coordinator stood still");
-            self.with(|machines, cx| machines.was_away(now - passed, cx));
+            self.with(|machines, cx| machines.clock_stepped(jump, away_since, cx));
+        } else if let Some(since) = away_since {
+            self.with(|machines, cx| machines.was_away(since, cx));
         }
         if now.since(self.alive_noted).unsigned_abs() >= UPKEEP.as_millis() as u64 && self.underway.is_none()
         {

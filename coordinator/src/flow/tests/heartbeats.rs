@@ -125,6 +125,22 @@ async fn a_coordinator_that_stood_still_tells_of_no_job_that_it_could_not_hear()
 }
 
 #[tokio::test]
+async fn a_host_that_slept_and_woke_with_another_time_makes_no_job_late() {
+    for jump in [-3 * SECOND, 3 * SECOND] {
+        let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
+        let stream = Stream::start(&store, &clock).await;
+        stream.ping(Beat::Ran).await.await.unwrap();
+        // The driver runs only once both have happened.
+        clock.set(START + 2 * DUE);
+        clock.step(jump);
+        stream.send(PlaceNo(0), Vec::new()).await;
+        assert_eq!(stream.changes(), [(Status::Up, None)], "{jump} ms");
+        assert_eq!(stream.view().await.unwrap().status, Status::Up, "{jump} ms");
+        stream.stop().await;
+    }
+}
+
+#[tokio::test]
 async fn a_window_that_began_while_the_coordinator_stood_still_covers_what_is_judged_first() {
     let (store, clock) = (store_with_a_heartbeat().await, Clock::by_hand(START));
     let stream = Stream::start(&store, &clock).await;

@@ -1,0 +1,139 @@
+//! Rounds that wait, are asked elsewhere and are asked again after restarts: none of them is left behind.
+
+#![allow(clippy::unwrap_used, dead_code, reason = "the stage is shared; what can't be read fails the test")]
+
+#[path = "cast/stage.rs"]
+mod stage;
+
+use parallax_core::check::CheckKind;
+use parallax_core::event::{Answer, Ask};
+use parallax_core::machine::{Machine, Output};
+use parallax_core::observation::{Facts, Failure, Observation, Outcome};
+use parallax_core::place::{NetworkNo, Place, PlaceNo, Region};
+use parallax_core::time::{MINUTE, Timestamp};
+use proptest::prelude::*;
+use stage::Stage;
+
+const START: Timestamp = Timestamp::from_millis(1_800_000_000_000);
+
+#[derive(Debug, Clone)]
+enum Act {
+    Wait(i64),
+    /// Sends a scheduled round of that place.
+    Round(usize, Outcome),
+    /// Answers an open question; with nothing where its place is gone.
+    Answer(usize, Option<Outcome>),
+    Restart(i64),
+}
+
+fn acts() -> impl Strategy<Value = Act> {
+    let failed = || Outcome::Failed(Facts::default(), Failure::Refused);
+    let answers = prop_oneof![
+        2 => Just(None),
+        3 => Just(Some(Outcome::Pending)),
+        3 => Just(Some(failed())),
+        1 => Just(Some(Outcome::Passed(Facts::default()))),
+    ];
+    let rounds = prop_oneof![1 => Just(Outcome::Pending), 2 => Just(failed())];
+    prop_oneof![
+        4 => (500..3_000_i64).prop_map(Act::Wait),
+        2 => (0..6_usize, rounds).prop_map(|(place, outcome)| Act::Round(place, outcome)),
+        8 => (0..6_usize, answers).prop_map(|(which, outcome)| Act::Answer(which, outcome)),
+        1 => (0..3_000_i64).prop_map(Act::Restart),
+    ]
+}
+
+struct Play {
+    stage: Stage,
+    now: Timestamp,
+    rounds: u64,
+    open: Vec<Ask>,
+}
+
+impl Play {
+    fn hear(&mut self, out: Vec<Output>) {
+        self.open.extend(out.into_iter().filter_map(|output| match output {
+            Output::Ask(ask) => Some(ask),
+            Output::Reading(_) | Output::Happened(_) => None,
+        }));
+    }
+
+    fn wait(&mut self, millis: i64) {
+        let until = self.now + millis;
+        while let Some(at) = self.stage.next_timeout().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            let out = self.stage.step(self.now, Machine::handle_timeout);
+            self.hear(out);
+        }
+        self.now = until;
+    }
+
+    fn seen(&self, place: Place, round: Option<u64>, outcome: Outcome) -> Observation {
+        let (no, now) = (place.no, self.now);
+        let Place { region, network, .. } = place;
+        Observation { revision: 1, region, place: no, network, round, started: now, ended: now, outcome }
+    }
+
+    fn act(&mut self, act: Act) {
+        match act {
+            Act::Wait(millis) => self.wait(millis),
+            Act::Round(place, outcome) => {
+                let due = self.now.as_millis().unsigned_abs() / 60_000;
+                self.rounds = due.max(self.rounds + 1).min(due + 4);
+                let seen = self.seen(self.stage.places[place], Some(self.rounds), outcome);
+                let out = self.stage.observe(seen, self.now);
+                self.hear(out);
+            }
+            Act::Answer(which, outcome) => {
+                let Some(ask) = self.open.get(which).copied() else { return };
+                if outcome != Some(Outcome::Pending) {
+                    self.open.remove(which);
+                }
+                let place = self.stage.places[usize::from(ask.place.0)];
+                let seen = |outcome| Answer::Seen(self.seen(place, None, outcome));
+                let answer = outcome.map_or(Answer::Nothing, seen);
+                let out = self.stage.answer(ask.number, answer, self.now);
+                self.hear(out);
+            }
+            Act::Restart(away) => {
+                self.stage.stop(self.now);
+                self.open.clear();
+                self.now = self.now + away;
+                let out = self.stage.start(self.now);
+                self.hear(out);
+            }
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn no_round_outlasts_what_it_was_asked_for(acts in prop::collection::vec(acts(), 1..60)) {
+        let place = |no: u16| Place {
+            no: PlaceNo(no),
+            region: Region::ALL[usize::from(no % 3)],
+            network: NetworkNo(no),
+            connected: true,
+            quarantined: false,
+            unfit: false,
+        };
+        let places = (0..6).map(place).collect();
+        let (stage, out) = Stage::new(stage::watch(CheckKind::Http, 60_000), places, START);
+        let mut play = Play { stage, now: START, rounds: 0, open: Vec::new() };
+        play.hear(out);
+        // Every region is up.
+        for ask in std::mem::take(&mut play.open) {
+            let place = play.stage.places[usize::from(ask.place.0)];
+            let answer = Answer::Seen(play.seen(place, None, Outcome::Passed(Facts::default())));
+            play.stage.answer(ask.number, answer, play.now);
+        }
+        play.wait(MINUTE);
+        for act in acts {
+            play.act(act);
+        }
+        play.wait(10 * MINUTE);
+        prop_assert!(!play.stage.machine.has_rounds());
+    }
+}
