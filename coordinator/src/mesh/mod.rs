@@ -46,7 +46,6 @@ use tokio::time::{interval, timeout};
 
 use self::hub::{Hub, HubParts};
 pub use self::roster::{AgentView, Figures, Held};
-pub(crate) use self::session::FITNESS;
 pub use self::trust::Trust;
 use crate::clock::Clock;
 use crate::flow::{Arrival, Inbox, Question, Schedule};
@@ -60,6 +59,9 @@ const SETTLE: Duration = Duration::from_secs(10);
 
 /// How long peers are given to hear that the coordinator stops.
 const FAREWELL: Duration = Duration::from_secs(3);
+
+/// Log target for faults of agents' hosts: `parallax up` silences it, and logs those of its own host once for all agents.
+pub(crate) const FITNESS: &str = "parallax_coordinator::mesh::fitness";
 
 /// What the mesh needs of the members' records. Every answer is of what is durable.
 pub trait Members: Send + Sync {

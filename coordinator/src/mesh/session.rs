@@ -23,7 +23,7 @@ use self::credentials::{Certificates, expired};
 use super::hub::{Hub, Memory};
 use super::roster::Arrived;
 use super::wire::{self, Fault, Frames};
-use super::{Counters, able, convert, results, second};
+use super::{Counters, FITNESS, able, convert, results, second};
 
 /// Longest time from the handshake to the `Hello`.
 const HELLO: Duration = Duration::from_secs(5);
@@ -35,8 +35,6 @@ const LEAVE: Duration = Duration::from_secs(5);
 const MOST_SNAPSHOTS: u32 = 20;
 /// Longest version text of an agent, in bytes.
 const MOST_SOFTWARE: usize = 64;
-/// Log target for faults of agents' hosts: `parallax up` silences it, and logs those of its own host once for all agents.
-pub(crate) const FITNESS: &str = "parallax_coordinator::mesh::fitness";
 /// Most faults or kinds that an agent names.
 const MOST_NAMED: usize = 32;
 

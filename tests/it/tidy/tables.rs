@@ -118,6 +118,7 @@ pub(super) const ROOMS: &[Room] = &[
             All("clock"),
             All("out"),
             All("telemetry"),
+            Types("mesh"),
         ],
         "one host, one process: it starts the app and local agents and has no way of its own into the rooms",
     ),

@@ -89,7 +89,7 @@ async fn all_that_is_described_stands_in_it_and_every_link_leads_somewhere() {
         "plan_limit",
         "idempotency_key_reused",
         "method_not_allowed",
-        "list_checkpoints",
+        crate::http::legacy::TOOLS[0].0,
         "went-slow",
         "Deprecation: @1789344000",
     ] {

@@ -71,7 +71,7 @@ async fn a_public_page_answers_to_the_old_name_too() {
     assert_eq!(given(&client, None, old, json!({})).await, listed);
     assert_eq!(listed["monitors"].as_array().unwrap().len(), 2);
     assert_eq!(listed["monitors"], listed[crate::http::legacy::MONITORS]);
-    let unknown = ask(&client, None, &tool(1, "create_checkpoint", json!({}))).await;
+    let unknown = ask(&client, None, &tool(1, crate::http::legacy::TOOLS[1].0, json!({}))).await;
     assert_eq!(unknown["error"]["code"], -32602);
 }
 
