@@ -15,7 +15,12 @@ impl Machine {
     pub(super) fn conclude(&mut self, index: usize, word: Word, step: &mut Step<'_>) {
         self.changed = true;
         match self.state.rounds.get_mut(index) {
-            Some(round) if round.provisional.is_some() => round.held = Some(word),
+            Some(round) if round.provisional.is_some() => {
+                round.held = Some(word);
+                // A second word that comes later would be taken for that of a failure.
+                round.second.open = None;
+                round.second.repeat_at = None;
+            }
             Some(_) => {
                 let round = self.state.rounds.remove(index);
                 let first =
