@@ -20,7 +20,7 @@ pub struct Account {
     pub plan: Plan,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When it was put on its present plan; none while it has its first. A record of before ends here.
+    /// When it was put on its present plan; none while it has its first. Older records end here.
     #[serde(deserialize_with = "late::or_default")]
     pub plan_since: Option<Timestamp>,
 }

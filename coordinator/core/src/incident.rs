@@ -202,11 +202,11 @@ pub struct Incident {
     pub reminded_until: Timestamp,
     /// When it was made.
     pub created_at: Timestamp,
-    /// When a person last changed what its readers see, other than by an update. A record of before ends here.
+    /// When a person last changed what its readers see, other than by an update. Older records end here.
     #[serde(deserialize_with = "late::or_default")]
     pub edited_at: Option<Timestamp>,
     /// Of a window that was cancelled before it began: when it was planned to start. It began and ended at once instead,
-    /// so that its times are in order. A record of before ends here, so that nothing may follow this in a record.
+    /// so that its times are in order. Older records end here, so that nothing may follow this in a record.
     #[serde(deserialize_with = "late::or_default")]
     pub planned_at: Option<Timestamp>,
 }

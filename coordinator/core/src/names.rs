@@ -48,7 +48,7 @@ pub struct Resolution {
     pub account: AccountId,
     /// The monitor's status before this outcome.
     pub status: Status,
-    /// Whether it could not be resolved.
+    /// True where it could not be resolved.
     pub failed: bool,
     /// End of the check.
     pub ended: Timestamp,

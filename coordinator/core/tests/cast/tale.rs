@@ -46,7 +46,7 @@ pub(crate) struct Tale {
     pub(crate) stage: Stage,
     pub(crate) asked: usize,
     pub(crate) told: Vec<AlertKind>,
-    /// What Asia answers, where it does not see what all see; none: it is silent.
+    /// Asia's answer where it does not see what all see; none: it is silent.
     pub(crate) asia: Option<Option<Outcome>>,
 }
 
@@ -63,7 +63,7 @@ impl Tale {
         tale
     }
 
-    /// Whoever is asked answers at once.
+    /// Every place that is asked answers at once.
     pub(crate) fn hear(&mut self, out: Vec<Output>, now: Timestamp, answer: &Outcome) {
         let mut left: std::collections::VecDeque<Output> = out.into();
         while let Some(output) = left.pop_front() {

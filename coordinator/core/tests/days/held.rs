@@ -165,7 +165,7 @@ impl Held {
     /// A first alert has the rounds that led to it, and names regions only where another has seen the target up since.
     fn explained(&self, change: &Change) {
         assert!(!change.evidence.is_empty(), "its rounds explain it: {change:?}");
-        // A clock that was put right dates rounds of the same moment otherwise.
+        // A clock that was corrected dates rounds of the same moment otherwise.
         if let Some(from) = change.down_from.filter(|_| self.unique) {
             let mut others = self.passed.iter().filter(|(region, _)| !from.contains(**region));
             assert!(others.any(|(_, at)| *at >= change.since), "some region saw it up since: {change:?}");

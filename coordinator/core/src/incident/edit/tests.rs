@@ -320,7 +320,7 @@ fn a_window_whose_end_is_moved_into_the_past_is_over_at_once() {
     assert_eq!((later.incident.status, later.news), (Progress::Scheduled, News::Changed));
     let entered = amended(&Incident { notify: true, ..window(-HOUR, HOUR) }, 2);
     assert_eq!((entered.incident.status, entered.news), (Progress::Completed, News::Changed));
-    assert!(!entered.incident.notify, "nobody was told of its start");
+    assert!(!entered.incident.notify, "its start was not announced");
 }
 
 #[test]
