@@ -2,6 +2,7 @@
 //! lasts and once it is over. What was told is kept beside the journal, so that a restart tells nothing twice.
 
 use std::collections::BTreeSet;
+use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::doors::Certificates;
 use crate::clock::Clock;
 use crate::flow::counters::Counters;
 use crate::flow::notices;
-use crate::mesh::AgentView;
+use crate::mesh::{AgentView, FITNESS};
 use crate::storage::{Batch, Op, Read, Result, Store, StoreError};
 use crate::supervise::Watch;
 use crate::tls::Pair;
@@ -105,7 +106,7 @@ impl Lookout {
         let agents = self.of.store.read(|read| read.agents()).await?;
         let agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
         let mut matters = notices::matters(&self.of.counters.notices());
-        matters.extend((self.of.agents)().iter().filter_map(unfit));
+        matters.extend(unfit_hosts(&(self.of.agents)()));
         matters.extend(self.space.clone());
         matters.push(authority((self.of.authority_ends)(), now));
         matters.push(hosts(self.of.certificates.told.ending()));
@@ -137,7 +138,10 @@ impl Lookout {
 
 fn say(notice: &Notice) {
     let matter = &notice.matter;
-    if notice.ended {
+    if matches!(matter, Matter::HostUnfit { .. }) {
+        // The fault itself was logged as it appeared, by the same target.
+        tracing::info!(target: FITNESS, ?matter, ended = notice.ended, "the operator is notified");
+    } else if notice.ended {
         tracing::info!(?matter, "the operator is told that this is over");
     } else {
         tracing::warn!(?matter, "the operator is told of this");
@@ -169,12 +173,23 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     Ok(told)
 }
 
-/// Judges whether the agent's host is not fit to check. None while it is not connected: nothing is known of it then.
-fn unfit(view: &AgentView) -> Option<(Matter, bool)> {
-    view.connected_since?;
-    let holds = !view.unfit.is_empty();
-    let faults = view.unfit.join("; ").chars().take(FAULTS).collect();
-    Some((Matter::HostUnfit { agent: view.agent.id, faults }, holds))
+/// Judges which agents' hosts are not fit to check. Nothing is known of an agent that is not connected. Of agents that
+/// share a host and its faults the first alone is reported: all of them connect from one address, or over loopback.
+fn unfit_hosts(views: &[AgentView]) -> Vec<(Matter, bool)> {
+    let mut views: Vec<&AgentView> = views.iter().filter(|view| view.connected_since.is_some()).collect();
+    views.sort_by_key(|view| view.agent.id);
+    let mut reported = BTreeSet::new();
+    let judged = views.into_iter().filter_map(|view| {
+        let holds = !view.unfit.is_empty();
+        let host = view.remote.map(|remote| remote.ip().to_canonical());
+        let host = host.map(|ip| if ip.is_loopback() { IpAddr::V4(Ipv4Addr::LOCALHOST) } else { ip });
+        if holds && host.is_some_and(|host| !reported.insert((host, &view.unfit))) {
+            return None;
+        }
+        let faults = view.unfit.join("; ").chars().take(FAULTS).collect();
+        Some((Matter::HostUnfit { agent: view.agent.id, faults }, holds))
+    });
+    judged.collect()
 }
 
 /// Whether that much free space is too little; between the bounds it stays as it was told.

@@ -93,21 +93,7 @@ async fn a_host_that_is_not_fit_is_told_once_and_stays_so_while_its_agent_is_awa
     let mut batch = Batch::new();
     batch.write(enrolled.clone());
     store.commit(batch).await.unwrap();
-    let view = Arc::new(Mutex::new(AgentView {
-        agent: Arc::new(enrolled),
-        connected_since: Some(at(0)),
-        remote: None,
-        software: None,
-        faults: Vec::new(),
-        unfit: Vec::new(),
-        skew_ms: None,
-        is_clock_off: false,
-        is_quarantined: false,
-        is_shared: false,
-        is_superseded: false,
-        held: None,
-        figures: Default::default(),
-    }));
+    let view = Arc::new(Mutex::new(connected(enrolled)));
     let seen = Arc::clone(&view);
     let agents = Arc::new(move || vec![seen.lock().unwrap().clone()]);
     let mut lookout = Lookout::start(Sources { agents, ..sources(&store, &clock) }).await.unwrap();
@@ -137,6 +123,55 @@ async fn a_host_that_is_not_fit_is_told_once_and_stays_so_while_its_agent_is_awa
     assert_eq!(look(false, &[]).await, std::slice::from_ref(&dead), "nothing is known of it");
     assert_eq!(look(true, &["this host has no route", &dead.0]).await, std::slice::from_ref(&dead));
     assert_eq!(look(true, &[]).await, [dead, (String::new(), true)]);
+}
+
+/// A connected agent without faults.
+fn connected(agent: Agent) -> AgentView {
+    AgentView {
+        agent: Arc::new(agent),
+        connected_since: Some(at(0)),
+        remote: None,
+        software: None,
+        faults: Vec::new(),
+        unfit: Vec::new(),
+        skew_ms: None,
+        is_clock_off: false,
+        is_quarantined: false,
+        is_shared: false,
+        is_superseded: false,
+        held: None,
+        figures: Default::default(),
+    }
+}
+
+#[test]
+fn agents_that_share_a_host_are_one_notice() {
+    let [dead, unrouted] = ["this host's resolver does not answer", "this host has no route"];
+    let views: Vec<AgentView> = [
+        ("127.0.1.9:4000", Some(dead)),
+        ("127.0.1.7:4001", Some(dead)),
+        ("[::1]:4002", Some(dead)),
+        ("127.0.1.7:4003", Some(unrouted)),
+        ("127.0.1.7:4004", None),
+        ("192.0.2.7:4005", Some(dead)),
+        ("[::ffff:192.0.2.7]:4006", Some(dead)),
+        ("192.0.2.8:4007", Some(dead)),
+    ]
+    .into_iter()
+    .enumerate()
+    .map(|(number, (remote, fault))| {
+        let mut view = connected(Agent { id: AgentId::from_u128(number as u128), ..agent(1) });
+        view.remote = Some(remote.parse().unwrap());
+        view.unfit = fault.into_iter().map(str::to_owned).collect();
+        view
+    })
+    .collect();
+    let judged = unfit_hosts(&views).into_iter().map(|(matter, holds)| match matter {
+        Matter::HostUnfit { agent, .. } => (agent.to_u128(), holds),
+        other => panic!("{other:?}"),
+    });
+    let wanted = [(0, true), (3, true), (4, false), (5, true), (7, true)];
+    assert_eq!(judged.collect::<Vec<_>>(), wanted);
 }
 
 #[tokio::test]
