@@ -167,7 +167,7 @@ async fn the_guard_holds_for_pages_and_where_they_send_us() {
     let to = inner.url("/api/v2/summary.json").replace("127.0.0.1", "127.0.0.2");
     let outer = Server::start(move |_| Reply::redirect(302, &to)).await;
     let deny = vec!["127.0.0.2".parse().unwrap()];
-    let policy = Policy { allow_private: true, deny, ..Policy::default() };
+    let policy = Policy { allow_private: true, allow_own_host: true, deny, ..Policy::default() };
     let outcome = look(&net_with(&no_resolver(), policy, &[]), &outer.url("/"), None).await.outcome;
     assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
     assert!(inner.requests().is_empty());
@@ -263,8 +263,12 @@ async fn the_second_document_is_sent_nowhere_that_the_guard_refuses() {
         _ => Reply::redirect(302, &to),
     })
     .await;
-    let policy =
-        Policy { allow_private: true, deny: vec!["127.0.0.2".parse().unwrap()], ..Policy::default() };
+    let policy = Policy {
+        allow_private: true,
+        allow_own_host: true,
+        deny: vec!["127.0.0.2".parse().unwrap()],
+        ..Policy::default()
+    };
     let guarded = net_with(&no_resolver(), policy, &[]);
     let outcome = look(&guarded, &outer.url("/status/acme"), None).await.outcome;
     assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");

@@ -55,6 +55,8 @@ pub enum Matter {
     },
     /// Nearly all names fail to resolve at all agents.
     NamesFail,
+    /// The coordinator can't read its host's own addresses, so nothing is delivered but mail.
+    DeliveriesBlocked,
 }
 
 /// News for the operator.
@@ -91,6 +93,8 @@ pub enum Topic {
     HostUnfit(AgentId),
     /// See [`Matter::NamesFail`].
     NamesFail,
+    /// See [`Matter::DeliveriesBlocked`].
+    DeliveriesBlocked,
 }
 
 impl Matter {
@@ -108,6 +112,7 @@ impl Matter {
             Self::Quarantined(region) => Topic::Quarantined(*region),
             Self::HostUnfit { agent, .. } => Topic::HostUnfit(*agent),
             Self::NamesFail => Topic::NamesFail,
+            Self::DeliveriesBlocked => Topic::DeliveriesBlocked,
         }
     }
 }
@@ -125,6 +130,7 @@ impl fmt::Display for Topic {
             Self::OwnEnding => ("own-ending", &None),
             Self::Quarantined(region) => ("quarantined", region),
             Self::NamesFail => ("names-fail", &None),
+            Self::DeliveriesBlocked => ("deliveries-blocked", &None),
             Self::CertificateEnding(agent) => return write!(f, "certificate-ending-{agent}"),
             Self::HostUnfit(agent) => return write!(f, "host-unfit-{agent}"),
         };
@@ -252,6 +258,7 @@ mod tests {
             Topic::HostsEnding,
             Topic::OwnEnding,
             Topic::NamesFail,
+            Topic::DeliveriesBlocked,
             Topic::Quarantined(None),
             Topic::Quarantined(Some(Region::Asia)),
             Topic::CertificateEnding(agent),

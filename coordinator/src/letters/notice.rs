@@ -67,11 +67,13 @@ pub enum Matter {
     },
     /// Nearly all names fail to resolve at all agents.
     NamesFail,
+    /// The coordinator can't read its host's own addresses, so nothing is delivered but mail.
+    DeliveriesBlocked,
 }
 
 impl Matter {
     /// Each name, in the order of the variants.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 10] = [
         "place-quarantined",
         "region-stale",
         "second-network-missing",
@@ -81,6 +83,7 @@ impl Matter {
         "region-quarantined",
         "host-unfit",
         "names-failing",
+        "deliveries-blocked",
     ];
 
     /// The name that letters and deliveries use.
@@ -97,6 +100,7 @@ impl Matter {
             Self::Quarantined(_) => "region-quarantined",
             Self::HostUnfit { .. } => "host-unfit",
             Self::NamesFail => "names-failing",
+            Self::DeliveriesBlocked => "deliveries-blocked",
         }
     }
 }
@@ -161,7 +165,10 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
             notice.ends_at = Some(ends_at.as_millis());
         }
         Matter::OwnEnding(ends_at) => notice.ends_at = Some(ends_at.as_millis()),
-        Matter::PartsBroken(_) | Matter::HostsEnding { .. } | Matter::NamesFail => {}
+        Matter::PartsBroken(_)
+        | Matter::HostsEnding { .. }
+        | Matter::NamesFail
+        | Matter::DeliveriesBlocked => {}
     }
     // A struct of texts and numbers is always written.
     let json = serde_json::to_vec(&notice).unwrap_or_default();
@@ -204,6 +211,7 @@ fn title(matter: &Matter) -> String {
         Matter::Quarantined(None) => "all agents are in quarantine".to_owned(),
         Matter::Quarantined(Some(region)) => format!("all agents in {} are in quarantine", region.title()),
         Matter::NamesFail => "nearly all names fail to resolve".to_owned(),
+        Matter::DeliveriesBlocked => "webhooks and chats are not delivered".to_owned(),
         Matter::HostUnfit { agent, .. } => format!("the host of agent {agent} is not fit to check"),
     }
 }
@@ -311,6 +319,12 @@ fn message(matter: &Matter, ended: bool) -> String {
                                        Look at the agents' name servers."
             .to_owned(),
         (Matter::NamesFail, true) => "Names resolve again: failures to resolve one count.".to_owned(),
+        (Matter::DeliveriesBlocked, false) => "The coordinator can't read the addresses of its host, so it can't tell which \
+                                               webhooks lead to the host itself: none is sent, and chats aren't \
+                                               either. Allow the service AF_NETLINK (RestrictAddressFamilies= in its \
+                                               unit). Deliveries are tried again by themselves."
+            .to_owned(),
+        (Matter::DeliveriesBlocked, true) => "Webhooks and chats are delivered again.".to_owned(),
         (Matter::HostUnfit { agent, faults }, false) => format!(
             "The agent {} reports: {}. Its checks say nothing about your monitors until that is mended.",
             clean(agent),

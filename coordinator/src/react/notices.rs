@@ -86,6 +86,7 @@ fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
         notice::Matter::OwnEnding(ends_at) => Matter::OwnEnding(*ends_at),
         notice::Matter::Quarantined(region) => Matter::Quarantined(*region),
         notice::Matter::NamesFail => Matter::NamesFail,
+        notice::Matter::DeliveriesBlocked => Matter::DeliveriesBlocked,
         notice::Matter::HostUnfit { agent, faults } => {
             Matter::HostUnfit { agent: name_of(*agent, read)?, faults: faults.clone() }
         }
