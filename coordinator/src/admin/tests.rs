@@ -109,7 +109,10 @@ async fn a_backup_that_the_store_can_not_give_is_a_fault_and_no_file() {
     let scene = Scene::set();
     let mut taken = Vec::new();
     let told = backup::receive(scene.data(), &mut taken).await.unwrap().expect("one runs");
-    assert_eq!(told.unwrap_err().message, "the store can't be read or written: a store in memory has no snapshots");
+    assert_eq!(
+        told.unwrap_err().message,
+        "the store can't be read or written: a store in memory has no snapshots"
+    );
     assert!(taken.is_empty());
     let nobody = tempfile::tempdir().unwrap();
     assert!(backup::receive(nobody.path(), &mut taken).await.unwrap().is_none());

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use parallax_core::watch::Confirmation;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::{CliError, service_manager};
@@ -21,6 +22,8 @@ pub(super) async fn run(
     let (data, confirmation) = (config.data.clone(), config.confirmation);
     let (exposed, stopping) = (config.exposed_admin(), shutdown.clone());
     let starting = service_manager::starting();
+    // A reload has certificates in files read again (`tls`); with none there is nothing to read, and no reason to end.
+    let _reload = signal(SignalKind::hangup())?;
     let running = app::start(config, shutdown).await?;
     drop(starting);
     if let Some(warning) = exposed {
