@@ -237,7 +237,7 @@ mod tests {
         assert!(count >= 5, "{count}");
     }
 
-    /// What the code blocks have behind `parallax-agent`, up to a comment or another command.
+    /// Returns the commands of `parallax-agent` in the code blocks, without comments.
     fn readme_commands(text: &str) -> Vec<String> {
         let blocks =
             text.split("```").skip(1).step_by(2).filter_map(|block| block.trim_start().strip_prefix("sh\n"));

@@ -31,7 +31,7 @@ pub(crate) async fn watchdog(turns: impl Fn() -> u64) -> Infallible {
     }
 }
 
-/// Whether a count that should go on does.
+/// Notices when a count that should grow stands still.
 #[derive(Debug)]
 struct Pulse {
     count: u64,
@@ -39,7 +39,7 @@ struct Pulse {
 }
 
 impl Pulse {
-    /// Whether the count has changed lately.
+    /// Notes the count; true if it has changed lately.
     fn turns(&mut self, count: u64, now: Instant) -> bool {
         if count != self.count {
             *self = Self { count, changed: now };

@@ -1,4 +1,4 @@
-//! What commands print: a full disk behind standard output is a fault, a reader that has gone is none.
+//! Output of commands: a full disk behind standard output is a fault, a reader that has gone is none.
 
 use std::fs::File;
 use std::io::pipe;

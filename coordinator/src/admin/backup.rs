@@ -31,7 +31,11 @@ const MAX_LINE: u64 = 64 << 10;
 pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
     reply(out, &Reply::Done(json!({}))).await?;
     let (chunks, waiting) = mpsc::channel(WAITING);
-    let streaming = service.stream_backup(Chunks { chunks, total: Total::default() });
+    let streaming = async {
+        let streamed = service.stream_backup(Chunks { chunks, total: Total::default() }).await;
+        // The sending end goes here, or `carrying` would wait for more.
+        streamed.map(|chunks| chunks.total)
+    };
     let carrying = async move {
         // Gone with this block: where the socket fails, the store's walk ends too.
         let mut waiting = waiting;
@@ -50,7 +54,7 @@ pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin))
     let out = carried?;
     out.write_all(&0_u32.to_le_bytes()).await?;
     let end = match streamed {
-        Ok(Chunks { total, .. }) => Reply::Done(total.view()),
+        Ok(total) => Reply::Done(total.view()),
         Err(error) => Reply::Fault(care::fault(error)),
     };
     reply(out, &end).await

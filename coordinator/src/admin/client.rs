@@ -30,11 +30,11 @@ pub enum ClientError {
     /// What came back is no reply.
     #[error("the coordinator gave no reply that can be read; does it run an older version?")]
     Reply,
-    /// What a backup is written to takes no more.
+    /// The file of a backup takes no more.
     #[error("the backup can't be written: {0}")]
     Sink(#[source] io::Error),
     /// A backup is not what the coordinator sent.
-    #[error("what came of the backup is not what the coordinator sent")]
+    #[error("the backup that arrived differs from the one that the coordinator sent")]
     Differs,
 }
 

@@ -123,7 +123,7 @@ pub enum Command {
         /// Its id.
         key: String,
     },
-    /// Stream a snapshot to whoever asks: see [`super::backup`].
+    /// Stream a snapshot over the socket: see [`super::backup`].
     #[serde(rename = "stream-backup")]
     Backup,
     /// Read the whole store and prove it.

@@ -46,7 +46,7 @@ pub(super) async fn run(order: Backup) -> Result<(), CliError> {
     }
 }
 
-/// Bytes alone go out: whoever keeps them proves them with `parallax verify FILE`.
+/// Only the bytes go out, and are not read back: `parallax verify FILE` proves them where they are kept.
 async fn to_stdout(config: &Config) -> Result<(), CliError> {
     let out = io::stdout();
     if out.is_terminal() {

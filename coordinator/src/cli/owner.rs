@@ -10,7 +10,7 @@ use rustix::process::{Gid, Uid, geteuid};
 
 use crate::out;
 
-/// Whom a folder is given to, and the file system that it is on.
+/// Owner of a data folder, and the file system that it is on.
 #[derive(Debug, Clone, Copy)]
 struct Owner {
     user: Uid,

@@ -66,7 +66,7 @@ async fn watchdog(flow: &Counters) {
     }
 }
 
-/// Whether a count that should go on does.
+/// Notices when a count that should grow stands still.
 #[derive(Debug)]
 struct Pulse {
     count: u64,
@@ -78,7 +78,7 @@ impl Pulse {
         Self { count: 0, changed: now }
     }
 
-    /// Whether the count has changed lately.
+    /// Notes the count; true if it has changed lately.
     fn turns(&mut self, count: u64, now: Instant) -> bool {
         if count != self.count {
             *self = Self { count, changed: now };

@@ -82,8 +82,8 @@ fn is_unfinished(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
 }
 
-/// What a README has behind `parallax`, its alias `px` or `cargo run`: the lines of its blocks for a shell, and commands in
-/// its sentences.
+/// Returns the commands behind `parallax`, its alias `px` and `cargo run` in a README, and whether each is a line of a code
+/// block or part of a sentence.
 fn readme_commands(text: &str) -> Vec<(String, bool)> {
     let mut found = Vec::new();
     for (number, part) in text.split("```").enumerate() {

@@ -1,4 +1,4 @@
-//! What of the settings only the host can tell: whether the files that they name can be read, and who reaches `[admin]`.
+//! Checks of the settings against the host: can the files that they name be read, and who reaches `[admin]`.
 
 use std::fs::File;
 use std::net::IpAddr;

@@ -307,7 +307,7 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     /// Writes one moment of the store to a new file, proved by reading it back; commits go on meanwhile. Blocks. An
     /// engine that has tools of its own for this refuses.
     fn export(&self, to: &Path) -> Result<Exported>;
-    /// Writes what [`Read::export`] would to `sink`. Nothing is proved: whoever keeps it reads it back. Blocks.
+    /// Writes the bytes of a snapshot to `sink`. Only reading them back proves them. Blocks.
     fn stream(&self, sink: &mut dyn io::Write) -> Result<()>;
     /// Reads one moment of the store whole and proves it; commits go on meanwhile. Blocks.
     fn verify(&self) -> Result<Whole>;
