@@ -54,6 +54,7 @@ mod printing;
 mod proxy;
 mod resolver;
 mod restart;
+mod service_manager;
 mod stage;
 mod stall;
 mod subscribers;

@@ -176,14 +176,14 @@ fn own_addresses(machine: &Machine, key: &str) {
     assert!(!log.contains("own addresses can't be read"), "{log}");
 }
 
-/// Memory is bounded, and no core is dumped.
+/// Memory is bounded, no core is dumped, and a watchdog is set.
 fn bounds(machine: &Machine) {
     for (unit, memory) in [("parallax", 4_u64 << 30), ("parallax-agent", 512 << 20)] {
         let pid = pid(machine, unit);
         let limits = machine.must(&format!("grep 'Max core' /proc/{pid}/limits"));
         assert_eq!(limits.split_whitespace().collect::<Vec<_>>()[4..6], ["0", "0"], "{unit}: {limits}");
-        let shown = machine.must(&format!("systemctl show {unit} -p MemoryMax"));
-        assert_eq!(shown.trim(), format!("MemoryMax={memory}"), "{unit}");
+        let shown = machine.must(&format!("systemctl show {unit} -p MemoryMax -p WatchdogUSec --value"));
+        assert_eq!(shown.trim(), format!("1min\n{memory}"), "{unit}");
     }
 }
 

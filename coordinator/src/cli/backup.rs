@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Write};
 use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use clap::Args;
 use serde_json::Value;
@@ -91,27 +92,37 @@ async fn fill(config: &Config, mut sink: File) -> Result<u64, CliError> {
         return Ok(streamed?);
     }
     there(config)?;
-    let counted = store::backup(config, Counted { sink, bytes: 0 }).await;
+    let fault = Arc::new(OnceLock::new());
+    let counted = store::backup(config, Counted { sink, bytes: 0, fault: Arc::clone(&fault) }).await;
     owner::hand_over(&config.data);
-    Ok(counted?.bytes)
+    match fault.get() {
+        // Not the store's fault.
+        Some(written) => Err(refused("io", format!("the backup can't be written: {written}"))),
+        None => Ok(counted?.bytes),
+    }
 }
 
 fn refused(code: &str, why: impl Into<String>) -> CliError {
     Fault::new(code, why).into()
 }
 
-/// A file, and how many bytes it took.
+/// A file, how many bytes it took, and why it took no more.
 #[derive(Debug)]
 struct Counted {
     sink: File,
     bytes: u64,
+    fault: Arc<OnceLock<String>>,
 }
 
 impl Write for Counted {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let taken = self.sink.write(bytes)?;
-        self.bytes += taken as u64;
-        Ok(taken)
+        let written = self.sink.write(bytes);
+        match &written {
+            Ok(taken) => self.bytes += *taken as u64,
+            // Only the first is kept.
+            Err(error) => drop(self.fault.set(error.to_string())),
+        }
+        written
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -23,12 +23,13 @@ pub(super) struct Starting(JoinHandle<()>);
 
 /// Says that the start has begun.
 pub(super) fn starting() -> Starting {
-    notify(&[NotifyState::Status("Opening the store and reading it back")]);
-    Starting(tokio::spawn(async {
-        let microseconds = u32::try_from(EXTENSION.as_micros()).unwrap_or(u32::MAX);
+    let microseconds = u32::try_from(EXTENSION.as_micros()).unwrap_or(u32::MAX);
+    let extension = NotifyState::ExtendTimeoutUsec(microseconds);
+    notify(&[extension.clone(), NotifyState::Status("Opening the store and reading it back")]);
+    Starting(tokio::spawn(async move {
         loop {
-            notify(&[NotifyState::ExtendTimeoutUsec(microseconds)]);
             tokio::time::sleep(EXTEND_EVERY).await;
+            notify(std::slice::from_ref(&extension));
         }
     }))
 }
