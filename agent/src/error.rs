@@ -70,6 +70,9 @@ pub enum Error {
     /// A part of the agent broke off; without it the agent would go on in silence, and wrongly.
     #[error("{0} broke off; the log says why")]
     Died(&'static str),
+    /// Standard output takes no more.
+    #[error("standard output can't be written: {0}")]
+    Output(#[source] std::io::Error),
     /// The probes cannot be set up.
     #[error("probes: {0}")]
     Probes(String),

@@ -1,6 +1,6 @@
 //! An agent: it runs checks from one place and streams their results to the coordinator.
 //!
-//! [`run`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own data
+//! [`Agent`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own data
 //! folder and source address. The parts, in the direction of the data: [`schedule`] says what is due, the
 //! runner starts it, [`probe`] does it, [`outbox`] numbers the results, [`spool`] keeps on disk what the
 //! coordinator has not acknowledged, and the session sends it. Nothing here judges a monitor.
@@ -22,6 +22,7 @@ pub mod queue;
 pub mod readiness;
 mod runner;
 pub mod schedule;
+mod service_manager;
 mod session;
 mod shared;
 pub mod spool;
@@ -44,6 +45,7 @@ use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::BootId;
 use parallax_protocol::version::MESH_SPOKEN;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -61,14 +63,51 @@ const HELD: Duration = Duration::from_secs(30);
 /// After its results are flushed, a connection may take this long to end.
 const FAREWELL: Duration = Duration::from_secs(6);
 
-/// Runs an agent that has joined, until `shutdown` comes; then lets running checks end, flushes, says goodbye.
-/// Dropping the future stops everything at once.
+/// An agent that has joined, with its identity and its spool open.
+#[derive(Debug)]
+pub struct Agent(Arc<Shared>);
+
+impl Agent {
+    /// Opens the folder of an agent that has joined.
+    ///
+    /// # Errors
+    /// [`Error`] where the folder, the identity or the probes cannot be used.
+    pub fn open(config: Config) -> Result<Self, Error> {
+        Ok(Self(Arc::new(open(config)?)))
+    }
+
+    /// The agent's name, region and network, in words.
+    pub fn identity(&self) -> String {
+        let record = &self.0.membership().record;
+        format!("{} ({}, {})", record.name, record.region, record.network)
+    }
+
+    /// Reads how often the runner has turned; it goes on doing so while checks can be started.
+    pub fn turns(&self) -> impl Fn() -> u64 + Send + 'static {
+        let shared = Arc::clone(&self.0);
+        move || shared.counts.turns.load(Ordering::Relaxed)
+    }
+
+    /// Runs until `shutdown` comes; then lets running checks end, flushes, says goodbye. Dropping the future stops
+    /// everything at once.
+    ///
+    /// # Errors
+    /// [`Error`] where a part broke off. A coordinator that is away is no error: the agent goes on with the schedule it
+    /// holds and dials again.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+        run_open(self.0, shutdown).await
+    }
+}
+
+/// Opens an agent and runs it: see [`Agent`].
 ///
 /// # Errors
-/// [`Error`] where the folder, the identity or the probes cannot be used, and where a part broke off. A coordinator that
-/// is away is no error: the agent goes on with the schedule it holds and dials again.
+/// As for [`Agent::open`] and [`Agent::run`].
 pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-    let shared = Arc::new(open(config)?);
+    Agent::open(config)?.run(shutdown).await
+}
+
+async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let (stop, stopping) = watch::channel(false);
     let (drain, drained) = watch::channel(false);
     let mut tasks = JoinSet::new();

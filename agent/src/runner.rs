@@ -22,6 +22,7 @@ pub(crate) async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
     let mut next_group = Instant::now();
     loop {
+        shared.counts.turns.fetch_add(1, Ordering::Relaxed);
         while running.try_join_next().is_some() {}
         let now = Instant::now();
         let free = shared.config.concurrency.saturating_sub(running.len());

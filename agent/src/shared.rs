@@ -44,6 +44,8 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) running: AtomicUsize,
+    /// Turns of the runner's loop: one that stands still is seen by this.
+    pub(crate) turns: AtomicU64,
     pub(crate) passed: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) inconclusive: AtomicU64,

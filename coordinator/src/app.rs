@@ -33,6 +33,7 @@ use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::drain::Drain;
+use crate::flow::counters::Counters;
 use crate::flow::driver::{Channels, Driver};
 use crate::flow::shard::Shard;
 use crate::flow::warmup::Judging;
@@ -129,6 +130,8 @@ pub struct Running {
     pub service: Service,
     /// The mesh's members.
     pub members: Roll,
+    /// How the driver runs.
+    pub flow: Arc<Counters>,
     drain: Drain,
 }
 
@@ -313,7 +316,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let looked_at = notices::Sources {
         store: store.clone(),
         clock: clock.clone(),
-        counters: flow,
+        counters: Arc::clone(&flow),
         agents: Arc::new(mesh.viewer()),
         watch: watch.clone(),
         certificate_life: config.mesh.certificate_life,
@@ -352,7 +355,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         store,
         ready,
     };
-    Ok(Running { http_addr, tls_addr, mesh_addr, admin_addr, base_url, service, members, drain })
+    Ok(Running { http_addr, tls_addr, mesh_addr, admin_addr, base_url, service, members, flow, drain })
 }
 
 async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities, MeshSecret), AppError> {

@@ -123,11 +123,9 @@ pub enum Command {
         /// Its id.
         key: String,
     },
-    /// Write a snapshot to a file.
-    Backup {
-        /// Where to: an absolute path, as the coordinator's host sees it.
-        file: String,
-    },
+    /// Stream a snapshot over the socket: see [`super::backup`].
+    #[serde(rename = "stream-backup")]
+    Backup,
     /// Read the whole store and prove it.
     Verify,
 }
@@ -136,7 +134,7 @@ impl Command {
     /// How long it may take to be done.
     pub(super) fn limit(&self) -> Duration {
         match self {
-            Self::Backup { .. } | Self::Verify => Duration::from_secs(7_200),
+            Self::Backup | Self::Verify => Duration::from_secs(7_200),
             _ => Duration::from_secs(30),
         }
     }

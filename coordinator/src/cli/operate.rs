@@ -8,7 +8,7 @@ use parallax_core::plan::Plan;
 use serde_json::Value;
 
 use super::page::PageSet;
-use super::{CliError, Place};
+use super::{CliError, Place, owner};
 use crate::admin::{Command, Operator, client};
 use crate::app;
 use crate::config::{Config, ConfigError, Flags};
@@ -43,7 +43,7 @@ impl Whither {
     /// The settings of the installation that is meant.
     pub(super) fn config(&self) -> Result<Config, ConfigError> {
         let flags = Flags { data: self.place.data.clone(), ..Flags::default() };
-        self.place.load(Config::default(), &flags)
+        self.place.load(Config::default(), &flags, self.place.file())
     }
 }
 
@@ -224,6 +224,12 @@ async fn alone(config: &Config, command: &Command) -> Result<Value, CliError> {
     if !prepares && !config.data.join("store").exists() {
         return Err(CliError::NoStore(config.data.clone()));
     }
+    let done = done_alone(config, command).await;
+    owner::hand_over(&config.data);
+    done
+}
+
+async fn done_alone(config: &Config, command: &Command) -> Result<Value, CliError> {
     let opened = app::open(config).await?;
     let told = Operator::new(opened.service.clone(), opened.members.clone()).run(command).await;
     opened.close().await;

@@ -161,6 +161,7 @@ impl Driver {
         self.publish(&channels);
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
+            self.counters.turns.fetch_add(1, Ordering::Relaxed);
             // Before anything else: a ping that comes after an absence of ours must not find its deadline passed.
             self.mind_the_clock().await;
             match beat {

@@ -22,6 +22,7 @@ pub use packed::{Block, Checkpoint, Remembered, Rollup};
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -306,6 +307,8 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     /// Writes one moment of the store to a new file, proved by reading it back; commits go on meanwhile. Blocks. An
     /// engine that has tools of its own for this refuses.
     fn export(&self, to: &Path) -> Result<Exported>;
+    /// Writes the bytes of a snapshot to `sink`. Only reading them back proves them. Blocks.
+    fn stream(&self, sink: &mut dyn io::Write) -> Result<()>;
     /// Reads one moment of the store whole and proves it; commits go on meanwhile. Blocks.
     fn verify(&self) -> Result<Whole>;
     /// How the store stands.

@@ -272,6 +272,10 @@ impl Read for Memory {
         Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
     }
 
+    fn stream(&self, _: &mut dyn std::io::Write) -> Result<()> {
+        Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
+    }
+
     fn verify(&self) -> Result<Whole> {
         Ok(Whole::default())
     }
