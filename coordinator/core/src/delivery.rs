@@ -23,8 +23,16 @@ pub const MAX_ASKING: i64 = DAY;
 pub const KEPT: i64 = 30 * DAY;
 /// Tries that are kept of one delivery: the newest.
 pub const TRIES_KEPT: usize = 20;
-/// Bytes of a receiver's answer that are kept.
-pub const ANSWER_KEPT: usize = 1024;
+/// Bytes of a receiver's answer that are read, to judge it by.
+pub const ANSWER_READ: usize = 1024;
+/// Characters of it that are kept and shown: enough for an error, too few to read what else its address serves.
+pub const ANSWER_KEPT: usize = 200;
+
+/// The start of a receiver's answer in one line, without control characters.
+pub fn excerpt(answer: &str) -> String {
+    let plain = answer.trim().chars().map(|sign| if sign.is_whitespace() { ' ' } else { sign });
+    plain.filter(|sign| !sign.is_control()).take(ANSWER_KEPT).collect()
+}
 
 /// Who gets a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -180,7 +188,7 @@ pub struct Try {
     pub status: Option<u16>,
     /// Why there was no good answer.
     pub error: Option<String>,
-    /// The first [`ANSWER_KEPT`] bytes of the answer.
+    /// An [`excerpt`] of the answer; older records have up to [`ANSWER_READ`] bytes of it.
     pub answer: String,
 }
 
@@ -288,6 +296,15 @@ mod tests {
 
     fn tried(now: Timestamp) -> Try {
         Try { at: now, took_ms: 1, status: None, error: None, answer: String::new() }
+    }
+
+    #[test]
+    fn an_excerpt_is_short_and_of_one_line() {
+        let answer = format!("\n a\tb\r\nc\u{1b}[31m\u{7f}{}", "é".repeat(300));
+        let shown = excerpt(&answer);
+        assert!(shown.starts_with("a b  c[31mé"), "{shown}");
+        assert_eq!(shown.chars().count(), ANSWER_KEPT);
+        assert_eq!(excerpt(&shown), shown);
     }
 
     #[test]
