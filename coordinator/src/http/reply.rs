@@ -175,6 +175,11 @@ impl Reply {
         self.with(HeaderName::from_static("idempotency-replayed"), HeaderValue::from_static("true"))
     }
 
+    /// The same, said to show the thing as it is now, since its first answer was too long to keep.
+    pub(super) fn redrawn(self) -> Self {
+        self.with(HeaderName::from_static("idempotency-answer"), HeaderValue::from_static("current"))
+    }
+
     /// The same, with where the thing that was made is to be found.
     pub(super) fn at(self, path: &str) -> Self {
         match HeaderValue::try_from(path) {

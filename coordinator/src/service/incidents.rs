@@ -12,7 +12,7 @@ use parallax_core::plan::PlanRefusal;
 use parallax_core::refusal::Refusals;
 use parallax_core::tongue::Tongue;
 
-use super::once::{Done, Once};
+use super::once::{Done, Once, Redrawn};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Read, Versioned};
 
@@ -25,6 +25,18 @@ pub struct Shown {
     pub series: Option<Series>,
     /// Its monitors that are still there: id, name, and impact where one of its own was given.
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
+}
+
+impl Redrawn for Shown {
+    fn id(&self) -> Option<u128> {
+        Some(self.incident.id.to_u128())
+    }
+
+    async fn redraw(service: &Service, page: PageId, id: u128) -> Result<Self> {
+        let incident = service.store().reader().incident(IncidentId::from_u128(id))?;
+        let incident = incident.filter(|incident| incident.value.page == page).ok_or(Error::NotFound)?;
+        service.shown_incident(incident.value).await
+    }
 }
 
 /// Which part of a page's list is wanted.
