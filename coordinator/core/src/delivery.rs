@@ -1,5 +1,9 @@
 //! A delivery: one finished letter to one receiver, what came of each try, and when it is tried again.
 
+mod excerpt;
+
+pub use excerpt::{ANSWER_KEPT, ANSWER_READ, excerpt};
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{
@@ -23,16 +27,6 @@ pub const MAX_ASKING: i64 = DAY;
 pub const KEPT: i64 = 30 * DAY;
 /// Tries that are kept of one delivery: the newest.
 pub const TRIES_KEPT: usize = 20;
-/// Bytes of a receiver's answer that are read, to judge it by.
-pub const ANSWER_READ: usize = 1024;
-/// Characters of it that are kept and shown: enough for an error, too few to read what else its address serves.
-pub const ANSWER_KEPT: usize = 200;
-
-/// The start of a receiver's answer in one line, without control characters.
-pub fn excerpt(answer: &str) -> String {
-    let plain = answer.trim().chars().map(|sign| if sign.is_whitespace() { ' ' } else { sign });
-    plain.filter(|sign| !sign.is_control()).take(ANSWER_KEPT).collect()
-}
 
 /// Who gets a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -188,7 +182,7 @@ pub struct Try {
     pub status: Option<u16>,
     /// Why there was no good answer.
     pub error: Option<String>,
-    /// An [`excerpt`] of the answer; older records have up to [`ANSWER_READ`] bytes of it.
+    /// An [`excerpt()`] of the answer; older records have up to [`ANSWER_READ`] bytes of it.
     pub answer: String,
 }
 
@@ -296,15 +290,6 @@ mod tests {
 
     fn tried(now: Timestamp) -> Try {
         Try { at: now, took_ms: 1, status: None, error: None, answer: String::new() }
-    }
-
-    #[test]
-    fn an_excerpt_is_short_and_of_one_line() {
-        let answer = format!("\n a\tb\r\nc\u{1b}[31m\u{7f}{}", "é".repeat(300));
-        let shown = excerpt(&answer);
-        assert!(shown.starts_with("a b  c[31mé"), "{shown}");
-        assert_eq!(shown.chars().count(), ANSWER_KEPT);
-        assert_eq!(excerpt(&shown), shown);
     }
 
     #[test]

@@ -45,7 +45,7 @@ pub(super) struct Reply {
     gist: Option<Bytes>,
     /// What follows the body for as long as somebody reads it.
     rest: Option<Parts>,
-    /// True where all readers have one copy of the body.
+    /// Set where all readers have one copy of the body.
     is_shared: bool,
 }
 
@@ -131,7 +131,7 @@ impl Reply {
         Self { is_shared: true, ..self }
     }
 
-    /// True where all readers have one copy of the body.
+    /// Tells whether all readers have one copy of the body.
     pub(super) const fn is_shared(&self) -> bool {
         self.is_shared
     }

@@ -109,7 +109,7 @@ fn made<T>(path: &str, name: &str, made: Done<T>, answer: impl FnOnce(&T) -> Vec
     }
 }
 
-/// What came of a write: the answer of now, or of its first sending; of a long one, the thing as it is now.
+/// The reply to a write: the answer of now, or of its first sending; of a long one, the thing as it is now.
 fn done<T>(status: StatusCode, done: Done<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> Reply {
     match done {
         Done::Now(value) => Reply::written(status, answer(&value)),
