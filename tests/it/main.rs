@@ -41,6 +41,7 @@ mod identity;
 mod incidents;
 mod join;
 mod kills;
+mod large_pages;
 mod legacy;
 mod lines;
 mod mail;

@@ -1,6 +1,8 @@
 //! One attempt: is it still to be sent, and where to; then the request or the mail, and what its answer means.
 
-use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try, mailbox_name};
+use parallax_core::delivery::{
+    Delivery, Letter, Mail, Outcome, Recipient, Stage, Try, excerpt, mailbox_name,
+};
 use parallax_core::destination::{Channel, ChannelKind, Destination};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::{NOBODY, Page};
@@ -35,7 +37,7 @@ pub(super) async fn attempt(house: &House, id: DeliveryId) -> Came {
             let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
             let answer =
                 secrets.iter().fold(came.answer, |text, secret| text.replace(secret.as_str(), "***"));
-            let log = Try { at, took_ms, status: came.status, error: came.error, answer };
+            let log = Try { at, took_ms, status: came.status, error: came.error, answer: excerpt(&answer) };
             let counts = !is_test && !came.is_ours;
             note::note(house, id, Tried { log, outcome: came.outcome, counts, kind: came.kind }).await
         }

@@ -8,6 +8,7 @@ use bytes::Bytes;
 use parallax_core::id::{KeyId, PageId};
 use tokio::sync::{OnceCell, watch};
 
+use super::answers::Answers;
 use super::limit::Limiter;
 use super::mcp::Tools;
 use super::public::Front;
@@ -43,6 +44,8 @@ pub struct Context {
     stopping: watch::Sender<bool>,
     pub(super) keys: Limiter<KeyId>,
     pub(super) strangers: Limiter<u128>,
+    /// Long answers that are not sent yet.
+    pub(super) answers: Answers,
     /// Answers by class of their status.
     answered: [AtomicU64; CLASSES.len()],
     pub(super) pages: Limiter<PageId>,
@@ -69,6 +72,7 @@ impl Context {
             stopping: watch::Sender::new(false),
             keys: Limiter::new(requests_per_minute),
             strangers: Limiter::new(FAILED_REQUESTS),
+            answers: Answers::default(),
             answered: Default::default(),
             pages: Limiter::new(PAGE_MESSAGES),
             wishes: Limiter::new(WISHES),

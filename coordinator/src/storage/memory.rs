@@ -27,6 +27,7 @@ use parallax_core::page::look::PictureUse;
 use parallax_core::place::{NetworkNo, Region};
 
 use super::batch::{DAYS_AT_ONCE, FORGET_AT_ONCE, TRIM_AT_ONCE};
+use super::packed::{MAX_REMEMBERED, MAX_REMEMBERED_BYTES, owner_of};
 use super::{
     Batch, Block, Checkpoint, Committed, Expect, Is, Op, Remembered, Result, Rollup, StoreError, Versioned,
     Write,
@@ -169,6 +170,23 @@ impl Kept {
         self.monitors.values().filter(|monitor| counted(&monitor.value)).count()
     }
 
+    /// Drops the oldest answers of the API key of that name, which was remembered just now, where it has too many.
+    fn bound_remembered(&mut self, name: &str) {
+        let Some((owner, _)) = owner_of(name) else { return };
+        let is_of = |other: &str| owner_of(other).is_some_and(|(other, _)| other == owner);
+        loop {
+            let of_owner = self.remembered.iter().filter(|(other, _)| is_of(other));
+            let sizes = of_owner.clone().map(|(name, it)| it.value.bytes(name));
+            if of_owner.clone().count() <= MAX_REMEMBERED && sizes.sum::<usize>() <= MAX_REMEMBERED_BYTES {
+                return;
+            }
+            let others = of_owner.filter(|(other, _)| *other != name);
+            let oldest = others.min_by_key(|(name, it)| (it.value.expires_at, (*name).clone()));
+            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else { return };
+            self.remembered.remove(&oldest);
+        }
+    }
+
     fn apply(&mut self, op: &Op) {
         let revision = self.revision;
         fn put<K: Ord, T: Clone>(records: &mut Records<K, T>, revision: u64, key: K, value: &T) {
@@ -216,7 +234,10 @@ impl Kept {
                 put(&mut self.invitations, revision, invitation.id, invitation);
             }
             Op::DeleteInvitation(id) => drop(self.invitations.remove(id)),
-            Op::Remember(name, answer) => put(&mut self.remembered, revision, name.clone(), answer),
+            Op::Remember(name, answer) => {
+                put(&mut self.remembered, revision, name.clone(), answer);
+                self.bound_remembered(name);
+            }
             Op::ForgetExpired(now) => {
                 let expired = |answer: &Remembered| answer.expires_at <= *now;
                 let mut names: Vec<_> = self.remembered.iter().filter(|(_, it)| expired(&it.value)).collect();

@@ -18,7 +18,7 @@ pub mod shelf;
 pub use batch::{Batch, Committed, Expect, Is, Op};
 pub use handle::Store;
 pub use outgoing::{Outgoing, Waiting};
-pub use packed::{Block, Checkpoint, Remembered, Rollup};
+pub use packed::{Block, Checkpoint, MAX_REMEMBERED, MAX_REMEMBERED_BYTES, Remembered, Rollup};
 
 use std::collections::BTreeMap;
 use std::fmt;

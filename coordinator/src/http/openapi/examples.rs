@@ -98,6 +98,7 @@ fn of(name: &str) -> Vec<Value> {
         "StatusDocument" => vec![status()],
         "PublicMonitor" => vec![public_monitor()],
         "PublicEntry" => vec![public_entry()],
+        "MoreUpdates" => vec![json!({ "count": 12, "url": format!("{PAGE_URL}/incidents/{INCIDENT}") })],
         "PublicRepeat" => vec![repeat(&json!(null))],
         "PublicUpdate" => vec![update(&json!(1_772_357_540_000_i64))],
         "Monitor" => vec![monitor(), heartbeat_monitor()],

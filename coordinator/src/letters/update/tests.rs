@@ -174,6 +174,12 @@ fn a_long_incident_is_told_with_its_newest_updates() {
     let told: Value = serde_json::from_slice(&written.json).unwrap();
     let updates = told["incident"]["updates"].as_array().unwrap();
     assert_eq!((updates.len(), &updates[0]["body"], &updates[1]["body"]), (20, &json!("x"), &json!("199")));
+    for update in &mut incident.updates {
+        update.body = "x".repeat(10_000);
+    }
+    let written = news(What::Updated, &incident, "Shop", update).unwrap();
+    let told: Value = serde_json::from_slice(&written.json).unwrap();
+    assert_eq!(told["incident"]["updates"].as_array().unwrap().len(), 3, "in bytes too");
 }
 
 #[test]

@@ -45,7 +45,7 @@ fn to(address: &str) -> DestinationEdit {
 fn now_done(done: Result<Done<Destination>>) -> Result<Destination> {
     match done? {
         Done::Now(it) => Ok(it),
-        Done::Before(_) => panic!("nothing was sent twice"),
+        Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
     }
 }
 

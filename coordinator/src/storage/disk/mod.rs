@@ -21,6 +21,7 @@ mod pages;
 mod pending;
 mod read;
 mod record;
+mod remembered;
 mod snapshot;
 mod stage;
 mod tally;

@@ -33,7 +33,7 @@ use super::fold::{self, Kind, NO_REGION, Piece};
 use super::layout::{self, Key, SCHEMA};
 use super::load::{behind, list, load, seq_of, versioned};
 use super::meta::Meta;
-use super::stage::Answer;
+use super::remembered::Answer;
 use super::{Shared, cache, calendar, failed, files, snapshot, tally};
 use crate::storage::{
     Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,

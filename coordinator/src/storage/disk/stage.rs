@@ -15,7 +15,6 @@ use parallax_core::page::Page;
 use parallax_core::place::PlaceNo;
 use parallax_core::subscriber::Subscriber;
 use parallax_core::telling::{Outages, Telling};
-use parallax_core::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,8 +24,9 @@ use super::layout::{self, Key};
 use super::outgoing;
 use super::pages;
 use super::pending::Pending;
-use crate::storage::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
-use crate::storage::{Batch, Committed, Expect, Is, Op, Remembered, Result, StoreError};
+use super::remembered::{self, Answer};
+use crate::storage::batch::TRIM_AT_ONCE;
+use crate::storage::{Batch, Committed, Expect, Is, Op, Result, StoreError};
 
 /// Stages a batch: its changes are in `pending` afterwards, or, with an error, those of half of it.
 pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committed> {
@@ -151,9 +151,6 @@ fn counted_monitors(pending: &Pending<'_>, account: AccountId) -> Result<usize> 
     Ok(count)
 }
 
-/// A remembered answer as it is kept.
-pub(super) type Answer = ([u8; 32], Vec<u8>, Timestamp);
-
 pub(super) fn document<T: DeserializeOwned>(pending: &Pending<'_>, key: &[u8]) -> Result<Option<(u64, T)>> {
     pending.get(key)
 }
@@ -226,8 +223,8 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::SetNextSlot(slot) => pending.put(layout::NEXT_SLOT.to_vec(), slot),
         Op::SetNextPlace(place) => pending.put(layout::NEXT_PLACE.to_vec(), place),
         Op::PutNetwork(label, number) => pending.put(layout::network(label), number),
-        Op::Remember(name, remembered) => remember(pending, name, remembered),
-        Op::ForgetExpired(now) => forget_expired(pending, *now),
+        Op::Remember(name, answer) => remembered::remember(pending, name, answer),
+        Op::ForgetExpired(now) => remembered::forget_expired(pending, *now),
     }
 }
 
@@ -303,24 +300,5 @@ fn trim_events(pending: &mut Pending<'_>, through: u64) -> Result<()> {
         pending.delete(key)?;
     }
     pending.meta.first_event = first.max(end);
-    Ok(())
-}
-
-fn remember(pending: &mut Pending<'_>, name: &str, it: &Remembered) -> Result<()> {
-    let key = layout::remembered(name);
-    if let Some((_, (_, _, expires_at))) = document::<Answer>(pending, &key)? {
-        pending.delete(layout::expiry(expires_at, name))?;
-    }
-    pending.put(layout::expiry(it.expires_at, name), &())?;
-    put_document(pending, key, &(it.fingerprint, &it.answer, it.expires_at))
-}
-
-fn forget_expired(pending: &mut Pending<'_>, now: Timestamp) -> Result<()> {
-    for (key, head) in pending.scan(layout::expired(now), FORGET_AT_ONCE)? {
-        if let Some(name) = layout::expired_name(&key) {
-            pending.delete(layout::remembered(name))?;
-        }
-        pending.remove(key, &head)?;
-    }
     Ok(())
 }

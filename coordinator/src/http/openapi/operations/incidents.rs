@@ -24,7 +24,18 @@ pub(super) fn operations() -> Vec<Operation> {
                 examples::id("incidentId"),
             )
             .query("limit", LIMIT, limit(), 20)
-            .gives::<Vec<IncidentDocument>>(200, "IncidentListResponse", "incidents", "The incidents."),
+            .gives::<Vec<IncidentDocument>>(
+                200, "IncidentListResponse", "incidents",
+                "The incidents: fewer than `limit` where they have more than about 1 MiB together.",
+            )
+            .beside(
+                "nextBefore",
+                json!({
+                    "type": "string",
+                    "description": "What `before` has to be for the next part; left out where there is none.",
+                    "examples": [examples::id("incidentId")],
+                }),
+            ),
         Operation::new("createIncident", Method::POST, ALL)
             .does(TAG, "Open an incident, or plan maintenance")
             .about(
