@@ -120,6 +120,7 @@ mod tests {
             first: PlaceNo(1),
             outcome: Outcome::Failed(Facts::default(), Failure::Refused),
             second: None,
+            third: None,
         }
     }
 

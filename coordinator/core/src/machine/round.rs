@@ -9,7 +9,7 @@ use crate::time::{MINUTE, SECOND, Timestamp};
 use crate::verdict::Standing;
 
 use super::state::{Round, Second, Unkept};
-use super::{LATE, Machine, Output, Step};
+use super::{Finished, LATE, Machine, Output, Step};
 
 /// Milliseconds that a scheduled round may stay pending before its result is given up.
 pub(super) const LOST_AFTER: i64 = 30 * SECOND;
@@ -190,6 +190,23 @@ impl Machine {
                 self.judge_early_second(self.lane_region(round.region), Word::Inconclusive, step);
             }
             self.resolve_sweep(&round, false, step);
+        }
+    }
+
+    /// Drops every round under way, since another check is run from now on, or none. History keeps those that failed at
+    /// their place, and waited for another's word.
+    pub(super) fn end_waiting(&mut self, step: &mut Step<'_>) {
+        for round in std::mem::take(&mut self.state.rounds) {
+            if let (Some(number), Some(_)) = (round.number, &round.outcome) {
+                step.out.push(Output::Reading(Finished {
+                    region: round.region,
+                    place: round.place,
+                    round: number,
+                    started: round.started,
+                    word: Word::Unconfirmed,
+                    latency_ms: None,
+                }));
+            }
         }
     }
 

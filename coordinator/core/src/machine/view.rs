@@ -49,6 +49,8 @@ pub struct View {
     pub flapping: Option<Flapping>,
     /// Counted regions whose newest round failed without a second network to confirm it: it is not called down for that.
     pub unconfirmed_from: RegionSet,
+    /// Since when a counted region's rounds have all been disputed; none under five minutes.
+    pub disputed_since: Option<Timestamp>,
 }
 
 /// The newest finished check.

@@ -137,6 +137,7 @@ fn connected(agent: Agent) -> AgentView {
         skew_ms: None,
         is_clock_off: false,
         is_quarantined: false,
+        contradicted: None,
         is_shared: false,
         is_superseded: false,
         held: None,
