@@ -42,6 +42,7 @@ mod incidents;
 mod join;
 mod kills;
 mod legacy;
+mod liar;
 mod lines;
 mod mail;
 mod misbehaved;

@@ -280,7 +280,7 @@ fn found(words: &VecDeque<Said>, place: PlaceNo, mesh: &Mesh) -> Option<Contradi
     Some(Contradictions { words: number(words.len()), contradicted: number(count), by })
 }
 
-/// What a round says of each place that has spoken: by whom it was contradicted, if by anybody.
+/// Judges each place that has spoken in a round: by whom it was contradicted, if by anybody.
 fn judgements(report: &RoundReport) -> [Option<(PlaceNo, [Option<PlaceNo>; 2])>; 3] {
     use observation::Word::{Disputed, Failed, Inconclusive, Passed, Unconfirmed};
     const AGREED: [Option<PlaceNo>; 2] = [None, None];

@@ -2,7 +2,6 @@
 
 mod harvest;
 mod reading;
-mod shadow;
 mod target;
 
 pub use harvest::Harvest;
@@ -186,6 +185,11 @@ impl Machines {
         }
         self.turn(slot, cx, |machine, step| machine.handle_observation(observation, step));
         Ok(())
+    }
+
+    /// What a place in quarantine saw, compared with what the others say: see [`View::agrees`].
+    pub fn agrees(&self, slot: u32, seen: &Observation, (mesh, now): (&Mesh, Timestamp)) -> Option<bool> {
+        self.get(slot)?.machine.view(mesh, now).agrees(seen, mesh)
     }
 
     /// What came back for a question.

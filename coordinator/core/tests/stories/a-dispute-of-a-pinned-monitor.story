@@ -20,7 +20,9 @@ place fra4 europe D
 01:05 time passes
   -> asks fra4 for a second round
 01:05.1 fra4 fails refused
+  -> asks portal to confirm
+01:05.2 portal passes 20ms
   -> asks fra1 to confirm
-01:05.2 fra1 fails refused
+01:05.3 fra1 fails refused
   -> second round europe failed
   -> DOWN went-down since 01:00

@@ -1,4 +1,4 @@
-//! What rounds tell of the places that looked: who goes into quarantine, and who comes out.
+//! Judges places by the rounds in which they have spoken: who goes into quarantine, and who comes out.
 
 use parallax_core::event::What;
 use parallax_core::observation::Observation;
@@ -10,7 +10,7 @@ use crate::flow::machines::Machines;
 use crate::flow::places::turned;
 
 impl Driver {
-    /// What rounds told of the places that have spoken may put one into quarantine.
+    /// Judges the places that have spoken in rounds since the last look: one may go into quarantine.
     pub(super) fn judge_places(&mut self, channels: &Channels) {
         let now = self.clock.now();
         let mut turns = Vec::new();
