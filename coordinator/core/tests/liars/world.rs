@@ -205,8 +205,11 @@ impl World {
                 let was_seen = monitor.is_reported || monitor.mood == Mood::Well;
                 assert!(
                     was_seen,
-                    "monitor {index}: an outage of {} ms was not told",
-                    self.now - monitor.since
+                    "monitor {index} ({:?}): an outage of {} ms was not told; places {:?}, liar {:?}",
+                    monitor.machine.watch().pinned,
+                    self.now - monitor.since,
+                    self.places.iter().map(|it| (it.no, it.region, it.network)).collect::<Vec<_>>(),
+                    self.liar
                 );
                 // One that is down still, by a place that fails whatever it checks, is down already.
                 let is_down = monitor.machine.status() == Status::Down;
