@@ -268,7 +268,7 @@ pub(super) fn warnings(shown: &Shown) -> Vec<String> {
         warnings.push(format!("{}, so it isn't called down", failing(regions)));
     }
     if let Some(since) = shown.view.disputed_since {
-        warnings.push(format!("disputed since {since}: some networks see it fail and more see it up"));
+        warnings.push(format!("disputed since {since}: some networks see it fail, others see it up"));
     }
     if shown.view.unconfirmable {
         warnings.push(match shown.monitor.pinned {
@@ -338,7 +338,7 @@ mod tests {
         let shown = Shown { view, ..shown(Status::Up, &[]) };
         let document = serde_json::to_value(document(&shown, None)).unwrap();
         assert_eq!(document["disputedSince"], json!(at(0).to_string()));
-        let warned = format!("disputed since {}: some networks see it fail and more see it up", at(0));
+        let warned = format!("disputed since {}: some networks see it fail, others see it up", at(0));
         assert_eq!(warnings(&shown), [warned]);
     }
 
