@@ -13,7 +13,6 @@ mod past;
 mod reactions;
 mod rescue;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -23,7 +22,7 @@ use std::sync::Arc;
 use parallax_certs::files;
 use parallax_certs::rotation::Authorities;
 use parallax_certs::secret::MeshSecret;
-use parallax_core::place::PlaceNo;
+use parallax_core::quarantine::Suspects;
 use parallax_core::time::SECOND;
 use tokio::sync::{mpsc, watch};
 
@@ -227,7 +226,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let (questions, asked) = mpsc::channel::<Question>(QUESTIONS_WAITING);
     let (queries, looked) = mpsc::channel(QUERIES_WAITING);
     let (schedules, schedule) = watch::channel(driver.schedule());
-    let (quarantined, quarantine) = watch::channel(Arc::<BTreeSet<PlaceNo>>::default());
+    let (suspects, suspected) = watch::channel(Arc::<Suspects>::default());
     let (stop_driver, driver_stops) = watch::channel(false);
     let (stop_doors, doors_stop) = watch::channel(false);
 
@@ -258,14 +257,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         trusting.upgrade().map_or(Ok(()), |mesh| mesh.set_trust(trust))
     });
     let mesh_addr = mesh.address();
-    let channels = Channels {
-        inbox: arrivals,
-        queries: looked,
-        questions,
-        schedules,
-        quarantined,
-        shutdown: driver_stops,
-    };
+    let channels =
+        Channels { inbox: arrivals, queries: looked, questions, schedules, suspects, shutdown: driver_stops };
     let flow = driver.counters();
     let driver = tokio::spawn(driver.run(channels));
 
@@ -332,7 +325,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             service: service.clone(),
             members: members.clone(),
             mesh: Arc::clone(&mesh),
-            quarantine,
+            suspects: suspected,
             calendar,
             history,
             boards,

@@ -43,6 +43,7 @@ mod join;
 mod kills;
 mod large_pages;
 mod legacy;
+mod liar;
 mod lines;
 mod mail;
 mod misbehaved;

@@ -34,6 +34,7 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
         let mut view = enrolled(&agent);
         if let Some(known) = live.get(&agent.id) {
             view["quarantined"] = json!(known.is_quarantined);
+            view["contradicted"] = json!(known.contradicted);
             view["shared"] = json!(known.is_shared);
             view["clockSkewMs"] = json!(known.skew_ms);
             view["clockOff"] = json!(known.is_clock_off);
@@ -90,6 +91,7 @@ fn note(agent: &AgentView) -> Option<String> {
     } else if agent.is_quarantined {
         notes.push("quarantined".to_owned());
     }
+    notes.extend(agent.contradicted.clone());
     if agent.is_superseded {
         notes.push("a renewal with a superseded certificate was refused: copied or put back".to_owned());
     }

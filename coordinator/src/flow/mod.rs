@@ -25,7 +25,6 @@ pub mod warmup;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parallax_core::check::Check;
@@ -145,9 +144,6 @@ pub type Questions = mpsc::Sender<Question>;
 /// Published by the driver, read by the mesh, which works out each agent's share with
 /// [`parallax_core::assign::share`].
 pub type Schedule = watch::Receiver<Schedules>;
-
-/// Places in quarantine: published by the driver, laid over the roster by the mesh when it works out shares.
-pub type Quarantined = watch::Receiver<Arc<BTreeSet<PlaceNo>>>;
 
 /// A look at the machines, answered between two arrivals.
 #[derive(Debug)]

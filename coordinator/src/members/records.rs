@@ -5,6 +5,7 @@ use futures_util::future::BoxFuture;
 use parallax_core::event::{Event, What};
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Invitation, Note, Noted};
+use parallax_core::quarantine::Contradictions;
 
 use super::{Roll, TRIES, fault};
 use crate::mesh::{Members, Newcomer, RecordsFault};
@@ -68,7 +69,7 @@ impl Members for Roll {
                 let mut batch = Batch::new();
                 let is_shared = agent.standing.shared_until.is_some();
                 if is_shared != was_shared {
-                    let what = What::Quarantine(agent.place, is_shared);
+                    let what = What::Quarantine(agent.place, is_shared, Contradictions::default());
                     batch.event(Event { at: self.clock.now(), page: None, monitor: None, what });
                 }
                 batch.expect(Expect::Agent(id, Is::At(found.revision))).write(agent);

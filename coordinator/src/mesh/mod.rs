@@ -25,7 +25,6 @@ mod steps;
 mod trust;
 mod wire;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -38,6 +37,7 @@ use parallax_certs::secret::MeshSecret;
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Certificate, Invitation, Note, Noted};
 use parallax_core::place::{Mesh, PlaceNo};
+use parallax_core::quarantine::Suspects;
 use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
 use quinn::{Endpoint, VarInt};
@@ -255,9 +255,9 @@ impl MeshHandle {
         self.hub.refresh.notify_one();
     }
 
-    /// Puts these places into quarantine, and lets all others out.
-    pub fn set_quarantine(&self, places: &BTreeSet<PlaceNo>) {
-        self.hub.with_roster(|roster| roster.quarantine(places));
+    /// Puts the suspects that are held into quarantine, lets all others out, and logs what is new of them.
+    pub fn set_suspects(&self, suspects: &Suspects) {
+        self.hub.with_roster(|roster| roster.set_suspects(suspects));
     }
 
     /// Trusts and signs otherwise from now on. Live connections stay, and their agents are told.

@@ -1,5 +1,7 @@
 //! Questions: carried to the place asked, answered once, and with nothing where nobody answers.
 
+use std::collections::BTreeSet;
+
 use parallax_core::event::{Answer, Ask, Reason};
 use parallax_core::observation::Outcome;
 use parallax_protocol::message::{CheckAnswer, CheckNow, CheckReason};

@@ -2,6 +2,8 @@
 
 use parallax_protocol::assignment::ScheduleChange;
 
+use parallax_core::quarantine::{Contradictions, Suspects};
+
 use super::*;
 
 async fn change(agent: &mut Agentlike) -> ScheduleChange {
@@ -80,6 +82,7 @@ async fn a_quarantined_place_runs_one_round_in_ten() {
     world.schedule([monitor(1, 1)]);
     let mut agent = world.connect(&world.member(1).await).await;
     change(&mut agent).await;
-    world.mesh.set_quarantine(&[PlaceNo(1)].into());
+    let held = [(PlaceNo(1), Contradictions::default())].into();
+    world.mesh.set_suspects(&Suspects { held, ..Suspects::default() });
     assert_eq!(change(&mut agent).await.put[0].every, 10);
 }
