@@ -41,6 +41,9 @@ struct Settings {
     /// Check loopback, private and other non-public addresses too
     #[arg(long, global = true)]
     allow_private: bool,
+    /// Check this host itself and the coordinator too
+    #[arg(long, global = true)]
+    allow_own_host: bool,
     /// Bound of the results kept on disk, in bytes
     #[arg(long, global = true, value_name = "BYTES")]
     spool_bytes: Option<String>,
@@ -159,6 +162,7 @@ fn configure(settings: Settings, file: Option<&Path>) -> Result<Config, Error> {
         ("data", settings.data),
         ("source", settings.source),
         ("allow_private", settings.allow_private.then(|| "true".to_owned())),
+        ("allow_own_host", settings.allow_own_host.then(|| "true".to_owned())),
         ("spool_bytes", settings.spool_bytes),
     ];
     let given = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));

@@ -9,6 +9,7 @@ use parallax_protocol::assignment::ScheduleChange;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -41,6 +42,12 @@ pub struct Record {
     pub coordinator_ms: i64,
     /// This host's wall clock minus the coordinator's at that time, in ms.
     pub skew_ms: i64,
+    /// Addresses that the coordinator saw this host under, newest first.
+    #[serde(default)]
+    pub seen_from: Vec<IpAddr>,
+    /// Addresses of the coordinator, newest first.
+    #[serde(default)]
+    pub coordinator_addresses: Vec<IpAddr>,
 }
 
 /// An identity that is complete.

@@ -39,7 +39,7 @@ pub async fn join(config: &Config, coordinator: &str, token: &str) -> Result<Rec
     let key = AgentKey::generate()?;
     let clock = Clock::new(0);
     let tls = tls::join_config(token.authority, &[JOIN_V1], wall_seconds(&clock))?;
-    let link = dial(&coordinator, config.source, tls).await?;
+    let link = dial(&coordinator, config.source, tls, |_| {}).await?;
     let request = JoinRequest { token: Secret::new(token.expose()), csr_der: key.request()? };
     let asked = tokio::time::timeout(ANSWER, ask(&link, &request)).await;
     link.close(CloseReason::Done).await;
@@ -114,6 +114,8 @@ fn accept(
         coordinator,
         coordinator_ms: joined.coordinator_ms,
         skew_ms: clock.wall_ms().saturating_sub(joined.coordinator_ms),
+        seen_from: Vec::new(),
+        coordinator_addresses: Vec::new(),
     };
     Ok(Membership { credentials, roots: roots_of(joined.authorities_der)?, record })
 }

@@ -17,6 +17,7 @@ pub mod join;
 pub mod link;
 mod out;
 pub mod outbox;
+mod own;
 pub mod probe;
 pub mod queue;
 pub mod readiness;
@@ -31,7 +32,7 @@ mod wire;
 
 use crate::backoff::Backoff;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, NameServers};
 use crate::error::Error;
 use crate::home::Home;
 use crate::probe::Net;
@@ -146,10 +147,10 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
 /// [`Error::Probes`] where resolver or roots cannot be set up.
 pub fn net(config: &Config) -> Result<Net, Error> {
     let fault = |error: &dyn std::error::Error| Error::Probes(error.to_string());
-    let resolver = if config.resolvers.is_empty() {
-        Resolver::system()
-    } else {
-        Resolver::with_servers(&config.resolvers)
+    let resolver = match &config.resolvers {
+        NameServers::Servers(servers) => Resolver::with_servers(servers),
+        _ if config.asks_system() => Resolver::system(),
+        _ => config::public_resolver(),
     };
     let mut resolver = resolver.map_err(|error| fault(&error))?;
     if !config.resolver_zones.is_empty() {
@@ -168,6 +169,7 @@ fn open(config: Config) -> Result<Shared, Error> {
     let home = Home::open(&config.data)?;
     let membership = home.membership()?;
     let net = net(&config)?;
+    own::recall(net.guard().own(), &membership.record, config.coordinator.as_deref());
     let clock = Clock::new(membership.record.skew_ms);
     let spool = Spool::open(&home.spool(), config.spool_bytes)?;
     if spool.damaged() > 0 {
@@ -253,7 +255,8 @@ async fn dial(shared: &Shared) -> Result<link::Link, Error> {
         let coordinator = shared.config.coordinator.as_ref().unwrap_or(&membership.record.coordinator);
         (tls, coordinator.clone())
     };
-    link::dial(&coordinator, shared.config.source, tls).await
+    let own = shared.net.guard().own();
+    link::dial(&coordinator, shared.config.source, tls, |found| own.add_coordinator(found)).await
 }
 
 /// Notes a fault of the connection for the status, and logs it once, not at every dial.

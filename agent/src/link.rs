@@ -37,7 +37,7 @@ impl Link {
     }
 }
 
-/// Dials `coordinator` (`HOST:PORT`), each of its addresses in turn.
+/// Dials `coordinator` (`HOST:PORT`), each of its addresses in turn. `found` is told all that its name has.
 ///
 /// # Errors
 /// [`Error::Unreachable`] with the last address's reason, or [`Error::Refused`] where the coordinator gave one.
@@ -45,6 +45,7 @@ pub async fn dial(
     coordinator: &str,
     source: Option<IpAddr>,
     tls: rustls::ClientConfig,
+    found: impl FnOnce(Vec<IpAddr>),
 ) -> Result<Link, Error> {
     let unreachable = |reason: String| Error::Unreachable { address: coordinator.to_owned(), reason };
     let crypto = QuicClientConfig::try_from(tls)
@@ -52,9 +53,11 @@ pub async fn dial(
     let mut config = quinn::ClientConfig::new(Arc::new(crypto));
     config.transport_config(Arc::new(transport()));
     let lookup = tokio::time::timeout(HANDSHAKE, tokio::net::lookup_host(coordinator));
-    let found = lookup.await.map_err(|_| unreachable("name lookup timed out".into()))?;
-    let addresses: Vec<SocketAddr> = found
-        .map_err(|error| unreachable(error.to_string()))?
+    let all = lookup.await.map_err(|_| unreachable("name lookup timed out".into()))?;
+    let all: Vec<SocketAddr> = all.map_err(|error| unreachable(error.to_string()))?.collect();
+    found(all.iter().map(SocketAddr::ip).collect());
+    let addresses: Vec<SocketAddr> = all
+        .into_iter()
         .filter(|address| source.is_none_or(|source| source.is_ipv4() == address.is_ipv4()))
         .take(4)
         .collect();

@@ -24,6 +24,7 @@ use parallax_certs::rotation::Authorities;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::quarantine::Suspects;
 use parallax_core::time::SECOND;
+use parallax_dial::OwnAddresses;
 use tokio::sync::{mpsc, watch};
 
 use self::doors::Doors;
@@ -315,6 +316,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         certificate_life: config.mesh.certificate_life,
         authority_ends: Arc::new(members.authority_ends()),
         certificates,
+        own: (!config.deliver.allow_private).then(OwnAddresses::of_this_host),
     };
     beside::stand(
         &mut helpers,

@@ -18,6 +18,7 @@
 //! no field is added, removed or moved; enums only grow at their end, and only with variants that the other
 //! side never receives unless it said it knows them. Everything else is a new ALPN name ([`version`]). The
 //! exact bytes of every variant are kept in `tests/golden`.
+//! Version 2 is version 1 and the frame [`message::ToAgent::SeenFrom`]; both are spoken.
 //!
 //! All times named `_ms` without another word are milliseconds since the Unix epoch by the coordinator's
 //! clock, or plain durations in milliseconds, as their documentation says.

@@ -49,6 +49,7 @@ mod mail;
 mod misbehaved;
 mod notices;
 mod outage;
+mod own_host;
 mod pages;
 mod peers;
 mod points;

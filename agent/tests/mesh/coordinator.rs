@@ -184,7 +184,7 @@ async fn accept(endpoint: Endpoint, shared: Arc<Shared>, sender: mpsc::Sender<Co
                 let shared = Arc::clone(&shared);
                 tokio::spawn(async move { shared.join(connection).await });
             }
-            Some(Purpose::Mesh(1)) => {
+            Some(Purpose::Mesh(1 | 2)) => {
                 assert!(connection.peer_identity().is_some());
                 sender.send(connection).await.unwrap();
             }

@@ -64,6 +64,8 @@ pub enum Matter {
         /// The agents that contradict it, and how often.
         by: String,
     },
+    /// The coordinator can't read its host's own addresses, so nothing is delivered but mail.
+    DeliveriesBlocked,
 }
 
 /// News for the operator.
@@ -104,6 +106,8 @@ pub enum Topic {
     TwoNetworks,
     /// See [`Matter::Contradicted`].
     Contradicted(AgentId),
+    /// See [`Matter::DeliveriesBlocked`].
+    DeliveriesBlocked,
 }
 
 impl Matter {
@@ -123,6 +127,7 @@ impl Matter {
             Self::NamesFail => Topic::NamesFail,
             Self::TwoNetworks => Topic::TwoNetworks,
             Self::Contradicted { agent, .. } => Topic::Contradicted(*agent),
+            Self::DeliveriesBlocked => Topic::DeliveriesBlocked,
         }
     }
 }
@@ -142,6 +147,7 @@ impl fmt::Display for Topic {
             Self::NamesFail => ("names-fail", &None),
             Self::TwoNetworks => ("two-networks", &None),
             Self::Contradicted(agent) => return write!(f, "contradicted-{agent}"),
+            Self::DeliveriesBlocked => ("deliveries-blocked", &None),
             Self::CertificateEnding(agent) => return write!(f, "certificate-ending-{agent}"),
             Self::HostUnfit(agent) => return write!(f, "host-unfit-{agent}"),
         };
@@ -272,6 +278,7 @@ mod tests {
             Topic::OwnEnding,
             Topic::NamesFail,
             Topic::TwoNetworks,
+            Topic::DeliveriesBlocked,
             Topic::Quarantined(None),
             Topic::Quarantined(Some(Region::Asia)),
             Topic::CertificateEnding(agent),

@@ -12,6 +12,7 @@ use parallax_core::member::Agent;
 use parallax_core::notice::{Board, Matter, Notice, Topic};
 use parallax_core::place::Region;
 use parallax_core::time::{DAY, SECOND, Timestamp};
+use parallax_dial::{DialError, OwnAddresses};
 
 use super::doors::Certificates;
 use crate::clock::Clock;
@@ -56,6 +57,8 @@ pub(super) struct Sources {
     pub(super) authority_ends: Arc<dyn Fn() -> i64 + Send + Sync>,
     /// Those that visitors are shown.
     pub(super) certificates: Certificates,
+    /// The addresses of this host, where deliveries need to know them.
+    pub(super) own: Option<OwnAddresses>,
 }
 
 /// Looks at everything that an operator can mend, as long as the coordinator runs.
@@ -115,6 +118,10 @@ impl Lookout {
         matters.extend(self.of.certificates.shown.own().map(|own| own_ending(&own, now)));
         let broken = self.of.watch.broken_lately();
         matters.push((Matter::PartsBroken(broken), broken > 0));
+        if let Some(own) = &self.of.own {
+            let blocked = own.check() == Err(DialError::OwnAddressesUnreadable);
+            matters.push((Matter::DeliveriesBlocked, blocked));
+        }
         matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.of.certificate_life, now)));
         let present: BTreeSet<AgentId> =
             agents.iter().filter(|agent| agent.revoked_at.is_none()).map(|agent| agent.id).collect();
@@ -166,7 +173,7 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
         .chain(regions().map(Topic::OneNetwork))
         .chain(regions().map(Topic::Quarantined))
         .chain([Topic::StoreLow, Topic::AuthorityEnding, Topic::PartsBroken])
-        .chain([Topic::HostsEnding, Topic::OwnEnding, Topic::NamesFail, Topic::TwoNetworks])
+        .chain([Topic::HostsEnding, Topic::OwnEnding, Topic::NamesFail, Topic::TwoNetworks, Topic::DeliveriesBlocked])
         .chain(agents);
     let mut told = BTreeSet::new();
     for topic in topics {

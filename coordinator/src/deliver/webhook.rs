@@ -2,7 +2,6 @@
 
 use std::error::Error as _;
 use std::io;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -32,8 +31,8 @@ const BODY: Duration = Duration::from_secs(1);
 const MAX_BODY: usize = 64 * 1024;
 /// Bytes that an answer's head may have.
 const MAX_HEAD: usize = 64 * 1024;
-/// How long the host's own addresses are taken to stay the same.
-const OWN_FOR: Duration = Duration::from_secs(60);
+/// Pause between two log lines about own addresses that can't be read.
+const SAID_FOR: Duration = Duration::from_secs(60);
 /// How we call ourselves.
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Parallax/", env!("CARGO_PKG_VERSION")));
 
@@ -64,16 +63,16 @@ pub struct Answer {
 /// Posts to addresses that somebody else chose.
 #[derive(Debug)]
 pub struct Client {
-    resolver: Resolver,
-    allow_private: bool,
+    guard: Guard,
     tls: Arc<ClientConfig>,
     limit: Duration,
-    guard: Mutex<Option<(Instant, Arc<Guard>)>>,
+    /// When the log was told that the host's own addresses can't be read.
+    said: Mutex<Option<Instant>>,
 }
 
 impl Client {
-    /// A client that trusts the roots of the web and `extra` ones. Addresses of one's own networks are let through only
-    /// with `allow_private`, which is for tests and the demo.
+    /// A client that trusts the roots of the web and `extra` ones. Addresses of this host and of one's own networks are let
+    /// through only with `allow_private`, which is for tests and the demo: their receivers do listen here.
     ///
     /// # Errors
     /// [`DeliverError::Setup`] where the resolver or TLS can't be used.
@@ -90,7 +89,9 @@ impl Client {
             .with_root_certificates(roots)
             .with_no_client_auth();
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { resolver, allow_private, tls: Arc::new(tls), limit: LIMIT, guard: Mutex::new(None) })
+        let policy = Policy { allow_private, allow_own_host: allow_private, ..Policy::default() };
+        let guard = Guard::new(resolver, policy);
+        Ok(Self { guard, tls: Arc::new(tls), limit: LIMIT, said: Mutex::new(None) })
     }
 
     /// The same with another limit for a request in all.
@@ -114,7 +115,15 @@ impl Client {
             _ => return Err(DeliverError::NotWeb),
         };
         let port = call.url.port_or_known_default().ok_or(DeliverError::NotWeb)?;
-        let admitted = self.guard().admit(&host, port, Mode::RefuseAny, deadline).await?;
+        let admitted = self.guard.admit(&host, port, Mode::RefuseAny, deadline).await;
+        let admitted =
+            admitted.inspect_err(|error| self.say(*error)).map_err(|error| match (&host, error) {
+                (
+                    Host::Name(_),
+                    DialError::NotFound | DialError::NoAddress | DialError::AddressNotAllowed(_),
+                ) => DeliverError::NoPublicAddress,
+                _ => error.into(),
+            })?;
         let connected = admitted.connect(deadline).await?;
         connected.without_delay();
         if is_secret {
@@ -147,30 +156,18 @@ impl Client {
         ask(call, stream, deadline).await
     }
 
-    /// The guard, which knows the host's own addresses.
-    fn guard(&self) -> Arc<Guard> {
-        let mut guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
-        match guard.as_ref() {
-            Some((made, known)) if made.elapsed() < OWN_FOR => Arc::clone(known),
-            Some(_) | None => {
-                // Nobody's webhook is to reach what listens here; a test's receiver does listen here.
-                let own = if self.allow_private { Vec::new() } else { own_addresses() };
-                let deny = own.into_iter().map(Into::into).collect();
-                let policy = Policy { allow_private: self.allow_private, deny, ..Policy::default() };
-                let made = Arc::new(Guard::new(self.resolver.clone(), policy));
-                *guard = Some((Instant::now(), Arc::clone(&made)));
-                made
-            }
+    /// Logs, once a minute, the trouble that an operator has to mend.
+    fn say(&self, error: DialError) {
+        if error != DialError::OwnAddressesUnreadable {
+            return;
         }
-    }
-}
-
-fn own_addresses() -> Vec<IpAddr> {
-    match if_addrs::get_if_addrs() {
-        Ok(interfaces) => interfaces.iter().map(if_addrs::Interface::ip).collect(),
-        Err(error) => {
-            tracing::warn!(%error, "this host's own addresses can't be read");
-            Vec::new()
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|at| at.elapsed() >= SAID_FOR) {
+            *said = Some(Instant::now());
+            tracing::error!(
+                "this host's own addresses can't be read, so nothing is delivered but mail: allow the coordinator \
+                 AF_NETLINK (RestrictAddressFamilies= in its unit); deliveries are tried again"
+            );
         }
     }
 }

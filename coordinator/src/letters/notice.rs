@@ -78,11 +78,13 @@ pub enum Matter {
         /// The agents that contradict it, and how often.
         by: String,
     },
+    /// The coordinator can't read its host's own addresses, so nothing is delivered but mail.
+    DeliveriesBlocked,
 }
 
 impl Matter {
     /// Each name, in the order of the variants.
-    pub const NAMES: [&'static str; 11] = [
+    pub const NAMES: [&'static str; 12] = [
         "place-quarantined",
         "region-stale",
         "second-network-missing",
@@ -94,6 +96,7 @@ impl Matter {
         "names-failing",
         "third-network-missing",
         "place-contradicted",
+        "deliveries-blocked",
     ];
 
     /// The name that letters and deliveries use.
@@ -112,6 +115,7 @@ impl Matter {
             Self::NamesFail => "names-failing",
             Self::TwoNetworks => "third-network-missing",
             Self::Contradicted { .. } => "place-contradicted",
+            Self::DeliveriesBlocked => "deliveries-blocked",
         }
     }
 }
@@ -176,7 +180,11 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
             notice.ends_at = Some(ends_at.as_millis());
         }
         Matter::OwnEnding(ends_at) => notice.ends_at = Some(ends_at.as_millis()),
-        Matter::PartsBroken(_) | Matter::HostsEnding { .. } | Matter::NamesFail | Matter::TwoNetworks => {}
+        Matter::PartsBroken(_)
+        | Matter::HostsEnding { .. }
+        | Matter::NamesFail
+         | Matter::TwoNetworks
+        | Matter::DeliveriesBlocked => {}
     }
     // A struct of texts and numbers is always written.
     let json = serde_json::to_vec(&notice).unwrap_or_default();
@@ -221,6 +229,7 @@ fn title(matter: &Matter) -> String {
         Matter::NamesFail => "nearly all names fail to resolve".to_owned(),
         Matter::TwoNetworks => "only two networks have working agents".to_owned(),
         Matter::Contradicted { agent, .. } => format!("agents contradict agent {agent}"),
+        Matter::DeliveriesBlocked => "webhooks and chats are not delivered".to_owned(),
         Matter::HostUnfit { agent, .. } => format!("the host of agent {agent} is not fit to check"),
     }
 }
@@ -347,6 +356,12 @@ fn message(matter: &Matter, ended: bool) -> String {
             format!("The agent {} is no longer contradicted by others.", clean(agent))
         }
         (Matter::NamesFail, true) => "Names resolve again: failures to resolve one count.".to_owned(),
+        (Matter::DeliveriesBlocked, false) => "The coordinator can't read the addresses of its host, so it can't tell which \
+                                               webhooks lead to the host itself: none is sent, and chats aren't \
+                                               either. Allow the service AF_NETLINK (RestrictAddressFamilies= in its \
+                                               unit). Deliveries are tried again by themselves."
+            .to_owned(),
+        (Matter::DeliveriesBlocked, true) => "Webhooks and chats are delivered again.".to_owned(),
         (Matter::HostUnfit { agent, faults }, false) => format!(
             "The agent {} reports: {}. Its checks say nothing about your monitors until that is mended.",
             clean(agent),

@@ -350,7 +350,11 @@ impl Entry {
 
 /// True for faults with which a host can't confirm what others see. One that may not ping still checks everything else.
 const fn is_unfit(fault: &OwnFault) -> bool {
-    matches!(fault, OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead)
+    // `Internal` is its guard's: it refuses every target while it does not know the host's own addresses.
+    matches!(
+        fault,
+        OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead | OwnFault::Internal { .. }
+    )
 }
 
 fn words<'a>(faults: impl IntoIterator<Item = &'a OwnFault>) -> Vec<String> {

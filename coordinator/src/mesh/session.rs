@@ -1,6 +1,7 @@
 //! One agent's connection, from its `Hello` to its close.
 
 mod credentials;
+mod seen;
 
 use std::future::pending;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ use tokio::time::{Instant, interval, sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
 use self::credentials::{Certificates, expired};
+use self::seen::SeenAddress;
 use super::hub::{Hub, Memory};
 use super::roster::Arrived;
 use super::wire::{self, Fault, Frames};
@@ -77,6 +79,7 @@ struct Session {
     memory: Arc<Memory>,
     closing: watch::Receiver<Option<CloseReason>>,
     seated: Seated,
+    seen: SeenAddress,
     hello: Hello,
     snapshots: u32,
     certificates: Certificates,
@@ -132,6 +135,7 @@ async fn admit(
     Ok(Session {
         hub: Arc::clone(hub),
         agent,
+        seen: SeenAddress::new(&connection),
         connection,
         control,
         frames,
@@ -218,6 +222,8 @@ impl Session {
         let mut trusted = self.hub.trusted.subscribe();
         let mut stepped = self.hub.steps.subscribe();
         self.welcome().await?;
+        // Before the schedule: what it must not check is known before it checks.
+        self.tell_address().await?;
         self.tell_authorities().await?;
         let held = HeldSchedule { book: self.hub.settings.book, revision: self.memory.sheet().revision() };
         self.plan(self.hello.held != Some(held)).await?;
@@ -241,6 +247,7 @@ impl Session {
                 // An acknowledgement may have been announced to a session that has since been replaced.
                 _ = tick.tick() => {
                     self.hub.steps.look(&self.hub.clock);
+                    self.tell_address().await?;
                     self.acknowledge().await?;
                 }
                 () = until(self.leaves_at) => return Err(Fault::Close(CloseReason::Done)),
@@ -350,6 +357,13 @@ impl Session {
             "the agent dropped results for want of room",
         );
         self.acknowledge().await
+    }
+
+    async fn tell_address(&mut self) -> Result<(), Fault> {
+        match self.seen.news(&self.connection) {
+            Some(frame) => self.say(&frame).await,
+            None => Ok(()),
+        }
     }
 
     async fn say(&mut self, frame: &ToAgent) -> Result<(), Fault> {

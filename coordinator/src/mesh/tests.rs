@@ -33,7 +33,7 @@ use parallax_protocol::id::BootId;
 use parallax_protocol::join::{JoinAnswer, JoinRequest};
 use parallax_protocol::message::{HeldSchedule, Hello, ToAgent, ToCoordinator, Welcome};
 use parallax_protocol::text::Secret;
-use parallax_protocol::version::{JOIN_V1, MESH_V1};
+use parallax_protocol::version::{JOIN_V1, MESH_V1, MESH_V2};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, SendStream};
 

@@ -97,6 +97,7 @@ fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
         notice::Matter::Contradicted { agent, by } => {
             Matter::Contradicted { agent: name_of(*agent, read)?, by: by.clone() }
         }
+        notice::Matter::DeliveriesBlocked => Matter::DeliveriesBlocked,
         notice::Matter::HostUnfit { agent, faults } => {
             Matter::HostUnfit { agent: name_of(*agent, read)?, faults: faults.clone() }
         }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use parallax_agent::config::Config;
+use parallax_agent::config::{Config, NameServers};
 use parallax_agent::home::Home;
 use parallax_certs::files::private_folder;
 use parallax_core::place::Region;
@@ -44,8 +44,8 @@ pub(super) struct Local {
     pub(super) network: String,
     /// The address it connects and checks from.
     pub(super) source: Option<IpAddr>,
-    /// Whether it checks addresses that are not public.
-    pub(super) allow_private: bool,
+    /// Allows checks of this host and of addresses that are not public.
+    pub(super) allow_local: bool,
     /// A root that it trusts in checks beside those that browsers trust.
     pub(super) trust: Option<CertificateDer<'static>>,
     /// The registry that it asks about every domain, instead of the domains' own.
@@ -132,7 +132,10 @@ async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Resul
     let mut config = Config::new(folder.join(&local.name));
     config.coordinator = Some(mesh.to_owned());
     config.source = local.source;
-    config.allow_private = local.allow_private;
+    config.allow_private = local.allow_local;
+    config.allow_own_host = local.allow_local;
+    // A trial works in any network, also where public name servers can't be reached.
+    config.resolvers = NameServers::System;
     config.trust.extend(local.trust.clone());
     config.rdap.clone_from(&local.rdap);
     config.spool_bytes = SPOOL;

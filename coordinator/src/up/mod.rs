@@ -119,7 +119,7 @@ impl Kind {
                 region: *region,
                 network: network.clone(),
                 source: None,
-                allow_private: false,
+                allow_local: false,
                 trust: None,
                 rdap: None,
             }],
@@ -130,7 +130,7 @@ impl Kind {
                     region: place.region,
                     network: place.network.to_owned(),
                     source: Some(IpAddr::V4(place.address())),
-                    allow_private: true,
+                    allow_local: true,
                     trust: trust.cloned(),
                     rdap: rdap.cloned(),
                 })

@@ -10,6 +10,7 @@ use parallax_protocol::join::{JoinAnswer, JoinRequest, Joined};
 use parallax_protocol::message::*;
 use parallax_protocol::result::*;
 use parallax_protocol::text::{Detail, Secret};
+use std::net::Ipv6Addr;
 
 /// A name and the frame's exact bytes.
 pub(crate) type Sample = (String, Vec<u8>);
@@ -100,6 +101,11 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         ("renewed", ToAgent::Renewed(renewed)),
         ("renew-refused", ToAgent::RenewRefused { reason: CloseReason::Revoked }),
         ("authorities", ToAgent::Authorities(authorities)),
+        ("seen-from-v4", ToAgent::SeenFrom(SeenFrom { address: [203, 0, 113, 200].into() })),
+        (
+            "seen-from-v6",
+            ToAgent::SeenFrom(SeenFrom { address: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7).into() }),
+        ),
     ]);
     samples.extend(elsewhere);
     samples.extend(CloseReason::ALL.into_iter().map(|reason| {

@@ -196,7 +196,7 @@ async fn watch(
         }
         None => Command::new(agent),
     };
-    command.args(["run", "--allow-private", "--data"]).arg(data).stdin(Stdio::null());
+    command.args(["run", "--allow-private", "--allow-own-host", "--data"]).arg(data).stdin(Stdio::null());
     if let Some(in_flight) = load.in_flight {
         command.env("PARALLAX_AGENT_CONCURRENCY", in_flight);
     }

@@ -19,6 +19,7 @@ fn sources(store: &Store, clock: &Clock) -> Sources {
         certificate_life: 9,
         authority_ends: Arc::new(|| i64::MAX / 2_000),
         certificates: Certificates::default(),
+        own: None,
     }
 }
 
@@ -255,4 +256,31 @@ fn an_agent_that_is_contradicted_and_goes_on_is_a_matter() {
     let matter = Matter::Contradicted { agent: agent(1).id, by: by().unwrap() };
     assert_eq!((judged(free), judged(held).1), ((matter, true), false));
     assert!(!judged(connected(agent(1))).1);
+}
+
+#[tokio::test]
+async fn own_addresses_that_can_not_be_read_are_a_notice_until_they_can() {
+    let (store, clock) = (Store::in_memory().unwrap(), Clock::by_hand(at(0)));
+    let works = Arc::new(AtomicI64::new(0));
+    let known = Arc::clone(&works);
+    let own = OwnAddresses::read_by(move || match known.load(Ordering::Relaxed) {
+        // EAFNOSUPPORT, as of a unit without AF_NETLINK.
+        0 => Err(std::io::Error::from_raw_os_error(97)),
+        _ => Ok(Vec::new()),
+    });
+    let sources = Sources { own: Some(own), ..sources(&store, &clock) };
+    let mut lookout = Lookout::start(sources).await.unwrap();
+    let mut told = Vec::new();
+    for works_now in [0, 1] {
+        works.store(works_now, Ordering::Relaxed);
+        // They are read again after a second.
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        for _ in 0..2 {
+            lookout.looks = 1;
+            lookout.look().await.unwrap();
+            clock.set(clock.now() + PATIENCE);
+        }
+        told = notices(&store).into_iter().map(|notice| (notice.matter, notice.ended)).collect();
+    }
+    assert_eq!(told, [(Matter::DeliveriesBlocked, false), (Matter::DeliveriesBlocked, true)]);
 }

@@ -273,6 +273,7 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
         (Matter::PartsBroken(1), "a part of the coordinator broke off"),
         (Matter::PartsBroken(2), "a part of the coordinator broke off"),
         (Matter::NamesFail, "nearly all names fail to resolve"),
+        (Matter::DeliveriesBlocked, "webhooks and chats are not delivered"),
         (Matter::Quarantined(None), "all agents are in quarantine"),
         (Matter::Quarantined(Some(Region::Asia)), "all agents in Asia are in quarantine"),
         (
