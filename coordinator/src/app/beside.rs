@@ -50,6 +50,8 @@ pub(super) fn stand(rooms: &mut Rooms, parts: Parts) {
     rooms.keep("clearing", move || of.clone().keep_clearing());
     let of = service.clone();
     rooms.keep("domains", move || domains::keep(of.clone()));
+    let of = service.clone();
+    rooms.keep("incident limits", move || of.clone().keep_incident_limits());
     rooms.keep("subscriptions", move || service.clone().keep_subscribers());
     let of = parts.looked_at;
     rooms.keep("lookout", move || notices::watch(of.clone()));
@@ -57,6 +59,8 @@ pub(super) fn stand(rooms: &mut Rooms, parts: Parts) {
     rooms.keep("boards", move || of.clone().follow());
     let (of, suspects) = (Arc::clone(&mesh), parts.suspects);
     rooms.keep("quarantine", move || follow_quarantine(Arc::clone(&of), suspects.clone()));
+    let of = members.clone();
+    rooms.keep("invitations", move || of.clone().keep_invitations());
     rooms.keep("members", move || follow_members(Arc::clone(&mesh), members.clone()));
     let (kept, of, time) = (parts.history, store.clone(), clock.clone());
     rooms.keep("history", move || keep_history(Arc::clone(&kept), of.clone(), time.clone()));

@@ -8,7 +8,7 @@ use parallax_core::member::{Agent, Invitation, Note, Noted};
 use parallax_core::quarantine::Contradictions;
 
 use super::{Roll, TRIES, fault};
-use crate::mesh::{Members, Newcomer, RecordsFault};
+use crate::mesh::{EnrolRefusal, Members, Newcomer, RecordsFault};
 use crate::storage::{Batch, Expect, Is, StoreError};
 
 impl Members for Roll {
@@ -40,7 +40,7 @@ impl Members for Roll {
         &self,
         id: InvitationId,
         newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>> {
         async move {
             for _ in 0..TRIES {
                 match self.try_enrol(id, &newcomer).await {

@@ -3,11 +3,12 @@
 pub mod listed;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 use parallax_core::event::{Event, What};
 use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
 use parallax_core::incident::edit::{IncidentEdit, Opened, Seat};
-use parallax_core::incident::series::{MAX_REPEATING, Names, Series};
+use parallax_core::incident::series::{MAX_REPEATING, MAX_STOPPED, Names, Series};
 use parallax_core::incident::{Impact, Incident, MAX_OPEN, News, Told, UpdatePost};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanRefusal;
@@ -116,7 +117,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] where the page has all
-    /// that it may have open or repeating.
+    /// that it may have open or repeating, or the account keeps all the incidents that it may.
     pub async fn open_incident(
         &self,
         caller: &Caller,
@@ -129,6 +130,7 @@ impl Service {
             update: UpdateId::new(self.now(), rand::random()),
         };
         let series = SeriesId::new(self.now(), rand::random());
+        let is_counted = &AtomicBool::new(false);
         // In the page's turn, so that its last room is taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
@@ -137,13 +139,15 @@ impl Service {
             let opened = edit.open(seat)?;
             self.has_room(&opened)?;
             self.has_text_room(&page, None, &opened.incident).await?;
+            self.has_room_for_incident(&self.account_of(&page)?).await?;
+            self.admit_notifying(&page, opened.notify, is_counted).await?;
             let shown =
                 Shown { series: opened.series.clone(), ..self.shown_incident(opened.incident).await? };
             let mut batch = Batch::new();
             batch.expect(Expect::Page(page.id, Is::Present));
             batch.write(shown.incident.clone());
             if let Some(series) = opened.series {
-                batch.write(series);
+                batch.write(Op::DropStoppedSeries(page.id, MAX_STOPPED)).write(series);
             }
             let told = Told {
                 incident: names.incident,
@@ -216,11 +220,13 @@ impl Service {
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
         let update = UpdateId::new(self.now(), rand::random());
+        let is_counted = &AtomicBool::new(false);
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
             let (after, news, notify) =
                 post.settle(&before.value, update, Tongue::of(page.language), self.now())?;
             self.has_text_room(&page, Some(&before.value), &after).await?;
+            self.admit_notifying(&page, notify, is_counted).await?;
             let mut shown = self.shown_incident(after).await?;
             // Whoever takes it over to say that it is over leaves its title to us.
             let first = before.value.first_of(&shown.monitors);
