@@ -24,7 +24,7 @@ use parallax_certs::token::{Token, TokenId};
 use parallax_certs::verify::KnownTime;
 use parallax_core::assign::Scheduled;
 use parallax_core::check::{Check, TcpCheck};
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::member::Standing;
 use parallax_core::place::{NetworkNo, Region};
 use parallax_core::time::{DAY, SECOND};
@@ -354,6 +354,7 @@ fn hello(held: Option<HeldSchedule>) -> Hello {
 fn monitor(slot: u32, revision: u32) -> Scheduled {
     Scheduled {
         monitor: MonitorId::from_u128(u128::from(slot) + 1_000),
+        account: AccountId::from_u128(1),
         slot,
         revision,
         check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),

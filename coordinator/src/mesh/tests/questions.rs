@@ -11,7 +11,8 @@ use super::*;
 fn question(number: u32, place: u16, ms: i64) -> Question {
     let ask = Ask { number, place: PlaceNo(place), reason: Reason::Confirm, deadline: NOW + ms };
     let asked = monitor(1, 1);
-    Question { slot: 1, monitor: asked.monitor, revision: 1, check: asked.check, ask }
+    let account = asked.account;
+    Question { slot: 1, monitor: asked.monitor, account, revision: 1, check: asked.check, ask }
 }
 
 fn failed(asked: &CheckNow) -> CheckResult {
