@@ -4,7 +4,7 @@
 //! forgotten stops at once and deletes schedule, results and identity. One that can't be told stops when its certificate
 //! ends, and deletes schedule and results. One that is started after that end checks nothing.
 //!
-//! Only the coordinator can cause this. A connection can be closed by whoever sees its first packets, since their keys are
+//! Only the coordinator can cause this. A stranger who sees a connection's first packets can close it, since their keys are
 //! no secret (RFC 9001, section 5.2). So a reason counts where it came in a frame, or on a connection that was welcomed.
 
 use crate::error::Error;

@@ -95,8 +95,7 @@ impl Home {
 
     /// Why the agent of this folder has left its mesh, where it was removed.
     pub fn departure(&self) -> Option<Departure> {
-        let text = std::fs::read_to_string(self.folder.join(DEPARTED)).ok()?;
-        Departure::named(text.trim())
+        removal(&self.folder)
     }
 
     /// Deletes schedule and results, and the identity of an agent that was removed. What was begun is finished by the
@@ -241,6 +240,12 @@ pub fn read_record(folder: &Path) -> Result<Option<Record>, Error> {
         return Ok(None);
     };
     serde_json::from_str(&text).map(Some).map_err(|_| Error::Damaged { path, rule: "is no agent's record" })
+}
+
+/// Why the agent of `folder` was removed from its mesh, where it was.
+pub fn removal(folder: &Path) -> Option<Departure> {
+    let text = std::fs::read_to_string(folder.join(DEPARTED)).ok()?;
+    Departure::named(text.trim())
 }
 
 /// End of the life of a chain's leaf, unix seconds.

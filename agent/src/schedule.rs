@@ -45,7 +45,7 @@ enum Phase {
 
 /// A monitor with a round that fell due and needs a slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Ready {
+pub struct DueMonitor {
     /// The monitor.
     pub monitor: MonitorId,
     /// The account that the slot counts for.
@@ -154,7 +154,7 @@ impl Schedule {
     /// Has the rounds that are due wait for a slot: `ready` is told each monitor that does so from now on. Rounds that are
     /// too late are counted as missed, and so is one whose monitor is still being checked. A monitor that waits already
     /// goes on doing so for its newer round.
-    pub fn take_due(&mut self, now_ms: i64, mut ready: impl FnMut(Ready)) {
+    pub fn take_due(&mut self, now_ms: i64, mut ready: impl FnMut(DueMonitor)) {
         while let Some(&(at, monitor)) = self.queue.first().filter(|&&(at, _)| at <= now_ms) {
             self.queue.pop_first();
             let Some(entry) = self.entries.get_mut(&monitor) else {
@@ -172,7 +172,7 @@ impl Schedule {
                 match entry.phase {
                     Phase::Idle => {
                         let pool = if entry.probation > 0 { Pool::Slow } else { Pool::Fast };
-                        ready(Ready { monitor, account: assignment.account, pool });
+                        ready(DueMonitor { monitor, account: assignment.account, pool });
                         (entry.phase, entry.taken) = (Phase::Waiting, round);
                     }
                     Phase::Waiting => {

@@ -150,7 +150,7 @@ fn hello(shared: &Shared, version: u16, faults: Vec<OwnFault>) -> Hello {
     };
     let held = {
         let schedule = shared.schedule();
-        // A schedule of an older version lacks the accounts: it is asked for anew.
+        // A schedule of an older version lacks the accounts: a whole one is requested.
         schedule.held().filter(|_| version < 2 || schedule.names_accounts())
     };
     Hello {

@@ -1,6 +1,6 @@
 //! Fair shares of a bounded number of slots among accounts.
 //!
-//! An agent has so many slots for the checks of its schedule, and so many for questions. Whoever fills them goes by this
+//! An agent has so many slots for the checks of its schedule, and so many for questions. Both are filled by this
 //! queue: the agent for its schedule, the coordinator for the questions that it puts to an agent.
 //!
 //! # The rule
@@ -137,7 +137,7 @@ impl<T> Slots<T> {
     }
 
     /// As [`Self::push`] with at most `most` items waiting. Beyond that the newest item of the account of which the most
-    /// wait is given back: so whoever floods the queue loses its own.
+    /// wait is given back: an account that floods the queue loses its own.
     pub fn push_within(&mut self, most: usize, account: u32, pool: Pool, item: T) -> Option<T> {
         self.push(account, pool, item);
         if self.waiting <= most {

@@ -109,12 +109,12 @@ async fn an_agent_stops_when_its_certificate_ends_and_checks_nothing_after_a_sta
     assert_eq!(status(folder.path()).unwrap().monitors, 0);
     assert!(!folder.path().join("agent/schedule.bin").exists());
     agent.stop().await;
-    // And the host can join anew in the same folder.
+    // And the host can join again in the same folder.
     coordinator.join_as_of(&config(folder.path()), 0).await.unwrap();
 }
 
 #[tokio::test]
-async fn a_schedule_without_accounts_is_asked_for_anew_by_the_version_that_has_them() {
+async fn a_schedule_without_accounts_is_requested_again_by_the_version_that_has_them() {
     let folder = tempfile::tempdir().unwrap();
     let (_listener, spec) = target().await;
     let coordinator = Coordinator::speaking(&[MESH_V2, MESH_V1, JOIN_V1]);

@@ -139,7 +139,7 @@ impl Roll {
             let (sent, entries) = tokio::sync::oneshot::channel();
             self.in_file(move |revocations| {
                 revocations.note_all(earlier, now)?;
-                // Whoever waits for it is here.
+                // The receiver is right below.
                 let _ = sent.send(revocations.entries.clone());
                 Ok(())
             })

@@ -18,7 +18,7 @@ use super::accounts::AccountNumbers;
 use super::assign::{Basis, Sheet};
 use super::join::Attempts;
 use super::ledger::Ledger;
-use super::questions::{self, Asker, Carrier, Unasked};
+use super::questions::{self, AskError, QuestionReceiver, QuestionSender};
 use super::roster::{AgentView, Arrived, Figures, Roster};
 use super::steps::Steps;
 use super::{Counters, Members, Settings, Trust};
@@ -65,7 +65,7 @@ struct State {
 struct Live {
     session: u64,
     close: watch::Sender<Option<CloseReason>>,
-    questions: Asker,
+    questions: QuestionSender,
 }
 
 /// What is kept of an agent over its connections.
@@ -92,7 +92,7 @@ pub(super) struct Counted {
 pub(super) struct Seat {
     pub(super) session: u64,
     pub(super) close: watch::Receiver<Option<CloseReason>>,
-    pub(super) questions: Carrier,
+    pub(super) questions: QuestionReceiver,
     pub(super) memory: Arc<Memory>,
     /// Until when two hosts count as sharing the identity, where the record does not say so yet.
     pub(super) shared_until: Option<Timestamp>,
@@ -236,9 +236,9 @@ impl Hub {
         let state = self.state();
         let Some(live) = state.live.get(&question.ask.place) else { return Err(question) };
         live.questions.ask(account, question).map_err(|unasked| match unasked {
-            Unasked::Evicted(question) => question,
-            Unasked::Closed(question) => {
-                // Whoever carried its questions broke off: only a new connection has another.
+            AskError::Evicted(question) => question,
+            AskError::Closed(question) => {
+                // The task that carried its questions broke off: only a new connection has another.
                 live.close.send_replace(Some(CloseReason::Internal));
                 question
             }

@@ -43,19 +43,19 @@ impl Shared {
 }
 
 /// The end that questions are put in at. Dropping it ends the queue.
-pub(super) struct Asker(Arc<Shared>);
+pub(super) struct QuestionSender(Arc<Shared>);
 
 /// The end that questions are taken out at. Dropping it ends the queue.
-pub(super) struct Carrier(Arc<Shared>);
+pub(super) struct QuestionReceiver(Arc<Shared>);
 
 /// A question under way; dropping it makes room for another.
-pub(super) struct UnderWay {
+pub(super) struct InFlight {
     shared: Arc<Shared>,
     permit: Option<Permit>,
 }
 
 /// Why a question was not taken.
-pub(super) enum Unasked {
+pub(super) enum AskError {
     /// Too many wait: this one, or another of an account that has more of them.
     Evicted(Question),
     /// Nobody carries questions any more.
@@ -63,28 +63,28 @@ pub(super) enum Unasked {
 }
 
 /// Makes a queue.
-pub(super) fn queue() -> (Asker, Carrier) {
+pub(super) fn queue() -> (QuestionSender, QuestionReceiver) {
     let shared = Arc::<Shared>::default();
-    (Asker(Arc::clone(&shared)), Carrier(shared))
+    (QuestionSender(Arc::clone(&shared)), QuestionReceiver(shared))
 }
 
-impl Asker {
+impl QuestionSender {
     /// Has a question of that account wait for its turn.
-    pub(super) fn ask(&self, account: u32, question: Question) -> Result<(), Unasked> {
+    pub(super) fn ask(&self, account: u32, question: Question) -> Result<(), AskError> {
         let mut state = self.0.state();
         if state.is_closed {
-            return Err(Unasked::Closed(question));
+            return Err(AskError::Closed(question));
         }
         let evicted = state.slots.push_within(MOST, account, Pool::Fast, question);
         drop(state);
         self.0.changed.notify_one();
-        evicted.map_or(Ok(()), |evicted| Err(Unasked::Evicted(evicted)))
+        evicted.map_or(Ok(()), |evicted| Err(AskError::Evicted(evicted)))
     }
 }
 
-impl Carrier {
+impl QuestionReceiver {
     /// The question whose turn it is; none where the queue has ended. Nothing is lost where this is dropped early.
-    pub(super) async fn next(&self) -> Option<(Question, UnderWay)> {
+    pub(super) async fn next(&self) -> Option<(Question, InFlight)> {
         loop {
             {
                 let mut state = self.0.state();
@@ -92,7 +92,7 @@ impl Carrier {
                     return None;
                 }
                 if let Some((question, permit)) = state.slots.start_next() {
-                    let under_way = UnderWay { shared: Arc::clone(&self.0), permit: Some(permit) };
+                    let under_way = InFlight { shared: Arc::clone(&self.0), permit: Some(permit) };
                     return Some((question, under_way));
                 }
             }
@@ -106,19 +106,19 @@ impl Carrier {
     }
 }
 
-impl Drop for Asker {
+impl Drop for QuestionSender {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-impl Drop for Carrier {
+impl Drop for QuestionReceiver {
     fn drop(&mut self) {
         self.0.close();
     }
 }
 
-impl Drop for UnderWay {
+impl Drop for InFlight {
     fn drop(&mut self) {
         if let Some(permit) = self.permit.take() {
             self.shared.state().slots.release(permit);

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::hub::Hub;
-use super::questions::Carrier;
+use super::questions::QuestionReceiver;
 use super::wire::{self, Fault, Frames};
 use super::{Counters, convert};
 use crate::flow::Question;
@@ -41,7 +41,12 @@ pub(super) async fn carry(hub: Arc<Hub>, mut questions: mpsc::Receiver<Question>
 
 /// Puts the questions of one session to its agent in their turns, until the session's seat is taken away. Each question
 /// ends with exactly one outcome, or with nothing.
-pub(super) async fn run(hub: Arc<Hub>, agent: Arc<Agent>, connection: Connection, questions: Carrier) {
+pub(super) async fn run(
+    hub: Arc<Hub>,
+    agent: Arc<Agent>,
+    connection: Connection,
+    questions: QuestionReceiver,
+) {
     let mut pace = Pace::new(Instant::now());
     let mut asking = JoinSet::new();
     loop {

@@ -126,7 +126,7 @@ async fn admit(
         hub.reload().await;
     }
     let Some(seat) = hub.connect(&agent, arrived) else {
-        // Revoked meanwhile; or the records could not be read anew, and no agent may be told that it is unknown for that.
+        // Revoked meanwhile; or the records could not be read again, and no agent may be told that it is unknown for that.
         enrolled(hub, id).await?;
         return Err(Fault::Close(CloseReason::Internal));
     };

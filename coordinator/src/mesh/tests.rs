@@ -32,10 +32,11 @@ use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
 use parallax_protocol::id::BootId;
 use parallax_protocol::join::{JoinAnswer, JoinRequest};
 use parallax_protocol::message::{HeldSchedule, Hello, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::slots::QUESTIONS_AT_ONCE;
 use parallax_protocol::text::Secret;
 use parallax_protocol::version::{JOIN_V1, MESH_V1};
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Connection, ConnectionError, SendStream};
+use quinn::{ClientConfig, Connection, ConnectionError, SendStream, TransportConfig};
 
 use super::wire::{Frames, write};
 use super::*;
@@ -244,7 +245,10 @@ impl World {
     async fn dial(&self, config: rustls::ClientConfig) -> Result<Connection, ConnectionError> {
         let crypto = QuicClientConfig::try_from(config).unwrap();
         let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let config = ClientConfig::new(Arc::new(crypto));
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        let mut transport = TransportConfig::default();
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(QUESTIONS_AT_ONCE));
+        config.transport_config(Arc::new(transport));
         endpoint.connect_with(config, self.mesh.address(), COORDINATOR_NAME).unwrap().await
     }
 

@@ -138,3 +138,23 @@ impl Driver {
         self.harvest.questions.append(&mut questions);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_account_has_a_quarter_of_the_looks_at_most() {
+        let [greedy, other] = [1, 2].map(AccountId::from_u128);
+        let mut looks = Looks::default();
+        let mut count = 0;
+        while looks.admits(greedy) {
+            let (answer, _) = oneshot::channel();
+            let until = Timestamp::from_millis(0);
+            looks.open.insert(count, Look { account: greedy, sightings: Vec::new(), left: 1, until, answer });
+            count += 1;
+        }
+        assert_eq!(count, 64);
+        assert!(looks.admits(other));
+    }
+}

@@ -23,6 +23,6 @@ pub(super) async fn tell(connection: &Connection, reason: CloseReason) {
         control.finish().ok()?;
         control.stopped().await.ok()
     };
-    // Whoever does not listen is told at its next connection.
+    // An agent that does not listen is told at its next connection.
     let _ = timeout(LIMIT, told).await;
 }
