@@ -15,7 +15,7 @@ pub(super) async fn members(
     clock: &Clock,
     authorities: Authorities,
 ) -> Result<Roll, AppError> {
-    let revocations = Revocations::open(&config.data)?;
+    let revocations = Revocations::open(&config.data).map_err(|error| AppError::Data(error.to_string()))?;
     let members = Roll::new(store.clone(), clock.clone(), authorities).with_revocations(revocations);
     let fault = |error: MemberError| AppError::Data(error.to_string());
     let again = members.repeat_revocations().await.map_err(fault)?;

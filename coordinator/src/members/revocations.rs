@@ -4,6 +4,8 @@
 //! against them. A line is dropped once no certificate of its agent can be valid any more.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
 
 use parallax_certs::Error;
@@ -80,9 +82,21 @@ impl Revocations {
         }
         let text: String = entries.iter().map(|(agent, revocation)| write(*agent, *revocation)).collect();
         files::write_secret(&self.path, &text)?;
+        give_to_owner_of_folder(&self.path)
+            .map_err(|source| Error::File { path: self.path.clone(), source })?;
         self.entries = entries;
         Ok(())
     }
+}
+
+/// A command that root runs must not leave a file that the service can't read.
+fn give_to_owner_of_folder(path: &Path) -> io::Result<()> {
+    let Some(folder) = path.parent() else { return Ok(()) };
+    let (folder, file) = (folder.metadata()?, path.metadata()?);
+    if (folder.uid(), folder.gid()) == (file.uid(), file.gid()) || file.uid() != 0 {
+        return Ok(());
+    }
+    chown(path, Some(folder.uid()), Some(folder.gid()))
 }
 
 fn write(agent: AgentId, revocation: Revocation) -> String {
