@@ -10,21 +10,24 @@
 //!
 //! - **The account that holds the fewest slots is next**, and of equals the one that was served longest ago. So an account
 //!   that holds a quarter of the slots or more gets none while one that holds less waits.
-//! - **An account may hold [`SHARE`] times as many slots as are free** (dynamic thresholds, Choudhury and Hahne 1998).
-//!   Alone it gets seven eighths; `n` accounts that want all of them get equal shares and leave one in `7 n + 1` free,
-//!   less one that rounding takes. Who holds nothing is always let in where a slot is free. A fixed cap of a quarter
-//!   would leave three quarters idle where one account is alone, and nothing free where five are greedy.
+//! - **An eighth is kept for accounts that hold few.** One that holds eight slots or more leaves the whole eighth free, one
+//!   that holds fewer as many eighths of it, one that holds none takes the last free slot. So one account alone gets seven
+//!   eighths, several that want all get equal parts of them, and a newcomer finds room however many they are: a hundred
+//!   that never end leave it 32 of 512 slots. A fixed cap of a quarter would leave three quarters idle where one account is
+//!   alone, and nothing free where four are greedy.
 //! - **Targets that were slow of late** ([`Pool::Slow`]) get no more than seven eighths of all slots together, under the
 //!   same rule. The rest is for targets that answer, so an account's own black holes don't delay its other checks either.
 //! - Where an account waits in both pools they take turns, so neither starves.
 //!
-//! Work is conserved up to that reserve: nothing waits while its account holds less than its threshold. Each call costs
-//! the logarithm of the number of accounts; memory is one entry for each account that holds or waits, and the items.
+//! Work is conserved up to that reserve: nothing waits while more than it is free. Each call costs the logarithm of the number of accounts; memory is one entry for each account that holds or waits, and the items.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-/// Slots that an account may hold for each one that stays free.
-pub const SHARE: usize = 7;
+/// One slot in so many is kept for accounts that hold few.
+const RESERVED: usize = 8;
+
+/// An account that holds so many has none of the reserve.
+const FEW: usize = 8;
 
 /// Questions that an agent answers at once.
 pub const QUESTIONS_AT_ONCE: u32 = 256;
@@ -55,6 +58,7 @@ pub struct Permit {
 #[derive(Debug)]
 pub struct Slots<T> {
     capacity: usize,
+    reserve: usize,
     slow_capacity: usize,
     held: usize,
     held_slow: usize,
@@ -90,9 +94,10 @@ impl<T> Slots<T> {
     /// So many free slots, at least one.
     pub fn new(capacity: usize) -> Self {
         let capacity = capacity.max(1);
-        let reserve = (capacity / (SHARE + 1)).max(1);
+        let reserve = (capacity / RESERVED).max(1);
         Self {
             capacity,
+            reserve,
             slow_capacity: (capacity - reserve).max(1),
             held: 0,
             held_slow: 0,
@@ -218,8 +223,7 @@ impl<T> Slots<T> {
     }
 
     fn admits(&self, pool: Pool, held: usize) -> bool {
-        let room = self.room(pool);
-        room > 0 && held <= SHARE * (room - 1)
+        self.room(pool) > (self.reserve * held.min(FEW)).div_ceil(FEW)
     }
 
     fn next(&self) -> Option<(u32, Pool)> {
