@@ -26,11 +26,12 @@ async fn black_holes_of_other_accounts_delay_neither_checks_nor_confirmations() 
         "requests_per_minute = 1000000\n[plans.pro]\nmonitors = {HANGING}\ninterval_seconds = {INTERVAL}\n"
     );
     let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), &config).await;
-    let settings = coordinator.data().with_file_name("agent.toml");
+    let folder = coordinator.data().parent().unwrap().to_owned();
+    let settings = folder.join("agent.toml");
     std::fs::write(&settings, "concurrency = 32\n").unwrap();
     let _agents = [("fra1", "AS64500"), ("fra2", "AS64501")].map(|(name, network)| {
         let token = coordinator.invite(name, "europe", network, &[]).unwrap();
-        let mut agent = Agent::new(name, &coordinator.data(), None);
+        let mut agent = Agent::new(name, &folder, None);
         agent.join(coordinator.ready.mesh, &token).unwrap();
         agent.run_with(&["--config", settings.to_str().unwrap()]);
         agent

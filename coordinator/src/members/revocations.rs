@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use parallax_certs::Error;
 use parallax_certs::files;
@@ -120,7 +121,7 @@ impl Roll {
     /// Keeps revocations in that file too.
     #[must_use]
     pub fn with_revocations(self, revocations: Revocations) -> Self {
-        Self { revocations: std::sync::Arc::new(tokio::sync::Mutex::new(Some(revocations))), ..self }
+        Self { revocations: Arc::new(tokio::sync::Mutex::new(Some(revocations))), ..self }
     }
 
     /// Notes beside the store that an agent is revoked or forgotten. Durable when it answers.
@@ -152,7 +153,10 @@ impl Roll {
         let entries = {
             let (sent, entries) = tokio::sync::oneshot::channel();
             self.in_file(move |revocations| {
-                revocations.note_all(earlier, now)?;
+                // A full disk keeps nobody from starting: the store has these.
+                if let Err(error) = revocations.note_all(earlier, now) {
+                    tracing::error!(%error, "revoked agents can't be noted beside the store; a restore may bring them back");
+                }
                 // The receiver is right below.
                 let _ = sent.send(revocations.entries.clone());
                 Ok(())
@@ -186,7 +190,7 @@ impl Roll {
         for invitation in &mut open {
             invitation.expires_at = now;
             let mut batch = Batch::new();
-            batch.expect(Expect::InvitationUnused(invitation.id)).write(invitation.clone());
+            batch.expect(Expect::Invitation(invitation.id, Is::Present)).write(invitation.clone());
             self.store.commit(batch).await?;
         }
         Ok(open.len())
@@ -196,7 +200,7 @@ impl Roll {
     where
         F: FnOnce(&mut Revocations) -> Result<(), Error> + Send + 'static,
     {
-        let mut held = std::sync::Arc::clone(&self.revocations).lock_owned().await;
+        let mut held = Arc::clone(&self.revocations).lock_owned().await;
         let worked = tokio::task::spawn_blocking(move || held.as_mut().map_or(Ok(()), work)).await;
         // Only a panic ends it early.
         Ok(worked.map_err(|error| StoreError::Io(error.to_string()))??)

@@ -24,10 +24,10 @@ async fn a_newer_agent_speaks_the_older_version_and_an_older_one_goes_on() {
     let member = world.member(1).await;
     for (offered, taken) in [
         (&[MESH_V1][..], MESH_V1),
-        (&[MESH_V2, MESH_V1], MESH_V2),
-        (&[MESH_V1, MESH_V2], MESH_V2),
-        (&[b"parallax/4", b"parallax/3", MESH_V2, MESH_V1, b"something"], MESH_V2),
-        (&[b"parallax/3", MESH_V1], MESH_V1),
+        (&[MESH_V2, MESH_V1][..], MESH_V2),
+        (&[MESH_V1, MESH_V2][..], MESH_V2),
+        (&[MESH_V2, MESH_V1, b"parallax/4", b"parallax/3", b"something"][..], MESH_V2),
+        (&[MESH_V1, b"parallax/3"][..], MESH_V1),
     ] {
         assert_eq!(agreed(&world, &member, offered).await.unwrap(), taken);
     }
