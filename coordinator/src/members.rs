@@ -2,6 +2,7 @@
 
 mod invitations;
 mod records;
+mod revocations;
 mod rotation;
 
 use std::fmt;
@@ -14,6 +15,7 @@ use parallax_core::member::{Agent, InvitationState, Standing, name_key};
 use parallax_core::place::{NetworkNo, PlaceNo};
 
 pub use self::invitations::{INVITATION_LIFE, Wish};
+pub use self::revocations::Revocations;
 pub use self::rotation::{Progress, Step};
 use crate::clock::Clock;
 pub use crate::mesh::AgentView;
@@ -95,6 +97,8 @@ pub struct Roll {
     mesh: Arc<OnceLock<Connected>>,
     /// One invitation is made or taken back at a time.
     inviting: Arc<tokio::sync::Mutex<()>>,
+    /// Kept beside the store; none in tests.
+    revocations: Arc<tokio::sync::Mutex<Option<Revocations>>>,
 }
 
 /// The live side of the mesh, where one runs.
@@ -120,6 +124,7 @@ impl Roll {
             changed: Arc::default(),
             mesh: Arc::default(),
             inviting: Arc::default(),
+            revocations: Arc::default(),
         }
     }
 
@@ -166,8 +171,10 @@ impl Roll {
     /// Where no agent or several go by that name, or the store can't write.
     pub async fn revoke(&self, wanted: &str) -> Result<Agent, MemberError> {
         let mut agent = self.find(wanted).await?;
+        let now = self.clock.now();
+        // First beside the store: whatever is acknowledged outlives a restore.
+        self.note_revocation(agent.id, agent.revoked_at.unwrap_or(now), false).await?;
         if agent.revoked_at.is_none() {
-            let now = self.clock.now();
             agent.revoked_at = Some(now);
             let mut batch = Batch::new();
             let what = What::AgentRevoked(agent.id);
@@ -185,6 +192,7 @@ impl Roll {
     /// As for [`Roll::revoke`].
     pub async fn forget(&self, wanted: &str) -> Result<Agent, MemberError> {
         let agent = self.revoke(wanted).await?;
+        self.note_revocation(agent.id, self.clock.now(), true).await?;
         let mut batch = Batch::new();
         batch.write(Op::DeleteAgent(agent.id));
         self.store.commit(batch).await?;

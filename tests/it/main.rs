@@ -57,6 +57,8 @@ mod printing;
 mod proxy;
 mod resolver;
 mod restart;
+mod revoked;
+mod slots;
 mod service_manager;
 mod stage;
 mod stall;

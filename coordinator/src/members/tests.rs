@@ -147,3 +147,58 @@ async fn invitations_are_bounded_and_forgotten_a_day_after_their_end() {
     roll.forget_invitations().await.unwrap();
     assert_eq!(roll.invitations().await.unwrap().len(), 1);
 }
+
+async fn agents_that_a_restore_brings_back_are_revoked_and_forgotten_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let clock = Clock::by_hand(Timestamp::from_millis(1_800_000_000_000));
+    let open = |store: &Store| {
+        let revocations = Revocations::open(folder.path()).unwrap();
+        roll_in(store.clone(), clock.clone()).with_revocations(revocations)
+    };
+    let store = Store::in_memory().unwrap();
+    let before = open(&store);
+    let agents = [enrol(&before, "a", "AS1").await, enrol(&before, "b", "AS1").await, enrol(&before, "c", "AS1").await];
+    before.revoke("a").await.unwrap();
+    before.forget("b").await.unwrap();
+
+    // As a snapshot from before has it.
+    let restored = Store::in_memory().unwrap();
+    for agent in &agents {
+        let mut batch = Batch::new();
+        batch.expect(Expect::Agent(agent.id, Is::Absent)).write(agent.clone());
+        restored.commit(batch).await.unwrap();
+    }
+    let after = open(&restored);
+    assert_eq!(after.repeat_revocations().await.unwrap(), ["a", "b"]);
+    let left = after.agents().await.unwrap();
+    let left: Vec<_> = left.iter().map(|agent| (agent.name.as_str(), agent.revoked_at.is_some())).collect();
+    assert_eq!(left, [("a", true), ("c", false)]);
+    assert!(after.repeat_revocations().await.unwrap().is_empty(), "once");
+}
+
+#[tokio::test]
+async fn agents_revoked_before_there_was_a_file_are_noted_at_the_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let roll = roll();
+    enrol(&roll, "a", "AS1").await;
+    roll.revoke("a").await.unwrap();
+    let roll = roll.with_revocations(Revocations::open(folder.path()).unwrap());
+    assert!(roll.repeat_revocations().await.unwrap().is_empty());
+    let text = std::fs::read_to_string(folder.path().join("revoked-agents")).unwrap();
+    assert_eq!(text.lines().count(), 1);
+    assert!(text.contains(" revoked "), "{text}");
+}
+
+#[tokio::test]
+async fn open_invitations_of_a_restored_store_have_ended() {
+    let roll = roll();
+    enrol(&roll, "used", "AS1").await;
+    roll.invite(wish("open", "AS1")).await.unwrap();
+    assert_eq!(roll.expire_invitations().await.unwrap(), 1);
+    assert_eq!(roll.expire_invitations().await.unwrap(), 0);
+    roll.invite(wish("later", "AS1")).await.unwrap();
+    let now = roll.clock.now();
+    let good: Vec<_> = roll.invitations().await.unwrap();
+    let good: Vec<_> = good.iter().filter(|one| one.used_by.is_none() && one.expires_at > now).collect();
+    assert_eq!(good.iter().map(|one| one.name.as_str()).collect::<Vec<_>>(), ["later"]);
+}

@@ -1,6 +1,7 @@
 //! One agent's connection, from its `Hello` to its close.
 
 mod credentials;
+mod dismissal;
 mod seen;
 
 use std::future::pending;
@@ -23,6 +24,7 @@ use tracing::{debug, error, info, warn};
 use self::credentials::{Certificates, expired};
 use self::seen::SeenAddress;
 use super::hub::{Hub, Memory};
+use super::listener::mesh_version;
 use super::roster::Arrived;
 use super::wire::{self, Fault, Frames};
 use super::{Counters, FITNESS, able, convert, results, second};
@@ -53,6 +55,7 @@ pub(super) async fn run(
         Err(fault) => {
             if matches!(fault.reason(), CloseReason::Revoked | CloseReason::Unknown) {
                 Counters::add(&hub.counters.not_enrolled);
+                dismissal::tell(&connection, fault.reason()).await;
             }
             fault
         }
@@ -74,6 +77,8 @@ struct Session {
     hub: Arc<Hub>,
     agent: Arc<Agent>,
     connection: Connection,
+    /// Of the mesh protocol.
+    version: u16,
     control: SendStream,
     frames: Frames,
     memory: Arc<Memory>,
@@ -123,7 +128,11 @@ async fn admit(
     if hub.record(id).is_none() {
         hub.reload().await;
     }
-    let seat = hub.connect(&agent, arrived).ok_or(Fault::Close(CloseReason::Unknown))?;
+    let Some(seat) = hub.connect(&agent, arrived) else {
+        // Revoked meanwhile; or the records could not be read again, and no agent may be told that it is unknown for that.
+        enrolled(hub, id).await?;
+        return Err(Fault::Close(CloseReason::Internal));
+    };
     let seated = Seated { hub: Arc::clone(hub), agent: Arc::clone(&agent), number: seat.session };
     if let Some(until) = seat.shared_until {
         hub.note(id, Note::Shared(Some(until))).await;
@@ -136,6 +145,7 @@ async fn admit(
         hub: Arc::clone(hub),
         agent,
         seen: SeenAddress::new(&connection),
+        version: mesh_version(&connection),
         connection,
         control,
         frames,
@@ -328,11 +338,17 @@ impl Session {
         let change = {
             let mut sheet = self.memory.sheet();
             let difference = if whole { Some(sheet.snapshot(basis)) } else { sheet.update(basis) };
-            difference.map(|difference| convert::change(self.hub.settings.book, difference))
+            let (book, accounts) = (self.hub.settings.book, &self.hub.accounts);
+            difference.map(|difference| convert::change(book, difference, accounts))
         };
         let parts = change.map(|change| change.split()).transpose()?.unwrap_or_default();
-        for part in parts {
-            self.say(&ToAgent::Schedule(part)).await?;
+        for change in parts {
+            let frame = if self.version >= 2 {
+                ToAgent::ScheduleByAccount { accounts: change.accounts(), change }
+            } else {
+                ToAgent::Schedule(change)
+            };
+            self.say(&frame).await?;
         }
         Ok(())
     }
