@@ -173,7 +173,13 @@ fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
         .chain(regions().map(Topic::OneNetwork))
         .chain(regions().map(Topic::Quarantined))
         .chain([Topic::StoreLow, Topic::AuthorityEnding, Topic::PartsBroken])
-        .chain([Topic::HostsEnding, Topic::OwnEnding, Topic::NamesFail, Topic::TwoNetworks, Topic::DeliveriesBlocked])
+        .chain([
+            Topic::HostsEnding,
+            Topic::OwnEnding,
+            Topic::NamesFail,
+            Topic::TwoNetworks,
+            Topic::DeliveriesBlocked,
+        ])
         .chain(agents);
     let mut told = BTreeSet::new();
     for topic in topics {

@@ -183,7 +183,7 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
         Matter::PartsBroken(_)
         | Matter::HostsEnding { .. }
         | Matter::NamesFail
-         | Matter::TwoNetworks
+        | Matter::TwoNetworks
         | Matter::DeliveriesBlocked => {}
     }
     // A struct of texts and numbers is always written.

@@ -157,7 +157,11 @@ async fn agents_that_a_restore_brings_back_are_revoked_and_forgotten_again() {
     };
     let store = Store::in_memory().unwrap();
     let before = open(&store);
-    let agents = [enrol(&before, "a", "AS1").await, enrol(&before, "b", "AS1").await, enrol(&before, "c", "AS1").await];
+    let agents = [
+        enrol(&before, "a", "AS1").await,
+        enrol(&before, "b", "AS1").await,
+        enrol(&before, "c", "AS1").await,
+    ];
     before.revoke("a").await.unwrap();
     before.forget("b").await.unwrap();
 

@@ -16,8 +16,10 @@ use tracing::{error, info, warn};
 
 use super::accounts::AccountNumbers;
 use super::assign::{Basis, Sheet};
+use super::assignments::AssignmentHistory;
 use super::join::Attempts;
 use super::ledger::Ledger;
+use super::log_limit::LogLimit;
 use super::questions::{self, AskError, QuestionReceiver, QuestionSender};
 use super::roster::{AgentView, Arrived, Figures, Roster};
 use super::steps::Steps;
@@ -46,6 +48,8 @@ pub(super) struct Hub {
     pub(super) steps: Steps,
     /// What stands for accounts on the mesh.
     pub(super) accounts: AccountNumbers,
+    /// Lines that peers cause.
+    pub(super) logs: LogLimit,
     reloading: tokio::sync::Mutex<()>,
     answers: mpsc::Sender<Arrival>,
     state: Mutex<State>,
@@ -74,6 +78,8 @@ pub(super) struct Memory {
     pub(super) ledger: Mutex<Ledger>,
     /// What was sent.
     pub(super) sheet: Mutex<Sheet>,
+    /// Rounds that it was dealt.
+    pub(super) assignments: Mutex<AssignmentHistory>,
     /// Told when an acknowledgement is due.
     pub(super) due: Notify,
     /// What has come since the start.
@@ -135,6 +141,7 @@ impl Hub {
             refresh: Notify::new(),
             steps: Steps::default(),
             accounts: parts.accounts,
+            logs: LogLimit::default(),
             reloading: tokio::sync::Mutex::default(),
             answers: parts.answers,
             state: Mutex::default(),
@@ -180,16 +187,21 @@ impl Hub {
         if let (Some(_), Some(before)) = (seated.replaced, before) {
             before.close.send_replace(Some(CloseReason::Replaced));
             Counters::add(&self.counters.replaced);
-            warn!(agent = %agent.id, name = agent.name, "a second connection with the same identity replaced the first");
+            if let Some(omitted) = self.logs.admit(Some(agent.id), "replaced") {
+                warn!(agent = %agent.id, name = agent.name, omitted, "a second connection with the same identity replaced the first");
+            }
         }
         if seated.found_shared {
             Counters::add(&self.counters.shared);
-            error!(agent = %agent.id, name = agent.name, "two hosts take one identity from each other; its rounds do not count until that ends");
+            if let Some(omitted) = self.logs.admit(Some(agent.id), "shared") {
+                error!(agent = %agent.id, name = agent.name, omitted, "two hosts take one identity from each other; its rounds do not count until that ends");
+            }
         }
         let memory = state.memories.entry(agent.id).or_insert_with(|| {
             Arc::new(Memory {
                 ledger: Mutex::default(),
                 sheet: Mutex::new(Sheet::new(self.first_revision)),
+                assignments: Mutex::default(),
                 due: Notify::new(),
                 figures: Counted::default(),
             })
@@ -210,7 +222,9 @@ impl Hub {
         let mut state = self.state();
         if state.roster.disconnect(agent.place, session) {
             state.live.remove(&agent.place);
-            info!(agent = %agent.id, name = agent.name, "agent disconnected");
+            if let Some(omitted) = self.logs.admit(Some(agent.id), "disconnected") {
+                info!(agent = %agent.id, name = agent.name, omitted, "agent disconnected");
+            }
             self.publish(&state);
         }
     }
@@ -339,6 +353,10 @@ impl Memory {
 
     pub(super) fn sheet(&self) -> MutexGuard<'_, Sheet> {
         self.sheet.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn assignments(&self) -> MutexGuard<'_, AssignmentHistory> {
+        self.assignments.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 

@@ -201,7 +201,9 @@ async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate:
             }
             Some(Err(error)) => {
                 Counters::add(&hub.counters.not_enrolled);
-                warn!(remote = %connection.remote_address(), %error, "a certificate of ours that is no agent's");
+                if let Some(omitted) = hub.logs.admit(None, "not an agent") {
+                    warn!(remote = %connection.remote_address(), %error, omitted, "a certificate of ours that is no agent's");
+                }
                 wire::close(&connection, CloseReason::Unknown);
             }
             None => {

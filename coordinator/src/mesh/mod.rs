@@ -12,12 +12,14 @@
 mod able;
 mod accounts;
 mod assign;
+mod assignments;
 mod convert;
 mod gate;
 mod hub;
 mod join;
 mod ledger;
 mod listener;
+mod log_limit;
 mod questions;
 mod results;
 mod roster;
@@ -201,6 +203,8 @@ pub struct Counters {
     pub results: AtomicU64,
     /// Results received a second time.
     pub duplicates: AtomicU64,
+    /// Results of rounds that were not the agent's, or not due yet.
+    pub rounds_refused: AtomicU64,
     /// Results that agents dropped for want of room.
     pub gaps: AtomicU64,
     /// Batches that could not be made durable.
@@ -369,6 +373,7 @@ async fn keep(hub: Arc<Hub>) {
         tokio::select! {
             () = hub.refresh.notified() => hub.reload().await,
             _ = settle.tick() => {
+                hub.logs.report();
                 let now = hub.clock.now();
                 for agent in hub.with_roster(|roster| roster.settle(now)) {
                     hub.note(agent, Note::Shared(None)).await;

@@ -1,5 +1,6 @@
 //! The mesh over real QUIC on loopback, with an agent's end made by hand.
 
+mod assignments;
 mod clocks;
 mod credentials;
 mod hostile;
