@@ -3,7 +3,7 @@
 use parallax_core::delivery::{
     Delivery, Letter, Mail, Outcome, Recipient, Stage, Try, excerpt, mailbox_name,
 };
-use parallax_core::destination::{Channel, ChannelKind, Destination};
+use parallax_core::destination::{ChannelKind, Destination};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::{NOBODY, Page};
 use parallax_core::plan::Plan;
