@@ -12,8 +12,8 @@ mod outgoing;
 mod past;
 mod reactions;
 mod rescue;
+mod restored;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -23,7 +23,7 @@ use std::sync::Arc;
 use parallax_certs::files;
 use parallax_certs::rotation::Authorities;
 use parallax_certs::secret::MeshSecret;
-use parallax_core::place::PlaceNo;
+use parallax_core::quarantine::Suspects;
 use parallax_core::time::SECOND;
 use parallax_dial::OwnAddresses;
 use tokio::sync::{mpsc, watch};
@@ -34,6 +34,7 @@ use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::drain::Drain;
+use crate::flow::counters::Counters;
 use crate::flow::driver::{Channels, Driver};
 use crate::flow::shard::Shard;
 use crate::flow::warmup::Judging;
@@ -130,6 +131,8 @@ pub struct Running {
     pub service: Service,
     /// The mesh's members.
     pub members: Roll,
+    /// How the driver runs.
+    pub flow: Arc<Counters>,
     drain: Drain,
 }
 
@@ -180,7 +183,7 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
         Ok(opened) => opened,
         Err(error) => return Err(explained(config.data.clone(), error).await),
     };
-    let members = Roll::new(store.clone(), clock.clone(), authorities);
+    let members = restored::members(config, &store, &clock, authorities).await?;
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
     let beats = service::beats::deaf();
@@ -209,7 +212,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let (store, authorities, secret) = open_store(&config, &clock).await?;
     reactions::begin(&store, clock.now()).await?;
     let trust = Trust::from(&authorities);
-    let members = Roll::new(store.clone(), clock.clone(), authorities);
+    let members = restored::members(&config, &store, &clock, authorities).await?;
     let history = Arc::new(rebuild_history(&store).await?);
     let judging = Judging { limits: config.plans, confirmation: config.confirmation };
     let calendar = Calendar::caught_up(store.clone(), clock.now()).await?;
@@ -225,7 +228,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let (questions, asked) = mpsc::channel::<Question>(QUESTIONS_WAITING);
     let (queries, looked) = mpsc::channel(QUERIES_WAITING);
     let (schedules, schedule) = watch::channel(driver.schedule());
-    let (quarantined, quarantine) = watch::channel(Arc::<BTreeSet<PlaceNo>>::default());
+    let (suspects, suspected) = watch::channel(Arc::<Suspects>::default());
     let (stop_driver, driver_stops) = watch::channel(false);
     let (stop_doors, doors_stop) = watch::channel(false);
 
@@ -256,14 +259,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         trusting.upgrade().map_or(Ok(()), |mesh| mesh.set_trust(trust))
     });
     let mesh_addr = mesh.address();
-    let channels = Channels {
-        inbox: arrivals,
-        queries: looked,
-        questions,
-        schedules,
-        quarantined,
-        shutdown: driver_stops,
-    };
+    let channels =
+        Channels { inbox: arrivals, queries: looked, questions, schedules, suspects, shutdown: driver_stops };
     let flow = driver.counters();
     let driver = tokio::spawn(driver.run(channels));
 
@@ -281,7 +278,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     service.look_up_by(outgoing::records(&config)?);
     let wake = service.outgoing();
     let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake, &watch);
-    let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
+    let deliverer = outgoing::deliverer(&config, &store, &clock, &service)?;
 
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     let boards = context.boards().clone();
@@ -314,7 +311,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let looked_at = notices::Sources {
         store: store.clone(),
         clock: clock.clone(),
-        counters: flow,
+        counters: Arc::clone(&flow),
         agents: Arc::new(mesh.viewer()),
         watch: watch.clone(),
         certificate_life: config.mesh.certificate_life,
@@ -331,7 +328,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             service: service.clone(),
             members: members.clone(),
             mesh: Arc::clone(&mesh),
-            quarantine,
+            suspects: suspected,
             calendar,
             history,
             boards,
@@ -354,7 +351,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         store,
         ready,
     };
-    Ok(Running { http_addr, tls_addr, mesh_addr, admin_addr, base_url, service, members, drain })
+    Ok(Running { http_addr, tls_addr, mesh_addr, admin_addr, base_url, service, members, flow, drain })
 }
 
 async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities, MeshSecret), AppError> {

@@ -36,6 +36,13 @@ pub enum ToAgent {
     /// The address that the agent's packets come from, as the coordinator sees it: after the welcome, and when it changes.
     /// From version 2 on.
     SeenFrom(SeenFrom),
+    /// A `Schedule` with the accounts of what is put, in its order. From version 2 on it is sent instead of that.
+    ScheduleByAccount {
+        /// The change, or a part of one.
+        change: ScheduleChange,
+        /// One account for each assignment that is put.
+        accounts: Vec<u32>,
+    },
 }
 
 /// Agent to coordinator, on the control stream. New variants go to the end.

@@ -3,7 +3,8 @@
 /// ALPN name of the mesh connection, version 1.
 pub const MESH_V1: &[u8] = b"parallax/1";
 
-/// ALPN name of the mesh connection, version 2: the coordinator sends `SeenFrom` too.
+/// ALPN name of the mesh connection, version 2: the coordinator sends [`crate::message::ToAgent::SeenFrom`], and schedules
+/// name accounts ([`crate::message::ToAgent::ScheduleByAccount`]).
 pub const MESH_V2: &[u8] = b"parallax/2";
 
 /// ALPN name of the join connection, version 1.
@@ -24,8 +25,8 @@ pub enum Purpose {
 /// Reads a negotiated ALPN name; `None` for a name that this build does not speak.
 pub fn purpose(alpn: &[u8]) -> Option<Purpose> {
     match alpn {
-        MESH_V2 => Some(Purpose::Mesh(2)),
         MESH_V1 => Some(Purpose::Mesh(1)),
+        MESH_V2 => Some(Purpose::Mesh(2)),
         JOIN_V1 => Some(Purpose::Join(1)),
         _ => None,
     }

@@ -80,7 +80,7 @@ pub(super) async fn check(config: &Config, args: CheckArgs) -> Result<ExitCode, 
         CheckSpec::Component(check) => net.vendor_product(&check.vendor_url),
         _ => None,
     };
-    say(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) });
+    say(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) })?;
     Ok(match done.report.outcome {
         Outcome::Passed => ExitCode::SUCCESS,
         // As for any other argument that can't be read.

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
 mod coordinator;
+mod departure;
 
 use coordinator::{Coordinator, Session, eventually};
 use parallax_agent::config::{Config, NameServers};
@@ -72,6 +73,7 @@ fn schedule(revision: u64, spec: CheckSpec) -> ToAgent {
         offset_ms: 0,
         every: 1,
         turn: 0,
+        account: 0,
     };
     let change =
         ScheduleChange { book: BOOK, base: None, revision, put: vec![assignment], drop: vec![], more: false };
@@ -360,6 +362,7 @@ async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
         offset_ms: slot * 10,
         every: 1,
         turn: 0,
+        account: 0,
     });
     let change =
         ScheduleChange { book: BOOK, base: None, revision: 1, put: put.collect(), drop: vec![], more: false };

@@ -126,6 +126,7 @@ impl Look {
             ([("notice", "repeated_only")], is_told(Notice::RepeatedOnly)),
             ([("notice", "all_quarantined")], is_told(Notice::AllQuarantined)),
             ([("notice", "names_fail")], is_told(Notice::NamesFail)),
+            ([("notice", "contradicted")], is_told(Notice::Contradicted)),
         ];
         page.gauges("mesh_notice", "1 where the mesh as a whole can't do what it should", whole)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {
@@ -180,6 +181,11 @@ impl Look {
             ("mesh_renewed", "Certificates renewed", &mesh.renewed),
             ("mesh_results", "Results received, duplicates among them", &mesh.results),
             ("mesh_duplicates", "Results received a second time", &mesh.duplicates),
+            (
+                "mesh_rounds_refused",
+                "Results of rounds of other agents, or not due yet",
+                &mesh.rounds_refused,
+            ),
             ("mesh_gaps", "Results that agents dropped for want of room", &mesh.gaps),
             ("mesh_batches_failed", "Batches that could not be made durable", &mesh.batches_failed),
             ("mesh_questions", "Questions put to agents", &mesh.questions),

@@ -109,7 +109,9 @@ impl Lookout {
         let agents = self.of.store.read(|read| read.agents()).await?;
         let agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
         let mut matters = notices::matters(&self.of.counters.notices());
-        matters.extend(unfit_hosts(&(self.of.agents)()));
+        let views = (self.of.agents)();
+        matters.extend(unfit_hosts(&views));
+        matters.extend(views.iter().map(contradicted));
         matters.extend(self.space.clone());
         matters.push(authority((self.of.authority_ends)(), now));
         matters.push(hosts(self.of.certificates.told.ending()));
@@ -163,13 +165,21 @@ fn cursor(topic: Topic) -> String {
 fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     let regions = || std::iter::once(None).chain(Region::ALL.into_iter().map(Some));
     let agents = read.agents()?.into_iter().map(|agent| agent.value.id);
-    let agents = agents.flat_map(|agent| [Topic::CertificateEnding(agent), Topic::HostUnfit(agent)]);
+    let agents = agents.flat_map(|agent| {
+        [Topic::CertificateEnding(agent), Topic::HostUnfit(agent), Topic::Contradicted(agent)]
+    });
     let topics = regions()
         .map(Topic::NobodyConnected)
         .chain(regions().map(Topic::OneNetwork))
         .chain(regions().map(Topic::Quarantined))
         .chain([Topic::StoreLow, Topic::AuthorityEnding, Topic::PartsBroken])
-        .chain([Topic::HostsEnding, Topic::OwnEnding, Topic::NamesFail, Topic::DeliveriesBlocked])
+        .chain([
+            Topic::HostsEnding,
+            Topic::OwnEnding,
+            Topic::NamesFail,
+            Topic::TwoNetworks,
+            Topic::DeliveriesBlocked,
+        ])
         .chain(agents);
     let mut told = BTreeSet::new();
     for topic in topics {
@@ -197,6 +207,13 @@ fn unfit_hosts(views: &[AgentView]) -> Vec<(Matter, bool)> {
         Some((Matter::HostUnfit { agent: view.agent.id, faults }, holds))
     });
     judged.collect()
+}
+
+/// Judges whether others contradict an agent that is not in quarantine for it.
+fn contradicted(view: &AgentView) -> (Matter, bool) {
+    let holds = view.contradicted.is_some() && !view.is_quarantined;
+    let by = view.contradicted.iter().flat_map(|by| by.chars()).take(FAULTS).collect();
+    (Matter::Contradicted { agent: view.agent.id, by }, holds)
 }
 
 /// Whether that much free space is too little; between the bounds it stays as it was told.

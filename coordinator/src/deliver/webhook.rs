@@ -11,7 +11,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use parallax_core::delivery::ANSWER_KEPT;
+use parallax_core::delivery::ANSWER_READ;
 use parallax_dial::{Connected, DialError, Fault, Guard, Host, Mode, Policy, Resolver};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::{CertificateDer, ServerName};
@@ -56,7 +56,7 @@ pub struct Answer {
     pub status: StatusCode,
     /// `Retry-After`, as it was sent.
     pub retry_after: Option<String>,
-    /// The first [`ANSWER_KEPT`] bytes of its body, with replacement characters for what is no UTF-8.
+    /// The first [`ANSWER_READ`] bytes of its body; nothing where that is no text.
     pub text: String,
 }
 
@@ -192,7 +192,8 @@ where
     let (head, body) = response.into_parts();
     let retry_after = head.headers.get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let text = read(body, deadline.min(Instant::now() + BODY)).await;
+    let is_text = head.headers.get(header::CONTENT_TYPE).is_none_or(is_text);
+    let text = read(body, deadline.min(Instant::now() + BODY)).await.filter(|_| is_text).unwrap_or_default();
     Ok(Answer { status: head.status, retry_after, text })
 }
 
@@ -212,17 +213,33 @@ fn request(call: &Call) -> Result<Request<Full<Bytes>>, DeliverError> {
     Ok(request)
 }
 
-/// The start of a body. What its sender does not send in time, or sends beyond that, is left.
-async fn read(mut body: Incoming, until: Instant) -> String {
+/// Tells media types of text from all others.
+fn is_text(media: &HeaderValue) -> bool {
+    let media = media.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    let media = media.trim().to_ascii_lowercase();
+    media.starts_with("text/")
+        || ["json", "xml"].iter().any(|form| {
+            media.strip_suffix(form).is_some_and(|kind| kind == "application/" || kind.ends_with('+'))
+        })
+}
+
+/// The start of a body; none where that is no text. What its sender does not send in time, or sends beyond that, is left.
+async fn read(mut body: Incoming, until: Instant) -> Option<String> {
     let (mut kept, mut seen) = (Vec::new(), 0);
     while seen < MAX_BODY {
         let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await else { break };
         let Some(data) = frame.data_ref() else { continue };
         seen += data.len();
-        let room = ANSWER_KEPT.saturating_sub(kept.len());
+        let room = ANSWER_READ.saturating_sub(kept.len());
         kept.extend(data.iter().take(room));
     }
-    String::from_utf8_lossy(&kept).into_owned()
+    match std::str::from_utf8(&kept) {
+        // The bound may cut a character in two.
+        Err(error) if error.error_len().is_none() => kept.truncate(error.valid_up_to()),
+        Err(_) => return None,
+        Ok(_) => {}
+    }
+    String::from_utf8(kept).ok().filter(|text| !text.contains('\0'))
 }
 
 fn failure(error: &hyper::Error) -> DeliverError {

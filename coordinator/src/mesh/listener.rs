@@ -201,7 +201,9 @@ async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate:
             }
             Some(Err(error)) => {
                 Counters::add(&hub.counters.not_enrolled);
-                warn!(remote = %connection.remote_address(), %error, "a certificate of ours that is no agent's");
+                if let Some(omitted) = hub.logs.admit(None, "not an agent") {
+                    warn!(remote = %connection.remote_address(), %error, omitted, "a certificate of ours that is no agent's");
+                }
                 wire::close(&connection, CloseReason::Unknown);
             }
             None => {
@@ -221,6 +223,14 @@ async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate:
 fn named_purpose(connection: &Connection) -> Option<Purpose> {
     let data = connection.handshake_data()?.downcast::<HandshakeData>().ok()?;
     purpose(&data.protocol?)
+}
+
+/// The version of the mesh protocol that was agreed on; 0 where none was.
+pub(super) fn mesh_version(connection: &Connection) -> u16 {
+    match named_purpose(connection) {
+        Some(Purpose::Mesh(version)) => version,
+        Some(Purpose::Join(_)) | None => 0,
+    }
 }
 
 /// Who the verified certificate names, with the certificate, where one was shown.

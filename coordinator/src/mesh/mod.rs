@@ -10,13 +10,17 @@
 //! - Place, region and network of whatever comes are the coordinator's record, never the agent's word.
 
 mod able;
+mod accounts;
 mod assign;
+mod assignments;
 mod convert;
 mod gate;
 mod hub;
 mod join;
 mod ledger;
 mod listener;
+mod log_limit;
+mod questions;
 mod results;
 mod roster;
 mod second;
@@ -25,7 +29,6 @@ mod steps;
 mod trust;
 mod wire;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -37,13 +40,15 @@ use futures_util::future::BoxFuture;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Certificate, Invitation, Note, Noted};
-use parallax_core::place::{Mesh, PlaceNo};
+use parallax_core::place::Mesh;
+use parallax_core::quarantine::Suspects;
 use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
 use quinn::{Endpoint, VarInt};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{interval, timeout};
 
+use self::accounts::AccountNumbers;
 use self::hub::{Hub, HubParts};
 pub use self::roster::{AgentView, Figures, Held};
 pub use self::trust::Trust;
@@ -78,15 +83,26 @@ pub trait Members: Send + Sync {
     fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>>;
 
     /// Uses an invitation and makes its agent, both or neither. Name, region and network are the invitation's; the
-    /// place and the network get their numbers here. None where the invitation is used by now.
+    /// place and the network get their numbers here.
     fn enrol(
         &self,
         id: InvitationId,
         newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
+    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>>;
 
     /// Takes news of an agent's identity into its record; durable when it answers.
     fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>>;
+}
+
+/// Reason for which an invitation makes no agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnrolRefusal {
+    /// It has made one.
+    Used,
+    /// The operator took it back.
+    Revoked,
+    /// An agent of its name is enrolled.
+    NameTaken,
 }
 
 /// What joining adds to an invitation.
@@ -187,6 +203,8 @@ pub struct Counters {
     pub results: AtomicU64,
     /// Results received a second time.
     pub duplicates: AtomicU64,
+    /// Results of rounds that were not the agent's, or not due yet.
+    pub rounds_refused: AtomicU64,
     /// Results that agents dropped for want of room.
     pub gaps: AtomicU64,
     /// Batches that could not be made durable.
@@ -228,6 +246,7 @@ pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
         schedule: parts.schedule,
         settings: parts.settings,
         trust: parts.trust,
+        accounts: AccountNumbers::new(&parts.secret),
     }));
     hub.reload().await;
     let mut rooms = parts.watch.rooms();
@@ -255,9 +274,9 @@ impl MeshHandle {
         self.hub.refresh.notify_one();
     }
 
-    /// Puts these places into quarantine, and lets all others out.
-    pub fn set_quarantine(&self, places: &BTreeSet<PlaceNo>) {
-        self.hub.with_roster(|roster| roster.quarantine(places));
+    /// Puts the suspects that are held into quarantine, lets all others out, and logs what is new of them.
+    pub fn set_suspects(&self, suspects: &Suspects) {
+        self.hub.with_roster(|roster| roster.set_suspects(suspects));
     }
 
     /// Trusts and signs otherwise from now on. Live connections stay, and their agents are told.
@@ -354,6 +373,7 @@ async fn keep(hub: Arc<Hub>) {
         tokio::select! {
             () = hub.refresh.notified() => hub.reload().await,
             _ = settle.tick() => {
+                hub.logs.report();
                 let now = hub.clock.now();
                 for agent in hub.with_roster(|roster| roster.settle(now)) {
                     hub.note(agent, Note::Shared(None)).await;

@@ -53,8 +53,10 @@ pub(super) async fn receive(
         let (boot, from, through) = (unpacked.boot, unpacked.first_seq, unpacked.through);
         let runs = memory.ledger().receive(boot, from, through).map_err(refusal)?;
         let gone = count_gone(&hub, &memory);
-        if gone > 0 {
-            warn!(agent = %agent.id, count = gone, "results of the agent are gone");
+        if gone > 0
+            && let Some(omitted) = hub.logs.admit(Some(agent.id), "gone")
+        {
+            warn!(agent = %agent.id, count = gone, omitted, "results of the agent are gone");
         }
         let observations = observe(&hub, &agent, &memory, unpacked, &runs);
         let (told, durable) = oneshot::channel();
@@ -85,7 +87,8 @@ pub(super) fn refusal(refused: Refused) -> Fault {
     })
 }
 
-/// The new results of a batch, by slot. Those of monitors that are gone are left out.
+/// The new results of a batch, by slot. Those of monitors that are gone, and of rounds that are not the agent's, are
+/// left out.
 fn observe(
     hub: &Hub,
     agent: &Agent,
@@ -107,15 +110,36 @@ fn observe(
     }
     let is_new = |number: u64| runs.iter().any(|(first, last)| (*first..=*last).contains(&number));
     let results = unpacked.results.into_iter().filter(|numbered| is_new(numbered.seq));
-    results
+    let dealt = memory.assignments();
+    let mut rounds = dealt.rounds((agent.place, agent.region), present.now(), hub.clock.steady());
+    let mut refused = 0;
+    let observations = results
         .filter_map(|mut numbered| {
             let slot = index.slot(convert::monitor_id(numbered.result.monitor))?;
             let monitor = index.schedules().get(slot)?;
+            let numbered_by_agent = numbered.result.round;
             present.correct(&mut numbered.result, Some(unpacked.sent_ms), monitor.interval_ms);
+            if let (Some(number), Some(round)) = (numbered_by_agent, numbered.result.round)
+                && !rounds.has(monitor, number, round)
+            {
+                refused += 1;
+                return None;
+            }
             let seen = convert::observation(numbered.result, monitor.check.kind(), agent, present.now());
             Some((slot, seen))
         })
-        .collect()
+        .collect();
+    drop(dealt);
+    if refused > 0 {
+        hub.counters.rounds_refused.fetch_add(refused, Ordering::Relaxed);
+        if let Some(omitted) = hub.logs.admit(Some(agent.id), "rounds refused") {
+            warn!(
+                agent = %agent.id, name = agent.name, count = refused, omitted,
+                "results were dropped: their rounds were dealt to other agents, or are not due yet",
+            );
+        }
+    }
+    observations
 }
 
 /// Waits for batches to become durable, in the order in which they came.
@@ -138,7 +162,9 @@ async fn confirm(
                 memory.ledger().failed(batch.boot, first, last);
             }
             Counters::add(&hub.counters.batches_failed);
-            warn!(agent = %agent.id, "results could not be kept; the agent will send them again");
+            if let Some(omitted) = hub.logs.admit(Some(agent.id), "not kept") {
+                warn!(agent = %agent.id, omitted, "results could not be kept; the agent will send them again");
+            }
             // Only a new connection makes an agent send what it has sent already.
             hub.close(agent.place, CloseReason::Internal);
         }

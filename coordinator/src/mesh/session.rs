@@ -1,6 +1,8 @@
 //! One agent's connection, from its `Hello` to its close.
 
 mod credentials;
+mod dismissal;
+mod reports;
 mod seen;
 
 use std::future::pending;
@@ -14,7 +16,7 @@ use parallax_protocol::close::CloseReason;
 use parallax_protocol::error::ProtocolError;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::id as wire_id;
-use parallax_protocol::message::{Gap, HeldSchedule, Hello, TimeAnswer, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::message::{HeldSchedule, Hello, TimeAnswer, ToAgent, ToCoordinator, Welcome};
 use quinn::{Connection, SendStream};
 use tokio::sync::watch;
 use tokio::time::{Instant, interval, sleep_until, timeout};
@@ -23,9 +25,10 @@ use tracing::{debug, error, info, warn};
 use self::credentials::{Certificates, expired};
 use self::seen::SeenAddress;
 use super::hub::{Hub, Memory};
+use super::listener::mesh_version;
 use super::roster::Arrived;
 use super::wire::{self, Fault, Frames};
-use super::{Counters, FITNESS, able, convert, results, second};
+use super::{Counters, able, convert, results, second};
 
 /// Longest time from the handshake to the `Hello`.
 const HELLO: Duration = Duration::from_secs(5);
@@ -53,17 +56,25 @@ pub(super) async fn run(
         Err(fault) => {
             if matches!(fault.reason(), CloseReason::Revoked | CloseReason::Unknown) {
                 Counters::add(&hub.counters.not_enrolled);
+                dismissal::tell(&connection, fault.reason()).await;
             }
             fault
         }
     };
     let (remote, agent) = (connection.remote_address(), &identity.agent);
+    let enrolled = agent.parse().ok().filter(|id| hub.record(*id).is_some());
     match &fault {
         Fault::Lost => debug!(%remote, agent, "connection ended"),
-        Fault::Close(reason) => info!(%remote, agent, %reason, "connection closed"),
+        Fault::Close(reason) => {
+            if let Some(omitted) = hub.logs.admit(enrolled, "closed") {
+                info!(%remote, agent, %reason, omitted, "connection closed");
+            }
+        }
         Fault::Protocol(error) => {
             Counters::add(&hub.counters.frames_refused);
-            warn!(%remote, agent, %error, "connection closed: the agent broke the protocol");
+            if let Some(omitted) = hub.logs.admit(enrolled, "protocol") {
+                warn!(%remote, agent, %error, omitted, "connection closed: the agent broke the protocol");
+            }
         }
     }
     wire::close(&connection, fault.reason());
@@ -74,6 +85,8 @@ struct Session {
     hub: Arc<Hub>,
     agent: Arc<Agent>,
     connection: Connection,
+    /// Of the mesh protocol.
+    version: u16,
     control: SendStream,
     frames: Frames,
     memory: Arc<Memory>,
@@ -123,7 +136,11 @@ async fn admit(
     if hub.record(id).is_none() {
         hub.reload().await;
     }
-    let seat = hub.connect(&agent, arrived).ok_or(Fault::Close(CloseReason::Unknown))?;
+    let Some(seat) = hub.connect(&agent, arrived) else {
+        // Revoked meanwhile; or the records could not be read again, and no agent may be told that it is unknown for that.
+        enrolled(hub, id).await?;
+        return Err(Fault::Close(CloseReason::Internal));
+    };
     let seated = Seated { hub: Arc::clone(hub), agent: Arc::clone(&agent), number: seat.session };
     if let Some(until) = seat.shared_until {
         hub.note(id, Note::Shared(Some(until))).await;
@@ -131,11 +148,14 @@ async fn admit(
     certificates.note_shown(hub, &agent).await;
     let connection = connection.clone();
     tokio::spawn(second::run(Arc::clone(hub), Arc::clone(&agent), connection.clone(), seat.questions));
-    info!(agent = %agent.id, name = agent.name, software = hello.software, "agent connected");
+    if let Some(omitted) = hub.logs.admit(Some(agent.id), "connected") {
+        info!(agent = %agent.id, name = agent.name, software = hello.software, omitted, "agent connected");
+    }
     Ok(Session {
         hub: Arc::clone(hub),
         agent,
         seen: SeenAddress::new(&connection),
+        version: mesh_version(&connection),
         connection,
         control,
         frames,
@@ -226,7 +246,12 @@ impl Session {
         self.tell_address().await?;
         self.tell_authorities().await?;
         let held = HeldSchedule { book: self.hub.settings.book, revision: self.memory.sheet().revision() };
-        self.plan(self.hello.held != Some(held)).await?;
+        let (is_held, steady) = (self.hello.held == Some(held), self.hub.clock.steady());
+        self.memory.assignments().connect(self.hello.held.is_some(), steady);
+        if is_held {
+            self.memory.assignments().confirm(held.revision, steady);
+        }
+        self.plan(!is_held).await?;
         let mut plan_at: Option<Instant> = None;
         let mut tick = interval(Duration::from_secs(1));
         loop {
@@ -248,6 +273,7 @@ impl Session {
                 _ = tick.tick() => {
                     self.hub.steps.look(&self.hub.clock);
                     self.tell_address().await?;
+                    self.memory.assignments().expire(self.hub.clock.steady());
                     self.acknowledge().await?;
                 }
                 () = until(self.leaves_at) => return Err(Fault::Close(CloseReason::Done)),
@@ -275,7 +301,10 @@ impl Session {
     async fn hear(&mut self, frame: ToCoordinator) -> Result<(), Fault> {
         match frame {
             ToCoordinator::Hello(_) => Err(Fault::Close(CloseReason::OutOfOrder)),
-            ToCoordinator::ScheduleHeld { revision, .. } => {
+            ToCoordinator::ScheduleHeld { book, revision } => {
+                if book == self.hub.settings.book {
+                    self.memory.assignments().confirm(revision, self.hub.clock.steady());
+                }
                 debug!(agent = %self.agent.id, revision, "schedule in force");
                 Ok(())
             }
@@ -288,25 +317,14 @@ impl Session {
             }
             ToCoordinator::TimeAsk { sent_us } => self.say(&ToAgent::Time(self.time(sent_us))).await,
             ToCoordinator::TimeReport(report) => {
-                let place = self.agent.place;
-                if self.hub.with_roster(|roster| roster.note_skew(place, report.skew_ms)) {
-                    warn!(agent = %self.agent.id, skew_ms = report.skew_ms, "the host's clock is off");
-                }
+                self.note_skew(report.skew_ms);
                 Ok(())
             }
             ToCoordinator::Renew { csr_der } => self.renew(&csr_der).await,
             ToCoordinator::Holds(holds) => self.note_held(holds).await,
             ToCoordinator::Gap(gap) => self.gap(gap).await,
             ToCoordinator::Fitness { faults } => {
-                let faults = faults.get(..MOST_NAMED).unwrap_or(&faults);
-                let words: Vec<_> = faults.iter().map(ToString::to_string).collect();
-                let (place, number, told) = (self.agent.place, self.seated.number, words.join("; "));
-                let changed = self.hub.with_roster(|roster| roster.note_faults(place, number, faults));
-                if changed && told.is_empty() {
-                    info!(target: FITNESS, agent = %self.agent.id, name = %self.agent.name, "an agent's host is fit to check again");
-                } else if changed {
-                    warn!(target: FITNESS, agent = %self.agent.id, name = %self.agent.name, faults = told, "an agent's host is not fit to check");
-                }
+                self.note_fitness(&faults);
                 Ok(())
             }
             ToCoordinator::Goodbye => {
@@ -327,12 +345,22 @@ impl Session {
         let basis = self.hub.basis(self.agent.place);
         let change = {
             let mut sheet = self.memory.sheet();
+            let next = basis.clone();
             let difference = if whole { Some(sheet.snapshot(basis)) } else { sheet.update(basis) };
-            difference.map(|difference| convert::change(self.hub.settings.book, difference))
+            if let Some(difference) = &difference {
+                self.memory.assignments().send(&next, difference.revision, self.hub.clock.steady());
+            }
+            let (book, accounts) = (self.hub.settings.book, &self.hub.accounts);
+            difference.map(|difference| convert::change(book, difference, accounts))
         };
         let parts = change.map(|change| change.split()).transpose()?.unwrap_or_default();
-        for part in parts {
-            self.say(&ToAgent::Schedule(part)).await?;
+        for change in parts {
+            let frame = if self.version >= 2 {
+                ToAgent::ScheduleByAccount { accounts: change.accounts(), change }
+            } else {
+                ToAgent::Schedule(change)
+            };
+            self.say(&frame).await?;
         }
         Ok(())
     }
@@ -347,16 +375,6 @@ impl Session {
             self.say(&ToAgent::Ack(mark)).await?;
         }
         Ok(())
-    }
-
-    async fn gap(&mut self, gap: Gap) -> Result<(), Fault> {
-        self.memory.ledger().gap(gap.boot, gap.from, gap.through).map_err(results::refusal)?;
-        results::count_gone(&self.hub, &self.memory);
-        warn!(
-            agent = %self.agent.id, count = gap.count(), from_ms = gap.from_ms, through_ms = gap.through_ms,
-            "the agent dropped results for want of room",
-        );
-        self.acknowledge().await
     }
 
     async fn tell_address(&mut self) -> Result<(), Fault> {

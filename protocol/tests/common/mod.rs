@@ -80,6 +80,7 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         offset_ms: 1_234,
         every: 2,
         turn: 1,
+        account: 0,
     });
     let snapshot =
         ScheduleChange { book: 77, base: None, revision: 12, put: put.collect(), drop: vec![], more: true };
@@ -90,6 +91,10 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         put: vec![],
         drop: vec![MonitorId(9)],
         more: false,
+    };
+    let by_account = ToAgent::ScheduleByAccount {
+        accounts: (0u32..).take(snapshot.put.len()).map(|n| 1u32 << (4 * n % 32)).collect(),
+        change: snapshot.clone(),
     };
     let renewed = Renewed { certificates_der: vec![vec![0x30, 1]], authorities_der: vec![vec![0x30, 2]] };
     let mut samples = mesh([
@@ -106,9 +111,11 @@ pub(crate) fn to_agent() -> Vec<Sample> {
             "seen-from-v6",
             ToAgent::SeenFrom(SeenFrom { address: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7).into() }),
         ),
+        ("schedule-by-account", by_account),
     ]);
     samples.extend(elsewhere);
-    samples.extend(CloseReason::ALL.into_iter().map(|reason| {
+    let in_frames = CloseReason::ALL.into_iter().filter(|reason| !reason.is_told_by_code());
+    samples.extend(in_frames.map(|reason| {
         let name = format!("closing-{:02x}", reason.code());
         (name, encode(&ToAgent::Closing { reason }, MAX_FRAME).unwrap())
     }));

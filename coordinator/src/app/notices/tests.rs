@@ -138,6 +138,7 @@ fn connected(agent: Agent) -> AgentView {
         skew_ms: None,
         is_clock_off: false,
         is_quarantined: false,
+        contradicted: None,
         is_shared: false,
         is_superseded: false,
         held: None,
@@ -242,6 +243,19 @@ async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they
     let broken = [&told[..], &[(Matter::PartsBroken(1), false)]].concat();
     assert_eq!(look(old_ends - 12 * DAY).await, broken);
     assert_eq!(look(old_ends - 11 * DAY).await, broken);
+}
+
+#[test]
+fn an_agent_that_is_contradicted_and_goes_on_is_a_matter() {
+    let by = || Some("5 of 5 results contradicted".to_owned());
+    let judged = |view: AgentView| contradicted(&view);
+    let (free, held) = (
+        AgentView { contradicted: by(), ..connected(agent(1)) },
+        AgentView { contradicted: by(), is_quarantined: true, ..connected(agent(1)) },
+    );
+    let matter = Matter::Contradicted { agent: agent(1).id, by: by().unwrap() };
+    assert_eq!((judged(free), judged(held).1), ((matter, true), false));
+    assert!(!judged(connected(agent(1))).1);
 }
 
 #[tokio::test]

@@ -30,9 +30,22 @@ async fn an_answer_is_read_to_a_bound_and_its_start_kept() {
         Reply::Bytes(bytes)
     };
     let answer = posted(huge).await.unwrap();
-    assert_eq!((answer.status, answer.text), (StatusCode::OK, "x".repeat(ANSWER_KEPT)));
-    let odd = || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na\xffb".to_vec());
-    assert_eq!(posted(odd).await.unwrap().text, "a\u{fffd}b");
+    assert_eq!((answer.status, answer.text), (StatusCode::OK, "x".repeat(ANSWER_READ)));
+    // What is no text shows nothing, whether its bytes or its media type say so.
+    for (media, body, text) in [
+        ("", b"a\xffb".as_slice(), ""),
+        ("", b"a\0b", ""),
+        ("", b"a\xe2\x82", "a"),
+        ("Content-Type: image/png\r\n", b"abc", ""),
+        ("Content-Type: application/octet-stream\r\n", b"abc", ""),
+        ("Content-Type: application/json; charset=utf-8\r\n", b"{}", "{}"),
+        ("Content-Type: application/problem+json\r\n", b"{}", "{}"),
+        ("Content-Type: text/plain\r\n", b"abc", "abc"),
+    ] {
+        let head = format!("HTTP/1.1 200 OK\r\n{media}Content-Length: {}\r\n\r\n", body.len());
+        let odd = [head.as_bytes(), body].concat();
+        assert_eq!(posted(move || Reply::Bytes(odd.clone())).await.unwrap().text, text, "{media}{body:?}");
+    }
     // A body that stops in the middle does not undo what its head said.
     let short = || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab".to_vec());
     assert_eq!(posted(short).await.unwrap().text, "ab");

@@ -73,10 +73,14 @@ impl Certificates {
         match agent.footing(&held) {
             Footing::Newest => {}
             Footing::Before | Footing::Superseded => return,
-            Footing::Ahead => warn!(
-                agent = %agent.id, name = agent.name, serial = %Hex(&held.serial),
-                "the agent's certificate is newer than its record: the store was restored from before it; it is taken for the newest",
-            ),
+            Footing::Ahead => {
+                if let Some(omitted) = hub.logs.admit(Some(agent.id), "certificate ahead") {
+                    warn!(
+                        agent = %agent.id, name = agent.name, serial = %Hex(&held.serial), omitted,
+                        "the agent's certificate is newer than its record: the store was restored from before it; it is taken for the newest",
+                    );
+                }
+            }
         }
         hub.note(agent.id, Note::Shown(held)).await;
     }
@@ -110,7 +114,9 @@ impl Session {
             return Err(Fault::Protocol(ProtocolError::Invalid { field: "holds.authorities", rule }));
         }
         let Some(certificate) = self.certificates.known.get(&holds.serial).copied() else {
-            warn!(agent = %self.agent.id, "the agent holds a certificate that this connection knows nothing of");
+            if let Some(omitted) = self.hub.logs.admit(Some(self.agent.id), "unknown certificate") {
+                warn!(agent = %self.agent.id, omitted, "the agent holds a certificate that this connection knows nothing of");
+            }
             return Ok(());
         };
         self.certificates.ends.fetch_max(certificate.ends, Ordering::AcqRel);
@@ -165,18 +171,22 @@ impl Session {
         let is_superseded = noted == Noted::Superseded;
         self.hub.with_roster(|roster| roster.note_superseded(self.agent.place, is_superseded));
         if is_superseded {
-            warn!(
-                agent = %self.agent.id, name = self.agent.name, remote = %self.connection.remote_address(),
-                serial = %Hex(&by.serial),
-                "renewal refused: another certificate has taken the place of this one; the identity was copied, or the agent's folder was put back",
-            );
+            if let Some(omitted) = self.hub.logs.admit(Some(self.agent.id), "renewal refused") {
+                warn!(
+                    agent = %self.agent.id, name = self.agent.name, remote = %self.connection.remote_address(),
+                    serial = %Hex(&by.serial), omitted,
+                    "renewal refused: another certificate has taken the place of this one; the identity was copied, or the agent's folder was put back",
+                );
+            }
             return Err(CloseReason::Superseded);
         }
         let ends = end_of(issued.life.not_after);
         let certificate = Certificate { authority: Some(signing), ends, valid_from };
         self.certificates.remember(serial, certificate);
         Counters::add(&self.hub.counters.renewed);
-        info!(agent = %self.agent.id, serial = %issued.serial, "certificate renewed");
+        if let Some(omitted) = self.hub.logs.admit(Some(self.agent.id), "renewed") {
+            info!(agent = %self.agent.id, serial = %issued.serial, omitted, "certificate renewed");
+        }
         Ok(Renewed {
             certificates_der: vec![issued.certificate.to_vec()],
             authorities_der: trust.authorities_der(),

@@ -3,9 +3,9 @@
 use std::net::IpAddr;
 
 use parallax_protocol::message::{SeenFrom, ToAgent};
-use parallax_protocol::version::{Purpose, purpose};
 use quinn::Connection;
-use quinn::crypto::rustls::HandshakeData;
+
+use super::super::listener::mesh_version;
 
 /// What an agent was told of its address.
 #[derive(Debug)]
@@ -18,9 +18,7 @@ pub(super) struct SeenAddress {
 impl SeenAddress {
     /// Nothing was told yet.
     pub(super) fn new(connection: &Connection) -> Self {
-        let data = connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
-        let purpose = data.and_then(|data| purpose(&data.protocol?));
-        Self { is_known: matches!(purpose, Some(Purpose::Mesh(2..))), told: None }
+        Self { is_known: mesh_version(connection) >= 2, told: None }
     }
 
     /// The frame to send, where the address is another than the agent was told: connections move (RFC 9000, section 9).

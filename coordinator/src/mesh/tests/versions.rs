@@ -1,5 +1,7 @@
 //! Versions: the newest that both ends speak is taken; whoever speaks none of ours is told so.
 
+use parallax_protocol::version::MESH_V2;
+
 use super::*;
 
 /// Dials as an agent that offers those names, and gives the one that was agreed on.

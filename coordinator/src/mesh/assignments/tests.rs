@@ -1,0 +1,185 @@
+use std::sync::Arc;
+
+use parallax_core::assign::{Share, share};
+use parallax_core::check::{Check, DomainCheck, TcpCheck};
+use parallax_core::id::MonitorId;
+use parallax_core::place::{NetworkNo, Place};
+
+use super::*;
+
+/// Moment of the wall clock; the steady clock began ten days before.
+const NOW: i64 = 1_790_000_000_000;
+const STEADY: i64 = 864_000_000;
+const ME: (PlaceNo, Region) = (PlaceNo(1), Region::Asia);
+
+fn monitor(seed: u128) -> Scheduled {
+    Scheduled {
+        monitor: MonitorId::from_u128(seed),
+        slot: 1,
+        revision: 1,
+        check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),
+        interval_ms: 10_000,
+        pinned: None,
+    }
+}
+
+/// Places of Asia of those numbers, connected, and one of Europe.
+fn mesh(places: &[u16]) -> Arc<Mesh> {
+    let place = |no, region| Place {
+        no: PlaceNo(no),
+        region,
+        network: NetworkNo(no),
+        connected: true,
+        quarantined: false,
+        unfit: false,
+    };
+    let asia = places.iter().map(|no| place(*no, Region::Asia));
+    Arc::new(Mesh::new(asia.chain([place(9, Region::Europe)])))
+}
+
+fn basis(places: &[u16]) -> Basis {
+    Basis { mesh: mesh(places), ..Basis::default() }
+}
+
+/// A history of which the first share has been in force for an hour.
+fn history(places: &[u16]) -> AssignmentHistory {
+    let mut history = AssignmentHistory::default();
+    history.connect(false, STEADY - 3_600_000);
+    history.send(&basis(places), 1, STEADY - 3_600_000);
+    history.confirm(1, STEADY - 3_600_000);
+    history
+}
+
+fn share_of(monitor: &Scheduled, places: &[u16], place: u16) -> Share {
+    share(monitor, &mesh(places), PlaceNo(place)).unwrap()
+}
+
+/// The place's newest own round that is due by that long from now.
+fn own_round(monitor: &Scheduled, places: &[u16], place: u16, from_now: i64) -> u64 {
+    let share = share_of(monitor, places, place);
+    let at = NOW + from_now - i64::from(share.offset_ms);
+    let mut round = at.div_euclid(i64::from(share.interval_ms)).unsigned_abs();
+    while round % u64::from(share.every) != u64::from(share.from) {
+        round -= 1;
+    }
+    round
+}
+
+fn has(history: &AssignmentHistory, monitor: &Scheduled, round: u64) -> bool {
+    history.rounds(ME, Timestamp::from_millis(NOW), STEADY).has(monitor, round, round)
+}
+
+#[test]
+fn own_rounds_count_and_rounds_of_another_place_do_not() {
+    let both = history(&[1, 2]);
+    for seed in 0..50 {
+        let monitor = monitor(seed);
+        for back in [0, -20_000, -600_000] {
+            assert!(has(&both, &monitor, own_round(&monitor, &[1, 2], 1, back)), "{seed}, {back}");
+            assert!(!has(&both, &monitor, own_round(&monitor, &[1, 2], 2, back)), "{seed}, {back}");
+        }
+    }
+}
+
+#[test]
+fn no_round_counts_before_it_is_due() {
+    let alone = history(&[1]);
+    for seed in 0..50 {
+        for interval_ms in [10_000, 60_000, 86_400_000] {
+            let monitor = Scheduled { interval_ms, ..monitor(seed) };
+            let round = own_round(&monitor, &[1], 1, 0);
+            assert!(has(&alone, &monitor, round), "{seed}");
+            let soon = own_round(&monitor, &[1], 1, AHEAD);
+            assert!(has(&alone, &monitor, soon) && !has(&alone, &monitor, soon + 1), "{seed}, {interval_ms}");
+        }
+    }
+}
+
+#[test]
+fn a_check_of_one_place_for_all_regions_counts_from_that_place_alone() {
+    let both = history(&[1, 2]);
+    let check = Check::Domain(DomainCheck { host: "example.com".to_owned(), warn_days: 14 });
+    let monitor = Scheduled { check: Arc::new(check), interval_ms: 600_000, ..monitor(3) };
+    let places = share_of(&monitor, &[1, 2], 1).every;
+    assert_eq!(places, 3);
+    let now = own_round(&monitor, &[1, 2], 1, 0);
+    assert!(has(&both, &monitor, now) && !has(&both, &monitor, now - 1));
+    let pinned = Scheduled { pinned: Some(Region::Europe), ..monitor };
+    assert!((0..3).all(|back| !has(&both, &pinned, now - back)), "not of that region");
+}
+
+#[test]
+fn a_share_counts_until_the_agent_has_confirmed_the_next() {
+    let monitor = monitor(7);
+    let mut history = history(&[1]);
+    history.send(&basis(&[1, 2]), 2, STEADY - 50_000);
+    let of_the_other = own_round(&monitor, &[1, 2], 2, -10_000);
+    assert!(has(&history, &monitor, of_the_other), "the agent may not have heard of it");
+    history.confirm(2, STEADY - 40_000);
+    assert!(!has(&history, &monitor, of_the_other));
+    assert!(has(&history, &monitor, own_round(&monitor, &[1, 2], 2, -60_000)), "catching up");
+    assert!(has(&history, &monitor, own_round(&monitor, &[1, 2], 1, -10_000)));
+}
+
+#[test]
+fn who_confirms_nothing_while_connected_keeps_no_share_for_long() {
+    let monitor = monitor(7);
+    let mut history = history(&[1]);
+    history.send(&basis(&[1, 2]), 2, STEADY - 90_000);
+    history.expire(STEADY - 29_000);
+    let of_the_other = own_round(&monitor, &[1, 2], 2, 0);
+    assert!(!has(&history, &monitor, of_the_other));
+}
+
+#[test]
+fn an_agent_that_was_cut_off_tells_the_rounds_of_the_share_it_held() {
+    let monitor = monitor(7);
+    let mut history = history(&[1]);
+    // The new share was sent into a cut; what it held counts until it confirms what it gets after.
+    history.send(&basis(&[1, 2]), 2, STEADY - 1_000_000);
+    history.connect(true, STEADY - 1_000);
+    history.send(&basis(&[1, 2]), 3, STEADY - 1_000);
+    history.confirm(3, STEADY);
+    for back in [-500_000, -900_000] {
+        assert!(has(&history, &monitor, own_round(&monitor, &[1, 2], 2, back)));
+    }
+}
+
+#[test]
+fn after_a_start_of_the_coordinator_what_agents_held_counts_until_they_have_the_new() {
+    let monitor = monitor(7);
+    for holds in [true, false] {
+        let mut history = AssignmentHistory::default();
+        history.connect(holds, STEADY - 40_000);
+        history.send(&basis(&[1, 2]), 1, STEADY - 40_000);
+        let before = own_round(&monitor, &[1, 2], 2, -60_000);
+        assert!(has(&history, &monitor, before), "of a time that nothing is known of");
+        let since = own_round(&monitor, &[1, 2], 2, -10_000);
+        assert_eq!(has(&history, &monitor, since), holds);
+        history.confirm(1, STEADY - 39_000);
+        assert!(!has(&history, &monitor, since) && has(&history, &monitor, before));
+    }
+}
+
+#[test]
+fn a_round_is_the_places_own_by_the_number_that_it_went_by() {
+    let (monitor, both) = (monitor(7), history(&[1, 2]));
+    let round = own_round(&monitor, &[1, 2], 1, 0);
+    let mut rounds = both.rounds(ME, Timestamp::from_millis(NOW), STEADY);
+    // The clock went forth by one round meanwhile.
+    assert!(rounds.has(&monitor, round - 1 + 1, round) && !rounds.has(&monitor, round - 1, round));
+}
+
+#[test]
+fn shares_without_end_leave_room_and_only_history_is_taken_of_their_time() {
+    let monitor = monitor(7);
+    let mut history = history(&[1, 2]);
+    for turn in 0..2_000 {
+        let places: &[u16] = if turn % 2 == 0 { &[1, 2, 3] } else { &[1, 2] };
+        history.send(&basis(places), 2 + turn, STEADY - 60_000);
+    }
+    history.confirm(5_000, STEADY - 60_000);
+    assert_eq!(history.entries.len(), MOST);
+    assert!(!has(&history, &monitor, own_round(&monitor, &[1, 2], 2, -90_000)));
+    assert!(has(&history, &monitor, own_round(&monitor, &[1, 2], 2, -600_000)), "history");
+}

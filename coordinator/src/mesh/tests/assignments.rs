@@ -1,0 +1,65 @@
+//! An agent with a valid certificate that tells more than it was dealt.
+
+use parallax_core::assign::{due_ms, share};
+use parallax_core::observation::Observation;
+use parallax_core::time::MINUTE;
+use parallax_protocol::batch::{ResultBatch, ResultFrame};
+use parallax_protocol::id as wire_id;
+use parallax_protocol::result::{self as wire_result, CheckResult, NumberedResult, Report};
+
+use super::*;
+
+fn claim(seq: u64, round: u64) -> NumberedResult {
+    let result = CheckResult {
+        monitor: wire_id::MonitorId(1_001),
+        revision: 1,
+        round: Some(round),
+        started_ms: NOW.as_millis() + MINUTE - 90,
+        age_ms: 10,
+        report: Report::bare(wire_result::Outcome::Passed),
+    };
+    NumberedResult { seq, result }
+}
+
+#[tokio::test]
+async fn only_rounds_that_were_dealt_to_the_place_and_are_due_are_handed_on() {
+    let mut world = World::start().await;
+    world.schedule([monitor(1, 1)]);
+    let liar = world.member(1).await;
+    let _other = world.connect(&world.member(2).await).await;
+    let mut liar = world.connect(&liar).await;
+    // Both are there: each second round is the liar's. It says that it holds the schedule.
+    let revision = loop {
+        if let ToAgent::Schedule(change) = liar.hear_of_work().await
+            && change.put.iter().any(|one| one.every == 2)
+        {
+            break change.revision;
+        }
+    };
+    liar.say(&ToCoordinator::ScheduleHeld { book: 5, revision }).await;
+    // Answered after that was taken in.
+    liar.say(&ToCoordinator::TimeAsk { sent_us: 1 }).await;
+    while !matches!(liar.hear().await, ToAgent::Time(_)) {}
+    world.clock.set(NOW + MINUTE);
+    let mesh = world.mesh.mesh().borrow().clone();
+    let share = share(&monitor(1, 1), &mesh, PlaceNo(1)).unwrap();
+    let newest = (NOW.as_millis() + MINUTE - i64::from(share.offset_ms)).div_euclid(MINUTE).unsigned_abs();
+    let is_own = |round: &u64| round % 2 == u64::from(share.from);
+    let claims: Vec<u64> = (newest - 1..newest + 6).collect();
+    let numbered: Vec<_> = (1..).zip(&claims).map(|(seq, round)| claim(seq, *round)).collect();
+    let slot = |_: wire_id::MonitorId| Some(1);
+    let batch = ResultBatch::pack(BOOT, (NOW + MINUTE).as_millis(), &numbered, slot).unwrap();
+    let mut results = liar.connection.open_uni().await.unwrap();
+    write(&mut results, &ResultFrame::Batch(batch), MAX_FRAME).await.unwrap();
+    let batch = world.batch().await;
+    let taken = batch.observations.iter().filter_map(|(_, seen): &(u32, Observation)| seen.round);
+    let is_due = |round: &u64| due_ms(share.offset_ms, 60_000, *round) <= (NOW + MINUTE).as_millis() + 30_000;
+    let own: Vec<u64> = claims.iter().copied().filter(is_own).filter(is_due).collect();
+    assert_eq!(taken.collect::<Vec<_>>(), own);
+    assert!(!own.is_empty());
+    let refused = world.mesh.counters().rounds_refused.load(Ordering::Relaxed);
+    assert_eq!(refused, (claims.len() - own.len()) as u64);
+    // The lot is acknowledged: an agent must not send it for ever.
+    batch.durable.send(()).unwrap();
+    assert!(matches!(liar.hear_more().await, ToAgent::Ack(mark) if mark.through == 7));
+}
