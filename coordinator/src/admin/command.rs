@@ -23,11 +23,18 @@ pub enum Command {
         region: String,
         /// Label of its network.
         network: String,
-        /// Seconds that the invitation is good; none: a day.
+        /// Seconds that the invitation is good; none: an hour.
         valid_seconds: Option<u32>,
     },
     /// List agents and open invitations.
     AgentList,
+    /// List invitations.
+    AgentInvitations,
+    /// Take an invitation back.
+    AgentRevokeInvitation {
+        /// Id, or the name that it is for.
+        invitation: String,
+    },
     /// Close an agent's connection for good.
     AgentRevoke {
         /// Name or id.
@@ -198,10 +205,13 @@ impl From<Error> for Fault {
 impl From<MemberError> for Fault {
     fn from(error: MemberError) -> Self {
         let code = match &error {
-            MemberError::Invalid { .. } | MemberError::Ambiguous(_) | MemberError::Waiting { .. } => {
-                "invalid"
-            }
-            MemberError::Unknown(_) => "not_found",
+            MemberError::Invalid { .. }
+            | MemberError::Ambiguous(_)
+            | MemberError::NameInUse { .. }
+            | MemberError::InvitationUsed(_)
+            | MemberError::TooManyInvitations
+            | MemberError::Waiting { .. } => "invalid",
+            MemberError::Unknown(_) | MemberError::UnknownInvitation(_) => "not_found",
             MemberError::Store(_) | MemberError::Token(_) | MemberError::Mesh(_) => "internal",
         };
         Self::new(code, error.to_string())

@@ -55,6 +55,10 @@ impl Operator {
             Command::AgentInvite { name, region, network, valid_seconds } => {
                 members::invite(&self.members, name, region, network, *valid_seconds).await
             }
+            Command::AgentInvitations => members::invitations(&self.members, self.service.now()).await,
+            Command::AgentRevokeInvitation { invitation } => {
+                members::revoke_invitation(&self.members, invitation, self.service.now()).await
+            }
             Command::AgentList => members::list(&self.members, self.service.now()).await,
             Command::AgentRevoke { agent } => members::revoke(&self.members, agent).await,
             Command::AgentForget { agent } => members::forget(&self.members, agent).await,

@@ -58,6 +58,8 @@ pub(super) fn stand(rooms: &mut Rooms, parts: Parts) {
     rooms.keep("boards", move || of.clone().follow());
     let (of, placed) = (Arc::clone(&mesh), parts.quarantine);
     rooms.keep("quarantine", move || follow_quarantine(Arc::clone(&of), placed.clone()));
+    let of = members.clone();
+    rooms.keep("invitations", move || of.clone().keep_invitations());
     rooms.keep("members", move || follow_members(Arc::clone(&mesh), members.clone()));
     let (kept, of, time) = (parts.history, store.clone(), clock.clone());
     rooms.keep("history", move || keep_history(Arc::clone(&kept), of.clone(), time.clone()));

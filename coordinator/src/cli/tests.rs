@@ -25,6 +25,8 @@ fn every_command_of_the_doors_is_taken() {
         "check-config --config c.toml",
         "agent invite --name fra1 --region europe --network AS64500 --valid-seconds 60 --data d --json",
         "agent list --json",
+        "agent invitations --json",
+        "agent revoke-invitation inv_1",
         "agent revoke fra1 --data d",
         "agent forget fra1",
         "account create --email a@example.com --plan pro --json",

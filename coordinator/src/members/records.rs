@@ -7,7 +7,7 @@ use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Invitation, Note, Noted};
 
 use super::{Roll, TRIES, fault};
-use crate::mesh::{Members, Newcomer, RecordsFault};
+use crate::mesh::{EnrolRefusal, Members, Newcomer, RecordsFault};
 use crate::storage::{Batch, Expect, Is, StoreError};
 
 impl Members for Roll {
@@ -39,7 +39,7 @@ impl Members for Roll {
         &self,
         id: InvitationId,
         newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>> {
         async move {
             for _ in 0..TRIES {
                 match self.try_enrol(id, &newcomer).await {

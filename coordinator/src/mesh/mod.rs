@@ -78,15 +78,26 @@ pub trait Members: Send + Sync {
     fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>>;
 
     /// Uses an invitation and makes its agent, both or neither. Name, region and network are the invitation's; the
-    /// place and the network get their numbers here. None where the invitation is used by now.
+    /// place and the network get their numbers here.
     fn enrol(
         &self,
         id: InvitationId,
         newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
+    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>>;
 
     /// Takes news of an agent's identity into its record; durable when it answers.
     fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>>;
+}
+
+/// Reason for which an invitation makes no agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnrolRefusal {
+    /// It has made one.
+    Used,
+    /// The operator took it back.
+    Revoked,
+    /// An agent of its name is enrolled.
+    NameTaken,
 }
 
 /// What joining adds to an invitation.

@@ -74,12 +74,12 @@ impl Members for Records {
         &self,
         id: InvitationId,
         newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>> {
         Box::pin(async move {
             let mut invitations = self.invitations.lock().unwrap();
             let invitation = invitations.get_mut(&id).unwrap();
             if invitation.used_by.is_some() {
-                return Ok(None);
+                return Ok(Err(EnrolRefusal::Used));
             }
             invitation.used_by = Some(newcomer.id);
             let mut agents = self.agents.lock().unwrap();
@@ -97,7 +97,7 @@ impl Members for Records {
                 standing: Standing { valid_from: newcomer.certificate.valid_from, ..Standing::default() },
             };
             agents.insert(agent.id, agent.clone());
-            Ok(Some(agent))
+            Ok(Ok(agent))
         })
     }
 
@@ -184,6 +184,7 @@ impl World {
             expires_at: NOW + DAY,
             wrong_tries: 0,
             used_by: None,
+            revoked_at: None,
         };
         self.records.invitations.lock().unwrap().insert(id, invitation);
         token

@@ -9,6 +9,7 @@ use futures_util::future::try_join_all;
 use parallax_agent::config::Config;
 use parallax_agent::home::Home;
 use parallax_certs::files::private_folder;
+use parallax_core::member::name_key;
 use parallax_core::place::Region;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
@@ -154,14 +155,16 @@ async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Resul
     Ok(config)
 }
 
-/// Agents of that name whose identity is lost: they joined, and their folder did not live to tell.
+/// Frees a name whose agent has lost its identity: it joined or was to join, and its folder is gone.
 async fn forget_ghosts(members: &Roll, name: &str) -> Result<(), MemberError> {
-    for agent in members.agents().await? {
-        if agent.name == name && agent.revoked_at.is_none() {
-            members.forget(&agent.id.to_string()).await?;
-        }
+    let key = name_key(name);
+    for agent in members.agents().await?.iter().filter(|agent| name_key(&agent.name) == key) {
+        members.forget(&agent.id.to_string()).await?;
     }
-    Ok(())
+    match members.revoke_invitation(name).await {
+        Ok(_) | Err(MemberError::UnknownInvitation(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Where a local agent reaches what is listened on.

@@ -102,7 +102,8 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         ("authorities", ToAgent::Authorities(authorities)),
     ]);
     samples.extend(elsewhere);
-    samples.extend(CloseReason::ALL.into_iter().map(|reason| {
+    let in_frames = CloseReason::ALL.into_iter().filter(|reason| !reason.is_told_by_code());
+    samples.extend(in_frames.map(|reason| {
         let name = format!("closing-{:02x}", reason.code());
         (name, encode(&ToAgent::Closing { reason }, MAX_FRAME).unwrap())
     }));

@@ -188,6 +188,7 @@ pub(crate) fn invitation(n: u128, used_by: Option<AgentId>) -> Invitation {
         expires_at: at(11),
         wrong_tries: 0,
         used_by,
+        revoked_at: None,
     }
 }
 
