@@ -51,6 +51,8 @@ pub(super) fn stand(rooms: &mut Rooms, parts: Parts) {
     rooms.keep("clearing", move || of.clone().keep_clearing());
     let of = service.clone();
     rooms.keep("domains", move || domains::keep(of.clone()));
+    let of = service.clone();
+    rooms.keep("incident limits", move || of.clone().keep_incident_limits());
     rooms.keep("subscriptions", move || service.clone().keep_subscribers());
     let of = parts.looked_at;
     rooms.keep("lookout", move || notices::watch(of.clone()));

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use parallax_core::event::{Event, What};
 use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
 use parallax_core::incident::edit::{IncidentEdit, Opened, Seat};
-use parallax_core::incident::series::{MAX_REPEATING, Names, Series};
+use parallax_core::incident::series::{MAX_REPEATING, MAX_STOPPED, Names, Series};
 use parallax_core::incident::{Impact, Incident, MAX_OPEN, News, Told, UpdatePost};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanRefusal;
@@ -88,7 +88,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] where the page has all
-    /// that it may have open or repeating.
+    /// that it may have open or repeating, or the account keeps all the incidents that it may.
     pub async fn open_incident(
         &self,
         caller: &Caller,
@@ -108,13 +108,14 @@ impl Service {
             let seat = Seat { page: page.id, monitors: &monitors, tongue, names, series, now: self.now() };
             let opened = edit.open(seat)?;
             self.has_room(&opened)?;
+            self.has_room_for_incident(&self.account_of(&page)?).await?;
             let shown =
                 Shown { series: opened.series.clone(), ..self.shown_incident(opened.incident).await? };
             let mut batch = Batch::new();
             batch.expect(Expect::Page(page.id, Is::Present));
             batch.write(shown.incident.clone());
             if let Some(series) = opened.series {
-                batch.write(series);
+                batch.write(Op::DropStoppedSeries(page.id, MAX_STOPPED)).write(series);
             }
             let told = Told {
                 incident: names.incident,

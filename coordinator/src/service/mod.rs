@@ -17,6 +17,7 @@ pub mod figures;
 pub mod gate;
 pub mod history;
 pub mod hosts;
+mod incident_limit;
 pub mod incidents;
 pub mod keys;
 mod known;

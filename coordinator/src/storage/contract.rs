@@ -206,6 +206,10 @@ fn the_plans_limit_counts_the_accounts_monitors_but_not_components(bench: &mut B
     batch.write(page(1, 1, "a")).write(page(2, 1, "b")).write(page(3, 2, "c"));
     batch.write(monitor(1, 1, 0)).write(monitor(2, 2, 0)).write(monitor(3, 3, 0)).write(component(4, 1));
     bench.commit(&batch).unwrap();
+    for (limit, is_ok) in [(1, false), (2, true)] {
+        let below = Expect::ComponentsBelow(account_id(1), limit);
+        assert_eq!(bench.commit(Batch::new().expect(below)).is_ok(), is_ok);
+    }
     let below = |limit| Expect::MonitorsBelow(account_id(1), limit);
     assert_eq!(conflict(bench.commit(Batch::new().expect(below(2)))), below(2));
     let mut third = Batch::new();

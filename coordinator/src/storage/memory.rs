@@ -154,7 +154,8 @@ impl Kept {
             Expect::InvitationUnused(id) => {
                 self.invitations.get(id).is_some_and(|invitation| invitation.value.used_by.is_none())
             }
-            Expect::MonitorsBelow(account, limit) => self.counted_monitors(*account) < *limit as usize,
+            Expect::MonitorsBelow(account, limit) => self.monitors_of(*account, true) < *limit as usize,
+            Expect::ComponentsBelow(account, limit) => self.monitors_of(*account, false) < *limit as usize,
             Expect::NoMonitors(page) => !self.monitors.values().any(|monitor| monitor.value.page == *page),
             Expect::NextSlot(slot) => self.next_slot == *slot,
             Expect::NextPlace(place) => self.next_place == place.0,
@@ -163,10 +164,20 @@ impl Kept {
         }
     }
 
-    fn counted_monitors(&self, account: AccountId) -> usize {
+    /// Monitors of an account: those that its plan counts, or those of type component.
+    fn monitors_of(&self, account: AccountId, counted: bool) -> usize {
         let owned = |page| self.pages.get(&page).is_some_and(|page| page.value.account == account);
-        let counted = |monitor: &Monitor| monitor.check.kind() != CheckKind::Component && owned(monitor.page);
-        self.monitors.values().filter(|monitor| counted(&monitor.value)).count()
+        let is_counted = |monitor: &Monitor| monitor.check.kind() != CheckKind::Component;
+        let is = |monitor: &Monitor| is_counted(monitor) == counted && owned(monitor.page);
+        self.monitors.values().filter(|monitor| is(&monitor.value)).count()
+    }
+
+    fn drop_stopped_series(&mut self, page: PageId, kept: usize) {
+        let is_stopped = |it: &Series| it.page == page && it.stopped_at.is_some();
+        let mut stopped: Vec<SeriesId> =
+            self.series.values().filter(|it| is_stopped(&it.value)).map(|it| it.value.id).collect();
+        stopped.truncate(stopped.len().saturating_sub(kept));
+        self.series.retain(|id, _| !stopped.contains(id));
     }
 
     fn apply(&mut self, op: &Op) {
@@ -228,6 +239,7 @@ impl Kept {
             Op::PutIncident(incident) if self.pages.contains_key(&incident.page) => {
                 put(&mut self.incidents, revision, incident.id, incident);
             }
+            Op::DropStoppedSeries(page, kept) => self.drop_stopped_series(*page, *kept),
             Op::PutSeries(series) if self.pages.contains_key(&series.page) => {
                 put(&mut self.series, revision, series.id, series);
             }

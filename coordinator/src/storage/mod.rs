@@ -129,6 +129,8 @@ pub struct Standing {
     pub open: usize,
     /// Repeating entries that are not stopped.
     pub repeating: usize,
+    /// Incidents and windows, closed ones too.
+    pub incidents: usize,
 }
 
 /// How the store stands, for metrics.
@@ -244,9 +246,13 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
         before: Option<(Timestamp, IncidentId)>,
         limit: usize,
     ) -> Result<Vec<Versioned<Incident>>>;
+    /// Up to `limit` of the page's incidents and windows, oldest first: by `startedAt`, then by id.
+    fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>>;
     /// When the oldest of the page's incidents and windows began; none where it has none.
-    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>>;
-    /// How much there is on the page. Takes microseconds for what a page may have, and may be asked from async code.
+    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>> {
+        Ok(self.oldest_incidents(page, 1)?.first().map(|oldest| oldest.value.started_at))
+    }
+    /// How much there is on the page, counted by keys: some milliseconds for all that a page may have.
     fn standing(&self, page: PageId) -> Result<Standing>;
     /// Every open incident and unfinished window of all pages.
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>>;

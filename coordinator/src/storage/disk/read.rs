@@ -246,8 +246,8 @@ impl Read for Reader {
         self.ask(|tree| calendar::incidents(tree, (page, open), before, limit))
     }
 
-    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>> {
-        self.ask(|tree| calendar::oldest(tree, page))
+    fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>> {
+        self.ask(|tree| calendar::oldest(tree, page, limit))
     }
 
     fn standing(&self, page: PageId) -> Result<Standing> {

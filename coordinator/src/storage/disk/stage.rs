@@ -120,7 +120,8 @@ fn holds(pending: &Pending<'_>, expect: &Expect) -> Result<bool> {
         }
         Expect::InvitationUnused(id) => document::<Invitation>(pending, &layout::invitation(*id))?
             .is_some_and(|(_, invitation)| invitation.used_by.is_none()),
-        Expect::MonitorsBelow(account, limit) => counted_monitors(pending, *account)? < *limit as usize,
+        Expect::MonitorsBelow(account, limit) => monitors(pending, *account, true)? < *limit as usize,
+        Expect::ComponentsBelow(account, limit) => monitors(pending, *account, false)? < *limit as usize,
         Expect::NoMonitors(page) => {
             pending.scan(layout::beginning(&layout::monitors_of(*page)), 1)?.is_empty()
         }
@@ -140,12 +141,13 @@ fn listed(pending: &Pending<'_>, prefix: &[u8], page: PageId, limit: usize) -> R
     Ok(pending.scan(layout::beginning(&layout::on_page(prefix, page)), limit)?.len())
 }
 
-fn counted_monitors(pending: &Pending<'_>, account: AccountId) -> Result<usize> {
+/// Monitors of an account: those that its plan counts, or those of type component.
+fn monitors(pending: &Pending<'_>, account: AccountId, counted: bool) -> Result<usize> {
     let mut count = 0;
     for (key, _) in pending.scan(layout::beginning(&layout::pages_of(account)), usize::MAX)? {
         let page = PageId::from_u128(layout::last_id(&key).unwrap_or_default());
         for (key, _) in pending.scan(layout::beginning(&layout::monitors_of(page)), usize::MAX)? {
-            count += usize::from(pending.get::<bool>(&key)?.unwrap_or(false));
+            count += usize::from(pending.get::<bool>(&key)? == Some(counted));
         }
     }
     Ok(count)
@@ -195,6 +197,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutIncident(incident) => calendar::put_incident(pending, incident),
         Op::DeleteIncident(id) => calendar::delete_incident(pending, *id),
         Op::PutSeries(series) => calendar::put_series(pending, series),
+        Op::DropStoppedSeries(page, kept) => calendar::drop_stopped(pending, *page, *kept),
         Op::PutDeploy(deploy) => calendar::put_deploy(pending, deploy),
         Op::DeleteDeploy(id) => calendar::delete_deploy(pending, *id),
         Op::PutDestination(destination) => outgoing::put_destination(pending, destination),

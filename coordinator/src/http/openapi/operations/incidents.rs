@@ -30,7 +30,8 @@ pub(super) fn operations() -> Vec<Operation> {
             .about(
                 "An incident of the past (with `resolvedAt`), and a window wholly in the past, are entered without a \
                  word to anybody. A page may have 200 open incidents and unfinished windows, and 50 entries that \
-                 repeat: 422 with `plan_limit` for the next. Times without an offset are local times in `timezone`: one that \
+                 repeat: 422 with `plan_limit` for the next. An account keeps 1,000, 5,000 or 10,000 incidents and \
+                 windows by its plan; the oldest make room once they are closed for 30 days, else 422. Times without an offset are local times in `timezone`: one that \
                  a change of clocks skips is the first moment after the gap, one that comes twice the first of the two.",
             )
             .note("One of the past (with resolvedAt, or a window wholly in the past) is told to nobody.")
