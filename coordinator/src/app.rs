@@ -280,7 +280,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     service.look_up_by(outgoing::records(&config)?);
     let wake = service.outgoing();
     let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake, &watch);
-    let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
+    let deliverer = outgoing::deliverer(&config, &store, &clock, &service)?;
 
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     let boards = context.boards().clone();

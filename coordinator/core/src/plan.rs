@@ -122,6 +122,13 @@ pub enum PlanRefusal {
     /// The page has all the destinations that it may have.
     #[error("a page may have {} destinations, and this one has them", crate::destination::MAX_DESTINATIONS)]
     DestinationsFull,
+    /// Too many addresses that the account's owner had asked have not confirmed.
+    #[error(
+        "an account may have {} addresses that wait for confirmation, and this one has them: each is forgotten after \
+         two days, or delete some",
+        crate::subscriber::asking::MAX_UNCONFIRMED
+    )]
+    UnconfirmedFull,
     /// The page has all that it may have open.
     #[error(
         "a page may have {} open incidents and unfinished maintenance windows, and this one has them",

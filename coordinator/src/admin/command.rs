@@ -195,7 +195,11 @@ impl From<Error> for Fault {
             Error::KeyReused => "idempotency_key_reused",
             Error::CheckedJustNow { .. } | Error::DomainCheckedJustNow { .. } => "rate_limited",
             Error::PlanLimit(_) => "plan_limit",
-            Error::TestedTooOften { .. } => "rate_limited",
+            Error::TestedTooOften { .. }
+            | Error::AccountTestedTooOften { .. }
+            | Error::NotifiedTooOften { .. }
+            | Error::PageAsks { .. }
+            | Error::AccountAsks { .. } => "rate_limited",
             Error::TooManyPings | Error::Busy { .. } => "rate_limited",
         };
         Self::new(code, error.to_string())

@@ -25,8 +25,6 @@ const FAILED_REQUESTS: u32 = 600;
 const LINKS: u32 = 5;
 /// Wishes to subscribe that one address may send in a minute.
 const WISHES: u32 = 5;
-/// Wishes to subscribe that a page takes in a minute.
-const PAGE_WISHES: u32 = 30;
 
 /// Classes of status, in their order.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -47,7 +45,6 @@ pub struct Context {
     answered: [AtomicU64; CLASSES.len()],
     pub(super) pages: Limiter<PageId>,
     pub(super) wishes: Limiter<u128>,
-    pub(super) page_wishes: Limiter<PageId>,
     /// Tries of pages' passwords.
     pub(super) passwords: Tries,
     pub(super) links: Limiter<u128>,
@@ -72,7 +69,6 @@ impl Context {
             answered: Default::default(),
             pages: Limiter::new(PAGE_MESSAGES),
             wishes: Limiter::new(WISHES),
-            page_wishes: Limiter::new(PAGE_WISHES),
             passwords: Tries::new(),
             links: Limiter::new(LINKS),
             tools: OnceLock::new(),

@@ -126,6 +126,10 @@ fn from_service(error: Error) -> Reply {
         Error::CheckedJustNow { seconds }
         | Error::DomainCheckedJustNow { seconds }
         | Error::Busy { seconds }
+        | Error::PageAsks { seconds }
+        | Error::AccountAsks { seconds, .. }
+        | Error::AccountTestedTooOften { seconds }
+        | Error::NotifiedTooOften { seconds, .. }
         | Error::TestedTooOften { seconds } => {
             envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
                 .with(RETRY_AFTER, HeaderValue::from(seconds))

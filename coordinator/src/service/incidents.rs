@@ -1,6 +1,7 @@
 //! Incidents and maintenance windows: opened, changed, updated, deleted, and shown with their monitors.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 use parallax_core::event::{Event, What};
 use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
@@ -101,6 +102,7 @@ impl Service {
             update: UpdateId::new(self.now(), rand::random()),
         };
         let series = SeriesId::new(self.now(), rand::random());
+        let is_counted = &AtomicBool::new(false);
         // In the page's turn, so that its last room is taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
@@ -109,6 +111,7 @@ impl Service {
             let opened = edit.open(seat)?;
             self.has_room(&opened)?;
             self.has_room_for_incident(&self.account_of(&page)?).await?;
+            self.admit_notifying(&page, opened.notify, is_counted).await?;
             let shown =
                 Shown { series: opened.series.clone(), ..self.shown_incident(opened.incident).await? };
             let mut batch = Batch::new();
@@ -187,10 +190,12 @@ impl Service {
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
         let update = UpdateId::new(self.now(), rand::random());
+        let is_counted = &AtomicBool::new(false);
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
             let (after, news, notify) =
                 post.settle(&before.value, update, Tongue::of(page.language), self.now())?;
+            self.admit_notifying(&page, notify, is_counted).await?;
             let mut shown = self.shown_incident(after).await?;
             // Whoever takes it over to say that it is over leaves its title to us.
             let first = before.value.first_of(&shown.monitors);

@@ -1,5 +1,6 @@
 //! The service over a store in memory: a fixed cast, and the rules that no door may get around.
 
+mod asking;
 mod bounds;
 mod clearing;
 mod domains;

@@ -71,7 +71,9 @@ pub(super) fn responses() -> Value {
             ),
         ),
         "RateLimited": refusal(
-            "More requests than a minute allows.", "rate_limited",
+            "More requests than a minute allows, or more of what this route sends than its page or account may; the \
+             message names the rule.",
+            "rate_limited",
             "more than 120 requests in a minute; the minute is up in 12 seconds",
         ),
         "Internal": refusal("A fault on our side.", "internal", "something went wrong on our side"),

@@ -280,6 +280,7 @@ pub(crate) fn subscriber(n: u128, page: u128, fingerprint: u8) -> Subscriber {
         asked_at: at(17),
         health: Health::default(),
         created_at: at(17),
+        by_owner: false,
     }
 }
 
