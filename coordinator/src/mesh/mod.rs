@@ -36,7 +36,7 @@ use futures_util::future::BoxFuture;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Certificate, Invitation, Note, Noted};
-use parallax_core::place::{Mesh, PlaceNo};
+use parallax_core::place::Mesh;
 use parallax_core::quarantine::Suspects;
 use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;

@@ -26,7 +26,7 @@ use parallax_core::assign::Scheduled;
 use parallax_core::check::{Check, TcpCheck};
 use parallax_core::id::MonitorId;
 use parallax_core::member::Standing;
-use parallax_core::place::{NetworkNo, Region};
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, SECOND};
 use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
 use parallax_protocol::id::BootId;
