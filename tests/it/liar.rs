@@ -61,7 +61,10 @@ async fn one_of_three(world: World) {
     .await;
     let note = portal["note"].as_str().unwrap_or_default();
     assert!(note.contains("by fra1 (AS64500)") && note.contains("by nyc1 (AS64501)"), "{note}");
-    coordinator.process.says("an agent is in quarantine: others contradict it agent=portal", PATIENCE).await;
+    coordinator
+        .process
+        .says("an agent is in quarantine: others contradict it agent=\"portal\"", PATIENCE)
+        .await;
     for honest in ["fra1", "nyc1"] {
         assert_eq!(member(&coordinator, honest)["quarantined"], false);
     }
