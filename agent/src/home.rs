@@ -5,6 +5,7 @@ use parallax_certs::authority::Roots;
 use parallax_certs::credentials::Credentials;
 use parallax_certs::files::{private_folder, read_secret, write_secret};
 use parallax_certs::identity::Identity;
+use parallax_certs::sealing::Keyring;
 use parallax_protocol::assignment::ScheduleChange;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -15,10 +16,15 @@ use std::path::{Path, PathBuf};
 /// Longest schedule file that is read, in bytes.
 const MAX_SCHEDULE: u64 = 512 << 20;
 
+/// Begins a schedule file that is sealed; others begin with their checksum.
+const SEALED: &[u8] = b"parallax sealed schedule 1\n";
+
 /// An agent's folder, locked for as long as this lives.
 #[derive(Debug)]
 pub struct Home {
     folder: PathBuf,
+    /// Seals the schedule; none keeps it in clear.
+    keyring: Option<Keyring>,
     _lock: File,
 }
 
@@ -74,7 +80,15 @@ impl Home {
             std::fs::TryLockError::WouldBlock => Error::InUse(folder.to_owned()),
             std::fs::TryLockError::Error(source) => Error::File { path, source },
         })?;
-        Ok(Self { folder: folder.to_owned(), _lock: lock })
+        Ok(Self { folder: folder.to_owned(), keyring: None, _lock: lock })
+    }
+
+    /// The same, with the schedule sealed by the keys of that file.
+    ///
+    /// # Errors
+    /// [`Error::Certs`] where the file is no key file, or others than the owner may reach it.
+    pub fn sealed_with(self, key_file: Option<&Path>) -> Result<Self, Error> {
+        Ok(Self { keyring: key_file.map(Keyring::read).transpose()?, ..self })
     }
 
     /// The folder.
@@ -139,6 +153,9 @@ impl Home {
         let mut bytes = Vec::new();
         let file = File::open(self.folder.join(SCHEDULE)).ok()?;
         file.take(MAX_SCHEDULE).read_to_end(&mut bytes).ok()?;
+        if let Some(sealed) = bytes.strip_prefix(SEALED) {
+            bytes = self.open_sealed(sealed)?;
+        }
         let (checksum, body) = bytes.split_first_chunk::<4>()?;
         if crc32c::crc32c(body) != u32::from_le_bytes(*checksum) {
             return None;
@@ -147,7 +164,20 @@ impl Home {
         change.put.iter().all(|assignment| assignment.check().is_ok()).then_some(change)
     }
 
-    /// Keeps a schedule, whole or not at all. It holds customers' headers, so its mode is 0600.
+    /// Opens a sealed schedule; without it the agent starts with none, and the coordinator sends it again.
+    fn open_sealed(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let Some(keyring) = &self.keyring else {
+            tracing::warn!(
+                "the schedule on disk is sealed and `secrets_key_file` is not set: starting without it"
+            );
+            return None;
+        };
+        let opened = keyring.open(SEALED, sealed);
+        opened.inspect_err(|error| tracing::warn!("the schedule on disk {error}: starting without it")).ok()
+    }
+
+    /// Keeps a schedule, whole or not at all. It holds customers' headers, so its mode is 0600, and it is sealed where
+    /// there is a key.
     ///
     /// # Errors
     /// [`Error::File`] where it cannot be written.
@@ -155,6 +185,11 @@ impl Home {
         let path = self.folder.join(SCHEDULE);
         let body = postcard::to_stdvec(snapshot)
             .map_err(|_| Error::Damaged { path: path.clone(), rule: "does not encode" })?;
+        let mut bytes = crc32c::crc32c(&body).to_le_bytes().to_vec();
+        bytes.extend(body);
+        if let Some(keyring) = &self.keyring {
+            bytes = [SEALED, &keyring.seal(SEALED, &bytes)?].concat();
+        }
         let beside = path.with_extension("new");
         let mut file = OpenOptions::new()
             .write(true)
@@ -163,8 +198,7 @@ impl Home {
             .mode(0o600)
             .open(&beside)
             .map_err(Error::file(&beside))?;
-        file.write_all(&crc32c::crc32c(&body).to_le_bytes())
-            .and_then(|()| file.write_all(&body))
+        file.write_all(&bytes)
             .and_then(|()| file.sync_all())
             .and_then(|()| std::fs::rename(&beside, &path))
             .map_err(Error::file(&path))
@@ -228,6 +262,46 @@ mod tests {
         bytes[last] ^= 1;
         std::fs::write(&path, bytes).unwrap();
         assert_eq!(home.schedule(), None);
+    }
+
+    #[test]
+    fn a_schedule_is_sealed_where_there_is_a_key_and_is_read_with_no_other() {
+        const CANARY: &str = "canary-7f3a";
+        let folder = tempfile::tempdir().unwrap();
+        let (data, key) = (folder.path().join("data"), folder.path().join("key"));
+        let open = |key: Option<&Path>| Home::open(&data).unwrap().sealed_with(key).unwrap();
+        let schedule = ScheduleChange { put: vec![assignment(CANARY)], ..snapshot() };
+        let is_in_clear = || {
+            let bytes = std::fs::read(data.join(SCHEDULE)).unwrap();
+            bytes.windows(CANARY.len()).any(|bytes| bytes == CANARY.as_bytes())
+        };
+        open(None).keep_schedule(&schedule).unwrap();
+        assert!(is_in_clear());
+        parallax_certs::sealing::write_new_key(&key, false).unwrap();
+        assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule), "kept before there was a key");
+        open(Some(&key)).keep_schedule(&schedule).unwrap();
+        assert!(!is_in_clear());
+        assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule));
+        assert_eq!(open(None).schedule(), None);
+        parallax_certs::sealing::write_new_key(&key, true).unwrap();
+        assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule), "rotated");
+        std::fs::remove_file(&key).unwrap();
+        parallax_certs::sealing::write_new_key(&key, false).unwrap();
+        assert_eq!(open(Some(&key)).schedule(), None, "another key");
+    }
+
+    fn assignment(host: &str) -> parallax_protocol::assignment::Assignment {
+        use parallax_protocol::check::{CheckSpec, TcpCheck};
+        parallax_protocol::assignment::Assignment {
+            monitor: parallax_protocol::id::MonitorId(1),
+            slot: 1,
+            revision: 1,
+            spec: CheckSpec::Tcp(TcpCheck { host: host.into(), port: 443 }),
+            interval_ms: 60_000,
+            offset_ms: 0,
+            every: 1,
+            turn: 0,
+        }
     }
 
     #[test]

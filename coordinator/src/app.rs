@@ -8,6 +8,7 @@ mod figures;
 mod mail;
 mod metrics;
 mod notices;
+mod options;
 mod outgoing;
 mod past;
 mod reactions;
@@ -28,6 +29,7 @@ use parallax_core::time::SECOND;
 use tokio::sync::{mpsc, watch};
 
 use self::doors::Doors;
+use self::options::{Keys, store_options};
 use crate::admin;
 use crate::calendar::Calendar;
 use crate::clock::Clock;
@@ -42,7 +44,6 @@ use crate::http;
 use crate::members::Roll;
 use crate::mesh::{self, Trust};
 use crate::service::{self, Service};
-use crate::storage::disk::Options;
 use crate::storage::{Store, StoreError};
 use crate::supervise::{Lost, Watch};
 
@@ -63,6 +64,9 @@ pub enum AppError {
     /// The store could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The key file for secrets is of no use.
+    #[error("secrets_key_file can't be used: {0}")]
+    SecretsKey(String),
     /// The store must be put right first.
     #[error("{found}\n{remedy}")]
     Rescue {
@@ -356,7 +360,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
 }
 
 async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities, MeshSecret), AppError> {
-    let (data, options) = (config.data.clone(), store_options(config));
+    let (data, options) = (config.data.clone(), store_options(config, Keys::Read)?);
     let now = clock.now().as_millis().div_euclid(SECOND);
     let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
         files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
@@ -367,13 +371,6 @@ async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authoritie
         Ok((store, authorities, secret))
     });
     opened.await.map_err(|error| AppError::Data(error.to_string()))?
-}
-
-fn store_options(config: &Config) -> Options {
-    let beside = parallax_certs::rotation::FILES.map(str::to_owned).to_vec();
-    // After a restore a slot may come to mean another monitor: the numbering needs a new name.
-    let reset = vec![book::CURSOR.to_owned()];
-    Options { cache: config.store.cache_bytes, beside, reset, ..Options::default() }
 }
 
 /// The error, with the way out where there is one.

@@ -87,6 +87,11 @@ pub enum StoreError {
         /// Newest schema that this program knows.
         known: u32,
     },
+    /// Secrets in the store are sealed with a key that was not given: its id.
+    #[error(
+        "secrets in the store are sealed with the key {0}: set `secrets_key_file` to a file that has this key"
+    )]
+    KeyMissing(String),
     /// The host could not read or write. After a failed write nothing more is written until the next start.
     #[error("the store can't be read or written: {0}")]
     Io(String),

@@ -159,10 +159,13 @@ pub(super) const ALONE: &[Alone] = &[
             "coordinator/src/members",
             "coordinator/src/app",
             "coordinator/src/up",
+            "coordinator/src/cli",
+            "coordinator/src/storage",
             "coordinator/src/tls/acme",
             "agent/src",
         ],
-        "who may join is the mesh's affair; files for their owner alone are written in one way",
+        "who may join is the mesh's affair; files for their owner alone are written in one way, and records \
+         are sealed by one cipher",
     ),
     Alone(
         "parallax_dial",

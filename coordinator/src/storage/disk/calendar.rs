@@ -9,12 +9,12 @@ use parallax_core::incident::series::Series;
 use parallax_core::time::Timestamp;
 use parallax_core::window::Window;
 use serde::de::DeserializeOwned;
-use sled::Tree;
 
 use super::failed;
 use super::layout::{self, Key};
 use super::load::{list, load, versioned};
 use super::pending::Pending;
+use super::sealing::Records;
 use super::stage::{document, put_document};
 use crate::storage::{Result, Standing, Versioned};
 
@@ -89,7 +89,7 @@ pub(super) fn clear(pending: &mut Pending<'_>, page: PageId) -> Result<()> {
 
 /// The newest of a page within a range of keys.
 pub(super) fn newest<T: DeserializeOwned>(
-    tree: &Tree,
+    tree: &Records,
     range: Range<Key>,
     limit: usize,
     key: impl Fn(u128) -> Key,
@@ -106,7 +106,7 @@ pub(super) fn newest<T: DeserializeOwned>(
 }
 
 /// When the oldest incident or window of a page began.
-pub(super) fn oldest(tree: &Tree, page: PageId) -> Result<Option<Timestamp>> {
+pub(super) fn oldest(tree: &Records, page: PageId) -> Result<Option<Timestamp>> {
     let mut keys = tree.scan_prefix(layout::on_page(layout::INCIDENTS_OF, page)).keys();
     let Some(key) = keys.next().transpose().map_err(failed)? else { return Ok(None) };
     let id = IncidentId::from_u128(layout::last_id(&key).unwrap_or_default());
@@ -116,7 +116,7 @@ pub(super) fn oldest(tree: &Tree, page: PageId) -> Result<Option<Timestamp>> {
 
 /// The newest incidents and windows of a page, or its open ones alone, before a moment and id where one is given.
 pub(super) fn incidents(
-    tree: &Tree,
+    tree: &Records,
     (page, open): (PageId, bool),
     before: Option<(Timestamp, IncidentId)>,
     limit: usize,
@@ -131,7 +131,7 @@ pub(super) fn incidents(
 
 /// The newest windows of a page, or of one of its monitors, that start within a time, oldest first.
 pub(super) fn windows(
-    tree: &Tree,
+    tree: &Records,
     (page, covering): (PageId, Option<MonitorId>),
     starts: &Range<Timestamp>,
     limit: usize,
@@ -154,7 +154,7 @@ pub(super) fn windows(
 }
 
 /// How much there is on a page, counted in its lists.
-pub(super) fn standing(tree: &Tree, page: PageId) -> Result<Standing> {
+pub(super) fn standing(tree: &Records, page: PageId) -> Result<Standing> {
     let mut standing = Standing::default();
     for key in tree.scan_prefix(layout::on_page(layout::OPEN_OF, page)).keys() {
         key.map_err(failed)?;
