@@ -309,7 +309,10 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             store: store.clone(),
             watch: watch.clone(),
         };
-        let answers = admin::health::Answers { metrics: metrics.writer(), ours: doors::ours(&service) };
+        let written = store.clone();
+        let write_fault = Arc::new(move || written.write_fault().map(|fault| fault.to_string()));
+        let answers =
+            admin::health::Answers { metrics: metrics.writer(), ours: doors::ours(&service), write_fault };
         let serving = admin::health::serve(listener, is_ready, answers, doors_stop.clone());
         doors.push(tokio::spawn(serving));
     }

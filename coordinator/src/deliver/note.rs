@@ -64,7 +64,7 @@ pub(super) async fn note(house: &House, id: DeliveryId, tried: Result) -> Came {
             // The process ends.
             Err(StoreError::Closed) => return Came::later(house.clock.now()),
             Err(error) => {
-                tracing::error!(%error, %id, "a delivery was tried and can't be noted; trying again");
+                error.log_retry("a delivery was tried and can't be noted");
                 sleep(RETRY).await;
             }
         }

@@ -61,13 +61,13 @@ pub(super) async fn run(
     match &fault {
         Fault::Lost => debug!(%remote, agent, "connection ended"),
         Fault::Close(reason) => {
-            if let Some(omitted) = hub.logs.admit(enrolled, "closed") {
+            if let Some(omitted) = hub.logs.admit((enrolled, "closed")) {
                 info!(%remote, agent, %reason, omitted, "connection closed");
             }
         }
         Fault::Protocol(error) => {
             Counters::add(&hub.counters.frames_refused);
-            if let Some(omitted) = hub.logs.admit(enrolled, "protocol") {
+            if let Some(omitted) = hub.logs.admit((enrolled, "protocol")) {
                 warn!(%remote, agent, %error, omitted, "connection closed: the agent broke the protocol");
             }
         }
@@ -136,7 +136,7 @@ async fn admit(
     certificates.note_shown(hub, &agent).await;
     let connection = connection.clone();
     tokio::spawn(second::run(Arc::clone(hub), Arc::clone(&agent), connection.clone(), seat.questions));
-    if let Some(omitted) = hub.logs.admit(Some(agent.id), "connected") {
+    if let Some(omitted) = hub.logs.admit((Some(agent.id), "connected")) {
         info!(agent = %agent.id, name = agent.name, software = hello.software, omitted, "agent connected");
     }
     Ok(Session {

@@ -94,7 +94,7 @@ pub async fn run<R: Reaction>(reaction: Arc<R>, store: Store, clock: Clock, wake
             Err(StoreError::Conflict(_)) => {}
             Err(StoreError::Closed) => return,
             Err(error) => {
-                tracing::error!(reaction = R::NAME, %error, "what happened can't be told; trying again");
+                error.log_retry("what happened can't be told");
                 tokio::time::sleep(RETRY).await;
             }
         }

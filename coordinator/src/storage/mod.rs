@@ -10,6 +10,7 @@ pub(crate) mod contract;
 
 pub mod disk;
 pub mod handle;
+mod health;
 pub mod memory;
 mod outgoing;
 mod packed;
@@ -98,6 +99,15 @@ pub enum StoreError {
     /// The store is closed, or closing.
     #[error("the store is closed")]
     Closed,
+}
+
+impl StoreError {
+    /// Logs that work was not done and is tried again. Nothing of a full disk: the store itself logs that, and once.
+    pub fn log_retry(&self, failed: &'static str) {
+        if *self != Self::Full {
+            tracing::error!(error = %self, "{failed}; trying again");
+        }
+    }
 }
 
 /// A record with its revision: the number of the commit that last wrote it.
