@@ -283,7 +283,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
     service.look_up_by(outgoing::records(&config)?);
     let wake = service.outgoing();
-    let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake, &watch);
+    let notices = outgoing::notices(&config, &settings.base_url);
+    let reactions = reactions::start(&store, &clock, &settings, notices, &wake, &watch);
     let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
 
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
