@@ -7,6 +7,7 @@
 pub mod alerts;
 pub mod fanout;
 pub mod incidents;
+mod log;
 pub mod notices;
 pub mod subscribers;
 
