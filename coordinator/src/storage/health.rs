@@ -38,8 +38,11 @@ impl WriteHealth {
 
     /// Notes how a group of writes went, and logs what is new of it.
     pub(super) fn note(&self, results: &[Result<Committed>]) {
+        let was_full = self.fault() == Some(StoreError::Full);
         match self.note_at(results, Instant::now()) {
-            News::Nothing => {}
+            // The engine on disk logs with how much space a full disk begins and ends.
+            News::Nothing | News::Fails(StoreError::Full) => {}
+            News::Recovered(_) if was_full => {}
             News::Fails(error) => tracing::error!(%error, "writes fail: results and edits wait"),
             News::StillFails(error, refused, lasting) => {
                 tracing::error!(%error, refused, minutes = lasting.as_secs() / 60, "writes still fail");
