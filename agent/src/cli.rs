@@ -5,13 +5,17 @@ mod check;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::error::Error;
-use crate::out::{complain, say};
+use crate::out::{complain, say, usage};
+use crate::{Agent, service_manager};
 use clap::{Args, Parser, Subcommand};
 use std::io::IsTerminal;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
 use tracing_subscriber::EnvFilter;
+
+/// Where the packing puts the settings.
+const HOST_FILE: &str = "/etc/parallax/agent.toml";
 
 /// Runs checks from this host for a Parallax mesh.
 #[derive(Debug, Parser)]
@@ -26,7 +30,7 @@ struct Cli {
 /// Settings that every command takes; each overrides PARALLAX_AGENT_… and the file.
 #[derive(Debug, Args)]
 struct Settings {
-    /// Settings file (TOML)
+    /// Settings file (TOML) [default: /etc/parallax/agent.toml, unless --data is given]
     #[arg(long, global = true, value_name = "FILE", env = "PARALLAX_AGENT_CONFIG")]
     config: Option<PathBuf>,
     /// Folder with identity, schedule and spool
@@ -38,6 +42,9 @@ struct Settings {
     /// Check loopback, private and other non-public addresses too
     #[arg(long, global = true)]
     allow_private: bool,
+    /// Check this host itself and the coordinator too
+    #[arg(long, global = true)]
+    allow_own_host: bool,
     /// Bound of the results kept on disk, in bytes
     #[arg(long, global = true, value_name = "BYTES")]
     spool_bytes: Option<String>,
@@ -83,7 +90,7 @@ enum Command {
         #[arg(long, value_name = "FILE", env = "PARALLAX_AGENT_TOKEN_FILE", conflicts_with = "token")]
         token_file: Option<PathBuf>,
     },
-    /// Run until SIGTERM or Ctrl-C
+    /// Run until SIGTERM or Ctrl-C; exit code 4 when this agent was revoked, forgotten or its certificate has ended
     Run {
         /// The coordinator's mesh address, where it has moved since the join
         #[arg(long, value_name = "HOST:PORT")]
@@ -100,11 +107,14 @@ enum Command {
 }
 
 /// Runs the command line of this process. Exit codes: 0, 1 (a fault, also of the settings file), 2 (usage: the command line
-/// or a variable), for `check` also 3 (failed).
+/// or a variable), for `check` also 3 (failed), for `run` also 4 (no longer a member: starting it again is of no use).
 pub fn main() -> ExitCode {
     // Whoever installed a provider before us installed the same one.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return ExitCode::from(usage(&error)),
+    };
     let filter = EnvFilter::try_new(&cli.settings.log);
     let Ok(filter) = filter else {
         complain("--log: must be error, warn, info, debug, trace, or a filter");
@@ -118,17 +128,26 @@ pub fn main() -> ExitCode {
         }
         LogFormat::Json => lines.json().init(),
     }
-    match command(cli) {
+    let found = host_file(&cli.settings, Path::new(HOST_FILE));
+    let given = cli.settings.config.clone();
+    match command(cli, given.or_else(|| found.clone()).as_deref()) {
         Ok(code) => code,
         Err(error) => {
             complain(&error.to_string());
-            ExitCode::from(if matches!(error, Error::Setting { .. }) { 2 } else { 1 })
+            if let Some(file) = found {
+                complain(&format!("the settings are those of {}", file.display()));
+            }
+            ExitCode::from(match error {
+                Error::Setting { .. } => 2,
+                Error::Departed { .. } => 4,
+                _ => 1,
+            })
         }
     }
 }
 
-fn command(cli: Cli) -> Result<ExitCode, Error> {
-    let mut config = configure(cli.settings)?;
+fn command(cli: Cli, file: Option<&Path>) -> Result<ExitCode, Error> {
+    let mut config = configure(cli.settings, file)?;
     // One thread: a check is a handful of system calls, and waking another thread costs as much as half of them.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(Error::file("tokio"))?;
@@ -146,7 +165,7 @@ fn command(cli: Cli) -> Result<ExitCode, Error> {
                 record.region,
                 record.network,
                 config.data.display()
-            ));
+            ))?;
             Ok(ExitCode::SUCCESS)
         }
         Command::Run { coordinator } => {
@@ -161,37 +180,55 @@ fn command(cli: Cli) -> Result<ExitCode, Error> {
         Command::Status { json } => {
             let now_ms = Clock::new(0).wall_ms();
             let (text, connected) = crate::status::report(&config.data, now_ms, json)?;
-            say(&text);
+            say(&text)?;
             Ok(ExitCode::from(u8::from(!connected)))
         }
         Command::Check(args) => runtime.block_on(check::check(&config, args)),
     }
 }
 
-fn configure(settings: Settings) -> Result<Config, Error> {
+fn configure(settings: Settings, file: Option<&Path>) -> Result<Config, Error> {
     let flags = [
         ("data", settings.data),
         ("source", settings.source),
         ("allow_private", settings.allow_private.then(|| "true".to_owned())),
+        ("allow_own_host", settings.allow_own_host.then(|| "true".to_owned())),
         ("spool_bytes", settings.spool_bytes),
     ];
     let given = flags.into_iter().filter_map(|(name, value)| Some((name, value?)));
     let environment = std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))
         .filter(|(name, _)| !name.starts_with("PARALLAX_AGENT_TOKEN"));
-    Config::load(settings.config.as_deref(), environment, given)
+    Config::load(file, environment, given)
 }
 
 async fn run(config: Config) -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::file("SIGTERM"))?;
     let mut interrupt = signal(SignalKind::interrupt()).map_err(Error::file("SIGINT"))?;
-    crate::run(config, async move {
+    let agent = Agent::open(config)?;
+    service_manager::ready(&format!("Running checks as {}", agent.identity()));
+    let watchdog = service_manager::watchdog(agent.turns());
+    let running = agent.run(async move {
         tokio::select! {
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
         }
-    })
-    .await
+        service_manager::stopping();
+    });
+    tokio::select! {
+        ended = running => ended,
+        never = watchdog => match never {},
+    }
+}
+
+/// This host's settings file, where there is one and neither a file nor a data folder is given: with a folder, another
+/// agent may be meant.
+fn host_file(settings: &Settings, place: &Path) -> Option<PathBuf> {
+    let is_given = settings.config.is_some()
+        || settings.data.is_some()
+        || std::env::var_os("PARALLAX_AGENT_DATA").is_some();
+    // One that may not be read is a fault, not a reason to act on another agent.
+    (!is_given && place.symlink_metadata().is_ok()).then(|| place.to_owned())
 }
 
 #[cfg(test)]
@@ -202,5 +239,52 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn a_file_or_folder_that_is_given_goes_before_the_hosts_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = folder.path().join("agent.toml");
+        let found = |line: &[&str]| {
+            let words = ["parallax-agent"].iter().chain(line).chain(&["run"]);
+            host_file(&Cli::try_parse_from(words).unwrap().settings, &place)
+        };
+        assert_eq!(found(&[]), None);
+        std::fs::write(&place, "").unwrap();
+        assert_eq!(found(&[]), Some(place.clone()));
+        assert_eq!(found(&["--config", "mine.toml"]), None);
+        assert_eq!(found(&["--data", "mine"]), None);
+    }
+
+    /// Every command of ours in the READMEs is one that the command line takes.
+    #[test]
+    fn the_commands_of_the_readmes_are_taken() {
+        let mut count = 0;
+        for text in [include_str!("../../README.md"), include_str!("../../deploy/README.md")] {
+            for command in readme_commands(text) {
+                let words = shlex::split(&command).expect(&command);
+                let parsed = Cli::try_parse_from(&words);
+                assert!(parsed.is_ok(), "{command}: {}", parsed.unwrap_err());
+                count += 1;
+            }
+        }
+        assert!(count >= 5, "{count}");
+    }
+
+    /// Returns the commands of `parallax-agent` in the code blocks, without comments.
+    fn readme_commands(text: &str) -> Vec<String> {
+        let blocks =
+            text.split("```").skip(1).step_by(2).filter_map(|block| block.trim_start().strip_prefix("sh\n"));
+        let lines = blocks.flat_map(|block| {
+            let block = block.replace("\\\n", " ");
+            block.lines().map(str::to_owned).collect::<Vec<_>>()
+        });
+        lines
+            .filter_map(|line| {
+                let line = line.split(" #").next()?.trim().to_owned();
+                let line = line.strip_prefix("sudo -u parallax-agent ").map(str::to_owned).unwrap_or(line);
+                line.starts_with("parallax-agent ").then_some(line)
+            })
+            .collect()
     }
 }

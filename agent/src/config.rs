@@ -1,12 +1,17 @@
 //! The agent's settings: file, overridden by environment, overridden by flags, to one checked struct.
 
+mod resolvers;
+
+pub(crate) use resolvers::public as public_resolver;
+pub use resolvers::{NameServers, PUBLIC_V4, PUBLIC_V6};
+
 use crate::error::Error;
 use crate::spool::Spool;
 use parallax_dial::{Host, Name, Policy, Prefix, Source};
 use rustls_pki_types::CertificateDer;
 use rustls_pki_types::pem::PemObject;
 use std::collections::BTreeMap;
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use url::Url;
 
@@ -21,12 +26,14 @@ pub struct Config {
     pub source: Option<IpAddr>,
     /// Whether loopback, private and other non-public addresses may be checked.
     pub allow_private: bool,
+    /// Allows checks of this host itself, its address behind a NAT, and the coordinator.
+    pub allow_own_host: bool,
     /// Whether this host reaches IPv4 by NAT64.
     pub nat64: bool,
     /// Addresses that are never checked.
     pub deny: Vec<Prefix>,
-    /// Name servers to ask; empty for the system's.
-    pub resolvers: Vec<SocketAddr>,
+    /// Name servers to ask.
+    pub resolvers: NameServers,
     /// Zones below which a name server that is alive answers for random names; empty for some large ones.
     pub resolver_zones: Vec<Name>,
     /// Root certificates to trust in checks, beside those that browsers trust.
@@ -55,12 +62,13 @@ enum Origin {
 }
 
 /// Settings that are known, in the order of the sample file.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "data",
     "secrets_key_file",
     "coordinator",
     "source",
     "allow_private",
+    "allow_own_host",
     "nat64",
     "deny",
     "resolvers",
@@ -83,9 +91,10 @@ impl Config {
             coordinator: None,
             source: None,
             allow_private: false,
+            allow_own_host: false,
             nat64: false,
             deny: Vec::new(),
-            resolvers: Vec::new(),
+            resolvers: NameServers::default(),
             resolver_zones: Vec::new(),
             trust: Vec::new(),
             rdap: None,
@@ -147,7 +156,22 @@ impl Config {
             Some(IpAddr::V6(v6)) => source.v6 = Some(v6),
             None => {}
         }
-        Policy { allow_private: self.allow_private, nat64: self.nat64, deny: self.deny.clone(), source }
+        Policy {
+            allow_private: self.allow_private,
+            allow_own_host: self.allow_own_host,
+            nat64: self.nat64,
+            deny: self.deny.clone(),
+            source,
+        }
+    }
+
+    /// True where the host's own name servers are asked.
+    pub fn asks_system(&self) -> bool {
+        match &self.resolvers {
+            NameServers::Unset => self.allow_private,
+            NameServers::System => true,
+            NameServers::Public | NameServers::Servers(_) => false,
+        }
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
@@ -157,21 +181,14 @@ impl Config {
             "coordinator" => self.coordinator = Some(checked_coordinator(value)?),
             "source" => self.source = Some(value.parse().map_err(|_| "must be an IP address")?),
             "allow_private" => self.allow_private = boolean(value)?,
+            "allow_own_host" => self.allow_own_host = boolean(value)?,
             "nat64" => self.nat64 = boolean(value)?,
             "deny" => {
                 self.deny = list(value, |entry| {
                     entry.parse().map_err(|_| format!("{entry} is no address or prefix"))
                 })?;
             }
-            "resolvers" => {
-                self.resolvers = list(value, |entry| {
-                    let bare = |entry: &str| entry.parse().map(|ip: IpAddr| SocketAddr::new(ip, 53));
-                    entry
-                        .parse()
-                        .or_else(|_| bare(entry))
-                        .map_err(|_| format!("{entry} is no address of a name server"))
-                })?;
-            }
+            "resolvers" => self.resolvers = value.parse()?,
             "resolver_zones" => {
                 self.resolver_zones = list(value, |entry| match Host::parse(entry) {
                     Ok(Host::Name(zone)) => Ok(zone),
@@ -283,69 +300,4 @@ fn distance(a: &str, b: &str) -> usize {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn load(
-        file: &str,
-        environment: &[(&str, &str)],
-        flags: &[(&'static str, &str)],
-    ) -> Result<Config, String> {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("agent.toml");
-        std::fs::write(&path, file).unwrap();
-        let environment = environment.iter().map(|(name, value)| (name.to_string(), value.to_string()));
-        let flags = flags.iter().map(|(name, value)| (*name, value.to_string()));
-        Config::load(Some(&path), environment, flags).map_err(|error| error.to_string())
-    }
-
-    #[test]
-    fn flags_override_environment_and_environment_the_file() {
-        let file = "data = \"a\"\nspool_bytes = 2000000\nallow_private = true\ndeny = [\"10.0.0.0/8\", \"192.0.2.1\"]";
-        let config = load(
-            file,
-            &[
-                ("PARALLAX_AGENT_DATA", "b"),
-                ("PARALLAX_AGENT_RESOLVERS", "9.9.9.9, [::1]:5353"),
-                ("HOME", "/"),
-            ],
-            &[("data", "c")],
-        )
-        .unwrap();
-        assert_eq!(config.data, Path::new("c"));
-        assert_eq!((config.spool_bytes, config.allow_private, config.deny.len()), (2_000_000, true, 2));
-        assert_eq!(config.resolvers, ["9.9.9.9:53".parse().unwrap(), "[::1]:5353".parse().unwrap()]);
-    }
-
-    #[test]
-    fn an_unknown_setting_is_refused_with_the_nearest_known_one() {
-        let told = load("alow_privat = true", &[], &[]).unwrap_err();
-        assert_eq!(told, "alow_privat: is not known; did you mean allow_private?");
-        let told = load("", &[("PARALLAX_AGENT_SPOOL", "1")], &[]).unwrap_err();
-        assert!(told.starts_with("PARALLAX_AGENT_SPOOL: is not known"), "{told}");
-    }
-
-    #[test]
-    fn a_broken_rule_names_setting_and_rule() {
-        for (file, told) in [
-            ("source = \"fra1\"", "source: must be an IP address"),
-            ("spool_bytes = 5", "spool_bytes: must be a number of bytes, at least 1048576"),
-            ("concurrency = 0", "concurrency: must be a number from 1 to 20000"),
-            ("coordinator = \"host\"", "coordinator: must be HOST:PORT"),
-            ("nat64 = \"yes\"", "nat64: must be true or false"),
-            ("resolver_zones = [\"192.0.2.1\"]", "resolver_zones: 192.0.2.1 is no zone"),
-            ("deny = [\"x\"]", "deny: x is no address or prefix"),
-            ("data = 1.5", "data: must be a text, a number, true or false, or a list"),
-        ] {
-            assert_eq!(load(file, &[], &[]).unwrap_err(), told);
-        }
-        assert_eq!(load("", &[], &[("source", "x")]).unwrap_err(), "--source: must be an IP address");
-    }
-
-    #[test]
-    fn distance_counts_edits() {
-        assert_eq!(distance("source", "source"), 0);
-        assert_eq!(distance("source", "sauces"), 3);
-        assert_eq!(distance("", "abc"), 3);
-    }
-}
+mod tests;

@@ -1,5 +1,6 @@
 //! The data folder: identity, what the coordinator last said, the kept schedule, and the lock on it all.
 
+use crate::departure::Departure;
 use crate::error::Error;
 use parallax_certs::authority::Roots;
 use parallax_certs::credentials::Credentials;
@@ -10,6 +11,7 @@ use parallax_protocol::assignment::ScheduleChange;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::{Read, Write};
+use std::net::IpAddr;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
@@ -47,6 +49,12 @@ pub struct Record {
     pub coordinator_ms: i64,
     /// This host's wall clock minus the coordinator's at that time, in ms.
     pub skew_ms: i64,
+    /// Addresses that the coordinator saw this host under, newest first.
+    #[serde(default)]
+    pub seen_from: Vec<IpAddr>,
+    /// Addresses of the coordinator, newest first.
+    #[serde(default)]
+    pub coordinator_addresses: Vec<IpAddr>,
 }
 
 /// An identity that is complete.
@@ -103,7 +111,54 @@ impl Home {
 
     /// Whether an identity is here.
     pub fn is_member(&self) -> bool {
-        self.folder.join(CREDENTIALS).exists()
+        self.folder.join(CREDENTIALS).exists() && self.departure().is_none()
+    }
+
+    /// Why the agent of this folder has left its mesh, where it was removed.
+    pub fn departure(&self) -> Option<Departure> {
+        removal(&self.folder)
+    }
+
+    /// Deletes schedule and results, and the identity of an agent that was removed. What was begun is finished by the
+    /// next start.
+    ///
+    /// # Errors
+    /// [`Error::Certs`] or [`Error::File`] where a file can't be written or deleted.
+    pub fn depart(&self, departure: Departure) -> Result<(), Error> {
+        if departure != Departure::Expired {
+            write_secret(&self.folder.join(DEPARTED), departure.name())?;
+            for file in [CREDENTIALS, AUTHORITIES] {
+                self.delete(file)?;
+                self.delete(&format!("{file}.new"))?;
+            }
+        }
+        self.delete_schedule()?;
+        let spool = self.spool();
+        match std::fs::remove_dir_all(&spool) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::file(spool)(error));
+            }
+            Ok(()) | Err(_) => {}
+        }
+        let synced = File::open(&self.folder).and_then(|folder| folder.sync_all());
+        synced.map_err(Error::file(&self.folder))
+    }
+
+    /// Deletes the kept schedule.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it can't be deleted.
+    pub fn delete_schedule(&self) -> Result<(), Error> {
+        self.delete(SCHEDULE)?;
+        self.delete(SCHEDULE_NEW)
+    }
+
+    fn delete(&self, file: &str) -> Result<(), Error> {
+        let path = self.folder.join(file);
+        match std::fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(Error::file(path)(error)),
+            Ok(()) | Err(_) => Ok(()),
+        }
     }
 
     /// Reads the identity.
@@ -113,6 +168,10 @@ impl Home {
     /// used.
     pub fn membership(&self) -> Result<Membership, Error> {
         let missing = || Error::NotJoined(self.folder.clone());
+        if let Some(departure) = self.departure() {
+            self.depart(departure)?;
+            return Err(Error::Departed { departure, folder: self.folder.clone() });
+        }
         let pem = read_secret(&self.folder.join(CREDENTIALS))?.ok_or_else(missing)?;
         let roots = read_secret(&self.folder.join(AUTHORITIES))?.ok_or_else(missing)?;
         let record = read_record(&self.folder)?.ok_or_else(missing)?;
@@ -124,6 +183,8 @@ impl Home {
     /// # Errors
     /// [`Error::Certs`] where a file cannot be written.
     pub fn keep(&self, membership: &Membership) -> Result<(), Error> {
+        // With it the new identity would be deleted at the next start.
+        self.delete(DEPARTED)?;
         self.keep_record(&membership.record)?;
         write_secret(&self.folder.join(AUTHORITIES), &membership.roots.to_pem())?;
         write_secret(&self.folder.join(CREDENTIALS), &membership.credentials.to_pem())?;
@@ -160,7 +221,11 @@ impl Home {
         if crc32c::crc32c(body) != u32::from_le_bytes(*checksum) {
             return None;
         }
-        let change: ScheduleChange = postcard::from_bytes(body).ok()?;
+        let (mut change, rest) = postcard::take_from_bytes::<ScheduleChange>(body).ok()?;
+        // Accounts follow, but in files of earlier versions; those pass over them.
+        if !rest.is_empty() {
+            change.set_accounts(&postcard::from_bytes::<Vec<u32>>(rest).ok()?).ok()?;
+        }
         change.put.iter().all(|assignment| assignment.check().is_ok()).then_some(change)
     }
 
@@ -184,13 +249,14 @@ impl Home {
     pub fn keep_schedule(&self, snapshot: &ScheduleChange) -> Result<(), Error> {
         let path = self.folder.join(SCHEDULE);
         let body = postcard::to_stdvec(snapshot)
+            .and_then(|body| postcard::to_extend(&snapshot.accounts(), body))
             .map_err(|_| Error::Damaged { path: path.clone(), rule: "does not encode" })?;
         let mut bytes = crc32c::crc32c(&body).to_le_bytes().to_vec();
         bytes.extend(body);
         if let Some(keyring) = &self.keyring {
             bytes = [SEALED, &keyring.seal(SEALED, &bytes)?].concat();
         }
-        let beside = path.with_extension("new");
+        let beside = self.folder.join(SCHEDULE_NEW);
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -217,6 +283,12 @@ pub fn read_record(folder: &Path) -> Result<Option<Record>, Error> {
     serde_json::from_str(&text).map(Some).map_err(|_| Error::Damaged { path, rule: "is no agent's record" })
 }
 
+/// Why the agent of `folder` was removed from its mesh, where it was.
+pub fn removal(folder: &Path) -> Option<Departure> {
+    let text = std::fs::read_to_string(folder.join(DEPARTED)).ok()?;
+    Departure::named(text.trim())
+}
+
 /// End of the life of a chain's leaf, unix seconds.
 ///
 /// # Errors
@@ -230,84 +302,9 @@ const CREDENTIALS: &str = "credentials.pem";
 const AUTHORITIES: &str = "authorities.pem";
 const RECORD: &str = "agent.json";
 const SCHEDULE: &str = "schedule.bin";
+const SCHEDULE_NEW: &str = "schedule.new";
+/// Says why the agent was removed from its mesh.
+const DEPARTED: &str = "departed";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn snapshot() -> ScheduleChange {
-        ScheduleChange { book: 1, base: None, revision: 3, put: vec![], drop: vec![], more: false }
-    }
-
-    #[test]
-    fn one_folder_serves_one_process() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("data");
-        let first = Home::open(&place).unwrap();
-        assert!(matches!(Home::open(&place), Err(Error::InUse(_))));
-        drop(first);
-        assert!(Home::open(&place).is_ok());
-    }
-
-    #[test]
-    fn a_schedule_comes_back_and_a_damaged_one_does_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(&folder.path().join("data")).unwrap();
-        assert_eq!(home.schedule(), None);
-        home.keep_schedule(&snapshot()).unwrap();
-        assert_eq!(home.schedule(), Some(snapshot()));
-        let path = home.folder().join(SCHEDULE);
-        let mut bytes = std::fs::read(&path).unwrap();
-        let last = bytes.len() - 1;
-        bytes[last] ^= 1;
-        std::fs::write(&path, bytes).unwrap();
-        assert_eq!(home.schedule(), None);
-    }
-
-    #[test]
-    fn a_schedule_is_sealed_where_there_is_a_key_and_is_read_with_no_other() {
-        const CANARY: &str = "canary-7f3a";
-        let folder = tempfile::tempdir().unwrap();
-        let (data, key) = (folder.path().join("data"), folder.path().join("key"));
-        let open = |key: Option<&Path>| Home::open(&data).unwrap().sealed_with(key).unwrap();
-        let schedule = ScheduleChange { put: vec![assignment(CANARY)], ..snapshot() };
-        let is_in_clear = || {
-            let bytes = std::fs::read(data.join(SCHEDULE)).unwrap();
-            bytes.windows(CANARY.len()).any(|bytes| bytes == CANARY.as_bytes())
-        };
-        open(None).keep_schedule(&schedule).unwrap();
-        assert!(is_in_clear());
-        parallax_certs::sealing::write_new_key(&key, false).unwrap();
-        assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule), "kept before there was a key");
-        open(Some(&key)).keep_schedule(&schedule).unwrap();
-        assert!(!is_in_clear());
-        assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule));
-        assert_eq!(open(None).schedule(), None);
-        parallax_certs::sealing::write_new_key(&key, true).unwrap();
-        assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule), "rotated");
-        std::fs::remove_file(&key).unwrap();
-        parallax_certs::sealing::write_new_key(&key, false).unwrap();
-        assert_eq!(open(Some(&key)).schedule(), None, "another key");
-    }
-
-    fn assignment(host: &str) -> parallax_protocol::assignment::Assignment {
-        use parallax_protocol::check::{CheckSpec, TcpCheck};
-        parallax_protocol::assignment::Assignment {
-            monitor: parallax_protocol::id::MonitorId(1),
-            slot: 1,
-            revision: 1,
-            spec: CheckSpec::Tcp(TcpCheck { host: host.into(), port: 443 }),
-            interval_ms: 60_000,
-            offset_ms: 0,
-            every: 1,
-            turn: 0,
-        }
-    }
-
-    #[test]
-    fn a_folder_without_an_identity_says_how_to_join() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(&folder.path().join("data")).unwrap();
-        assert!(matches!(home.membership(), Err(Error::NotJoined(_))));
-    }
-}
+mod tests;

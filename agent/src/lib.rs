@@ -1,6 +1,6 @@
 //! An agent: it runs checks from one place and streams their results to the coordinator.
 //!
-//! [`run`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own data
+//! [`Agent`] is a whole agent; the coordinator's trial mode runs several in one process, each with its own data
 //! folder and source address. The parts, in the direction of the data: [`schedule`] says what is due, the
 //! runner starts it, [`probe`] does it, [`outbox`] numbers the results, [`spool`] keeps on disk what the
 //! coordinator has not acknowledged, and the session sends it. Nothing here judges a monitor.
@@ -10,6 +10,7 @@ pub mod backoff;
 pub mod cli;
 pub mod clock;
 pub mod config;
+pub mod departure;
 pub mod detail;
 pub mod error;
 pub mod home;
@@ -17,11 +18,13 @@ pub mod join;
 pub mod link;
 mod out;
 pub mod outbox;
+mod own;
 pub mod probe;
 pub mod queue;
 pub mod readiness;
 mod runner;
 pub mod schedule;
+mod service_manager;
 mod session;
 mod shared;
 pub mod spool;
@@ -30,12 +33,12 @@ mod wire;
 
 use crate::backoff::Backoff;
 use crate::clock::Clock;
-use crate::config::Config;
+use crate::config::{Config, NameServers};
+use crate::departure::Departure;
 use crate::error::Error;
 use crate::home::Home;
 use crate::probe::Net;
 use crate::queue::Queue;
-use crate::schedule::Schedule;
 use crate::shared::{Shared, locked};
 use crate::spool::Spool;
 use parallax_certs::tls;
@@ -44,6 +47,7 @@ use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::BootId;
 use parallax_protocol::version::MESH_SPOKEN;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
 use tokio::task::JoinSet;
@@ -61,14 +65,51 @@ const HELD: Duration = Duration::from_secs(30);
 /// After its results are flushed, a connection may take this long to end.
 const FAREWELL: Duration = Duration::from_secs(6);
 
-/// Runs an agent that has joined, until `shutdown` comes; then lets running checks end, flushes, says goodbye.
-/// Dropping the future stops everything at once.
+/// An agent that has joined, with its identity and its spool open.
+#[derive(Debug)]
+pub struct Agent(Arc<Shared>);
+
+impl Agent {
+    /// Opens the folder of an agent that has joined.
+    ///
+    /// # Errors
+    /// [`Error`] where the folder, the identity or the probes cannot be used.
+    pub fn open(config: Config) -> Result<Self, Error> {
+        Ok(Self(Arc::new(open(config)?)))
+    }
+
+    /// The agent's name, region and network, in words.
+    pub fn identity(&self) -> String {
+        let record = &self.0.membership().record;
+        format!("{} ({}, {})", record.name, record.region, record.network)
+    }
+
+    /// Reads how often the runner has turned; it goes on doing so while checks can be started.
+    pub fn turns(&self) -> impl Fn() -> u64 + Send + 'static {
+        let shared = Arc::clone(&self.0);
+        move || shared.counts.turns.load(Ordering::Relaxed)
+    }
+
+    /// Runs until `shutdown` comes; then lets running checks end, flushes, says goodbye. Dropping the future stops
+    /// everything at once.
+    ///
+    /// # Errors
+    /// [`Error`] where a part broke off. A coordinator that is away is no error: the agent goes on with the schedule it
+    /// holds and dials again.
+    pub async fn run(self, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
+        run_open(self.0, shutdown).await
+    }
+}
+
+/// Opens an agent and runs it: see [`Agent`].
 ///
 /// # Errors
-/// [`Error`] where the folder, the identity or the probes cannot be used, and where a part broke off. A coordinator that
-/// is away is no error: the agent goes on with the schedule it holds and dials again.
+/// As for [`Agent::open`] and [`Agent::run`].
 pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
-    let shared = Arc::new(open(config)?);
+    Agent::open(config)?.run(shutdown).await
+}
+
+async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Result<(), Error> {
     let (stop, stopping) = watch::channel(false);
     let (drain, drained) = watch::channel(false);
     let mut tasks = JoinSet::new();
@@ -78,12 +119,26 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(
     runner.spawn(runner::run(Arc::clone(&shared), stopping.clone()));
     let mut connection = JoinSet::new();
     connection.spawn(stay_connected(Arc::clone(&shared), stopping, drained));
+    // Tasks end only after the stop, or with a departure; one that ends otherwise has panicked.
     let died = tokio::select! {
-        () = shutdown => None,
-        // These tasks end only after the stop; if one ends before, it has panicked.
-        _ = runner.join_next() => Some("the runner"),
-        _ = connection.join_next() => Some("the connection's task"),
-        _ = tasks.join_next() => Some("what keeps status, schedule and readiness"),
+        () = shutdown => Ok(None),
+        _ = runner.join_next() => Ok(Some("the runner")),
+        ended = connection.join_next() => match ended {
+            Some(Ok(Some(departure))) => Err(departure),
+            _ => Ok(Some("the connection's task")),
+        },
+        _ = tasks.join_next() => Ok(Some("what keeps status, schedule and readiness")),
+        () = departure::expired(&shared) => Err(Departure::Expired),
+    };
+    let died = match died {
+        Ok(died) => died,
+        Err(departure) => {
+            tracing::error!("{departure}");
+            runner.shutdown().await;
+            tasks.shutdown().await;
+            connection.shutdown().await;
+            return Err(departure::erase(&shared, departure));
+        }
     };
     match died {
         None => tracing::info!("shutting down"),
@@ -92,11 +147,20 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(
     stop.send_replace(true);
     while runner.join_next().await.is_some() {}
     drain.send_replace(true);
-    if timeout(FAREWELL, async { while connection.join_next().await.is_some() {} }).await.is_err() {
+    let mut departure = None;
+    let farewell = async {
+        while let Some(ended) = connection.join_next().await {
+            departure = ended.ok().flatten();
+        }
+    };
+    if timeout(FAREWELL, farewell).await.is_err() {
         tracing::warn!("the connection did not end in time");
     }
     tasks.shutdown().await;
     connection.shutdown().await;
+    if let Some(departure) = departure {
+        return Err(departure::erase(&shared, departure));
+    }
     leave(&shared);
     died.map_or(Ok(()), |part| Err(Error::Died(part)))
 }
@@ -107,10 +171,10 @@ pub async fn run(config: Config, shutdown: impl Future<Output = ()>) -> Result<(
 /// [`Error::Probes`] where resolver or roots cannot be set up.
 pub fn net(config: &Config) -> Result<Net, Error> {
     let fault = |error: &dyn std::error::Error| Error::Probes(error.to_string());
-    let resolver = if config.resolvers.is_empty() {
-        Resolver::system()
-    } else {
-        Resolver::with_servers(&config.resolvers)
+    let resolver = match &config.resolvers {
+        NameServers::Servers(servers) => Resolver::with_servers(servers),
+        _ if config.asks_system() => Resolver::system(),
+        _ => config::public_resolver(),
     };
     let mut resolver = resolver.map_err(|error| fault(&error))?;
     if !config.resolver_zones.is_empty() {
@@ -129,6 +193,7 @@ fn open(config: Config) -> Result<Shared, Error> {
     let home = Home::open(&config.data)?.sealed_with(config.secrets_key_file.as_deref())?;
     let membership = home.membership()?;
     let net = net(&config)?;
+    own::recall(net.guard().own(), &membership.record, config.coordinator.as_deref());
     let clock = Clock::new(membership.record.skew_ms);
     let spool = Spool::open(&home.spool(), config.spool_bytes)?;
     if spool.damaged() > 0 {
@@ -137,39 +202,49 @@ fn open(config: Config) -> Result<Shared, Error> {
             "results on disk were damaged; what could be read is kept"
         );
     }
-    let mut schedule = Schedule::default();
-    if let Some(kept) = home.schedule() {
-        // A snapshot fits every schedule.
-        let _ = schedule.apply(kept, clock.coordinator_ms());
-        tracing::info!(monitors = schedule.len(), "starting with the schedule kept on disk");
-    }
+    let kept = home.schedule();
     let mut boot = [0; 8];
     tls::random(&mut boot)?;
     let queue = Queue::new(BootId(u64::from_le_bytes(boot)), spool, clock.clone());
-    Ok(Shared::new(config, clock, home, net, membership, queue, schedule))
+    let shared = Shared::new(config, clock, home, net, membership, queue);
+    if departure::has_expired(&shared) {
+        shared.home.delete_schedule()?;
+        tracing::warn!(
+            "the certificate has ended by this host's clock: nothing is checked before the coordinator is reached"
+        );
+    } else if let Some(kept) = kept {
+        let mut schedule = shared.schedule();
+        // A snapshot fits every schedule.
+        let _ = schedule.apply(kept, shared.clock.coordinator_ms());
+        tracing::info!(monitors = schedule.len(), "starting with the schedule kept on disk");
+    }
+    Ok(shared)
 }
 
-/// Dials, serves the connection, and dials again.
+/// Dials, serves the connection, and dials again, until the stop or the end of the membership.
 async fn stay_connected(
     shared: Arc<Shared>,
     mut stopping: watch::Receiver<bool>,
     drained: watch::Receiver<bool>,
-) {
+) -> Option<Departure> {
     let seed = shared.queue().boot().0;
     let mut backoff = Backoff::new(seed);
     let mut last_fault = String::new();
     loop {
         let dialled = tokio::select! {
-            _ = stopping.wait_for(|&stopped| stopped) => return,
+            _ = stopping.wait_for(|&stopped| stopped) => return None,
             dialled = dial(&shared) => dialled,
         };
         let reason = match dialled {
             Ok(link) => {
                 let begun = Instant::now();
                 let ended = session::run(&shared, &link, stopping.clone(), drained.clone()).await;
+                if ended.departure.is_some() {
+                    return ended.departure;
+                }
                 // Asked to stop, it is no news that the coordinator let go first.
                 if ended.stopped || *stopping.borrow() {
-                    return;
+                    return None;
                 }
                 if begun.elapsed() >= HELD {
                     backoff.reset();
@@ -199,7 +274,7 @@ async fn stay_connected(
             backoff.next_wait()
         };
         tokio::select! {
-            _ = stopping.wait_for(|&stopped| stopped) => return,
+            _ = stopping.wait_for(|&stopped| stopped) => return None,
             () = tokio::time::sleep(wait) => {}
         }
     }
@@ -214,7 +289,8 @@ async fn dial(shared: &Shared) -> Result<link::Link, Error> {
         let coordinator = shared.config.coordinator.as_ref().unwrap_or(&membership.record.coordinator);
         (tls, coordinator.clone())
     };
-    link::dial(&coordinator, shared.config.source, tls).await
+    let own = shared.net.guard().own();
+    link::dial(&coordinator, shared.config.source, tls, |found| own.add_coordinator(found)).await
 }
 
 /// Notes a fault of the connection for the status, and logs it once, not at every dial.
@@ -241,6 +317,10 @@ async fn keep(shared: Arc<Shared>) {
         shown = connected;
         let shared = Arc::clone(&shared);
         let work = move || {
+            let erased = locked(&shared.erased);
+            if *erased {
+                return;
+            }
             shared.queue().save(false, |monitor| shared.schedule().slot_of(monitor));
             if changed {
                 keep_schedule(&shared);

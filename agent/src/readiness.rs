@@ -3,6 +3,7 @@
 use crate::shared::Shared;
 use parallax_dial::{DialError, is_exhausted};
 use parallax_protocol::result::OwnFault;
+use parallax_protocol::text::Detail;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -33,8 +34,23 @@ pub fn log(faults: &[String]) {
     } else if faults.is_empty() {
         tracing::info!("this host is fit to check again");
     } else {
-        tracing::warn!(faults = faults.join("; "), "this host is not fit to check");
+        tracing::warn!(faults = faults.join("; "), "this host is not fit to check{}", remedy(faults));
     }
+}
+
+/// Remedies for the faults that an operator can mend.
+fn remedy(faults: &[String]) -> String {
+    let has = |words: &str| faults.iter().any(|fault| fault.contains(words));
+    let mut remedy = String::new();
+    if has(&DialError::OwnAddressesUnreadable.to_string()) {
+        remedy.push_str(": allow it AF_NETLINK (RestrictAddressFamilies= in its unit)");
+    }
+    if has(&OwnFault::ResolverDead.to_string()) {
+        remedy.push_str(
+            ": by default it asks public name servers at port 53; where that is closed, set `resolvers`",
+        );
+    }
+    remedy
 }
 
 /// Judges the host again and again; what changes is told to the coordinator and logged.
@@ -70,6 +86,11 @@ async fn judge(shared: &Shared, exhausted: &mut u64) -> Vec<OwnFault> {
             Err(DialError::NoDescriptors) => lacks_descriptors = true,
             Err(_) => faults.push(OwnFault::ResolverDead),
         },
+    }
+    match shared.net.guard().check() {
+        Ok(()) => {}
+        Err(DialError::NoDescriptors) => lacks_descriptors = true,
+        Err(error) => faults.push(OwnFault::Internal { detail: Detail::new(&error.to_string()) }),
     }
     if !shared.net.may_ping() {
         faults.push(OwnFault::NotPermitted);
@@ -122,6 +143,15 @@ fn free_descriptors() -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_fault_that_the_operator_can_mend_says_how() {
+        let unreadable =
+            OwnFault::Internal { detail: Detail::new(&DialError::OwnAddressesUnreadable.to_string()) };
+        assert!(remedy(&[unreadable.to_string()]).contains("AF_NETLINK"));
+        assert!(remedy(&[OwnFault::ResolverDead.to_string()]).contains("`resolvers`"));
+        assert_eq!(remedy(&[OwnFault::NoRoute.to_string()]), "");
+    }
 
     #[test]
     fn a_host_on_loopback_needs_no_route() {

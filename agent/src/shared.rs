@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) connected_since_ms: Mutex<Option<i64>>,
     /// Why the newest connection ended or did not come about.
     pub(crate) link_fault: Mutex<String>,
+    /// Whether the membership is over and its files are deleted. Held while files are written.
+    pub(crate) erased: Mutex<bool>,
     schedule: Mutex<Schedule>,
     queue: Mutex<Queue>,
     details: Mutex<Details>,
@@ -44,6 +46,8 @@ pub(crate) struct Shared {
 #[derive(Debug, Default)]
 pub(crate) struct Counts {
     pub(crate) running: AtomicUsize,
+    /// Turns of the runner's loop: one that stands still is seen by this.
+    pub(crate) turns: AtomicU64,
     pub(crate) passed: AtomicU64,
     pub(crate) failed: AtomicU64,
     pub(crate) inconclusive: AtomicU64,
@@ -61,7 +65,6 @@ impl Shared {
         net: Net,
         membership: Membership,
         queue: Queue,
-        schedule: Schedule,
     ) -> Self {
         let known = KnownTime::new(Some(membership.record.coordinator_ms / 1000));
         Self {
@@ -77,7 +80,8 @@ impl Shared {
             faults: watch::Sender::new(Vec::new()),
             connected_since_ms: Mutex::new(None),
             link_fault: Mutex::new(String::new()),
-            schedule: Mutex::new(schedule),
+            erased: Mutex::new(false),
+            schedule: Mutex::default(),
             queue: Mutex::new(queue),
             details: Mutex::new(Details::default()),
             membership: Mutex::new(membership),

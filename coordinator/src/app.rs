@@ -13,8 +13,8 @@ mod outgoing;
 mod past;
 mod reactions;
 mod rescue;
+mod restored;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -24,8 +24,9 @@ use std::sync::Arc;
 use parallax_certs::files;
 use parallax_certs::rotation::Authorities;
 use parallax_certs::secret::MeshSecret;
-use parallax_core::place::PlaceNo;
+use parallax_core::quarantine::Suspects;
 use parallax_core::time::SECOND;
+use parallax_dial::OwnAddresses;
 use tokio::sync::{mpsc, watch};
 
 use self::doors::Doors;
@@ -35,6 +36,7 @@ use crate::calendar::Calendar;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::drain::Drain;
+use crate::flow::counters::Counters;
 use crate::flow::driver::{Channels, Driver};
 use crate::flow::shard::Shard;
 use crate::flow::warmup::Judging;
@@ -133,6 +135,8 @@ pub struct Running {
     pub service: Service,
     /// The mesh's members.
     pub members: Roll,
+    /// How the driver runs.
+    pub flow: Arc<Counters>,
     drain: Drain,
 }
 
@@ -183,7 +187,7 @@ pub async fn open(config: &Config) -> Result<Opened, AppError> {
         Ok(opened) => opened,
         Err(error) => return Err(explained(config.data.clone(), error).await),
     };
-    let members = Roll::new(store.clone(), clock.clone(), authorities);
+    let members = restored::members(config, &store, &clock, authorities).await?;
     // Nobody takes the queries in: they end at once, and states are unknown.
     let (queries, _) = mpsc::channel(1);
     let beats = service::beats::deaf();
@@ -212,7 +216,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let (store, authorities, secret) = open_store(&config, &clock).await?;
     reactions::begin(&store, clock.now()).await?;
     let trust = Trust::from(&authorities);
-    let members = Roll::new(store.clone(), clock.clone(), authorities);
+    let members = restored::members(&config, &store, &clock, authorities).await?;
     let history = Arc::new(rebuild_history(&store).await?);
     let judging = Judging { limits: config.plans, confirmation: config.confirmation };
     let calendar = Calendar::caught_up(store.clone(), clock.now()).await?;
@@ -228,7 +232,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let (questions, asked) = mpsc::channel::<Question>(QUESTIONS_WAITING);
     let (queries, looked) = mpsc::channel(QUERIES_WAITING);
     let (schedules, schedule) = watch::channel(driver.schedule());
-    let (quarantined, quarantine) = watch::channel(Arc::<BTreeSet<PlaceNo>>::default());
+    let (suspects, suspected) = watch::channel(Arc::<Suspects>::default());
     let (stop_driver, driver_stops) = watch::channel(false);
     let (stop_doors, doors_stop) = watch::channel(false);
 
@@ -259,14 +263,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         trusting.upgrade().map_or(Ok(()), |mesh| mesh.set_trust(trust))
     });
     let mesh_addr = mesh.address();
-    let channels = Channels {
-        inbox: arrivals,
-        queries: looked,
-        questions,
-        schedules,
-        quarantined,
-        shutdown: driver_stops,
-    };
+    let channels =
+        Channels { inbox: arrivals, queries: looked, questions, schedules, suspects, shutdown: driver_stops };
     let flow = driver.counters();
     let driver = tokio::spawn(driver.run(channels));
 
@@ -285,7 +283,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let wake = service.outgoing();
     let notices = outgoing::notices(&config, &settings.base_url);
     let reactions = reactions::start(&store, &clock, &settings, notices, &wake, &watch);
-    let deliverer = outgoing::deliverer(&config, &store, &clock, &base_url, wake)?;
+    let deliverer = outgoing::deliverer(&config, &store, &clock, &service)?;
 
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
     let boards = context.boards().clone();
@@ -321,12 +319,13 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
     let looked_at = notices::Sources {
         store: store.clone(),
         clock: clock.clone(),
-        counters: flow,
+        counters: Arc::clone(&flow),
         agents: Arc::new(mesh.viewer()),
         watch: watch.clone(),
         certificate_life: config.mesh.certificate_life,
         authority_ends: Arc::new(members.authority_ends()),
         certificates,
+        own: (!config.deliver.allow_private).then(OwnAddresses::of_this_host),
     };
     beside::stand(
         &mut helpers,
@@ -337,7 +336,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             service: service.clone(),
             members: members.clone(),
             mesh: Arc::clone(&mesh),
-            quarantine,
+            suspects: suspected,
             calendar,
             history,
             boards,
@@ -360,7 +359,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         store,
         ready,
     };
-    Ok(Running { http_addr, tls_addr, mesh_addr, admin_addr, base_url, service, members, drain })
+    Ok(Running { http_addr, tls_addr, mesh_addr, admin_addr, base_url, service, members, flow, drain })
 }
 
 async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities, MeshSecret), AppError> {

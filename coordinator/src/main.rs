@@ -9,7 +9,10 @@ use parallax_coordinator::out;
 fn main() -> ExitCode {
     // Fails only where a provider is installed already, which then is this one.
     let _ = rustls::crypto::ring::default_provider().install_default();
-    let cli = Cli::parse();
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return ExitCode::from(out::usage(&error)),
+    };
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let code = runtime.block_on(cli::run(cli));

@@ -1,31 +1,29 @@
 //! The mesh's members over the store: what the mesh asks of their records, and what an operator does with them.
 
+mod invitations;
 mod records;
+mod revocations;
 mod rotation;
 
 use std::fmt;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use parallax_certs::rotation::Authorities;
-use parallax_certs::token::{Token, TokenId};
 use parallax_core::event::{Event, What};
 use parallax_core::id::InvitationId;
-use parallax_core::member::{Agent, Invitation, Standing};
-use parallax_core::place::{NetworkNo, PlaceNo, Region};
-use parallax_core::time::{DAY, HOUR, Timestamp};
+use parallax_core::member::{Agent, InvitationState, Standing, name_key};
+use parallax_core::place::{NetworkNo, PlaceNo};
 
+pub use self::invitations::{INVITATION_LIFE, Wish};
+pub use self::revocations::Revocations;
 pub use self::rotation::{Progress, Step};
 use crate::clock::Clock;
 pub use crate::mesh::AgentView;
-use crate::mesh::{MeshError, Newcomer, RecordsFault, Trust};
+use crate::mesh::{EnrolRefusal, MeshError, Newcomer, RecordsFault, Trust};
 use crate::storage::{Batch, Expect, Is, Op, Store, StoreError};
 
 /// How often a change is decided again because another came first.
 const TRIES: usize = 16;
-/// How long an invitation is good where nothing else is said, in milliseconds.
-pub const INVITATION_LIFE: i64 = 24 * HOUR;
-/// The longest an invitation may be good, in milliseconds.
-const LONGEST_LIFE: i64 = 30 * DAY;
 /// Characters of a name or a network's label.
 const LABEL: usize = 60;
 
@@ -46,6 +44,25 @@ pub enum MemberError {
     /// Several agents go by that name.
     #[error("several agents go by {0:?}: give the id")]
     Ambiguous(String),
+    /// An agent or an open invitation has that name.
+    #[error("name {name:?} is in use by {by}")]
+    NameInUse {
+        /// The name.
+        name: String,
+        /// The agent or invitation that has it, and what to do about it.
+        by: String,
+    },
+    /// No invitation goes by that name or id.
+    #[error("no invitation goes by {0:?}; `parallax agent invitations` lists them")]
+    UnknownInvitation(String),
+    /// The invitation has made an agent of that name.
+    #[error("the invitation was used by the agent {0:?}: `parallax agent revoke` ends its connection")]
+    InvitationUsed(String),
+    /// As many invitations are open as may be.
+    #[error(
+        "1000 invitations are open, which is the most: `parallax agent revoke-invitation` takes one back"
+    )]
+    TooManyInvitations,
     /// The host gave no random bytes for a secret.
     #[error(transparent)]
     Token(#[from] parallax_certs::Error),
@@ -68,19 +85,6 @@ pub enum MemberError {
     Store(#[from] StoreError),
 }
 
-/// What an operator asks for in an invitation.
-#[derive(Debug, Clone)]
-pub struct Wish {
-    /// Name for the agent: 1 to 60 characters.
-    pub name: String,
-    /// Where it stands.
-    pub region: Region,
-    /// Label of its network (AS number or provider): 1 to 60 characters.
-    pub network: String,
-    /// How long the invitation is good, in milliseconds: a minute to 30 days.
-    pub life: i64,
-}
-
 /// The members' records. Cheap to clone.
 #[derive(Debug, Clone)]
 pub struct Roll {
@@ -91,6 +95,10 @@ pub struct Roll {
     /// Told when records changed in a way that live connections must follow.
     changed: Arc<tokio::sync::Notify>,
     mesh: Arc<OnceLock<Connected>>,
+    /// One invitation is made or taken back at a time.
+    inviting: Arc<tokio::sync::Mutex<()>>,
+    /// Kept beside the store; none in tests.
+    revocations: Arc<tokio::sync::Mutex<Option<Revocations>>>,
 }
 
 /// The live side of the mesh, where one runs.
@@ -109,7 +117,15 @@ impl Roll {
     /// The records in that store, with tokens for the authority that signs.
     pub fn new(store: Store, clock: Clock, authorities: Authorities) -> Self {
         let authorities = Arc::new(Mutex::new(authorities));
-        Self { store, clock, authorities, changed: Arc::default(), mesh: Arc::default() }
+        Self {
+            store,
+            clock,
+            authorities,
+            changed: Arc::default(),
+            mesh: Arc::default(),
+            inviting: Arc::default(),
+            revocations: Arc::default(),
+        }
     }
 
     /// Tells when the certificate of the authority that signs ends, in seconds since the epoch.
@@ -133,49 +149,9 @@ impl Roll {
         self.mesh.get().map_or_else(Vec::new, |mesh| (mesh.agents)())
     }
 
-    /// Every invitation, oldest first, used and expired ones too.
-    ///
-    /// # Errors
-    /// Where the store can't be read.
-    pub async fn invitations(&self) -> Result<Vec<Invitation>, StoreError> {
-        let found = self.store.read(|read| read.invitations()).await?;
-        Ok(found.into_iter().map(|invitation| invitation.value).collect())
-    }
-
     /// Resolves each time records changed in a way that live connections must follow.
     pub async fn changed(&self) {
         self.changed.notified().await;
-    }
-
-    /// Makes an invitation. The token is in the answer and nowhere else.
-    ///
-    /// # Errors
-    /// Where a field breaks its rule, or the store can't write.
-    pub async fn invite(&self, wish: Wish) -> Result<(Invitation, Token), MemberError> {
-        let name = label("name", &wish.name)?;
-        let network = network(&label("network", &wish.network)?);
-        if !(60_000..=LONGEST_LIFE).contains(&wish.life) {
-            return Err(MemberError::Invalid { field: "valid seconds", rule: "must be 60 to 2592000" });
-        }
-        let now = self.clock.now();
-        let id = InvitationId::new(now, rand::random());
-        let authority = self.authorities.lock().unwrap_or_else(PoisonError::into_inner).signing().key_hash();
-        let token = Token::generate(TokenId(id.to_u128()), authority)?;
-        let invitation = Invitation {
-            id,
-            secret_hash: token.secret.hash().0,
-            name,
-            region: wish.region,
-            network,
-            created_at: now,
-            expires_at: now + wish.life,
-            wrong_tries: 0,
-            used_by: None,
-        };
-        let mut batch = Batch::new();
-        batch.expect(Expect::Invitation(id, Is::Absent)).write(invitation.clone());
-        self.store.commit(batch).await?;
-        Ok((invitation, token))
     }
 
     /// Every agent, in the order of their numbers.
@@ -195,8 +171,10 @@ impl Roll {
     /// Where no agent or several go by that name, or the store can't write.
     pub async fn revoke(&self, wanted: &str) -> Result<Agent, MemberError> {
         let mut agent = self.find(wanted).await?;
+        let now = self.clock.now();
+        // First beside the store: whatever is acknowledged outlives a restore.
+        self.note_revocation(agent.id, agent.revoked_at.unwrap_or(now), false).await?;
         if agent.revoked_at.is_none() {
-            let now = self.clock.now();
             agent.revoked_at = Some(now);
             let mut batch = Batch::new();
             let what = What::AgentRevoked(agent.id);
@@ -214,6 +192,7 @@ impl Roll {
     /// As for [`Roll::revoke`].
     pub async fn forget(&self, wanted: &str) -> Result<Agent, MemberError> {
         let agent = self.revoke(wanted).await?;
+        self.note_revocation(agent.id, self.clock.now(), true).await?;
         let mut batch = Batch::new();
         batch.write(Op::DeleteAgent(agent.id));
         self.store.commit(batch).await?;
@@ -234,19 +213,30 @@ impl Roll {
         }
     }
 
-    async fn try_enrol(&self, id: InvitationId, newcomer: &Newcomer) -> Result<Option<Agent>, StoreError> {
+    async fn try_enrol(
+        &self,
+        id: InvitationId,
+        newcomer: &Newcomer,
+    ) -> Result<Result<Agent, EnrolRefusal>, StoreError> {
         let read = self.store.reader();
-        let Some(found) = read.invitation(id)?.filter(|found| found.value.used_by.is_none()) else {
-            return Ok(None);
-        };
-        let mut invitation = found.value;
+        let Some(found) = read.invitation(id)? else { return Ok(Err(EnrolRefusal::Used)) };
+        let (revision, mut invitation) = (found.revision, found.value);
+        match invitation.state(newcomer.joined_at) {
+            InvitationState::Used => return Ok(Err(EnrolRefusal::Used)),
+            InvitationState::Revoked => return Ok(Err(EnrolRefusal::Revoked)),
+            InvitationState::Open | InvitationState::Blocked | InvitationState::Expired => {}
+        }
+        let key = name_key(&invitation.name);
+        if self.store.read(|read| read.agents()).await?.iter().any(|it| name_key(&it.value.name) == key) {
+            return Ok(Err(EnrolRefusal::NameTaken));
+        }
         let place = read.next_place()?;
         let networks = read.networks()?;
         // One network must never confirm itself because its label was typed in another case.
         let wanted = invitation.network.to_lowercase();
         let known = networks.iter().find(|(label, _)| label.to_lowercase() == wanted);
         let mut batch = Batch::new();
-        batch.expect(Expect::InvitationUnused(id)).expect(Expect::NextPlace(place));
+        batch.expect(Expect::Invitation(id, Is::At(revision))).expect(Expect::NextPlace(place));
         let (network, network_no) = if let Some((label, number)) = known {
             (label.clone(), *number)
         } else {
@@ -274,7 +264,7 @@ impl Roll {
         let what = What::AgentJoined(agent.id);
         batch.event(Event { at: newcomer.joined_at, page: None, monitor: None, what });
         self.store.commit(batch).await?;
-        Ok(Some(agent))
+        Ok(Ok(agent))
     }
 
     /// Writes what `change` makes of a record, and again where another change came first.
@@ -292,11 +282,6 @@ impl Roll {
         }
         Err(RecordsFault("others kept changing it".to_owned()))
     }
-}
-
-/// Whether an invitation is of use at that moment, for lists.
-pub fn is_open(invitation: &Invitation, now: Timestamp) -> bool {
-    invitation.used_by.is_none() && invitation.expires_at > now && invitation.wrong_tries < 5
 }
 
 fn label(field: &'static str, text: &str) -> Result<String, MemberError> {

@@ -1,6 +1,7 @@
 //! The one file that prints: lines, tables and JSON for people and their scripts.
 
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
@@ -13,9 +14,41 @@ pub fn line(text: &str) -> io::Result<()> {
     unless_gone(writeln!(out, "{text}").and_then(|()| out.flush()))
 }
 
-/// Prints what is good to know of a program that goes on whether or not it could be written.
+/// Prints what is good to know of a program that goes on: that it could not be written is reported, and does not end it.
 pub fn notice(text: &str) {
-    let _ = line(text);
+    if let Err(error) = line(text) {
+        fault(&format!("standard output can't be written: {error}"));
+    }
+}
+
+/// Prints what the command line's parser has to say, help or a fault, and gives the exit code: 1 where a help that was
+/// asked for could not be written.
+pub fn usage(error: &clap::Error) -> u8 {
+    let printed = error.print().and_then(|()| io::stdout().flush());
+    match unless_gone(printed) {
+        Ok(()) => u8::try_from(error.exit_code()).unwrap_or(2),
+        Err(written) => {
+            fault(&format!("standard output can't be written: {written}"));
+            1
+        }
+    }
+}
+
+/// This program as a shell runs it from here: the path that it was started by, or its name alone where it was found by
+/// that.
+pub fn program() -> String {
+    let path = std::env::args_os().next().map(PathBuf::from).filter(|path| path.components().count() > 1);
+    path.map_or_else(|| "parallax".to_owned(), |path| quoted(&path))
+}
+
+/// A path as a shell takes it.
+pub fn quoted(path: &Path) -> String {
+    let text = path.display().to_string();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+:@%,=".contains(letter);
+    if !text.is_empty() && text.chars().all(is_plain) {
+        return text;
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
 }
 
 /// Prints a fault where faults are looked for.
@@ -82,6 +115,12 @@ mod tests {
         let rows = [vec!["fra1".to_owned(), "europe".to_owned()], vec!["a".to_owned(), String::new()]];
         assert_eq!(drawn(&["name", "region"], &rows), "NAME  REGION\nfra1  europe\na");
         assert_eq!(heading("lastUsedAt"), "LAST USED AT");
+    }
+
+    #[test]
+    fn a_path_is_quoted_where_a_shell_would_take_it_apart() {
+        assert_eq!(quoted(Path::new("target/release/parallax")), "target/release/parallax");
+        assert_eq!(quoted(Path::new("/my data/it's")), r"'/my data/it'\''s'");
     }
 
     #[test]

@@ -51,11 +51,15 @@ pub enum CloseReason {
     Internal,
     /// A renewal was asked for with a certificate that a newer one has taken the place of.
     Superseded,
+    /// The operator took the join token back. Told by the close code alone: see [`Self::is_told_by_code`].
+    TokenRevoked,
+    /// Another agent has the name that the join token is for. Told by the close code alone.
+    NameTaken,
 }
 
 impl CloseReason {
     /// Every reason, in order of its code.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 25] = [
         Self::Done,
         Self::ShuttingDown,
         Self::FrameTooLong,
@@ -79,6 +83,8 @@ impl CloseReason {
         Self::BadRequest,
         Self::Internal,
         Self::Superseded,
+        Self::TokenRevoked,
+        Self::NameTaken,
     ];
 
     /// The code on the wire. Codes are never reused.
@@ -106,6 +112,8 @@ impl CloseReason {
             Self::TokenUnknown => 0x42,
             Self::TokenForged => 0x43,
             Self::BadRequest => 0x44,
+            Self::TokenRevoked => 0x45,
+            Self::NameTaken => 0x46,
             Self::Internal => 0x50,
         }
     }
@@ -140,8 +148,16 @@ impl CloseReason {
             Self::TokenUnknown => "join token unknown",
             Self::TokenForged => "join token forged",
             Self::BadRequest => "certificate request refused",
+            Self::TokenRevoked => "join token revoked by the operator: ask for a new invitation",
+            Self::NameTaken => "another agent has this name: ask for an invitation under another",
             Self::Internal => "internal fault",
         }
+    }
+
+    /// True for a reason that is newer than the first release: a frame must not carry it, since an older peer can't decode
+    /// it. The code of a closed connection may be any number.
+    pub fn is_told_by_code(self) -> bool {
+        matches!(self, Self::TokenRevoked | Self::NameTaken)
     }
 
     /// Whether trying again soon can help. Where it cannot, an agent waits for minutes, not seconds.
@@ -158,6 +174,8 @@ impl CloseReason {
             | Self::TokenExpired
             | Self::TokenUnknown
             | Self::TokenForged
+            | Self::TokenRevoked
+            | Self::NameTaken
             | Self::BadRequest => true,
             Self::Done
             | Self::ShuttingDown

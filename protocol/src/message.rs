@@ -6,6 +6,7 @@ use crate::close::CloseReason;
 use crate::id::{AgentId, BootId, MonitorId, Region};
 use crate::result::{CheckResult, OwnFault};
 use serde::{Deserialize, Serialize};
+use std::net::IpAddr;
 
 /// Coordinator to agent, on the control stream. New variants go to the end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -32,6 +33,16 @@ pub enum ToAgent {
     },
     /// Whom to trust from now on; answered with `Holds`.
     Authorities(Authorities),
+    /// The address that the agent's packets come from, as the coordinator sees it: after the welcome, and when it changes.
+    /// From version 2 on.
+    SeenFrom(SeenFrom),
+    /// A `Schedule` with the accounts of what is put, in its order. From version 2 on it is sent instead of that.
+    ScheduleByAccount {
+        /// The change, or a part of one.
+        change: ScheduleChange,
+        /// One account for each assignment that is put.
+        accounts: Vec<u32>,
+    },
 }
 
 /// Agent to coordinator, on the control stream. New variants go to the end.
@@ -183,6 +194,13 @@ pub struct Authorities {
     pub authorities_der: Vec<Vec<u8>>,
     /// The agent's certificate is of an authority that is to go: it should ask for a new one soon.
     pub renew: bool,
+}
+
+/// An agent's address behind whatever translates it on the way.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeenFrom {
+    /// The address.
+    pub address: IpAddr,
 }
 
 /// What an agent holds of certificates.

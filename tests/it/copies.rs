@@ -63,7 +63,7 @@ async fn a_copied_agent_is_found_set_aside_and_told_of_once_also_over_a_restart(
     assert_eq!(member(&coordinator, "fra1")["connected"], false);
     coordinator.process.kill();
     let journal = Journal::read(&coordinator.data()).await;
-    let found = journal.events.iter().filter(|one| matches!(one.event.what, What::Quarantine(_, true)));
+    let found = journal.events.iter().filter(|one| matches!(one.event.what, What::Quarantine(_, true, _)));
     assert_eq!(found.count(), 1, "one event for the operator");
 }
 
@@ -99,7 +99,7 @@ async fn a_pair_counts_nothing_twice(span: Duration) {
     figure("the one that is left has the place", newest.elapsed(), Duration::from_secs(60));
     coordinator.process.kill();
     let journal = Journal::read(&coordinator.data()).await;
-    let found = journal.events.iter().filter(|one| matches!(one.event.what, What::Quarantine(_, true)));
+    let found = journal.events.iter().filter(|one| matches!(one.event.what, What::Quarantine(_, true, _)));
     assert_eq!(found.count(), 1, "one event for the operator");
     journal.check().unwrap();
     note(&format!("{} readings, none twice", none_twice(&journal)));

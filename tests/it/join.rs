@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 
+use parallax_core::time::Timestamp;
 use parallax_tests::eventually::{API_PERIOD, eventually, eventually_every, wall_clock};
 use parallax_tests::installation::{Agent, Coordinator};
 use parallax_tests::stranger::{Shows, knock};
@@ -81,6 +82,71 @@ async fn a_token_is_good_in_its_time() {
     let expired = refusal(&coordinator, folder.path(), "one", &token);
     assert!(expired.contains("expired"), "{expired}");
     assert_eq!(names(&coordinator), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_invitation_is_good_for_an_hour_is_listed_and_taken_back() {
+    let mut coordinator = coordinator().await;
+    let folder = TempDir::new().unwrap();
+    let token = coordinator.invite("one", "europe", "AS64500", &[]).unwrap();
+    let other = coordinator.invite("two", "asia", "AS64501", &["--valid-seconds", "2592000"]).unwrap();
+    let listed = |coordinator: &Coordinator| {
+        let list = coordinator.command(&["agent", "invitations"]).unwrap();
+        list.as_array().unwrap().clone()
+    };
+    let [one, two] = listed(&coordinator).try_into().unwrap();
+    let fields = |it: &Value| ["name", "region", "network", "status"].map(|field| it[field].clone());
+    assert_eq!(fields(&one), ["one", "europe", "AS64500", "open"].map(Value::from));
+    assert_eq!((life(&one), life(&two)), (3_600, 2_592_000));
+    assert!(!format!("{one}{two}").contains(&token), "a token is shown once");
+
+    let id = one["id"].as_str().unwrap();
+    let revoked = coordinator.command(&["agent", "revoke-invitation", id]).unwrap();
+    assert_eq!(revoked["status"], "revoked");
+    assert_eq!(listed(&coordinator)[0]["status"], "revoked");
+    let refused = refusal(&coordinator, folder.path(), "one", &token);
+    assert!(refused.contains("join token revoked"), "{refused}");
+    assert_eq!(names(&coordinator), [""; 0]);
+
+    Agent::new("two", folder.path(), None).join(coordinator.ready.mesh, &other).expect("the other is good");
+    assert_eq!(listed(&coordinator)[1]["status"], "used");
+    let fault = coordinator.command(&["agent", "revoke-invitation", "two"]).unwrap_err();
+    assert!(fault.contains("no invitation goes by"), "{fault}");
+
+    // The same on the store of a coordinator that does not run.
+    coordinator.process.terminate();
+    coordinator.process.ended(Duration::from_secs(60)).await;
+    coordinator.invite("three", "asia", "AS64501", &[]).unwrap();
+    let revoked = coordinator.command(&["agent", "revoke-invitation", "three"]).unwrap();
+    assert_eq!(revoked["status"], "revoked");
+    assert_eq!(listed(&coordinator).len(), 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_agents_never_have_one_name() {
+    let coordinator = coordinator().await;
+    let folder = TempDir::new().unwrap();
+    let refused = |name: &str| coordinator.invite(name, "europe", "AS64500", &[]).unwrap_err();
+    let token = coordinator.invite("fra1", "europe", "AS64500", &[]).unwrap();
+    let fault = refused("FRA 1");
+    assert!(fault.contains("in use by the open invitation inv_"), "{fault}");
+    Agent::new("one", folder.path(), None).join(coordinator.ready.mesh, &token).unwrap();
+    let fault = refused("Fra1");
+    assert!(fault.contains("in use by the agent agt_"), "{fault}");
+    coordinator.command(&["agent", "revoke", "fra1"]).unwrap();
+    assert!(refused("fra1").contains("parallax agent forget agt_"));
+    coordinator.command(&["agent", "forget", "fra1"]).unwrap();
+    let token = coordinator.invite("fra1", "europe", "AS64500", &[]).unwrap();
+    Agent::new("two", folder.path(), None)
+        .join(coordinator.ready.mesh, &token)
+        .expect("the name is free again");
+    assert_eq!(names(&coordinator), ["fra1"]);
+}
+
+/// Seconds from an invitation's making to its end.
+fn life(invitation: &Value) -> i64 {
+    let moment = |field: &str| Timestamp::parse_iso(invitation[field].as_str().unwrap()).unwrap().as_millis();
+    (moment("expiresAt") - moment("createdAt")) / 1000
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -57,9 +57,10 @@ async fn a_dead_agent_is_one_event_for_the_operator_and_none_for_any_monitor() {
     coordinator.process.kill();
 
     let journal = Journal::read(&coordinator.data()).await;
-    // Hosts without a resolver are reported as unfit besides.
+    // Hosts without a resolver are reported as unfit besides, and the mesh as one of two networks.
+    let is_other = |matter: &Matter| matches!(matter, Matter::HostUnfit { .. } | Matter::TwoNetworks);
     let notice = |what: &What| match what {
-        What::Notice(notice) if !matches!(notice.matter, Matter::HostUnfit { .. }) => Some(notice.clone()),
+        What::Notice(notice) if !is_other(&notice.matter) => Some(notice.clone()),
         _ => None,
     };
     let told: Vec<Notice> = journal.events.iter().filter_map(|one| notice(&one.event.what)).collect();

@@ -229,6 +229,7 @@ impl<'a> Checks<'a> {
             command.arg("check").args(&words).args([
                 "--json",
                 "--allow-private",
+                "--allow-own-host",
                 "--config",
                 &self.peers.settings,
             ]);

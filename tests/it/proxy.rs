@@ -83,7 +83,7 @@ async fn a_ping_through_a_proxy_is_shown_with_the_address_of_its_job() {
     };
     let [plain, admin, by_nginx, by_caddy] = ports();
     let config = format!("[admin]\nlisten = \"127.0.0.1:{admin}\"\n");
-    let coordinator = Coordinator::serve_at(SocketAddr::from(([127, 0, 0, 1], plain)), &config).await;
+    let mut coordinator = Coordinator::serve_at(SocketAddr::from(([127, 0, 0, 1], plain)), &config).await;
     let account = coordinator.account("pro");
     let job = json!({"type": "heartbeat", "name": "Backup", "periodMinutes": 60, "graceMinutes": 5});
     let job = account.client.create_monitor(&account.page, &job).await;
@@ -142,6 +142,18 @@ async fn a_ping_through_a_proxy_is_shown_with_the_address_of_its_job() {
         let kept = account.client.get(&format!("/pages/{}/monitors/{id}/pings", account.page)).await.is(200);
         assert_eq!(kept["pings"][0]["address"], address, "{kept}");
     }
+
+    // While the coordinator is away the proxies log that, and not the secret that the path is.
+    coordinator.process.kill();
+    for (port, told) in [(by_nginx, "PROXY TCP4 203.0.113.7 127.0.0.1 50000 443\r\n"), (by_caddy, "")] {
+        let asked = format!("{told}GET {path} HTTP/1.1\r\nHost: status.test\r\nConnection: close\r\n\r\n");
+        let answer = answer_of(port, &asked).unwrap();
+        assert!(answer.starts_with("HTTP/1.1 502"), "{answer}");
+    }
+    caddy.says("connection refused", START).await;
+    let token = path.strip_prefix("/ping/").unwrap();
+    let logs = [nginx.log(), std::fs::read_to_string(at.join("error.log")).unwrap_or_default(), caddy.log()];
+    assert!(logs.iter().all(|log| !log.contains(token)), "{logs:#?}");
 }
 
 /// Sends those bytes and returns the answer; `None` if there is none.

@@ -201,6 +201,86 @@ async fn a_visitor_subscribes_is_told_and_leaves_with_one_click() {
     assert_eq!(mailbox.taken()[4].to, "bob@example.com");
 }
 
+/// Words that a customer would have strangers read.
+const LURE: &str = "Your account is locked: call 0800 123456 or see evil.example";
+
+#[tokio::test]
+async fn a_burst_of_150_wishes_mails_twenty_strangers_and_none_reads_the_customers_words() {
+    let mailbox = Mailbox::open().await;
+    let coordinator = Coordinator::serve(([127, 0, 0, 1], 0).into(), &mailbox.config()).await;
+    let account = coordinator.account("pro");
+    let page = format!("/pages/{}", account.page);
+    account.client.patch(&page, &json!({ "name": LURE })).await.is(200);
+    let keys: Vec<String> = (0..3).map(|_| coordinator.key(&account.account, "write")).collect();
+    // As mailboxes of subscribers and of alerts, with several keys, all at once.
+    let wishes = (0..150).map(|n| {
+        let client = account.client.with_key(Some(&keys[n % 3]));
+        let (path, body) = if n % 3 == 0 {
+            let to = format!("stranger{n}@example.com");
+            (format!("{page}/destinations"), json!({ "type": "email", "name": LURE, "to": to }))
+        } else {
+            (format!("{page}/subscribers"), json!({ "email": format!("stranger{n}@example.com") }))
+        };
+        async move { client.post(&path, &body).await }
+    });
+    let answers = futures_util::future::join_all(wishes).await;
+    let taken = answers.iter().filter(|answer| answer.status == 201).count();
+    for answer in answers.into_iter().filter(|answer| answer.status != 201) {
+        let wait: u32 = answer.header("retry-after").unwrap_or_else(|| panic!("{answer:?}")).parse().unwrap();
+        assert!((1..=3600).contains(&wait), "{wait}");
+        let words = answer.refused(429, "rate_limited");
+        assert!(
+            words.contains("addresses an hour to confirm") || words.contains("addresses a minute"),
+            "{words}"
+        );
+    }
+    assert_eq!(taken, 20, "an hour of a new account");
+    mailbox.has(taken, SOON).await;
+    // The owner's own mail comes after whatever waited before it.
+    let hook = format!("{page}/destinations");
+    let own = account.client.get(&hook).await.is(200)["destinations"][0]["id"].as_str().unwrap().to_owned();
+    account.client.post(&format!("{hook}/{own}/test"), &json!({})).await.is(200);
+    mailbox.has(taken + 1, SOON).await;
+    let mails = mailbox.taken();
+    let strangers: Vec<&Taken> = mails.iter().filter(|mail| mail.to.starts_with("stranger")).collect();
+    assert_eq!((strangers.len(), mails.len()), (taken, taken + 1));
+    for mail in strangers {
+        for word in ["locked", "0800", "evil"] {
+            assert!(!mail.text.contains(word), "{word}: {}", mail.text);
+        }
+        assert!(mail.header("Subject").contains(&format!("/p/{}", account.slug)), "{}", mail.text);
+    }
+}
+
+#[tokio::test]
+async fn a_mailboxs_reader_stops_alerts_with_one_click_and_the_owner_is_notified() {
+    let mailbox = Mailbox::open().await;
+    let coordinator = Coordinator::serve(([127, 0, 0, 1], 0).into(), &mailbox.config()).await;
+    let (account, visitor) = (coordinator.account("pro"), Visitor::new());
+    let all = format!("/pages/{}/destinations", account.page);
+    let body = json!({ "type": "email", "name": "Ops", "to": "ann@example.com" });
+    let made = account.client.post(&all, &body).await.is(201);
+    let test = format!("{all}/{}/test", made["destination"]["id"].as_str().unwrap());
+    mailbox.has(1, SOON).await;
+    let confirm = link(&mailbox.taken()[0], "confirm-alerts");
+    let (at, token) = confirm.split_once('?').unwrap();
+    assert_eq!(visitor.post(at, token).await, 200);
+    account.client.post(&test, &json!({})).await.is(200);
+    mailbox.has(2, SOON).await;
+    let alert = mailbox.taken().remove(1);
+    let stop = link(&alert, "stop-alerts");
+    assert!(alert.header("List-Unsubscribe").contains(&stop), "{}", alert.text);
+    assert_eq!(alert.header("List-Unsubscribe-Post"), "List-Unsubscribe=One-Click");
+    let (status, form) = visitor.get(&stop).await;
+    assert!(status == 200 && form.contains("ann@example.com"), "{form}");
+    account.client.post(&test, &json!({})).await.is(200);
+    assert_eq!(visitor.post(&stop, "List-Unsubscribe=One-Click").await, 200);
+    mailbox.has(4, SOON).await;
+    let told = mailbox.taken().remove(3);
+    assert!(told.to.starts_with("owner") && told.text.contains("has stopped them"), "{}", told.text);
+    account.client.post(&test, &json!({})).await.refused(400, "bad_request");
+}
+
 fn known(n: u128, page: PageId) -> Subscriber {
     let now = wall_clock();
     let mut random = [0; 10];
@@ -216,6 +296,7 @@ fn known(n: u128, page: PageId) -> Subscriber {
         asked_at: now,
         health: Default::default(),
         created_at: now,
+        by_owner: false,
     }
 }
 

@@ -5,6 +5,7 @@
 mod frames;
 mod hostile;
 mod kept;
+mod pages;
 
 use std::alloc::System;
 use std::io::Write;

@@ -321,7 +321,10 @@ impl Agent {
         let mut command = self.binary();
         command.arg("run").arg("--data").arg(self.data()).args(more);
         if self.netns.is_none() {
-            command.arg("--allow-private");
+            command.args(["--allow-private", "--allow-own-host"]);
+        } else if !more.contains(&"--config") {
+            // The world's name server, which no public one stands for.
+            command.env("PARALLAX_AGENT_RESOLVERS", "system");
         }
         self.process = Some(Process::start(&format!("agent-{}", self.name), command, &self.folder));
     }

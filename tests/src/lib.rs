@@ -12,6 +12,7 @@ pub mod eventually;
 pub mod installation;
 pub mod issuer;
 pub mod journal;
+pub mod machine;
 pub mod mount;
 pub mod netns;
 pub mod outside;

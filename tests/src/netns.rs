@@ -138,6 +138,11 @@ impl World {
         self.ns("t")
     }
 
+    /// Namespace of the target's double, which agents reach whose way is cut with [`Cut::Refused`].
+    pub fn double(&self) -> String {
+        self.ns("x")
+    }
+
     /// Cuts the way from one agent to the target.
     pub fn cut_target(&self, spot: &Spot, cut: Cut) {
         let action = match cut {

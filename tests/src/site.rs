@@ -24,9 +24,18 @@ pub struct Site {
 impl Site {
     /// Starts it; it passes until told otherwise.
     pub async fn start(world: &World) -> Self {
+        Self::start_in(world.target()).await
+    }
+
+    /// Starts an intercepting proxy at the site's address: what agents reach whose way to the site leads to its double.
+    pub async fn intercepting(world: &World) -> Self {
+        Self::start_in(world.double()).await
+    }
+
+    async fn start_in(netns: String) -> Self {
         let folder = TempDir::new().expect("temporary folder");
         let address = SocketAddr::from((TARGET, 80));
-        let process = helper(world, "http", address, &[], folder.path()).await;
+        let process = helper(&netns, "http", address, &[], folder.path()).await;
         Self { process, told: 0, _folder: folder }
     }
 
@@ -60,7 +69,10 @@ impl Names {
         let folder = TempDir::new().expect("temporary folder");
         let table: Vec<String> = names.iter().map(|(name, ip)| format!("{name}={ip}")).collect();
         let address = SocketAddr::from((NAME_SERVER, 53));
-        Self { _process: helper(world, "dns", address, &table, folder.path()).await, _folder: folder }
+        Self {
+            _process: helper(&world.target(), "dns", address, &table, folder.path()).await,
+            _folder: folder,
+        }
     }
 }
 
@@ -71,8 +83,8 @@ pub fn ask(netns: &str) -> String {
     output(command).unwrap_or_else(|fault| panic!("{fault}")).trim().to_owned()
 }
 
-async fn helper(world: &World, kind: &str, address: SocketAddr, more: &[String], folder: &Path) -> Process {
-    let mut command = command(Some(&world.target()), &binary("parallax-target"));
+async fn helper(netns: &str, kind: &str, address: SocketAddr, more: &[String], folder: &Path) -> Process {
+    let mut command = command(Some(netns), &binary("parallax-target"));
     command.arg(kind).arg(address.to_string()).args(more);
     let mut process = Process::start(&format!("{kind}-target"), command, folder);
     process.says("ready", LIMIT).await;

@@ -80,7 +80,7 @@ pub(super) async fn check(config: &Config, args: CheckArgs) -> Result<ExitCode, 
         CheckSpec::Component(check) => net.vendor_product(&check.vendor_url),
         _ => None,
     };
-    say(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) });
+    say(&if json { as_json(&spec, &done.report, product) } else { as_text(&spec, &done.report, product) })?;
     Ok(match done.report.outcome {
         Outcome::Passed => ExitCode::SUCCESS,
         // As for any other argument that can't be read.
@@ -163,9 +163,14 @@ fn header(text: &str) -> Result<Header, String> {
 fn words(spec: &CheckSpec, outcome: &Outcome) -> (&'static str, Option<String>) {
     match outcome {
         Outcome::Passed => ("passed", None),
-        // What the operator has excluded stays so.
-        Outcome::Failed(failure @ Failure::AddressNotAllowed { class }) if *class != AddressClass::Own => {
-            ("failed", Some(format!("{failure} (--allow-private checks such addresses too)")))
+        Outcome::Failed(failure @ Failure::AddressNotAllowed { class }) => {
+            let flags = match class {
+                // What the operator has excluded stays so.
+                AddressClass::Own => "--allow-own-host checks this host's own",
+                AddressClass::Loopback => "--allow-private --allow-own-host checks such addresses too",
+                _ => "--allow-private checks such addresses too",
+            };
+            ("failed", Some(format!("{failure} ({flags})")))
         }
         Outcome::Failed(failure) => ("failed", Some(failure.to_string())),
         Outcome::Inconclusive(fault) => ("inconclusive", Some(fault.words(spec.kind()))),
@@ -279,7 +284,7 @@ mod tests {
         let text = as_text(&ping(), &Report::bare(Outcome::Failed(refused)), None);
         assert_eq!(
             text,
-            "failed: address not allowed: loopback (--allow-private checks such addresses too)\n"
+            "failed: address not allowed: loopback (--allow-private --allow-own-host checks such addresses too)\n"
         );
     }
 

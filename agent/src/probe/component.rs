@@ -1,12 +1,13 @@
 //! The component probe: what a vendor's status page says of one of its components, or of all.
 //!
-//! Whoever follows a page shares one reading of it: a page is fetched at most once in 20 s, with conditional
-//! requests, however many monitors ask. A page that can't be read says nothing about the vendor.
+//! Monitors of one page share a reading of it: a page is fetched at most once in 20 s, with conditional requests, however
+//! many monitors ask; a large one once more when a component is asked for the first time. Of a reading that much is kept
+//! as monitors ask for, within bounds. A page that can't be read says nothing about the vendor.
 
 mod slot;
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
@@ -21,16 +22,23 @@ use tokio::{
     time::{Instant, timeout_at},
 };
 
-use slot::Slot;
+use slot::{Said, Slot};
 
 use super::{
     facts::{Facts, Trouble, bad_target},
     net::Net,
-    vendor::{self, NoReading, Page},
+    vendor::{self, NoReading},
 };
 
 /// Pages that are remembered; the one that was asked for longest ago is forgotten for another.
 const MAX_PAGES: usize = 512;
+/// Bytes of memory that all of them may take; those asked for longest ago are forgotten first.
+const MAX_BYTES: usize = 64 << 20;
+/// Components of one page that are remembered as asked for, and for how long: monitors ask more often.
+const MAX_WANTED: usize = 1024;
+/// Memory that one of them takes beside its name.
+const ENTRY: usize = 64;
+const WANTED_FOR: Duration = Duration::from_secs(60 * 60);
 /// Characters of a component's name that are repeated where the page has none of that name.
 const MAX_NAME: usize = 40;
 /// Requests a check makes at most to find out what kind of page it is; the next one goes on from there.
@@ -40,13 +48,13 @@ const MAX_TRIES: usize = 4;
 pub(super) async fn run(check: &ComponentCheck, net: &Net) -> Report {
     let mut facts = Facts::default();
     let started = Instant::now();
-    let page = look(check, net, &mut facts).await;
-    if page.is_ok() {
+    let said = look(check, net, &mut facts).await;
+    if said.is_ok() {
         facts.took = Some(started.elapsed());
     }
     // The status is the status page's.
     facts.status = None;
-    let (outcome, vendor) = judge(check.component.as_deref(), page);
+    let (outcome, vendor) = judge(check.component.as_deref(), said);
     Report { vendor, ..facts.report(outcome) }
 }
 
@@ -64,6 +72,10 @@ struct Known {
     asked_at: Instant,
     /// One check fetches; the others wait for it.
     slot: Arc<Turn<Slot>>,
+    /// The components that monitors ask for, as names are compared, and when they last did.
+    wanted: BTreeMap<Option<String>, Instant>,
+    /// Bytes of memory, as it was last weighed.
+    weight: usize,
 }
 
 impl Pages {
@@ -82,39 +94,81 @@ impl Pages {
 
     /// The product that a page was recognised as; `None` before, and while it is being read.
     pub(super) fn product(&self, address: &str) -> Option<&'static str> {
-        let slot = self.slot(&vendor::base(address)?);
-        let slot = slot.try_lock().ok()?;
+        let base = vendor::base(address)?;
+        let pages = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let slot = pages.get(&base)?.slot.try_lock().ok()?;
         slot.product()
     }
 
-    fn slot(&self, base: &str) -> Arc<Turn<Slot>> {
+    /// The slot of a page, for a check that wants this component of it.
+    fn slot(&self, base: &str, component: Option<&str>) -> Arc<Turn<Slot>> {
         let now = Instant::now();
         let mut pages = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if !pages.contains_key(base) && pages.len() >= MAX_PAGES {
-            let oldest = pages.iter().min_by_key(|(_, known)| known.asked_at).map(|(base, _)| base.clone());
-            pages.remove(&oldest.unwrap_or_default());
+            forget_oldest(&mut pages, base);
         }
-        let known =
-            pages.entry(base.to_owned()).or_insert_with(|| Known { asked_at: now, slot: Arc::default() });
+        let known = pages.entry(base.to_owned()).or_insert_with(|| Known {
+            asked_at: now,
+            slot: Arc::default(),
+            wanted: BTreeMap::new(),
+            weight: 0,
+        });
         known.asked_at = now;
+        known.wanted.insert(component.map(str::to_owned), now);
+        if known.wanted.len() > MAX_WANTED {
+            let oldest = known.wanted.iter().min_by_key(|(_, at)| **at).map(|(name, _)| name.clone());
+            known.wanted.remove(&oldest.unwrap_or_default());
+        }
         Arc::clone(&known.slot)
+    }
+
+    /// The components of a page that monitors ask for.
+    fn wanted(&self, base: &str) -> BTreeSet<Option<String>> {
+        let mut pages = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(known) = pages.get_mut(base) else { return BTreeSet::new() };
+        known.wanted.retain(|_, at| at.elapsed() < WANTED_FOR);
+        known.wanted.keys().cloned().collect()
+    }
+
+    /// Notes how much a page takes now, and forgets others where all take too much together.
+    fn weigh(&self, base: &str, bytes: usize) {
+        let mut pages = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = pages.get_mut(base) {
+            let wanted = known.wanted.keys().flatten().map(String::capacity).sum::<usize>();
+            known.weight = bytes + wanted + known.wanted.len() * ENTRY;
+        }
+        while pages.values().map(|known| known.weight).sum::<usize>() > MAX_BYTES
+            && forget_oldest(&mut pages, base)
+        {}
     }
 }
 
-async fn look(check: &ComponentCheck, net: &Net, facts: &mut Facts) -> Result<Arc<Page>, Trouble> {
+/// Forgets the page that was asked for longest ago, but never `base`; false where there is no other.
+fn forget_oldest(pages: &mut BTreeMap<String, Known>, base: &str) -> bool {
+    let others = pages.iter().filter(|(other, _)| *other != base);
+    let oldest = others.min_by_key(|(_, known)| known.asked_at).map(|(oldest, _)| oldest.clone());
+    oldest.is_some_and(|oldest| pages.remove(&oldest).is_some())
+}
+
+async fn look(check: &ComponentCheck, net: &Net, facts: &mut Facts) -> Result<Said, Trouble> {
     let deadline = net.deadline();
     let base = vendor::base(&check.vendor_url)
         .ok_or_else(|| bad_target("the status page's address is an http or https URL"))?;
-    let slot = net.pages().slot(&base);
+    let component = vendor::asked(check.component.as_deref());
+    let component = component.as_deref();
+    let slot = net.pages().slot(&base, component);
     let Ok(mut slot) = timeout_at(deadline, slot.lock()).await else {
         return Err(unreadable("another check still waits for it"));
     };
-    if let Some(last) = slot.last(net.pages().fresh) {
+    if let Some(last) = slot.last(net.pages().fresh, component) {
         return last.map_err(unreadable);
     }
-    let read = slot.read(&base, net, deadline, facts).await;
+    let mut wanted = net.pages().wanted(&base);
+    wanted.insert(component.map(str::to_owned));
+    let read = slot.read(&base, &wanted, net, deadline, facts).await;
     slot.note(&read);
-    read
+    net.pages().weigh(&base, slot.weight());
+    read.map(|()| slot.said_of(component))
 }
 
 fn unreadable(why: impl AsRef<str>) -> Trouble {
@@ -130,12 +184,12 @@ fn no(component: Option<&str>) -> String {
 }
 
 /// Only the vendor's known words for an outage fail. Degraded passes, and is told by the reading.
-fn judge(component: Option<&str>, page: Result<Arc<Page>, Trouble>) -> (Outcome, Option<VendorReading>) {
-    let page = match page {
-        Ok(page) => page,
+fn judge(component: Option<&str>, said: Result<Said, Trouble>) -> (Outcome, Option<VendorReading>) {
+    let said = match said {
+        Ok(said) => said,
         Err(trouble) => return (trouble.into(), None),
     };
-    match page.reading(component) {
+    match said {
         Ok(reading) => {
             let outcome = match reading.state {
                 VendorState::Operational | VendorState::Maintenance | VendorState::Degraded => {
@@ -169,7 +223,7 @@ mod tests {
         assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })));
         assert_eq!(reading, None);
         // A page that says nothing at all.
-        let (outcome, _) = judge(None, Ok(Arc::default()));
+        let (outcome, _) = judge(None, Ok(Err(NoReading::Empty)));
         assert_eq!(outcome, Outcome::from(unreadable("it names no components")));
     }
 
@@ -177,8 +231,34 @@ mod tests {
     async fn the_page_asked_for_longest_ago_is_forgotten() {
         let pages = Pages::new(Pages::FRESH);
         for n in 0..MAX_PAGES + 10 {
-            pages.slot(&format!("https://{n}.example"));
+            pages.slot(&format!("https://{n}.example"), None);
         }
         assert_eq!(pages.known.lock().unwrap().len(), MAX_PAGES);
+    }
+
+    #[test]
+    fn pages_that_take_too_much_together_are_forgotten_oldest_first() {
+        let pages = Pages::new(Pages::FRESH);
+        let name = |n: usize| format!("https://{n}.example");
+        for n in 0..40 {
+            pages.slot(&name(n), None);
+            pages.weigh(&name(n), 2 << 20);
+        }
+        let known = || pages.known.lock().unwrap().keys().cloned().collect::<BTreeSet<_>>();
+        assert_eq!(known(), (9..40).map(name).collect());
+        // One that alone is too much stays until another is asked for.
+        pages.weigh(&name(39), 100 << 20);
+        assert_eq!(known(), [name(39)].into());
+    }
+
+    #[test]
+    fn so_many_components_of_a_page_are_remembered_and_the_newest_stay() {
+        let pages = Pages::new(Pages::FRESH);
+        for n in 0..MAX_WANTED + 10 {
+            pages.slot("https://a.example", Some(&format!("{n}")));
+        }
+        let wanted = pages.wanted("https://a.example");
+        assert_eq!(wanted.len(), MAX_WANTED);
+        assert!(!wanted.contains(&Some("9".to_owned())) && wanted.contains(&Some("10".to_owned())));
     }
 }

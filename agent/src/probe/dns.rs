@@ -1,4 +1,5 @@
-//! The dns probe: one question to the host's resolvers, and whether an answer has the expected text.
+//! The dns probe: one question to the agent's resolvers, and whether an answer has the expected text. What a resolver
+//! knows of private networks alone is kept from customers, unless the operator allows it.
 
 use std::net::IpAddr;
 
@@ -43,7 +44,7 @@ async fn ask(check: &DnsCheck, net: &Net) -> Result<Vec<Record>, Trouble> {
         Ok(Host::Ip(_)) => return Err(bad_target("a name is asked for, not an address").into()),
         Err(error) => return Err(bad_target(error.to_string()).into()),
     };
-    let asked = net.guard().resolver().records(&name, kind(check.record), net.deadline()).await;
+    let asked = net.guard().records(&name, kind(check.record), net.deadline()).await;
     asked.map_err(|error: DialError| error.into())
 }
 

@@ -93,9 +93,10 @@ impl From<DialError> for Trouble {
             DialError::NoRoute => Self::Own(OwnFault::NoRoute),
             DialError::NoDescriptors => Self::Own(OwnFault::NoDescriptors),
             DialError::NotPermitted => Self::Own(OwnFault::NotPermitted),
-            DialError::NoSource => Self::Own(OwnFault::Internal {
-                detail: Detail::new("the source address is not on this host"),
-            }),
+            // In the dialler's words.
+            DialError::NoSource | DialError::OwnAddressesUnreadable => {
+                Self::Own(OwnFault::Internal { detail: Detail::new(&error.to_string()) })
+            }
         }
     }
 }
@@ -118,14 +119,14 @@ fn millis(duration: Duration) -> u32 {
 fn address_class(class: Class) -> AddressClass {
     match class {
         Class::Loopback => AddressClass::Loopback,
-        Class::Private | Class::Cgnat => AddressClass::Private,
+        Class::Private | Class::Cgnat | Class::PrivateName => AddressClass::Private,
         Class::LinkLocal => AddressClass::LinkLocal,
         Class::Multicast => AddressClass::Multicast,
         Class::Unspecified => AddressClass::Unspecified,
         Class::Documentation | Class::Benchmark | Class::Translated | Class::Platform | Class::Reserved => {
             AddressClass::Reserved
         }
-        Class::Denied => AddressClass::Own,
+        Class::Denied | Class::OwnHost => AddressClass::Own,
     }
 }
 
@@ -140,6 +141,7 @@ mod tests {
             DialError::NoRoute,
             DialError::NoDescriptors,
             DialError::NoSource,
+            DialError::OwnAddressesUnreadable,
             DialError::NotPermitted,
         ] {
             assert!(matches!(Outcome::from(Trouble::from(error)), Outcome::Inconclusive(_)), "{error}");

@@ -12,7 +12,7 @@ use rustls_pki_types::CertificateDer;
 use tokio::time::Instant;
 use url::Url;
 
-use super::{chains::Chains, component::Pages, domain::Registries, ping::Pingers};
+use super::{chains::Chains, component::Pages, domain::Registries, http::fetch::Budget, ping::Pingers};
 
 /// What every probe of this agent uses; cheap to clone.
 #[derive(Debug, Clone)]
@@ -24,6 +24,7 @@ pub struct Net {
     pingers: Arc<Pingers>,
     registries: Arc<Registries>,
     pages: Arc<Pages>,
+    budget: Arc<Budget>,
     limit: Duration,
 }
 
@@ -72,6 +73,7 @@ impl Net {
             pingers,
             registries: Arc::new(Registries::new(None)),
             pages: Arc::new(Pages::new(Pages::FRESH)),
+            budget: Arc::default(),
             limit: Self::LIMIT,
         })
     }
@@ -170,6 +172,11 @@ impl Net {
     /// The vendors' pages that were read.
     pub(super) fn pages(&self) -> &Pages {
         &self.pages
+    }
+
+    /// The bound of documents that are being read.
+    pub(super) fn budget(&self) -> &Arc<Budget> {
+        &self.budget
     }
 
     /// Judges where a check wants to go.

@@ -46,6 +46,7 @@ pub(super) fn welcomed(
         record.mesh = welcome.mesh.clone();
         record.coordinator_ms = welcome.coordinator_ms;
         record.skew_ms = shared.clock.wall_ms().saturating_sub(welcome.coordinator_ms);
+        crate::own::note(shared.net.guard().own(), record);
         record.clone()
     };
     shared.known.set(welcome.coordinator_ms / 1000);
@@ -73,6 +74,12 @@ pub(super) async fn read(
         };
         match frame {
             ToAgent::Schedule(part) => {
+                if let Some(change) = parts.push(part).map_err(Stop::Broken)? {
+                    tell(&to_coordinator, apply(shared, change)).await?;
+                }
+            }
+            ToAgent::ScheduleByAccount { change: mut part, accounts } => {
+                part.set_accounts(&accounts).map_err(Stop::Broken)?;
                 if let Some(change) = parts.push(part).map_err(Stop::Broken)? {
                     tell(&to_coordinator, apply(shared, change)).await?;
                 }
@@ -107,6 +114,7 @@ pub(super) async fn read(
                     _ => tracing::error!(%reason, "the certificate is not renewed"),
                 }
             }
+            ToAgent::SeenFrom(seen) => crate::own::seen(shared, seen),
             ToAgent::Closing { reason } => return Err(Stop::Closing(reason)),
             ToAgent::Welcome(_) => {
                 let rule = "may come only once";

@@ -2,19 +2,23 @@
 #![allow(clippy::unwrap_used, reason = "the whole file is a test")]
 
 mod coordinator;
+mod departure;
 
 use coordinator::{Coordinator, Session, eventually};
-use parallax_agent::config::Config;
+use parallax_agent::config::{Config, NameServers};
 use parallax_agent::error::Error;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
 use parallax_protocol::check::{CheckSpec, HttpCheck, KeywordMode, Method, TcpCheck};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::MonitorId;
 use parallax_protocol::message::{
-    Authorities, CheckAnswer, CheckNow, CheckReason, Mark, Renewed, TimeAnswer, ToAgent, ToCoordinator,
+    Authorities, CheckAnswer, CheckNow, CheckReason, Mark, Renewed, SeenFrom, TimeAnswer, ToAgent,
+    ToCoordinator,
 };
-use parallax_protocol::result::{Failure, Outcome, Phase};
+use parallax_protocol::result::{AddressClass, Failure, Outcome, Phase};
+use parallax_protocol::version::{JOIN_V1, MESH_V2};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use std::path::Path;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
@@ -46,8 +50,9 @@ impl Agent {
 fn config(folder: &Path) -> Config {
     Config {
         allow_private: true,
+        allow_own_host: true,
         source: Some("127.0.0.1".parse().unwrap()),
-        resolvers: vec!["127.0.0.1:9".parse().unwrap()],
+        resolvers: NameServers::Servers(vec!["127.0.0.1:9".parse().unwrap()]),
         ..Config::new(folder.join("agent"))
     }
 }
@@ -68,10 +73,21 @@ fn schedule(revision: u64, spec: CheckSpec) -> ToAgent {
         offset_ms: 0,
         every: 1,
         turn: 0,
+        account: 0,
     };
     let change =
         ScheduleChange { book: BOOK, base: None, revision, put: vec![assignment], drop: vec![], more: false };
     ToAgent::Schedule(change)
+}
+
+/// The outcome of a check on request.
+async fn outcome(session: &Session, spec: CheckSpec) -> Outcome {
+    let monitor = MonitorId(77);
+    let ask = CheckNow { id: 1, monitor, revision: 2, spec, reason: CheckReason::Manual, deadline_ms: 5_000 };
+    match session.ask(&ask).await.pop() {
+        Some(CheckAnswer::Done(done)) => done.report.outcome.clone(),
+        other => panic!("{other:?}"),
+    }
 }
 
 async fn held(session: &mut Session, revision: u64) {
@@ -206,13 +222,42 @@ async fn a_certificate_past_two_thirds_of_its_life_is_renewed_over_the_live_conn
 #[tokio::test]
 async fn a_newer_coordinator_is_spoken_to_in_the_version_of_both() {
     let folder = tempfile::tempdir().unwrap();
-    let newer: [&[u8]; 4] = [b"parallax/3", b"parallax/2", b"parallax/1", b"parallax-join/1"];
+    let newer: [&[u8]; 4] = [b"parallax/4", b"parallax/3", b"parallax/2", b"parallax-join/1"];
     let coordinator = Coordinator::speaking(&newer);
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let session = coordinator.accept(BOOK, vec![]).await;
-    assert_eq!(session.version(), b"parallax/1");
+    assert_eq!(session.version(), b"parallax/2");
     drop(agent);
+}
+
+#[tokio::test]
+async fn the_address_that_the_coordinator_sees_and_its_own_are_not_checked_and_kept_for_the_next_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::speaking(&[MESH_V2, JOIN_V1]);
+    let closed = Config { allow_own_host: false, ..config(folder.path()) };
+    coordinator.join(&closed).await.unwrap();
+    let agent = Agent::start(closed.clone());
+    let session = coordinator.accept(BOOK, vec![]).await;
+    // Addresses on no interface here.
+    let addresses = ["10.77.0.1", "fd77::1"].map(|address| address.parse().unwrap());
+    for address in addresses {
+        session.send(&ToAgent::SeenFrom(SeenFrom { address })).await;
+    }
+    let target = |host: &str| CheckSpec::Tcp(TcpCheck { host: host.into(), port: 80 });
+    let refused = Outcome::Failed(Failure::AddressNotAllowed { class: AddressClass::Own });
+    for host in ["10.77.0.1", "fd77::1"] {
+        assert_eq!(outcome(&session, target(host)).await, refused, "{host}");
+    }
+    agent.stop().await;
+    let record = parallax_agent::home::read_record(&closed.data).unwrap().unwrap();
+    assert_eq!(record.seen_from, [addresses[1], addresses[0]]);
+    assert_eq!(record.coordinator_addresses, ["127.0.0.1".parse::<IpAddr>().unwrap()]);
+
+    let agent = Agent::start(closed);
+    let session = coordinator.accept(BOOK, vec![]).await;
+    assert_eq!(outcome(&session, target("10.77.0.1")).await, refused, "before it is told again");
+    agent.stop().await;
 }
 
 #[tokio::test]
@@ -317,6 +362,7 @@ async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
         offset_ms: slot * 10,
         every: 1,
         turn: 0,
+        account: 0,
     });
     let change =
         ScheduleChange { book: BOOK, base: None, revision: 1, put: put.collect(), drop: vec![], more: false };

@@ -101,7 +101,11 @@ async fn serve(leaf: &Certificate, key: &KeyPair, others: &[CertificateDer<'stat
 async fn look(roots: &[&Authority], port: u16, warn_days: u16) -> Report {
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
     let roots: Vec<_> = roots.iter().map(|root| der(root)).collect();
-    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &roots);
+    let net = net_with(
+        &resolver,
+        Policy { allow_private: true, allow_own_host: true, ..Policy::default() },
+        &roots,
+    );
     let check = CertificateCheck { host: HOST.to_owned(), port, warn_days };
     run(&CheckSpec::Certificate(check), &net).await
 }
@@ -228,7 +232,11 @@ async fn a_renewed_certificate_is_seen_at_the_next_check() {
     let top = root("top");
     let (certificate, key) = issued(&leaf(HOST), &top);
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
-    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[der(&top)]);
+    let net = net_with(
+        &resolver,
+        Policy { allow_private: true, allow_own_host: true, ..Policy::default() },
+        &[der(&top)],
+    );
     let mut renewed = leaf(HOST);
     renewed.not_after = date_time_ymd(2060, 6, 1);
     let (renewed, renewed_key) = issued(&renewed, &top);

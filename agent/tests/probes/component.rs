@@ -167,7 +167,7 @@ async fn the_guard_holds_for_pages_and_where_they_send_us() {
     let to = inner.url("/api/v2/summary.json").replace("127.0.0.1", "127.0.0.2");
     let outer = Server::start(move |_| Reply::redirect(302, &to)).await;
     let deny = vec!["127.0.0.2".parse().unwrap()];
-    let policy = Policy { allow_private: true, deny, ..Policy::default() };
+    let policy = Policy { allow_private: true, allow_own_host: true, deny, ..Policy::default() };
     let outcome = look(&net_with(&no_resolver(), policy, &[]), &outer.url("/"), None).await.outcome;
     assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
     assert!(inner.requests().is_empty());
@@ -263,8 +263,12 @@ async fn the_second_document_is_sent_nowhere_that_the_guard_refuses() {
         _ => Reply::redirect(302, &to),
     })
     .await;
-    let policy =
-        Policy { allow_private: true, deny: vec!["127.0.0.2".parse().unwrap()], ..Policy::default() };
+    let policy = Policy {
+        allow_private: true,
+        allow_own_host: true,
+        deny: vec!["127.0.0.2".parse().unwrap()],
+        ..Policy::default()
+    };
     let guarded = net_with(&no_resolver(), policy, &[]);
     let outcome = look(&guarded, &outer.url("/status/acme"), None).await.outcome;
     assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
@@ -280,4 +284,73 @@ async fn a_document_beyond_its_bound_is_not_read() {
     .await;
     let outcome = look(&net(), &server.url("/"), None).await.outcome;
     assert!(matches!(outcome, Outcome::Inconclusive(OwnFault::VendorUnreadable { .. })), "{outcome:?}");
+}
+
+/// Answers with `document` and its tag, or says that it has not changed.
+fn tagged(request: &str, document: &str, tag: usize) -> Reply {
+    if request.contains(&format!("if-none-match: \"{tag}\"")) {
+        return Reply::text("HTTP/1.1 304 Not Modified\r\n\r\n");
+    }
+    let length = document.len();
+    Reply::text(&format!("HTTP/1.1 200 OK\r\netag: \"{tag}\"\r\ncontent-length: {length}\r\n\r\n{document}"))
+}
+
+#[tokio::test]
+async fn of_a_large_page_as_much_is_kept_as_monitors_ask_for() {
+    let filler = (0..3_000).map(|n| format!(r#"{{"name":"filler {n}","status":"operational"}},"#));
+    let large = STATUSPAGE.replacen(
+        "\"components\": [",
+        &format!("\"components\": [{}", filler.collect::<String>()),
+        1,
+    );
+    assert!(large.len() > STATUSPAGE.len() + 100_000);
+    let server = Server::start(move |request| tagged(request, &large, 1)).await;
+    let (url, net) = (server.url("/"), net());
+    let down = Outcome::Failed(Failure::VendorOutage);
+    assert_eq!(look(&net, &url, Some("Frankfurt")).await.outcome, down);
+    assert_eq!(look(&net, &url, Some("Web")).await.outcome, Outcome::Passed);
+    assert_eq!(server.requests().len(), 2, "a component that nobody asked for was not kept");
+    for (component, outcome) in [("frankfurt", &down), ("Web", &Outcome::Passed), ("Frankfurt", &down)] {
+        assert_eq!(look(&net, &url, Some(component)).await.outcome, *outcome, "{component}");
+    }
+    let missing = look(&net, &url, Some("Nowhere")).await.outcome;
+    assert_eq!(look(&net, &url, Some("Nowhere")).await.outcome, missing);
+    assert!(why(&missing).starts_with("no component \"Nowhere\"; it has \""), "{missing:?}");
+    assert_eq!(server.requests().len(), 3);
+
+    let eager = self::net().with_pages_fresh_for(Duration::ZERO);
+    for component in ["Frankfurt", "Frankfurt", "Web", "Frankfurt"] {
+        look(&eager, &url, Some(component)).await;
+    }
+    let asked = server.requests()[3..].iter().map(|it| it.contains("if-none-match")).collect::<Vec<_>>();
+    assert_eq!(asked, [false, true, false, true], "whether it has changed helps those who are known");
+}
+
+#[tokio::test]
+async fn a_page_of_which_one_document_has_changed_is_read_whole() {
+    let is_bad = Arc::new(AtomicUsize::new(0));
+    let state = Arc::clone(&is_bad);
+    let server = Server::start(move |request| {
+        let path = request.split(' ').nth(1).unwrap();
+        match path {
+            "/api/status-page/acme" => tagged(request, KUMA, 1),
+            "/api/status-page/heartbeat/acme" if state.load(Ordering::SeqCst) == 0 => {
+                tagged(request, &BEATS.replace("\"status\": 0", "\"status\": 1"), 1)
+            }
+            "/api/status-page/heartbeat/acme" => tagged(request, BEATS, 2),
+            _ => Reply::status(404),
+        }
+    })
+    .await;
+    let net = net().with_pages_fresh_for(Duration::ZERO);
+    let url = server.url("/status/acme");
+    let outcome = async || look(&net, &url, Some("Core / API")).await.outcome;
+    assert_eq!(outcome().await, Outcome::Passed);
+    assert_eq!(outcome().await, Outcome::Passed);
+    is_bad.store(1, Ordering::SeqCst);
+    for _ in 0..2 {
+        assert_eq!(outcome().await, Outcome::Failed(Failure::VendorOutage));
+    }
+    // Twice 2, then 2 of which one is another and both again, then 2.
+    assert_eq!(server.requests().len(), 10);
 }

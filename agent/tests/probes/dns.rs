@@ -1,7 +1,10 @@
 //! The dns probe.
 
 use std::{
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -9,7 +12,7 @@ use parallax_agent::probe::run;
 use parallax_dial::Policy;
 use parallax_protocol::{
     check::{CheckSpec, DnsCheck, RecordType},
-    result::{Failure, Outcome, OwnFault, Phase, Report},
+    result::{AddressClass, Failure, Outcome, OwnFault, Phase, Report},
     text::Detail,
 };
 
@@ -29,7 +32,6 @@ async fn ask_within(
     expect: Option<&str>,
     limit: Duration,
 ) -> Report {
-    // No address is dialled, so the guard has nothing to say.
     let net = net_with(&zone.resolver(), Policy::default(), &[]).limited_to(limit);
     let check = DnsCheck { host: host.to_owned(), record, expect: expect.map(str::to_owned) };
     run(&CheckSpec::Dns(check), &net).await
@@ -155,5 +157,58 @@ async fn what_is_no_name_is_not_asked_for() {
     for host in ["192.0.2.1", "::1", "", "a b"] {
         let outcome = ask(&zone, host, RecordType::A, None).await.outcome;
         assert!(matches!(outcome, Outcome::Failed(Failure::BadTarget { .. })), "{host}: {outcome:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_resolver_knows_of_private_networks_is_no_answer_unless_they_are_allowed() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&asked);
+    let zone = Zone::start(move |question| {
+        count.fetch_add(1, Ordering::SeqCst);
+        Say::Records(match (question.name.as_str(), question.kind) {
+            ("both.example", A) => vec![(A, vec![10, 1, 2, 3]), (A, vec![192, 0, 2, 1])],
+            ("both.example", MX) => {
+                vec![(MX, exchange(5, "mx.corp")), (MX, exchange(10, "mx.example"))]
+            }
+            (_, A) => vec![(A, vec![10, 1, 2, 3]), (A, vec![127, 0, 0, 1]), (A, vec![169, 254, 1, 1])],
+            (_, AAAA) => {
+                let translated = [vec![0, 0x64, 0xff, 0x9b], vec![0; 8], vec![10, 1, 2, 3]].concat();
+                vec![(AAAA, [vec![0xfd], vec![0; 15]].concat()), (AAAA, translated)]
+            }
+            (_, CNAME) => vec![(CNAME, name("vault.internal"))],
+            (_, NS) => vec![(NS, name("ns1.corp"))],
+            (_, MX) => vec![(MX, exchange(10, "mail.lan"))],
+            _ => vec![],
+        })
+    })
+    .await;
+    for record in [RecordType::A, RecordType::Aaaa, RecordType::Cname, RecordType::Ns, RecordType::Mx] {
+        for expect in [None, Some("1"), Some("vault"), Some("guessed")] {
+            // The same words as for a name without such a record: nothing of the answer, not even that there is one.
+            let outcome = ask(&zone, "inner.example", record, expect).await.outcome;
+            assert_eq!(outcome, Outcome::Failed(Failure::DnsNoRecord), "{record:?}, {expect:?}");
+        }
+    }
+    // Nothing of a private address stands in what is said of a mismatch either.
+    let got = |text: &str| Outcome::Failed(Failure::DnsMismatch { got: Detail::new(text) });
+    assert_eq!(ask(&zone, "both.example", RecordType::A, Some("10.1")).await.outcome, got("192.0.2.1"));
+    assert_eq!(ask(&zone, "both.example", RecordType::Mx, Some("corp")).await.outcome, got("10 mx.example"));
+
+    let before = asked.load(Ordering::SeqCst);
+    for host in ["vault.internal", "nas.local", "a.home.arpa", "1.0.10.in-addr.arpa", "db.corp", "localhost"]
+    {
+        let outcome = ask(&zone, host, RecordType::Txt, Some("v")).await.outcome;
+        let class = AddressClass::Private;
+        assert_eq!(outcome, Outcome::Failed(Failure::AddressNotAllowed { class }), "{host}");
+    }
+    assert_eq!(asked.load(Ordering::SeqCst), before, "such names are asked of nobody");
+
+    let open = net_with(&zone.resolver(), Policy { allow_private: true, ..Policy::default() }, &[]);
+    for (host, record, expect) in
+        [("inner.example", RecordType::A, "10.1.2.3"), ("nas.local", RecordType::Cname, "vault.internal")]
+    {
+        let check = DnsCheck { host: host.into(), record, expect: Some(expect.into()) };
+        assert_eq!(run(&CheckSpec::Dns(check), &open).await.outcome, Outcome::Passed, "{host}");
     }
 }

@@ -2,14 +2,15 @@
 
 use std::time::Duration;
 
-use parallax_agent::probe::run;
+use parallax_agent::probe::{Net, net::roots, run};
 use parallax_dial::{
-    Policy, Resolver,
+    Guard, OwnAddresses, Policy, Resolver,
     stub::{Answer, StubServer},
 };
 use parallax_protocol::{
-    check::CheckSpec,
+    check::{CertificateCheck, CheckSpec, ComponentCheck, PingCheck, TcpCheck},
     result::{AddressClass, Failure, Outcome, OwnFault, Phase},
+    text::Detail,
 };
 
 use crate::world::{Reply, Server, get, net_with, no_resolver, resolver_to};
@@ -54,7 +55,11 @@ async fn a_redirect_that_leads_to_a_denied_address_is_refused() {
         let front = Server::start(move |_| Reply::redirect(302, &location)).await;
         let (_zone, resolver) = resolver_to(&["127.0.0.2"]).await;
         let deny = vec!["127.0.0.2".parse().unwrap()];
-        let net = net_with(&resolver, Policy { allow_private: true, deny, ..Policy::default() }, &[]);
+        let net = net_with(
+            &resolver,
+            Policy { allow_private: true, allow_own_host: true, deny, ..Policy::default() },
+            &[],
+        );
         let report = run(&CheckSpec::Http(get(&front.url("/"))), &net).await;
         assert_eq!(report.outcome, refused(AddressClass::Own));
         assert_eq!(front.requests().len(), 1);
@@ -73,7 +78,11 @@ async fn a_name_that_changes_to_a_denied_address_between_hops_is_refused() {
     .unwrap();
     let resolver = Resolver::with_servers(&[zone.address()]).unwrap();
     let deny = vec!["127.0.0.2".parse().unwrap()];
-    let net = net_with(&resolver, Policy { allow_private: true, deny, ..Policy::default() }, &[]);
+    let net = net_with(
+        &resolver,
+        Policy { allow_private: true, allow_own_host: true, deny, ..Policy::default() },
+        &[],
+    );
     let check = CheckSpec::Http(get(&format!("http://rebind.example:{}/", server.address.port())));
     assert_eq!(run(&check, &net).await.outcome, refused(AddressClass::Own));
     assert_eq!(zone.asked(), 4, "each hop asks anew");
@@ -105,4 +114,56 @@ async fn names_that_do_not_resolve_have_their_own_words() {
     let net = net_with(&dead, Policy::default(), &[]);
     let check = CheckSpec::Http(get("http://any.example/"));
     assert_eq!(run(&check, &net).await.outcome, Outcome::Inconclusive(OwnFault::ResolverDead));
+}
+
+/// One check of every type that dials its target.
+fn every_type(host: &str, port: u16) -> Vec<CheckSpec> {
+    let url = if host.contains(':') {
+        format!("http://[{host}]:{port}/")
+    } else {
+        format!("http://{host}:{port}/")
+    };
+    let host = || host.to_owned();
+    vec![
+        CheckSpec::Http(get(&url)),
+        CheckSpec::Tcp(TcpCheck { host: host(), port }),
+        CheckSpec::Ping(PingCheck { host: host() }),
+        CheckSpec::Certificate(CertificateCheck { host: host(), port, warn_days: 14 }),
+        CheckSpec::Component(ComponentCheck { vendor_url: url, component: None }),
+    ]
+}
+
+#[tokio::test]
+async fn private_networks_may_be_open_and_this_host_stays_closed_for_every_type() {
+    let server = Server::start(|_| Reply::ok("secret")).await;
+    let (_zone, resolver) = resolver_to(&["127.0.0.1", "::1"]).await;
+    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[]);
+    for host in ["127.0.0.1", "::ffff:127.0.0.1", "::1", "localhost", "own.example"] {
+        for check in every_type(host, server.address.port()) {
+            let outcome = run(&check, &net).await.outcome;
+            match (&check, &outcome) {
+                (CheckSpec::Component(_), Outcome::Inconclusive(OwnFault::VendorUnreadable { detail })) => {
+                    assert!(detail.as_str().starts_with("address not allowed: this host's own"), "{detail}");
+                }
+                _ => assert_eq!(outcome, refused(AddressClass::Own), "{check:?}"),
+            }
+        }
+    }
+    assert!(server.requests().is_empty());
+}
+
+#[tokio::test]
+async fn without_the_addresses_of_this_host_nothing_is_checked_and_nobody_accused() {
+    let server = Server::start(|_| Reply::ok("secret")).await;
+    // As in a unit without AF_NETLINK.
+    let unreadable = OwnAddresses::read_by(|| Err(std::io::Error::from_raw_os_error(97)));
+    let policy = Policy { allow_private: true, ..Policy::default() };
+    let guard = Guard::new(no_resolver(), policy).knowing(unreadable);
+    let net = Net::new(guard, roots(&[]).unwrap()).unwrap();
+    for check in every_type("127.0.0.1", server.address.port()) {
+        let detail = Detail::new("this host's own addresses can't be read");
+        let inconclusive = Outcome::Inconclusive(OwnFault::Internal { detail });
+        assert_eq!(run(&check, &net).await.outcome, inconclusive, "{check:?}");
+    }
+    assert!(server.requests().is_empty());
 }

@@ -182,7 +182,8 @@ async fn a_redirect_to_no_web_address_fails() {
 #[tokio::test]
 async fn secrets_of_the_customers_do_not_cross_to_another_host() {
     let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
-    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[]);
+    let net =
+        net_with(&resolver, Policy { allow_private: true, allow_own_host: true, ..Policy::default() }, &[]);
     let other = Server::start(|_| Reply::ok("")).await;
     let target = format!("http://other.example:{}/", other.address.port());
     let first = Server::start(move |request| {

@@ -46,7 +46,11 @@ impl Site {
     ) -> Self {
         let (_zone, resolver) = resolver_to(&["127.0.0.1"]).await;
         let root = CertificateDer::from(authority.der().to_vec());
-        let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[root]);
+        let net = net_with(
+            &resolver,
+            Policy { allow_private: true, allow_own_host: true, ..Policy::default() },
+            &[root],
+        );
         let address = serve(authority, leaf, alpn).await;
         Self { address, net, _zone }
     }

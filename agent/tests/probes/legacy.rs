@@ -134,7 +134,8 @@ async fn the_server_that_refused_is_asked_and_not_another_of_its_name() {
     })
     .await;
     let (_zone, resolver) = resolver_to(&["127.0.0.1", "127.0.0.2"]).await;
-    let net = net_with(&resolver, Policy { allow_private: true, ..Policy::default() }, &[]);
+    let net =
+        net_with(&resolver, Policy { allow_private: true, allow_own_host: true, ..Policy::default() }, &[]);
     let check = CheckSpec::Http(get(&format!("https://shop.example:{port}/")));
     let outcome = run(&check, &net).await.outcome;
     assert!(matches!(outcome, Outcome::Inconclusive(_)), "{outcome:?}");

@@ -47,7 +47,12 @@ async fn loopback_replies_in_both_families() {
 #[tokio::test]
 async fn a_name_is_reached_by_the_address_that_is_allowed() {
     let (_zone, resolver) = resolver_to(&["127.0.0.1", "::1"]).await;
-    let policy = Policy { allow_private: true, deny: vec!["::1".parse().unwrap()], ..Policy::default() };
+    let policy = Policy {
+        allow_private: true,
+        allow_own_host: true,
+        deny: vec!["::1".parse().unwrap()],
+        ..Policy::default()
+    };
     let report = run(&to("host.example"), &net_with(&resolver, policy, &[])).await;
     if may_send(&report) {
         assert_eq!(report.outcome, Outcome::Passed);

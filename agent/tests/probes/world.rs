@@ -24,7 +24,8 @@ pub(crate) fn net() -> Net {
 }
 
 pub(crate) fn net_within(limit: Duration) -> Net {
-    net_with(&no_resolver(), Policy { allow_private: true, ..Policy::default() }, &[]).limited_to(limit)
+    net_with(&no_resolver(), Policy { allow_private: true, allow_own_host: true, ..Policy::default() }, &[])
+        .limited_to(limit)
 }
 
 pub(crate) fn net_with(

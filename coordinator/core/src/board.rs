@@ -131,6 +131,8 @@ pub struct Notice {
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
     /// How often the entry repeats that a window was planned from.
     pub repeats: Option<Every>,
+    /// Older updates that are left out of it, for the sake of a list's length.
+    pub more: usize,
 }
 
 impl Notice {

@@ -1,4 +1,5 @@
-//! The second-opinion rule: which place on another network is asked about a failure, how long, and what its word means.
+//! The second-opinion rule: which place on another network is asked about a failure, how long, and what its word means;
+//! and which place on a third network decides where the first two contradict each other.
 
 use crate::assign::spread;
 use crate::check::CheckKind;
@@ -60,14 +61,28 @@ pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer 
         // A host that is not fit to check may still reach this target. If it can't look, it says so.
         fit = mesh.fit().filter(is_other).collect();
     }
-    let near: Vec<&Place> = fit.iter().copied().filter(|place| place.region == suspect.region).collect();
-    let choice = if !near.is_empty() {
-        near
-    } else if watch.pinned.is_some() {
-        return Confirmer::Nobody;
-    } else {
-        fit
+    choose(watch, suspect, fit).map_or(Confirmer::Nobody, Confirmer::Other)
+}
+
+/// Chooses who decides a dispute: a place that is neither on the network that failed nor on that of `second`, which
+/// passed. The same places come first as for the second word, and none is asked whose host is not fit to check.
+pub fn arbiter(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>, second: PlaceNo) -> Option<PlaceNo> {
+    if suspect.asked.len() > TRIES {
+        return None;
+    }
+    let network = mesh.place(second).map(|place| place.network);
+    let is_third = |place: &&Place| {
+        place.network != suspect.network
+            && Some(place.network) != network
+            && !suspect.asked.contains(&place.no)
     };
+    choose(watch, suspect, mesh.confirmers().filter(is_third).collect())
+}
+
+/// One of these places: of the round's region where there are any, else, for a monitor that is not pinned, of all.
+fn choose(watch: &Watch, suspect: Suspect<'_>, fit: Vec<&Place>) -> Option<PlaceNo> {
+    let near: Vec<&Place> = fit.iter().copied().filter(|place| place.region == suspect.region).collect();
+    let choice = if near.is_empty() && watch.pinned.is_none() { fit } else { near };
     let seconds = suspect.started.as_millis().unsigned_abs() / 1000;
     // Monitors of one domain fail together: the same place's one look-up confirms them all.
     let turn = match watch.kind {
@@ -75,7 +90,7 @@ pub fn confirmer(watch: &Watch, mesh: &Mesh, suspect: Suspect<'_>) -> Confirmer 
         _ => spread(watch.monitor).wrapping_add(seconds),
     };
     let index = usize::try_from(turn % choice.len().max(1) as u64).unwrap_or(0);
-    choice.get(index).map_or(Confirmer::Nobody, |place| Confirmer::Other(place.no))
+    choice.get(index).map(|place| place.no)
 }
 
 /// True where places that are fit to confirm now could confirm a failure of the monitor.

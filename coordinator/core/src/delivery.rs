@@ -1,5 +1,9 @@
 //! A delivery: one finished letter to one receiver, what came of each try, and when it is tried again.
 
+mod excerpt;
+
+pub use excerpt::{ANSWER_KEPT, ANSWER_READ, excerpt};
+
 use serde::{Deserialize, Serialize};
 
 use crate::id::{
@@ -23,8 +27,6 @@ pub const MAX_ASKING: i64 = DAY;
 pub const KEPT: i64 = 30 * DAY;
 /// Tries that are kept of one delivery: the newest.
 pub const TRIES_KEPT: usize = 20;
-/// Bytes of a receiver's answer that are kept.
-pub const ANSWER_KEPT: usize = 1024;
 
 /// Who gets a letter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -180,7 +182,7 @@ pub struct Try {
     pub status: Option<u16>,
     /// Why there was no good answer.
     pub error: Option<String>,
-    /// The first [`ANSWER_KEPT`] bytes of the answer.
+    /// An [`excerpt()`] of the answer; older records have up to [`ANSWER_READ`] bytes of it.
     pub answer: String,
 }
 

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+mod whole;
+
 use crate::flapping::{Flapping, Steady};
 use crate::heartbeat::Extension;
 use crate::id::{AgentId, MonitorId, PageId};
@@ -10,6 +12,7 @@ use crate::late;
 use crate::notice::Notice;
 use crate::observation::{Failure, Outcome, Word};
 use crate::place::{PlaceNo, Region, RegionSet};
+use crate::quarantine::Contradictions;
 use crate::time::Timestamp;
 
 /// A monitor's status.
@@ -60,6 +63,7 @@ pub enum What {
     /// A monitor's status changed.
     Changed(Change),
     /// A round ended in a way that people want to look at: everything but a plain pass.
+    #[serde(with = "whole")]
     Round(RoundReport),
     /// A monitor was made, changed or deleted.
     MonitorEdited(Edited),
@@ -69,8 +73,9 @@ pub enum What {
     AgentJoined(AgentId),
     /// An agent was revoked.
     AgentRevoked(AgentId),
-    /// A place was put into quarantine, or let out of it.
-    Quarantine(PlaceNo, bool),
+    /// A place was put into quarantine, or let out of it; with those that contradicted it. An older record ends before
+    /// them.
+    Quarantine(PlaceNo, bool, #[serde(deserialize_with = "late::or_default")] Contradictions),
     /// While a monitor is down, the regions that see it down changed.
     ScopeChanged(Option<RegionSet>),
     /// News of an incident or a maintenance window.
@@ -183,7 +188,7 @@ impl Change {
     }
 }
 
-/// A finished round with both places' words: what a change is explained with.
+/// A finished round with every place's word: what a change is explained with.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundReport {
     /// Region of the round.
@@ -200,8 +205,12 @@ pub struct RoundReport {
     pub first: PlaceNo,
     /// What the first place saw.
     pub outcome: Outcome,
-    /// Who looked second, and what it saw.
+    /// Who looked second, and what it saw. Of a failed round that two of three decided: the place that agreed.
     pub second: Option<(PlaceNo, Outcome)>,
+    /// A third network's word, where the first two contradicted each other; of a failed round the word that was outvoted.
+    /// Only [`What::Round`] is stored with it.
+    #[serde(skip)]
+    pub third: Option<(PlaceNo, Outcome)>,
 }
 
 /// A time in which no check of a monitor could be judged.

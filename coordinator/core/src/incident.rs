@@ -7,9 +7,11 @@ pub mod edit;
 mod moment;
 mod post;
 pub mod series;
+mod size;
 
 pub use course::{News, Told};
 pub use post::UpdatePost;
+pub use size::MAX_OPEN_BYTES;
 
 use serde::{Deserialize, Serialize};
 

@@ -6,6 +6,9 @@ use crate::id::{AccountId, KeyId, PageId};
 use crate::page::Page;
 use crate::time::Timestamp;
 
+/// API keys of one account: at most so many.
+pub const MAX_KEYS: usize = 1_000;
+
 /// Read, or read and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Access {

@@ -135,6 +135,9 @@ impl Agent {
     }
 }
 
+/// Wrong secrets that end an invitation.
+pub const MAX_WRONG_TRIES: u8 = 5;
+
 /// An invitation: a one-time token and the place it is for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Invitation {
@@ -156,6 +159,64 @@ pub struct Invitation {
     pub wrong_tries: u8,
     /// The agent that it made, once used.
     pub used_by: Option<AgentId>,
+    /// When the operator took it back. Older records end before this field.
+    #[serde(deserialize_with = "late::or_default")]
+    pub revoked_at: Option<Timestamp>,
+}
+
+/// State of an invitation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InvitationState {
+    /// Its token is good.
+    Open,
+    /// Its token has made an agent.
+    Used,
+    /// The operator took it back.
+    Revoked,
+    /// Wrong secrets have ended it.
+    Blocked,
+    /// Its time is over.
+    Expired,
+}
+
+impl InvitationState {
+    /// Name that commands print.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "open",
+            Self::Used => "used",
+            Self::Revoked => "revoked",
+            Self::Blocked => "blocked",
+            Self::Expired => "expired",
+        }
+    }
+}
+
+impl Invitation {
+    /// Its state at that moment.
+    pub fn state(&self, now: Timestamp) -> InvitationState {
+        if self.used_by.is_some() {
+            InvitationState::Used
+        } else if self.revoked_at.is_some() {
+            InvitationState::Revoked
+        } else if self.wrong_tries >= MAX_WRONG_TRIES {
+            InvitationState::Blocked
+        } else if now >= self.expires_at {
+            InvitationState::Expired
+        } else {
+            InvitationState::Open
+        }
+    }
+
+    /// True while its token is good: it reserves the agent's name.
+    pub fn is_open(&self, now: Timestamp) -> bool {
+        self.state(now) == InvitationState::Open
+    }
+}
+
+/// The form in which agents' names are compared: without case and spaces, so that `FRA 1` is `fra1`.
+pub fn name_key(name: &str) -> String {
+    name.chars().filter(|sign| !sign.is_whitespace()).flat_map(char::to_lowercase).collect()
 }
 
 #[cfg(test)]
@@ -226,6 +287,30 @@ mod tests {
         });
         agent.take_in(&Note::Shown(Certificate { valid_from: 100, ..certificate(6) }));
         assert_eq!(agent.footing(&certificate(5)), Footing::Superseded);
+    }
+
+    #[test]
+    fn an_invitation_without_the_moment_of_its_revocation_is_read() {
+        let invitation = Invitation {
+            id: InvitationId::from_u128(7),
+            secret_hash: [1; 32],
+            name: "fra1".to_owned(),
+            region: Region::Europe,
+            network: "AS1".to_owned(),
+            created_at: Timestamp::from_millis(0),
+            expires_at: Timestamp::from_millis(10),
+            wrong_tries: 0,
+            used_by: None,
+            revoked_at: None,
+        };
+        let bytes = postcard::to_stdvec(&(7_u64, &invitation)).unwrap();
+        let read: (u64, Invitation) = postcard::from_bytes(&bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(read, (7, invitation.clone()));
+        let [before, end] = [9, 10].map(Timestamp::from_millis);
+        assert!(invitation.is_open(before) && invitation.state(end) == InvitationState::Expired);
+        let revoked = Invitation { revoked_at: Some(before), ..invitation };
+        assert_eq!(revoked.state(before), InvitationState::Revoked);
+        assert_eq!(name_key(" FRA  1 "), name_key("fra1"));
     }
 
     #[test]

@@ -55,6 +55,17 @@ pub enum Matter {
     },
     /// Nearly all names fail to resolve at all agents.
     NamesFail,
+    /// Two networks have working agents: where they contradict each other, nobody decides.
+    TwoNetworks,
+    /// Other networks contradict an agent, which is not in quarantine since too many would be.
+    Contradicted {
+        /// The agent.
+        agent: AgentId,
+        /// The agents that contradict it, and how often.
+        by: String,
+    },
+    /// The coordinator can't read its host's own addresses, so nothing is delivered but mail.
+    DeliveriesBlocked,
 }
 
 /// News for the operator.
@@ -91,6 +102,12 @@ pub enum Topic {
     HostUnfit(AgentId),
     /// See [`Matter::NamesFail`].
     NamesFail,
+    /// See [`Matter::TwoNetworks`].
+    TwoNetworks,
+    /// See [`Matter::Contradicted`].
+    Contradicted(AgentId),
+    /// See [`Matter::DeliveriesBlocked`].
+    DeliveriesBlocked,
 }
 
 impl Matter {
@@ -108,6 +125,9 @@ impl Matter {
             Self::Quarantined(region) => Topic::Quarantined(*region),
             Self::HostUnfit { agent, .. } => Topic::HostUnfit(*agent),
             Self::NamesFail => Topic::NamesFail,
+            Self::TwoNetworks => Topic::TwoNetworks,
+            Self::Contradicted { agent, .. } => Topic::Contradicted(*agent),
+            Self::DeliveriesBlocked => Topic::DeliveriesBlocked,
         }
     }
 }
@@ -125,6 +145,9 @@ impl fmt::Display for Topic {
             Self::OwnEnding => ("own-ending", &None),
             Self::Quarantined(region) => ("quarantined", region),
             Self::NamesFail => ("names-fail", &None),
+            Self::TwoNetworks => ("two-networks", &None),
+            Self::Contradicted(agent) => return write!(f, "contradicted-{agent}"),
+            Self::DeliveriesBlocked => ("deliveries-blocked", &None),
             Self::CertificateEnding(agent) => return write!(f, "certificate-ending-{agent}"),
             Self::HostUnfit(agent) => return write!(f, "host-unfit-{agent}"),
         };
@@ -180,7 +203,9 @@ impl Board {
     /// Drops what was reported of agents that are gone, and gives the topics.
     pub fn forget_others(&mut self, agents: &BTreeSet<AgentId>) -> Vec<Topic> {
         let is_gone = |topic: &Topic| match topic {
-            Topic::CertificateEnding(agent) | Topic::HostUnfit(agent) => !agents.contains(agent),
+            Topic::CertificateEnding(agent) | Topic::HostUnfit(agent) | Topic::Contradicted(agent) => {
+                !agents.contains(agent)
+            }
             _ => false,
         };
         self.pending.retain(|topic, _| !is_gone(topic));
@@ -252,16 +277,19 @@ mod tests {
             Topic::HostsEnding,
             Topic::OwnEnding,
             Topic::NamesFail,
+            Topic::TwoNetworks,
+            Topic::DeliveriesBlocked,
             Topic::Quarantined(None),
             Topic::Quarantined(Some(Region::Asia)),
             Topic::CertificateEnding(agent),
             Topic::HostUnfit(agent),
+            Topic::Contradicted(agent),
         ];
         let names: BTreeSet<String> = topics.iter().map(Topic::to_string).collect();
         assert_eq!(names.len(), topics.len(), "{names:?}");
         let mut board = Board::with(topics.into());
         assert_eq!(board.forget_others(&[agent].into()), []);
-        let gone = [Topic::CertificateEnding(agent), Topic::HostUnfit(agent)];
+        let gone = [Topic::CertificateEnding(agent), Topic::HostUnfit(agent), Topic::Contradicted(agent)];
         assert_eq!(board.forget_others(&BTreeSet::new()), gone);
     }
 }

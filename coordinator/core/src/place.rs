@@ -234,6 +234,24 @@ impl Mesh {
         self.fit().map(|place| place.region).collect()
     }
 
+    /// True where the places that can confirm are on three networks or more, so that two of three decide.
+    pub fn has_three_networks(&self) -> bool {
+        let mut first = None;
+        let mut second = None;
+        self.confirmers().any(|place| match (first, second) {
+            (None, _) => {
+                first = Some(place.network);
+                false
+            }
+            (Some(one), None) if one != place.network => {
+                second = Some(place.network);
+                false
+            }
+            (Some(one), Some(two)) => place.network != one && place.network != two,
+            (Some(_), None) => false,
+        })
+    }
+
     /// True where the places that can confirm are all on one network (or there are none), so that no second network
     /// confirms anything. Places that are enrolled but away, quarantined or unfit don't count.
     pub fn has_one_network(&self) -> bool {
@@ -294,6 +312,10 @@ mod tests {
         ] {
             assert_eq!(Mesh::new([place(1, 1), second]).has_one_network(), one, "{second:?}");
         }
+        let three =
+            |networks: [u16; 3]| Mesh::new((1..).zip(networks).map(|(no, network)| place(no, network)));
+        assert!(three([1, 2, 3]).has_three_networks() && !three([1, 2, 1]).has_three_networks());
+        assert!(!Mesh::default().has_three_networks());
         assert!(Mesh::default().has_one_network(), "nobody confirms anything");
         let unfit = |place: Place| Place { unfit: true, ..place };
         assert!(

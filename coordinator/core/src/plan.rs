@@ -84,6 +84,27 @@ pub enum PlanRefusal {
         /// How many it allows.
         limit: usize,
     },
+    /// The account has all the component monitors that it may have.
+    #[error("an account may have {limit} component monitors, and this one has that many")]
+    ComponentsFull {
+        /// How many it may have.
+        limit: u32,
+    },
+    /// The account keeps all the incidents and windows that it may keep, and none is old enough to be dropped.
+    #[error(
+        "the {} plan keeps {limit} incidents and maintenance windows, the account has that many, and none is closed for \
+         30 days: delete some",
+        plan.name()
+    )]
+    IncidentsFull {
+        /// The account's plan.
+        plan: Plan,
+        /// How many it keeps.
+        limit: u32,
+    },
+    /// The account has all the API keys that it may have.
+    #[error("an account may have {} API keys, and this one has them: revoke one", crate::key::MAX_KEYS)]
+    KeysFull,
     /// Following a vendor's page needs Pro.
     #[error("component monitors need the pro plan; this account is on the {} plan", plan.name())]
     ComponentsNeedPro {
@@ -101,6 +122,13 @@ pub enum PlanRefusal {
     /// The page has all the destinations that it may have.
     #[error("a page may have {} destinations, and this one has them", crate::destination::MAX_DESTINATIONS)]
     DestinationsFull,
+    /// Too many addresses that the account's owner had asked have not confirmed.
+    #[error(
+        "an account may have {} addresses that wait for confirmation, and this one has them: each is forgotten after \
+         two days, or delete some",
+        crate::subscriber::asking::MAX_UNCONFIRMED
+    )]
+    UnconfirmedFull,
     /// The page has all that it may have open.
     #[error(
         "a page may have {} open incidents and unfinished maintenance windows, and this one has them",
@@ -134,6 +162,10 @@ pub struct PlanLimits {
     pub domain_interval_ms: u32,
     /// Interval of component monitors in milliseconds.
     pub component_interval_ms: u32,
+    /// Component monitors that an account on Pro may have.
+    pub components: u32,
+    /// Incidents and maintenance windows that an account keeps: Free, Hobby, Pro.
+    pub incidents: [u32; 3],
 }
 
 impl Default for PlanLimits {
@@ -147,6 +179,8 @@ impl Default for PlanLimits {
             certificate_interval_ms: millis(HOUR),
             domain_interval_ms: millis(6 * HOUR),
             component_interval_ms: millis(60 * SECOND),
+            components: 200,
+            incidents: [1_000, 5_000, 10_000],
         }
     }
 }
@@ -155,6 +189,11 @@ impl PlanLimits {
     /// How many monitors the plan allows, those of type component not counted.
     pub const fn monitors(&self, plan: Plan) -> u32 {
         self.monitors[plan as usize]
+    }
+
+    /// How many incidents and maintenance windows an account keeps on the plan.
+    pub const fn incidents(&self, plan: Plan) -> u32 {
+        self.incidents[plan as usize]
     }
 
     /// Milliseconds between two rounds of a monitor in one region; none for heartbeats, which nobody runs.
@@ -170,13 +209,13 @@ impl PlanLimits {
         }
     }
 
-    /// How many monitors an account must be below to get one more of that type; none where the type does not count.
+    /// How many monitors an account must be below to get one more of that type: component monitors are counted apart.
     ///
     /// # Errors
     /// What the plan does not allow at all.
-    pub const fn room_for(&self, plan: Plan, kind: CheckKind) -> Result<Option<u32>, PlanRefusal> {
+    pub const fn room_for(&self, plan: Plan, kind: CheckKind) -> Result<u32, PlanRefusal> {
         match kind {
-            CheckKind::Component if plan.has_components() => Ok(None),
+            CheckKind::Component if plan.has_components() => Ok(self.components),
             CheckKind::Component => Err(PlanRefusal::ComponentsNeedPro { plan }),
             CheckKind::Http
             | CheckKind::Tcp
@@ -184,7 +223,7 @@ impl PlanLimits {
             | CheckKind::Ping
             | CheckKind::Certificate
             | CheckKind::Domain
-            | CheckKind::Heartbeat => Ok(Some(self.monitors(plan))),
+            | CheckKind::Heartbeat => Ok(self.monitors(plan)),
         }
     }
 }
@@ -194,12 +233,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn components_need_pro_and_do_not_count() {
+    fn components_need_pro_and_count_apart() {
         let limits = PlanLimits::default();
         for (plan, limit) in [(Plan::Free, 10), (Plan::Hobby, 50), (Plan::Pro, 500)] {
-            assert_eq!(limits.room_for(plan, CheckKind::Tcp), Ok(Some(limit)));
+            assert_eq!(limits.room_for(plan, CheckKind::Tcp), Ok(limit));
         }
-        assert_eq!(limits.room_for(Plan::Pro, CheckKind::Component), Ok(None));
+        assert_eq!(limits.room_for(Plan::Pro, CheckKind::Component), Ok(200));
         let refusal = limits.room_for(Plan::Hobby, CheckKind::Component);
         assert_eq!(refusal, Err(PlanRefusal::ComponentsNeedPro { plan: Plan::Hobby }));
         assert_eq!(Plan::read("hobby"), Ok(Plan::Hobby));

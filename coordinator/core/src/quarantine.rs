@@ -1,84 +1,179 @@
-//! Quarantine: which places see failures that other networks dispute, and are not believed until they agree again.
+//! Quarantine: which places are contradicted by other networks, and are not believed until they agree again.
+//!
+//! Every round on which two places or three have spoken judges each of them: of three the odd one is contradicted, by two
+//! networks at once; of two that contradict each other it is the one that saw the failure. So a place that passes whatever
+//! it checks (behind a captive portal, an intercepting proxy) is found as well as one that fails whatever it checks.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use crate::place::PlaceNo;
+use serde::{Deserialize, Serialize};
+
+use crate::event::{Reason, RoundReport};
+use crate::observation::{self, Outcome};
+use crate::place::{Mesh, NetworkNo, Place, PlaceNo};
 use crate::time::{MINUTE, Timestamp};
 
-/// Milliseconds over which a place's failures are looked at.
+/// Milliseconds over which a place's words are looked at.
 const WINDOW: i64 = MINUTE;
-/// Failures in that time before a place can be put into quarantine.
-const FAILURES: usize = 5;
-/// Different targets that the disputed ones must be of.
+/// Words in that time before a place can be put into quarantine.
+const WORDS: usize = 5;
+/// Different targets that the contradicted ones must be of.
 const TARGETS: usize = 3;
+/// Other networks, and places on them, that must have contradicted it, where the mesh has so many.
+const WITNESSES: usize = 2;
+/// Places of which at most one is in quarantine.
+const PLACES_FOR_ONE: usize = 3;
 /// Agreeing words that let a place out at once.
 const AGREED: u32 = 10;
 /// Milliseconds without a dispute after which fewer do.
 const CALM: i64 = 5 * MINUTE;
 /// How many fewer.
 const AGREED_IN_CALM: u32 = 3;
-/// Failures that are kept of one place: the newest. A judgement of the newest 256 is one of them all.
+/// Words that are kept of one place: the newest. A judgement of the newest 256 is one of them all.
 const KEPT: usize = 256;
+/// Places that are named as those that contradicted one.
+const NAMED: usize = 16;
 
-/// What others made of something a place saw.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Word {
-    /// Its failure was confirmed.
-    Failed,
-    /// Its failure was disputed; in quarantine: it saw something else than the others.
-    Disputed,
-    /// In quarantine: it saw the same as the others.
-    Agreed,
+/// Contradictions of a place's words within the last minute.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Contradictions {
+    /// Words of it on which others have spoken too.
+    pub words: u32,
+    /// Those of them that others contradicted.
+    pub contradicted: u32,
+    /// The places that did, each with how often, the most frequent first.
+    pub by: Vec<(PlaceNo, u32)>,
+}
+
+impl Contradictions {
+    /// The contradictions in words; `name` gives a place's name and network.
+    pub fn words(&self, name: impl Fn(PlaceNo) -> String) -> String {
+        let by: Vec<String> =
+            self.by.iter().map(|(place, times)| format!("{times} by {}", name(*place))).collect();
+        format!("{} of {} results contradicted, {}", self.contradicted, self.words, by.join(", "))
+    }
+}
+
+/// Places that others contradict.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Suspects {
+    /// Those in quarantine.
+    pub held: BTreeMap<PlaceNo, Contradictions>,
+    /// Those that would be in quarantine if not too many were.
+    pub spared: BTreeMap<PlaceNo, Contradictions>,
+}
+
+/// A change of what is believed of a place.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Turn {
+    /// It is in quarantine from now on.
+    Held(Contradictions),
+    /// It would be, if a third of the places were not in quarantine with it: it goes on, and the operator is told.
+    Spared(Contradictions),
+    /// It is out of quarantine.
+    Released,
 }
 
 /// The record of every place.
 #[derive(Debug, Clone, Default)]
 pub struct Quarantine {
     places: BTreeMap<PlaceNo, Record>,
+    /// Places that are contradicted and not in quarantine, each with when it last was.
+    spared: BTreeMap<PlaceNo, (Timestamp, Contradictions)>,
 }
 
 #[derive(Debug, Clone)]
 enum Record {
-    /// Believed: its failures of the last minute, each with whether it was disputed and what its target was.
-    Free(VecDeque<(Timestamp, bool, u64)>),
+    /// Believed: its words of the last minute.
+    Free(VecDeque<Said>),
     /// Not believed since, or since its last dispute: agreeing words since then.
-    Held { calm_since: Timestamp, agreed: u32 },
+    Held { calm_since: Timestamp, agreed: u32, found: Contradictions },
+}
+
+/// A word of a place on which others have spoken too.
+#[derive(Debug, Clone, Copy)]
+struct Said {
+    at: Timestamp,
+    /// A number for the host that was checked.
+    target: u64,
+    /// Who contradicted it; nobody where it was agreed with.
+    against: [Option<PlaceNo>; 2],
+}
+
+impl Said {
+    fn is_contradicted(&self) -> bool {
+        self.against.iter().any(Option::is_some)
+    }
 }
 
 impl Quarantine {
-    /// Takes in a word on a place. `target` names the host that was checked (any hash of it). Says whether the place is
-    /// in quarantine from now on, where that changed.
-    pub fn hear(&mut self, place: PlaceNo, word: Word, target: u64, now: Timestamp) -> Option<bool> {
-        let record = self.places.entry(place).or_insert_with(|| Record::Free(VecDeque::new()));
-        match record {
-            Record::Free(failures) => {
-                if word == Word::Agreed {
-                    return None;
-                }
-                forget(failures, now);
-                if failures.len() >= KEPT {
-                    failures.pop_front();
-                }
-                failures.push_back((now, word == Word::Disputed, target));
-                if is_bad(failures) {
-                    *record = Record::Held { calm_since: now, agreed: 0 };
-                    return Some(true);
-                }
-                None
-            }
-            Record::Held { calm_since, agreed } => {
-                match word {
-                    Word::Disputed => (*calm_since, *agreed) = (now, 0),
-                    Word::Failed | Word::Agreed => *agreed += 1,
-                }
-                let calm = now.since(*calm_since) >= CALM && *agreed >= AGREED_IN_CALM;
-                if *agreed >= AGREED || calm {
-                    self.places.remove(&place);
-                    return Some(false);
-                }
-                None
+    /// Takes in a round that is over: what it says of each place that has spoken. `target` names the host that was checked
+    /// (any hash of it). Gives the places of which something else is believed from now on.
+    pub fn hear_round(
+        &mut self,
+        report: &RoundReport,
+        target: u64,
+        mesh: &Mesh,
+        now: Timestamp,
+    ) -> Vec<(PlaceNo, Turn)> {
+        let judged = judgements(report).into_iter().flatten();
+        judged
+            .filter_map(|(place, against)| {
+                let said = Said { at: now, target, against };
+                Some((place, self.hear(place, said, mesh)?))
+            })
+            .collect()
+    }
+
+    /// Takes in a shadow round of a place in quarantine: whether it saw what the others see.
+    pub fn hear_shadow(&mut self, place: PlaceNo, agrees: bool, now: Timestamp) -> Option<Turn> {
+        match self.places.get_mut(&place)? {
+            Record::Free(_) => None,
+            held @ Record::Held { .. } => {
+                let released = held.hear_held(agrees, now);
+                self.release(place, released)
             }
         }
+    }
+
+    fn hear(&mut self, place: PlaceNo, said: Said, mesh: &Mesh) -> Option<Turn> {
+        let now = said.at;
+        let record = self.places.entry(place).or_insert_with(|| Record::Free(VecDeque::new()));
+        let words = match record {
+            Record::Free(words) => words,
+            held @ Record::Held { .. } => {
+                let released = held.hear_held(!said.is_contradicted(), now);
+                return self.release(place, released);
+            }
+        };
+        forget(words, now);
+        if words.len() >= KEPT {
+            words.pop_front();
+        }
+        words.push_back(said);
+        // An agreeing word makes nobody a suspect.
+        let found = said.is_contradicted().then(|| found(words, place, mesh)).flatten()?;
+        if self.has_room(mesh) {
+            self.spared.remove(&place);
+            self.places.insert(place, Record::Held { calm_since: now, agreed: 0, found: found.clone() });
+            return Some(Turn::Held(found));
+        }
+        let before = self.spared.insert(place, (now, found.clone()));
+        before.is_none().then_some(Turn::Spared(found))
+    }
+
+    fn release(&mut self, place: PlaceNo, released: bool) -> Option<Turn> {
+        released.then(|| {
+            self.places.remove(&place);
+            Turn::Released
+        })
+    }
+
+    /// Whether one more place may be put into quarantine: never more than a third of those that are connected.
+    fn has_room(&self, mesh: &Mesh) -> bool {
+        let connected = || mesh.places().iter().filter(|place| place.connected);
+        let held = connected().filter(|place| place.quarantined || self.is_quarantined(place.no)).count();
+        (held + 1) * PLACES_FOR_ONE <= connected().count()
     }
 
     /// Whether the place is in quarantine.
@@ -86,17 +181,20 @@ impl Quarantine {
         matches!(self.places.get(&place), Some(Record::Held { .. }))
     }
 
-    /// The places in quarantine, in the order of their numbers.
-    pub fn quarantined(&self) -> impl Iterator<Item = PlaceNo> {
-        self.places
-            .iter()
-            .filter(|(_, record)| matches!(record, Record::Held { .. }))
-            .map(|(place, _)| *place)
+    /// The places that others contradict.
+    pub fn suspects(&self) -> Suspects {
+        let held = self.places.iter().filter_map(|(place, record)| match record {
+            Record::Held { found, .. } => Some((*place, found.clone())),
+            Record::Free(_) => None,
+        });
+        let spared = self.spared.iter().map(|(place, (_, found))| (*place, found.clone()));
+        Suspects { held: held.collect(), spared: spared.collect() }
     }
 
-    /// When [`Quarantine::handle_timeout`] would let a place out without another word; none while none can be.
+    /// When [`Quarantine::handle_timeout`] would change something without another word; none while nothing can.
     pub fn poll_timeout(&self) -> Option<Timestamp> {
-        self.places.values().filter_map(Record::calm_at).min()
+        let calm = self.places.values().filter_map(Record::calm_at);
+        calm.chain(self.spared.values().map(|(last, _)| *last + CALM)).min()
     }
 
     /// Lets out the places that have agreed often enough and been calm for long enough, and forgets what is too old to
@@ -105,126 +203,108 @@ impl Quarantine {
         let calm = |record: &Record| record.calm_at().is_some_and(|at| now >= at);
         let free = self.places.iter().filter(|(_, record)| calm(record)).map(|(place, _)| *place).collect();
         self.places.retain(|_, record| match record {
-            Record::Free(failures) => {
-                forget(failures, now);
-                !failures.is_empty()
+            Record::Free(words) => {
+                forget(words, now);
+                !words.is_empty()
             }
             Record::Held { .. } => !calm(record),
         });
+        self.spared.retain(|_, (last, _)| now.since(*last) < CALM);
         free
     }
 
-    /// Forgets a place that was revoked.
-    pub fn forget(&mut self, place: PlaceNo) {
-        self.places.remove(&place);
+    /// Forgets the places that are enrolled no more.
+    pub fn forget_others(&mut self, mesh: &Mesh) {
+        self.places.retain(|place, _| mesh.place(*place).is_some());
+        self.spared.retain(|place, _| mesh.place(*place).is_some());
     }
 }
 
 impl Record {
     fn calm_at(&self) -> Option<Timestamp> {
         match self {
-            Self::Held { calm_since, agreed } if *agreed >= AGREED_IN_CALM => Some(*calm_since + CALM),
+            Self::Held { calm_since, agreed, .. } if *agreed >= AGREED_IN_CALM => Some(*calm_since + CALM),
             Self::Held { .. } | Self::Free(_) => None,
         }
     }
-}
 
-fn forget(failures: &mut VecDeque<(Timestamp, bool, u64)>, now: Timestamp) {
-    while failures.front().is_some_and(|(at, ..)| now.since(*at) > WINDOW) {
-        failures.pop_front();
+    /// A word of a place in quarantine: true where it is out with it.
+    fn hear_held(&mut self, agrees: bool, now: Timestamp) -> bool {
+        let Self::Held { calm_since, agreed, .. } = self else { return false };
+        if agrees {
+            *agreed += 1;
+        } else {
+            (*calm_since, *agreed) = (now, 0);
+        }
+        let calm = now.since(*calm_since) >= CALM && *agreed >= AGREED_IN_CALM;
+        *agreed >= AGREED || calm
     }
 }
 
-/// More than half of its failures, of which there are at least five, are disputed, over at least three targets: that one
-/// site has trouble with one network is no place's fault, however many others failed for everybody meanwhile.
-fn is_bad(failures: &VecDeque<(Timestamp, bool, u64)>) -> bool {
-    let disputed = || failures.iter().filter(|(_, disputed, _)| *disputed);
-    let targets: BTreeSet<u64> = disputed().map(|(.., target)| *target).collect();
-    failures.len() >= FAILURES && targets.len() >= TARGETS && disputed().count() * 2 > failures.len()
+fn forget(words: &mut VecDeque<Said>, now: Timestamp) {
+    while words.front().is_some_and(|said| now.since(said.at) > WINDOW) {
+        words.pop_front();
+    }
+}
+
+/// More than half of its words, of which there are at least five, are contradicted, over at least three targets: that one
+/// site has trouble with one network is no place's fault, however many others failed for everybody meanwhile. Two other
+/// networks must contradict it, and two places on them, where there are so many: one alone may be the one that is wrong.
+fn found(words: &VecDeque<Said>, place: PlaceNo, mesh: &Mesh) -> Option<Contradictions> {
+    let contradicted = || words.iter().filter(|said| said.is_contradicted());
+    let count = contradicted().count();
+    if words.len() < WORDS || count * 2 <= words.len() {
+        return None;
+    }
+    let targets: BTreeSet<u64> = contradicted().map(|said| said.target).collect();
+    let mut times = BTreeMap::<PlaceNo, u32>::new();
+    for other in contradicted().flat_map(|said| said.against).flatten() {
+        *times.entry(other).or_default() += 1;
+    }
+    let own = mesh.place(place)?.network;
+    let other = |no: PlaceNo| mesh.place(no).filter(|other| other.network != own);
+    let said_so: Vec<&Place> = times.keys().filter_map(|no| other(*no)).collect();
+    let there: Vec<&Place> = mesh.confirmers().filter(|place| place.network != own).collect();
+    let networks =
+        |places: &[&Place]| places.iter().map(|it| it.network).collect::<BTreeSet<NetworkNo>>().len();
+    let enough = targets.len() >= TARGETS
+        && said_so.len() >= WITNESSES.min(there.len())
+        && networks(&said_so) >= WITNESSES.min(networks(&there));
+    if !enough {
+        return None;
+    }
+    let mut by: Vec<(PlaceNo, u32)> = times.into_iter().collect();
+    by.sort_by_key(|(place, times)| (std::cmp::Reverse(*times), *place));
+    by.truncate(NAMED);
+    let number = |count: usize| u32::try_from(count).unwrap_or(u32::MAX);
+    Some(Contradictions { words: number(words.len()), contradicted: number(count), by })
+}
+
+/// Judges each place that has spoken in a round: by whom it was contradicted, if by anybody.
+fn judgements(report: &RoundReport) -> [Option<(PlaceNo, [Option<PlaceNo>; 2])>; 3] {
+    use observation::Word::{Disputed, Failed, Inconclusive, Passed, Unconfirmed};
+    const AGREED: [Option<PlaceNo>; 2] = [None, None];
+    let first = report.first;
+    let Some((second, seen)) = report.second.as_ref().filter(|_| report.reason != Reason::Confirm) else {
+        return [None; 3];
+    };
+    let third = report.third.as_ref().map(|(third, _)| *third);
+    match report.word {
+        Disputed => [
+            Some((first, [Some(*second), third])),
+            // Two that contradict each other say nothing of the second.
+            third.map(|_| (*second, AGREED)),
+            third.map(|third| (third, AGREED)),
+        ],
+        // While a region is down nobody else is asked: that says nothing of the place.
+        Failed if matches!(seen, Outcome::Failed(..)) => [
+            Some((first, AGREED)),
+            Some((*second, AGREED)),
+            third.map(|third| (third, [Some(first), Some(*second)])),
+        ],
+        Passed | Failed | Unconfirmed | Inconclusive => [None; 3],
+    }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::time::SECOND;
-
-    const PLACE: PlaceNo = PlaceNo(4);
-
-    fn at(second: i64) -> Timestamp {
-        Timestamp::from_millis(second * SECOND)
-    }
-
-    /// Says words of targets one second apart, and when the place was put in or let out.
-    fn story(quarantine: &mut Quarantine, from: i64, words: &[(Word, u64)]) -> Vec<(i64, bool)> {
-        (from..)
-            .zip(words)
-            .filter_map(|(second, (word, target))| {
-                quarantine.hear(PLACE, *word, *target, at(second)).map(|held| (second, held))
-            })
-            .collect()
-    }
-
-    fn held() -> Quarantine {
-        let mut quarantine = Quarantine::default();
-        let words = [1, 2, 3, 1, 2].map(|target| (Word::Disputed, target));
-        assert_eq!(story(&mut quarantine, 0, &words), [(4, true)]);
-        quarantine
-    }
-
-    #[test]
-    fn five_failures_more_than_half_disputed_over_three_targets_put_a_place_in() {
-        let quarantine = held();
-        assert!(quarantine.is_quarantined(PLACE));
-        assert_eq!(quarantine.quarantined().collect::<Vec<_>>(), [PLACE]);
-    }
-
-    #[test]
-    fn fewer_failures_or_targets_or_disputes_do_not() {
-        use Word::{Disputed, Failed};
-        let cases: [&[(Word, u64)]; 4] = [
-            &[(Disputed, 1), (Disputed, 2), (Disputed, 3), (Disputed, 4)],
-            &[(Disputed, 1), (Disputed, 2), (Disputed, 1), (Disputed, 2), (Disputed, 1), (Disputed, 2)],
-            &[(Failed, 1), (Disputed, 2), (Failed, 3), (Disputed, 1), (Failed, 2), (Disputed, 3)],
-            // Two sites are disputed; that two more are down for everybody makes them no more.
-            &[(Failed, 3), (Failed, 4), (Disputed, 1), (Disputed, 2), (Disputed, 1), (Disputed, 2)],
-        ];
-        for words in cases {
-            assert_eq!(story(&mut Quarantine::default(), 0, words), [], "{words:?}");
-        }
-    }
-
-    #[test]
-    fn failures_over_a_minute_old_do_not_count() {
-        let mut quarantine = Quarantine::default();
-        story(&mut quarantine, 0, &[1, 2, 3, 4].map(|target| (Word::Disputed, target)));
-        assert_eq!(quarantine.hear(PLACE, Word::Disputed, 5, at(62)), None);
-    }
-
-    #[test]
-    fn ten_agreeing_words_let_it_out() {
-        let mut quarantine = held();
-        assert_eq!(story(&mut quarantine, 10, &[(Word::Agreed, 1); 10]), [(19, false)]);
-        assert!(!quarantine.is_quarantined(PLACE));
-    }
-
-    #[test]
-    fn five_calm_minutes_and_three_agreeing_words_let_it_out() {
-        let mut quarantine = held();
-        story(&mut quarantine, 10, &[(Word::Agreed, 1), (Word::Agreed, 2)]);
-        assert_eq!(quarantine.poll_timeout(), None, "two words are too few, whatever the time");
-        quarantine.hear(PLACE, Word::Agreed, 1, at(20));
-        assert_eq!(quarantine.poll_timeout(), Some(at(304)));
-        assert_eq!(quarantine.handle_timeout(at(303)), []);
-        assert_eq!(quarantine.handle_timeout(at(304)), [PLACE]);
-        assert!(!quarantine.is_quarantined(PLACE));
-    }
-
-    #[test]
-    fn a_dispute_in_quarantine_begins_the_waiting_anew() {
-        let mut quarantine = held();
-        story(&mut quarantine, 10, &[(Word::Agreed, 1); 9]);
-        quarantine.hear(PLACE, Word::Disputed, 1, at(30));
-        assert_eq!(story(&mut quarantine, 40, &[(Word::Agreed, 1); 9]), []);
-        assert_eq!(quarantine.poll_timeout(), Some(at(330)));
-    }
-}
+mod tests;

@@ -1,12 +1,14 @@
 //! Visitors who asked to be told of a page's incidents and maintenance, and the news on its way to them.
 
 pub mod ask;
+pub mod asking;
 
 use serde::{Deserialize, Serialize};
 
 use crate::delivery::Mail;
 use crate::destination::{Health, Secrets};
 use crate::id::{BulletinId, IncidentId, MonitorId, PageId, SubscriberId};
+use crate::late;
 use crate::link;
 use crate::time::{DAY, Timestamp};
 
@@ -40,6 +42,9 @@ pub struct Subscriber {
     pub health: Health,
     /// When it was made.
     pub created_at: Timestamp,
+    /// True where the page's owner asked for it, not a visitor. Older records end before this field.
+    #[serde(deserialize_with = "late::or_default")]
+    pub by_owner: bool,
 }
 
 /// How a subscriber is reached.
@@ -144,7 +149,15 @@ mod tests {
             asked_at: Timestamp::from_millis(0),
             health: Health::default(),
             created_at: Timestamp::from_millis(0),
+            by_owner: false,
         }
+    }
+
+    #[test]
+    fn a_record_of_before_its_asker_is_read() {
+        let bytes = postcard::to_stdvec(&(7_u64, subscriber())).unwrap();
+        let read: (u64, Subscriber) = postcard::from_bytes(&bytes[..bytes.len() - 1]).unwrap();
+        assert_eq!(read, (7, subscriber()));
     }
 
     #[test]

@@ -3,9 +3,11 @@
 pub mod accept;
 mod host;
 mod invisible;
+mod name;
 mod url;
 
 pub use host::{ascii_host, domain, host, record_name, shown_domain, shown_host};
+pub use name::is_plain_name;
 pub use url::{MAX_URL, WebAddress, web_address};
 
 use std::collections::BTreeSet;

@@ -7,6 +7,7 @@ mod cast;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use cast::mesh;
 use cast::script::{self, Line};
 use cast::stage::Stage;
 use cast::text::{self, Cast, Told};
@@ -96,7 +97,7 @@ fn tell(story: &str) -> Told<()> {
     let mut cast = Cast::default();
     let mut places = Vec::new();
     let mut lines: Vec<Line<'_>> = Vec::new();
-    let mut is_world = false;
+    let (mut is_world, mut is_mesh) = (false, false);
     for (number, line) in (1..).zip(story.lines()) {
         let line = line.split('#').next().unwrap_or_default().trim();
         let words: Vec<&str> = line.split_whitespace().collect();
@@ -107,6 +108,7 @@ fn tell(story: &str) -> Told<()> {
                 is_world = *kind == "world";
                 watch = Some(text::monitor(settings).map_err(at)?);
             }
+            ["mesh"] => is_mesh = true,
             ["place", place @ ..] => places.push(cast.place(place).map_err(at)?),
             ["->", ..] => {
                 let expected = line.trim_start_matches("->").trim();
@@ -114,6 +116,9 @@ fn tell(story: &str) -> Told<()> {
             }
             _ => lines.push(Line { number, words, expected: Vec::new() }),
         }
+    }
+    if is_mesh {
+        return mesh::play(&places, &cast, &lines);
     }
     let watch = watch.ok_or("no monitor")?;
     let (stage, first) = Stage::new(watch, places, text::time("00:00")?);

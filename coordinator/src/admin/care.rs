@@ -1,28 +1,19 @@
-//! Backup and verification of a running coordinator's store, and how they are told.
+//! Verification of a running coordinator's store, and how it and a backup are reported.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
 use super::Fault;
 use crate::service::Service;
-use crate::service::care::{Exported, StoreError, Whole};
-
-pub(super) async fn backup(service: &Service, file: &str) -> Result<Value, Fault> {
-    let file = PathBuf::from(file);
-    if !file.is_absolute() {
-        return Err(Fault::new("invalid", "file must be an absolute path"));
-    }
-    let exported = service.backup(file.clone()).await.map_err(fault)?;
-    Ok(exported_view(&file, &exported))
-}
+use crate::service::care::{StoreError, Whole};
 
 pub(super) async fn verify(service: &Service) -> Result<Value, Fault> {
     Ok(whole_view(&service.verify().await.map_err(fault)?))
 }
 
 /// Damage that a running coordinator finds is put right once it is stopped.
-fn fault(error: StoreError) -> Fault {
+pub(super) fn fault(error: StoreError) -> Fault {
     match error {
         StoreError::Damaged(_) => Fault::new(
             "damaged",
@@ -35,10 +26,10 @@ fn fault(error: StoreError) -> Fault {
 }
 
 /// A backup that was made.
-pub fn exported_view(file: &Path, exported: &Exported) -> Value {
-    let mut view = whole_view(&exported.whole);
+pub fn backup_view(file: &Path, bytes: u64, whole: &Whole) -> Value {
+    let mut view = whole_view(whole);
     view["file"] = json!(file.display().to_string());
-    view["bytes"] = json!(exported.bytes);
+    view["bytes"] = json!(bytes);
     view
 }
 

@@ -28,8 +28,14 @@ pub enum ClientError {
         source: io::Error,
     },
     /// What came back is no reply.
-    #[error("the coordinator gave no reply that can be read")]
+    #[error("the coordinator gave no reply that can be read; does it run an older version?")]
     Reply,
+    /// The file of a backup takes no more.
+    #[error("the backup can't be written: {0}")]
+    Sink(#[source] io::Error),
+    /// A backup is not what the coordinator sent.
+    #[error("the backup that arrived differs from the one that the coordinator sent")]
+    Differs,
 }
 
 /// Asks the coordinator that runs over a data directory; none where none runs.
@@ -37,16 +43,8 @@ pub enum ClientError {
 /// # Errors
 /// [`ClientError`] where one runs and can't be asked.
 pub async fn ask(data: &Path, command: &Command) -> Result<Option<Result<Value, Fault>>, ClientError> {
-    let path = socket::path(data);
-    let fault = |source| ClientError::Socket { path: path.display().to_string(), source };
-    let stream = match UnixStream::connect(&path).await {
-        Ok(stream) => stream,
-        // Nobody listens: never started, ended, or killed.
-        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
-            return Ok(None);
-        }
-        Err(error) => return Err(fault(error)),
-    };
+    let Some(stream) = connect(data).await? else { return Ok(None) };
+    let fault = |source| fault(data, source);
     let line = serde_json::to_string(command).map_err(|_| ClientError::Reply)?;
     let reply = timeout(command.limit() + REPLY, exchange(stream, line))
         .await
@@ -55,6 +53,23 @@ pub async fn ask(data: &Path, command: &Command) -> Result<Option<Result<Value, 
         Reply::Done(told) => Ok(Some(Ok(told))),
         Reply::Fault(fault) => Ok(Some(Err(fault))),
     }
+}
+
+/// Connects to the coordinator that runs over a data directory; none where none runs.
+pub(super) async fn connect(data: &Path) -> Result<Option<UnixStream>, ClientError> {
+    match UnixStream::connect(&socket::path(data)).await {
+        Ok(stream) => Ok(Some(stream)),
+        // Nobody listens: never started, ended, or killed.
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused) => {
+            Ok(None)
+        }
+        Err(error) => Err(fault(data, error)),
+    }
+}
+
+/// A fault of the socket of a data directory.
+pub(super) fn fault(data: &Path, source: io::Error) -> ClientError {
+    ClientError::Socket { path: socket::path(data).display().to_string(), source }
 }
 
 async fn exchange(mut stream: UnixStream, line: String) -> io::Result<Vec<u8>> {

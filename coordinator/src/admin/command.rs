@@ -23,11 +23,18 @@ pub enum Command {
         region: String,
         /// Label of its network.
         network: String,
-        /// Seconds that the invitation is good; none: a day.
+        /// Seconds that the invitation is good; none: an hour.
         valid_seconds: Option<u32>,
     },
     /// List agents and open invitations.
     AgentList,
+    /// List invitations.
+    AgentInvitations,
+    /// Take an invitation back.
+    AgentRevokeInvitation {
+        /// Id, or the name that it is for.
+        invitation: String,
+    },
     /// Close an agent's connection for good.
     AgentRevoke {
         /// Name or id.
@@ -123,11 +130,9 @@ pub enum Command {
         /// Its id.
         key: String,
     },
-    /// Write a snapshot to a file.
-    Backup {
-        /// Where to: an absolute path, as the coordinator's host sees it.
-        file: String,
-    },
+    /// Stream a snapshot over the socket: see [`super::backup`].
+    #[serde(rename = "stream-backup")]
+    Backup,
     /// Read the whole store and prove it.
     Verify,
 }
@@ -136,7 +141,7 @@ impl Command {
     /// How long it may take to be done.
     pub(super) fn limit(&self) -> Duration {
         match self {
-            Self::Backup { .. } | Self::Verify => Duration::from_secs(7_200),
+            Self::Backup | Self::Verify => Duration::from_secs(7_200),
             _ => Duration::from_secs(30),
         }
     }
@@ -188,7 +193,11 @@ impl From<Error> for Fault {
             Error::KeyReused => "idempotency_key_reused",
             Error::CheckedJustNow { .. } | Error::DomainCheckedJustNow { .. } => "rate_limited",
             Error::PlanLimit(_) => "plan_limit",
-            Error::TestedTooOften { .. } => "rate_limited",
+            Error::TestedTooOften { .. }
+            | Error::AccountTestedTooOften { .. }
+            | Error::NotifiedTooOften { .. }
+            | Error::PageAsks { .. }
+            | Error::AccountAsks { .. } => "rate_limited",
             Error::TooManyPings | Error::Busy { .. } => "rate_limited",
         };
         Self::new(code, error.to_string())
@@ -198,10 +207,13 @@ impl From<Error> for Fault {
 impl From<MemberError> for Fault {
     fn from(error: MemberError) -> Self {
         let code = match &error {
-            MemberError::Invalid { .. } | MemberError::Ambiguous(_) | MemberError::Waiting { .. } => {
-                "invalid"
-            }
-            MemberError::Unknown(_) => "not_found",
+            MemberError::Invalid { .. }
+            | MemberError::Ambiguous(_)
+            | MemberError::NameInUse { .. }
+            | MemberError::InvitationUsed(_)
+            | MemberError::TooManyInvitations
+            | MemberError::Waiting { .. } => "invalid",
+            MemberError::Unknown(_) | MemberError::UnknownInvitation(_) => "not_found",
             MemberError::Store(_) | MemberError::Token(_) | MemberError::Mesh(_) => "internal",
         };
         Self::new(code, error.to_string())

@@ -8,7 +8,7 @@ use parallax_core::time::{SECOND, Timestamp};
 use serde_json::{Value, json};
 
 use super::Fault;
-use crate::members::{AgentView, INVITATION_LIFE, MemberError, Progress, Roll, Step, Wish, is_open};
+use crate::members::{AgentView, INVITATION_LIFE, MemberError, Progress, Roll, Step, Wish};
 
 pub(super) async fn invite(
     roll: &Roll,
@@ -34,6 +34,7 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
         let mut view = enrolled(&agent);
         if let Some(known) = live.get(&agent.id) {
             view["quarantined"] = json!(known.is_quarantined);
+            view["contradicted"] = json!(known.contradicted);
             view["shared"] = json!(known.is_shared);
             view["clockSkewMs"] = json!(known.skew_ms);
             view["clockOff"] = json!(known.is_clock_off);
@@ -53,9 +54,19 @@ pub(super) async fn list(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
         members.push(view);
     }
     let mut invitations = roll.invitations().await.map_err(MemberError::from)?;
-    invitations.retain(|invitation| is_open(invitation, now));
+    invitations.retain(|invitation| invitation.is_open(now));
     members.extend(invitations.iter().map(invited));
     Ok(Value::Array(members))
+}
+
+/// Invitations that are kept, oldest first, with what became of each.
+pub(super) async fn invitations(roll: &Roll, now: Timestamp) -> Result<Value, Fault> {
+    let all = roll.invitations().await.map_err(MemberError::from)?;
+    Ok(all.iter().map(|invitation| kept(invitation, now)).collect())
+}
+
+pub(super) async fn revoke_invitation(roll: &Roll, invitation: &str, now: Timestamp) -> Result<Value, Fault> {
+    Ok(kept(&roll.revoke_invitation(invitation).await?, now))
 }
 
 pub(super) async fn revoke(roll: &Roll, agent: &str) -> Result<Value, Fault> {
@@ -90,6 +101,7 @@ fn note(agent: &AgentView) -> Option<String> {
     } else if agent.is_quarantined {
         notes.push("quarantined".to_owned());
     }
+    notes.extend(agent.contradicted.clone());
     if agent.is_superseded {
         notes.push("a renewal with a superseded certificate was refused: copied or put back".to_owned());
     }
@@ -116,6 +128,15 @@ fn enrolled(agent: &Agent) -> Value {
     })
 }
 
+/// An invitation in the list of them: its state, and the agent that it made.
+fn kept(invitation: &Invitation, now: Timestamp) -> Value {
+    let mut view = invited(invitation);
+    view["status"] = json!(invitation.state(now).name());
+    view["usedBy"] = json!(invitation.used_by.map(|agent| agent.to_string()));
+    view["revokedAt"] = json!(invitation.revoked_at.map(|at| at.to_string()));
+    view
+}
+
 fn invited(invitation: &Invitation) -> Value {
     json!({
         "id": invitation.id.to_string(),
@@ -124,6 +145,7 @@ fn invited(invitation: &Invitation) -> Value {
         "network": invitation.network,
         "status": "invited",
         "connected": false,
+        "createdAt": invitation.created_at.to_string(),
         "expiresAt": invitation.expires_at.to_string(),
     })
 }

@@ -5,6 +5,7 @@
 //! 0600, in a folder of mode 0700.
 
 mod alerts;
+pub mod backup;
 pub mod care;
 pub mod client;
 mod command;
@@ -44,16 +45,25 @@ impl Operator {
         Self { service, members }
     }
 
+    pub(super) fn service(&self) -> &Service {
+        &self.service
+    }
+
     /// Does a command and gives what it tells: an object for one thing, an array for a list.
     ///
     /// # Errors
     /// [`Fault`] in words for the operator.
     pub async fn run(&self, command: &Command) -> Result<Value, Fault> {
         match command {
-            Command::Backup { file } => care::backup(&self.service, file).await,
+            // The socket streams it (`backup`): what a command tells is kept in memory.
+            Command::Backup => Err(Fault::new("invalid", "a backup is taken over the admin socket")),
             Command::Verify => care::verify(&self.service).await,
             Command::AgentInvite { name, region, network, valid_seconds } => {
                 members::invite(&self.members, name, region, network, *valid_seconds).await
+            }
+            Command::AgentInvitations => members::invitations(&self.members, self.service.now()).await,
+            Command::AgentRevokeInvitation { invitation } => {
+                members::revoke_invitation(&self.members, invitation, self.service.now()).await
             }
             Command::AgentList => members::list(&self.members, self.service.now()).await,
             Command::AgentRevoke { agent } => members::revoke(&self.members, agent).await,

@@ -13,7 +13,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::timeout;
 
-use super::{Command, Fault, MAX_COMMAND, Operator, Reply};
+use super::{Command, Fault, MAX_COMMAND, Operator, Reply, backup};
 
 /// Commands at once; more wait.
 const AT_ONCE: usize = 16;
@@ -101,6 +101,10 @@ async fn answer(stream: UnixStream, operator: &Operator) -> io::Result<()> {
     let mut reading = BufReader::new(reading.take(MAX_COMMAND));
     timeout(LINE, reading.read_until(b'\n', &mut line)).await??;
     let reply = match read(&line) {
+        Ok(command @ Command::Backup) => {
+            timeout(command.limit(), backup::send(operator.service(), &mut writing)).await??;
+            return writing.shutdown().await;
+        }
         Ok(command) => match timeout(command.limit(), operator.run(&command)).await {
             Ok(Ok(told)) => Reply::Done(told),
             Ok(Err(fault)) => Reply::Fault(fault),

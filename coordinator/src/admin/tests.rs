@@ -105,6 +105,20 @@ async fn an_operator_makes_an_account_a_page_and_a_key_and_takes_the_key_back() 
 }
 
 #[tokio::test]
+async fn a_backup_that_the_store_can_not_give_is_a_fault_and_no_file() {
+    let scene = Scene::set();
+    let mut taken = Vec::new();
+    let told = backup::receive(scene.data(), &mut taken).await.unwrap().expect("one runs");
+    assert_eq!(
+        told.unwrap_err().message,
+        "the store can't be read or written: a store in memory has no snapshots"
+    );
+    assert!(taken.is_empty());
+    let nobody = tempfile::tempdir().unwrap();
+    assert!(backup::receive(nobody.path(), &mut taken).await.unwrap().is_none());
+}
+
+#[tokio::test]
 async fn a_key_for_one_page_belongs_to_its_account() {
     let scene = Scene::set();
     let mut pages = Vec::new();

@@ -1,10 +1,9 @@
 //! What goes on beside the river: all rooms that time or a change somewhere else sets to work.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use parallax_core::place::PlaceNo;
+use parallax_core::quarantine::Suspects;
 use tokio::sync::watch;
 
 use super::{care, notices};
@@ -33,7 +32,7 @@ pub(super) struct Parts {
     pub(super) service: Service,
     pub(super) members: Roll,
     pub(super) mesh: Arc<MeshHandle>,
-    pub(super) quarantine: watch::Receiver<Arc<BTreeSet<PlaceNo>>>,
+    pub(super) suspects: watch::Receiver<Arc<Suspects>>,
     /// Caught up with.
     pub(super) calendar: Calendar,
     pub(super) history: Arc<History>,
@@ -51,13 +50,17 @@ pub(super) fn stand(rooms: &mut Rooms, parts: Parts) {
     rooms.keep("clearing", move || of.clone().keep_clearing());
     let of = service.clone();
     rooms.keep("domains", move || domains::keep(of.clone()));
+    let of = service.clone();
+    rooms.keep("incident limits", move || of.clone().keep_incident_limits());
     rooms.keep("subscriptions", move || service.clone().keep_subscribers());
     let of = parts.looked_at;
     rooms.keep("lookout", move || notices::watch(of.clone()));
     let of = parts.boards;
     rooms.keep("boards", move || of.clone().follow());
-    let (of, placed) = (Arc::clone(&mesh), parts.quarantine);
-    rooms.keep("quarantine", move || follow_quarantine(Arc::clone(&of), placed.clone()));
+    let (of, suspects) = (Arc::clone(&mesh), parts.suspects);
+    rooms.keep("quarantine", move || follow_quarantine(Arc::clone(&of), suspects.clone()));
+    let of = members.clone();
+    rooms.keep("invitations", move || of.clone().keep_invitations());
     rooms.keep("members", move || follow_members(Arc::clone(&mesh), members.clone()));
     let (kept, of, time) = (parts.history, store.clone(), clock.clone());
     rooms.keep("history", move || keep_history(Arc::clone(&kept), of.clone(), time.clone()));
@@ -65,11 +68,11 @@ pub(super) fn stand(rooms: &mut Rooms, parts: Parts) {
 }
 
 /// Tells the mesh who is in quarantine, so that it deals out shadow rounds.
-async fn follow_quarantine(mesh: Arc<MeshHandle>, mut quarantine: watch::Receiver<Arc<BTreeSet<PlaceNo>>>) {
+async fn follow_quarantine(mesh: Arc<MeshHandle>, mut suspects: watch::Receiver<Arc<Suspects>>) {
     loop {
-        let now = Arc::clone(&quarantine.borrow_and_update());
-        mesh.set_quarantine(&now);
-        if quarantine.changed().await.is_err() {
+        let now = Arc::clone(&suspects.borrow_and_update());
+        mesh.set_suspects(&now);
+        if suspects.changed().await.is_err() {
             // The driver is gone, and whoever watches it says so.
             std::future::pending::<()>().await;
         }

@@ -1,5 +1,6 @@
 //! Care of the store: snapshots by the hour while it is served, and the commands for when it is not.
 
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use super::{AppError, STORE, rescue};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::storage::shelf::{Keep, Shelf, stamp};
-use crate::storage::{Compacted, Exported, Restored, Store, StoreError, Whole, disk};
+use crate::storage::{Compacted, Restored, Store, StoreError, Whole, disk};
 
 /// Pause between two looks at whether a snapshot is due, and at how the store stands.
 const LOOK: Duration = Duration::from_secs(60);
@@ -92,15 +93,16 @@ async fn watch(store: &Store) {
     }
 }
 
-/// Writes a backup while no coordinator runs.
+/// Streams a backup to `sink` while no coordinator runs, and returns it.
 ///
 /// # Errors
-/// Where the store can't be opened, or the file not be written.
-pub async fn backup(config: &Config, file: PathBuf) -> Result<Exported, AppError> {
+/// Where the store can't be opened, or the sink takes no more.
+pub async fn backup<W: Write + Send + 'static>(config: &Config, mut sink: W) -> Result<W, AppError> {
     let options = store_options(config, Keys::Read)?;
     blocking(config, move |store| {
         let (read, _write) = disk::open(store, options)?;
-        Ok(read.export(&file)?)
+        read.stream(&mut sink)?;
+        Ok(sink)
     })
     .await
 }

@@ -185,8 +185,9 @@ fn acme(config: &Config) -> Result<(acme::Settings, Guard), AppError> {
         contact: config.acme.contact.clone(),
         roots: config.acme.roots.clone(),
     };
-    // Names are customers' choice: they are looked at where deliveries may go.
-    let policy = Policy { allow_private: config.deliver.allow_private, ..Policy::default() };
+    // Names are customers' choice: they are looked at where deliveries may go, and where they should lead, which is here.
+    let policy =
+        Policy { allow_private: config.deliver.allow_private, allow_own_host: true, ..Policy::default() };
     Ok((settings, Guard::new(outgoing::resolver(config)?, policy)))
 }
 

@@ -126,6 +126,7 @@ impl Look {
             ([("notice", "repeated_only")], is_told(Notice::RepeatedOnly)),
             ([("notice", "all_quarantined")], is_told(Notice::AllQuarantined)),
             ([("notice", "names_fail")], is_told(Notice::NamesFail)),
+            ([("notice", "contradicted")], is_told(Notice::Contradicted)),
         ];
         page.gauges("mesh_notice", "1 where the mesh as a whole can't do what it should", whole)?;
         let regional = Region::ALL.into_iter().flat_map(|region| {

@@ -12,6 +12,7 @@ use parallax_core::member::Agent;
 use parallax_core::notice::{Board, Matter, Notice, Topic};
 use parallax_core::place::Region;
 use parallax_core::time::{DAY, SECOND, Timestamp};
+use parallax_dial::{DialError, OwnAddresses};
 
 use super::doors::Certificates;
 use crate::clock::Clock;
@@ -56,6 +57,8 @@ pub(super) struct Sources {
     pub(super) authority_ends: Arc<dyn Fn() -> i64 + Send + Sync>,
     /// Those that visitors are shown.
     pub(super) certificates: Certificates,
+    /// The addresses of this host, where deliveries need to know them.
+    pub(super) own: Option<OwnAddresses>,
 }
 
 /// Looks at everything that an operator can mend, as long as the coordinator runs.
@@ -104,13 +107,19 @@ impl Lookout {
         let agents = self.of.store.read(|read| read.agents()).await?;
         let agents: Vec<Agent> = agents.into_iter().map(|agent| agent.value).collect();
         let mut matters = notices::matters(&self.of.counters.notices());
-        matters.extend(unfit_hosts(&(self.of.agents)()));
+        let views = (self.of.agents)();
+        matters.extend(unfit_hosts(&views));
+        matters.extend(views.iter().map(contradicted));
         matters.extend(self.space.clone());
         matters.push(authority((self.of.authority_ends)(), now));
         matters.push(hosts(self.of.certificates.told.ending()));
         matters.extend(self.of.certificates.shown.own().map(|own| own_ending(&own, now)));
         let broken = self.of.watch.broken_lately();
         matters.push((Matter::PartsBroken(broken), broken > 0));
+        if let Some(own) = &self.of.own {
+            let blocked = own.check() == Err(DialError::OwnAddressesUnreadable);
+            matters.push((Matter::DeliveriesBlocked, blocked));
+        }
         matters.extend(agents.iter().filter_map(|agent| certificate(agent, self.of.certificate_life, now)));
         let present: BTreeSet<AgentId> =
             agents.iter().filter(|agent| agent.revoked_at.is_none()).map(|agent| agent.id).collect();
@@ -154,13 +163,21 @@ fn cursor(topic: Topic) -> String {
 fn told(read: &dyn Read) -> Result<BTreeSet<Topic>> {
     let regions = || std::iter::once(None).chain(Region::ALL.into_iter().map(Some));
     let agents = read.agents()?.into_iter().map(|agent| agent.value.id);
-    let agents = agents.flat_map(|agent| [Topic::CertificateEnding(agent), Topic::HostUnfit(agent)]);
+    let agents = agents.flat_map(|agent| {
+        [Topic::CertificateEnding(agent), Topic::HostUnfit(agent), Topic::Contradicted(agent)]
+    });
     let topics = regions()
         .map(Topic::NobodyConnected)
         .chain(regions().map(Topic::OneNetwork))
         .chain(regions().map(Topic::Quarantined))
         .chain([Topic::StoreLow, Topic::AuthorityEnding, Topic::PartsBroken])
-        .chain([Topic::HostsEnding, Topic::OwnEnding, Topic::NamesFail])
+        .chain([
+            Topic::HostsEnding,
+            Topic::OwnEnding,
+            Topic::NamesFail,
+            Topic::TwoNetworks,
+            Topic::DeliveriesBlocked,
+        ])
         .chain(agents);
     let mut told = BTreeSet::new();
     for topic in topics {
@@ -188,6 +205,13 @@ fn unfit_hosts(views: &[AgentView]) -> Vec<(Matter, bool)> {
         Some((Matter::HostUnfit { agent: view.agent.id, faults }, holds))
     });
     judged.collect()
+}
+
+/// Judges whether others contradict an agent that is not in quarantine for it.
+fn contradicted(view: &AgentView) -> (Matter, bool) {
+    let holds = view.contradicted.is_some() && !view.is_quarantined;
+    let by = view.contradicted.iter().flat_map(|by| by.chars()).take(FAULTS).collect();
+    (Matter::Contradicted { agent: view.agent.id, by }, holds)
 }
 
 /// Whether that much free space is too little; between the bounds it stays as it was told.

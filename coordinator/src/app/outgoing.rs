@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use parallax_certs::secret::MeshSecret;
 use parallax_dial::Resolver;
-use tokio::sync::Notify;
 use url::Url;
 
 use super::AppError;
@@ -15,7 +14,7 @@ use crate::deliver::webhook::Client;
 use crate::deliver::{DeliverError, Deliverer, Settings};
 use crate::domains::Records;
 use crate::react::notices::Notices;
-use crate::service;
+use crate::service::{self, Service};
 use crate::storage::Store;
 
 /// Destinations of the operator's notices; `base_url` is the installation's address.
@@ -37,13 +36,12 @@ pub(super) fn records(config: &Config) -> Result<Arc<Records>, AppError> {
     Ok(Arc::new(Records::of(resolver(config)?)))
 }
 
-/// The deliverer, which has not begun; `wake` is told whenever there may be more to send.
+/// The deliverer of what the service has to be sent, which has not begun.
 pub(super) fn deliverer(
     config: &Config,
     store: &Store,
     clock: &Clock,
-    base_url: &str,
-    wake: Arc<Notify>,
+    service: &Service,
 ) -> Result<Deliverer, AppError> {
     let client = Client::new(config.deliver.allow_private, &[])?;
     let base = |text: &str| Url::parse(text).map_err(|error| DeliverError::Setup(error.to_string()));
@@ -52,13 +50,17 @@ pub(super) fn deliverer(
             telegram: base(&config.deliver.telegram_url)?,
             pagerduty: base(&config.deliver.pagerduty_url)?,
         },
-        base_url: base_url.to_owned(),
+        base_url: service.base_url().to_owned(),
         root_domain: config.http.root_domain.clone(),
         operator_mail: config.operator.mail.clone(),
         operator_hook: config.operator.hook(),
     };
     let mailer = Arc::new(super::mail::mailer(&config.mail)?);
-    Ok(Deliverer::new(store.clone(), clock.clone(), client, mailer, settings, wake))
+    let wake = service.outgoing();
+    let deliverer = Deliverer::new(store.clone(), clock.clone(), client, mailer, settings, wake);
+    let service = service.clone();
+    deliverer.link_stops(move |destination| service.stop_url(destination));
+    Ok(deliverer)
 }
 
 /// What the service has to know of the settings.

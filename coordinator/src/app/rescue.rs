@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use super::{AppError, STORE};
+use crate::out;
 use crate::storage::StoreError;
 use crate::storage::shelf::Shelf;
 
@@ -20,7 +21,7 @@ pub(super) fn explain(data: &Path, error: AppError) -> AppError {
 fn give(data: &Path, user: u32) -> String {
     format!(
         "Run this as the user that it belongs to, or give the folder to this one with:\n  chown -R {user} {}",
-        quoted(data)
+        at(data)
     )
 }
 
@@ -32,24 +33,25 @@ fn put_back(data: &Path) -> String {
     });
     let words = match newest {
         Ok(Some((snapshot, whole))) => format!(
-            "The newest good snapshot is of {} ({} records). Put it back with:\n  parallax restore newest --data {}\n\
+            "The newest good snapshot is of {} ({} records). Put it back with:\n  {} restore newest --data {}\n\
              What is there now is kept beside it, and agents send again what they still have.",
             snapshot.at,
             whole.records,
-            quoted(data)
+            out::program(),
+            at(data)
         ),
         Ok(None) => format!(
-            "No good snapshot is in {}. A backup is put back with:\n  parallax restore FILE --data {}",
+            "No good snapshot is in {}. A backup is put back with:\n  {} restore FILE --data {}",
             shelf.folder().display(),
-            quoted(data)
+            out::program(),
+            at(data)
         ),
         Err(error) => format!("The snapshots can't be looked at: {error}"),
     };
     format!("Nothing is served, and nothing was changed.{bad}\n{words}")
 }
 
-/// A path as a shell takes it.
-fn quoted(path: &Path) -> String {
-    let path = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
-    format!("'{}'", path.display().to_string().replace('\'', r"'\''"))
+/// A path as a shell takes it, wherever it is.
+fn at(path: &Path) -> String {
+    out::quoted(&std::path::absolute(path).unwrap_or_else(|_| path.to_owned()))
 }

@@ -2,10 +2,14 @@
 //! 3 a store that must be put right before another start is of use.
 
 mod alerts;
+mod backup;
 mod operate;
+mod owner;
 mod page;
 mod secrets;
 mod serve;
+mod service_manager;
+mod settings_file;
 mod signals;
 mod store;
 
@@ -77,7 +81,7 @@ enum Command {
     #[command(subcommand)]
     Key(operate::KeyCommand),
     /// Write everything to one file, also while the coordinator runs
-    Backup(store::Backup),
+    Backup(backup::Backup),
     /// Put a snapshot or a backup in the store's place, which is kept beside it
     Restore(store::Restore),
     /// Read the whole store and prove it, also while the coordinator runs
@@ -113,7 +117,7 @@ struct Settings {
 /// Which installation is meant.
 #[derive(Debug, Args)]
 struct Place {
-    /// Settings file (TOML)
+    /// Settings file (TOML) [default: /etc/parallax/coordinator.toml, unless --data is given]
     #[arg(long, value_name = "FILE", env = "PARALLAX_CONFIG")]
     config: Option<PathBuf>,
     /// Folder of the store [default: parallax-data]
@@ -188,6 +192,9 @@ pub async fn run(cli: Cli) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             out::fault(&error.to_string());
+            if let Some(file) = settings_file::found() {
+                out::fault(&format!("the settings are those of {}", file.display()));
+            }
             ExitCode::from(error.code())
         }
     }
@@ -197,7 +204,9 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
     match command {
         Command::Up { demo, region, network, settings, ready } => {
             let kind = if demo { up::Kind::Demo } else { up::Kind::Single { region, network } };
-            let config = settings.load(kind.defaults())?;
+            // A trial has a folder of its own: the settings of this host's installation are not meant.
+            let config =
+                settings.place.load(kind.defaults(), &settings.flags(), settings.place.config.clone())?;
             telemetry::start(&config.log)?;
             let shutdown = signals::shutdown()?;
             Ok(up::run(kind, config, ready.ready_file, shutdown).await?)
@@ -209,14 +218,21 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
         }
         Command::CheckConfig { settings } => {
             let config = settings.load(Config::default())?;
-            out::line(config.to_toml().trim_end()).map_err(CliError::Output)
+            out::line(config.to_toml().trim_end()).map_err(CliError::Output)?;
+            if let Some(warning) = config.exposed_admin() {
+                out::fault(&format!("warning: {warning}"));
+            }
+            match config.file_faults() {
+                faults if faults.is_empty() => Ok(()),
+                faults => Err(ConfigError::Faults(faults).into()),
+            }
         }
         Command::Agent(command) => operate::run(command.into()).await,
         Command::Mesh(command) => operate::run(command.into()).await,
         Command::Account(command) => operate::run(command.into()).await,
         Command::Page(command) => operate::run(command.try_into()?).await,
         Command::Key(command) => operate::run(command.into()).await,
-        Command::Backup(order) => store::backup(order).await,
+        Command::Backup(order) => backup::run(order).await,
         Command::Restore(order) => store::restore(order).await,
         Command::Verify(order) => store::verify(order).await,
         Command::Compact(order) => store::compact(order).await,
@@ -226,7 +242,7 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
 
 impl Settings {
     fn load(&self, defaults: Config) -> Result<Config, ConfigError> {
-        self.place.load(defaults, &self.flags())
+        self.place.load(defaults, &self.flags(), self.place.file())
     }
 
     fn flags(&self) -> Flags {
@@ -242,11 +258,17 @@ impl Settings {
 }
 
 impl Place {
-    fn load(&self, defaults: Config, flags: &Flags) -> Result<Config, ConfigError> {
+    /// The settings file: the one that was given, else this host's.
+    fn file(&self) -> Option<PathBuf> {
+        let is_data_given = self.data.is_some() || std::env::var_os("PARALLAX_DATA").is_some();
+        settings_file::find(self.config.as_deref(), is_data_given)
+    }
+
+    fn load(&self, defaults: Config, flags: &Flags, file: Option<PathBuf>) -> Result<Config, ConfigError> {
         // A variable that is no text can't be a setting of ours.
         let environment = std::env::vars_os()
             .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        Config::load(defaults, self.config.as_deref(), environment, flags)
+        Config::load(defaults, file.as_deref(), environment, flags)
     }
 }
 

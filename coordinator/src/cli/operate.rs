@@ -8,7 +8,7 @@ use parallax_core::plan::Plan;
 use serde_json::Value;
 
 use super::page::PageSet;
-use super::{CliError, Place};
+use super::{CliError, Place, owner};
 use crate::admin::{Command, Operator, client};
 use crate::app;
 use crate::config::{Config, ConfigError, Flags};
@@ -43,7 +43,7 @@ impl Whither {
     /// The settings of the installation that is meant.
     pub(super) fn config(&self) -> Result<Config, ConfigError> {
         let flags = Flags { data: self.place.data.clone(), ..Flags::default() };
-        self.place.load(Config::default(), &flags)
+        self.place.load(Config::default(), &flags, self.place.file())
     }
 }
 
@@ -60,7 +60,7 @@ pub(super) enum AgentCommand {
         /// Its network: AS number or provider. Outages are confirmed across networks, so say it truly
         #[arg(long)]
         network: String,
-        /// Seconds that the token is good, a minute to 30 days [default: a day]
+        /// Seconds that the token is good, a minute to 30 days [default: an hour]
         #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u32).range(60..=2_592_000))]
         valid_seconds: Option<u32>,
         #[command(flatten)]
@@ -68,6 +68,18 @@ pub(super) enum AgentCommand {
     },
     /// List agents and open invitations
     List {
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// List invitations with their end and state
+    Invitations {
+        #[command(flatten)]
+        whither: Whither,
+    },
+    /// Take an invitation back: its token is refused from now on
+    RevokeInvitation {
+        /// Its id, or the name that it is for
+        invitation: String,
         #[command(flatten)]
         whither: Whither,
     },
@@ -224,6 +236,12 @@ async fn alone(config: &Config, command: &Command) -> Result<Value, CliError> {
     if !prepares && !config.data.join("store").exists() {
         return Err(CliError::NoStore(config.data.clone()));
     }
+    let done = done_alone(config, command).await;
+    owner::hand_over(&config.data);
+    done
+}
+
+async fn done_alone(config: &Config, command: &Command) -> Result<Value, CliError> {
     let opened = app::open(config).await?;
     let told = Operator::new(opened.service.clone(), opened.members.clone()).run(command).await;
     opened.close().await;
@@ -264,10 +282,19 @@ fn plan(name: &str) -> Result<Plan, String> {
 
 impl From<AgentCommand> for Order {
     fn from(command: AgentCommand) -> Self {
-        let columns = &["name", "region", "network", "status", "software", "note", "id"];
+        let columns = match &command {
+            AgentCommand::Invitations { .. } | AgentCommand::RevokeInvitation { .. } => {
+                &["name", "region", "network", "status", "createdAt", "expiresAt", "id"]
+            }
+            _ => &["name", "region", "network", "status", "software", "note", "id"],
+        };
         let (command, whither) = match command {
             AgentCommand::Invite { name, region, network, valid_seconds, whither } => {
                 (Command::AgentInvite { name, region: region.to_string(), network, valid_seconds }, whither)
+            }
+            AgentCommand::Invitations { whither } => (Command::AgentInvitations, whither),
+            AgentCommand::RevokeInvitation { invitation, whither } => {
+                (Command::AgentRevokeInvitation { invitation }, whither)
             }
             AgentCommand::List { whither } => (Command::AgentList, whither),
             AgentCommand::Revoke { agent, whither } => (Command::AgentRevoke { agent }, whither),

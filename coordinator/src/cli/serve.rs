@@ -1,11 +1,13 @@
 //! `parallax serve`: the coordinator alone, as it is run in production.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use parallax_core::watch::Confirmation;
+use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
-use super::CliError;
+use super::{CliError, service_manager};
 use crate::app;
 use crate::config::Config;
 use crate::out;
@@ -18,7 +20,15 @@ pub(super) async fn run(
     shutdown: watch::Receiver<bool>,
 ) -> Result<(), CliError> {
     let (data, confirmation) = (config.data.clone(), config.confirmation);
+    let (exposed, stopping) = (config.exposed_admin(), shutdown.clone());
+    let starting = service_manager::starting();
+    // A reload has certificates in files read again (`tls`); with none there is nothing to read, and no reason to end.
+    let _reload = signal(SignalKind::hangup())?;
     let running = app::start(config, shutdown).await?;
+    drop(starting);
+    if let Some(warning) = exposed {
+        tracing::warn!("{warning}");
+    }
     if confirmation == Confirmation::Repeat {
         tracing::warn!(
             "confirmation = \"repeat\": while the mesh has one network, outages are confirmed by it alone"
@@ -35,11 +45,14 @@ pub(super) async fn run(
     if running.service.accounts().await.is_ok_and(|accounts| accounts.is_empty()) {
         let data = data.display();
         out::notice(&format!(
-            "No account yet: parallax account create --email YOU@EXAMPLE.COM --data {data}"
+            "No account yet: {} account create --email YOU@EXAMPLE.COM --data {data}",
+            out::program()
         ));
     }
     if let Some(path) = ready_file {
         ready::write(&path, &Ready::of(&running, None, None))?;
     }
+    let status = format!("Serving {}", running.base_url);
+    service_manager::serving(&status, Arc::clone(&running.flow), stopping);
     Ok(running.wait().await?)
 }

@@ -1,26 +1,18 @@
-//! `parallax backup`, `restore`, `verify` and `compact`: care of the store, running or not.
+//! `parallax restore`, `verify` and `compact`: care of the store, running or not.
 
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::CliError;
 use super::operate::{Whither, show};
+use super::{CliError, owner};
 use crate::admin::{Command, care, client};
 use crate::app::care as store;
 use crate::app::care::Source;
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::out;
-
-#[derive(Debug, Args)]
-pub(super) struct Backup {
-    /// A new file
-    file: PathBuf,
-    #[command(flatten)]
-    whither: Whither,
-}
 
 #[derive(Debug, Args)]
 pub(super) struct Restore {
@@ -45,21 +37,6 @@ pub(super) struct Compact {
     whither: Whither,
 }
 
-/// Writes a backup: the coordinator does where one runs.
-pub(super) async fn backup(order: Backup) -> Result<(), CliError> {
-    let config = order.whither.config()?;
-    let file = std::path::absolute(&order.file)?;
-    let command = Command::Backup { file: file.to_string_lossy().into_owned() };
-    let told = match client::ask(&config.data, &command).await? {
-        Some(reply) => reply?,
-        None => {
-            there(&config)?;
-            care::exported_view(&file, &store::backup(&config, file.clone()).await?)
-        }
-    };
-    tell(&order.whither, &told)
-}
-
 /// Proves the store, or a file.
 pub(super) async fn verify(order: Verify) -> Result<(), CliError> {
     let config = order.whither.config()?;
@@ -70,7 +47,9 @@ pub(super) async fn verify(order: Verify) -> Result<(), CliError> {
             Some(reply) => reply?,
             None => {
                 there(&config)?;
-                care::whole_view(&store::verify(&config).await?)
+                let verified = store::verify(&config).await;
+                owner::hand_over(&config.data);
+                care::whole_view(&verified?)
             }
         }
     };
@@ -85,7 +64,9 @@ pub(super) async fn restore(order: Restore) -> Result<(), CliError> {
     } else {
         Source::File(order.source.clone())
     };
-    let (file, restored) = store::restore(&config, source, Clock::system().now()).await?;
+    let restored = store::restore(&config, source, Clock::system().now()).await;
+    owner::hand_over(&config.data);
+    let (file, restored) = restored?;
     let mut told = care::whole_view(&restored.whole);
     told["restored"] = json!(file.display().to_string());
     told["keptAside"] = json!(restored.aside.map(|aside| aside.display().to_string()));
@@ -96,7 +77,9 @@ pub(super) async fn restore(order: Restore) -> Result<(), CliError> {
 pub(super) async fn compact(order: Compact) -> Result<(), CliError> {
     let config = order.whither.config()?;
     there(&config)?;
-    let compacted = store::compact(&config).await?;
+    let compacted = store::compact(&config).await;
+    owner::hand_over(&config.data);
+    let compacted = compacted?;
     let mut told = care::whole_view(&compacted.whole);
     told["bytesBefore"] = json!(compacted.before);
     told["bytesAfter"] = json!(compacted.after);
@@ -104,11 +87,11 @@ pub(super) async fn compact(order: Compact) -> Result<(), CliError> {
 }
 
 /// Looking for a store that is not there does not make one.
-fn there(config: &Config) -> Result<(), CliError> {
+pub(super) fn there(config: &Config) -> Result<(), CliError> {
     if config.data.join("store").exists() { Ok(()) } else { Err(CliError::NoStore(config.data.clone())) }
 }
 
-fn tell(whither: &Whither, told: &Value) -> Result<(), CliError> {
+pub(super) fn tell(whither: &Whither, told: &Value) -> Result<(), CliError> {
     let shown = if whither.json { out::json(told) } else { show(told, &[]) };
     shown.map_err(CliError::Output)
 }

@@ -25,6 +25,8 @@ fn every_command_of_the_doors_is_taken() {
         "check-config --config c.toml",
         "agent invite --name fra1 --region europe --network AS64500 --valid-seconds 60 --data d --json",
         "agent list --json",
+        "agent invitations --json",
+        "agent revoke-invitation inv_1",
         "agent revoke fra1 --data d",
         "agent forget fra1",
         "account create --email a@example.com --plan pro --json",
@@ -59,6 +61,54 @@ fn wrong_usage_is_told_from_a_call_for_help() {
     ] {
         assert_eq!(parse(line).unwrap_err(), kind, "{line}");
     }
+}
+
+#[test]
+fn the_commands_of_the_readmes_are_taken() {
+    let texts = [include_str!("../../../README.md"), include_str!("../../../deploy/README.md")];
+    let mut counts = [0, 0];
+    for (command, is_line) in texts.into_iter().flat_map(readme_commands) {
+        let words = shlex::split(&command).expect(&command);
+        match Cli::try_parse_from(&words) {
+            Ok(_) => {}
+            // A sentence may name a command without all that belongs to it.
+            Err(error) if !is_line && is_unfinished(error.kind()) => {}
+            Err(error) => panic!("{command}: {error}"),
+        }
+        counts[usize::from(is_line)] += 1;
+    }
+    assert!(counts[0] >= 10 && counts[1] >= 15, "{counts:?}");
+}
+
+fn is_unfinished(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::MissingRequiredArgument | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand)
+}
+
+/// Returns the commands behind `parallax`, its alias `px` and `cargo run` in a README, and whether each is a line of a code
+/// block or part of a sentence.
+fn readme_commands(text: &str) -> Vec<(String, bool)> {
+    let mut found = Vec::new();
+    for (number, part) in text.split("```").enumerate() {
+        if number % 2 == 0 {
+            let spans = part.split('`').skip(1).step_by(2).filter(|span| !span.contains('…'));
+            found.extend(spans.filter_map(command).map(|command| (command, false)));
+        } else if let Some(block) = part.strip_prefix("sh\n") {
+            let block = block.replace("\\\n", " ");
+            found.extend(block.lines().filter_map(command).map(|command| (command, true)));
+        }
+    }
+    found
+}
+
+/// The command of ours in a line, without what it is piped to and without a comment.
+fn command(line: &str) -> Option<String> {
+    let line = line.split(" #").next()?.trim().replace('\n', " ");
+    let behind = |mark: &str| line.split_once(mark).map(|(_, rest)| rest.to_owned());
+    let rest = line.strip_prefix("px ").or_else(|| line.strip_prefix("parallax ")).map(str::to_owned);
+    let rest =
+        rest.or_else(|| behind(" coordinator parallax ")).or_else(|| behind("cargo run --release -- "))?;
+    let rest = rest.split('|').next()?.replace("$2", "europe");
+    Some(format!("parallax {rest}"))
 }
 
 #[test]

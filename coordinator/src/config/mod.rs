@@ -1,5 +1,6 @@
 //! Settings: defaults, overridden by a TOML file, by the environment and by flags, to one checked struct.
 
+mod check;
 mod file;
 mod mail;
 mod nearest;

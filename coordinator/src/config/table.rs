@@ -14,6 +14,8 @@ use super::{Config, LogFormat, mail, operator, tls};
 const INTERVAL: RangeInclusive<u64> = 5..=86_400;
 /// Monitors that a plan may have.
 const MONITORS: RangeInclusive<u64> = 1..=1_000_000;
+/// Incidents and maintenance windows that an account may keep.
+const INCIDENTS: RangeInclusive<u64> = 100..=1_000_000;
 /// Seconds that an agent's certificate may be good.
 const CERTIFICATE_LIFE: RangeInclusive<u64> = 15..=31_536_000;
 /// Characters of a mesh's name.
@@ -138,10 +140,14 @@ pub(super) const SETTINGS: &[Setting] = &[
     number!("plans.component_interval_seconds", INTERVAL, 1000, |c| c.plans.component_interval_ms),
     number!("plans.free.monitors", MONITORS, 1, |c| c.plans.monitors[0]),
     number!("plans.free.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[0]),
+    number!("plans.free.incidents", INCIDENTS, 1, |c| c.plans.incidents[0]),
     number!("plans.hobby.monitors", MONITORS, 1, |c| c.plans.monitors[1]),
     number!("plans.hobby.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[1]),
+    number!("plans.hobby.incidents", INCIDENTS, 1, |c| c.plans.incidents[1]),
     number!("plans.pro.monitors", MONITORS, 1, |c| c.plans.monitors[2]),
     number!("plans.pro.interval_seconds", INTERVAL, 1000, |c| c.plans.interval_ms[2]),
+    number!("plans.pro.incidents", INCIDENTS, 1, |c| c.plans.incidents[2]),
+    number!("plans.pro.components", MONITORS, 1, |c| c.plans.components),
     text!("mail.transport", mail::read_transport, |c| Some(quoted(c.mail.transport.name()))),
     text!("mail.host", mail::read_host, |c| c.mail.host.as_deref().map(quoted)),
     Setting {

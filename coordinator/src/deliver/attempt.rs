@@ -1,7 +1,9 @@
 //! One attempt: is it still to be sent, and where to; then the request or the mail, and what its answer means.
 
-use parallax_core::delivery::{Delivery, Letter, Mail, Outcome, Recipient, Stage, Try, mailbox_name};
-use parallax_core::destination::{Channel, ChannelKind, Destination};
+use parallax_core::delivery::{
+    Delivery, Letter, Mail, Outcome, Recipient, Stage, Try, excerpt, mailbox_name,
+};
+use parallax_core::destination::{ChannelKind, Destination};
 use parallax_core::id::DeliveryId;
 use parallax_core::page::{NOBODY, Page};
 use parallax_core::plan::Plan;
@@ -35,7 +37,7 @@ pub(super) async fn attempt(house: &House, id: DeliveryId) -> Came {
             let took_ms = u32::try_from(began.elapsed().as_millis()).unwrap_or(u32::MAX);
             let answer =
                 secrets.iter().fold(came.answer, |text, secret| text.replace(secret.as_str(), "***"));
-            let log = Try { at, took_ms, status: came.status, error: came.error, answer };
+            let log = Try { at, took_ms, status: came.status, error: came.error, answer: excerpt(&answer) };
             let counts = !is_test && !came.is_ours;
             note::note(house, id, Tried { log, outcome: came.outcome, counts, kind: came.kind }).await
         }
@@ -144,10 +146,10 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
         Letter::Json(_) | Letter::Bulletin(_) => None,
     };
     let route = match delivery.to {
-        Recipient::Destination(to) => match read.destination(to)?.map(|it| it.value.channel) {
+        Recipient::Destination(to) => match read.destination(to)?.map(|it| it.value) {
             None => None,
-            Some(Channel::Email { to }) => mail(&to, &delivery.letter).map(Ok),
-            Some(channel) => {
+            Some(it) if it.mailbox().is_some() => alert_mail(house, &delivery, &it).map(Ok),
+            Some(Destination { channel, .. }) => {
                 secrets.extend(channel::secrets(&channel).into_iter().map(str::to_owned));
                 let bases = &house.settings.bases;
                 json(&delivery.letter).map(|letter| match channel::call(&channel, letter, envelope, bases) {
@@ -182,6 +184,14 @@ fn prepared(house: &House, id: DeliveryId) -> Result<Prepared> {
         },
     };
     Ok(route.map_or(Prepared::Vain, |route| Prepared::Send { route: Box::new(route), secrets, is_test }))
+}
+
+/// An alert to a mailbox, with the link by which its reader ends them.
+fn alert_mail(house: &House, delivery: &Delivery, destination: &Destination) -> Option<Route> {
+    let (Some(to), Letter::Mail(mail)) = (destination.mailbox(), &delivery.letter) else { return None };
+    let link = house.stop_links.of(destination);
+    let finished = link.as_deref().map(|link| letters::mail::with_stop(mail, link));
+    Some(Route::Mail(parcel(delivery, to, finished.as_ref().unwrap_or(mail), link)))
 }
 
 /// Where a visitor is written to, for as long as that is of use.

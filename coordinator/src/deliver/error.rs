@@ -14,6 +14,10 @@ pub enum DeliverError {
     /// Something that the destination holds can't be used.
     #[error("the destination's {0} can't be used")]
     Destination(&'static str),
+    /// Its name leads to no address that may be posted to. Whether there is such a name, and to what it leads, is not said:
+    /// it may be one that only the coordinator's own network knows.
+    #[error("the name has no public address")]
+    NoPublicAddress,
     /// No connection, by the receiver's fault.
     #[error(transparent)]
     Dial(DialError),

@@ -12,7 +12,7 @@ use futures_util::future::BoxFuture;
 use lettre::Message;
 use lettre::message::header::{HeaderName, HeaderValue};
 use lettre::message::{Mailbox, MultiPart, SinglePart};
-use parallax_core::delivery::{ANSWER_KEPT, Outcome};
+use parallax_core::delivery::{ANSWER_READ, Outcome};
 
 use self::smtp::Smtp;
 use super::post::{Parcel, Post, Posted};
@@ -199,6 +199,6 @@ fn plain(name: &'static str, value: String) -> HeaderValue {
 
 /// The start of an answer, as much as is kept of it.
 fn kept(mut answer: String) -> String {
-    answer.truncate(answer.floor_char_boundary(ANSWER_KEPT));
+    answer.truncate(answer.floor_char_boundary(ANSWER_READ));
     answer
 }

@@ -15,6 +15,7 @@ mod note;
 mod post;
 mod queue;
 pub mod sign;
+mod stop_links;
 mod upkeep;
 pub mod webhook;
 
@@ -25,7 +26,7 @@ use std::time::Duration;
 
 use futures_util::FutureExt;
 use parallax_core::delivery::{Lane, Recipient};
-use parallax_core::destination::Secrets;
+use parallax_core::destination::{Destination, Secrets};
 use parallax_core::id::DeliveryId;
 use parallax_core::time::Timestamp;
 use tokio::sync::{Notify, watch};
@@ -38,6 +39,7 @@ pub use self::error::DeliverError;
 use self::note::Came;
 pub use self::post::{Parcel, Post, Posted};
 use self::queue::{Class, Queue};
+use self::stop_links::StopLinks;
 use self::upkeep::Listed;
 use self::webhook::Client;
 use crate::clock::Clock;
@@ -83,6 +85,7 @@ struct House {
     post: Arc<dyn Post>,
     settings: Settings,
     counters: Arc<Counters>,
+    stop_links: StopLinks,
 }
 
 /// Sends what waits.
@@ -118,7 +121,15 @@ impl Deliverer {
         wake: Arc<Notify>,
     ) -> Self {
         let counters = Arc::new(Counters::new(clock.clone()));
-        let house = Arc::new(House { store, clock, client, post, settings, counters });
+        let house = Arc::new(House {
+            store,
+            clock,
+            client,
+            post,
+            settings,
+            counters,
+            stop_links: StopLinks::default(),
+        });
         Self {
             house,
             wake,
@@ -127,6 +138,11 @@ impl Deliverer {
             ordinary: BTreeSet::new(),
             is_listing: false,
         }
+    }
+
+    /// Has each alert to a mailbox end with the link that this makes of its destination, if any.
+    pub fn link_stops(&self, make: impl Fn(&Destination) -> Option<String> + Send + Sync + 'static) {
+        self.house.stop_links.set(make);
     }
 
     /// What it counts.

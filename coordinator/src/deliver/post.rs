@@ -22,7 +22,7 @@ pub struct Parcel {
     pub to: String,
     /// What it says.
     pub mail: Mail,
-    /// Where its reader unsubscribes with one click (RFC 8058), where it is a subscriber's.
+    /// Where its reader unsubscribes with one click (RFC 8058), or stops alerts, where it is a subscriber's or a destination's.
     pub unsubscribe: Option<String>,
 }
 

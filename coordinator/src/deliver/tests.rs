@@ -1,6 +1,7 @@
 //! The deliverer over a store in memory and receivers on loopback; the clock is moved by hand.
 
 mod asked;
+mod excerpts;
 mod plans;
 pub(crate) mod receiver;
 
@@ -22,7 +23,6 @@ use crate::storage::{Batch, Op};
 
 const SECRET: &str = "whsec_AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8=";
 const BEGAN: Timestamp = Timestamp::from_millis(1_795_783_560_000);
-/// Longest wait for anything.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// A mailer that keeps what it is given.

@@ -2,7 +2,6 @@
 
 use std::error::Error as _;
 use std::io;
-use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -12,7 +11,7 @@ use http_body_util::{BodyExt, Full};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
-use parallax_core::delivery::ANSWER_KEPT;
+use parallax_core::delivery::ANSWER_READ;
 use parallax_dial::{Connected, DialError, Fault, Guard, Host, Mode, Policy, Resolver};
 use rustls::{ClientConfig, RootCertStore};
 use rustls_pki_types::{CertificateDer, ServerName};
@@ -32,8 +31,8 @@ const BODY: Duration = Duration::from_secs(1);
 const MAX_BODY: usize = 64 * 1024;
 /// Bytes that an answer's head may have.
 const MAX_HEAD: usize = 64 * 1024;
-/// How long the host's own addresses are taken to stay the same.
-const OWN_FOR: Duration = Duration::from_secs(60);
+/// Pause between two log lines about own addresses that can't be read.
+const SAID_FOR: Duration = Duration::from_secs(60);
 /// How we call ourselves.
 const USER_AGENT: HeaderValue = HeaderValue::from_static(concat!("Parallax/", env!("CARGO_PKG_VERSION")));
 
@@ -57,23 +56,23 @@ pub struct Answer {
     pub status: StatusCode,
     /// `Retry-After`, as it was sent.
     pub retry_after: Option<String>,
-    /// The first [`ANSWER_KEPT`] bytes of its body, with replacement characters for what is no UTF-8.
+    /// The first [`ANSWER_READ`] bytes of its body; nothing where that is no text.
     pub text: String,
 }
 
 /// Posts to addresses that somebody else chose.
 #[derive(Debug)]
 pub struct Client {
-    resolver: Resolver,
-    allow_private: bool,
+    guard: Guard,
     tls: Arc<ClientConfig>,
     limit: Duration,
-    guard: Mutex<Option<(Instant, Arc<Guard>)>>,
+    /// When the log was told that the host's own addresses can't be read.
+    said: Mutex<Option<Instant>>,
 }
 
 impl Client {
-    /// A client that trusts the roots of the web and `extra` ones. Addresses of one's own networks are let through only
-    /// with `allow_private`, which is for tests and the demo.
+    /// A client that trusts the roots of the web and `extra` ones. Addresses of this host and of one's own networks are let
+    /// through only with `allow_private`, which is for tests and the demo: their receivers do listen here.
     ///
     /// # Errors
     /// [`DeliverError::Setup`] where the resolver or TLS can't be used.
@@ -90,7 +89,9 @@ impl Client {
             .with_root_certificates(roots)
             .with_no_client_auth();
         tls.alpn_protocols = vec![b"http/1.1".to_vec()];
-        Ok(Self { resolver, allow_private, tls: Arc::new(tls), limit: LIMIT, guard: Mutex::new(None) })
+        let policy = Policy { allow_private, allow_own_host: allow_private, ..Policy::default() };
+        let guard = Guard::new(resolver, policy);
+        Ok(Self { guard, tls: Arc::new(tls), limit: LIMIT, said: Mutex::new(None) })
     }
 
     /// The same with another limit for a request in all.
@@ -114,7 +115,15 @@ impl Client {
             _ => return Err(DeliverError::NotWeb),
         };
         let port = call.url.port_or_known_default().ok_or(DeliverError::NotWeb)?;
-        let admitted = self.guard().admit(&host, port, Mode::RefuseAny, deadline).await?;
+        let admitted = self.guard.admit(&host, port, Mode::RefuseAny, deadline).await;
+        let admitted =
+            admitted.inspect_err(|error| self.say(*error)).map_err(|error| match (&host, error) {
+                (
+                    Host::Name(_),
+                    DialError::NotFound | DialError::NoAddress | DialError::AddressNotAllowed(_),
+                ) => DeliverError::NoPublicAddress,
+                _ => error.into(),
+            })?;
         let connected = admitted.connect(deadline).await?;
         connected.without_delay();
         if is_secret {
@@ -147,30 +156,18 @@ impl Client {
         ask(call, stream, deadline).await
     }
 
-    /// The guard, which knows the host's own addresses.
-    fn guard(&self) -> Arc<Guard> {
-        let mut guard = self.guard.lock().unwrap_or_else(PoisonError::into_inner);
-        match guard.as_ref() {
-            Some((made, known)) if made.elapsed() < OWN_FOR => Arc::clone(known),
-            Some(_) | None => {
-                // Nobody's webhook is to reach what listens here; a test's receiver does listen here.
-                let own = if self.allow_private { Vec::new() } else { own_addresses() };
-                let deny = own.into_iter().map(Into::into).collect();
-                let policy = Policy { allow_private: self.allow_private, deny, ..Policy::default() };
-                let made = Arc::new(Guard::new(self.resolver.clone(), policy));
-                *guard = Some((Instant::now(), Arc::clone(&made)));
-                made
-            }
+    /// Logs, once a minute, the trouble that an operator has to mend.
+    fn say(&self, error: DialError) {
+        if error != DialError::OwnAddressesUnreadable {
+            return;
         }
-    }
-}
-
-fn own_addresses() -> Vec<IpAddr> {
-    match if_addrs::get_if_addrs() {
-        Ok(interfaces) => interfaces.iter().map(if_addrs::Interface::ip).collect(),
-        Err(error) => {
-            tracing::warn!(%error, "this host's own addresses can't be read");
-            Vec::new()
+        let mut said = self.said.lock().unwrap_or_else(PoisonError::into_inner);
+        if said.is_none_or(|at| at.elapsed() >= SAID_FOR) {
+            *said = Some(Instant::now());
+            tracing::error!(
+                "this host's own addresses can't be read, so nothing is delivered but mail: allow the coordinator \
+                 AF_NETLINK (RestrictAddressFamilies= in its unit); deliveries are tried again"
+            );
         }
     }
 }
@@ -195,7 +192,8 @@ where
     let (head, body) = response.into_parts();
     let retry_after = head.headers.get(header::RETRY_AFTER);
     let retry_after = retry_after.and_then(|value| value.to_str().ok()).map(str::to_owned);
-    let text = read(body, deadline.min(Instant::now() + BODY)).await;
+    let is_text = head.headers.get(header::CONTENT_TYPE).is_none_or(is_text);
+    let text = read(body, deadline.min(Instant::now() + BODY)).await.filter(|_| is_text).unwrap_or_default();
     Ok(Answer { status: head.status, retry_after, text })
 }
 
@@ -215,17 +213,33 @@ fn request(call: &Call) -> Result<Request<Full<Bytes>>, DeliverError> {
     Ok(request)
 }
 
-/// The start of a body. What its sender does not send in time, or sends beyond that, is left.
-async fn read(mut body: Incoming, until: Instant) -> String {
+/// Tells media types of text from all others.
+fn is_text(media: &HeaderValue) -> bool {
+    let media = media.to_str().unwrap_or_default().split(';').next().unwrap_or_default();
+    let media = media.trim().to_ascii_lowercase();
+    media.starts_with("text/")
+        || ["json", "xml"].iter().any(|form| {
+            media.strip_suffix(form).is_some_and(|kind| kind == "application/" || kind.ends_with('+'))
+        })
+}
+
+/// The start of a body; none where that is no text. What its sender does not send in time, or sends beyond that, is left.
+async fn read(mut body: Incoming, until: Instant) -> Option<String> {
     let (mut kept, mut seen) = (Vec::new(), 0);
     while seen < MAX_BODY {
         let Ok(Some(Ok(frame))) = timeout_at(until, body.frame()).await else { break };
         let Some(data) = frame.data_ref() else { continue };
         seen += data.len();
-        let room = ANSWER_KEPT.saturating_sub(kept.len());
+        let room = ANSWER_READ.saturating_sub(kept.len());
         kept.extend(data.iter().take(room));
     }
-    String::from_utf8_lossy(&kept).into_owned()
+    match std::str::from_utf8(&kept) {
+        // The bound may cut a character in two.
+        Err(error) if error.error_len().is_none() => kept.truncate(error.valid_up_to()),
+        Err(_) => return None,
+        Ok(_) => {}
+    }
+    String::from_utf8(kept).ok().filter(|text| !text.contains('\0'))
 }
 
 fn failure(error: &hyper::Error) -> DeliverError {

@@ -19,6 +19,8 @@ const STATUSES: [Status; 4] = [Status::Unknown, Status::Up, Status::Slow, Status
 pub struct Counters {
     /// Commits that became durable, by how long they took.
     pub commits: Durations,
+    /// Turns of the driver's loop: one that stands still is seen by this.
+    pub turns: AtomicU64,
     /// Finished rounds that were stored.
     pub readings: AtomicU64,
     /// Events that were stored.

@@ -11,13 +11,12 @@ mod places;
 mod presence;
 mod queries;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use parallax_core::event::Answer;
-use parallax_core::place::PlaceNo;
+use parallax_core::quarantine::Suspects;
 use parallax_core::time::Timestamp;
 use tokio::sync::{mpsc, oneshot, watch};
 
@@ -52,8 +51,8 @@ pub struct Channels {
     pub questions: mpsc::Sender<Question>,
     /// What agents are to run.
     pub schedules: watch::Sender<Schedules>,
-    /// Places in quarantine.
-    pub quarantined: watch::Sender<Arc<BTreeSet<PlaceNo>>>,
+    /// Places that others contradict, for the mesh: it deals shadow rounds to those in quarantine, and names them.
+    pub suspects: watch::Sender<Arc<Suspects>>,
     /// Ends the driver: it commits what it has and returns.
     pub shutdown: watch::Receiver<bool>,
 }
@@ -161,6 +160,7 @@ impl Driver {
         self.publish(&channels);
         loop {
             let beat = self.wait(&mut channels, &mut edits, &mut arrivals).await;
+            self.counters.turns.fetch_add(1, Ordering::Relaxed);
             // Before anything else: a ping that comes after an absence of ours must not find its deadline passed.
             self.mind_the_clock().await;
             match beat {

@@ -16,7 +16,7 @@ use parallax_core::event::{Answer, Event, Status};
 use parallax_core::id::{MonitorId, PageId};
 use parallax_core::machine::{Machine, Output, State, Step, View};
 use parallax_core::monitor::Monitor;
-use parallax_core::observation::{Observation, Outcome, Reading};
+use parallax_core::observation::{Observation, Reading};
 use parallax_core::place::Mesh;
 use parallax_core::time::Timestamp;
 use parallax_core::watch::Watch;
@@ -187,20 +187,9 @@ impl Machines {
         Ok(())
     }
 
-    /// What a place in quarantine saw, held against what the others say: true where it agrees, none where that can't
-    /// be told.
+    /// What a place in quarantine saw, compared with what the others say: see [`View::agrees`].
     pub fn agrees(&self, slot: u32, seen: &Observation, (mesh, now): (&Mesh, Timestamp)) -> Option<bool> {
-        let view = self.get(slot)?.machine.view(mesh, now);
-        let down = match view.status {
-            Status::Unknown => return None,
-            Status::Up | Status::Slow => false,
-            Status::Down => view.down_from.is_none_or(|from| from.contains(seen.region)),
-        };
-        match seen.outcome {
-            Outcome::Passed(_) => Some(!down),
-            Outcome::Failed(..) => Some(down),
-            Outcome::Inconclusive(_) | Outcome::Pending => None,
-        }
+        self.get(slot)?.machine.view(mesh, now).agrees(seen, mesh)
     }
 
     /// What came back for a question.
@@ -378,6 +367,7 @@ fn drain(
             Output::Ask(ask) => cx.harvest.questions.push(Question {
                 slot,
                 monitor: watch.monitor,
+                account: watch.account,
                 revision: watch.revision,
                 check: Arc::clone(check),
                 ask,

@@ -25,13 +25,12 @@ pub mod warmup;
 #[cfg(test)]
 mod tests;
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use parallax_core::check::Check;
 use parallax_core::event::{Answer, Ask};
 use parallax_core::heartbeat;
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::machine::View;
 use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, PlaceNo, Region};
@@ -131,6 +130,8 @@ pub struct Question {
     pub slot: u32,
     /// The monitor.
     pub monitor: MonitorId,
+    /// Account that it is asked for.
+    pub account: AccountId,
     /// Revision of what is checked.
     pub revision: u32,
     /// What to check.
@@ -145,9 +146,6 @@ pub type Questions = mpsc::Sender<Question>;
 /// Published by the driver, read by the mesh, which works out each agent's share with
 /// [`parallax_core::assign::share`].
 pub type Schedule = watch::Receiver<Schedules>;
-
-/// Places in quarantine: published by the driver, laid over the roster by the mesh when it works out shares.
-pub type Quarantined = watch::Receiver<Arc<BTreeSet<PlaceNo>>>;
 
 /// A look at the machines, answered between two arrivals.
 #[derive(Debug)]

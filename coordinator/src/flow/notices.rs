@@ -26,6 +26,10 @@ pub enum Notice {
     QuarantinedIn(Region),
     /// Nearly all names fail to resolve at all places.
     NamesFail,
+    /// The places that can confirm are on two networks: nobody decides where those contradict each other.
+    TwoNetworks,
+    /// Other networks contradict places that are not in quarantine, since too many would be.
+    Contradicted,
 }
 
 impl fmt::Display for Notice {
@@ -53,6 +57,14 @@ impl fmt::Display for Notice {
                 "nearly all names fail to resolve at all agents: such failures count for nothing until names resolve \
                  again; look at the agents' name servers",
             ),
+            Self::TwoNetworks => f.write_str(
+                "only two networks have working agents: where they contradict each other, a failure does not count, so \
+                 one agent behind a captive portal hides outages; add an agent on a third network",
+            ),
+            Self::Contradicted => f.write_str(
+                "agents contradict each other, and no more than a third of them may be in quarantine: all go on; \
+                 `parallax agent list` says who contradicts whom",
+            ),
             Self::QuarantinedIn(region) => {
                 write!(f, "all connected agents in {} are in quarantine: no check from there counts", region.title())
             }
@@ -78,6 +90,10 @@ pub fn notices(mesh: &Mesh, confirmation: Confirmation) -> BTreeSet<Notice> {
             Confirmation::Repeat => Notice::RepeatedOnly,
         });
         return told;
+    }
+    let networks: BTreeSet<NetworkNo> = mesh.confirmers().map(|place| place.network).collect();
+    if networks.len() == 2 {
+        told.insert(Notice::TwoNetworks);
     }
     for region in mesh.enrolled_regions().iter() {
         let networks: BTreeSet<NetworkNo> =
@@ -111,6 +127,7 @@ pub fn matters(told: &BTreeSet<Notice>) -> Vec<(Matter, bool)> {
     if one_network {
         return matters;
     }
+    matters.push((Matter::TwoNetworks, told.contains(&Notice::TwoNetworks)));
     for region in Region::ALL {
         let nobody = told.contains(&Notice::NobodyIn(region));
         let quarantined = told.contains(&Notice::QuarantinedIn(region));
@@ -161,7 +178,7 @@ mod tests {
     fn one_network_that_works_of_two_is_one_matter_and_not_one_a_region() {
         let places = Region::ALL.into_iter().flat_map(|region| [(region, 1, true), (region, 2, true)]);
         let whole = mesh(&places.collect::<Vec<_>>());
-        assert_eq!(notices(&whole, Confirmation::OtherNetwork), BTreeSet::new());
+        assert_eq!(notices(&whole, Confirmation::OtherNetwork), [Notice::TwoNetworks].into());
         let broken: [fn(&mut Place); 3] =
             [|place| place.connected = false, |place| place.quarantined = true, |place| place.unfit = true];
         for breaks in broken {
@@ -180,9 +197,19 @@ mod tests {
     }
 
     #[test]
+    fn two_networks_that_decide_no_dispute_are_told_and_three_are_not() {
+        let told = |networks: &[u16]| {
+            let places: Vec<_> = networks.iter().map(|network| (Region::Asia, *network, true)).collect();
+            notices(&mesh(&places), Confirmation::OtherNetwork).contains(&Notice::TwoNetworks)
+        };
+        assert!(told(&[1, 2, 2]) && !told(&[1, 2, 3]) && !told(&[1, 1]));
+    }
+
+    #[test]
     fn a_region_with_one_network_or_nobody_is_named() {
         let two = mesh(&[(Region::Asia, 1, true), (Region::Europe, 2, true), (Region::Africa, 2, false)]);
         let expected = [
+            Notice::TwoNetworks,
             Notice::OneNetwork(Region::Europe),
             Notice::OneNetwork(Region::Asia),
             Notice::NobodyIn(Region::Africa),
@@ -195,7 +222,9 @@ mod tests {
         let region = Region::Asia;
         let holding = |places: &[(Region, u16, bool)]| -> Vec<Matter> {
             let matters = matters(&notices(&mesh(places), Confirmation::OtherNetwork));
-            matters.into_iter().filter(|(_, holds)| *holds).map(|(matter, _)| matter).collect()
+            let holding = matters.into_iter().filter(|(_, holds)| *holds).map(|(matter, _)| matter);
+            // Of two networks each dispute stands, which is a matter of its own.
+            holding.filter(|matter| *matter != Matter::TwoNetworks).collect()
         };
         let europe = [(Region::Europe, 1, true), (Region::Europe, 2, true)];
         let with = |asia: &[bool]| {
@@ -222,12 +251,13 @@ mod tests {
         let told = |places: &[Place]| {
             let told = notices(&Mesh::new(places.iter().copied()), Confirmation::OtherNetwork);
             let holding = matters(&told).into_iter().filter(|(_, holds)| *holds).map(|(matter, _)| matter);
+            let holding = holding.filter(|matter| *matter != Matter::TwoNetworks);
             (told, holding.collect::<Vec<_>>())
         };
         let europe = [place(1, Region::Europe, 1, true, false), place(2, Region::Europe, 2, true, false)];
         let asia = place(3, Region::Asia, 1, true, true);
         let (notice, matter) = told(&[europe[0], europe[1], asia]);
-        assert_eq!(notice, [Notice::QuarantinedIn(Region::Asia)].into());
+        assert_eq!(notice, [Notice::QuarantinedIn(Region::Asia), Notice::TwoNetworks].into());
         assert_eq!(matter, [Matter::Quarantined(Some(Region::Asia))]);
         // One that is away beside it changes nothing; all of them away is another matter.
         let away = place(4, Region::Asia, 2, false, false);

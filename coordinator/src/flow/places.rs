@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use parallax_core::event::{Event, What};
+use parallax_core::event::{Event, RoundReport, What};
 use parallax_core::place::{Mesh, Place, PlaceNo, RegionSet};
-use parallax_core::quarantine::{Quarantine, Word};
+use parallax_core::quarantine::{Contradictions, Quarantine, Suspects, Turn};
 use parallax_core::time::Timestamp;
 use parallax_core::watch::Confirmation;
 
@@ -44,14 +44,15 @@ impl Places {
         self.mesh.place(place).is_some_and(|place| place.quarantined)
     }
 
-    /// The places that are in quarantine for their disputes.
-    pub(super) fn quarantined(&self) -> Arc<BTreeSet<PlaceNo>> {
-        Arc::new(self.quarantine.quarantined().collect())
+    /// The places that others contradict.
+    pub(super) fn suspects(&self) -> Arc<Suspects> {
+        Arc::new(self.quarantine.suspects())
     }
 
     /// The mesh told who is there. True where regions came or went, and machines must judge anew.
     pub(super) fn set_roster(&mut self, roster: Arc<Mesh>) -> bool {
         self.roster = roster;
+        self.quarantine.forget_others(&self.roster);
         self.lay()
     }
 
@@ -61,10 +62,19 @@ impl Places {
         self.lay();
     }
 
-    /// Takes in a word on a place; the event where it goes into quarantine or comes out.
-    pub(super) fn hear(&mut self, place: PlaceNo, word: Word, host: u64, now: Timestamp) -> Option<Event> {
-        let quarantined = self.quarantine.hear(place, word, host, now)?;
-        Some(turned(place, quarantined, now))
+    /// Takes in a round that is over: what it says of the places that have spoken.
+    pub(super) fn hear_round(
+        &mut self,
+        report: &RoundReport,
+        host: u64,
+        now: Timestamp,
+    ) -> Vec<(PlaceNo, Turn)> {
+        self.quarantine.hear_round(report, host, &self.mesh, now)
+    }
+
+    /// Takes in a shadow round of a place in quarantine: whether it agrees with the others.
+    pub(super) fn hear_shadow(&mut self, place: PlaceNo, agrees: bool, now: Timestamp) -> Option<Turn> {
+        self.quarantine.hear_shadow(place, agrees, now)
     }
 
     /// When a place may come out by time alone.
@@ -72,12 +82,11 @@ impl Places {
         self.quarantine.poll_timeout()
     }
 
-    /// Lets out who has been calm for long enough.
-    pub(super) fn fire(&mut self, now: Timestamp) -> Vec<Event> {
-        if self.next_timeout().is_none_or(|at| now < at) {
-            return Vec::new();
-        }
-        self.quarantine.handle_timeout(now).into_iter().map(|place| turned(place, false, now)).collect()
+    /// Lets out who has been calm for long enough; none where it is not time for anything.
+    pub(super) fn fire(&mut self, now: Timestamp) -> Option<Vec<(PlaceNo, Turn)>> {
+        self.next_timeout().filter(|at| now >= *at)?;
+        let released = self.quarantine.handle_timeout(now).into_iter();
+        Some(released.map(|place| (place, Turn::Released)).collect())
     }
 
     /// Lays quarantine over the roster. True where regions came or went.
@@ -86,10 +95,12 @@ impl Places {
         let places = self.roster.places().iter();
         let mesh = Mesh::new(places.map(|place| Place { quarantined: quarantined(place), ..*place }));
         let mut told = notices::notices(&mesh, self.confirmation);
+        let suspects = self.quarantine.suspects();
+        told.extend((!suspects.spared.is_empty()).then_some(Notice::Contradicted));
         told.extend(self.names_fail.then_some(Notice::NamesFail));
         notices::tell(&self.told, &told);
         self.counters.set_notices(&told);
-        let count = self.quarantine.quarantined().count() as u64;
+        let count = suspects.held.len() as u64;
         self.counters.quarantined.store(count, Ordering::Relaxed);
         self.told = told;
         let before = std::mem::replace(&mut self.mesh, mesh);
@@ -101,7 +112,12 @@ fn regions(mesh: &Mesh) -> (RegionSet, RegionSet) {
     (mesh.enrolled_regions(), mesh.fit_regions())
 }
 
-fn turned(place: PlaceNo, quarantined: bool, at: Timestamp) -> Event {
-    tracing::warn!(place = place.0, quarantined, "a place's failures were disputed by other networks");
-    Event { at, page: None, monitor: None, what: What::Quarantine(place, quarantined) }
+/// The event of a place that goes into quarantine or comes out. The mesh, which knows its name, logs it.
+pub(super) fn turned(place: PlaceNo, turn: Turn, at: Timestamp) -> Option<Event> {
+    let what = match turn {
+        Turn::Held(found) => What::Quarantine(place, true, found),
+        Turn::Released => What::Quarantine(place, false, Contradictions::default()),
+        Turn::Spared(_) => return None,
+    };
+    Some(Event { at, page: None, monitor: None, what })
 }

@@ -64,10 +64,10 @@ impl Stream {
         let (queries, looked) = mpsc::channel(16);
         let (asked, questions) = mpsc::channel(64);
         let (schedules, schedule) = watch::channel(Schedules::default());
-        let (quarantined, _) = watch::channel(Arc::default());
+        let (suspects, _) = watch::channel(Arc::default());
         let (stop, shutdown) = watch::channel(false);
         let channels =
-            Channels { inbox: arrivals, queries: looked, questions: asked, schedules, quarantined, shutdown };
+            Channels { inbox: arrivals, queries: looked, questions: asked, schedules, suspects, shutdown };
         let counters = driver.counters();
         let driver = tokio::spawn(driver.run(channels));
         let (clock, store) = (clock.clone(), store.clone());

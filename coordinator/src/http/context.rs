@@ -8,6 +8,7 @@ use bytes::Bytes;
 use parallax_core::id::{KeyId, PageId};
 use tokio::sync::{OnceCell, watch};
 
+use super::answers::Answers;
 use super::limit::Limiter;
 use super::mcp::Tools;
 use super::public::Front;
@@ -25,8 +26,6 @@ const FAILED_REQUESTS: u32 = 600;
 const LINKS: u32 = 5;
 /// Wishes to subscribe that one address may send in a minute.
 const WISHES: u32 = 5;
-/// Wishes to subscribe that a page takes in a minute.
-const PAGE_WISHES: u32 = 30;
 
 /// Classes of status, in their order.
 const CLASSES: [&str; 5] = ["1xx", "2xx", "3xx", "4xx", "5xx"];
@@ -43,11 +42,12 @@ pub struct Context {
     stopping: watch::Sender<bool>,
     pub(super) keys: Limiter<KeyId>,
     pub(super) strangers: Limiter<u128>,
+    /// Long answers that are not sent yet.
+    pub(super) answers: Answers,
     /// Answers by class of their status.
     answered: [AtomicU64; CLASSES.len()],
     pub(super) pages: Limiter<PageId>,
     pub(super) wishes: Limiter<u128>,
-    pub(super) page_wishes: Limiter<PageId>,
     /// Tries of pages' passwords.
     pub(super) passwords: Tries,
     pub(super) links: Limiter<u128>,
@@ -69,10 +69,10 @@ impl Context {
             stopping: watch::Sender::new(false),
             keys: Limiter::new(requests_per_minute),
             strangers: Limiter::new(FAILED_REQUESTS),
+            answers: Answers::default(),
             answered: Default::default(),
             pages: Limiter::new(PAGE_MESSAGES),
             wishes: Limiter::new(WISHES),
-            page_wishes: Limiter::new(PAGE_WISHES),
             passwords: Tries::new(),
             links: Limiter::new(LINKS),
             tools: OnceLock::new(),

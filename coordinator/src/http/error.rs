@@ -41,6 +41,8 @@ pub(super) enum Refused {
     Method(String),
     /// The request does not say, or says twice, which host it is for.
     Host,
+    /// Answers that nobody took yet fill the memory that there is for them.
+    Overloaded,
     /// The request is for a host that is nobody's here (RFC 9110, section 15.5.20).
     Elsewhere,
 }
@@ -87,6 +89,8 @@ impl Refused {
                 let words = "a request names its host in one `Host` header";
                 envelope(StatusCode::BAD_REQUEST, "bad_request", words)
             }
+            Self::Overloaded => envelope(StatusCode::SERVICE_UNAVAILABLE, "overloaded", OVERLOADED)
+                .with(RETRY_AFTER, HeaderValue::from(2)),
             Self::Elsewhere => Reply::empty(StatusCode::MISDIRECTED_REQUEST),
             Self::Method(allowed) => {
                 let words = format!("this route answers to {allowed}");
@@ -99,6 +103,9 @@ impl Refused {
         }
     }
 }
+
+/// The words of [`Refused::Overloaded`].
+pub(super) const OVERLOADED: &str = "long answers are under way that nobody takes; read those, and try again";
 
 /// The one answer to programs for a page that is not there, one that they may not see, and what is not on a page.
 const HIDDEN: &str = "not found, or not public: programs read a guarded page below its `privateFeedUrl`";
@@ -130,6 +137,10 @@ fn from_service(error: Error) -> Reply {
         Error::CheckedJustNow { seconds }
         | Error::DomainCheckedJustNow { seconds }
         | Error::Busy { seconds }
+        | Error::PageAsks { seconds }
+        | Error::AccountAsks { seconds, .. }
+        | Error::AccountTestedTooOften { seconds }
+        | Error::NotifiedTooOften { seconds, .. }
         | Error::TestedTooOften { seconds } => {
             envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
                 .with(RETRY_AFTER, HeaderValue::from(seconds))

@@ -4,6 +4,7 @@
 //! minute (429), the route and its method (404, 405), the key's access (403), its reach (404), the body (400), and the
 //! plan (422). Every refusal is a reply; nothing is left to warp's rejections, which would fall through.
 
+mod answers;
 mod api;
 mod auth;
 mod beat;
@@ -50,6 +51,7 @@ use warp::Filter;
 use warp::filters::path::FullPath;
 
 use crate::service::Caller;
+use answers::{Answers, Reader};
 use error::Refused;
 use json::Body;
 use reply::Reply;
@@ -330,7 +332,12 @@ async fn dispatch(
             let (kept, reader) = (seal.clone(), headers.clone());
             let call = Call { caller: (), method, path, query, peer, params, headers, body, seal };
             let answered = handler(Arc::clone(&context), call);
-            let answered = overdue::within(overdue::LIMIT, arrived, answered).await;
+            let answered = match overdue::within(overdue::LIMIT, arrived, answered).await {
+                Ok(reply) if Answers::counts(&reply) => {
+                    context.answers.hold(Reader::visitor(peer, &reader), true, reply).await
+                }
+                answered => answered,
+            };
             return kept.put_on(
                 answered.map_err(|refused| public::to_people(&context, &reader, is_own_host, refused)),
             );
@@ -345,9 +352,13 @@ async fn dispatch(
         }
     };
     let caller = auth::caller(&context, &headers, peer, allowance)?;
+    let reader = Reader::Account(caller.key.account);
+    context.answers.begin(reader)?;
     if let Ok(Route::Messages(handler)) = route {
         let call = Call { caller, method, path, query, peer, params, headers, body, seal };
-        return overdue::within(overdue::LOOK, arrived, handler(context, table, call)).await;
+        let reply =
+            overdue::within(overdue::LOOK, arrived, handler(Arc::clone(&context), table, call)).await?;
+        return context.answers.hold(reader, false, reply).await;
     }
     context.keys.admit(caller.key.id, context.service.now(), allowance)?;
     let route = route.map_err(|refused| explained(refused, &table, &path))?;
@@ -355,7 +366,8 @@ async fn dispatch(
     let (is_read, known) = (method.is_safe(), headers.clone());
     let call = Call { caller, method, path, query, peer, params, headers, body, seal };
     let reply = overdue::within(limit, arrived, run(&context, route, call)).await?;
-    Ok(if is_read { reply.tagged(&known) } else { reply })
+    let reply = if is_read { reply.tagged(&known) } else { reply };
+    context.answers.hold(reader, is_read, reply).await
 }
 
 /// Answers a request of a good key whose turn was counted.

@@ -45,6 +45,8 @@ pub(super) struct Reply {
     gist: Option<Bytes>,
     /// What follows the body for as long as somebody reads it.
     rest: Option<Parts>,
+    /// Set where all readers have one copy of the body.
+    is_shared: bool,
 }
 
 impl fmt::Debug for Reply {
@@ -64,9 +66,16 @@ impl Reply {
 
     /// A JSON document that is written already; without one where the status has none.
     pub(super) fn written(status: StatusCode, document: impl Into<Bytes>) -> Self {
-        let reply = Self { status, headers: HeaderMap::new(), body: document.into(), gist: None, rest: None }
-            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-            .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+        let reply = Self {
+            status,
+            headers: HeaderMap::new(),
+            body: document.into(),
+            gist: None,
+            rest: None,
+            is_shared: false,
+        }
+        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
         if status == StatusCode::NO_CONTENT {
             reply
         } else {
@@ -81,26 +90,55 @@ impl Reply {
 
     /// Nothing but a status.
     pub(super) fn empty(status: StatusCode) -> Self {
-        Self { status, headers: HeaderMap::new(), body: Bytes::new(), gist: None, rest: None }
-            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        Self {
+            status,
+            headers: HeaderMap::new(),
+            body: Bytes::new(),
+            gist: None,
+            rest: None,
+            is_shared: false,
+        }
+        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
     }
 
     /// A word in plain text that no one may keep.
     pub(super) fn text(text: &'static str) -> Self {
         let body = Bytes::from_static(text.as_bytes());
-        Self { status: StatusCode::OK, headers: HeaderMap::new(), body, gist: None, rest: None }
-            .with(CONTENT_TYPE, HeaderValue::from_static("text/plain"))
-            .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
-            .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
+        Self {
+            status: StatusCode::OK,
+            headers: HeaderMap::new(),
+            body,
+            gist: None,
+            rest: None,
+            is_shared: false,
+        }
+        .with(CONTENT_TYPE, HeaderValue::from_static("text/plain"))
+        .with(CACHE_CONTROL, HeaderValue::from_static("no-store"))
+        .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
     }
 
     /// Bytes of that media type, of which the headers are the caller's affair.
     pub(super) fn bytes(media: &'static str, body: impl Into<Bytes>) -> Self {
         // As many as a document of a page has, so that the map does not grow on the way.
         let headers = HeaderMap::with_capacity(12);
-        Self { status: StatusCode::OK, headers, body: body.into(), gist: None, rest: None }
+        Self { status: StatusCode::OK, headers, body: body.into(), gist: None, rest: None, is_shared: false }
             .with(CONTENT_TYPE, HeaderValue::from_static(media))
             .with(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"))
+    }
+
+    /// The same, of whose body all readers have one copy.
+    pub(super) fn shared(self) -> Self {
+        Self { is_shared: true, ..self }
+    }
+
+    /// Tells whether all readers have one copy of the body.
+    pub(super) const fn is_shared(&self) -> bool {
+        self.is_shared
+    }
+
+    /// The same with a body made of its own.
+    pub(super) fn with_body(self, make: impl FnOnce(Bytes) -> Bytes) -> Self {
+        Self { body: make(self.body), ..self }
     }
 
     /// The same, followed by what has no end of its own.
@@ -173,6 +211,11 @@ impl Reply {
     /// The same, said to be the answer to an earlier sending of the request.
     pub(super) fn replayed(self) -> Self {
         self.with(HeaderName::from_static("idempotency-replayed"), HeaderValue::from_static("true"))
+    }
+
+    /// The same, said to show the thing as it is now, since its first answer was too long to keep.
+    pub(super) fn redrawn(self) -> Self {
+        self.with(HeaderName::from_static("idempotency-answer"), HeaderValue::from_static("current"))
     }
 
     /// The same, with where the thing that was made is to be found.

@@ -10,6 +10,7 @@ mod documents;
 mod feeds;
 mod guarded;
 mod incidents;
+mod large_pages;
 mod legacy;
 mod letter;
 mod look;

@@ -11,6 +11,8 @@ use super::{News, text, tongue};
 
 /// UTF-16 units of a subject at most.
 const MAX_SUBJECT: usize = 200;
+/// Words of the link that ends alerts to a mailbox.
+const STOP: &str = "Stop these alerts";
 /// Where a sheet's HTML takes what is added for each receiver. Nothing else in a sheet can write a comment.
 const FOOTER: &str = "<!--footer-->";
 
@@ -139,8 +141,20 @@ pub(super) fn alert(news: &News<'_>) -> Mail {
 pub fn with_unsubscribe(mail: &Mail, page: &Page, url: &str) -> Mail {
     let words = tongue::words(page.language);
     let subscribed = fill(words.subscribed, &[&text::line(&page.name, MAX_SUBJECT)]);
-    let unsubscribe = words.unsubscribe;
-    let footer = Footer { subscribed: &subscribed, unsubscribe, url }.render().unwrap_or_default();
+    let way_out = fill(words.fact, &[words.unsubscribe, url]);
+    let footer = Footer { subscribed: &subscribed, unsubscribe: words.unsubscribe, url };
+    with_footer(mail, &footer, &format!("{subscribed}\n{way_out}"))
+}
+
+/// An alert as another mailbox than the owner's gets it: with the link by which its reader ends them.
+pub fn with_stop(mail: &Mail, url: &str) -> Mail {
+    let footer = Footer { subscribed: "", unsubscribe: STOP, url };
+    with_footer(mail, &footer, &format!("{STOP}: {url}"))
+}
+
+/// A mail with what is added for its receiver.
+fn with_footer(mail: &Mail, footer: &Footer<'_>, text: &str) -> Mail {
+    let footer = footer.render().unwrap_or_default();
     let html = match mail.html.rfind(FOOTER) {
         Some(at) => {
             let (before, after) = mail.html.split_at(at);
@@ -148,7 +162,6 @@ pub fn with_unsubscribe(mail: &Mail, page: &Page, url: &str) -> Mail {
         }
         None => format!("{}{footer}", mail.html),
     };
-    let way_out = fill(words.fact, &[unsubscribe, url]);
-    let text = format!("{}\n\n{subscribed}\n{way_out}\n", mail.text.trim_end());
+    let text = format!("{}\n\n{text}\n", mail.text.trim_end());
     Mail { subject: mail.subject.clone(), text, html }
 }

@@ -29,6 +29,8 @@ pub enum Matter {
         place: PlaceName,
         /// Where it stands.
         region: Region,
+        /// The agents that contradict it, and how often; none where two hosts share its identity.
+        found: Option<String>,
     },
     /// No agent of a region is connected; with none, no agent at all.
     NobodyConnected(Option<Region>),
@@ -67,11 +69,22 @@ pub enum Matter {
     },
     /// Nearly all names fail to resolve at all agents.
     NamesFail,
+    /// Two networks have working agents.
+    TwoNetworks,
+    /// Others contradict an agent, which goes on since too many would be in quarantine.
+    Contradicted {
+        /// The agent's name.
+        agent: String,
+        /// The agents that contradict it, and how often.
+        by: String,
+    },
+    /// The coordinator can't read its host's own addresses, so nothing is delivered but mail.
+    DeliveriesBlocked,
 }
 
 impl Matter {
     /// Each name, in the order of the variants.
-    pub const NAMES: [&'static str; 9] = [
+    pub const NAMES: [&'static str; 12] = [
         "place-quarantined",
         "region-stale",
         "second-network-missing",
@@ -81,6 +94,9 @@ impl Matter {
         "region-quarantined",
         "host-unfit",
         "names-failing",
+        "third-network-missing",
+        "place-contradicted",
+        "deliveries-blocked",
     ];
 
     /// The name that letters and deliveries use.
@@ -97,6 +113,9 @@ impl Matter {
             Self::Quarantined(_) => "region-quarantined",
             Self::HostUnfit { .. } => "host-unfit",
             Self::NamesFail => "names-failing",
+            Self::TwoNetworks => "third-network-missing",
+            Self::Contradicted { .. } => "place-contradicted",
+            Self::DeliveriesBlocked => "deliveries-blocked",
         }
     }
 }
@@ -145,7 +164,7 @@ pub fn notice(news: &OperatorNews, installation: &str) -> (Vec<u8>, Mail) {
         at: news.at.as_millis(),
     };
     match &news.matter {
-        Matter::Quarantine { place, region } => {
+        Matter::Quarantine { place, region, .. } => {
             notice.place = Some(&place.name);
             notice.network = Some(&place.network);
             notice.region = Some(region.name());
@@ -153,7 +172,7 @@ pub fn notice(news: &OperatorNews, installation: &str) -> (Vec<u8>, Mail) {
         Matter::NobodyConnected(region) | Matter::OneNetwork(region) | Matter::Quarantined(region) => {
             notice.region = region.map(Region::name);
         }
-        Matter::HostUnfit { agent, .. } => notice.agent = Some(agent),
+        Matter::HostUnfit { agent, .. } | Matter::Contradicted { agent, .. } => notice.agent = Some(agent),
         Matter::StoreLow(free) => notice.free_bytes = Some(*free),
         Matter::CertificateEnding { agent, ends_at } => {
             notice.agent = agent.as_deref();
@@ -164,7 +183,11 @@ pub fn notice(news: &OperatorNews, installation: &str) -> (Vec<u8>, Mail) {
             notice.ends_at = Some(ends_at.as_millis());
         }
         Matter::OwnEnding(ends_at) => notice.ends_at = Some(ends_at.as_millis()),
-        Matter::PartsBroken(_) | Matter::HostsEnding { .. } | Matter::NamesFail => {}
+        Matter::PartsBroken(_)
+        | Matter::HostsEnding { .. }
+        | Matter::NamesFail
+        | Matter::TwoNetworks
+        | Matter::DeliveriesBlocked => {}
     }
     // A struct of texts and numbers is always written.
     let json = serde_json::to_vec(&notice).unwrap_or_default();
@@ -208,6 +231,9 @@ fn title(matter: &Matter) -> String {
         Matter::Quarantined(None) => "all agents are in quarantine".to_owned(),
         Matter::Quarantined(Some(region)) => format!("all agents in {} are in quarantine", region.title()),
         Matter::NamesFail => "nearly all names fail to resolve".to_owned(),
+        Matter::TwoNetworks => "only two networks have working agents".to_owned(),
+        Matter::Contradicted { agent, .. } => format!("agents contradict agent {agent}"),
+        Matter::DeliveriesBlocked => "webhooks and chats are not delivered".to_owned(),
         Matter::HostUnfit { agent, .. } => format!("the host of agent {agent} is not fit to check"),
     }
 }
@@ -215,12 +241,16 @@ fn title(matter: &Matter) -> String {
 fn message(matter: &Matter, ended: bool) -> String {
     let clean = |name: &str| text::line(name, 120);
     match (matter, ended) {
-        (Matter::Quarantine { place, region }, false) => format!(
-            "The agent {} ({}, {}) reports failures that other networks contradict. It runs one round in ten, none of \
-             which counts, and confirms nobody until it agrees with the others again.",
+        (Matter::Quarantine { place, region, found }, false) => format!(
+            "The agent {} ({}, {}) {}. It runs one round in ten, none of which counts, and confirms nobody until it \
+             agrees with the others again.",
             clean(&place.name),
             region.title(),
-            clean(&place.network)
+            clean(&place.network),
+            match found {
+                Some(found) => format!("is contradicted by other networks: {}", text::line(found, 300)),
+                None => "shares its identity with another host".to_owned(),
+            }
         ),
         (Matter::Quarantine { place, .. }, true) => {
             format!("The agent {} agrees with the others again: its rounds count.", clean(&place.name))
@@ -314,7 +344,28 @@ fn message(matter: &Matter, ended: bool) -> String {
                                        Failures to resolve a name count for nothing until names resolve again. \
                                        Look at the agents' name servers."
             .to_owned(),
+        (Matter::TwoNetworks, false) => "Only two networks have working agents. Where they contradict each other, the \
+                                         failure does not count: one agent behind a captive portal or an intercepting \
+                                         proxy hides outages. Add an agent on a third network, whose word decides."
+            .to_owned(),
+        (Matter::TwoNetworks, true) => "Working agents are not on two networks alone any more.".to_owned(),
+        (Matter::Contradicted { agent, by }, false) => format!(
+            "The agent {} is contradicted by others: {}. It is not in quarantine, since no more than a third of the agents \
+             may be. Look for the one that is wrong: a captive portal, an intercepting proxy or a resolver that answers \
+             for every name.",
+            clean(agent),
+            text::line(by, 300)
+        ),
+        (Matter::Contradicted { agent, .. }, true) => {
+            format!("The agent {} is no longer contradicted by others.", clean(agent))
+        }
         (Matter::NamesFail, true) => "Names resolve again: failures to resolve one count.".to_owned(),
+        (Matter::DeliveriesBlocked, false) => "The coordinator can't read the addresses of its host, so it can't tell which \
+                                               webhooks lead to the host itself: none is sent, and chats aren't \
+                                               either. Allow the service AF_NETLINK (RestrictAddressFamilies= in its \
+                                               unit). Deliveries are tried again by themselves."
+            .to_owned(),
+        (Matter::DeliveriesBlocked, true) => "Webhooks and chats are delivered again.".to_owned(),
         (Matter::HostUnfit { agent, faults }, false) => format!(
             "The agent {} reports: {}. Its checks say nothing about your monitors until that is mended.",
             clean(agent),

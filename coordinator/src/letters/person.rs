@@ -6,6 +6,7 @@ use parallax_core::delivery::Mail;
 use parallax_core::destination::OffReason;
 use parallax_core::monitor::Monitor;
 use parallax_core::page::Page;
+use parallax_core::text::is_plain_name;
 use parallax_core::time::Timestamp;
 use parallax_core::tongue::fill;
 
@@ -53,7 +54,8 @@ pub fn sign_in(page: &Page, page_url: &str, link: &str) -> Mail {
     sheet.mail()
 }
 
-/// A sheet in the page's language that has its reader open a link.
+/// A sheet in the page's language that has its reader open a link. Its reader has agreed to nothing yet: a name that reads
+/// as more than a name stays out of it, subject and all, and the page's address stands in its place.
 fn asks(
     page: &Page,
     page_url: &str,
@@ -62,11 +64,18 @@ fn asks(
     (label, link): (&str, &str),
     note: &str,
 ) -> Sheet {
-    let name = text::line(&page.name, MAX_NAME);
+    let url = text::line(page_url, 300);
+    let (title_name, lead_name) = if is_plain_name(&page.name) {
+        let name = text::line(&page.name, MAX_NAME);
+        let named = fill(tongue::words(page.language).named, &[&name, &url]);
+        (name, named)
+    } else {
+        (url.clone(), url)
+    };
     Sheet {
         language: page.language,
-        title: fill(title, &[&name]),
-        lead: vec![fill(lead, &[&name, &text::line(page_url, 300)])],
+        title: fill(title, &[&title_name]),
+        lead: vec![fill(lead, &[&lead_name])],
         link: Some((label.to_owned(), link.to_owned())),
         footer: vec![note.to_owned()],
         ..Sheet::default()
@@ -86,16 +95,21 @@ pub fn switched_off(
         OffReason::Gone => "It answered 410: there is nobody at this address any more.",
         OffReason::Failing => "For five days every delivery to it has failed.",
         OffReason::Refused => "Its mail server refused the address for good, three times in a row.",
-        OffReason::Unconfirmed => "The reader of its mailbox has not confirmed.",
+        OffReason::Unconfirmed => "The reader of its mailbox has stopped them.",
         OffReason::Plan => "The account's plan does not have its channel.",
+    };
+    let next = match why {
+        OffReason::Unconfirmed => {
+            "To have its reader asked again, save it in the page's alert settings after a day."
+        }
+        _ => "Once it can be reached again, save it in the page's alert settings to switch it on.",
     };
     Sheet {
         title: format!("Alerts to {name} are switched off ({page})"),
         mood: Mood::Warning,
         lead: vec![
             format!("The destination {name} of {page} gets no more alerts. {reason}"),
-            "Once it can be reached again, save it anew in the page's alert settings to switch it on."
-                .to_owned(),
+            next.to_owned(),
         ],
         facts: vec![("Since", words::moment(at, zone))],
         footer: vec![format!("You get this as the owner of {page}.")],

@@ -7,6 +7,8 @@ use serde::Serialize;
 
 /// Updates of an incident that a body holds at most: the newest.
 pub const MAX_UPDATES: usize = 20;
+/// Bytes of their texts, but that the newest stands there whatever its length: each update that is posted keeps such a body.
+const MAX_TEXT: usize = 32 * 1024;
 
 /// An incident or a window. Times are ISO 8601.
 #[derive(Debug, Serialize)]
@@ -85,7 +87,7 @@ impl<'a> Resource<'a> {
             }),
             postmortem: incident.postmortem.as_deref(),
             monitors: monitors.iter().map(affected).collect(),
-            updates: incident.updates.iter().rev().take(MAX_UPDATES).map(Word::new).collect(),
+            updates: incident.newest(MAX_UPDATES, MAX_TEXT).iter().rev().map(Word::new).collect(),
             automatic: incident.automatic,
             remind: (!remind.is_empty()).then_some(remind),
         }

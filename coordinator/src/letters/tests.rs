@@ -117,6 +117,7 @@ fn rounds(reason: &Failure) -> Vec<RoundReport> {
         first: PlaceNo(first),
         outcome: failed(),
         second,
+        third: None,
     };
     let passed = Outcome::Passed(Facts { latency_ms: Some(88), ..Facts::default() });
     vec![

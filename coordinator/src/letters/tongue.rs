@@ -16,12 +16,12 @@ use parallax_core::tongue::Tongue;
 use super::words::zone_name;
 
 catalogue! {
-    /// A catalogue. A lead has the page's name and address; a subject what happened, a title and the page's name.
+    /// A catalogue. A lead has the page, `named` by its name and address; a subject what happened, a title and the page's name.
     #[derive(Debug, PartialEq, Eq)]
     pub(super) struct Words {}
     pub(super) words {
         subject, fact, incident, update, resolved, planned, soon, begins, completed, cancelled, status, affected,
-        impact, since, from, to, over, open, subscribed, unsubscribe, confirm, confirm_lead,
+        impact, since, from, to, over, open, subscribed, unsubscribe, named, confirm, confirm_lead,
         confirm_link, confirm_note, alerts, alerts_lead, alerts_link, alerts_note, sign_in,
         sign_in_lead, sign_in_once, sign_in_link, sign_in_note,
     }

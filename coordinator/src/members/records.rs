@@ -5,9 +5,10 @@ use futures_util::future::BoxFuture;
 use parallax_core::event::{Event, What};
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Invitation, Note, Noted};
+use parallax_core::quarantine::Contradictions;
 
 use super::{Roll, TRIES, fault};
-use crate::mesh::{Members, Newcomer, RecordsFault};
+use crate::mesh::{EnrolRefusal, Members, Newcomer, RecordsFault};
 use crate::storage::{Batch, Expect, Is, StoreError};
 
 impl Members for Roll {
@@ -39,7 +40,7 @@ impl Members for Roll {
         &self,
         id: InvitationId,
         newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>> {
         async move {
             for _ in 0..TRIES {
                 match self.try_enrol(id, &newcomer).await {
@@ -68,7 +69,7 @@ impl Members for Roll {
                 let mut batch = Batch::new();
                 let is_shared = agent.standing.shared_until.is_some();
                 if is_shared != was_shared {
-                    let what = What::Quarantine(agent.place, is_shared);
+                    let what = What::Quarantine(agent.place, is_shared, Contradictions::default());
                     batch.event(Event { at: self.clock.now(), page: None, monitor: None, what });
                 }
                 batch.expect(Expect::Agent(id, Is::At(found.revision))).write(agent);

@@ -8,7 +8,7 @@ use parallax_certs::issue::Issued;
 use parallax_certs::tls;
 use parallax_certs::token::{SecretHash, Token};
 use parallax_core::id::{AgentId, InvitationId};
-use parallax_core::member::{Agent, Certificate, Invitation};
+use parallax_core::member::{Agent, Certificate, Invitation, InvitationState, MAX_WRONG_TRIES};
 use parallax_core::time::{MINUTE, SECOND, Timestamp};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::frame::MAX_JOIN_FRAME;
@@ -20,13 +20,10 @@ use tracing::{debug, error, info, warn};
 
 use super::hub::Hub;
 use super::wire::{self, Fault, Frames};
-use super::{Counters, Newcomer, Trust, convert};
+use super::{Counters, EnrolRefusal, Newcomer, Trust, convert};
 
 /// Longest time for the request to come, and for the answer to go.
 const LIMIT: Duration = Duration::from_secs(5);
-
-/// Wrong secrets that end an invitation.
-const MOST_WRONG_SECRETS: u8 = 5;
 
 /// Refused attempts of one source in [`SPAN_MS`], after which it is not listened to.
 const MOST_ATTEMPTS: u32 = 10;
@@ -147,6 +144,7 @@ async fn answer(
     drop(attempts);
     let (reason, answer) = match outcome {
         Ok(joined) => (CloseReason::Done, JoinAnswer::Joined(joined)),
+        Err(reason) if reason.is_told_by_code() => return refuse(hub, connection, reason),
         Err(reason) => (refuse(hub, connection, reason), JoinAnswer::Refused { reason }),
     };
     if wire::write(&mut send, &answer, MAX_JOIN_FRAME).await.is_ok() && send.finish().is_ok() {
@@ -174,7 +172,12 @@ async fn admit(hub: &Hub, request: &JoinRequest, now: Timestamp) -> Result<Joine
     let certificate =
         Certificate { serial: issued.serial.as_bytes().to_vec(), valid_from: issued.life.not_before };
     let newcomer = Newcomer { id: agent, joined_at: now, certificate };
-    let agent = hub.members.enrol(id, newcomer).await.map_err(internal)?.ok_or(CloseReason::TokenUsed)?;
+    let agent =
+        hub.members.enrol(id, newcomer).await.map_err(internal)?.map_err(|refusal| match refusal {
+            EnrolRefusal::Used => CloseReason::TokenUsed,
+            EnrolRefusal::Revoked => CloseReason::TokenRevoked,
+            EnrolRefusal::NameTaken => CloseReason::NameTaken,
+        })?;
     Counters::add(&hub.counters.joined);
     info!(agent = %agent.id, name = agent.name, region = %agent.region, network = agent.network, "agent joined");
     hub.reload().await;
@@ -185,16 +188,16 @@ async fn admit(hub: &Hub, request: &JoinRequest, now: Timestamp) -> Result<Joine
 fn judge(invitation: Option<&Invitation>, token: &Token, now: Timestamp) -> Result<(), CloseReason> {
     let invitation = invitation.ok_or(CloseReason::TokenUnknown)?;
     let fits = SecretHash(invitation.secret_hash).matches(&token.secret);
-    if !fits || invitation.wrong_tries >= MOST_WRONG_SECRETS {
+    if !fits || invitation.wrong_tries >= MAX_WRONG_TRIES {
         return Err(CloseReason::TokenForged);
     }
-    if invitation.used_by.is_some() {
-        return Err(CloseReason::TokenUsed);
+    match invitation.state(now) {
+        InvitationState::Open => Ok(()),
+        InvitationState::Used => Err(CloseReason::TokenUsed),
+        InvitationState::Revoked => Err(CloseReason::TokenRevoked),
+        InvitationState::Blocked => Err(CloseReason::TokenForged),
+        InvitationState::Expired => Err(CloseReason::TokenExpired),
     }
-    if now >= invitation.expires_at {
-        return Err(CloseReason::TokenExpired);
-    }
-    Ok(())
 }
 
 fn joined(hub: &Hub, trust: &Trust, agent: &Agent, issued: &Issued) -> Joined {
@@ -236,6 +239,7 @@ mod tests {
             expires_at: NOW + MINUTE,
             wrong_tries: 0,
             used_by: None,
+            revoked_at: None,
         };
         (invitation, token)
     }
@@ -248,7 +252,10 @@ mod tests {
         assert_eq!(judge(Some(&good), &token, NOW + MINUTE), Err(CloseReason::TokenExpired));
         let used = Invitation { used_by: Some(AgentId::from_u128(1)), ..good.clone() };
         assert_eq!(judge(Some(&used), &token, NOW), Err(CloseReason::TokenUsed));
+        let revoked = Invitation { revoked_at: Some(NOW), ..good.clone() };
+        assert_eq!(judge(Some(&revoked), &token, NOW), Err(CloseReason::TokenRevoked));
         let (_, forged) = invited();
+        assert_eq!(judge(Some(&revoked), &forged, NOW), Err(CloseReason::TokenForged));
         assert_eq!(judge(Some(&good), &forged, NOW), Err(CloseReason::TokenForged));
         assert_eq!(judge(Some(&used), &forged, NOW + MINUTE), Err(CloseReason::TokenForged));
     }

@@ -10,6 +10,7 @@
 //! - Place, region and network of whatever comes are the coordinator's record, never the agent's word.
 
 mod able;
+mod accounts;
 mod assign;
 mod assignments;
 mod convert;
@@ -18,6 +19,7 @@ mod hub;
 mod join;
 mod ledger;
 mod listener;
+mod questions;
 mod results;
 mod roster;
 mod second;
@@ -26,7 +28,6 @@ mod steps;
 mod trust;
 mod wire;
 
-use std::collections::BTreeSet;
 use std::fmt;
 use std::io;
 use std::net::{SocketAddr, UdpSocket};
@@ -38,13 +39,15 @@ use futures_util::future::BoxFuture;
 use parallax_certs::secret::MeshSecret;
 use parallax_core::id::{AgentId, InvitationId};
 use parallax_core::member::{Agent, Certificate, Invitation, Note, Noted};
-use parallax_core::place::{Mesh, PlaceNo};
+use parallax_core::place::Mesh;
+use parallax_core::quarantine::Suspects;
 use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
 use quinn::{Endpoint, VarInt};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{interval, timeout};
 
+use self::accounts::AccountNumbers;
 use self::hub::{Hub, HubParts};
 pub use self::roster::{AgentView, Figures, Held};
 pub use self::trust::Trust;
@@ -79,15 +82,26 @@ pub trait Members: Send + Sync {
     fn count_wrong_secret(&self, id: InvitationId) -> BoxFuture<'_, Result<(), RecordsFault>>;
 
     /// Uses an invitation and makes its agent, both or neither. Name, region and network are the invitation's; the
-    /// place and the network get their numbers here. None where the invitation is used by now.
+    /// place and the network get their numbers here.
     fn enrol(
         &self,
         id: InvitationId,
         newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>>;
+    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>>;
 
     /// Takes news of an agent's identity into its record; durable when it answers.
     fn note(&self, id: AgentId, note: Note) -> BoxFuture<'_, Result<Noted, RecordsFault>>;
+}
+
+/// Reason for which an invitation makes no agent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EnrolRefusal {
+    /// It has made one.
+    Used,
+    /// The operator took it back.
+    Revoked,
+    /// An agent of its name is enrolled.
+    NameTaken,
 }
 
 /// What joining adds to an invitation.
@@ -231,6 +245,7 @@ pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
         schedule: parts.schedule,
         settings: parts.settings,
         trust: parts.trust,
+        accounts: AccountNumbers::new(&parts.secret),
     }));
     hub.reload().await;
     let mut rooms = parts.watch.rooms();
@@ -258,9 +273,9 @@ impl MeshHandle {
         self.hub.refresh.notify_one();
     }
 
-    /// Puts these places into quarantine, and lets all others out.
-    pub fn set_quarantine(&self, places: &BTreeSet<PlaceNo>) {
-        self.hub.with_roster(|roster| roster.quarantine(places));
+    /// Puts the suspects that are held into quarantine, lets all others out, and logs what is new of them.
+    pub fn set_suspects(&self, suspects: &Suspects) {
+        self.hub.with_roster(|roster| roster.set_suspects(suspects));
     }
 
     /// Trusts and signs otherwise from now on. Live connections stay, and their agents are told.

@@ -8,6 +8,7 @@ use parallax_core::check::CheckKind;
 use parallax_core::id::AgentId;
 use parallax_core::member::Agent;
 use parallax_core::place::{Mesh, Place, PlaceNo};
+use parallax_core::quarantine::{Contradictions, Suspects};
 use parallax_core::time::{MINUTE, Timestamp};
 use parallax_protocol::id::BootId;
 use parallax_protocol::result::OwnFault;
@@ -35,6 +36,8 @@ struct Entry {
     agent: Arc<Agent>,
     live: Option<Live>,
     is_quarantined: bool,
+    /// Those that contradict it, where it is in quarantine for that or would be.
+    contradicted: Option<Contradictions>,
     /// Until when two hosts count as sharing the identity.
     shared_until: Option<Timestamp>,
     /// A renewal was asked for with a certificate that another has taken the place of.
@@ -121,6 +124,8 @@ pub struct AgentView {
     pub is_clock_off: bool,
     /// Whether its rounds do not count, for whatever reason.
     pub is_quarantined: bool,
+    /// Those that contradict it and how often, where it is in quarantine for that, or would be if not too many were.
+    pub contradicted: Option<String>,
     /// Whether two hosts take its identity from each other.
     pub is_shared: bool,
     /// Whether a renewal was asked for with a certificate that another has taken the place of, and none was made since.
@@ -145,6 +150,7 @@ impl Roster {
                     agent,
                     live: None,
                     is_quarantined: false,
+                    contradicted: None,
                     shared_until,
                     is_superseded: false,
                     takeovers: VecDeque::new(),
@@ -205,11 +211,40 @@ impl Roster {
         }
     }
 
-    /// Puts these places into quarantine, and lets all others out.
-    pub(super) fn quarantine(&mut self, places: &BTreeSet<PlaceNo>) {
+    /// Puts the suspects that are held into quarantine, lets all others out, and logs what is new of them.
+    pub(super) fn set_suspects(&mut self, suspects: &Suspects) {
+        let mut news = Vec::new();
         for (place, entry) in &mut self.entries {
-            entry.is_quarantined = places.contains(place);
+            let held = suspects.held.get(place);
+            let found = held.or_else(|| suspects.spared.get(place)).cloned();
+            let was = std::mem::replace(&mut entry.is_quarantined, held.is_some());
+            let before = std::mem::replace(&mut entry.contradicted, found);
+            if was != held.is_some() || before.is_some() != entry.contradicted.is_some() {
+                news.push(*place);
+            }
         }
+        for entry in news.iter().filter_map(|place| self.entries.get(place)) {
+            let agent = entry.agent.name.as_str();
+            match (&entry.contradicted, entry.is_quarantined) {
+                (Some(found), true) => {
+                    tracing::warn!(agent, why = %self.words(found), "an agent is in quarantine: others contradict it");
+                }
+                (Some(found), false) => tracing::warn!(
+                    agent,
+                    why = %self.words(found),
+                    "others contradict an agent; a third of the agents would be exceeded, so it is not in quarantine"
+                ),
+                (None, _) => tracing::info!(agent, "others no longer contradict an agent: its results count"),
+            }
+        }
+    }
+
+    /// Contradictions in words, with the names and networks of the agents.
+    fn words(&self, found: &Contradictions) -> String {
+        found.words(|place| match self.entries.get(&place) {
+            Some(entry) => format!("{} ({})", entry.agent.name, entry.agent.network),
+            None => format!("place {}", place.0),
+        })
     }
 
     /// Notes how far a host's wall clock is ahead. Says whether it has now crossed what is shown as off.
@@ -293,6 +328,7 @@ impl Roster {
                 .skew_ms
                 .is_some_and(|skew| skew.unsigned_abs() > SKEW_SHOWN_MS.unsigned_abs()),
             is_quarantined: entry.is_quarantined || entry.shared_until.is_some(),
+            contradicted: entry.contradicted.as_ref().map(|found| self.words(found)),
             is_shared: entry.shared_until.is_some(),
             is_superseded: entry.is_superseded,
             held: entry.held.clone(),
@@ -314,7 +350,11 @@ impl Entry {
 
 /// True for faults with which a host can't confirm what others see. One that may not ping still checks everything else.
 const fn is_unfit(fault: &OwnFault) -> bool {
-    matches!(fault, OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead)
+    // `Internal` is its guard's: it refuses every target while it does not know the host's own addresses.
+    matches!(
+        fault,
+        OwnFault::NoRoute | OwnFault::NoDescriptors | OwnFault::ResolverDead | OwnFault::Internal { .. }
+    )
 }
 
 fn words<'a>(faults: impl IntoIterator<Item = &'a OwnFault>) -> Vec<String> {

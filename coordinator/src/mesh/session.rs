@@ -1,7 +1,10 @@
 //! One agent's connection, from its `Hello` to its close.
 
 mod credentials;
+mod dismissal;
+mod greeting;
 mod reports;
+mod seen;
 
 use std::future::pending;
 use std::sync::Arc;
@@ -11,7 +14,6 @@ use parallax_certs::identity::Identity;
 use parallax_core::id::AgentId;
 use parallax_core::member::{Agent, Note};
 use parallax_protocol::close::CloseReason;
-use parallax_protocol::error::ProtocolError;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::id as wire_id;
 use parallax_protocol::message::{HeldSchedule, Hello, TimeAnswer, ToAgent, ToCoordinator, Welcome};
@@ -21,7 +23,10 @@ use tokio::time::{Instant, interval, sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
 use self::credentials::{Certificates, expired};
+use self::greeting::{check_bounds, greet};
+use self::seen::SeenAddress;
 use super::hub::{Hub, Memory};
+use super::listener::mesh_version;
 use super::roster::Arrived;
 use super::wire::{self, Fault, Frames};
 use super::{Counters, able, convert, results, second};
@@ -34,8 +39,6 @@ const COLLECT: Duration = Duration::from_millis(250);
 const LEAVE: Duration = Duration::from_secs(5);
 /// Snapshots that an agent may ask for on one connection.
 const MOST_SNAPSHOTS: u32 = 20;
-/// Longest version text of an agent, in bytes.
-const MOST_SOFTWARE: usize = 64;
 /// Most faults or kinds that an agent names.
 const MOST_NAMED: usize = 32;
 
@@ -52,6 +55,7 @@ pub(super) async fn run(
         Err(fault) => {
             if matches!(fault.reason(), CloseReason::Revoked | CloseReason::Unknown) {
                 Counters::add(&hub.counters.not_enrolled);
+                dismissal::tell(&connection, fault.reason()).await;
             }
             fault
         }
@@ -80,11 +84,14 @@ struct Session {
     hub: Arc<Hub>,
     agent: Arc<Agent>,
     connection: Connection,
+    /// Of the mesh protocol.
+    version: u16,
     control: SendStream,
     frames: Frames,
     memory: Arc<Memory>,
     closing: watch::Receiver<Option<CloseReason>>,
     seated: Seated,
+    seen: SeenAddress,
     hello: Hello,
     snapshots: u32,
     certificates: Certificates,
@@ -115,7 +122,7 @@ async fn admit(
     let agent = enrolled(hub, id).await?;
     let (control, frames, hello) =
         timeout(HELLO, greet(connection)).await.map_err(|_| Fault::Close(CloseReason::TimedOut))??;
-    frames_fit(&hello)?;
+    check_bounds(&hello)?;
     let arrived = Arrived {
         session: 0,
         at: hub.clock.now(),
@@ -128,7 +135,11 @@ async fn admit(
     if hub.record(id).is_none() {
         hub.reload().await;
     }
-    let seat = hub.connect(&agent, arrived).ok_or(Fault::Close(CloseReason::Unknown))?;
+    let Some(seat) = hub.connect(&agent, arrived) else {
+        // Revoked meanwhile; or the records could not be read again, and no agent may be told that it is unknown for that.
+        enrolled(hub, id).await?;
+        return Err(Fault::Close(CloseReason::Internal));
+    };
     let seated = Seated { hub: Arc::clone(hub), agent: Arc::clone(&agent), number: seat.session };
     if let Some(until) = seat.shared_until {
         hub.note(id, Note::Shared(Some(until))).await;
@@ -142,6 +153,8 @@ async fn admit(
     Ok(Session {
         hub: Arc::clone(hub),
         agent,
+        seen: SeenAddress::new(&connection),
+        version: mesh_version(&connection),
         connection,
         control,
         frames,
@@ -166,29 +179,6 @@ async fn enrolled(hub: &Hub, id: AgentId) -> Result<Arc<Agent>, Fault> {
             Err(Fault::Close(CloseReason::Internal))
         }
     }
-}
-
-async fn greet(connection: &Connection) -> Result<(SendStream, Frames, Hello), Fault> {
-    let (control, receive) = connection.accept_bi().await.map_err(|_| Fault::Lost)?;
-    let mut frames = Frames::new(receive, MAX_FRAME);
-    match frames.next().await? {
-        Some(ToCoordinator::Hello(hello)) => Ok((control, frames, hello)),
-        Some(_) | None => Err(Fault::Close(CloseReason::OutOfOrder)),
-    }
-}
-
-fn frames_fit(hello: &Hello) -> Result<(), Fault> {
-    let invalid = |field, rule| Err(Fault::Protocol(ProtocolError::Invalid { field, rule }));
-    if hello.software.len() > MOST_SOFTWARE {
-        return invalid("hello.software", "must have at most 64 bytes");
-    }
-    if hello.earlier_boots.len() > Hello::MAX_EARLIER_BOOTS {
-        return invalid("hello.earlier_boots", "must be at most 32");
-    }
-    if hello.kinds.len() > MOST_NAMED || hello.faults.len() > MOST_NAMED {
-        return invalid("hello", "must name at most 32 kinds and 32 faults");
-    }
-    Ok(())
 }
 
 impl Session {
@@ -228,6 +218,8 @@ impl Session {
         let mut trusted = self.hub.trusted.subscribe();
         let mut stepped = self.hub.steps.subscribe();
         self.welcome().await?;
+        // Before the schedule: what it must not check is known before it checks.
+        self.tell_address().await?;
         self.tell_authorities().await?;
         let held = HeldSchedule { book: self.hub.settings.book, revision: self.memory.sheet().revision() };
         let (is_held, steady) = (self.hello.held == Some(held), self.hub.clock.steady());
@@ -256,6 +248,7 @@ impl Session {
                 // An acknowledgement may have been announced to a session that has since been replaced.
                 _ = tick.tick() => {
                     self.hub.steps.look(&self.hub.clock);
+                    self.tell_address().await?;
                     self.memory.assignments().expire(self.hub.clock.steady());
                     self.acknowledge().await?;
                 }
@@ -333,11 +326,17 @@ impl Session {
             if let Some(difference) = &difference {
                 self.memory.assignments().send(&next, difference.revision, self.hub.clock.steady());
             }
-            difference.map(|difference| convert::change(self.hub.settings.book, difference))
+            let (book, accounts) = (self.hub.settings.book, &self.hub.accounts);
+            difference.map(|difference| convert::change(book, difference, accounts))
         };
         let parts = change.map(|change| change.split()).transpose()?.unwrap_or_default();
-        for part in parts {
-            self.say(&ToAgent::Schedule(part)).await?;
+        for change in parts {
+            let frame = if self.version >= 2 {
+                ToAgent::ScheduleByAccount { accounts: change.accounts(), change }
+            } else {
+                ToAgent::Schedule(change)
+            };
+            self.say(&frame).await?;
         }
         Ok(())
     }
@@ -352,6 +351,13 @@ impl Session {
             self.say(&ToAgent::Ack(mark)).await?;
         }
         Ok(())
+    }
+
+    async fn tell_address(&mut self) -> Result<(), Fault> {
+        match self.seen.news(&self.connection) {
+            Some(frame) => self.say(&frame).await,
+            None => Ok(()),
+        }
     }
 
     async fn say(&mut self, frame: &ToAgent) -> Result<(), Fault> {

@@ -25,7 +25,7 @@ use parallax_certs::token::{Token, TokenId};
 use parallax_certs::verify::KnownTime;
 use parallax_core::assign::Scheduled;
 use parallax_core::check::{Check, TcpCheck};
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::member::Standing;
 use parallax_core::place::{NetworkNo, Region};
 use parallax_core::time::{DAY, SECOND};
@@ -33,10 +33,11 @@ use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
 use parallax_protocol::id::BootId;
 use parallax_protocol::join::{JoinAnswer, JoinRequest};
 use parallax_protocol::message::{HeldSchedule, Hello, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::slots::QUESTIONS_AT_ONCE;
 use parallax_protocol::text::Secret;
-use parallax_protocol::version::{JOIN_V1, MESH_V1};
+use parallax_protocol::version::{JOIN_V1, MESH_V1, MESH_V2};
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Connection, ConnectionError, SendStream};
+use quinn::{ClientConfig, Connection, ConnectionError, SendStream, TransportConfig};
 
 use super::wire::{Frames, write};
 use super::*;
@@ -75,12 +76,12 @@ impl Members for Records {
         &self,
         id: InvitationId,
         newcomer: Newcomer,
-    ) -> BoxFuture<'_, Result<Option<Agent>, RecordsFault>> {
+    ) -> BoxFuture<'_, Result<Result<Agent, EnrolRefusal>, RecordsFault>> {
         Box::pin(async move {
             let mut invitations = self.invitations.lock().unwrap();
             let invitation = invitations.get_mut(&id).unwrap();
             if invitation.used_by.is_some() {
-                return Ok(None);
+                return Ok(Err(EnrolRefusal::Used));
             }
             invitation.used_by = Some(newcomer.id);
             let mut agents = self.agents.lock().unwrap();
@@ -98,7 +99,7 @@ impl Members for Records {
                 standing: Standing { valid_from: newcomer.certificate.valid_from, ..Standing::default() },
             };
             agents.insert(agent.id, agent.clone());
-            Ok(Some(agent))
+            Ok(Ok(agent))
         })
     }
 
@@ -185,6 +186,7 @@ impl World {
             expires_at: NOW + DAY,
             wrong_tries: 0,
             used_by: None,
+            revoked_at: None,
         };
         self.records.invitations.lock().unwrap().insert(id, invitation);
         token
@@ -245,7 +247,10 @@ impl World {
     async fn dial(&self, config: rustls::ClientConfig) -> Result<Connection, ConnectionError> {
         let crypto = QuicClientConfig::try_from(config).unwrap();
         let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let config = ClientConfig::new(Arc::new(crypto));
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        let mut transport = TransportConfig::default();
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(QUESTIONS_AT_ONCE));
+        config.transport_config(Arc::new(transport));
         endpoint.connect_with(config, self.mesh.address(), COORDINATOR_NAME).unwrap().await
     }
 
@@ -355,6 +360,7 @@ fn hello(held: Option<HeldSchedule>) -> Hello {
 fn monitor(slot: u32, revision: u32) -> Scheduled {
     Scheduled {
         monitor: MonitorId::from_u128(u128::from(slot) + 1_000),
+        account: AccountId::from_u128(1),
         slot,
         revision,
         check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),

@@ -333,7 +333,7 @@ impl Boards {
     /// One of the documents that are a page's own, ready to be kept.
     async fn own(self, admitted: Admitted, paper: Paper) -> Result<Document> {
         let (drawn, until) = self.draw(&admitted, &paper).await?;
-        Ok(Document { until, ..pressed(HTML, drawn).await? })
+        Ok(pressed(HTML, drawn).await?.fit_until(until))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 use std::io::{Read, Write};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use bytes::Bytes;
 use parallax_core::time::Timestamp;
@@ -26,6 +27,17 @@ pub struct Document {
     pub tag: String,
     /// From when on nobody is to see it any more, however young it is, where that is known.
     pub until: Option<Timestamp>,
+    /// The document as it was before, for as long as somebody reads it: one copy for all of them.
+    plain: Mutex<Weak<Vec<u8>>>,
+}
+
+/// The one copy of a document's text.
+struct SharedText(Arc<Vec<u8>>);
+
+impl AsRef<[u8]> for SharedText {
+    fn as_ref(&self) -> &[u8] {
+        &self.0
+    }
 }
 
 impl Document {
@@ -37,7 +49,14 @@ impl Document {
         let mut brotli = brotli::CompressorWriter::new(Vec::new(), 4096, BROTLI, WINDOW);
         let written = brotli.write_all(text);
         let brotli = written.map(|()| brotli.into_inner()).unwrap_or_default();
-        Self { media, brotli: brotli.into(), gzip: gzip.into(), tag: tag(text), until: None }
+        Self {
+            media,
+            brotli: brotli.into(),
+            gzip: gzip.into(),
+            tag: tag(text),
+            until: None,
+            plain: Mutex::default(),
+        }
     }
 
     /// The same, known by other bytes than its own: its readers have it while those are the same.
@@ -46,12 +65,25 @@ impl Document {
         Self { tag: tag(bytes), ..self }
     }
 
+    /// The same, which nobody is to see from that moment on, where there is one.
+    #[must_use]
+    pub(super) fn fit_until(self, until: Option<Timestamp>) -> Self {
+        Self { until, ..self }
+    }
+
     /// The document as it was before it was compressed, for the few who take nothing else.
     pub fn plain(&self) -> Bytes {
-        let mut text = Vec::with_capacity(self.gzip.len() * 8);
-        // It was compressed here, so it can be read.
-        let _ = flate2::read::GzDecoder::new(self.gzip.as_ref()).read_to_end(&mut text);
-        text.into()
+        let mut plain = self.plain.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = plain.upgrade().unwrap_or_else(|| {
+            let mut text = Vec::with_capacity(self.gzip.len() * 8);
+            // It was compressed here, so it can be read.
+            let _ = flate2::read::GzDecoder::new(self.gzip.as_ref()).read_to_end(&mut text);
+            text.shrink_to_fit();
+            let text = Arc::new(text);
+            *plain = Arc::downgrade(&text);
+            text
+        });
+        Bytes::from_owner(SharedText(text))
     }
 
     /// Bytes that it takes.
@@ -84,5 +116,9 @@ mod tests {
         assert!(document.brotli.len() < 200 && document.bytes() < 600, "{}", document.bytes());
         assert_eq!(document.tag, Document::press("x", text.as_bytes()).tag);
         assert_ne!(document.tag, Document::press("x", b"").tag);
+        let (one, other) = (document.plain(), document.plain());
+        assert_eq!(one.as_ptr(), other.as_ptr(), "all readers have one copy");
+        drop((one, other));
+        assert!(document.plain.lock().unwrap().upgrade().is_none(), "which is gone with them");
     }
 }

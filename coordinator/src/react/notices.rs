@@ -8,6 +8,7 @@ use parallax_core::id::AgentId;
 use parallax_core::member::Agent;
 use parallax_core::notice;
 use parallax_core::place::PlaceNo;
+use parallax_core::quarantine::Contradictions;
 use parallax_core::time::Timestamp;
 
 use super::{Reaction, delivery_id};
@@ -53,7 +54,7 @@ impl Reaction for Notices {
 /// What the event tells an operator, where it does.
 fn news(recorded: &Recorded, read: &dyn Read) -> Result<Option<OperatorNews>> {
     let (matter, ended) = match &recorded.event.what {
-        What::Quarantine(place, begins) => (quarantine(*place, read)?, !begins),
+        What::Quarantine(place, begins, found) => (quarantine(*place, found, read)?, !begins),
         What::Notice(notice) => (Some(matter(&notice.matter, read)?), notice.ended),
         _ => return Ok(None),
     };
@@ -61,10 +62,16 @@ fn news(recorded: &Recorded, read: &dyn Read) -> Result<Option<OperatorNews>> {
 }
 
 /// None where the agent is gone: who took it out knows.
-fn quarantine(place: PlaceNo, read: &dyn Read) -> Result<Option<Matter>> {
+fn quarantine(place: PlaceNo, found: &Contradictions, read: &dyn Read) -> Result<Option<Matter>> {
     let agents: BTreeMap<PlaceNo, Agent> =
         read.agents()?.into_iter().map(|agent| (agent.value.place, agent.value)).collect();
+    let name = |place: PlaceNo| match agents.get(&place) {
+        Some(agent) => format!("{} ({})", agent.name, agent.network),
+        None => format!("place {}", place.0),
+    };
+    let found = (!found.by.is_empty()).then(|| found.words(name));
     Ok(agents.get(&place).map(|agent| Matter::Quarantine {
+        found,
         place: PlaceName { name: agent.name.clone(), network: agent.network.clone() },
         region: agent.region,
     }))
@@ -88,6 +95,11 @@ fn matter(matter: &notice::Matter, read: &dyn Read) -> Result<Matter> {
         notice::Matter::OwnEnding(ends_at) => Matter::OwnEnding(*ends_at),
         notice::Matter::Quarantined(region) => Matter::Quarantined(*region),
         notice::Matter::NamesFail => Matter::NamesFail,
+        notice::Matter::TwoNetworks => Matter::TwoNetworks,
+        notice::Matter::Contradicted { agent, by } => {
+            Matter::Contradicted { agent: name_of(*agent, read)?, by: by.clone() }
+        }
+        notice::Matter::DeliveriesBlocked => Matter::DeliveriesBlocked,
         notice::Matter::HostUnfit { agent, faults } => {
             Matter::HostUnfit { agent: name_of(*agent, read)?, faults: faults.clone() }
         }
@@ -158,9 +170,11 @@ mod tests {
     async fn each_notice_goes_once_to_every_destination_of_the_operator() {
         let agent = agent(1);
         let ending = notice::Matter::CertificateEnding { agent: agent.id, ends_at: at(7) };
+        let found =
+            Contradictions { words: 9, contradicted: 7, by: vec![(agent.place, 7), (PlaceNo(42), 6)] };
         let events = [
-            What::Quarantine(agent.place, true),
-            What::Quarantine(PlaceNo(999), true),
+            What::Quarantine(agent.place, true, found.clone()),
+            What::Quarantine(PlaceNo(999), true, found),
             What::AgentJoined(agent.id),
             What::Notice(Notice {
                 matter: notice::Matter::NobodyConnected(Some(Region::Asia)),
@@ -196,6 +210,8 @@ mod tests {
             agent.name.as_str(),
             "authority's certificate ends soon",
             "shop.example",
+            "7 of 9 results contradicted",
+            "6 by place 42",
             "resolver does not answer",
         ] {
             let named = mails.iter().any(|mail| mail.to_lowercase().contains(&words.to_lowercase()));

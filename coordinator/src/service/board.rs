@@ -19,12 +19,15 @@ use parallax_core::window::Window;
 use tokio::sync::watch;
 
 use super::gate::Admitted;
+use super::incidents::listed::{Cut, Newest, cut};
 use super::pages::{Told, told_of};
 use super::{Error, Result, Service, incidents, monitors};
 use crate::storage::Read;
 
 /// Incidents and windows of one list at most.
 const LISTED: usize = 200;
+/// The part of each of them that such a list has: a card shows the newest five updates.
+const SAID: Newest = Newest { updates: 5, bytes: 16 * 1024 };
 /// Of those that began before such a list and lasted into it: listed beside it at most, looked at for it at most, and
 /// how long before it they may have begun.
 const LASTED: usize = 50;
@@ -225,15 +228,15 @@ impl Service {
         let before = Some((to, IncidentId::from_u128(0)));
         let found = self.store().read(move |store| {
             let names = incidents::names(store, id)?;
-            let listed = store.incidents_of(id, false, before, LISTED)?;
-            let mut found: Vec<Incident> = listed.into_iter().map(|incident| incident.value).collect();
-            if let Some(oldest) = found.last().filter(|_| found.len() == LISTED) {
-                found.extend(lasted_into(store, oldest, from, now)?);
+            let mut found = cut(store, (id, false), before, LISTED, SAID)?;
+            if let Some((oldest, _)) = found.last().filter(|_| found.len() == LISTED) {
+                found.extend(lasted_into(store, &oldest.value, from, now)?);
             }
-            found.retain(|incident| incident.started_at >= from || lasts_past(incident, from, now));
+            let is_wanted = |it: &Incident| it.started_at >= from || lasts_past(it, from, now);
+            found.retain(|(incident, _)| is_wanted(&incident.value));
             found
                 .into_iter()
-                .map(|incident| incidents::shown(store, incident, &names))
+                .map(|found| incidents::shown_cut(store, found, &names))
                 .collect::<crate::storage::Result<Vec<_>>>()
         });
         Ok(found.await?.into_iter().map(notice).collect())
@@ -281,14 +284,14 @@ fn lasted_into(
     oldest: &Incident,
     from: Timestamp,
     now: Timestamp,
-) -> crate::storage::Result<Vec<Incident>> {
+) -> crate::storage::Result<Vec<Cut>> {
     let since = oldest.started_at.max(from);
     let (mut before, mut lasted) = ((oldest.started_at, oldest.id), Vec::new());
     for _ in 0..LOOKED / LISTED {
-        let read = store.incidents_of(oldest.page, false, Some(before), LISTED)?;
-        let Some(last) = read.last() else { break };
+        let read = cut(store, (oldest.page, false), Some(before), LISTED, SAID)?;
+        let Some((last, _)) = read.last() else { break };
         before = (last.value.started_at, last.value.id);
-        lasted.extend(read.into_iter().map(|it| it.value).filter(|it| lasts_past(it, since, now)));
+        lasted.extend(read.into_iter().filter(|(it, _)| lasts_past(&it.value, since, now)));
         if lasted.len() >= LASTED || before.0 < since - LONGEST {
             break;
         }
@@ -324,7 +327,7 @@ fn drawn(shown: monitors::Shown, past: Past, covered: bool) -> Shown {
 pub(super) fn notice(shown: incidents::Shown) -> Notice {
     let goes_on = shown.series.filter(|series| series.stopped_at.is_none());
     let repeats = goes_on.map(|series| series.recurrence.every);
-    Notice { incident: shown.incident, monitors: shown.monitors, repeats }
+    Notice { incident: shown.incident, monitors: shown.monitors, repeats, more: shown.more }
 }
 
 const _: () = assert!(BUDGET_DAYS <= DAYS, "a budget is reckoned from the days of the strip");

@@ -1,17 +1,21 @@
 //! What an operator asks of the store while the coordinator runs. No key may make these calls.
 
-use std::path::PathBuf;
+use std::io::Write;
 
 use super::Service;
-pub use crate::storage::{Exported, StoreError, Whole};
+pub use crate::storage::{StoreError, Whole};
 
 impl Service {
-    /// Writes a snapshot to a new file, and proves it by reading it back. Everything goes on meanwhile.
+    /// Streams a snapshot to `sink`, on a thread that may block, and returns it. Everything goes on meanwhile.
     ///
     /// # Errors
-    /// Where the file is there already or can't be written, or the store can't be read.
-    pub async fn backup(&self, file: PathBuf) -> Result<Exported, StoreError> {
-        self.0.store.read(move |read| read.export(&file)).await
+    /// Where the sink takes no more, or the store can't be read.
+    pub async fn stream_backup<W: Write + Send + 'static>(&self, mut sink: W) -> Result<W, StoreError> {
+        let streamed = self.0.store.read(move |read| {
+            read.stream(&mut sink)?;
+            Ok(sink)
+        });
+        streamed.await
     }
 
     /// Reads the whole store and proves it. Everything goes on meanwhile.

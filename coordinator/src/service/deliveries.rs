@@ -23,6 +23,8 @@ use crate::storage::{Batch, Expect, Is, Read, StoreError, Versioned};
 
 /// Tests that a page's destinations get in a minute.
 pub const TESTS: u32 = 5;
+/// Tests of an account's destinations in an hour, over all its pages.
+pub const ACCOUNT_TESTS: u32 = 120;
 /// What a test is called among deliveries.
 pub const TEST: &str = "test";
 /// Why nothing is sent to a mailbox that was asked.
@@ -118,7 +120,8 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`] for a mailbox that is not confirmed,
-    /// [`Error::PlanLimit`] for a channel that the plan does not have, and [`Error::TestedTooOften`].
+    /// [`Error::PlanLimit`] for a channel that the plan does not have, [`Error::TestedTooOften`], and
+    /// [`Error::AccountTestedTooOften`].
     pub async fn test_destination(&self, caller: &Caller, page: PageId, id: DestinationId) -> Result<Opened> {
         caller.writes()?;
         let page = self.page(caller, page)?;
@@ -127,7 +130,7 @@ impl Service {
             return Err(Refusals::whole(UNCONFIRMED).into());
         }
         self.has_channel(&page, Recipient::Destination(id))?;
-        self.admit_test(page.id)?;
+        self.admit_test(&page)?;
         let delivery = self.test_of(&page, &destination).await?;
         let sent = delivery.id;
         let mut batch = Batch::new();
@@ -223,9 +226,11 @@ impl Service {
         }
     }
 
-    fn admit_test(&self, page: PageId) -> Result<()> {
-        let paced = self.paced(&self.0.tested, TESTS, &page);
-        paced.map_err(|TooOften { seconds }| Error::TestedTooOften { seconds })
+    pub(super) fn admit_test(&self, page: &Page) -> Result<()> {
+        let paced = self.paced(&self.0.tested, TESTS, &page.id);
+        paced.map_err(|TooOften { seconds }| Error::TestedTooOften { seconds })?;
+        let paced = self.paced(&self.0.tested_by, ACCOUNT_TESTS, &page.account);
+        paced.map_err(|TooOften { seconds }| Error::AccountTestedTooOften { seconds })
     }
 
     /// Whether whoever it is for takes anything, or why not.

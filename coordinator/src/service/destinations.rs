@@ -2,8 +2,10 @@
 
 pub mod confirm;
 pub mod owner;
+mod stop;
 
 use std::net::IpAddr;
+use std::sync::atomic::AtomicBool;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -59,13 +61,16 @@ impl Service {
         once: &Once<'_, Destination>,
     ) -> Result<Done<Destination>> {
         let id = DestinationId::new(self.now(), rand::random());
+        let is_counted = &AtomicBool::new(false);
         // In the page's turn, so that the last place is taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
             let account = self.account_of(&page)?;
-            let refused = |address| self.refused(address);
-            let around = Around { monitors: &monitors, owner: &account.email, refused: &refused };
-            let mut made = edit.settle_new((id, page.id), secret(rand::random()), &around, self.now())?;
+            let mut made = {
+                let refused = |address| self.refused(address);
+                let around = Around { monitors: &monitors, owner: &account.email, refused: &refused };
+                edit.settle_new((id, page.id), secret(rand::random()), &around, self.now())?
+            };
             let (plan, kind) = (account.plan, made.channel.kind());
             if !plan.has_channel(kind) {
                 return Err(PlanRefusal::ChannelNeedsHobby { plan, kind }.into());
@@ -76,7 +81,7 @@ impl Service {
             let mut batch = Batch::new();
             batch.expect(Expect::Page(page.id, Is::Present)).expect(Expect::Destination(id, Is::Absent));
             batch.expect(Expect::DestinationsBelow(page.id, MAX_DESTINATIONS));
-            self.ask_mailbox(&page, None, &mut made, &mut batch)?;
+            self.ask_mailbox(&page, is_counted, None, &mut made, &mut batch).await?;
             batch.write(made.clone());
             Ok((made, batch))
         })
@@ -97,15 +102,18 @@ impl Service {
         edit: &DestinationEdit,
         once: &Once<'_, Destination>,
     ) -> Result<Done<Destination>> {
+        let is_counted = &AtomicBool::new(false);
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.destination_on(&page, id)?;
             let monitors = self.ids_on(&page).await?;
             let account = self.account_of(&page)?;
-            let refused = |address| self.refused(address);
-            let around = Around { monitors: &monitors, owner: &account.email, refused: &refused };
-            let mut changed = edit.settle(&before.value, &around, self.now())?;
+            let mut changed = {
+                let refused = |address| self.refused(address);
+                let around = Around { monitors: &monitors, owner: &account.email, refused: &refused };
+                edit.settle(&before.value, &around, self.now())?
+            };
             let mut batch = Batch::new();
-            self.ask_mailbox(&page, Some(&before.value), &mut changed, &mut batch)?;
+            self.ask_mailbox(&page, is_counted, Some(&before.value), &mut changed, &mut batch).await?;
             Ok(replaced(&before, changed, batch, &account))
         })
         .await

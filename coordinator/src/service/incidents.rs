@@ -1,18 +1,22 @@
 //! Incidents and maintenance windows: opened, changed, updated, deleted, and shown with their monitors.
 
+pub mod listed;
+
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::AtomicBool;
 
 use parallax_core::event::{Event, What};
 use parallax_core::id::{IncidentId, MonitorId, PageId, SeriesId, UpdateId};
 use parallax_core::incident::edit::{IncidentEdit, Opened, Seat};
-use parallax_core::incident::series::{MAX_REPEATING, Names, Series};
+use parallax_core::incident::series::{MAX_REPEATING, MAX_STOPPED, Names, Series};
 use parallax_core::incident::{Impact, Incident, MAX_OPEN, News, Told, UpdatePost};
 use parallax_core::page::Page;
 use parallax_core::plan::PlanRefusal;
 use parallax_core::refusal::Refusals;
 use parallax_core::tongue::Tongue;
 
-use super::once::{Done, Once};
+use self::listed::{Cut, Newest, OPEN_UPDATES, cut};
+use super::once::{Done, Once, Redrawn};
 use super::{Caller, Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Read, Versioned};
 
@@ -25,6 +29,29 @@ pub struct Shown {
     pub series: Option<Series>,
     /// Its monitors that are still there: id, name, and impact where one of its own was given.
     pub monitors: Vec<(MonitorId, String, Option<Impact>)>,
+    /// Older updates that are left out, where it stands beside many others.
+    pub more: usize,
+}
+
+/// Part of a page's incidents and windows.
+#[derive(Debug, Clone)]
+pub struct Part {
+    /// Newest first.
+    pub incidents: Vec<Shown>,
+    /// The id that [`Wanted::before`] has to be for the next part; none where there is none.
+    pub next: Option<IncidentId>,
+}
+
+impl Redrawn for Shown {
+    fn id(&self) -> Option<u128> {
+        Some(self.incident.id.to_u128())
+    }
+
+    async fn redraw(service: &Service, page: PageId, id: u128) -> Result<Self> {
+        let incident = service.store().reader().incident(IncidentId::from_u128(id))?;
+        let incident = incident.filter(|incident| incident.value.page == page).ok_or(Error::NotFound)?;
+        service.shown_incident(incident.value).await
+    }
 }
 
 /// Which part of a page's list is wanted.
@@ -39,11 +66,11 @@ pub struct Wanted {
 }
 
 impl Service {
-    /// A page's incidents and windows, newest first.
+    /// A page's incidents and windows, newest first; fewer than wanted where they are long.
     ///
     /// # Errors
     /// [`Error::NotFound`] for a page that the key does not reach, [`Error::Invalid`] where `before` is not on it.
-    pub async fn incidents(&self, caller: &Caller, page: PageId, wanted: Wanted) -> Result<Vec<Shown>> {
+    pub async fn incidents(&self, caller: &Caller, page: PageId, wanted: Wanted) -> Result<Part> {
         let page = self.page(caller, page)?;
         let before = match wanted.before {
             None => None,
@@ -58,9 +85,11 @@ impl Service {
         };
         let id = page.id;
         let shown = self.store().read(move |store| {
-            let found = store.incidents_of(id, wanted.open, before, wanted.limit)?;
+            let (found, has_more) = listed::whole(store, (id, wanted.open), before, wanted.limit)?;
             let names = names(store, id)?;
-            found.into_iter().map(|incident| shown(store, incident.value, &names)).collect()
+            let next = found.last().filter(|_| has_more).map(|last| last.id);
+            let incidents = found.into_iter().map(|incident| shown(store, incident, &names));
+            Ok(Part { incidents: incidents.collect::<crate::storage::Result<_>>()?, next })
         });
         Ok(shown.await?)
     }
@@ -88,7 +117,7 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], [`Error::Invalid`], and [`Error::PlanLimit`] where the page has all
-    /// that it may have open or repeating.
+    /// that it may have open or repeating, or the account keeps all the incidents that it may.
     pub async fn open_incident(
         &self,
         caller: &Caller,
@@ -101,6 +130,7 @@ impl Service {
             update: UpdateId::new(self.now(), rand::random()),
         };
         let series = SeriesId::new(self.now(), rand::random());
+        let is_counted = &AtomicBool::new(false);
         // In the page's turn, so that its last room is taken once.
         self.change_on(caller, page, page.to_u128(), once, |page| async move {
             let monitors = self.ids_on(&page).await?;
@@ -108,13 +138,16 @@ impl Service {
             let seat = Seat { page: page.id, monitors: &monitors, tongue, names, series, now: self.now() };
             let opened = edit.open(seat)?;
             self.has_room(&opened)?;
+            self.has_text_room(&page, None, &opened.incident).await?;
+            self.has_room_for_incident(&self.account_of(&page)?).await?;
+            self.admit_notifying(&page, opened.notify, is_counted).await?;
             let shown =
                 Shown { series: opened.series.clone(), ..self.shown_incident(opened.incident).await? };
             let mut batch = Batch::new();
             batch.expect(Expect::Page(page.id, Is::Present));
             batch.write(shown.incident.clone());
             if let Some(series) = opened.series {
-                batch.write(series);
+                batch.write(Op::DropStoppedSeries(page.id, MAX_STOPPED)).write(series);
             }
             let told = Told {
                 incident: names.incident,
@@ -150,6 +183,7 @@ impl Service {
             };
             let repeats = series.as_ref().map(|series| series.value.recurrence.every);
             let amended = edit.amend(&before.value, repeats, &monitors, self.now())?;
+            self.has_text_room(&page, Some(&before.value), &amended.incident).await?;
             let mut shown = self.shown_incident(amended.incident).await?;
             let mut batch = Batch::new();
             if shown.incident != before.value {
@@ -186,10 +220,13 @@ impl Service {
         once: &Once<'_, Shown>,
     ) -> Result<Done<Shown>> {
         let update = UpdateId::new(self.now(), rand::random());
+        let is_counted = &AtomicBool::new(false);
         self.change_on(caller, page, id.to_u128(), once, |page| async move {
             let before = self.incident_on(&page, id)?;
             let (after, news, notify) =
                 post.settle(&before.value, update, Tongue::of(page.language), self.now())?;
+            self.has_text_room(&page, Some(&before.value), &after).await?;
+            self.admit_notifying(&page, notify, is_counted).await?;
             let mut shown = self.shown_incident(after).await?;
             // Whoever takes it over to say that it is over leaves its title to us.
             let first = before.value.first_of(&shown.monitors);
@@ -247,12 +284,13 @@ impl Service {
         Ok(())
     }
 
-    /// Every open incident and unfinished window of a page, newest first, with their monitors.
+    /// Every open incident and unfinished window of a page, newest first, with their monitors and their newest updates.
     pub(super) async fn open_on(&self, page: PageId, limit: usize) -> Result<Vec<Shown>> {
         let shown = self.store().read(move |store| {
-            let found = store.incidents_of(page, true, None, limit)?;
+            let newest = Newest { updates: OPEN_UPDATES, bytes: usize::MAX };
+            let found = cut(store, (page, true), None, limit, newest)?;
             let names = names(store, page)?;
-            found.into_iter().map(|incident| shown(store, incident.value, &names)).collect()
+            found.into_iter().map(|found| shown_cut(store, found, &names)).collect()
         });
         Ok(shown.await?)
     }
@@ -299,5 +337,14 @@ pub(super) fn shown(
     let named = incident.affected.iter().filter_map(|affected| {
         Some((affected.monitor, names.get(&affected.monitor)?.clone(), affected.impact))
     });
-    Ok(Shown { monitors: named.collect(), series, incident })
+    Ok(Shown { monitors: named.collect(), series, incident, more: 0 })
+}
+
+/// The same, of one in a list.
+pub(super) fn shown_cut(
+    store: &dyn Read,
+    (incident, more): Cut,
+    names: &BTreeMap<MonitorId, String>,
+) -> crate::storage::Result<Shown> {
+    Ok(Shown { more, ..shown(store, incident.value, names)? })
 }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::PoisonError;
 
 use parallax_core::id::{AccountId, KeyId, PageId};
-use parallax_core::key::{Access, Key};
+use parallax_core::key::{Access, Key, MAX_KEYS};
+use parallax_core::plan::PlanRefusal;
 use parallax_core::refusal::Refusals;
 use parallax_core::text;
 use parallax_core::time::MINUTE;
@@ -55,7 +56,8 @@ impl Service {
     /// The operator makes a key. The text is given this once.
     ///
     /// # Errors
-    /// [`Error::NotFound`] for an account or page that is not there, [`Error::Invalid`] for a bad name.
+    /// [`Error::NotFound`] for an account or page that is not there, [`Error::Invalid`] for a bad name,
+    /// [`Error::PlanLimit`] where the account has all the keys that it may have.
     pub async fn create_key(&self, new: NewKey) -> Result<(Key, KeyText)> {
         let name = text::line(&new.name, 1..=MAX_NAME).map_err(|rule| Refusals::one("name", rule))?;
         let mut batch = Batch::new();
@@ -68,6 +70,10 @@ impl Service {
             batch.expect(Expect::Page(page.value.id, Is::Present));
         }
         self.store().reader().account(new.account)?.ok_or(Error::NotFound)?;
+        let account = new.account;
+        if self.store().read(move |store| store.keys_of(account)).await?.len() >= MAX_KEYS {
+            return Err(PlanRefusal::KeysFull.into());
+        }
         let secret = KeyText::new(rand::random());
         let hash = secret.hash();
         let key = Key {

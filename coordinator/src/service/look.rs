@@ -80,5 +80,6 @@ fn report(sighting: &Sighting) -> Option<RoundReport> {
         first: observation.place,
         outcome: observation.outcome.clone(),
         second: None,
+        third: None,
     })
 }

@@ -5,6 +5,7 @@
 //! change came first, it is read and decided again. Calls that no key may make are marked as the operator's.
 
 pub mod accounts;
+mod asking;
 pub mod beats;
 pub mod board;
 pub mod care;
@@ -17,12 +18,14 @@ pub mod figures;
 pub mod gate;
 pub mod history;
 pub mod hosts;
+mod incident_limit;
 pub mod incidents;
 pub mod keys;
 mod known;
 mod live;
 pub mod look;
 pub mod monitors;
+mod notifying;
 pub mod once;
 mod pace;
 pub mod pages;
@@ -40,10 +43,11 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use parallax_core::event::What;
-use parallax_core::id::{KeyId, MonitorId, PageId};
+use parallax_core::id::{AccountId, KeyId, MonitorId, PageId};
 use parallax_core::key::Key;
 use parallax_core::plan::{PlanLimits, PlanRefusal};
 use parallax_core::refusal::Refusals;
+use parallax_core::subscriber::asking::{Asker, PAGE_A_MINUTE};
 use parallax_core::time::{HOUR, MINUTE, SECOND, Timestamp};
 
 use tokio::sync::{Notify, watch};
@@ -103,6 +107,8 @@ struct Parts {
     names: Mutex<Option<BTreeMap<[u8; 32], KeyId>>>,
     /// Who asked to be told of pages, and is not shown yet to want it.
     wishes: subscribers::Wishes,
+    /// How many addresses were asked to confirm because of whom.
+    asking: asking::Asking,
     /// How often each mailbox was sent a link to sign in by.
     linked: Mutex<Pace<String>>,
     /// The hostnames that pages ask for, as they were last read.
@@ -119,6 +125,12 @@ struct Parts {
     edits: watch::Receiver<u64>,
     /// How often each page's destinations were tested.
     tested: Mutex<Pace<PageId>>,
+    /// How often each account's destinations were tested.
+    tested_by: Mutex<Pace<AccountId>>,
+    /// How often each page's subscribers were notified.
+    notified: Mutex<Pace<PageId>>,
+    /// How often subscribers of each account's pages were.
+    notified_by: Mutex<Pace<AccountId>>,
     /// Told when deliveries were put into the store, or are due anew.
     outgoing: Arc<Notify>,
     /// Told when a page was let go, and may have to be cleared.
@@ -174,6 +186,46 @@ pub enum Error {
     )]
     TestedTooOften {
         /// Seconds until the minute is up.
+        seconds: u32,
+    },
+    /// The page had as many addresses asked to confirm as a minute allows.
+    #[error("a page may ask {PAGE_A_MINUTE} addresses a minute to confirm; again in {seconds} seconds")]
+    PageAsks {
+        /// Seconds until the minute is up.
+        seconds: u32,
+    },
+    /// The account had as many addresses asked to confirm as an hour allows.
+    #[error(
+        "an account may ask {limit} addresses an hour to confirm ({}); again in {seconds} seconds",
+        asker.words()
+    )]
+    AccountAsks {
+        /// The one who has them asked.
+        asker: Asker,
+        /// How many it may ask now.
+        limit: u32,
+        /// Seconds until the hour is up.
+        seconds: u32,
+    },
+    /// The account's destinations were tested as often as an hour allows.
+    #[error(
+        "an account's destinations may be tested {} times an hour; again in {seconds} seconds",
+        deliveries::ACCOUNT_TESTS
+    )]
+    AccountTestedTooOften {
+        /// Seconds until the hour is up.
+        seconds: u32,
+    },
+    /// Subscribers were notified as often as an hour allows.
+    #[error(
+        "{whose} may be notified {limit} times an hour; again in {seconds} seconds, or at once with notify false"
+    )]
+    NotifiedTooOften {
+        /// Subscribers of a page, or of an account.
+        whose: &'static str,
+        /// How often.
+        limit: u32,
+        /// Seconds until the hour is up.
         seconds: u32,
     },
     /// More passwords are checked than at once can be.
@@ -236,6 +288,7 @@ impl Service {
             looked: Mutex::new(Pace::new(LOOKED_APART)),
             names: Mutex::new(None),
             wishes: subscribers::Wishes::default(),
+            asking: asking::Asking::default(),
             linked: Mutex::new(Pace::new(HOUR)),
             claims: Mutex::default(),
             lookup: OnceLock::new(),
@@ -244,6 +297,9 @@ impl Service {
             known: known::Known::default(),
             edits,
             tested: Mutex::new(Pace::new(MINUTE)),
+            tested_by: Mutex::new(Pace::new(HOUR)),
+            notified: Mutex::new(Pace::new(HOUR)),
+            notified_by: Mutex::new(Pace::new(HOUR)),
             outgoing: Arc::default(),
             let_go: Notify::new(),
             used: Mutex::new(BTreeMap::new()),

@@ -107,9 +107,10 @@ impl Service {
                 .write(Op::SetNextSlot(seat.slot.wrapping_add(1)))
                 .write(shown.monitor.clone())
                 .event(self.monitor_event(page.id, seat.id, Edited::Created));
-            if let Some(limit) = room {
-                batch.expect(Expect::MonitorsBelow(account.value.id, limit));
-            }
+            batch.expect(match kind {
+                CheckKind::Component => Expect::ComponentsBelow(account.value.id, room),
+                _ => Expect::MonitorsBelow(account.value.id, room),
+            });
             self.remember(once, &shown, &mut batch)?;
             match self.commit(Some(batch)).await {
                 Ok(()) => {
@@ -119,6 +120,9 @@ impl Service {
                 }
                 Err(StoreError::Conflict(Expect::MonitorsBelow(_, limit))) => {
                     return Err(PlanRefusal::MonitorsFull { plan: account.value.plan, limit }.into());
+                }
+                Err(StoreError::Conflict(Expect::ComponentsBelow(_, limit))) => {
+                    return Err(PlanRefusal::ComponentsFull { limit }.into());
                 }
                 Err(StoreError::Conflict(_)) => {}
                 Err(error) => return Err(error.into()),

@@ -1,9 +1,17 @@
-//! Requests that may be sent twice: the first answer is kept with the change that it tells of, and given again.
+//! Requests that may be sent twice: the first answer is kept with the change that it reports, and given again.
+//!
+//! An answer of more than [`MAX_ANSWER`] bytes about a thing that can be shown again is not kept: its thing's id is, and a
+//! repetition shows the thing as it is by then. A request that changed nothing leaves nothing: done again, it changes
+//! nothing again. The store bounds the answers of each API key ([`MAX_REMEMBERED`](crate::storage::MAX_REMEMBERED)).
 
 use std::future::Future;
 
+use parallax_core::deploy::Deploy;
+use parallax_core::destination::Destination;
 use parallax_core::id::{KeyId, PageId};
 use parallax_core::page::Page;
+use parallax_core::subscriber::Subscriber;
+use parallax_core::telling::Telling;
 use parallax_core::time::DAY;
 use sha2::{Digest, Sha256};
 
@@ -12,6 +20,10 @@ use crate::storage::{Batch, Expect, Is, Op, Remembered};
 
 /// The name of the header, as refusals say it.
 pub const HEADER: &str = "Idempotency-Key";
+/// Bytes of an answer that is kept as it is.
+pub const MAX_ANSWER: usize = 8 * 1024;
+/// First byte of what is kept in place of a longer answer; no answer begins with it.
+const LONG: u8 = 0;
 
 /// A request that may be sent twice, or not.
 pub struct Once<'a, T> {
@@ -39,7 +51,34 @@ pub enum Done<T> {
     Now(T),
     /// It was done before: the first answer.
     Before(Vec<u8>),
+    /// It was done before, and its answer was too long to keep: the thing as it is now.
+    Again(T),
 }
+
+/// A thing whose answers may be too long to keep.
+pub trait Redrawn: Sized + Send {
+    /// The id by which it can be shown again; none for what always has a short answer.
+    fn id(&self) -> Option<u128> {
+        None
+    }
+
+    /// Reads the thing of that page and id as it is now.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where it is gone.
+    fn redraw(_service: &Service, _page: PageId, _id: u128) -> impl Future<Output = Result<Self>> + Send {
+        async { Err(Error::NotFound) }
+    }
+}
+
+impl Redrawn for () {}
+impl Redrawn for Page {}
+impl Redrawn for Deploy {}
+impl Redrawn for Destination {}
+impl Redrawn for Subscriber {}
+impl Redrawn for Telling {}
+impl Redrawn for super::monitors::Shown {}
+impl Redrawn for super::deliveries::Opened {}
 
 impl Ticket {
     /// The ticket of a request: whose, the header's value, and all that makes the request this one and no other.
@@ -62,12 +101,30 @@ impl<'a, T> Once<'a, T> {
     }
 }
 
+impl<T: Redrawn> Once<'_, T> {
+    /// The bytes to keep: the answer, or the id of its thing where that is shorter by far.
+    fn kept(&self, done: &T) -> Vec<u8> {
+        let answer = (self.answer)(done);
+        match done.id().filter(|_| answer.len() > MAX_ANSWER) {
+            Some(id) => [&[LONG][..], &id.to_be_bytes()].concat(),
+            None => answer,
+        }
+    }
+}
+
+/// The id that was kept in place of a long answer.
+fn long(kept: &[u8]) -> Option<u128> {
+    let (first, id) = kept.split_first()?;
+    Some(u128::from_be_bytes(id.try_into().ok()?)).filter(|_| *first == LONG)
+}
+
 impl Service {
     /// Makes a change on a page, once, in the turn of the `thing` with that id.
     ///
     /// Refusals come in this order: of a key that may not write, of a page that it does not reach, of a ticket that was used
     /// for another request; then those of `make`, which gives the answer and what is to be written. A request that was done
-    /// before is answered as it was then, whatever has become of the thing since, as long as its page is there.
+    /// before is answered as it was then, whatever has become of the thing since, as long as its page is there; where that
+    /// answer was too long to keep, with the thing as it is now.
     pub(super) async fn change_on<T, F, M>(
         &self,
         caller: &Caller,
@@ -77,6 +134,7 @@ impl Service {
         make: M,
     ) -> Result<Done<T>>
     where
+        T: Redrawn,
         M: Fn(Page) -> F,
         F: Future<Output = Result<(T, Batch)>>,
     {
@@ -85,21 +143,28 @@ impl Service {
         self.change(thing, || async move {
             let page = self.page(caller, page)?;
             if let Some(answer) = self.answered(once)? {
-                return Ok((Done::Before(answer), None));
+                let done = match long(&answer) {
+                    Some(id) => Done::Again(T::redraw(self, page.id, id).await?),
+                    None => Done::Before(answer),
+                };
+                return Ok((done, None));
             }
             let (made, mut batch) = make(page).await?;
+            if batch.is_empty() {
+                return Ok((Done::Now(made), None));
+            }
             self.remember(once, &made, &mut batch)?;
-            Ok((Done::Now(made), (!batch.is_empty()).then_some(batch)))
+            Ok((Done::Now(made), Some(batch)))
         })
         .await
     }
 
     /// Keeps another answer of a request that was done now: what is only known once its change took effect. One that can't
     /// be kept leaves the first, which was committed with the change.
-    pub(super) async fn remember_after<T>(&self, once: &Once<'_, T>, done: &T) {
+    pub(super) async fn remember_after<T: Redrawn>(&self, once: &Once<'_, T>, done: &T) {
         let Some(ticket) = &once.ticket else { return };
         let Ok(Some(found)) = self.store().reader().remembered(&ticket.name) else { return };
-        let remembered = Remembered { answer: (once.answer)(done), ..found.value };
+        let remembered = Remembered { answer: once.kept(done), ..found.value };
         let mut batch = Batch::new();
         batch.expect(Expect::Remembered(ticket.name.clone(), Is::At(found.revision)));
         batch.write(Op::Remember(ticket.name.clone(), remembered));
@@ -144,7 +209,7 @@ impl Service {
     }
 
     /// Adds to the batch that the request is done, with its answer; of two that are sent at once one is done.
-    pub(super) fn remember<T>(&self, once: &Once<'_, T>, done: &T, batch: &mut Batch) -> Result<()> {
+    pub(super) fn remember<T: Redrawn>(&self, once: &Once<'_, T>, done: &T, batch: &mut Batch) -> Result<()> {
         let Some(ticket) = &once.ticket else { return Ok(()) };
         let now = self.now();
         let is = match self.store().reader().remembered(&ticket.name)? {
@@ -154,7 +219,7 @@ impl Service {
             Some(_) | None => Is::Absent,
         };
         let remembered =
-            Remembered { fingerprint: self.kept(ticket), answer: (once.answer)(done), expires_at: now + DAY };
+            Remembered { fingerprint: self.kept(ticket), answer: once.kept(done), expires_at: now + DAY };
         batch.expect(Expect::Remembered(ticket.name.clone(), is));
         batch.write(Op::ForgetExpired(now)).write(Op::Remember(ticket.name.clone(), remembered));
         Ok(())

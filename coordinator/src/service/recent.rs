@@ -5,11 +5,12 @@ use std::collections::BTreeMap;
 use parallax_core::board::Notice;
 use parallax_core::id::PageId;
 use parallax_core::incident::cancelled::{self, CancelledWindow, CancelledWindows};
-use parallax_core::incident::{Incident, Kind, MAX_UNFINISHED};
+use parallax_core::incident::{Incident, Kind, MAX_UNFINISHED, MAX_UPDATES};
 use parallax_core::time::DAY;
 
 use super::board::notice;
 use super::gate::Admitted;
+use super::incidents::listed::{Cut, Newest, cut};
 use super::{Error, Result, Service, incidents};
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 
@@ -17,6 +18,8 @@ use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
 pub const RECENT: usize = 50;
 /// Windows of a calendar at most: all that a page can have planned, and as many that are over.
 pub const PLANNED: usize = 2 * MAX_UNFINISHED;
+/// The part of each of them that a feed may tell: all updates, within the bytes that a feed gives one entry.
+const SAID: Newest = Newest { updates: MAX_UPDATES, bytes: 64 * 1024 };
 /// How long a calendar keeps a window that is over, in milliseconds.
 const KEPT: i64 = 90 * DAY;
 /// The newest by their beginning that are looked through: beside what is planned, which stands before all else.
@@ -85,22 +88,20 @@ impl Service {
 
     async fn newest(&self, page: &Admitted) -> Result<Vec<(u64, Notice)>> {
         let id = page.page().id;
-        let found =
-            self.store().read(move |store| {
-                let names = incidents::names(store, id)?;
-                let mut found = store.incidents_of(id, false, None, LOOKED)?;
-                // What has been open for long may have begun before all of these.
-                let open = store.incidents_of(id, true, None, MAX_UNFINISHED)?;
-                let oldest = found.last().map(|incident| (incident.value.started_at, incident.value.id));
-                found.extend(open.into_iter().filter(|open| {
-                    oldest.is_some_and(|oldest| (open.value.started_at, open.value.id) < oldest)
-                }));
-                let shown = |incident: Versioned<_>| {
-                    let shown = incidents::shown(store, incident.value, &names)?;
-                    Ok((incident.revision, notice(shown)))
-                };
-                found.into_iter().map(shown).collect::<crate::storage::Result<Vec<_>>>()
-            });
+        let found = self.store().read(move |store| {
+            let names = incidents::names(store, id)?;
+            let mut found = cut(store, (id, false), None, LOOKED, SAID)?;
+            // What has been open for long may have begun before all of these.
+            let open = cut(store, (id, true), None, MAX_UNFINISHED, SAID)?;
+            let place = |(it, _): &Cut| (it.value.started_at, it.value.id);
+            let oldest = found.last().map(place);
+            found.extend(open.into_iter().filter(|open| oldest.is_some_and(|oldest| place(open) < oldest)));
+            let shown = |found: Cut| {
+                let revision = found.0.revision;
+                Ok((revision, notice(incidents::shown_cut(store, found, &names)?)))
+            };
+            found.into_iter().map(shown).collect::<crate::storage::Result<Vec<_>>>()
+        });
         Ok(found.await?)
     }
 }

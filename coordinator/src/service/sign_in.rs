@@ -29,6 +29,8 @@ const LINKS_OF_A_PLACE: u32 = 3;
 const LINKS_AN_HOUR: u32 = 12;
 /// Links that are sent in an hour because of one page.
 const LINKS_OF_A_PAGE: u32 = 1800;
+/// Links that are sent in an hour because of one account's pages.
+const LINKS_OF_AN_ACCOUNT: u32 = 3600;
 /// What a delivery is called that brings a link.
 const EVENT: &str = "page.sign-in";
 
@@ -218,14 +220,17 @@ impl Service {
     /// Whether the mailbox may be written to once more. Only those that may see some page are counted.
     fn may_be_linked(&self, page: &Page, email: &str, place: Option<u128>) -> bool {
         let (mailbox, now) = (Address::Email(email.to_owned()).receiver(), self.now());
+        let account = format!("account {}", page.account);
         let (there, page) = (format!("{mailbox} {place:?}"), format!("page {}", page.id));
         let mut linked = self.0.linked.lock().unwrap_or_else(PoisonError::into_inner);
         // Nothing is counted, and nothing remembered, of what is refused for another reason.
         linked.has_room(LINKS_AN_HOUR, mailbox.as_str(), now)
             && linked.has_room(LINKS_OF_A_PAGE, page.as_str(), now)
+            && linked.has_room(LINKS_OF_AN_ACCOUNT, account.as_str(), now)
             && linked.admit(LINKS_OF_A_PLACE, there.as_str(), now).is_ok()
             && linked.admit(LINKS_AN_HOUR, mailbox.as_str(), now).is_ok()
             && linked.admit(LINKS_OF_A_PAGE, page.as_str(), now).is_ok()
+            && linked.admit(LINKS_OF_AN_ACCOUNT, account.as_str(), now).is_ok()
     }
 }
 

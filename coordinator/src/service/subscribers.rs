@@ -4,6 +4,7 @@
 //! confirmed, or written to no more, and takes the same work. Nor can he have it written to more than once a day.
 
 mod keep;
+mod request;
 #[cfg(test)]
 mod tests;
 
@@ -11,19 +12,21 @@ use std::collections::BTreeSet;
 use std::sync::Mutex;
 
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
-use parallax_core::destination::{Health, Secrets};
+use parallax_core::destination::Health;
 use parallax_core::id::{DeliveryId, MonitorId, SubscriberId};
 use parallax_core::page::Page;
 use parallax_core::refusal::Refusals;
 use parallax_core::subscriber::ask::{self, Address, Ask, Asked};
+use parallax_core::subscriber::asking::Asker;
 use parallax_core::subscriber::{ASKED_AGAIN, Contact, MAX_SUBSCRIBERS, Subscriber, read_link};
-use parallax_core::time::{HOUR, Timestamp};
+use parallax_core::time::HOUR;
 use serde_json::json;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 use tokio::sync::Notify;
 
-use super::destinations::secret;
+use self::request::{Fresh, asked_now};
+use super::asking::Pending;
 use super::pace::Pace;
 use super::{Error, Result, Service};
 use crate::letters;
@@ -66,28 +69,32 @@ pub enum Subscribed {
     },
 }
 
-/// What is made for a new subscriber, used or not.
-struct Fresh {
-    id: SubscriberId,
-    token: [u8; 16],
-    secret: String,
-    challenge: String,
-}
-
 impl Service {
     /// Takes in that a visitor of the page wants to be told of it. Nothing comes of it until it is confirmed.
     ///
     /// # Errors
     /// [`Error::Invalid`] for what is no address, or not of the page, and where the page has all the subscribers that it
-    /// may have.
+    /// may have; [`Error::PageAsks`] and [`Error::AccountAsks`] where too many addresses were asked of late.
     pub async fn subscribe(&self, page: &Page, ask: &Ask) -> Result<Subscribed> {
+        self.subscribe_by(Asker::Visitor, page, ask).await
+    }
+
+    /// The same for either asker: [`Error::PageAsks`] and [`Error::AccountAsks`] where too many addresses were asked, and
+    /// [`Error::PlanLimit`] where the owner has too many unconfirmed.
+    pub(super) async fn subscribe_by(&self, asker: Asker, page: &Page, ask: &Ask) -> Result<Subscribed> {
         let on_page = self.ids_on(page).await?;
         let asked = ask.settle(&on_page, &|address| self.refused(address))?;
+        self.admit_asking(page, asker).await?;
         let id = page.id;
         if self.store().read(move |store| store.subscribers_count(id)).await? >= MAX_SUBSCRIBERS {
             return Err(Refusals::one("page", "has all the subscribers that it may have").into());
         }
-        let fresh = Fresh::new(self.now());
+        let fresh = Fresh::new(self.now(), asker == Asker::Owner);
+        if fresh.by_owner {
+            let known = self.store().reader().subscriber_by(id, fingerprint(&asked.address))?;
+            let subscriber = known.map_or(fresh.id, |known| known.value.id);
+            self.hold_unconfirmed(page.account, Pending::Subscriber(subscriber)).await?;
+        }
         let is_paced = self.is_paced(&asked.address);
         let (asked, new) = (&asked, &fresh);
         let made = self
@@ -295,66 +302,6 @@ impl Service {
             batch.write(Op::Remember(name, Remembered { expires_at: self.now(), ..last.value }));
         }
         Ok(())
-    }
-}
-
-impl Fresh {
-    fn new(now: Timestamp) -> Self {
-        Self {
-            id: SubscriberId::new(now, rand::random()),
-            token: rand::random(),
-            secret: secret(rand::random()),
-            challenge: hex(&rand::random::<[u8; 16]>()),
-        }
-    }
-
-    fn subscriber(&self, page: &Page, asked: &Asked, now: Timestamp) -> Subscriber {
-        let contact = match &asked.address {
-            Address::Email(email) => Contact::Email(email.clone()),
-            Address::Webhook { url, .. } => {
-                let secret = Secrets { present: self.secret.clone(), before: None };
-                Contact::Webhook { url: url.clone(), secret }
-            }
-        };
-        Subscriber {
-            id: self.id,
-            page: page.id,
-            contact,
-            fingerprint: fingerprint(&asked.address),
-            monitors: asked.monitors.clone(),
-            confirmed_at: None,
-            token: self.token,
-            asked_at: now,
-            health: Health::default(),
-            created_at: now,
-        }
-    }
-
-    fn link(&self) -> String {
-        let id = self.id.to_string();
-        format!("{}{}", id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default(), hex(&self.token))
-    }
-}
-
-/// The subscriber as it is kept once it is asked, or that it is not: `before` is what stands of that contact, `new` what
-/// would be made, `is_lately` whether the contact was asked within the day, for whatever page.
-fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> Option<Subscriber> {
-    if is_lately {
-        return None;
-    }
-    let Some(before) = before else { return Some(new) };
-    let is_mail = matches!(before.contact, Contact::Email(_));
-    match (before.health.off, before.confirmed_at) {
-        (Some(_), _) => None,
-        // The mail leads its reader to what is chosen; whoever asked changes nothing of it.
-        (None, Some(_)) => is_mail.then(|| Subscriber { asked_at: new.asked_at, ..before.clone() }),
-        // Earlier mails stay good.
-        (None, None) => is_mail.then_some(Subscriber {
-            id: before.id,
-            token: before.token,
-            created_at: before.created_at,
-            ..new
-        }),
     }
 }
 

@@ -5,6 +5,7 @@ use parallax_core::page::Page;
 use parallax_core::refusal::Refusals;
 use parallax_core::subscriber::Subscriber;
 use parallax_core::subscriber::ask::Ask;
+use parallax_core::subscriber::asking::Asker;
 
 use super::once::{Done, Once};
 use super::subscribers::fingerprint;
@@ -44,7 +45,8 @@ impl Service {
     ///
     /// # Errors
     /// [`Error::ReadOnly`], [`Error::NotFound`], and [`Error::Invalid`], also where the mailbox was asked within the last
-    /// day, for whatever page, and this page has it not.
+    /// day, for whatever page, and this page has it not; [`Error::PageAsks`] and [`Error::AccountAsks`] where too many were
+    /// asked of late, [`Error::PlanLimit`] where too many have not confirmed.
     pub async fn add_subscriber(
         &self,
         caller: &Caller,
@@ -57,7 +59,7 @@ impl Service {
         if let Some(answer) = self.answered(once)? {
             return Ok(Done::Before(answer));
         }
-        self.subscribe(page, ask).await?;
+        self.subscribe_by(Asker::Owner, page, ask).await?;
         let address = ask.settle(&self.ids_on(page).await?, &|it| self.refused(it))?.address;
         let fingerprint = fingerprint(&address);
         self.change(page.id.to_u128(), || async move {

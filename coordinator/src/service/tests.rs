@@ -1,5 +1,7 @@
 //! The service over a store in memory: a fixed cast, and the rules that no door may get around.
 
+mod asking;
+mod bounds;
 mod clearing;
 mod domains;
 mod incidents;
@@ -120,6 +122,11 @@ impl World {
         self.service.store().reader().page(id).unwrap().unwrap().value
     }
 
+    /// The number of a commit: one more than of the one before it.
+    pub(crate) async fn revision(&self) -> u64 {
+        self.service.store().commit(Batch::new()).await.unwrap().revision
+    }
+
     /// Puts an event into the journal.
     pub(crate) async fn happened(&self, event: parallax_core::event::Event) {
         let mut batch = Batch::new();
@@ -159,7 +166,7 @@ impl World {
     async fn make(&self, caller: &Caller, name: &str) -> Result<Shown> {
         match self.service.create_monitor(caller, self.shop.id, &http(name), &each_time()).await? {
             Done::Now(shown) => Ok(shown),
-            Done::Before(_) => panic!("nothing was sent twice"),
+            Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
         }
     }
 

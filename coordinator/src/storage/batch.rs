@@ -184,6 +184,8 @@ pub enum Expect {
     InvitationUnused(InvitationId),
     /// The account's pages have fewer monitors than so many, those of type component not counted.
     MonitorsBelow(AccountId, u32),
+    /// The account's pages have fewer monitors of type component than so many.
+    ComponentsBelow(AccountId, u32),
     /// The page has no monitor.
     NoMonitors(PageId),
     /// The next monitor's dense number is this one.
@@ -260,6 +262,8 @@ pub enum Op {
     DeleteIncident(IncidentId),
     /// Keeps a repeating entry.
     PutSeries(Box<Series>),
+    /// Takes out a page's stopped repeating entries but the newest so many, by id.
+    DropStoppedSeries(PageId, usize),
     /// Keeps a deploy marker.
     PutDeploy(Box<Deploy>),
     /// Takes a deploy marker out.

@@ -6,6 +6,7 @@ mod outgoing;
 mod pages;
 mod pings;
 mod property;
+mod remembered;
 pub(crate) mod samples;
 mod trim;
 
@@ -33,6 +34,9 @@ use self::pages::{
     freed_hostnames_are_kept_for_a_while,
 };
 use self::pings::the_newest_pings_of_a_heartbeat_are_kept;
+use self::remembered::{
+    an_api_keys_answers_are_bounded_and_the_oldest_go_first, answers_are_remembered_until_they_expire,
+};
 use self::samples::*;
 use self::trim::events_are_dropped_in_slices_and_never_before_a_reader_saw_them;
 use super::batch::{MAX_NAME, TRIM_AT_ONCE};
@@ -75,6 +79,7 @@ rules! {
     long_values_read_back_and_shrink
     the_newest_pings_of_a_heartbeat_are_kept
     answers_are_remembered_until_they_expire
+    an_api_keys_answers_are_bounded_and_the_oldest_go_first
     incidents_are_listed_newest_first_and_open_ones_alone
     windows_and_series_are_found
     deploys_are_listed_newest_first
@@ -206,6 +211,10 @@ fn the_plans_limit_counts_the_accounts_monitors_but_not_components(bench: &mut B
     batch.write(page(1, 1, "a")).write(page(2, 1, "b")).write(page(3, 2, "c"));
     batch.write(monitor(1, 1, 0)).write(monitor(2, 2, 0)).write(monitor(3, 3, 0)).write(component(4, 1));
     bench.commit(&batch).unwrap();
+    for (limit, is_ok) in [(1, false), (2, true)] {
+        let below = Expect::ComponentsBelow(account_id(1), limit);
+        assert_eq!(bench.commit(Batch::new().expect(below)).is_ok(), is_ok);
+    }
     let below = |limit| Expect::MonitorsBelow(account_id(1), limit);
     assert_eq!(conflict(bench.commit(Batch::new().expect(below(2)))), below(2));
     let mut third = Batch::new();
@@ -337,22 +346,6 @@ fn long_values_read_back_and_shrink(bench: &mut Bench) {
     bench.write(Op::TrimReadings(1));
     assert_eq!(bench.reader.readings_after(0, 9), Ok(Vec::new()));
     assert_eq!(bench.reader.footprint().unwrap().blobs, 0);
-}
-
-fn answers_are_remembered_until_they_expire(bench: &mut Bench) {
-    let name = |n: u8| format!("key_1 request {n}");
-    for n in 0..5 {
-        bench.write(Op::Remember(name(n), remembered(n, 100 + i64::from(n))));
-    }
-    let again = bench.commit(Batch::new().expect(Expect::Remembered(name(1), Is::Absent)));
-    assert_eq!(conflict(again), Expect::Remembered(name(1), Is::Absent));
-    assert_eq!(bench.reader.remembered(&name(1)).unwrap().unwrap().value, remembered(1, 101));
-    bench.write(Op::Remember(name(1), remembered(9, 200)));
-    bench.write(Op::ForgetExpired(at(102)));
-    let left: Vec<_> = (0..5).filter(|n| bench.reader.remembered(&name(*n)).unwrap().is_some()).collect();
-    assert_eq!(left, [1, 3, 4]);
-    bench.write(Op::ForgetExpired(at(200)));
-    assert_eq!(bench.reader.remembered(&name(1)), Ok(None));
 }
 
 fn what_is_too_large_is_refused(bench: &mut Bench) {

@@ -27,6 +27,7 @@ use parallax_core::page::look::PictureUse;
 use parallax_core::place::{NetworkNo, Region};
 
 use super::batch::{DAYS_AT_ONCE, FORGET_AT_ONCE, TRIM_AT_ONCE};
+use super::packed::{MAX_REMEMBERED, MAX_REMEMBERED_BYTES, owner_of};
 use super::{
     Batch, Block, Checkpoint, Committed, Expect, Is, Op, Remembered, Result, Rollup, StoreError, Versioned,
     Write,
@@ -154,7 +155,8 @@ impl Kept {
             Expect::InvitationUnused(id) => {
                 self.invitations.get(id).is_some_and(|invitation| invitation.value.used_by.is_none())
             }
-            Expect::MonitorsBelow(account, limit) => self.counted_monitors(*account) < *limit as usize,
+            Expect::MonitorsBelow(account, limit) => self.monitors_of(*account, true) < *limit as usize,
+            Expect::ComponentsBelow(account, limit) => self.monitors_of(*account, false) < *limit as usize,
             Expect::NoMonitors(page) => !self.monitors.values().any(|monitor| monitor.value.page == *page),
             Expect::NextSlot(slot) => self.next_slot == *slot,
             Expect::NextPlace(place) => self.next_place == place.0,
@@ -163,10 +165,37 @@ impl Kept {
         }
     }
 
-    fn counted_monitors(&self, account: AccountId) -> usize {
+    /// Monitors of an account: those that its plan counts, or those of type component.
+    fn monitors_of(&self, account: AccountId, counted: bool) -> usize {
         let owned = |page| self.pages.get(&page).is_some_and(|page| page.value.account == account);
-        let counted = |monitor: &Monitor| monitor.check.kind() != CheckKind::Component && owned(monitor.page);
-        self.monitors.values().filter(|monitor| counted(&monitor.value)).count()
+        let is_counted = |monitor: &Monitor| monitor.check.kind() != CheckKind::Component;
+        let is = |monitor: &Monitor| is_counted(monitor) == counted && owned(monitor.page);
+        self.monitors.values().filter(|monitor| is(&monitor.value)).count()
+    }
+
+    fn drop_stopped_series(&mut self, page: PageId, kept: usize) {
+        let is_stopped = |it: &Series| it.page == page && it.stopped_at.is_some();
+        let mut stopped: Vec<SeriesId> =
+            self.series.values().filter(|it| is_stopped(&it.value)).map(|it| it.value.id).collect();
+        stopped.truncate(stopped.len().saturating_sub(kept));
+        self.series.retain(|id, _| !stopped.contains(id));
+    }
+
+    /// Drops the oldest answers of the API key of that name, which was remembered just now, where it has too many.
+    fn bound_remembered(&mut self, name: &str) {
+        let Some((owner, _)) = owner_of(name) else { return };
+        let is_of = |other: &str| owner_of(other).is_some_and(|(other, _)| other == owner);
+        loop {
+            let of_owner = self.remembered.iter().filter(|(other, _)| is_of(other));
+            let sizes = of_owner.clone().map(|(name, it)| it.value.bytes(name));
+            if of_owner.clone().count() <= MAX_REMEMBERED && sizes.sum::<usize>() <= MAX_REMEMBERED_BYTES {
+                return;
+            }
+            let others = of_owner.filter(|(other, _)| *other != name);
+            let oldest = others.min_by_key(|(name, it)| (it.value.expires_at, (*name).clone()));
+            let Some(oldest) = oldest.map(|(name, _)| name.clone()) else { return };
+            self.remembered.remove(&oldest);
+        }
     }
 
     fn apply(&mut self, op: &Op) {
@@ -216,7 +245,10 @@ impl Kept {
                 put(&mut self.invitations, revision, invitation.id, invitation);
             }
             Op::DeleteInvitation(id) => drop(self.invitations.remove(id)),
-            Op::Remember(name, answer) => put(&mut self.remembered, revision, name.clone(), answer),
+            Op::Remember(name, answer) => {
+                put(&mut self.remembered, revision, name.clone(), answer);
+                self.bound_remembered(name);
+            }
             Op::ForgetExpired(now) => {
                 let expired = |answer: &Remembered| answer.expires_at <= *now;
                 let mut names: Vec<_> = self.remembered.iter().filter(|(_, it)| expired(&it.value)).collect();
@@ -228,6 +260,7 @@ impl Kept {
             Op::PutIncident(incident) if self.pages.contains_key(&incident.page) => {
                 put(&mut self.incidents, revision, incident.id, incident);
             }
+            Op::DropStoppedSeries(page, kept) => self.drop_stopped_series(*page, *kept),
             Op::PutSeries(series) if self.pages.contains_key(&series.page) => {
                 put(&mut self.series, revision, series.id, series);
             }

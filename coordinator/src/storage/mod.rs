@@ -19,10 +19,11 @@ pub mod shelf;
 pub use batch::{Batch, Committed, Expect, Is, Op};
 pub use handle::Store;
 pub use outgoing::{Outgoing, Waiting};
-pub use packed::{Block, Checkpoint, Remembered, Rollup};
+pub use packed::{Block, Checkpoint, MAX_REMEMBERED, MAX_REMEMBERED_BYTES, Remembered, Rollup};
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -144,6 +145,8 @@ pub struct Standing {
     pub open: usize,
     /// Repeating entries that are not stopped.
     pub repeating: usize,
+    /// Incidents and windows, closed ones too.
+    pub incidents: usize,
 }
 
 /// How the store stands, for metrics.
@@ -259,9 +262,13 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
         before: Option<(Timestamp, IncidentId)>,
         limit: usize,
     ) -> Result<Vec<Versioned<Incident>>>;
+    /// Up to `limit` of the page's incidents and windows, oldest first: by `startedAt`, then by id.
+    fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>>;
     /// When the oldest of the page's incidents and windows began; none where it has none.
-    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>>;
-    /// How much there is on the page. Takes microseconds for what a page may have, and may be asked from async code.
+    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>> {
+        Ok(self.oldest_incidents(page, 1)?.first().map(|oldest| oldest.value.started_at))
+    }
+    /// How much there is on the page, counted by keys: some milliseconds for all that a page may have.
     fn standing(&self, page: PageId) -> Result<Standing>;
     /// Every open incident and unfinished window of all pages.
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>>;
@@ -321,6 +328,8 @@ pub trait Read: Outgoing + Send + Sync + fmt::Debug {
     /// Writes one moment of the store to a new file, proved by reading it back; commits go on meanwhile. Blocks. An
     /// engine that has tools of its own for this refuses.
     fn export(&self, to: &Path) -> Result<Exported>;
+    /// Writes the bytes of a snapshot to `sink`. Only reading them back proves them. Blocks.
+    fn stream(&self, sink: &mut dyn io::Write) -> Result<()>;
     /// Reads one moment of the store whole and proves it; commits go on meanwhile. Blocks.
     fn verify(&self) -> Result<Whole>;
     /// How the store stands.

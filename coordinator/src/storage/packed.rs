@@ -1,6 +1,6 @@
 //! What is kept as its writer packed it: blocks, roll-ups, checkpoints of tails, and remembered answers.
 
-use parallax_core::id::MonitorId;
+use parallax_core::id::{KeyId, MonitorId};
 use parallax_core::place::Region;
 use parallax_core::time::Timestamp;
 
@@ -50,4 +50,21 @@ pub struct Remembered {
     pub answer: Vec<u8>,
     /// Until when it is remembered.
     pub expires_at: Timestamp,
+}
+
+/// Answers that are remembered of one API key at most.
+pub const MAX_REMEMBERED: usize = 1000;
+/// Bytes of them at most, with their names.
+pub const MAX_REMEMBERED_BYTES: usize = 2 << 20;
+
+impl Remembered {
+    /// Bytes that it counts for under that name.
+    pub const fn bytes(&self, name: &str) -> usize {
+        self.answer.len() + name.len()
+    }
+}
+
+/// The API key whose idempotency name it is, and the rest of the name; none for a name of the service's own.
+pub(super) fn owner_of(name: &str) -> Option<(&str, &str)> {
+    name.split_once('/').filter(|(owner, _)| owner.parse::<KeyId>().is_ok())
 }

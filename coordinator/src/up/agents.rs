@@ -6,9 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use futures_util::future::try_join_all;
-use parallax_agent::config::Config;
+use parallax_agent::config::{Config, NameServers};
+use parallax_agent::error::Error;
 use parallax_agent::home::Home;
 use parallax_certs::files::private_folder;
+use parallax_core::member::name_key;
 use parallax_core::place::Region;
 use rustls_pki_types::CertificateDer;
 use tokio::sync::watch;
@@ -44,8 +46,8 @@ pub(super) struct Local {
     pub(super) network: String,
     /// The address it connects and checks from.
     pub(super) source: Option<IpAddr>,
-    /// Whether it checks addresses that are not public.
-    pub(super) allow_private: bool,
+    /// Allows checks of this host and of addresses that are not public.
+    pub(super) allow_local: bool,
     /// A root that it trusts in checks beside those that browsers trust.
     pub(super) trust: Option<CertificateDer<'static>>,
     /// The registry that it asks about every domain, instead of the domains' own.
@@ -69,6 +71,14 @@ impl Agents {
     ) -> Result<Self, UpError> {
         let folder = settings.data.join("agents");
         let mesh = reachable(running.mesh_addr).to_string();
+        // One that was revoked stays away until its folder is deleted.
+        let (gone, locals): (Vec<_>, Vec<_>) = locals.iter().partition(|local| was_removed(&folder, local));
+        for local in gone {
+            tracing::warn!(
+                agent = local.name,
+                "a local agent was revoked; delete its folder to have it join again"
+            );
+        }
         let joining = locals.iter().map(|local| join(&folder, &mesh, &running.members, local));
         let mut configs = try_join_all(joining).await?;
         for config in &mut configs {
@@ -125,11 +135,19 @@ async fn run(name: String, config: Config, mut stopping: watch::Receiver<bool>) 
             let _ = told.wait_for(|stop| *stop).await;
         };
         let Err(error) = parallax_agent::run(config.clone(), told).await else { return };
+        if let Error::Departed { departure, .. } = error {
+            tracing::warn!(agent = name, "a local agent ends: {departure}");
+            return;
+        }
         tracing::error!(agent = name, %error, "a local agent does not run; trying again");
         if timeout(AGAIN, stopping.wait_for(|stop| *stop)).await.is_ok() {
             return;
         }
     }
+}
+
+fn was_removed(folder: &Path, local: &Local) -> bool {
+    Home::open(&folder.join(&local.name)).is_ok_and(|home| home.departure().is_some())
 }
 
 async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Result<Config, UpError> {
@@ -139,7 +157,10 @@ async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Resul
     let mut config = Config::new(folder.join(&local.name));
     config.coordinator = Some(mesh.to_owned());
     config.source = local.source;
-    config.allow_private = local.allow_private;
+    config.allow_private = local.allow_local;
+    config.allow_own_host = local.allow_local;
+    // A trial works in any network, also where public name servers can't be reached.
+    config.resolvers = NameServers::System;
     config.trust.extend(local.trust.clone());
     config.rdap.clone_from(&local.rdap);
     config.spool_bytes = SPOOL;
@@ -161,14 +182,16 @@ async fn join(folder: &Path, mesh: &str, members: &Roll, local: &Local) -> Resul
     Ok(config)
 }
 
-/// Agents of that name whose identity is lost: they joined, and their folder did not live to tell.
+/// Frees a name whose agent has lost its identity: it joined or was to join, and its folder is gone.
 async fn forget_ghosts(members: &Roll, name: &str) -> Result<(), MemberError> {
-    for agent in members.agents().await? {
-        if agent.name == name && agent.revoked_at.is_none() {
-            members.forget(&agent.id.to_string()).await?;
-        }
+    let key = name_key(name);
+    for agent in members.agents().await?.iter().filter(|agent| name_key(&agent.name) == key) {
+        members.forget(&agent.id.to_string()).await?;
     }
-    Ok(())
+    match members.revoke_invitation(name).await {
+        Ok(_) | Err(MemberError::UnknownInvitation(_)) => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 /// Where a local agent reaches what is listened on.

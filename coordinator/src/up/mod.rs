@@ -70,6 +70,9 @@ pub enum UpError {
         /// Why.
         source: parallax_agent::error::Error,
     },
+    /// The welcome, and with it the key, could not be shown.
+    #[error("standard output can't be written: {0}; `parallax key create` makes another key")]
+    Output(#[source] io::Error),
     /// A demo target can't be served.
     #[error("a demo target can't be served: {0}")]
     Target(io::Error),
@@ -116,7 +119,7 @@ impl Kind {
                 region: *region,
                 network: network.clone(),
                 source: None,
-                allow_private: false,
+                allow_local: false,
                 trust: None,
                 rdap: None,
             }],
@@ -127,7 +130,7 @@ impl Kind {
                     region: place.region,
                     network: place.network.to_owned(),
                     source: Some(IpAddr::V4(place.address())),
-                    allow_private: true,
+                    allow_local: true,
                     trust: trust.cloned(),
                     rdap: rdap.cloned(),
                 })
@@ -223,7 +226,9 @@ async fn settle(
     if let Some(path) = ready_file {
         ready::write(&path, &Ready::of(running, first.key.as_ref(), Some(&first.page)))?;
     }
-    out::notice(&words::welcome(kind, config, running, &first, demo.as_ref().map(|demo| demo.inbox)));
+    // It has the key, which is shown this once.
+    let welcome = words::welcome(kind, config, running, &first, demo.as_ref().map(|demo| demo.inbox));
+    out::line(&welcome).map_err(UpError::Output)?;
     let mut fitness = JoinSet::new();
     fitness.spawn(fitness::watch(running.members.clone(), agents.names().clone()));
     Ok(World { agents, _fitness: fitness, demo })

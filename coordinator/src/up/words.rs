@@ -8,6 +8,7 @@ use super::Kind;
 use super::first::First;
 use crate::app::Running;
 use crate::config::Config;
+use crate::out;
 
 /// The welcome, with what to try next.
 pub(super) fn welcome(
@@ -18,7 +19,7 @@ pub(super) fn welcome(
     inbox: Option<u16>,
 ) -> String {
     let page = running.service.page_url(&first.page);
-    let data = config.data.display();
+    let (data, program) = (out::quoted(&config.data), out::program());
     // Whoever keeps this one's data elsewhere will keep the agent's elsewhere too.
     let folder = if config.data == Config::default().data { "" } else { " --data FOLDER" };
     let mut text = String::from("Parallax is up. Ctrl-C stops it.\n\n");
@@ -33,7 +34,7 @@ pub(super) fn welcome(
         None => fact(
             "API key",
             &format!(
-                "shown at the first start; another: parallax key create --name NAME --access write --data {data}"
+                "shown at the first start; another: {program} key create --name NAME --access write --data {data}"
             ),
         ),
     }
@@ -47,7 +48,7 @@ pub(super) fn welcome(
     if let Some(folder) = &config.mail.folder {
         fact("Mails", &format!("{} holds them: no mail server is set", folder.display()));
     }
-    fact("Data", &data.to_string());
+    fact("Data", &data);
     match kind {
         Kind::Single { region, network } => {
             fact("Agent", &format!("local-{region}, in {region}, on network {network}"));
@@ -55,7 +56,7 @@ pub(super) fn welcome(
             let _ = write!(
                 text,
                 "\n\nAdd an agent on another network:\n  \
-                 parallax agent invite --name fra1 --region europe --network AS64500 --data {data}\n\
+                 {program} agent invite --name fra1 --region europe --network AS64500 --data {data}\n\
                  and on its host:\n  \
                  parallax-agent join --coordinator THIS-HOST:{} --token TOKEN{folder}\n  parallax-agent run{folder}",
                 running.mesh_addr.port(),
@@ -78,7 +79,7 @@ pub(super) fn welcome(
          curl -s -H \"Authorization: Bearer $KEY\" -H 'Content-Type: application/json' \\\n    \
          -d '{{\"name\": \"Example\", \"url\": \"https://example.com/\"}}' {monitors}\n  \
          curl -s -H \"Authorization: Bearer $KEY\" {}/api/v1/pages/{}/status\n  \
-         parallax agent list --data {data}\n",
+         {program} agent list --data {data}\n",
         running.base_url, first.page.id,
     );
     text

@@ -119,6 +119,18 @@ pub enum Step {
         /// The mailbox.
         mailbox: String,
     },
+    /// Says whether alerts to this mailbox are to stop.
+    StopAlerts {
+        /// The mailbox.
+        mailbox: String,
+        /// The link's value.
+        link: String,
+    },
+    /// Has said that they are.
+    AlertsStopped {
+        /// The mailbox.
+        mailbox: String,
+    },
     /// Came to say so by a link that is good for nothing.
     AlertsTooLate,
     /// Sent more wishes than are taken.
@@ -152,6 +164,8 @@ impl FormPage {
             Step::Void | Step::AlertsTooLate => words.form_void,
             Step::WantAlerts { .. } => words.form_alerts,
             Step::AlertsWanted { .. } => words.form_done,
+            Step::StopAlerts { .. } => words.form_stop,
+            Step::AlertsStopped { .. } => words.form_stopped,
             Step::TooMany => words.form_many,
             Step::Nowhere => words.form_nowhere,
         };
@@ -227,6 +241,8 @@ mod tests {
             Step::Confirmed { link: nasty.clone() },
             Step::WantAlerts { mailbox: nasty.clone(), link: nasty.clone() },
             Step::AlertsWanted { mailbox: nasty.clone() },
+            Step::StopAlerts { mailbox: nasty.clone(), link: nasty.clone() },
+            Step::AlertsStopped { mailbox: nasty.clone() },
             Step::Leave { link: nasty },
         ] {
             let document = document("/p/northwind", step);

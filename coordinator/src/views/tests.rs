@@ -199,7 +199,7 @@ fn update(number: u128, status: &str, body: &str, ago: i64) -> Update {
 
 pub(crate) fn notice(incident: Incident) -> Notice {
     let monitors = vec![(MonitorId::from_u128(3), "Payments API".to_owned(), None)];
-    Notice { incident, monitors, repeats: None }
+    Notice { incident, monitors, repeats: None, more: 0 }
 }
 
 pub(crate) fn window() -> Incident {

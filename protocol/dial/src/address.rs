@@ -36,6 +36,10 @@ pub enum Class {
     Reserved,
     /// Denied by whoever runs this host.
     Denied,
+    /// An address of this host itself, or of the coordinator that it serves.
+    OwnHost,
+    /// No address: a name that only private networks use.
+    PrivateName,
 }
 
 impl Class {
@@ -55,6 +59,8 @@ impl Class {
             Self::Platform => "platform",
             Self::Reserved => "reserved",
             Self::Denied => "denied here",
+            Self::OwnHost => "own host",
+            Self::PrivateName => "name of private networks",
         }
     }
 
@@ -70,7 +76,9 @@ impl Class {
             | Self::Translated
             | Self::Platform
             | Self::Reserved
-            | Self::Denied => false,
+            | Self::Denied
+            | Self::OwnHost
+            | Self::PrivateName => false,
         }
     }
 }

@@ -58,6 +58,9 @@ pub enum DialError {
     /// The source address to dial from is not an address of this host.
     #[error("the source address is not on this host")]
     NoSource,
+    /// The addresses of this host's interfaces can't be read, so nobody can tell whether a target is this host.
+    #[error("this host's own addresses can't be read")]
+    OwnAddressesUnreadable,
     /// A rule on this host forbids the connection.
     #[error("not permitted on this host")]
     NotPermitted,
@@ -81,6 +84,7 @@ impl DialError {
             | Self::NoRoute
             | Self::NoDescriptors
             | Self::NoSource
+            | Self::OwnAddressesUnreadable
             | Self::NotPermitted => Fault::Own,
         }
     }
@@ -103,7 +107,7 @@ impl DialError {
             | Self::ServFail { .. }
             | Self::DnsTimeout => 3,
             Self::NoDescriptors => 2,
-            Self::ResolverDead | Self::NoSource | Self::NotPermitted => 1,
+            Self::ResolverDead | Self::NoSource | Self::OwnAddressesUnreadable | Self::NotPermitted => 1,
             // Many hosts lack one of the two families: what ails the other is the reason.
             Self::NoRoute => 0,
         }

@@ -16,7 +16,8 @@ use crate::{
     connect::in_turn,
     error::DialError,
     families::Late,
-    host::Host,
+    host::{Host, Name},
+    own::OwnAddresses,
     resolve::{Addresses, Resolver},
 };
 
@@ -25,9 +26,11 @@ use crate::{
 pub struct Policy {
     /// Lets targets on one's own networks through (loopback, private, link-local, carrier-shared, benchmark).
     pub allow_private: bool,
+    /// Lets targets on this host itself through, as far as the other rules do: see [`OwnAddresses`].
+    pub allow_own_host: bool,
     /// Judges `64:ff9b::/96` by the IPv4 address inside, for hosts on IPv6-only networks behind NAT64.
     pub nat64: bool,
-    /// Never dialled, whatever else is allowed: the host's own interfaces, and what the operator lists.
+    /// Never dialled, whatever else is allowed: what the operator lists.
     pub deny: Vec<Prefix>,
     /// Where connections start from.
     pub source: Source,
@@ -115,7 +118,8 @@ impl fmt::Display for Prefix {
 }
 
 impl Policy {
-    /// Why `ip` is not dialled under this policy, or `None` if it may be.
+    /// Why `ip` is not dialled under this policy, or `None` if it may be. Whether it is this host's own only a [`Guard`]
+    /// knows.
     #[must_use]
     pub fn refusal(&self, ip: IpAddr) -> Option<Class> {
         let ip = self.judged_as(ip);
@@ -125,7 +129,7 @@ impl Policy {
         address::refusal(ip).filter(|class| !(self.allow_private && class.is_own_network()))
     }
 
-    fn judged_as(&self, ip: IpAddr) -> IpAddr {
+    pub(crate) fn judged_as(&self, ip: IpAddr) -> IpAddr {
         match ip {
             IpAddr::V6(v6) if self.nat64 => address::nat64_embedded(v6).map_or(ip, IpAddr::V4),
             IpAddr::V4(_) | IpAddr::V6(_) => ip,
@@ -138,6 +142,7 @@ impl Policy {
 pub struct Guard {
     resolver: Resolver,
     policy: Policy,
+    own: OwnAddresses,
 }
 
 /// The addresses of one host that were judged and may be dialled: at least one, in the order to try them. Those of the
@@ -177,7 +182,40 @@ impl Guard {
     /// A guard that asks `resolver` and judges by `policy`.
     #[must_use]
     pub fn new(resolver: Resolver, policy: Policy) -> Self {
-        Self { resolver, policy }
+        Self { resolver, policy, own: OwnAddresses::of_this_host() }
+    }
+
+    /// The same with these addresses as this host's own.
+    #[must_use]
+    pub fn knowing(mut self, own: OwnAddresses) -> Self {
+        self.own = own;
+        self
+    }
+
+    /// The addresses of this host.
+    #[must_use]
+    pub fn own(&self) -> &OwnAddresses {
+        &self.own
+    }
+
+    /// Fails where the guard can't judge at all.
+    ///
+    /// # Errors
+    /// As [`OwnAddresses::check`], where the policy needs them.
+    pub fn check(&self) -> Result<(), DialError> {
+        if self.policy.allow_own_host { Ok(()) } else { self.own.check() }
+    }
+
+    /// Why `ip` is not dialled, or `None` if it may be.
+    ///
+    /// # Errors
+    /// As [`OwnAddresses::check`], for an address that the policy allows.
+    pub fn refusal(&self, ip: IpAddr) -> Result<Option<Class>, DialError> {
+        let refused = self.policy.refusal(ip);
+        if refused.is_some() || self.policy.allow_own_host {
+            return Ok(refused);
+        }
+        Ok(self.own.known().contains(self.policy.judged_as(ip))?.then_some(Class::OwnHost))
     }
 
     /// The policy it judges by.
@@ -195,8 +233,8 @@ impl Guard {
     /// Resolves `host` (a literal is not asked for) and judges every address.
     ///
     /// # Errors
-    /// [`DialError::AddressNotAllowed`] with the class of the first blocked address, or why the name could not be
-    /// resolved.
+    /// [`DialError::AddressNotAllowed`] with the class of the first blocked address, [`DialError::OwnAddressesUnreadable`]
+    /// where nobody can tell, or why the name could not be resolved.
     pub async fn admit(
         &self,
         host: &Host,
@@ -218,6 +256,10 @@ impl Guard {
             }
             Host::Name(name) => name,
         };
+        // A `localhost` name is asked of nobody, and its address refused.
+        if !name.is_localhost() {
+            self.judge_name(name)?;
+        }
         // On the heap: what dials a literal need not be as large as what asks for a name.
         let (mut found, mut late) = match mode {
             Mode::DropBlocked => Box::pin(self.resolver.first_addresses(name, deadline)).await?,
@@ -239,11 +281,19 @@ impl Guard {
         Box::pin(async move { self.judge(&late.await, port, Mode::DropBlocked).unwrap_or_default() })
     }
 
+    /// Refuses a name of private networks, unless they may be reached.
+    pub(crate) fn judge_name(&self, name: &Name) -> Result<(), DialError> {
+        if !self.policy.allow_private && name.is_private() {
+            return Err(DialError::AddressNotAllowed(Class::PrivateName));
+        }
+        Ok(())
+    }
+
     fn judge(&self, found: &[IpAddr], port: u16, mode: Mode) -> Result<Vec<SocketAddr>, DialError> {
         let mut allowed = Vec::with_capacity(found.len());
         let mut blocked = None;
         for ip in found {
-            match self.policy.refusal(*ip) {
+            match self.refusal(*ip)? {
                 // Dialled in the form it was judged in.
                 None => allowed.push(SocketAddr::new(address::unmapped(*ip), port)),
                 Some(class) => blocked = blocked.or(Some(class)),
@@ -308,70 +358,4 @@ impl Admitted {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn guard(policy: Policy) -> Guard {
-        Guard::new(Resolver::with_servers(&["127.0.0.1:9".parse().unwrap()]).unwrap(), policy)
-    }
-
-    fn ips(texts: &[&str]) -> Vec<IpAddr> {
-        texts.iter().map(|text| text.parse().unwrap()).collect()
-    }
-
-    #[test]
-    fn a_check_goes_to_the_public_addresses_only() {
-        let found = ips(&["10.0.0.1", "8.8.8.8", "::1"]);
-        let left = guard(Policy::default()).judge(&found, 80, Mode::DropBlocked).unwrap();
-        assert_eq!(left, ["8.8.8.8:80".parse().unwrap()]);
-    }
-
-    #[test]
-    fn a_delivery_is_refused_if_any_address_is_blocked() {
-        let found = ips(&["8.8.8.8", "169.254.169.254"]);
-        let refused = guard(Policy::default()).judge(&found, 80, Mode::RefuseAny);
-        assert_eq!(refused, Err(DialError::AddressNotAllowed(Class::LinkLocal)));
-    }
-
-    #[test]
-    fn nothing_left_is_a_refusal_that_names_the_class() {
-        let refused = guard(Policy::default()).judge(&ips(&["10.0.0.1"]), 80, Mode::DropBlocked);
-        assert_eq!(refused, Err(DialError::AddressNotAllowed(Class::Private)));
-    }
-
-    #[test]
-    fn private_targets_pass_where_the_operator_allows_them_unless_denied() {
-        let deny = vec!["10.0.0.0/8".parse().unwrap()];
-        let policy = Policy { allow_private: true, deny, ..Policy::default() };
-        assert_eq!(policy.refusal("127.0.0.1".parse().unwrap()), None);
-        assert_eq!(policy.refusal("::ffff:10.1.1.1".parse().unwrap()), Some(Class::Denied));
-        assert_eq!(policy.refusal("224.0.0.1".parse().unwrap()), Some(Class::Multicast));
-        assert_eq!(policy.refusal("168.63.129.16".parse().unwrap()), Some(Class::Platform));
-    }
-
-    #[test]
-    fn nat64_is_judged_by_what_it_carries_where_switched_on() {
-        let policy = Policy { nat64: true, ..Policy::default() };
-        assert_eq!(policy.refusal("64:ff9b::8.8.8.8".parse().unwrap()), None);
-        assert_eq!(policy.refusal("64:ff9b::127.0.0.1".parse().unwrap()), Some(Class::Loopback));
-        assert_eq!(policy.refusal("64:ff9b:1::8.8.8.8".parse().unwrap()), Some(Class::Translated));
-    }
-
-    #[test]
-    fn the_families_take_turns_and_ipv6_begins() {
-        let found =
-            Addresses { v6: vec![Ipv6Addr::LOCALHOST, Ipv6Addr::UNSPECIFIED], v4: vec![Ipv4Addr::LOCALHOST] };
-        assert_eq!(interleaved(&found), ips(&["::1", "127.0.0.1", "::"]));
-    }
-
-    #[test]
-    fn prefixes_are_read_strictly() {
-        assert!("10.0.0.0/8".parse::<Prefix>().unwrap().contains("10.255.0.1".parse().unwrap()));
-        assert!("0.0.0.0/0".parse::<Prefix>().unwrap().contains("8.8.8.8".parse().unwrap()));
-        assert!(!"::/0".parse::<Prefix>().unwrap().contains("8.8.8.8".parse().unwrap()));
-        assert!("2001:db8::/32".parse::<Prefix>().unwrap().contains("2001:db8::1".parse().unwrap()));
-        assert_eq!("10.0.0.0/33".parse::<Prefix>(), Err(PrefixError::Length));
-        assert_eq!("ten/8".parse::<Prefix>(), Err(PrefixError::Address));
-        assert_eq!("192.0.2.1".parse::<Prefix>().unwrap().to_string(), "192.0.2.1/32");
-    }
-}
+mod tests;

@@ -33,7 +33,61 @@ impl Name {
     pub fn is_localhost(&self) -> bool {
         self.0 == "localhost" || self.0.ends_with(".localhost")
     }
+
+    /// True where only private networks use it: `.local` (RFC 6762), `.internal`, `.home.arpa` (RFC 8375), the usual top-level
+    /// names of inner networks (RFC 6762, appendix G), and the reverse zones of addresses that are not public (RFC 6303).
+    /// A public name server knows none of them, and what another one says of them is nobody's business outside.
+    #[must_use]
+    pub fn is_private(&self) -> bool {
+        let last = self.0.rsplit('.').next().unwrap_or_default();
+        match last {
+            "arpa" => PRIVATE_BELOW_ARPA.iter().any(|zone| self.is_in(zone)),
+            _ => PRIVATE_TOP.contains(&last),
+        }
+    }
+
+    fn is_in(&self, zone: &str) -> bool {
+        self.0.strip_suffix(zone).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    }
 }
+
+/// Top-level names that only private networks use.
+const PRIVATE_TOP: [&str; 9] =
+    ["local", "internal", "localhost", "localdomain", "intranet", "private", "corp", "home", "lan"];
+
+/// Zones below `arpa` that only private networks have.
+const PRIVATE_BELOW_ARPA: [&str; 29] = [
+    "home.arpa",
+    "0.in-addr.arpa",
+    "10.in-addr.arpa",
+    "127.in-addr.arpa",
+    "254.169.in-addr.arpa",
+    "168.192.in-addr.arpa",
+    "16.172.in-addr.arpa",
+    "17.172.in-addr.arpa",
+    "18.172.in-addr.arpa",
+    "19.172.in-addr.arpa",
+    "20.172.in-addr.arpa",
+    "21.172.in-addr.arpa",
+    "22.172.in-addr.arpa",
+    "23.172.in-addr.arpa",
+    "24.172.in-addr.arpa",
+    "25.172.in-addr.arpa",
+    "26.172.in-addr.arpa",
+    "27.172.in-addr.arpa",
+    "28.172.in-addr.arpa",
+    "29.172.in-addr.arpa",
+    "30.172.in-addr.arpa",
+    "31.172.in-addr.arpa",
+    // fc00::/7, fe80::/10 and fec0::/10, and ::/96 with the loopback address in it.
+    "c.f.ip6.arpa",
+    "d.f.ip6.arpa",
+    "8.e.f.ip6.arpa",
+    "9.e.f.ip6.arpa",
+    "a.e.f.ip6.arpa",
+    "b.e.f.ip6.arpa",
+    "0.0.0.0.0.0.0.0.ip6.arpa",
+];
 
 /// What is wrong with a host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -196,6 +250,43 @@ mod tests {
         }
         assert_eq!(Host::parse(&format!("{}.example", "a".repeat(64))), Err(HostError::TooLong));
         assert_eq!(Host::parse(&"abcd.".repeat(60)), Err(HostError::TooLong));
+    }
+
+    #[test]
+    fn names_of_private_networks_are_known_and_no_others() {
+        let is_private = |text: &str| match Host::parse(text) {
+            Ok(Host::Name(name)) => name.is_private(),
+            other => panic!("{text}: {other:?}"),
+        };
+        for text in [
+            "nas.local",
+            "VAULT.Internal.",
+            "a.b.corp",
+            "lan",
+            "router.home.arpa",
+            "home.arpa",
+            "1.0.10.in-addr.arpa",
+            "7.31.172.in-addr.arpa",
+            "1.168.192.in-addr.arpa",
+            "0.0.d.f.ip6.arpa",
+            "a.localhost",
+        ] {
+            assert!(is_private(text), "{text}");
+        }
+        for text in [
+            "local.example",
+            "notlocal",
+            "internal.example.com",
+            "8.8.8.in-addr.arpa",
+            "110.in-addr.arpa",
+            "32.172.in-addr.arpa",
+            "1.0.0.2.ip6.arpa",
+            "site.test",
+            "com",
+        ] {
+            assert!(!is_private(text), "{text}");
+        }
+        assert!(!Name::root().is_private());
     }
 
     #[test]

@@ -10,7 +10,8 @@
 //!    can't be made in any other way, so a name that changes its answer between the question and the connection gains
 //!    nothing.
 //!
-//! A redirect starts again at step 1.
+//! A redirect starts again at step 1. Addresses of this host itself ([`OwnAddresses`]) are refused unless
+//! [`Policy::allow_own_host`] is set.
 
 pub mod address;
 mod alive;
@@ -19,6 +20,7 @@ mod error;
 mod families;
 mod guard;
 mod host;
+mod own;
 mod records;
 mod resolve;
 #[cfg(feature = "stub")]
@@ -29,5 +31,6 @@ pub use connect::{Connected, HEAD_START, Route, is_exhausted};
 pub use error::{DialError, Fault};
 pub use guard::{Admitted, Guard, Mode, Policy, Prefix, PrefixError, Source};
 pub use host::{Host, HostError, Name};
+pub use own::OwnAddresses;
 pub use records::{Record, RecordKind};
 pub use resolve::{Addresses, Resolver, SetupError};

@@ -6,8 +6,10 @@ use hickory_resolver::proto::rr::{Name as DnsName, RData, RecordType};
 use tokio::time::{Instant, timeout_at};
 
 use crate::{
+    address::{self, Class},
     error::DialError,
-    host::Name,
+    guard::Guard,
+    host::{Host, Name},
     resolve::{Resolver, reason},
 };
 
@@ -81,6 +83,43 @@ impl Resolver {
         match self.accuse(answer, asked, deadline).await? {
             none if none.is_empty() => Err(DialError::NoAddress),
             records => Ok(records),
+        }
+    }
+}
+
+impl Guard {
+    /// The records that may be shown to the customer who chose the name. Unless private networks may be reached, names that only
+    /// those use are not asked for, and a record of such a name or of an address on such a network counts as none: what a
+    /// name server says of its own network is not for strangers.
+    ///
+    /// # Errors
+    /// [`DialError::AddressNotAllowed`] for such a name, else as [`Resolver::records`].
+    pub async fn records(
+        &self,
+        name: &Name,
+        kind: RecordKind,
+        deadline: Instant,
+    ) -> Result<Vec<Record>, DialError> {
+        self.judge_name(name)?;
+        let mut records = self.resolver().records(name, kind, deadline).await?;
+        if !self.policy().allow_private {
+            records.retain(|record| !self.is_private(record));
+        }
+        if records.is_empty() { Err(DialError::NoAddress) } else { Ok(records) }
+    }
+
+    fn is_private(&self, record: &Record) -> bool {
+        match record {
+            Record::Address(ip) => {
+                address::refusal(self.policy().judged_as(*ip)).is_some_and(|class| match class {
+                    Class::Unspecified | Class::Translated | Class::Platform => true,
+                    class => class.is_own_network(),
+                })
+            }
+            Record::Name(host) | Record::Exchange { host, .. } => {
+                matches!(Host::parse(host), Ok(Host::Name(name)) if name.is_private())
+            }
+            Record::Text(_) => false,
         }
     }
 }

@@ -280,6 +280,7 @@ fn seriousness(error: DialError) -> u8 {
         | DialError::Timeout
         | DialError::NoRoute
         | DialError::NoSource
+        | DialError::OwnAddressesUnreadable
         | DialError::NotPermitted => 0,
     }
 }

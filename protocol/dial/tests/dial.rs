@@ -8,7 +8,7 @@ use std::{
 };
 
 use parallax_dial::{
-    Class, DialError, Guard, HEAD_START, Host, Mode, Policy, Resolver, Source,
+    Class, DialError, Guard, HEAD_START, Host, Mode, OwnAddresses, Policy, Resolver, Source,
     stub::{Answer, StubServer},
 };
 use tokio::{
@@ -29,7 +29,7 @@ fn ip(text: &str) -> IpAddr {
 }
 
 fn private() -> Policy {
-    Policy { allow_private: true, ..Policy::default() }
+    Policy { allow_private: true, allow_own_host: true, ..Policy::default() }
 }
 
 fn guard(server: &StubServer, policy: Policy) -> Guard {
@@ -302,4 +302,33 @@ async fn a_family_that_is_never_answered_does_not_hide_the_other() {
     let guard = Guard::new(resolver, Policy::default());
     let admitted = guard.admit(&host("half.example"), 80, Mode::DropBlocked, soon()).await.unwrap();
     assert!(!admitted.addresses().is_empty());
+}
+
+#[tokio::test]
+async fn names_of_private_networks_are_asked_of_nobody() {
+    let zone = StubServer::start(|_, _| Answer::Addresses(vec!["8.8.8.8".parse().unwrap()])).await.unwrap();
+    let closed = guard(&zone, Policy::default());
+    for name in ["vault.internal", "nas.local", "router.home.arpa", "db.corp"] {
+        let admitted = closed.admit(&host(name), 80, Mode::DropBlocked, soon()).await;
+        assert_eq!(admitted.unwrap_err(), DialError::AddressNotAllowed(Class::PrivateName), "{name}");
+    }
+    assert_eq!(zone.asked(), 0);
+    assert!(guard(&zone, private()).admit(&host("nas.local"), 80, Mode::DropBlocked, soon()).await.is_ok());
+}
+
+#[tokio::test]
+async fn a_name_that_leads_to_this_host_is_refused_and_its_other_addresses_are_dialled() {
+    let zone = StubServer::start(|name, _| {
+        let addresses: &[&str] =
+            if name == "own.test" { &["5.9.9.9", "2600::5"] } else { &["5.9.9.9", "8.8.8.8"] };
+        Answer::Addresses(addresses.iter().map(|ip| ip.parse().unwrap()).collect())
+    })
+    .await
+    .unwrap();
+    let own = || Ok(vec!["5.9.9.9".parse().unwrap(), "2600::5".parse().unwrap()]);
+    let guard = guard(&zone, Policy::default()).knowing(OwnAddresses::read_by(own));
+    let refused = guard.admit(&host("own.test"), 80, Mode::DropBlocked, soon()).await;
+    assert_eq!(refused.unwrap_err(), DialError::AddressNotAllowed(Class::OwnHost));
+    let admitted = guard.admit(&host("both.test"), 80, Mode::DropBlocked, soon()).await.unwrap();
+    assert_eq!(admitted.settled().await.addresses(), ["8.8.8.8:80".parse().unwrap()]);
 }

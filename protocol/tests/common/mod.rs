@@ -10,6 +10,7 @@ use parallax_protocol::join::{JoinAnswer, JoinRequest, Joined};
 use parallax_protocol::message::*;
 use parallax_protocol::result::*;
 use parallax_protocol::text::{Detail, Secret};
+use std::net::Ipv6Addr;
 
 /// A name and the frame's exact bytes.
 pub(crate) type Sample = (String, Vec<u8>);
@@ -79,6 +80,7 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         offset_ms: 1_234,
         every: 2,
         turn: 1,
+        account: 0,
     });
     let snapshot =
         ScheduleChange { book: 77, base: None, revision: 12, put: put.collect(), drop: vec![], more: true };
@@ -90,6 +92,10 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         drop: vec![MonitorId(9)],
         more: false,
     };
+    let by_account = ToAgent::ScheduleByAccount {
+        accounts: (0u32..).take(snapshot.put.len()).map(|n| 1u32 << (4 * n % 32)).collect(),
+        change: snapshot.clone(),
+    };
     let renewed = Renewed { certificates_der: vec![vec![0x30, 1]], authorities_der: vec![vec![0x30, 2]] };
     let mut samples = mesh([
         ("welcome", ToAgent::Welcome(welcome)),
@@ -100,9 +106,16 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         ("renewed", ToAgent::Renewed(renewed)),
         ("renew-refused", ToAgent::RenewRefused { reason: CloseReason::Revoked }),
         ("authorities", ToAgent::Authorities(authorities)),
+        ("seen-from-v4", ToAgent::SeenFrom(SeenFrom { address: [203, 0, 113, 200].into() })),
+        (
+            "seen-from-v6",
+            ToAgent::SeenFrom(SeenFrom { address: Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 7).into() }),
+        ),
+        ("schedule-by-account", by_account),
     ]);
     samples.extend(elsewhere);
-    samples.extend(CloseReason::ALL.into_iter().map(|reason| {
+    let in_frames = CloseReason::ALL.into_iter().filter(|reason| !reason.is_told_by_code());
+    samples.extend(in_frames.map(|reason| {
         let name = format!("closing-{:02x}", reason.code());
         (name, encode(&ToAgent::Closing { reason }, MAX_FRAME).unwrap())
     }));

@@ -2,6 +2,7 @@
 
 mod dependencies;
 mod imports;
+mod security;
 mod source;
 mod tables;
 

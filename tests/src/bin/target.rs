@@ -1,5 +1,6 @@
 //! A target as a process of its own, for network namespaces: `http ADDRESS`, told by lines on standard input how to
-//! answer, or `dns ADDRESS NAME=IP…`; both end when their input does. `ask ADDRESS` says what a request meets there.
+//! answer, `dns ADDRESS NAME=IP…`, or `count ADDRESS ADDRESS…`, which says of each connection where it arrived; they end
+//! when their input does. `ask ADDRESS` says what a request meets there.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -14,7 +15,7 @@ use std::time::Duration;
 use parallax_tests::dns;
 use parallax_tests::targets::Target;
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, stdin};
-use tokio::net::TcpStream;
+use tokio::net::{TcpListener, TcpStream};
 
 /// How long `ask` waits.
 const PATIENCE: Duration = Duration::from_secs(4);
@@ -23,7 +24,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 async fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let [kind, address, names @ ..] = arguments.as_slice() else {
-        panic!("usage: http|dns|ask ADDRESS [NAME=IP…]")
+        panic!("usage: http|dns|count|ask ADDRESS [NAME=IP…|ADDRESS…]")
     };
     let address = address.parse().expect("an address is IP:PORT");
     match kind.as_str() {
@@ -48,6 +49,19 @@ async fn main() {
                 served = dns::serve(address, names) => served.expect("name server"),
                 _ = lines.next_line() => {}
             }
+        }
+        "count" => {
+            let more = names.iter().map(|address| address.parse().expect("an address is IP:PORT"));
+            for address in std::iter::once(address).chain(more) {
+                let listener = TcpListener::bind(address).await.expect("address is free");
+                tokio::spawn(async move {
+                    while let Ok((_, from)) = listener.accept().await {
+                        say(&format!("connected to {address} from {from}"));
+                    }
+                });
+            }
+            say("ready");
+            let _ = BufReader::new(stdin()).lines().next_line().await;
         }
         "ask" => say(ask(address).await),
         other => panic!("no kind `{other}`"),

@@ -1,18 +1,29 @@
-//! What an agent knows of one vendor's page: its kind, its documents, and the last reading.
+//! One vendor's page as the agent knows it: its kind, where its documents lie, and the last reading of the components
+//! that monitors ask for.
 
-use std::{collections::BTreeMap, sync::Arc, time::Duration};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    mem::size_of,
+    time::Duration,
+};
 
 use http::{HeaderMap, HeaderName, HeaderValue, header};
-use parallax_protocol::result::{Failure, OwnFault};
+use parallax_protocol::result::OwnFault;
 use tokio::time::Instant;
+
+mod held;
+mod way;
+
+use held::Held;
+pub(super) use held::Said;
+use way::{Miss, Way};
 
 use super::unreadable;
 use crate::clock::Clock;
 use crate::probe::{
     facts::{Facts, Trouble},
-    http::fetch::{self, Want, fetch},
     net::Net,
-    vendor::{self, Document, Format, Id, Page},
+    vendor::{self, Document, Format, MAX_PAGE, Page},
 };
 
 /// After so many failed readings in a row a page is looked at as if for the first time.
@@ -21,8 +32,6 @@ const FAILURES: u32 = 3;
 const MAX_SHEETS: usize = 20;
 /// The words for a place without a document.
 const NOT_THERE: &str = "it answers with status 404";
-/// Bytes of a document that is read for a page's id.
-const MAX_ID_DOCUMENT: usize = 1024 * 1024;
 
 /// What is known of a page.
 #[derive(Debug, Default)]
@@ -33,33 +42,35 @@ pub(super) struct Slot {
     /// The kind that is tried next, while none is known.
     next: usize,
     /// By address.
-    documents: BTreeMap<String, Kept>,
-    last: Option<(Instant, Result<Arc<Page>, String>)>,
+    documents: BTreeMap<String, Known>,
+    /// Documents of the format that could not be read, by their place in it.
+    lacks: BTreeSet<usize>,
+    held: Option<Held>,
+    last: Option<(Instant, Result<(), String>)>,
     failures: u32,
 }
 
-/// A document that was read, and what to ask with whether it has changed.
+/// A document that was read: what to ask with whether it has changed, and whether another sheet follows it.
 #[derive(Debug)]
-struct Kept {
+struct Known {
     validators: Vec<(HeaderName, HeaderValue)>,
-    page: Arc<Page>,
+    goes_on: bool,
 }
 
-/// Why there is no document.
-#[derive(Debug)]
-enum Miss {
-    /// It isn't there, or is another one.
-    Document(String),
-    /// The page as a whole can't be reached.
-    Trouble(Trouble),
+/// The result of asking for all documents.
+enum Read {
+    Page(Page),
+    /// None has changed.
+    Same,
+    /// Some have changed: the others are needed too.
+    Mixed,
 }
 
-/// How to fetch: what every request of one reading shares.
-struct Way<'a> {
-    base: &'a str,
-    net: &'a Net,
-    deadline: Instant,
-    facts: &'a mut Facts,
+/// A document that was asked for.
+enum Got {
+    Page(Page),
+    /// It has not changed; whether another sheet follows.
+    Same(bool),
 }
 
 impl Slot {
@@ -68,24 +79,33 @@ impl Slot {
         self.format.map(|format| format.name)
     }
 
-    /// The last reading, or why there was none, if it is no older than `fresh`.
-    pub(super) fn last(&self, fresh: Duration) -> Option<Result<Arc<Page>, String>> {
-        self.last.as_ref().filter(|(at, _)| at.elapsed() < fresh).map(|(_, last)| last.clone())
+    /// The last reading of a component, or why there was none, if it is no older than `fresh`.
+    pub(super) fn last(&self, fresh: Duration, component: Option<&str>) -> Option<Result<Said, String>> {
+        let (_, last) = self.last.as_ref().filter(|(at, _)| at.elapsed() < fresh)?;
+        match last {
+            Ok(()) => self.held.as_ref()?.said_of(component).map(Ok),
+            Err(why) => Some(Err(why.clone())),
+        }
+    }
+
+    /// The reading of a component out of a page that was just read.
+    pub(super) fn said_of(&self, component: Option<&str>) -> Said {
+        self.held.as_ref().and_then(|held| held.said_of(component)).unwrap_or(Err(vendor::NoReading::Empty))
     }
 
     /// Keeps a reading for others.
-    pub(super) fn note(&mut self, read: &Result<Arc<Page>, Trouble>) {
+    pub(super) fn note(&mut self, read: &Result<(), Trouble>) {
         match read {
-            Ok(page) => {
+            Ok(()) => {
                 self.failures = 0;
-                self.last = Some((Instant::now(), Ok(Arc::clone(page))));
+                self.last = Some((Instant::now(), Ok(())));
             }
             Err(Trouble::Own(OwnFault::VendorUnreadable { detail })) => {
                 self.last = Some((Instant::now(), Err(detail.to_string())));
                 self.failures += 1;
                 if self.format.is_some() && self.failures >= FAILURES {
                     (self.format, self.id, self.next, self.failures) = (None, None, 0, 0);
-                    self.documents.clear();
+                    self.forget();
                 }
             }
             // A trouble of this host's is no news of the page.
@@ -93,15 +113,32 @@ impl Slot {
         }
     }
 
-    /// Reads the page. While its kind is unknown, a few kinds are tried; the next reading tries those that follow.
+    fn forget(&mut self) {
+        self.documents.clear();
+        self.lacks.clear();
+        self.held = None;
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(super) fn weight(&self) -> usize {
+        let documents = self.documents.iter().map(|(url, known)| {
+            let validators = known.validators.iter().map(|(_, value)| value.len() + size_of::<HeaderValue>());
+            url.len() + size_of::<Known>() + validators.sum::<usize>()
+        });
+        size_of::<Self>() + documents.sum::<usize>() + self.held.as_ref().map_or(0, Held::weight)
+    }
+
+    /// Reads the page for those who want something of it. While its kind is unknown, a few kinds are tried; the next
+    /// reading tries those that follow.
     pub(super) async fn read(
         &mut self,
         base: &str,
+        wanted: &BTreeSet<Option<String>>,
         net: &Net,
         deadline: Instant,
         facts: &mut Facts,
-    ) -> Result<Arc<Page>, Trouble> {
-        let mut way = Way { base, net, deadline, facts };
+    ) -> Result<(), Trouble> {
+        let mut way = Way { base, net, deadline, facts, wanted, left: 0 };
         if let Some(format) = self.format {
             return self.read_as(format, &mut way).await.map_err(|miss| match miss {
                 Miss::Document(why) => unreadable(why),
@@ -123,10 +160,11 @@ impl Slot {
             }
             left = left.saturating_sub(tries);
             self.id = None;
+            self.forget();
             match self.read_as(format, &mut way).await {
-                Ok(page) => {
+                Ok(()) => {
                     (self.format, self.next) = (Some(format), 0);
-                    return Ok(page);
+                    return Ok(());
                 }
                 // Nobody there: nothing lies at the other places either. But a server that fails at this place twice
                 // is not asked for it for ever.
@@ -147,28 +185,54 @@ impl Slot {
         }))
     }
 
-    async fn read_as(&mut self, format: &Format, way: &mut Way<'_>) -> Result<Arc<Page>, Miss> {
+    async fn read_as(&mut self, format: &Format, way: &mut Way<'_>) -> Result<(), Miss> {
         if self.id.is_none() && !format.ids.is_empty() {
             self.id = Some(way.id(format).await?);
         }
-        let mut whole: Option<Arc<Page>> = None;
+        // All or nothing: what has changed can't be put together with what was not kept. A reading that ends in the middle
+        // leaves nothing to compare with.
+        let held = self.held.take();
+        let asks = held.as_ref().is_some_and(|held| held.has_all(way.wanted))
+            && self.documents.values().all(|known| !known.validators.is_empty());
+        let read = match self.read_all(format, asks, way).await? {
+            Read::Mixed => self.read_all(format, false, way).await?,
+            read => read,
+        };
+        self.held = match read {
+            Read::Page(page) => Some(Held::new(page, way.wanted)),
+            Read::Same | Read::Mixed => held,
+        };
+        Ok(())
+    }
+
+    /// Gets every document, and with `asks` only those that have changed.
+    async fn read_all(&mut self, format: &Format, asks: bool, way: &mut Way<'_>) -> Result<Read, Miss> {
+        way.left = format.most();
+        let (mut whole, mut same): (Option<Page>, bool) = (None, false);
+        let lacked = std::mem::take(&mut self.lacks);
         for (place, document) in format.documents.iter().enumerate() {
             let mut n = 1;
             loop {
-                let page = match self.document(document, n, way).await {
-                    Ok(page) => page,
+                let goes_on = match self.document(document, n, asks, way).await {
+                    Ok(Got::Same(goes_on)) => {
+                        same = true;
+                        goes_on
+                    }
+                    Ok(Got::Page(page)) => {
+                        let goes_on = page.goes_on;
+                        add(&mut whole, page)?;
+                        goes_on
+                    }
                     // What the others say is enough to judge by; what they leave open stays unknown.
                     Err(Miss::Document(why)) if place > 0 && n == 1 => {
-                        Arc::make_mut(whole.get_or_insert_default()).merge(&Page::lacking(why));
-                        break;
+                        self.lacks.insert(place);
+                        if !(asks && lacked.contains(&place)) {
+                            add(&mut whole, Page::lacking(why))?;
+                        }
+                        false
                     }
                     Err(miss) => return Err(miss),
                 };
-                let goes_on = page.goes_on;
-                match &mut whole {
-                    None => whole = Some(page),
-                    Some(whole) => Arc::make_mut(whole).merge(&page),
-                }
                 if !goes_on {
                     break;
                 }
@@ -178,7 +242,11 @@ impl Slot {
                 }
             }
         }
-        Ok(whole.unwrap_or_default())
+        Ok(match whole {
+            Some(_) if same => Read::Mixed,
+            None if same => Read::Same,
+            whole => Read::Page(whole.unwrap_or_default()),
+        })
     }
 
     /// The document, from where it lay before or else from the first of its places that has it.
@@ -186,13 +254,14 @@ impl Slot {
         &mut self,
         document: &Document,
         n: usize,
+        asks: bool,
         way: &mut Way<'_>,
-    ) -> Result<Arc<Page>, Miss> {
+    ) -> Result<Got, Miss> {
         let mut places = document.places(way.base, self.id.as_deref(), n);
         places.sort_by_key(|place| !self.documents.contains_key(place));
         let mut miss = Miss::Document("not there".to_owned());
         for url in places {
-            match self.get(document, &url, way).await {
+            match self.get(document, &url, asks, way).await {
                 Err(Miss::Document(why)) => miss = Miss::Document(why),
                 done => return done,
             }
@@ -200,73 +269,46 @@ impl Slot {
         Err(miss)
     }
 
-    async fn get(&mut self, document: &Document, url: &str, way: &mut Way<'_>) -> Result<Arc<Page>, Miss> {
-        let kept = self.documents.get(url);
-        let validators = kept.iter().flat_map(|kept| kept.validators.iter().cloned()).collect();
+    async fn get(
+        &mut self,
+        document: &Document,
+        url: &str,
+        asks: bool,
+        way: &mut Way<'_>,
+    ) -> Result<Got, Miss> {
+        let known = self.documents.get(url).filter(|_| asks);
+        let validators = known.iter().flat_map(|known| known.validators.iter().cloned()).collect();
         let answer = way.fetch(url, validators, document.most).await?;
-        match (answer.status, kept) {
-            (304, Some(kept)) => return Ok(Arc::clone(&kept.page)),
+        match (answer.status, known) {
+            (304, Some(known)) => return Ok(Got::Same(known.goes_on)),
             (200, _) => {}
             (404, _) => return Err(Miss::Document(NOT_THERE.to_owned())),
             (status, _) => return Err(Miss::Document(format!("it answers with status {status}"))),
         }
         let now_ms = Clock::new(0).wall_ms();
-        let Some(page) = document.read(&answer.body, now_ms).map(Arc::new) else {
+        let Some(mut page) = document.read(&answer.body, now_ms) else {
             self.documents.remove(url);
             return Err(Miss::Document(what_else(&answer.body).to_owned()));
         };
+        page.cut();
         // Not asked whether it has changed, where it means something else by now without a change.
         let validators = if document.lasts() { validators_of(&answer.headers) } else { Vec::new() };
-        let kept = Kept { validators, page: Arc::clone(&page) };
-        self.documents.insert(url.to_owned(), kept);
-        Ok(page)
+        self.documents.insert(url.to_owned(), Known { validators, goes_on: page.goes_on });
+        Ok(Got::Page(page))
     }
 }
 
-impl Way<'_> {
-    async fn id(&mut self, format: &Format) -> Result<String, Miss> {
-        if let Some(id) = format.ids.iter().find_map(|id| id.of(self.base)) {
-            return Ok(id);
-        }
-        for id in format.ids {
-            let Id::In(path, read) = id else { continue };
-            let Some(url) = vendor::place(path, self.base, None, 1) else { continue };
-            let answer = match self.fetch(&url, Vec::new(), MAX_ID_DOCUMENT).await {
-                Ok(answer) => answer,
-                Err(Miss::Document(_)) => continue,
-                Err(trouble) => return Err(trouble),
-            };
-            if let Some(id) = read(&answer.body).filter(|_| answer.status == 200) {
-                return Ok(id);
-            }
-        }
-        Err(Miss::Document("its id is not there".to_owned()))
+/// Puts a document to those before it, within the bound of a page.
+fn add(whole: &mut Option<Page>, page: Page) -> Result<(), Miss> {
+    match whole {
+        None => *whole = Some(page),
+        Some(whole) => whole.merge(&page),
     }
-
-    async fn fetch(
-        &mut self,
-        url: &str,
-        mut headers: Vec<(HeaderName, HeaderValue)>,
-        most: usize,
-    ) -> Result<fetch::Page, Miss> {
-        headers.push((header::ACCEPT, HeaderValue::from_static("application/json, */*;q=0.5")));
-        match fetch(Want { url, headers, most }, self.net, self.deadline, self.facts).await {
-            // The server's own trouble, or ours with it, tells nothing of what lies where.
-            Ok(answer) if matches!(answer.status, 429 | 500..) => {
-                Err(Miss::Trouble(unreadable(format!("it answers with status {}", answer.status))))
-            }
-            Ok(answer) => Ok(answer),
-            // What lies at this place is no document; another place may have one.
-            Err(Trouble::Target(
-                failure @ (Failure::BodyTooLarge
-                | Failure::BodyUndecodable
-                | Failure::HeadTooLarge
-                | Failure::TooManyRedirects
-                | Failure::BadRedirect),
-            )) => Err(Miss::Document(failure.to_string())),
-            Err(Trouble::Target(failure)) => Err(Miss::Trouble(unreadable(failure.to_string()))),
-            Err(own @ Trouble::Own(_)) => Err(Miss::Trouble(own)),
+    match whole {
+        Some(whole) if whole.weight() > MAX_PAGE => {
+            Err(Miss::Document("it is larger than is read".to_owned()))
         }
+        _ => Ok(()),
     }
 }
 

@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use url::Url;
 
 use super::{
-    Page, aws, azure, betterstack, cachet, google, heroku, instatus, kuma, parallax, slack, statusio,
-    statuspage, statuspal, uptimerobot,
+    MAX_PAGE, Page, aws, azure, betterstack, cachet, google, heroku, instatus, kuma, parallax, slack,
+    statusio, statuspage, statuspal, uptimerobot,
 };
 
 /// Bytes of a document that are read; the usual ones have a tenth of that.
@@ -58,6 +58,14 @@ pub(in crate::probe) enum Id {
     Host,
     /// In a document at this place.
     In(&'static str, fn(&[u8]) -> Option<String>),
+}
+
+impl Format {
+    /// Bytes that are read at most of all its documents together, however many sheets they have.
+    pub(in crate::probe) fn most(&self) -> usize {
+        let lists = self.documents.iter().map(|document| document.most).filter(|most| *most > MOST);
+        MAX_PAGE + lists.sum::<usize>()
+    }
 }
 
 impl Document {

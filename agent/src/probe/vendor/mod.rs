@@ -3,6 +3,7 @@
 mod aws;
 mod azure;
 mod betterstack;
+mod bounds;
 mod cachet;
 mod format;
 mod google;
@@ -28,6 +29,7 @@ use parallax_protocol::{
 };
 use serde_json::Value;
 
+pub(super) use bounds::MAX_PAGE;
 pub(super) use format::{Document, Format, Id, base, candidates, place, tries};
 
 /// Names that are shown where a component is not on a page, and characters of each.
@@ -128,7 +130,7 @@ impl Page {
     /// # Errors
     /// [`NoReading`] where it says nothing that could be understood.
     pub(super) fn reading(&self, component: Option<&str>) -> Result<VendorReading, NoReading> {
-        let component = component.map(folded).filter(|name| !name.is_empty());
+        let component = asked(component);
         let (word, incident) = match &component {
             None => (self.whole(), self.incidents.iter().find(|incident| !incident.title.is_empty())),
             Some(name) => {
@@ -213,7 +215,9 @@ impl Component {
         let group = folded(group);
         group == name
             || group.strip_prefix(name).is_some_and(|inner| inner.starts_with(" / "))
-            || [" / ", " > "].iter().any(|joint| format!("{group}{joint}{}", folded(&self.name)) == name)
+            || [" / ", " > "]
+                .iter()
+                .any(|joint| bounds::cut_name(&format!("{group}{joint}{}", folded(&self.name))) == name)
     }
 }
 
@@ -256,6 +260,11 @@ fn quoted(names: &[&str]) -> String {
         if cut.len() < name.len() { format!("\"{cut}…\"") } else { format!("\"{cut}\"") }
     };
     names.iter().take(SHOWN).map(short).collect::<Vec<_>>().join(", ")
+}
+
+/// The component that a monitor asks for, as names are compared; `None` for the whole page.
+pub(super) fn asked(component: Option<&str>) -> Option<String> {
+    component.map(|name| folded(&bounds::cut_name(name))).filter(|name| !name.is_empty())
 }
 
 /// Names are compared without case and with single spaces.

@@ -12,6 +12,8 @@ use crate::time::{DAY, Timestamp};
 pub const PLANNED_BEFORE: i64 = 7 * DAY;
 /// Repeating entries that a page may have, stopped ones not counted, before its owner can make no further one.
 pub const MAX_REPEATING: usize = 50;
+/// Stopped entries of one page that are kept: the newest.
+pub const MAX_STOPPED: usize = 200;
 /// Windows that were missed, looked at in one go: those of some eighty years of weeks.
 const MISSED_AT_ONCE: u32 = 4096;
 

@@ -103,6 +103,9 @@ impl Machine {
             }
         };
         let state = &mut self.state;
+        if state.disputed.iter().flatten().any(|since| *since > now) {
+            state.disputed.iter_mut().for_each(|since| bring_back(since.as_mut(), now));
+        }
         bring_back(state.last_recovered.as_mut(), now);
         bring_back(state.last_check.as_mut().map(|last| &mut last.at), now);
         bring_back(state.settle_by.as_mut(), now + SETTLE);

@@ -117,7 +117,7 @@ impl Machine {
         }
         let of_the_last_outage = self.state.last_recovered.is_some_and(|at| round.started < at);
         if word == Word::Failed && of_the_last_outage && lane.standing != Standing::Down {
-            self.note_word(region, word);
+            self.note_word(region, word, round.started);
             self.forget_evidence(region);
             let Some(lane) = self.state.lanes.get_mut(region.index()) else { return };
             lane.hear_of_the_past(round.started, step.now);
@@ -127,7 +127,7 @@ impl Machine {
             }
             return self.decide(None, step);
         }
-        self.note_word(region, word);
+        self.note_word(region, word, round.started);
         let Some(lane) = self.state.lanes.get_mut(region.index()) else { return };
         let turn = lane.hear(word, facts, step.now);
         let begins_run = lane.first_failed().is_some_and(|first| first.started == round.started);

@@ -6,8 +6,9 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::event::RoundReport;
-use crate::place::{Region, RegionSet};
+use crate::event::{Reason, RoundReport};
+use crate::observation::Outcome;
+use crate::place::{PlaceNo, Region, RegionSet};
 use crate::rare::Rare;
 use crate::verdict::Standing;
 
@@ -87,6 +88,30 @@ impl Machine {
         self.state.evidence.forget(|kept| !regional || kept.region == region);
     }
 
+    /// Places that have seen the region's first round fail, or wait for its answer: they run its second round. One that
+    /// sees every site well would end each suspicion. Where two networks are all there are, both run it in turn.
+    pub(super) fn seen_failing_by(&self, region: Region, step: &Step<'_>) -> Vec<PlaceNo> {
+        if !step.mesh.has_three_networks() {
+            return Vec::new();
+        }
+        let of_region = |of: Region| self.lane_region(of) == self.lane_region(region);
+        let waiting = self.state.rounds.iter().filter(|round| {
+            of_region(round.region) && round.reason != Reason::Second && round.place != PlaceNo(0)
+        });
+        let waiting = waiting.flat_map(|round| {
+            let passed = round.second.contradicted_by();
+            let asked = round.second.asked.iter().copied().filter(move |place| Some(*place) != passed);
+            asked.chain([round.place])
+        });
+        let reports = self.state.evidence.reports();
+        let failed = reports.iter().filter(|report| of_region(report.region));
+        let failed = failed.flat_map(|report| {
+            let second = report.second.as_ref().filter(|(_, seen)| matches!(seen, Outcome::Failed(..)));
+            second.map(|(place, _)| *place).into_iter().chain([report.first])
+        });
+        waiting.chain(failed).collect()
+    }
+
     /// The rounds of the counted regions that are down, or count as failing with them.
     pub(super) fn evidence(&self, step: &Step<'_>) -> Vec<RoundReport> {
         let counted = self.watch.counted(step.mesh);
@@ -105,9 +130,7 @@ impl Machine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::event::Reason;
-    use crate::observation::{Facts, Failure, Outcome, Word};
-    use crate::place::PlaceNo;
+    use crate::observation::{Facts, Failure, Word};
     use crate::time::Timestamp;
 
     fn report(region: Region, second: i64) -> RoundReport {
@@ -120,6 +143,7 @@ mod tests {
             first: PlaceNo(1),
             outcome: Outcome::Failed(Facts::default(), Failure::Refused),
             second: None,
+            third: None,
         }
     }
 

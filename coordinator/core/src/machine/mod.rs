@@ -239,6 +239,9 @@ impl Machine {
             // The numbers of rounds under way have no place in the new schedule's history.
             self.state.rounds.iter_mut().for_each(|round| round.number = None);
         }
+        if new.paused || old.revision != new.revision || old.paused {
+            self.end_waiting(step);
+        }
         if new.paused {
             self.pause(step);
             return;
@@ -248,12 +251,12 @@ impl Machine {
             self.state.pulse.retime(period + grace, new_period + new_grace);
         }
         if old.revision != new.revision || old.paused {
-            self.state.rounds.clear();
             self.state.suspicion = None;
             self.state.settle_by = None;
             self.state.degraded = None;
             self.state.unjudged = None;
             self.state.unpassed = Rare::default();
+            self.state.disputed = Rare::default();
             self.state.lanes.iter_mut().for_each(Lane::drop_counters);
             // Those that are down stay so, and with them what explains it.
             for region in Region::ALL {
@@ -337,6 +340,7 @@ impl Machine {
             unconfirmable: !crate::confirm::can_confirm(&self.watch, mesh),
             flapping: self.flapping(),
             unconfirmed_from: self.unconfirmed_from(mesh, now),
+            disputed_since: self.disputed_since(mesh, now),
         }
     }
 
@@ -353,6 +357,6 @@ mod tests {
 
     #[test]
     fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
-        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 928));
+        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 944));
     }
 }

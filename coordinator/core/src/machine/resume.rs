@@ -61,12 +61,17 @@ impl Machine {
             }
             return self.ask_next(index, step);
         };
+        let (suspect, contradicted_by) = (round.suspect(), round.second.contradicted_by());
         if step.now.since(ended) > confirm::TOO_OLD {
-            self.conclude(index, Word::Unconfirmed, step);
+            let word = if contradicted_by.is_some() { Word::Disputed } else { Word::Unconfirmed };
+            self.conclude(index, word, step);
             return true;
         }
-        let suspect = round.suspect();
-        if confirm::confirmer(&self.watch, step.mesh, suspect) == Confirmer::Nobody {
+        let is_anybody = match contradicted_by {
+            Some(second) => confirm::arbiter(&self.watch, step.mesh, suspect, second).is_some(),
+            None => confirm::confirmer(&self.watch, step.mesh, suspect) != Confirmer::Nobody,
+        };
+        if !is_anybody {
             return false;
         }
         self.ask_second(index, step);

@@ -9,7 +9,7 @@ use crate::time::{MINUTE, SECOND, Timestamp};
 use crate::verdict::Standing;
 
 use super::state::{Round, Second, Unkept};
-use super::{LATE, Machine, Output, Step};
+use super::{Finished, LATE, Machine, Output, Step};
 
 /// Milliseconds that a scheduled round may stay pending before its result is given up.
 pub(super) const LOST_AFTER: i64 = 30 * SECOND;
@@ -131,7 +131,10 @@ impl Machine {
         let Some(round) = self.state.rounds.get(index) else { return false };
         let (reason, wanted) = (round.reason, round.region);
         let waited = round.pending && reason != Reason::Second;
-        let Some((place, network, region)) = self.runner(wanted, &round.tried, step) else { return false };
+        let seen_by = if reason == Reason::Second { self.seen_failing_by(wanted, step) } else { Vec::new() };
+        let Some((place, network, region)) = self.runner(wanted, &round.tried, &seen_by, step) else {
+            return false;
+        };
         let number = self.ask(place, reason, step);
         if let Some(round) = self.state.rounds.get_mut(index) {
             round.region = region;
@@ -190,6 +193,23 @@ impl Machine {
                 self.judge_early_second(self.lane_region(round.region), Word::Inconclusive, step);
             }
             self.resolve_sweep(&round, false, step);
+        }
+    }
+
+    /// Drops every round under way, since another check is run from now on, or none. History keeps those that failed at
+    /// their place, and waited for another's word.
+    pub(super) fn end_waiting(&mut self, step: &mut Step<'_>) {
+        for round in std::mem::take(&mut self.state.rounds) {
+            if let (Some(number), Some(_)) = (round.number, &round.outcome) {
+                step.out.push(Output::Reading(Finished {
+                    region: round.region,
+                    place: round.place,
+                    round: number,
+                    started: round.started,
+                    word: Word::Unconfirmed,
+                    latency_ms: None,
+                }));
+            }
         }
     }
 
@@ -308,20 +328,24 @@ impl Machine {
     }
 
     /// Who runs a round of that region now, and where it stands. Places take turns, and one that was tried is not asked
-    /// again.
+    /// again. Those of `seen_by` come first.
     fn runner(
         &self,
         region: Region,
         tried: &[PlaceNo],
+        seen_by: &[PlaceNo],
         step: &Step<'_>,
     ) -> Option<(PlaceNo, NetworkNo, Region)> {
         let anywhere = !self.watch.kind.is_regional() && self.watch.pinned.is_none();
         let wanted = if self.watch.kind.is_regional() { region } else { self.watch.pinned.unwrap_or(region) };
-        let fit: Vec<_> = step
+        let mut fit: Vec<_> = step
             .mesh
             .fit()
             .filter(|place| (anywhere || place.region == wanted) && !tried.contains(&place.no))
             .collect();
+        if fit.iter().any(|place| seen_by.contains(&place.no)) {
+            fit.retain(|place| seen_by.contains(&place.no));
+        }
         // Monitors of one domain, which are due together, ask the same place, whose one look-up serves them all.
         let turn = if self.watch.kind == CheckKind::Domain {
             step.now.as_millis().unsigned_abs() / MINUTE.unsigned_abs()

@@ -1,11 +1,12 @@
-//! The second word on a round: whom to ask, whom next, and when nobody is left.
+//! The second word on a round, and the third where the second contradicts the first: whom to ask, whom next, and when
+//! nobody is left.
 
 use crate::confirm::{self, Confirmer, PATIENCE};
 use crate::event::Reason;
 use crate::observation::{Outcome, Word};
 use crate::place::{PlaceNo, Region};
 
-use super::state::Second;
+use super::state::Unkept;
 use super::{Machine, Step};
 
 impl Machine {
@@ -17,24 +18,28 @@ impl Machine {
         }
     }
 
-    /// The round has failed at its first place: the second place's word decides.
+    /// The round has failed at its first place: another network's word decides.
     pub(super) fn await_second(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
-        match &round.second {
-            Second { heard: Some((_, outcome)), .. } => {
-                let word = confirm::word(outcome).unwrap_or(Word::Unconfirmed);
-                self.conclude(index, word, step);
-            }
-            Second { spent: true, .. } => self.conclude(index, Word::Unconfirmed, step),
-            Second { open: Some(_), .. } => {}
-            Second { .. } => self.ask_second(index, step),
+        match (round.second.decides(), &round.second.open) {
+            (Some(word), _) => self.conclude(index, word, step),
+            (None, Some(_)) => {}
+            (None, None) => self.ask_second(index, step),
         }
     }
 
-    /// Asks the next place for a second word. Without one to ask, the round ends unconfirmed once it has failed.
+    /// Asks the next place for a second word, or for a third one where the second contradicts the first. Without one to
+    /// ask, the round ends unconfirmed once it has failed, or disputed.
     pub(super) fn ask_second(&mut self, index: usize, step: &mut Step<'_>) {
         let Some(round) = self.state.rounds.get(index) else { return };
         let suspect = round.suspect();
+        if let Some(second) = round.second.contradicted_by() {
+            match confirm::arbiter(&self.watch, step.mesh, suspect, second) {
+                Some(place) => self.ask_word(index, place, step),
+                None => self.second_is_spent(index, step),
+            }
+            return;
+        }
         let place = match confirm::confirmer(&self.watch, step.mesh, suspect) {
             Confirmer::Nobody => {
                 self.second_is_spent(index, step);
@@ -54,6 +59,10 @@ impl Machine {
                 }
             }
         };
+        self.ask_word(index, place, step);
+    }
+
+    fn ask_word(&mut self, index: usize, place: PlaceNo, step: &mut Step<'_>) {
         let number = self.ask(place, Reason::Confirm, step);
         if let Some(round) = self.state.rounds.get_mut(index) {
             round.second.repeat_at = None;
@@ -62,7 +71,8 @@ impl Machine {
         }
     }
 
-    /// A place answered for a second word.
+    /// A place answered for a second word, or a third. Where the second contradicts the first, a third network is asked at
+    /// once, also while the first still waits for its answer.
     pub(super) fn take_second(
         &mut self,
         index: usize,
@@ -77,13 +87,19 @@ impl Machine {
         self.changed = true;
         let Some(round) = self.state.rounds.get_mut(index) else { return };
         round.second.open = None;
-        round.second.heard = Some((place, outcome));
+        if round.second.heard.is_none() {
+            round.second.heard = Some((place, outcome));
+        } else {
+            round.second.third = Unkept(Some((place, outcome)));
+        }
         if round.outcome.is_some() {
             self.await_second(index, step);
+        } else if round.second.decides().is_none() {
+            self.ask_second(index, step);
         }
     }
 
-    /// The place that was asked for a second word has none: the next is asked.
+    /// The place that was asked for such a word has none: the next is asked.
     pub(super) fn second_failed_to_say(&mut self, index: usize, step: &mut Step<'_>) {
         self.changed = true;
         if let Some(round) = self.state.rounds.get_mut(index) {
@@ -97,7 +113,8 @@ impl Machine {
         round.second.spent = true;
         round.second.repeat_at = None;
         if round.outcome.is_some() {
-            self.conclude(index, Word::Unconfirmed, step);
+            let word = round.second.decides().unwrap_or(Word::Unconfirmed);
+            self.conclude(index, word, step);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::confirm::Suspect;
+use crate::confirm::{self, Suspect};
 use crate::downtime::Downtime;
 use crate::event::{Reason, RoundReport, Status};
 use crate::flapping::Flaps;
@@ -19,7 +19,7 @@ use super::cover::LastTold;
 use super::evidence::Evidence;
 use super::unjudged::Unjudged;
 use super::view::LastCheck;
-use super::witness::Unpassed;
+use super::witness::{DisputedSince, Unpassed};
 
 /// Everything a machine must remember over a restart.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -63,6 +63,9 @@ pub struct State {
     /// Regions whose newest round did not pass.
     #[serde(deserialize_with = "crate::late::or_default")]
     pub(super) unpassed: Unpassed,
+    /// Starts of the unbroken runs of disputed rounds, by region.
+    #[serde(deserialize_with = "crate::late::or_default")]
+    pub(super) disputed: DisputedSince,
 }
 
 /// What of the monitor's settings the memory depends on.
@@ -106,17 +109,24 @@ pub(super) struct Outage {
     pub(super) moved_to: Unkept,
 }
 
-/// A moment that is no part of what is remembered: it is not written, and memories are alike whatever it is.
-#[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Unkept(pub(super) Option<Timestamp>);
+/// A value, most often a moment, that is no part of what is remembered: it is not written, and memories are alike
+/// whatever it is.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Unkept<T = Timestamp>(pub(super) Option<T>);
 
-impl PartialEq for Unkept {
+impl<T> Default for Unkept<T> {
+    fn default() -> Self {
+        Self(None)
+    }
+}
+
+impl<T> PartialEq for Unkept<T> {
     fn eq(&self, _: &Self) -> bool {
         true
     }
 }
 
-impl Eq for Unkept {}
+impl<T> Eq for Unkept<T> {}
 
 /// Some regions saw a failure, and it is being looked into.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +185,28 @@ pub(super) struct Second {
     pub(super) heard: Option<(PlaceNo, Outcome)>,
     /// Nobody is left to ask.
     pub(super) spent: bool,
+    /// A third network's word, where the second contradicts the first. After a restart it is asked again.
+    #[serde(skip)]
+    pub(super) third: Unkept<(PlaceNo, Outcome)>,
+}
+
+impl Second {
+    /// The word that decides whether a failure counts, where it is known: the second network's; where that contradicts
+    /// the first, the third network's, or the dispute stands once none is left to ask.
+    pub(super) fn decides(&self) -> Option<Word> {
+        let Some((_, second)) = &self.heard else { return self.spent.then_some(Word::Unconfirmed) };
+        match (confirm::word(second), &self.third.0) {
+            (Some(Word::Disputed), Some((_, third))) => confirm::word(third),
+            (Some(Word::Disputed), None) => self.spent.then_some(Word::Disputed),
+            (word, _) => Some(word.unwrap_or(Word::Unconfirmed)),
+        }
+    }
+
+    /// The place whose word contradicts the first.
+    pub(super) fn contradicted_by(&self) -> Option<PlaceNo> {
+        let disputes = |outcome: &Outcome| confirm::word(outcome) == Some(Word::Disputed);
+        self.heard.as_ref().filter(|(_, outcome)| disputes(outcome)).map(|(place, _)| *place)
+    }
 }
 
 impl Outage {
@@ -226,6 +258,13 @@ impl Round {
 
     /// The round as people and the journal see it.
     pub(super) fn report(&self, word: Word, outcome: Outcome) -> RoundReport {
+        let (mut second, mut third) = (self.second.heard.clone(), self.second.third.0.clone());
+        if word == Word::Failed
+            && third.as_ref().is_some_and(|(_, third)| matches!(third, Outcome::Failed(..)))
+        {
+            // The place that agrees explains the failure.
+            std::mem::swap(&mut second, &mut third);
+        }
         RoundReport {
             region: self.region,
             reason: self.reason,
@@ -234,7 +273,8 @@ impl Round {
             word,
             first: self.place,
             outcome,
-            second: self.second.heard.clone(),
+            second,
+            third,
         }
     }
 }

@@ -5,8 +5,8 @@ use serde::{Deserialize, Serialize};
 use crate::downtime::Downtime;
 use crate::event::Status;
 use crate::flapping::Flapping;
-use crate::observation::{Facts, Failure};
-use crate::place::RegionSet;
+use crate::observation::{Facts, Failure, Observation, Outcome};
+use crate::place::{Mesh, RegionSet};
 use crate::time::Timestamp;
 use crate::uptime::Span;
 
@@ -49,6 +49,28 @@ pub struct View {
     pub flapping: Option<Flapping>,
     /// Counted regions whose newest round failed without a second network to confirm it: it is not called down for that.
     pub unconfirmed_from: RegionSet,
+    /// Since when a counted region's rounds have all been disputed; none under five minutes.
+    pub disputed_since: Option<Timestamp>,
+}
+
+impl View {
+    /// Compares what a place in quarantine saw with what the others say: true where it agrees, none where that can't be
+    /// told.
+    pub fn agrees(&self, seen: &Observation, mesh: &Mesh) -> Option<bool> {
+        let down = match self.status {
+            Status::Unknown => return None,
+            Status::Up | Status::Slow => false,
+            Status::Down if self.down_from.is_none_or(|from| from.contains(seen.region)) => true,
+            // Where nobody else looks from its region, that region is up by its own word.
+            Status::Down if mesh.fit().all(|place| place.region != seen.region) => return None,
+            Status::Down => false,
+        };
+        match seen.outcome {
+            Outcome::Passed(_) => Some(!down),
+            Outcome::Failed(..) => Some(down),
+            Outcome::Inconclusive(_) | Outcome::Pending => None,
+        }
+    }
 }
 
 /// The newest finished check.
@@ -62,4 +84,45 @@ pub struct LastCheck {
     pub facts: Facts,
     /// Why it failed, when it did.
     pub error: Option<Failure>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::place::{NetworkNo, Place, PlaceNo, Region};
+    use crate::time::Timestamp;
+
+    fn seen(region: Region, outcome: Outcome) -> Observation {
+        let at = Timestamp::from_millis(0);
+        let (place, network) = (PlaceNo(1), NetworkNo(1));
+        Observation { revision: 1, region, place, network, round: Some(1), started: at, ended: at, outcome }
+    }
+
+    #[test]
+    fn a_place_in_quarantine_does_not_agree_with_its_own_word() {
+        let place = |no, region| {
+            let (no, network) = (PlaceNo(no), NetworkNo(no));
+            Place { no, region, network, connected: true, quarantined: no == PlaceNo(1), unfit: false }
+        };
+        let passed = seen(Region::Asia, Outcome::Passed(Facts::default()));
+        let failed = seen(Region::Asia, Outcome::Failed(Facts::default(), Failure::Refused));
+        let alone = Mesh::new([place(1, Region::Asia), place(2, Region::Europe)]);
+        let beside = Mesh::new([place(1, Region::Asia), place(2, Region::Asia)]);
+        let view = |from: &[Region]| {
+            let down_from = (!from.is_empty()).then(|| from.iter().copied().collect());
+            View { status: Status::Down, down_from, ..View::default() }
+        };
+        // Up from Asia by its own word, since nobody else looks from there.
+        assert_eq!(view(&[Region::Europe]).agrees(&passed, &alone), None);
+        assert_eq!(view(&[Region::Europe]).agrees(&passed, &beside), Some(true));
+        for down in [view(&[]), view(&[Region::Asia])] {
+            assert_eq!(
+                (down.agrees(&passed, &alone), down.agrees(&failed, &alone)),
+                (Some(false), Some(true))
+            );
+        }
+        let up = View { status: Status::Up, ..View::default() };
+        assert_eq!((up.agrees(&passed, &alone), up.agrees(&failed, &alone)), (Some(true), Some(false)));
+        assert_eq!(View::default().agrees(&passed, &alone), None);
+    }
 }

@@ -1,18 +1,28 @@
-//! Words of the newest rounds that did not pass: they tell which regions have seen the target up since an outage began, and
-//! which see it fail without anybody to confirm it.
+//! Words of the newest rounds that did not pass: they tell which regions have seen the target up since an outage began,
+//! which see it fail without anybody to confirm it, and for how long places have contradicted each other.
 
 use serde::{Deserialize, Serialize};
 
 use crate::observation::Word;
 use crate::place::{Mesh, Region, RegionSet};
 use crate::rare::{Blank, Rare};
-use crate::time::Timestamp;
+use crate::time::{MINUTE, Timestamp};
 use crate::verdict::{Says, Standing};
 
 use super::Machine;
 
 /// Regions whose newest round did not pass.
 pub(super) type Unpassed = Rare<[Option<Spoken>; 6]>;
+
+/// Start of each region's unbroken run of disputed rounds, where its newest round that said something was one.
+pub(super) type DisputedSince = Rare<[Option<Timestamp>; 6]>;
+
+/// Milliseconds from which a run of disputed rounds is shown.
+const SHOWN_AFTER: i64 = 5 * MINUTE;
+
+impl Blank for [Option<Timestamp>; 6] {
+    const BLANK: &'static Self = &[None; 6];
+}
 
 impl Blank for [Option<Spoken>; 6] {
     const BLANK: &'static Self = &[None; 6];
@@ -29,7 +39,16 @@ pub(super) struct Spoken {
 impl Machine {
     /// Notes the word of a region's newest round, before its lane hears it. A round that says nothing (inconclusive) or
     /// changes no status (disputed) leaves the pass before it standing.
-    pub(super) fn note_word(&mut self, region: Region, word: Word) {
+    pub(super) fn note_word(&mut self, region: Region, word: Word, started: Timestamp) {
+        match word {
+            Word::Failed => self.end_dispute(region),
+            Word::Disputed => {
+                if let Some(since) = self.state.disputed.get_mut(region.index()) {
+                    since.get_or_insert(started);
+                }
+            }
+            Word::Passed | Word::Unconfirmed | Word::Inconclusive => {}
+        }
         let before = self.state.unpassed.get(region.index()).copied().flatten();
         let passed = match word {
             Word::Passed => return self.forget_word(region),
@@ -51,7 +70,30 @@ impl Machine {
                 *spoken = None;
             }
             self.state.unpassed = Rare::from(words);
+            self.end_dispute(region);
         }
+    }
+
+    fn end_dispute(&mut self, region: Region) {
+        if self.state.disputed.get(region.index()).is_some_and(Option::is_some) {
+            let mut since = self.state.disputed.take();
+            if let Some(since) = since.get_mut(region.index()) {
+                *since = None;
+            }
+            self.state.disputed = Rare::from(since);
+        }
+    }
+
+    /// Start of the longest unbroken run of disputed rounds of a counted region that still looks, once that has lasted
+    /// for five minutes.
+    pub(super) fn disputed_since(&self, mesh: &Mesh, now: Timestamp) -> Option<Timestamp> {
+        let counted = self.watch.counted(mesh);
+        let looks = |region: Region| {
+            let lane = self.state.lanes.get(region.index());
+            counted.contains(region) && lane.is_some_and(|lane| now < self.speaks_until(lane))
+        };
+        let runs = self.state.disputed.iter().zip(Region::ALL).filter(|(_, region)| looks(*region));
+        runs.filter_map(|(since, _)| *since).min().filter(|since| now.since(*since) >= SHOWN_AFTER)
     }
 
     /// The wall clock stepped by so many milliseconds: passes that stand move along with the rounds after them.
@@ -61,6 +103,9 @@ impl Machine {
             *passed = *passed + by;
         }
         self.state.unpassed = Rare::from(words);
+        let mut disputed = self.state.disputed.take();
+        disputed.iter_mut().flatten().for_each(|since| *since = *since + by);
+        self.state.disputed = Rare::from(disputed);
     }
 
     /// Start of the round by which a region that is up says so: its newest, or the newest passed one where those after
@@ -119,7 +164,7 @@ mod tests {
     #[test]
     fn a_memory_from_before_reads_without_it() {
         let written = postcard::to_allocvec(&State::default()).unwrap();
-        let older = written.strip_suffix(&[0; 6]).unwrap();
+        let older = written.strip_suffix(&[0; 12]).unwrap();
         assert_eq!(postcard::from_bytes::<State>(older).unwrap(), State::default());
     }
 }

@@ -287,6 +287,11 @@ impl Script {
                 from.iter().map(|region| region.name()).collect::<Vec<_>>().join("+")
             ));
         }
+        if is.first() == Some(&"disputed") || is == ["undisputed"] {
+            let since = view.disputed_since.map(|at| format!("disputed since {}", text::clock(at)));
+            let is_so = since.unwrap_or_else(|| "undisputed".to_owned());
+            return if is_so == is.join(" ") { Ok(()) } else { Err(format!("it is '{is_so}'")) };
+        }
         if view.unconfirmable {
             shown.push_str(" unconfirmable");
         }

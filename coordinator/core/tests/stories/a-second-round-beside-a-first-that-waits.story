@@ -9,7 +9,7 @@ place fra3 europe C
 01:03 fra1 waits
   -> asks fra2 to confirm
 01:05 time passes
-  -> asks fra2 for a second round
+  -> asks fra1 for a second round
   -> asks fra3 to confirm
 01:05.1 fra3 fails refused
   -> nothing
@@ -18,6 +18,6 @@ place fra3 europe C
 01:13 fra2 fails timeout         # its word on the first
   -> round europe failed
   -> asks nobody
-01:15 fra2 fails timeout         # its second round
+01:15 fra1 fails timeout         # its second round
   -> second round europe failed
   -> DOWN went-down since 01:00, because timed out connecting, 2 rounds as evidence

@@ -19,6 +19,7 @@ fn sources(store: &Store, clock: &Clock) -> Sources {
         certificate_life: 9,
         authority_ends: Arc::new(|| i64::MAX / 2_000),
         certificates: Certificates::default(),
+        own: None,
     }
 }
 
@@ -137,6 +138,7 @@ fn connected(agent: Agent) -> AgentView {
         skew_ms: None,
         is_clock_off: false,
         is_quarantined: false,
+        contradicted: None,
         is_shared: false,
         is_superseded: false,
         held: None,
@@ -241,4 +243,44 @@ async fn parts_that_broke_off_and_the_files_end_are_told_once_and_once_when_they
     let broken = [&told[..], &[(Matter::PartsBroken(1), false)]].concat();
     assert_eq!(look(old_ends - 12 * DAY).await, broken);
     assert_eq!(look(old_ends - 11 * DAY).await, broken);
+}
+
+#[test]
+fn an_agent_that_is_contradicted_and_goes_on_is_a_matter() {
+    let by = || Some("5 of 5 results contradicted".to_owned());
+    let judged = |view: AgentView| contradicted(&view);
+    let (free, held) = (
+        AgentView { contradicted: by(), ..connected(agent(1)) },
+        AgentView { contradicted: by(), is_quarantined: true, ..connected(agent(1)) },
+    );
+    let matter = Matter::Contradicted { agent: agent(1).id, by: by().unwrap() };
+    assert_eq!((judged(free), judged(held).1), ((matter, true), false));
+    assert!(!judged(connected(agent(1))).1);
+}
+
+#[tokio::test]
+async fn own_addresses_that_can_not_be_read_are_a_notice_until_they_can() {
+    let (store, clock) = (Store::in_memory().unwrap(), Clock::by_hand(at(0)));
+    let works = Arc::new(AtomicI64::new(0));
+    let known = Arc::clone(&works);
+    let own = OwnAddresses::read_by(move || match known.load(Ordering::Relaxed) {
+        // EAFNOSUPPORT, as of a unit without AF_NETLINK.
+        0 => Err(std::io::Error::from_raw_os_error(97)),
+        _ => Ok(Vec::new()),
+    });
+    let sources = Sources { own: Some(own), ..sources(&store, &clock) };
+    let mut lookout = Lookout::start(sources).await.unwrap();
+    let mut told = Vec::new();
+    for works_now in [0, 1] {
+        works.store(works_now, Ordering::Relaxed);
+        // They are read again after a second.
+        tokio::time::sleep(Duration::from_millis(1_100)).await;
+        for _ in 0..2 {
+            lookout.looks = 1;
+            lookout.look().await.unwrap();
+            clock.set(clock.now() + PATIENCE);
+        }
+        told = notices(&store).into_iter().map(|notice| (notice.matter, notice.ended)).collect();
+    }
+    assert_eq!(told, [(Matter::DeliveriesBlocked, false), (Matter::DeliveriesBlocked, true)]);
 }

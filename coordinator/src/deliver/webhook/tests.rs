@@ -1,5 +1,6 @@
 //! The client against receivers that misbehave, and addresses that it must not reach.
 
+use parallax_dial::stub::{Answer as StubAnswer, StubServer};
 use rcgen::{CertificateParams, KeyPair};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpListener;
@@ -29,9 +30,22 @@ async fn an_answer_is_read_to_a_bound_and_its_start_kept() {
         Reply::Bytes(bytes)
     };
     let answer = posted(huge).await.unwrap();
-    assert_eq!((answer.status, answer.text), (StatusCode::OK, "x".repeat(ANSWER_KEPT)));
-    let odd = || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\na\xffb".to_vec());
-    assert_eq!(posted(odd).await.unwrap().text, "a\u{fffd}b");
+    assert_eq!((answer.status, answer.text), (StatusCode::OK, "x".repeat(ANSWER_READ)));
+    // What is no text shows nothing, whether its bytes or its media type say so.
+    for (media, body, text) in [
+        ("", b"a\xffb".as_slice(), ""),
+        ("", b"a\0b", ""),
+        ("", b"a\xe2\x82", "a"),
+        ("Content-Type: image/png\r\n", b"abc", ""),
+        ("Content-Type: application/octet-stream\r\n", b"abc", ""),
+        ("Content-Type: application/json; charset=utf-8\r\n", b"{}", "{}"),
+        ("Content-Type: application/problem+json\r\n", b"{}", "{}"),
+        ("Content-Type: text/plain\r\n", b"abc", "abc"),
+    ] {
+        let head = format!("HTTP/1.1 200 OK\r\n{media}Content-Length: {}\r\n\r\n", body.len());
+        let odd = [head.as_bytes(), body].concat();
+        assert_eq!(posted(move || Reply::Bytes(odd.clone())).await.unwrap().text, text, "{media}{body:?}");
+    }
     // A body that stops in the middle does not undo what its head said.
     let short = || Reply::Bytes(b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nab".to_vec());
     assert_eq!(posted(short).await.unwrap().text, "ab");
@@ -112,19 +126,59 @@ async fn no_address_of_ones_own_is_reached_however_it_is_written() {
         assert!(
             matches!(
                 refused,
-                Err(DeliverError::Dial(DialError::AddressNotAllowed(_)) | DeliverError::NotWeb)
+                Err(DeliverError::Dial(DialError::AddressNotAllowed(_))
+                    | DeliverError::NoPublicAddress
+                    | DeliverError::NotWeb)
             ),
             "{host}: {refused:?}"
         );
     }
-    for ip in own_addresses() {
-        let policy = client.guard().policy().clone();
-        assert!(policy.refusal(ip).is_some(), "{ip} is this host's own");
+    for interface in if_addrs::get_if_addrs().unwrap() {
+        let refused = client.guard.refusal(interface.ip());
+        assert!(refused.unwrap().is_some(), "{interface:?} is this host's own");
     }
     assert!(receiver.got().is_empty());
     for url in ["ftp://example.com/", "unix:/run/x", "file:///etc/passwd"] {
         assert_eq!(client.post(&call(url)).await, Err(DeliverError::NotWeb), "{url}");
     }
+}
+
+#[tokio::test]
+async fn a_name_that_only_the_own_network_knows_is_told_like_one_that_nobody_knows() {
+    let zone = StubServer::start(|name, _| match name {
+        "inner.example" => StubAnswer::Addresses(vec!["10.1.2.3".parse().unwrap()]),
+        "mixed.example" => {
+            StubAnswer::Addresses(vec!["8.8.8.8".parse().unwrap(), "127.0.0.1".parse().unwrap()])
+        }
+        "empty.example" => StubAnswer::Addresses(Vec::new()),
+        _ => StubAnswer::NxDomain,
+    })
+    .await
+    .unwrap();
+    let mut client = Client::new(false, &[]).unwrap();
+    client.guard = Guard::new(Resolver::with_servers(&[zone.address()]).unwrap(), Policy::default());
+    for host in ["inner.example", "mixed.example", "empty.example", "gone.example", "vault.internal"] {
+        let error = client.post(&call(&format!("http://{host}/"))).await.unwrap_err();
+        assert_eq!(error, DeliverError::NoPublicAddress, "{host}");
+    }
+}
+
+#[tokio::test]
+async fn while_own_addresses_can_not_be_read_nothing_is_delivered_and_it_is_no_fault_of_the_receiver() {
+    let receiver = Receiver::start(|_, _| status(200, "")).await;
+    // EAFNOSUPPORT, as of a unit without AF_NETLINK.
+    let unreadable = || Err(std::io::Error::from_raw_os_error(97));
+    let mut client = Client::new(false, &[]).unwrap();
+    let policy = Policy { allow_private: true, ..Policy::default() };
+    client.guard = Guard::new(client.guard.resolver().clone(), policy)
+        .knowing(parallax_dial::OwnAddresses::read_by(unreadable));
+    for url in [receiver.url(), "http://8.8.8.8/".to_owned()] {
+        let error = client.post(&call(&url)).await.unwrap_err();
+        assert_eq!(error, DeliverError::Ours(DialError::OwnAddressesUnreadable), "{url}");
+        assert!(error.is_ours());
+    }
+    assert!(client.said.lock().unwrap().is_some(), "the operator reads it in the log");
+    assert!(receiver.got().is_empty());
 }
 
 #[tokio::test]

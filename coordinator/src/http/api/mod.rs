@@ -90,9 +90,11 @@ impl<T: Serialize> Serialize for Wrapped<'_, T> {
 
 /// What came of a write that makes something in the list at `path`: done, with where it is to be found.
 fn made<T>(path: &str, name: &str, made: Done<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> Reply {
+    let is_again = matches!(made, Done::Again(_));
     let (document, is_replay) = match made {
         Done::Now(value) => (answer(&value), false),
         Done::Before(answer) => (answer, true),
+        Done::Again(value) => (answer(&value), true),
     };
     // The first answer is read for the id, so that a repetition has the same address.
     let id = serde_json::from_slice::<Value>(&document)
@@ -100,16 +102,18 @@ fn made<T>(path: &str, name: &str, made: Done<T>, answer: impl FnOnce(&T) -> Vec
         .and_then(|whole| whole.get(name)?.get("id")?.as_str().map(str::to_owned));
     let reply = Reply::written(StatusCode::CREATED, document);
     let reply = if is_replay { reply.replayed() } else { reply };
+    let reply = if is_again { reply.redrawn() } else { reply };
     match id {
         Some(id) => reply.at(&format!("{path}/{id}")),
         None => reply,
     }
 }
 
-/// What came of a write: the answer of now, or of its first sending.
+/// The reply to a write: the answer of now, or of its first sending; of a long one, the thing as it is now.
 fn done<T>(status: StatusCode, done: Done<T>, answer: impl FnOnce(&T) -> Vec<u8>) -> Reply {
     match done {
         Done::Now(value) => Reply::written(status, answer(&value)),
         Done::Before(answer) => Reply::written(status, answer).replayed(),
+        Done::Again(value) => Reply::written(status, answer(&value)).replayed().redrawn(),
     }
 }

@@ -168,6 +168,7 @@ fn refusals(components: &Components<'_>) -> Vec<Refusal> {
         ("422", "PlanLimit"),
         ("429", "RateLimited"),
         ("500", "Internal"),
+        ("503", "Overloaded"),
     ];
     let responses = components.0.get("responses");
     let mut refusals: Vec<Refusal> = statuses

@@ -1,6 +1,7 @@
 //! The messages of one POST, each with an answer of its own, whatever becomes of the others.
 
 use std::pin::pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use ::http::{HeaderMap, StatusCode};
@@ -21,12 +22,17 @@ pub(super) struct Post<'a, H> {
     pub(super) is_batch: bool,
     /// When the last of them has to be answered.
     until: Instant,
+    /// Bytes of the answers so far.
+    bytes: AtomicUsize,
 }
+
+/// Bytes of a batch's answers, after which no further call is begun.
+const MAX_BYTES: usize = 1 << 20;
 
 impl<'a, H: House> Post<'a, H> {
     /// A POST that is answered within that time.
     pub(super) fn new(house: &'a H, headers: &'a HeaderMap, is_batch: bool, patience: Duration) -> Self {
-        Self { house, headers, is_batch, until: Instant::now() + patience }
+        Self { house, headers, is_batch, until: Instant::now() + patience, bytes: AtomicUsize::new(0) }
     }
 
     /// The answers of those that want one, in the order of the messages. The messages are done in that order too, but
@@ -85,6 +91,10 @@ impl<'a, H: House> Post<'a, H> {
         if Instant::now() >= self.until {
             return Some(Called::Not("internal: it was not begun, since no time was left".to_owned()));
         }
+        if self.bytes.load(Ordering::Relaxed) >= MAX_BYTES {
+            let words = "it was not begun, since the answers before it are long enough; send it by itself";
+            return Some(Called::Not(words.to_owned()));
+        }
         match timeout_at(self.until, self.house.call(name, arguments)).await {
             Ok(called) => called,
             Err(_) => {
@@ -97,6 +107,11 @@ impl<'a, H: House> Post<'a, H> {
                 Some(Called::Not("internal: it was not done in time, and may still be done".to_owned()))
             }
         }
+    }
+
+    /// Counts an answer's bytes.
+    pub(super) fn count(&self, bytes: usize) {
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
     fn waits(&self, member: &Value) -> bool {

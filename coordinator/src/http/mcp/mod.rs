@@ -225,6 +225,7 @@ impl<H: House> Post<'_, H> {
         match self.called(name, arguments).await.ok_or(unknown)? {
             Called::Done(document) => {
                 let text = document.to_string();
+                self.count(text.len());
                 Ok(json!({
                     "content": [{ "type": "text", "text": text }], "structuredContent": document, "isError": false,
                 }))

@@ -18,7 +18,9 @@ unless stated otherwise. A time that is sent names its offset (`Z`, `+01:00`, `+
 be left out.\n\nEvery request carries a key \
 (`Authorization: Bearer plx_…`). A key may make 120 requests a minute; every answer says what is left in \
 `RateLimit-Limit`, `RateLimit-Remaining` and `RateLimit-Reset`.\n\nA write may carry an `Idempotency-Key`: the same key \
-and body within 24 hours give the first answer again.\n\nIn a PATCH, a field that is left out keeps its value and null \
+and body within 24 hours give the first answer again. Where that had more than 8 KiB, the incident is shown as it is by then, \
+with `Idempotency-Answer: current` (404 where it was deleted). The newest 1,000 answers of a key are remembered, 2 MiB of them at \
+most; a request that changed nothing is not.\n\nIn a PATCH, a field that is left out keeps its value and null \
 clears it. What was read may be sent back: a field that comes back unchanged counts for nothing, and one that a route \
 can't change is 400 with the route that does. Unknown fields are ignored; `warnings` beside the answer names those that look \
 like a slip. New fields may appear in answers, and new words in a list of words.";
@@ -65,7 +67,7 @@ pub(super) fn document(base_url: &str, operations: &[Operation]) -> Value {
                     "name": "Idempotency-Key",
                     "in": "header",
                     "required": false,
-                    "description": "The same key and body within 24 hours give the first answer again.",
+                    "description": "The same key and body within 24 hours give the first answer again; of a long one, the incident as it is now.",
                     "schema": { "type": "string", "minLength": 1, "maxLength": 255 },
                     "example": "8e03978e-40d5-43e8-bc93-6894a57f9324",
                 },

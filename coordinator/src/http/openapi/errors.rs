@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::operation::Operation;
+use crate::http::error::OVERLOADED;
 
 /// What a tag of an answer looks like.
 pub(super) const TAG: &str = "\"5d1f0c3a9b7e2486d0c4f1a85b3e9726\"";
@@ -26,7 +27,7 @@ pub(super) fn of(operation: &Operation) -> Vec<(&'static str, &'static str)> {
     if operation.writes() {
         refusals.push(("422", "PlanLimit"));
     }
-    refusals.extend([("429", "RateLimited"), ("500", "Internal")]);
+    refusals.extend([("429", "RateLimited"), ("500", "Internal"), ("503", "Overloaded")]);
     refusals
 }
 
@@ -71,17 +72,23 @@ pub(super) fn responses() -> Value {
             ),
         ),
         "RateLimited": refusal(
-            "More requests than a minute allows.", "rate_limited",
+            "More requests than a minute allows, or more of what this route sends than its page or account may; the \
+             message names the rule.",
+            "rate_limited",
             "more than 120 requests in a minute; the minute is up in 12 seconds",
         ),
         "Internal": refusal("A fault on our side.", "internal", "something went wrong on our side"),
+        "Overloaded": refusal(
+            "Long answers of this account are under way that nobody takes.", "overloaded", OVERLOADED,
+        ),
     });
     responses["BadRequest"]["content"]["application/json"]["example"]["error"]["fields"] =
         json!([{ "field": "name", "rule": "is required" }]);
     responses["NotModified"] =
         json!({ "description": "The same as before; no body.", "headers": with(allowance(), "ETag") });
-    responses["RateLimited"]["headers"]["Retry-After"] =
-        json!({ "$ref": "#/components/headers/Retry-After" });
+    for name in ["RateLimited", "Overloaded"] {
+        responses[name]["headers"]["Retry-After"] = json!({ "$ref": "#/components/headers/Retry-After" });
+    }
     responses["Unauthenticated"]["headers"] = json!({});
     responses
 }

@@ -98,6 +98,7 @@ fn of(name: &str) -> Vec<Value> {
         "StatusDocument" => vec![status()],
         "PublicMonitor" => vec![public_monitor()],
         "PublicEntry" => vec![public_entry()],
+        "MoreUpdates" => vec![json!({ "count": 12, "url": format!("{PAGE_URL}/incidents/{INCIDENT}") })],
         "PublicRepeat" => vec![repeat(&json!(null))],
         "PublicUpdate" => vec![update(&json!(1_772_357_540_000_i64))],
         "Monitor" => vec![monitor(), heartbeat_monitor()],
@@ -248,7 +249,7 @@ fn monitor() -> Value {
         "latencyLocations": null, "pinnedRegion": null, "vendorUrl": null, "vendorComponent": null, "position": 0,
         "status": "down", "since": "2026-03-01T09:30:00.000Z", "downFrom": ["europe"],
         "downReason": "unexpected status 503 (from Europe)", "lastCheck": last_check(),
-        "confirmable": true, "unconfirmedFrom": null, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": 99.65, "latencyMs24h": 184,
+        "confirmable": true, "unconfirmedFrom": null, "disputedSince": null, "paused": false, "pausedBy": null, "flapping": null, "uptime24h": 99.65, "latencyMs24h": 184,
         "createdAt": "2026-03-01T08:59:24.000Z",
     })
 }
@@ -317,7 +318,7 @@ fn sight(network: &str, number: u16) -> Value {
 fn check() -> Value {
     json!({
         "at": "2026-03-01T09:30:05.000Z", "region": "europe", "round": 59_078_580, "result": "failed",
-        "latencyMs": 214, "place": place("AS64500", 3), "first": sight("AS64500", 3), "second": sight("AS64501", 8),
+        "latencyMs": 214, "place": place("AS64500", 3), "first": sight("AS64500", 3), "second": sight("AS64501", 8), "third": null,
     })
 }
 

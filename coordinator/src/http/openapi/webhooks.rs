@@ -197,6 +197,7 @@ fn rounds() -> Vec<RoundReport> {
         first: PlaceNo(0),
         outcome: failed(41),
         second: Some((PlaceNo(1), failed(47))),
+        third: None,
     };
     vec![
         round(Reason::Scheduled, DOWN_SINCE, Some(59_078_580)),

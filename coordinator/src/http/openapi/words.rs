@@ -118,7 +118,7 @@ words! {
     Method: "Method of an http check.", CheckMethod::ALL.map(CheckMethod::name);
     DnsType: "Type of a DNS record.", RecordType::ALL.map(RecordType::name);
     Presence: "Whether a keyword must be there.", KeywordMode::ALL.map(KeywordMode::name);
-    RoundResult: "How a round ended: disputed means that a second network passed.", Word::ALL.map(Word::name);
+    RoundResult: "How a round ended: disputed means that other networks passed.", Word::ALL.map(Word::name);
     RoundReason: "Why a round was run.", Reason::ALL.map(Reason::name);
     EventKind: "What kind of event it is.", ["status-changed", "regions-changed", "deadline-extended"];
     IncidentKind: "Whether it is an incident or maintenance.", Kind::ALL.map(Kind::name);

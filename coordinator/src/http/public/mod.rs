@@ -97,6 +97,13 @@ pub(super) fn rows() -> Vec<(&'static str, Vec<(Method, Route)>)> {
             ],
         ),
         (
+            "/p/{slug}/stop-alerts",
+            vec![
+                (GET, open(|context, call| subscribe::mailbox::leave(context, call).boxed())),
+                (POST, open(|context, call| subscribe::mailbox::stop(context, call).boxed())),
+            ],
+        ),
+        (
             "/p/{slug}/password",
             vec![
                 (GET, open(|context, call| door::ask(context, call).boxed())),

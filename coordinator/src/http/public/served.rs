@@ -117,7 +117,7 @@ fn whole(document: &Document, headers: &HeaderMap) -> Reply {
         Encoding::Gzip => (document.gzip.clone(), Some("gzip")),
         Encoding::Plain => (document.plain(), None),
     };
-    let reply = varied(Reply::bytes(document.media, body));
+    let reply = varied(Reply::bytes(document.media, body)).shared();
     match encoding {
         Some(encoding) => reply.with(CONTENT_ENCODING, HeaderValue::from_static(encoding)),
         None => reply,

@@ -31,15 +31,19 @@ pub(in crate::http) async fn ask(context: Arc<Context>, call: Call<()>) -> Answe
 pub(in crate::http) async fn take(context: Arc<Context>, mut call: Call<()>) -> Answer {
     let at = entered(&context, &call)?;
     let fields = Fields::read(&mut call).await?;
-    if let Some(reset) = refused(&context, &call, &at.page) {
+    let too_many = |seconds: u32| {
         let told = at.shows(&context, Step::TooMany)?;
-        return Ok(told.of(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, HeaderValue::from(reset)));
+        Ok(told.of(StatusCode::TOO_MANY_REQUESTS).with(RETRY_AFTER, HeaderValue::from(seconds)))
+    };
+    if let Some(reset) = refused(&context, &call) {
+        return too_many(reset);
     }
     let (email, url) = (fields.one("email"), fields.one("url"));
     let ask = Ask { email: email.clone(), url: url.clone(), monitors: fields.monitors() };
     match context.service.subscribe(&at.page, &ask).await {
         Ok(Subscribed::Mailed) => at.shows(&context, Step::Mailed),
         Ok(Subscribed::Challenged { secret, link }) => at.shows(&context, Step::Challenged { secret, link }),
+        Err(Error::PageAsks { seconds } | Error::AccountAsks { seconds, .. }) => too_many(seconds),
         Err(Error::Invalid(faults)) => {
             let choices = context.service.choices(&at.page).await?;
             let choice = Choice::of(&choices, ask.monitors.as_deref());
@@ -155,12 +159,10 @@ async fn chosen(context: &Context, at: &At, link: String, faults: Refusals) -> A
     at.shows(context, Step::Choose { address, is_new, link, choice, faults })
 }
 
-/// Counts a wish of this visitor, where it is known whose it is, and of this page; in how many seconds to come again where
-/// it is one too many.
-fn refused(context: &Context, call: &Call<()>, page: &Page) -> Option<u32> {
+/// Counts a wish of this visitor, where it is known whose it is; in how many seconds to come again where it is one too many.
+fn refused(context: &Context, call: &Call<()>) -> Option<u32> {
     let now = context.service.now();
-    let place = visitor::of(call.peer, &call.headers).map(|visitor| auth::place_of(visitor.address));
-    let by_place = place.map_or(Ok(()), |place| context.wishes.admit_all(place, 1, now).map(drop));
-    let admitted = by_place.and_then(|()| context.page_wishes.admit_all(page.id, 1, now).map(drop));
-    admitted.err().map(|allowance| allowance.reset_seconds)
+    let place = visitor::of(call.peer, &call.headers).map(|visitor| auth::place_of(visitor.address))?;
+    let minute = context.wishes.admit_all(place, 1, now).err().map(|allowance| allowance.reset_seconds);
+    minute.or_else(|| context.service.admit_visitor(place).err())
 }

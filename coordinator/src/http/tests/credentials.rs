@@ -189,6 +189,8 @@ async fn every_route_answers_each_credential_as_it_must() {
         ("POST", "/p/none/subscribe".to_owned(), json!({}), [404, 404, 404, 404, 404]),
         ("GET", "/p/none/confirm".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("POST", "/p/none/confirm".to_owned(), json!({}), [404, 404, 404, 404, 404]),
+        ("GET", "/p/none/stop-alerts".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
+        ("POST", "/p/none/stop-alerts".to_owned(), json!({}), [404, 404, 404, 404, 404]),
         ("GET", "/p/none/confirm-alerts".to_owned(), Value::Null, [404, 404, 404, 404, 404]),
         ("POST", "/p/none/confirm-alerts".to_owned(), json!({}), [404, 404, 404, 404, 404]),
         ("GET", "/p/shop/unsubscribe".to_owned(), Value::Null, [200, 200, 200, 200, 200]),

@@ -12,7 +12,7 @@ const FORM: (&str, &str) = ("content-type", "application/x-www-form-urlencoded")
 /// The name of a monitor, which nobody may read who is not let in.
 const CANARY: &str = "Canary in the coal mine";
 /// What people look at, so that they are asked for what lets them in. All else is read by programs.
-const FOR_PEOPLE: [&str; 13] = [
+const FOR_PEOPLE: [&str; 14] = [
     "/p/{slug}",
     "/p/{slug}/history",
     "/p/{slug}/history/{month}",
@@ -23,6 +23,7 @@ const FOR_PEOPLE: [&str; 13] = [
     "/p/{slug}/confirm",
     "/p/{slug}/unsubscribe",
     "/p/{slug}/confirm-alerts",
+    "/p/{slug}/stop-alerts",
     "/p/{slug}/password",
     "/p/{slug}/sign-in",
     "/p/{slug}/sign-in/link",

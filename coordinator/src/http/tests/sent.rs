@@ -261,7 +261,7 @@ async fn a_monitor_is_sent_back_though_its_state_is_another_one_by_then() {
     let views = [
         View::default(),
         View { flapping: flapping(3), ..View::default() },
-        View { flapping: flapping(4), unconfirmed_from, ..View::default() },
+        View { flapping: flapping(4), unconfirmed_from, disputed_since: Some(START), ..View::default() },
         View::default(),
     ];
     for (turn, pair) in views.windows(2).enumerate() {

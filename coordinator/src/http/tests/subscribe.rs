@@ -188,6 +188,10 @@ async fn an_address_and_a_page_have_so_many_wishes_in_a_minute() {
     assert_eq!((client.post("/p/journal/subscribe", "").await.status, client.subscribers().len()), (429, 5));
     client.world.clock.set(client.world.service.now() + 60_000);
     assert_eq!(wish(9).await, 200);
+    for n in 10..35 {
+        client.world.clock.set(client.world.service.now() + 60_000);
+        assert_eq!(wish(n).await, if n < 34 { 200 } else { 429 }, "{n}: thirty an hour of one address");
+    }
 }
 
 #[tokio::test]

@@ -78,6 +78,32 @@ fn all(language: Language) -> Vec<Mail> {
     all.iter().map(|letter| mail::with_unsubscribe(letter, &page, URL)).collect()
 }
 
+/// Mails to those who have agreed to nothing yet.
+fn asking(page: &parallax_core::page::Page) -> [Mail; 3] {
+    [confirmation(page, URL, URL), alerts_confirmation(page, URL, URL), sign_in(page, URL, URL)]
+}
+
+#[test]
+fn a_name_that_is_more_than_a_name_is_in_no_mail_to_who_has_not_agreed() {
+    for language in Language::ALL {
+        for name in ["Your account is locked, call 0800 123456", "Locked: pay at evil.example", "Locked！"] {
+            let page = parallax_core::page::Page { name: name.to_owned(), ..page(language) };
+            for mail in asking(&page) {
+                for text in [&mail.subject, &mail.text, &mail.html] {
+                    let lower = text.to_lowercase();
+                    assert!(!lower.contains("locked") && !lower.contains("evil"), "{language:?}: {text}");
+                }
+                assert!(mail.subject.contains(URL) && !mail.text.contains(&format!("{URL} (")), "{mail:?}");
+            }
+        }
+        let page = parallax_core::page::Page { name: "Acme Status".to_owned(), ..page(language) };
+        for mail in asking(&page) {
+            assert!(mail.subject.contains("Acme Status"), "{language:?}: {}", mail.subject);
+            assert!(mail.text.contains(&format!("Acme Status ({URL})")), "{language:?}: {}", mail.text);
+        }
+    }
+}
+
 /// The words of a text. An address is none.
 fn said(text: &str) -> Vec<String> {
     let text = text.replace(URL, " ").replace("/incidents/inc_00000000000000000000000001", " ");

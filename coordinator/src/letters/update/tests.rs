@@ -174,6 +174,12 @@ fn a_long_incident_is_told_with_its_newest_updates() {
     let told: Value = serde_json::from_slice(&written.json).unwrap();
     let updates = told["incident"]["updates"].as_array().unwrap();
     assert_eq!((updates.len(), &updates[0]["body"], &updates[1]["body"]), (20, &json!("x"), &json!("199")));
+    for update in &mut incident.updates {
+        update.body = "x".repeat(10_000);
+    }
+    let written = news(What::Updated, &incident, "Shop", update).unwrap();
+    let told: Value = serde_json::from_slice(&written.json).unwrap();
+    assert_eq!(told["incident"]["updates"].as_array().unwrap().len(), 3, "in bytes too");
 }
 
 #[test]
@@ -223,7 +229,7 @@ fn hostile_titles_and_bodies_stay_texts() {
 fn operator(name: &str) -> Mail {
     let place = super::super::PlaceName { name: name.to_owned(), network: name.to_owned() };
     let region = parallax_core::place::Region::Asia;
-    let matter = super::super::Matter::Quarantine { place, region };
+    let matter = super::super::Matter::Quarantine { place, region, found: Some(name.to_owned()) };
     let (json, mail) =
         notice::notice(&super::super::OperatorNews { matter, ended: false, at: AT }, "status.example");
     let told: Value = serde_json::from_slice(&json).unwrap();
@@ -237,7 +243,19 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
     use parallax_core::place::Region;
     let place = PlaceName { name: "tokyo-1".to_owned(), network: "AS64500".to_owned() };
     let matters = [
-        (Matter::Quarantine { place, region: Region::Asia }, "agent tokyo-1 is in quarantine"),
+        (
+            Matter::Quarantine { place: place.clone(), region: Region::Asia, found: None },
+            "agent tokyo-1 is in quarantine",
+        ),
+        (
+            Matter::Quarantine { place, region: Region::Asia, found: Some("5 of 5".to_owned()) },
+            "agent tokyo-1 is in quarantine",
+        ),
+        (Matter::TwoNetworks, "only two networks have working agents"),
+        (
+            Matter::Contradicted { agent: "tokyo-1".to_owned(), by: "5 of 5".to_owned() },
+            "agents contradict agent tokyo-1",
+        ),
         (Matter::NobodyConnected(None), "no agent is connected"),
         (Matter::NobodyConnected(Some(Region::Asia)), "no agent in Asia is connected"),
         (Matter::OneNetwork(None), "outages can't be confirmed: one network is left"),
@@ -256,6 +274,7 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
         (Matter::PartsBroken(1), "a part of the coordinator broke off"),
         (Matter::PartsBroken(2), "a part of the coordinator broke off"),
         (Matter::NamesFail, "nearly all names fail to resolve"),
+        (Matter::DeliveriesBlocked, "webhooks and chats are not delivered"),
         (Matter::Quarantined(None), "all agents are in quarantine"),
         (Matter::Quarantined(Some(Region::Asia)), "all agents in Asia are in quarantine"),
         (

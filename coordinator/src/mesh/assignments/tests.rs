@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use parallax_core::assign::{Share, share};
 use parallax_core::check::{Check, DomainCheck, TcpCheck};
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::place::{NetworkNo, Place};
 
 use super::*;
@@ -17,6 +17,7 @@ const ME: (PlaceNo, Region) = (PlaceNo(1), Region::Asia);
 fn monitor(seed: u128) -> Scheduled {
     Scheduled {
         monitor: MonitorId::from_u128(seed),
+        account: AccountId::from_u128(1),
         slot: 1,
         revision: 1,
         check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),

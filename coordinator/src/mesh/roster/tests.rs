@@ -174,3 +174,22 @@ fn a_host_that_can_not_check_confirms_nobody_until_it_can() {
     roster.disconnect(PlaceNo(1), 1);
     assert_eq!(unfit(&roster), Some(false), "it may come back another");
 }
+
+#[test]
+fn an_agent_that_is_contradicted_is_shown_with_those_that_do() {
+    let mut roster = Roster::default();
+    roster.enrol(vec![agent(1), agent(2), agent(3)]);
+    let found = Contradictions { words: 6, contradicted: 5, by: vec![(PlaceNo(2), 5), (PlaceNo(9), 3)] };
+    let (held, spared) = ([(PlaceNo(1), found.clone())].into(), [(PlaceNo(3), found)].into());
+    roster.set_suspects(&Suspects { held, spared });
+    let shown = |roster: &Roster| {
+        let one = |view: AgentView| (view.is_quarantined, view.contradicted);
+        roster.view().into_iter().map(one).collect::<Vec<_>>()
+    };
+    let words = Some("5 of 6 results contradicted, 5 by a2 (AS1), 3 by place 9".to_owned());
+    assert_eq!(shown(&roster), [(true, words.clone()), (false, None), (false, words)]);
+    assert!(roster.mesh().place(PlaceNo(1)).unwrap().quarantined);
+    assert!(!roster.mesh().place(PlaceNo(3)).unwrap().quarantined);
+    roster.set_suspects(&Suspects::default());
+    assert_eq!(shown(&roster), vec![(false, None); 3]);
+}

@@ -1,6 +1,6 @@
 //! Whole agents on hosts whose wall clock is wrong: they join, their results are of now, and the clock is shown.
 
-use parallax_agent::config::Config;
+use parallax_agent::config::{Config, NameServers};
 use parallax_core::observation::Outcome;
 use parallax_core::time::{HOUR, MINUTE};
 use tokio::sync::oneshot;
@@ -35,7 +35,8 @@ async fn works_on_a_host_that_is_ahead(ahead_ms: i64) {
     let folder = tempfile::tempdir().unwrap();
     let config = Config {
         allow_private: true,
-        resolvers: vec![(Ipv4Addr::LOCALHOST, 9).into()],
+        allow_own_host: true,
+        resolvers: NameServers::Servers(vec![(Ipv4Addr::LOCALHOST, 9).into()]),
         ..Config::new(folder.path().join("agent"))
     };
     let address = world.mesh.address().to_string();

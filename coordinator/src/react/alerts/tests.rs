@@ -82,6 +82,7 @@ pub(crate) fn told(kind: AlertKind, of: u128, moment: i64) -> Event {
         first: PlaceNo(1),
         outcome: failed(),
         second: Some((PlaceNo(9), failed())),
+        third: None,
     };
     let change = Change {
         from,

@@ -3,6 +3,8 @@
 //! Whoever makes a destination has a mailbox written to once a day at most, whatever page or form asks for it, and learns
 //! nothing of the link: what was sent is shown to nobody, and the store has the link's hash alone.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use parallax_core::delivery::{Delivery, Letter, Recipient, Stage};
 use parallax_core::destination::{Destination, Health};
 use parallax_core::id::{DeliveryId, DestinationId};
@@ -10,11 +12,13 @@ use parallax_core::link;
 use parallax_core::page::{NOBODY, Page};
 use parallax_core::refusal::Refusals;
 use parallax_core::subscriber::ask::Address;
+use parallax_core::subscriber::asking::Asker;
 use parallax_core::subscriber::{ASKED_AGAIN, UNCONFIRMED};
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
 use crate::letters;
+use crate::service::asking::Pending;
 use crate::service::subscribers::asked_name;
 use crate::service::{Error, Result, Service};
 use crate::storage::{Batch, Expect, Is, Op, Remembered, Versioned};
@@ -74,10 +78,12 @@ impl Service {
     /// Adds to the batch that the mailbox of a destination is asked, where it is to be: `before` is what stood of it.
     ///
     /// # Errors
-    /// [`Error::Invalid`] where it is new and was asked within the day, for whatever page or subscription.
-    pub(super) fn ask_mailbox(
+    /// [`Error::Invalid`] where it is new and was asked within the day, for whatever page or subscription;
+    /// [`Error::PageAsks`], [`Error::AccountAsks`] and [`Error::PlanLimit`] as for a subscriber that the owner adds.
+    pub(super) async fn ask_mailbox(
         &self,
         page: &Page,
+        is_counted: &AtomicBool,
         before: Option<&Destination>,
         destination: &mut Destination,
         batch: &mut Batch,
@@ -94,6 +100,11 @@ impl Service {
         if last.as_ref().is_some_and(|last| last.value.expires_at > now) {
             let rule = "was asked to confirm within the last day; only its reader can go on";
             return if is_known { Ok(()) } else { Err(Refusals::one("to", rule).into()) };
+        }
+        // Once a request, however often it is decided again.
+        if !is_counted.swap(true, Ordering::Relaxed) {
+            self.admit_asking(page, Asker::Owner).await?;
+            self.hold_unconfirmed(page.account, Pending::Destination(destination.id)).await?;
         }
         destination.health.off = destination.health.off.map(|(_, reason)| (now, reason));
         batch.expect(Expect::Remembered(name.clone(), last.map_or(Is::Absent, |last| Is::At(last.revision))));

@@ -49,7 +49,9 @@ impl Service {
         let found = || self.store().reader().page(id)?.ok_or(Error::NotFound);
         match self.edit(id, edit, &once, &found).await? {
             Done::Now(page) => Ok(page),
-            Done::Before(_) => Err(Error::Internal("an edit without a ticket was made before".to_owned())),
+            Done::Before(_) | Done::Again(_) => {
+                Err(Error::Internal("an edit without a ticket was made before".to_owned()))
+            }
         }
     }
 
@@ -102,8 +104,8 @@ impl Service {
                     batch.ops.extend(self.given_up(&page.value));
                 }
                 batch.event(self.page_event(id, Edited::Changed));
+                self.remember(once, &changed, &mut batch)?;
             }
-            self.remember(once, &changed, &mut batch)?;
             Ok((Done::Now(changed), (!batch.is_empty()).then_some(batch)))
         })
         .await

@@ -99,7 +99,7 @@ async fn one_who_has_confirmed_may_ask_for_another_page_on_the_same_day() {
 
 #[tokio::test]
 async fn who_is_asked_depends_on_what_stands() {
-    let fresh = Fresh::new(START);
+    let fresh = Fresh::new(START, false);
     let page = world().await.shop;
     let made = |ask: Ask| fresh.subscriber(&page, &ask.settle(&BTreeSet::new(), &|_| None).unwrap(), START);
     let (mailed, hooked) = (made(mail("ann@example.com")), made(hook("hooks.example")));

@@ -29,7 +29,7 @@ fn titled() -> IncidentEdit {
 fn now<T>(done: Done<T>) -> T {
     match done {
         Done::Now(value) => value,
-        Done::Before(_) => panic!("nothing was sent twice"),
+        Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
     }
 }
 

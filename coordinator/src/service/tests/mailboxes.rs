@@ -45,7 +45,7 @@ fn to(address: &str) -> DestinationEdit {
 fn now_done(done: Result<Done<Destination>>) -> Result<Destination> {
     match done? {
         Done::Now(it) => Ok(it),
-        Done::Before(_) => panic!("nothing was sent twice"),
+        Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
     }
 }
 
@@ -130,4 +130,41 @@ async fn another_mailbox_is_asked_anew_and_the_old_link_is_void() {
     assert_eq!(back.asked_at(), None, "the account's own");
     service.delete_destination(&caller, world.shop.id, made.id, &each_time()).await.unwrap();
     assert!(service.linked_destination(&world.mailbox_link()).is_err());
+}
+
+#[tokio::test]
+async fn a_mailboxs_reader_stops_alerts_by_the_link_in_each_and_the_owner_is_told() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let service = &world.service;
+    let own = world.made_mailbox(&caller, "Owner@example.com").await.unwrap();
+    assert_eq!(service.stop_url(&own), None, "the account's own has the page's settings");
+    let made = world.made_mailbox(&caller, "ann@example.com").await.unwrap();
+    service.confirm_destination(&world.mailbox_link()).await.unwrap();
+    let link =
+        |it: &Destination| service.stop_url(it).unwrap().split_once("/stop-alerts?t=").unwrap().1.to_owned();
+    let good = link(&made);
+    let tail = good.len() - 1;
+    let digit = if good.ends_with('0') { '1' } else { '0' };
+    for wrong in ["", &good[..tail], &format!("{}{digit}", &good[..tail]), &world.mailbox_link()] {
+        assert_eq!(service.stop_alerts(wrong).await.unwrap_err(), Error::NotFound, "{wrong}");
+    }
+    let seen = service.stoppable_destination(&good).unwrap();
+    assert_eq!((seen.mailbox.as_str(), seen.is_confirmed), ("ann@example.com", true));
+    for _ in 0..2 {
+        assert!(!service.stop_alerts(&good).await.unwrap().is_confirmed);
+    }
+    let told = world.sent("destination.stopped");
+    let [Delivery { letter: Letter::Mail(mail), .. }] = &told[..] else { panic!("once: {told:?}") };
+    assert!(mail.text.contains("has stopped them"), "{}", mail.text);
+    let asked = world.asked_mailboxes().len();
+    let saved = world.saved(&caller, &made, &DestinationEdit::default()).await.unwrap();
+    assert!(saved.asked_at().is_some(), "saving it does not switch it on");
+    assert_eq!(world.asked_mailboxes().len(), asked, "nor is anything sent on that day");
+    world.clock.set(service.now() + DAY);
+    world.saved(&caller, &made, &DestinationEdit::default()).await.unwrap();
+    service.confirm_destination(&world.mailbox_link()).await.unwrap();
+    let moved = world.saved(&caller, &made, &to("bob@example.com")).await.unwrap();
+    assert_ne!(link(&moved), good);
+    assert_eq!(service.stop_alerts(&good).await.unwrap_err(), Error::NotFound, "another mailbox has another");
 }

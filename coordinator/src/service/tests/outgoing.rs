@@ -89,7 +89,7 @@ impl World {
     async fn destination(&self, caller: &Caller, edit: &DestinationEdit) -> Result<Destination> {
         match self.service.create_destination(caller, self.shop.id, edit, &each_time()).await? {
             Done::Now(made) => Ok(made),
-            Done::Before(_) => panic!("nothing was sent twice"),
+            Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
         }
     }
 }

@@ -18,7 +18,7 @@ fn value(text: &str) -> Given<String> {
 async fn open(world: &World, caller: &Caller, edit: &IncidentEdit) -> Result<ShownIncident> {
     match world.service.open_incident(caller, world.shop.id, edit, &each_time()).await? {
         Done::Now(shown) => Ok(shown),
-        Done::Before(_) => panic!("nothing was sent twice"),
+        Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
     }
 }
 

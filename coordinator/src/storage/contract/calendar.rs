@@ -34,6 +34,8 @@ pub(super) fn incidents_are_listed_newest_first_and_open_ones_alone(bench: &mut 
         (Ok(Some(at(-5))), Ok(Some(at(25))))
     );
     assert_eq!(reader.oldest_incident(page_id(3)), Ok(None));
+    assert_eq!(numbers(reader.oldest_incidents(page_id(1), 3)), [5, 2, 3]);
+    assert_eq!(reader.standing(page_id(1)).unwrap().incidents, 5);
     assert_eq!(listed(reader, false, Some((20, 4)), 2), [3, 2]);
     assert_eq!(listed(reader, true, Some((20, 4)), 9), [3, 5]);
     assert_eq!(numbers(reader.open_incidents()), [5, 3, 1, 6]);
@@ -85,12 +87,18 @@ pub(super) fn windows_and_series_are_found(bench: &mut Bench) {
     bench.write(series(1, 1, None));
     bench.write(series(2, 1, Some(3)));
     bench.write(series(3, 7, None));
-    assert_eq!(bench.reader.standing(page_id(1)), Ok(Standing { open: 3, repeating: 1 }));
+    assert_eq!(bench.reader.standing(page_id(1)), Ok(Standing { open: 3, repeating: 1, incidents: 3 }));
     assert_eq!(bench.reader.standing(page_id(2)), Ok(Standing::default()));
     let running: Vec<_> =
         bench.reader.running_series().unwrap().into_iter().map(|series| series.value).collect();
     assert_eq!(running, [series(1, 1, None)]);
-    assert_eq!(bench.reader.series(SeriesId::from_u128(2)).unwrap().unwrap().value, series(2, 1, Some(3)));
+    let stopped = |bench: &Bench, n| bench.reader.series(SeriesId::from_u128(n)).unwrap().map(|it| it.value);
+    assert_eq!(stopped(bench, 2), Some(series(2, 1, Some(3))));
+    bench.write(series(4, 1, Some(3)));
+    bench.write(series(5, 1, Some(3)));
+    bench.write(Op::DropStoppedSeries(page_id(1), 1));
+    let left = [1, 2, 4, 5].map(|n| stopped(bench, n).is_some());
+    assert_eq!(left, [true, false, false, true], "the newest stopped one stays, and what repeats");
 }
 
 pub(super) fn deploys_are_listed_newest_first(bench: &mut Bench) {

@@ -188,6 +188,7 @@ pub(crate) fn invitation(n: u128, used_by: Option<AgentId>) -> Invitation {
         expires_at: at(11),
         wrong_tries: 0,
         used_by,
+        revoked_at: None,
     }
 }
 
@@ -279,6 +280,7 @@ pub(crate) fn subscriber(n: u128, page: u128, fingerprint: u8) -> Subscriber {
         asked_at: at(17),
         health: Health::default(),
         created_at: at(17),
+        by_owner: false,
     }
 }
 

@@ -52,6 +52,23 @@ pub(super) fn put_series(pending: &mut Pending<'_>, series: &Series) -> Result<(
     put_document(pending, layout::series(series.id), series)
 }
 
+/// Takes out a page's stopped entries but the newest, by id.
+pub(super) fn drop_stopped(pending: &mut Pending<'_>, page: PageId, kept: usize) -> Result<()> {
+    let mut stopped = Vec::new();
+    for (key, _) in pending.scan(layout::beginning(&layout::series_of(page)), usize::MAX)? {
+        if pending.get::<bool>(&key)? == Some(false) {
+            stopped.push(key);
+        }
+    }
+    stopped.truncate(stopped.len().saturating_sub(kept));
+    for key in stopped {
+        let id = SeriesId::from_u128(layout::last_id(&key).unwrap_or_default());
+        pending.delete(layout::series(id))?;
+        pending.delete(key)?;
+    }
+    Ok(())
+}
+
 /// Keeps a deploy marker, where its page is there.
 pub(super) fn put_deploy(pending: &mut Pending<'_>, deploy: &Deploy) -> Result<()> {
     if !pending.contains(&layout::page(deploy.page))? {
@@ -105,13 +122,14 @@ pub(super) fn newest<T: DeserializeOwned>(
     Ok(found)
 }
 
-/// When the oldest incident or window of a page began.
-pub(super) fn oldest(tree: &Records, page: PageId) -> Result<Option<Timestamp>> {
-    let mut keys = tree.scan_prefix(layout::on_page(layout::INCIDENTS_OF, page)).keys();
-    let Some(key) = keys.next().transpose().map_err(failed)? else { return Ok(None) };
-    let id = IncidentId::from_u128(layout::last_id(&key).unwrap_or_default());
-    let oldest = load::<(u64, Incident)>(tree, &layout::incident(id))?;
-    Ok(oldest.map(|(_, incident)| incident.started_at))
+/// The oldest incidents and windows of a page.
+pub(super) fn oldest(tree: &Records, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>> {
+    let mut found = Vec::new();
+    for key in tree.scan_prefix(layout::on_page(layout::INCIDENTS_OF, page)).keys().take(limit) {
+        let id = layout::last_id(&key.map_err(failed)?).unwrap_or_default();
+        found.extend(load(tree, &layout::incident(IncidentId::from_u128(id)))?.map(versioned));
+    }
+    Ok(found)
 }
 
 /// The newest incidents and windows of a page, or its open ones alone, before a moment and id where one is given.
@@ -156,9 +174,13 @@ pub(super) fn windows(
 /// How much there is on a page, counted in its lists.
 pub(super) fn standing(tree: &Records, page: PageId) -> Result<Standing> {
     let mut standing = Standing::default();
-    for key in tree.scan_prefix(layout::on_page(layout::OPEN_OF, page)).keys() {
-        key.map_err(failed)?;
-        standing.open += 1;
+    for (prefix, count) in
+        [(layout::OPEN_OF, &mut standing.open), (layout::INCIDENTS_OF, &mut standing.incidents)]
+    {
+        for key in tree.scan_prefix(layout::on_page(prefix, page)).keys() {
+            key.map_err(failed)?;
+            *count += 1;
+        }
     }
     let repeating = list::<bool>(tree, tree.scan_prefix(layout::series_of(page)))?;
     standing.repeating = repeating.into_iter().filter(|(_, runs)| *runs).count();

@@ -19,12 +19,36 @@ use crate::storage::{Compacted, Restored, Result, Whole};
 
 /// Bytes that are handed to the engine at once.
 const BATCH: usize = 1 << 20;
+/// Ends the name of a store that is on its way to another name.
+const BETWEEN: &str = "between";
 
-/// Puts a snapshot in the place of the store in `folder`, which is kept under the name that ends in `aside`. Files that
+/// Puts a snapshot in the place of the store in `folder`, which is kept under a name that begins with `aside`. Files that
 /// lay beside the store are put back where none is there now.
 pub(super) fn restore(folder: &Path, file: &Path, aside: &str, options: &Options) -> Result<Restored> {
+    recover(folder)?;
     fs::create_dir_all(folder).map_err(io_failed)?;
     let _lock = files::lock(folder)?;
+    let (aside, whole) = prepare(folder, file, aside, options)?;
+    let is_empty = !engine_folder(folder).exists();
+    swap(folder, &aside)?;
+    files::sync_folder(parent(folder))?;
+    if is_empty {
+        // The store is in its place; an empty folder that stays beside it is no fault.
+        let _ = fs::remove_dir_all(&aside);
+        return Ok(Restored { whole, aside: None });
+    }
+    Ok(Restored { whole, aside: Some(aside) })
+}
+
+/// Does all of a restore that can fail, but the exchange: makes the fresh store under the name that the old one gets by
+/// the exchange, and puts missing files back. A kill before the exchange leaves the old store as it was, and one after it
+/// leaves nothing to do; no later restore or compaction removes what has that name.
+pub(super) fn prepare(
+    folder: &Path,
+    file: &Path,
+    aside: &str,
+    options: &Options,
+) -> Result<(PathBuf, Whole)> {
     // Proved before anything is touched.
     let (head, _, _) = snapshot::prove(file)?;
     let mut reset = BTreeMap::new();
@@ -36,21 +60,33 @@ pub(super) fn restore(folder: &Path, file: &Path, aside: &str, options: &Options
     let mut fresh = Fresh::make(folder, options)?;
     snapshot::read(file, |key, value| fresh.put(key, reset.get(key).map_or(value, Vec::as_slice)))?;
     let (fresh, whole) = fresh.finish()?;
-    let is_empty = !engine_folder(folder).exists();
-    swap(folder, &fresh)?;
-    let aside = if is_empty {
-        fs::remove_dir_all(&fresh).map_err(io_failed)?;
-        None
-    } else {
-        let aside = folder.with_added_extension(aside);
-        fs::rename(&fresh, &aside).map_err(io_failed)?;
-        Some(aside)
-    };
+    // Before the exchange: with the store, but without its authority, the coordinator would make another one.
     for (name, bytes) in head.beside.iter().filter(|(name, _)| options.beside.contains(name)) {
         put_back(&folder.with_file_name(name), bytes)?;
     }
+    let aside = unused(folder, aside);
+    fs::rename(&fresh, &aside).map_err(io_failed)?;
     files::sync_folder(parent(folder))?;
-    Ok(Restored { whole, aside })
+    Ok((aside, whole))
+}
+
+/// A name beside the store that nothing has: two restores may fall into one second.
+fn unused(folder: &Path, aside: &str) -> PathBuf {
+    let first = std::iter::once(aside.to_owned());
+    let names = first.chain((2_u64..).map(|number| format!("{aside}-{number}")));
+    let mut paths = names.map(|name| folder.with_added_extension(name));
+    paths.find(|path| fs::symlink_metadata(path).is_err()).unwrap_or_else(|| folder.to_owned())
+}
+
+/// Brings back a store that a kill left between two names, where the file system can't exchange two folders in one step.
+pub(super) fn recover(folder: &Path) -> Result<()> {
+    let between = folder.with_added_extension(BETWEEN);
+    if fs::symlink_metadata(&between).is_err() {
+        return Ok(());
+    }
+    // With a store in its place, it is the old one, which is kept.
+    let to = if folder.exists() { unused(folder, "before-kill") } else { folder.to_owned() };
+    fs::rename(&between, &to).map_err(io_failed)
 }
 
 /// Puts a fresh copy of an open store in its place: the engine never gives space back by itself. Where there is a key
@@ -131,7 +167,7 @@ fn swap(one: &Path, other: &Path) -> Result<()> {
     match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
         Ok(()) => Ok(()),
         Err(rustix::io::Errno::INVAL | rustix::io::Errno::NOSYS) => {
-            let between = one.with_added_extension("old");
+            let between = one.with_added_extension(BETWEEN);
             fs::rename(one, &between)
                 .and_then(|()| fs::rename(other, one))
                 .and_then(|()| fs::rename(&between, other))

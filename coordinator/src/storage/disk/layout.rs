@@ -20,6 +20,8 @@
 //! | `xt` `xu` `xb` `xl` | page (255s: none), destination, subscriber, bulletin, delivery | |
 //! | `xc` | page, fingerprint of a contact | subscriber |
 //! | `xe` | expiry, idempotency name | |
+//! | `xi` | API key, expiry, rest of the idempotency name | bytes of the remembered answer |
+//! | `xj` | API key | how many answers are remembered, and their bytes |
 //! | `xv` | monitor, event sequence | |
 //! | `ms` | monitor | machine state |
 //! | `pi` | monitor, number modulo how many are kept | ping |
@@ -381,11 +383,11 @@ pub(super) fn last_part(key: &[u8]) -> Option<u32> {
 
 const SIGN: u64 = 1 << 63;
 
-fn time(value: i64) -> [u8; 8] {
+pub(super) fn time(value: i64) -> [u8; 8] {
     (value.cast_unsigned() ^ SIGN).to_be_bytes()
 }
 
-fn join(prefix: &[u8], rest: &[&[u8]]) -> Key {
+pub(super) fn join(prefix: &[u8], rest: &[&[u8]]) -> Key {
     let mut key = Vec::with_capacity(prefix.len() + rest.iter().map(|part| part.len()).sum::<usize>());
     key.extend_from_slice(prefix);
     rest.iter().for_each(|part| key.extend_from_slice(part));

@@ -21,6 +21,7 @@ mod pages;
 mod pending;
 mod read;
 mod record;
+mod remembered;
 mod sealing;
 mod snapshot;
 mod stage;
@@ -106,8 +107,8 @@ pub fn open(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn W
     })
 }
 
-/// Puts a snapshot in the place of the store in `folder`; what was there is kept beside it under a name that ends in
-/// `aside`. Files that lay beside the store are put back where none is there now.
+/// Puts a snapshot in the place of the store in `folder`; what was there is kept beside it under a name that has
+/// `aside` behind the store's. Files that lay beside the store are put back where none is there now.
 ///
 /// Nothing is touched where the snapshot is not whole ([`StoreError::Damaged`]), or a process has the store open
 /// ([`StoreError::Locked`]). Blocks.
@@ -185,6 +186,7 @@ impl std::fmt::Debug for Shared {
 }
 
 fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> {
+    fresh::recover(folder)?;
     files::own(folder)?;
     std::fs::create_dir_all(folder).map_err(io_failed)?;
     let lock = files::lock(folder)?;

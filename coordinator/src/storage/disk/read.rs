@@ -33,10 +33,9 @@ use super::fold::{self, Kind, NO_REGION, Piece};
 use super::layout::{self, Key, SCHEMA};
 use super::load::{behind, list, load, seq_of, versioned};
 use super::meta::Meta;
+use super::remembered::Answer;
 use super::sealing::Records;
-use super::stage::Answer;
-use super::tally::Tally;
-use super::{Shared, cache, calendar, failed, files, moment, snapshot};
+use super::{Shared, cache, calendar, failed, files, snapshot, tally};
 use crate::storage::{
     Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,
     StoreError, Versioned, Whole,
@@ -247,8 +246,8 @@ impl Read for Reader {
         self.ask(|tree| calendar::incidents(tree, (page, open), before, limit))
     }
 
-    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>> {
-        self.ask(|tree| calendar::oldest(tree, page))
+    fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>> {
+        self.ask(|tree| calendar::oldest(tree, page, limit))
     }
 
     fn standing(&self, page: PageId) -> Result<Standing> {
@@ -385,10 +384,12 @@ impl Read for Reader {
         snapshot::export(&self.0, SCHEMA, to, false)
     }
 
+    fn stream(&self, sink: &mut dyn std::io::Write) -> Result<()> {
+        snapshot::stream(&self.0, SCHEMA, sink).map(drop)
+    }
+
     fn verify(&self) -> Result<Whole> {
-        let mut tally = Tally::default();
-        moment::walk(&self.0, |key, value| tally.add(key, value))?;
-        tally.finish().map(|(_, whole)| whole)
+        tally::whole(&self.0)
     }
 
     fn footprint(&self) -> Result<Footprint> {

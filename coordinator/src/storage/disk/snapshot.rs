@@ -109,8 +109,17 @@ fn write(shared: &Shared, schema: u32, part: &Path) -> Result<()> {
     // It holds keys: for its owner alone.
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(part);
     let file = file.map_err(|error| StoreError::Io(format!("{}: {error}", part.display())))?;
-    let mut output = Output { file: BufWriter::with_capacity(FRAME, file), sum: crc32c::crc32c(TITLE) };
-    output.file.write_all(TITLE).map_err(io_failed)?;
+    let file = stream(shared, schema, file)?;
+    file.sync_all().map_err(io_failed)?;
+    // So that reading it back asks the disk and not the memory; a host that can't forget is no fault.
+    let _ = fadvise(&file, 0, None, Advice::DontNeed);
+    Ok(())
+}
+
+/// Writes one moment of the store to `sink` and returns it. Only reading it back proves what was written.
+pub(super) fn stream<W: io::Write>(shared: &Shared, schema: u32, sink: W) -> Result<W> {
+    let mut output = Output { sink: BufWriter::with_capacity(FRAME, sink), sum: crc32c::crc32c(TITLE) };
+    output.sink.write_all(TITLE).map_err(io_failed)?;
     output.frame(HEAD, &encoded(&Head { schema, beside: beside(shared)? })?)?;
     let mut frame = Vec::with_capacity(FRAME * 2);
     let mut count = 0_u64;
@@ -134,11 +143,7 @@ fn write(shared: &Shared, schema: u32, part: &Path) -> Result<()> {
         output.frame(ENTRIES, &frame)?;
     }
     output.frame(END, &encoded(&count)?)?;
-    let file = output.file.into_inner().map_err(|error| io_failed(error.into_error()))?;
-    file.sync_all().map_err(io_failed)?;
-    // So that reading it back asks the disk and not the memory; a host that can't forget is no fault.
-    let _ = fadvise(&file, 0, None, Advice::DontNeed);
-    Ok(())
+    output.sink.into_inner().map_err(|error| io_failed(error.into_error()))
 }
 
 /// The files beside the store that go with it.
@@ -162,21 +167,21 @@ fn beside(shared: &Shared) -> Result<Vec<(String, Vec<u8>)>> {
     Ok(found)
 }
 
-struct Output {
-    file: BufWriter<File>,
+struct Output<W: io::Write> {
+    sink: BufWriter<W>,
     sum: u32,
 }
 
-impl Output {
+impl<W: io::Write> Output<W> {
     fn frame(&mut self, kind: u8, payload: &[u8]) -> Result<()> {
         let length = u32::try_from(payload.len() + 1).map_err(|_| StoreError::TooLarge("a frame"))?;
         self.sum = crc32c::crc32c_append(crc32c::crc32c_append(self.sum, &[kind]), payload);
         let written = self
-            .file
+            .sink
             .write_all(&length.to_le_bytes())
-            .and_then(|()| self.file.write_all(&self.sum.to_le_bytes()))
-            .and_then(|()| self.file.write_all(&[kind]))
-            .and_then(|()| self.file.write_all(payload));
+            .and_then(|()| self.sink.write_all(&self.sum.to_le_bytes()))
+            .and_then(|()| self.sink.write_all(&[kind]))
+            .and_then(|()| self.sink.write_all(payload));
         written.map_err(io_failed)
     }
 }

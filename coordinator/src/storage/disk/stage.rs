@@ -15,7 +15,6 @@ use parallax_core::page::Page;
 use parallax_core::place::PlaceNo;
 use parallax_core::subscriber::Subscriber;
 use parallax_core::telling::{Outages, Telling};
-use parallax_core::time::Timestamp;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -25,8 +24,9 @@ use super::layout::{self, Key};
 use super::outgoing;
 use super::pages;
 use super::pending::Pending;
-use crate::storage::batch::{FORGET_AT_ONCE, TRIM_AT_ONCE};
-use crate::storage::{Batch, Committed, Expect, Is, Op, Remembered, Result, StoreError};
+use super::remembered::{self, Answer};
+use crate::storage::batch::TRIM_AT_ONCE;
+use crate::storage::{Batch, Committed, Expect, Is, Op, Result, StoreError};
 
 /// Stages a batch: its changes are in `pending` afterwards, or, with an error, those of half of it.
 pub(super) fn stage(pending: &mut Pending<'_>, batch: &Batch) -> Result<Committed> {
@@ -120,7 +120,8 @@ fn holds(pending: &Pending<'_>, expect: &Expect) -> Result<bool> {
         }
         Expect::InvitationUnused(id) => document::<Invitation>(pending, &layout::invitation(*id))?
             .is_some_and(|(_, invitation)| invitation.used_by.is_none()),
-        Expect::MonitorsBelow(account, limit) => counted_monitors(pending, *account)? < *limit as usize,
+        Expect::MonitorsBelow(account, limit) => monitors(pending, *account, true)? < *limit as usize,
+        Expect::ComponentsBelow(account, limit) => monitors(pending, *account, false)? < *limit as usize,
         Expect::NoMonitors(page) => {
             pending.scan(layout::beginning(&layout::monitors_of(*page)), 1)?.is_empty()
         }
@@ -140,19 +141,17 @@ fn listed(pending: &Pending<'_>, prefix: &[u8], page: PageId, limit: usize) -> R
     Ok(pending.scan(layout::beginning(&layout::on_page(prefix, page)), limit)?.len())
 }
 
-fn counted_monitors(pending: &Pending<'_>, account: AccountId) -> Result<usize> {
+/// Monitors of an account: those that its plan counts, or those of type component.
+fn monitors(pending: &Pending<'_>, account: AccountId, counted: bool) -> Result<usize> {
     let mut count = 0;
     for (key, _) in pending.scan(layout::beginning(&layout::pages_of(account)), usize::MAX)? {
         let page = PageId::from_u128(layout::last_id(&key).unwrap_or_default());
         for (key, _) in pending.scan(layout::beginning(&layout::monitors_of(page)), usize::MAX)? {
-            count += usize::from(pending.get::<bool>(&key)?.unwrap_or(false));
+            count += usize::from(pending.get::<bool>(&key)? == Some(counted));
         }
     }
     Ok(count)
 }
-
-/// A remembered answer as it is kept.
-pub(super) type Answer = ([u8; 32], Vec<u8>, Timestamp);
 
 pub(super) fn document<T: DeserializeOwned>(pending: &Pending<'_>, key: &[u8]) -> Result<Option<(u64, T)>> {
     pending.get(key)
@@ -195,6 +194,7 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::PutIncident(incident) => calendar::put_incident(pending, incident),
         Op::DeleteIncident(id) => calendar::delete_incident(pending, *id),
         Op::PutSeries(series) => calendar::put_series(pending, series),
+        Op::DropStoppedSeries(page, kept) => calendar::drop_stopped(pending, *page, *kept),
         Op::PutDeploy(deploy) => calendar::put_deploy(pending, deploy),
         Op::DeleteDeploy(id) => calendar::delete_deploy(pending, *id),
         Op::PutDestination(destination) => outgoing::put_destination(pending, destination),
@@ -226,8 +226,8 @@ fn apply(pending: &mut Pending<'_>, op: &Op) -> Result<()> {
         Op::SetNextSlot(slot) => pending.put(layout::NEXT_SLOT.to_vec(), slot),
         Op::SetNextPlace(place) => pending.put(layout::NEXT_PLACE.to_vec(), place),
         Op::PutNetwork(label, number) => pending.put(layout::network(label), number),
-        Op::Remember(name, remembered) => remember(pending, name, remembered),
-        Op::ForgetExpired(now) => forget_expired(pending, *now),
+        Op::Remember(name, answer) => remembered::remember(pending, name, answer),
+        Op::ForgetExpired(now) => remembered::forget_expired(pending, *now),
     }
 }
 
@@ -303,24 +303,5 @@ fn trim_events(pending: &mut Pending<'_>, through: u64) -> Result<()> {
         pending.delete(key)?;
     }
     pending.meta.first_event = first.max(end);
-    Ok(())
-}
-
-fn remember(pending: &mut Pending<'_>, name: &str, it: &Remembered) -> Result<()> {
-    let key = layout::remembered(name);
-    if let Some((_, (_, _, expires_at))) = document::<Answer>(pending, &key)? {
-        pending.delete(layout::expiry(expires_at, name))?;
-    }
-    pending.put(layout::expiry(it.expires_at, name), &())?;
-    put_document(pending, key, &(it.fingerprint, &it.answer, it.expires_at))
-}
-
-fn forget_expired(pending: &mut Pending<'_>, now: Timestamp) -> Result<()> {
-    for (key, head) in pending.scan(layout::expired(now), FORGET_AT_ONCE)? {
-        if let Some(name) = layout::expired_name(&key) {
-            pending.delete(layout::remembered(name))?;
-        }
-        pending.remove(key, &head)?;
-    }
     Ok(())
 }

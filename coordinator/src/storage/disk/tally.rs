@@ -4,8 +4,15 @@ use std::collections::BTreeMap;
 
 use super::layout::{self, Key};
 use super::meta::Meta;
-use super::record;
+use super::{Shared, moment, record};
 use crate::storage::{Result, StoreError, Whole};
+
+/// Reads one moment of an open store whole and proves it.
+pub(super) fn whole(shared: &Shared) -> Result<Whole> {
+    let mut tally = Tally::default();
+    moment::walk(shared, |key, value| tally.add(key, value))?;
+    tally.finish().map(|(_, whole)| whole)
+}
 
 /// Counts and proves entries as they come, in order of keys.
 #[derive(Debug, Default)]

@@ -132,17 +132,21 @@ impl Read for Memory {
         Ok(found)
     }
 
-    fn oldest_incident(&self, page: PageId) -> Result<Option<Timestamp>> {
+    fn oldest_incidents(&self, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>> {
         let kept = self.read();
-        let on_page = kept.incidents.values().filter(|it| it.value.page == page);
-        Ok(on_page.map(|it| it.value.started_at).min())
+        let mut found: Vec<_> = kept.incidents.values().filter(|it| it.value.page == page).cloned().collect();
+        found.sort_by_key(|it| (it.value.started_at, it.value.id));
+        found.truncate(limit);
+        Ok(found)
     }
 
     fn standing(&self, page: PageId) -> Result<Standing> {
         let kept = self.read();
-        let open = kept.incidents.values().filter(|it| it.value.page == page && it.value.is_open()).count();
+        let on_page = || kept.incidents.values().filter(|it| it.value.page == page);
+        let open = on_page().filter(|it| it.value.is_open()).count();
         let runs = |it: &&Versioned<Series>| it.value.page == page && it.value.stopped_at.is_none();
-        Ok(Standing { open, repeating: kept.series.values().filter(runs).count() })
+        let repeating = kept.series.values().filter(runs).count();
+        Ok(Standing { open, repeating, incidents: on_page().count() })
     }
 
     fn open_incidents(&self) -> Result<Vec<Versioned<Incident>>> {
@@ -269,6 +273,10 @@ impl Read for Memory {
     }
 
     fn export(&self, _: &Path) -> Result<Exported> {
+        Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
+    }
+
+    fn stream(&self, _: &mut dyn std::io::Write) -> Result<()> {
         Err(StoreError::Io("a store in memory has no snapshots".to_owned()))
     }
 

@@ -207,7 +207,10 @@ mod tests {
         let port = there(challenges.clone()).await;
         let resolver = Resolver::with_servers(&[zone.address()]).unwrap();
         let reach = |allow_private| Reach {
-            guard: Guard::new(resolver.clone(), Policy { allow_private, ..Policy::default() }),
+            guard: Guard::new(
+                resolver.clone(),
+                Policy { allow_private, allow_own_host: true, ..Policy::default() },
+            ),
             base: Some(BASE.to_owned()),
             challenges: challenges.clone(),
             port,

@@ -133,7 +133,9 @@ impl Owner<'_> {
         let once = Once::new(None, &|_| Vec::new());
         match self.service.create_monitor(&self.caller, page, &spec.edit(port), &once).await? {
             Done::Now(shown) => Ok(shown.monitor.id),
-            Done::Before(_) => Err(Error::Internal("a monitor without a ticket was made before".to_owned())),
+            Done::Before(_) | Done::Again(_) => {
+                Err(Error::Internal("a monitor without a ticket was made before".to_owned()))
+            }
         }
     }
 

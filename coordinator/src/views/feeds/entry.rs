@@ -47,7 +47,7 @@ pub(super) fn content(site: Site<'_>, notice: &Notice, count: usize) -> Result<S
     // As of its beginning, so that an entry of which nothing new is to be said stays the same.
     let voice = Voice::of(site.page);
     let mut card = Card::of(&shown, site.address, voice, notice.incident.started_at, false);
-    card.more = more;
+    card.more = more + notice.more;
     // What time has made of a window is told once it is noted, which is a change to be read of.
     card.course = card.course.filter(|_| notice.incident.begun);
     let printed = print(&Entry { t: voice.words, card, link: site.incident(&notice.incident) })?;

@@ -17,6 +17,8 @@ use super::{Site, Unwritable, is_under_way, listed, share_of};
 
 /// Bytes of an incident's updates in a list of usual length; the newest is given whatever its length.
 const TOLD: usize = 16 * 1024;
+/// Components of an incident in such a list.
+const TOUCHED: usize = 500;
 
 /// One of the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -201,7 +203,13 @@ impl Scene<'_> {
             started_at: incident.started_at.to_string(),
             page_id: incident.page.to_string(),
             incident_updates: updates(notice, share_of(TOLD, count)),
-            components: self.components.iter().filter(is_touched).cloned().collect(),
+            components: self
+                .components
+                .iter()
+                .filter(is_touched)
+                .take(share_of(TOUCHED, count))
+                .cloned()
+                .collect(),
             scheduled_for: is_window.then(|| incident.planned_start().to_string()),
             scheduled_until: incident.ends_at.filter(|_| is_window).map(|at| at.to_string()),
         }

@@ -124,6 +124,7 @@ fn told(title: &str, count: u32, impact: Impact, automatic: bool) -> Notice {
     Notice {
         monitors,
         repeats: None,
+        more: 0,
         incident: Incident { impact, automatic, affected, ..incident(7, title) },
     }
 }

@@ -120,7 +120,7 @@ impl Card {
             automatic: incident.automatic,
             course: if is_window { course(incident, stage, voice) } else { None },
             updates: incident.updates.iter().rev().take(shown).map(|it| said(incident, it, voice)).collect(),
-            more: incident.updates.len().saturating_sub(shown),
+            more: incident.updates.len().saturating_sub(shown) + notice.more,
             postmortem: incident.postmortem.as_deref().filter(|_| !short).map(|text| {
                 markdown::article(text, &[words.postmortem, in_english().postmortem, &incident.title])
             }),

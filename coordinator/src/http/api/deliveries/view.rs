@@ -1,6 +1,6 @@
 //! A delivery as the API shows it, in a list and by itself.
 
-use parallax_core::delivery::{Delivery, Recipient, Stage, Try};
+use parallax_core::delivery::{Delivery, Recipient, Stage, Try, excerpt};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -86,7 +86,7 @@ pub(in crate::http) struct TryDocument {
     status: Option<u16>,
     /// Why there was no good answer.
     error: Option<String>,
-    /// The first kilobyte of the answer.
+    /// The first 200 characters of the answer, where it is text.
     answer: String,
 }
 
@@ -142,6 +142,6 @@ fn tried(one: &Try) -> TryDocument {
         duration_ms: one.took_ms,
         status: one.status,
         error: one.error.clone(),
-        answer: one.answer.clone(),
+        answer: excerpt(&one.answer),
     }
 }

@@ -11,7 +11,7 @@ use parallax_core::incident::edit::IncidentEdit;
 use serde_json::Value;
 
 use super::sent::{self, Sent};
-use super::{done, made, object_of, ticket, warned, wrapped};
+use super::{bare, done, made, object_of, ticket, warned, wrapped};
 use crate::http::Context;
 use crate::http::error::Refused;
 use crate::http::json::Object;
@@ -27,8 +27,7 @@ pub(in crate::http) async fn list(context: Arc<Context>, call: Call<Caller>) -> 
     context.service.page(&call.caller, page)?;
     let wanted = body::read_query(&call.query)?;
     let incidents = context.service.incidents(&call.caller, page, wanted).await?;
-    let incidents: Vec<_> = incidents.iter().map(view::document).collect();
-    Ok(Reply::written(StatusCode::OK, wrapped("incidents", &incidents)))
+    Ok(Reply::written(StatusCode::OK, bare(&view::list(&incidents))))
 }
 
 /// `POST /api/v1/pages/{page}/incidents`

@@ -1,12 +1,22 @@
 //! An incident or a window as the API shows it, and as the status document does.
 
 use parallax_core::incident::Update;
+use parallax_core::incident::edit::MAX_MESSAGE;
 use parallax_core::time::Timestamp;
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::http::openapi::words::{self, Iso, Millis, Time};
-use crate::service::incidents::Shown;
+use crate::service::incidents::{Part, Shown};
+
+/// A part of a page's incidents and maintenance.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct IncidentList {
+    incidents: Vec<IncidentDocument>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    next_before: Option<String>,
+}
 
 /// An incident, or a maintenance window, as its owner sees it.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -51,8 +61,21 @@ pub(in crate::http) struct Entry<T> {
     postmortem: Option<String>,
     /// Affected monitors.
     monitors: Vec<AffectedDocument>,
-    /// Newest first.
+    /// Newest first; in a page's status document the newest ten.
     updates: Vec<UpdateDocument<T>>,
+    /// In a page's status document: older updates, where there are any.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "MoreUpdates")]
+    more_updates: Option<MoreUpdates>,
+}
+
+/// Updates that a document leaves out.
+#[derive(Debug, Serialize, JsonSchema)]
+struct MoreUpdates {
+    /// How many.
+    count: usize,
+    /// Where all of them are shown.
+    url: String,
 }
 
 /// How a maintenance window repeats.
@@ -99,6 +122,14 @@ pub(in crate::http) struct UpdateDocument<T> {
     created_at: T,
 }
 
+/// The documents of a part of the list.
+pub(super) fn list(part: &Part) -> IncidentList {
+    IncidentList {
+        incidents: part.incidents.iter().map(document).collect(),
+        next_before: part.next.map(|id| id.to_string()),
+    }
+}
+
 /// For its owner, with times in ISO 8601.
 pub(super) fn document(shown: &Shown) -> IncidentDocument {
     let incident = &shown.incident;
@@ -110,9 +141,17 @@ pub(super) fn document(shown: &Shown) -> IncidentDocument {
     }
 }
 
-/// For visitors, with times in milliseconds since the epoch.
-pub(in crate::http::api) fn public(shown: &Shown) -> PublicIncident {
-    entry(shown)
+/// For visitors of the page at that URL, with times in milliseconds since the epoch.
+pub(in crate::http::api) fn public(shown: &Shown, page: &str) -> PublicIncident {
+    let mut entry: PublicIncident = entry(shown);
+    for update in &mut entry.updates {
+        if let Some((end, _)) = update.body.char_indices().nth(MAX_MESSAGE) {
+            update.body.truncate(end);
+        }
+    }
+    let url = || format!("{page}/incidents/{}", shown.incident.id);
+    entry.more_updates = (shown.more > 0).then(|| MoreUpdates { count: shown.more, url: url() });
+    entry
 }
 
 fn entry<T: Time>(shown: &Shown) -> Entry<T> {
@@ -144,6 +183,7 @@ fn entry<T: Time>(shown: &Shown) -> Entry<T> {
             })
             .collect(),
         updates: incident.updates.iter().rev().map(update).collect(),
+        more_updates: None,
     }
 }
 
@@ -221,7 +261,7 @@ mod tests {
         let bare = Incident { remind: Vec::new(), ends_at: None, postmortem: None, ..incident.clone() };
         for (incident, series) in [(incident, Some(series)), (bare, None)] {
             let sent = serde_json::to_string(&Resource::new(&incident, series.as_ref(), &monitors)).unwrap();
-            let shown = Shown { incident, series, monitors: monitors.clone() };
+            let shown = Shown { incident, series, monitors: monitors.clone(), more: 0 };
             assert_eq!(sent, serde_json::to_string(&document(&shown)).unwrap());
         }
     }

@@ -37,6 +37,7 @@ pub(in crate::http::api) const RULES: Rules = Rules {
         "expiresAt",
         "confirmable",
         "unconfirmedFrom",
+        "disputedSince",
         "flapping",
         "pausedBy",
         "uptime24h",

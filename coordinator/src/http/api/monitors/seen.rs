@@ -27,7 +27,7 @@ pub(in crate::http) struct EventList {
     pub(super) next_cursor: Option<String>,
 }
 
-/// A finished round. `first` and `second` are what the journal keeps: of rounds that were no plain pass.
+/// A finished round. `first`, `second` and `third` are what the journal keeps: of rounds that were no plain pass.
 #[derive(Debug, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 #[schemars(rename = "CheckRecord")]
@@ -46,6 +46,8 @@ pub(in crate::http) struct CheckDocument {
     place: PlaceDocument,
     first: Option<WordDocument>,
     second: Option<WordDocument>,
+    /// A third network, where the others contradict each other: two of three decide.
+    third: Option<WordDocument>,
 }
 
 /// Who looked; the network is null for a place that is known no more.
@@ -219,6 +221,7 @@ pub(super) fn check(check: &Check, places: &Places) -> CheckDocument {
         place: place(reading.place, places),
         first: report.map(|report| word(report.first, &report.outcome, places)),
         second: report.and_then(|report| second(report, places)),
+        third: report.and_then(|report| report.third.as_ref()).map(|(no, seen)| word(*no, seen, places)),
     }
 }
 

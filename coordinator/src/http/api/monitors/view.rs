@@ -92,6 +92,9 @@ pub(in crate::http) struct MonitorDocument {
     /// While it fails without a second network that could confirm it, and so isn't called down: the regions it fails from.
     #[schemars(with = "Option<Vec<words::Region>>")]
     unconfirmed_from: Option<Vec<&'static str>>,
+    /// Since when networks contradict each other in each check of a region; null under 5 minutes.
+    #[schemars(with = "Option<words::Moment>")]
+    disputed_since: Option<String>,
     /// Not checked while true.
     paused: bool,
     /// Reason of a pause: `owner`, who set `paused`, or `plan`, which does not have its type. Null while it is checked.
@@ -185,6 +188,7 @@ pub(super) fn document(shown: &Shown, ping_url: Option<String>) -> MonitorDocume
         last_check: view.last_check.as_ref().map(|check| last_check(check, unconfirmed(view))),
         confirmable: !view.unconfirmable,
         unconfirmed_from: unconfirmed(view).map(names),
+        disputed_since: view.disputed_since.map(|since| since.to_string()),
         paused: monitor.paused,
         paused_by: monitor.paused.then_some(if *paused_by_plan { "plan" } else { "owner" }),
         flapping: view
@@ -256,12 +260,15 @@ pub(in crate::http) fn down_reason(shown: &Shown) -> Option<String> {
     Some(format!("{reason} (from {})", seen.join(", ")))
 }
 
-/// Warnings for the owner of a monitor that fails without a second network to confirm it, or of which no failure can be
-/// confirmed at present.
+/// Warnings for the owner of a monitor that fails without a second network to confirm it, on which networks contradict each
+/// other, or of which no failure can be confirmed at present.
 pub(super) fn warnings(shown: &Shown) -> Vec<String> {
     let mut warnings = Vec::new();
     if let Some(regions) = unconfirmed(&shown.view) {
         warnings.push(format!("{}, so it isn't called down", failing(regions)));
+    }
+    if let Some(since) = shown.view.disputed_since {
+        warnings.push(format!("disputed since {since}: some networks see it fail, others see it up"));
     }
     if shown.view.unconfirmable {
         warnings.push(match shown.monitor.pinned {
@@ -323,6 +330,16 @@ mod tests {
         let unconfirmed_from = from.iter().copied().collect();
         let view = View { status, last_check, unconfirmed_from, ..View::default() };
         Shown { monitor: monitor(1, 1, 0), view, figure: Figure::default(), paused_by_plan: false }
+    }
+
+    #[test]
+    fn an_owner_reads_since_when_it_is_disputed() {
+        let view = View { status: Status::Up, disputed_since: Some(at(0)), ..View::default() };
+        let shown = Shown { view, ..shown(Status::Up, &[]) };
+        let document = serde_json::to_value(document(&shown, None)).unwrap();
+        assert_eq!(document["disputedSince"], json!(at(0).to_string()));
+        let warned = format!("disputed since {}: some networks see it fail, others see it up", at(0));
+        assert_eq!(warnings(&shown), [warned]);
     }
 
     #[test]

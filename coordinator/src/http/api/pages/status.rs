@@ -124,19 +124,21 @@ pub(in crate::http) fn written(service: &Service, overview: &Overview) -> Value 
 
 fn document(service: &Service, overview: &Overview) -> StatusDocument {
     let page = &overview.page;
+    let url = service.page_url(page);
+    let incident = |shown| view::public(shown, &url);
     StatusDocument {
         page: PublicPage {
             id: page.id.to_string(),
             name: page.name.clone(),
-            url: service.page_url(page),
+            url: url.clone(),
             description: page.description.clone(),
             support_url: page.support_url.clone(),
             timezone: page.timezone.name(),
         },
         status: PageStatus { indicator: overview.indicator.name(), headline: overview.headline.clone() },
         monitors: overview.monitors.iter().map(monitor).collect(),
-        incidents: overview.incidents.iter().map(view::public).collect(),
-        maintenance: overview.maintenance.iter().map(view::public).collect(),
+        incidents: overview.incidents.iter().map(incident).collect(),
+        maintenance: overview.maintenance.iter().map(incident).collect(),
         checked_at: overview.checked().map(|at| at.to_string()),
         seen_from: overview.seen_from().iter().map(Region::name).collect(),
         stale: overview.is_stale,

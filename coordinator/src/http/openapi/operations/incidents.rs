@@ -24,13 +24,25 @@ pub(super) fn operations() -> Vec<Operation> {
                 examples::id("incidentId"),
             )
             .query("limit", LIMIT, limit(), 20)
-            .gives::<Vec<IncidentDocument>>(200, "IncidentListResponse", "incidents", "The incidents."),
+            .gives::<Vec<IncidentDocument>>(
+                200, "IncidentListResponse", "incidents",
+                "The incidents: fewer than `limit` where they have more than about 1 MiB together.",
+            )
+            .beside(
+                "nextBefore",
+                json!({
+                    "type": "string",
+                    "description": "What `before` has to be for the next part; left out where there is none.",
+                    "examples": [examples::id("incidentId")],
+                }),
+            ),
         Operation::new("createIncident", Method::POST, ALL)
             .does(TAG, "Open an incident, or plan maintenance")
             .about(
                 "An incident of the past (with `resolvedAt`), and a window wholly in the past, are entered without a \
                  word to anybody. A page may have 200 open incidents and unfinished windows, and 50 entries that \
-                 repeat: 422 with `plan_limit` for the next. Times without an offset are local times in `timezone`: one that \
+                 repeat: 422 with `plan_limit` for the next. An account keeps 1,000, 5,000 or 10,000 incidents and \
+                 windows by its plan; the oldest make room once they are closed for 30 days, else 422. Times without an offset are local times in `timezone`: one that \
                  a change of clocks skips is the first moment after the gap, one that comes twice the first of the two.",
             )
             .note("One of the past (with resolvedAt, or a window wholly in the past) is told to nobody.")

@@ -35,7 +35,7 @@ struct News {
     page: String,
     /// The page's address.
     page_url: String,
-    /// The incident or window as it then was, with its 20 newest updates at most.
+    /// The incident or window as it then was, with its newest updates: 20 at most, of 32 KiB together.
     #[schemars(with = "IncidentDocument")]
     incident: Value,
     /// What was said with it.

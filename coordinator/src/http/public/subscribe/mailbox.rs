@@ -1,8 +1,9 @@
-//! The form by which a mailbox's reader says that he wants a page's alerts. Looking at it changes nothing.
+//! The forms by which a mailbox's reader asks for a page's alerts, and stops them. Looking at one changes nothing.
 
 use std::sync::Arc;
 
 use ::http::StatusCode;
+use parallax_core::page::Page;
 
 use super::super::form::{Fields, in_query};
 use super::{At, entered, root_of};
@@ -31,16 +32,48 @@ pub(in crate::http) async fn confirm(context: Arc<Context>, mut call: Call<()>) 
     answer(&context, &call, confirmed, &link)
 }
 
+/// `GET /p/{slug}/stop-alerts?t=`
+pub(in crate::http) async fn leave(context: Arc<Context>, call: Call<()>) -> Answer {
+    let link = in_query(&call.query);
+    let found = context.service.stoppable_destination(&link);
+    let step = |Linked { page, mailbox, is_confirmed }| {
+        let step = if is_confirmed {
+            Step::StopAlerts { mailbox, link: link.clone() }
+        } else {
+            Step::AlertsStopped { mailbox }
+        };
+        (page, step)
+    };
+    shown(&context, &call, found.map(step))
+}
+
+/// `POST /p/{slug}/stop-alerts?t=`: by the form, or by a mail program with one click (RFC 8058).
+pub(in crate::http) async fn stop(context: Arc<Context>, mut call: Call<()>) -> Answer {
+    let mut link = in_query(&call.query);
+    if link.is_empty() {
+        // A mail program's body may have any form; what it says is in the address.
+        entered(&context, &call)?;
+        link = Fields::read(&mut call).await?.one("t").unwrap_or_default();
+    }
+    let stopped = context.service.stop_alerts(&link).await;
+    let step = |Linked { page, mailbox, .. }| (page, Step::AlertsStopped { mailbox });
+    shown(&context, &call, stopped.map(step))
+}
+
 fn answer(context: &Context, call: &Call<()>, found: Result<Linked, Error>, link: &str) -> Answer {
+    let link = link.to_owned();
+    let step = |Linked { page, mailbox, is_confirmed }| {
+        let step =
+            if is_confirmed { Step::AlertsWanted { mailbox } } else { Step::WantAlerts { mailbox, link } };
+        (page, step)
+    };
+    shown(context, call, found.map(step))
+}
+
+fn shown(context: &Context, call: &Call<()>, found: Result<(Page, Step), Error>) -> Answer {
     match found {
-        Ok(Linked { page, mailbox, is_confirmed }) => {
+        Ok((page, step)) => {
             let root = root_of(context, call, &page)?;
-            let link = link.to_owned();
-            let step = if is_confirmed {
-                Step::AlertsWanted { mailbox }
-            } else {
-                Step::WantAlerts { mailbox, link }
-            };
             At { page, root }.shows(context, step)
         }
         // A good link leads to it though the page hides; another shows no more of the page than there is to see.

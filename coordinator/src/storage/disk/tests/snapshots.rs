@@ -38,6 +38,10 @@ fn a_snapshot_puts_back_everything_and_keeps_what_was_there() {
     assert!(reader.export(&file).is_err(), "no file is overwritten");
     writer.commit(&[numbered(31)]).remove(0).unwrap();
     assert_eq!(restore(&store, &file, "old", &options()), Err(StoreError::Locked));
+    let mut streamed = Vec::new();
+    reader.stream(&mut streamed).unwrap();
+    fs::write(home.path().join("streamed"), streamed).unwrap();
+    assert_eq!(check(&home.path().join("streamed")).unwrap().events, 31, "a stream is a snapshot");
     drop((reader, writer));
 
     fs::remove_file(home.path().join("secret")).unwrap();
@@ -53,6 +57,54 @@ fn a_snapshot_puts_back_everything_and_keeps_what_was_there() {
     let elsewhere = home.path().join("elsewhere/store");
     assert_eq!(restore(&elsewhere, &file, "old", &options()).unwrap().aside, None);
     assert_eq!(everything(&*Bench::on_disk(&elsewhere).reader), before);
+}
+
+#[test]
+fn two_restores_in_one_second_keep_both_stores_that_they_replace() {
+    let (home, store) = home();
+    filled(&store, 10);
+    let file = home.path().join("backup");
+    Bench::on_disk(&store).reader.export(&file).unwrap();
+    Bench::on_disk(&store).commit(&numbered(11)).unwrap();
+    let first = restore(&store, &file, "before-1", &small()).unwrap().aside.unwrap();
+    let second = restore(&store, &file, "before-1", &small()).unwrap().aside.unwrap();
+    assert_eq!(first, home.path().join("store.before-1"));
+    assert_eq!(second, home.path().join("store.before-1-2"));
+    let last = |folder: &Path| Bench::on_disk(folder).reader.last_event().unwrap();
+    assert_eq!((last(&first), last(&second), last(&store)), (11, 10, 10));
+}
+
+#[test]
+fn a_restore_that_is_killed_leaves_the_old_store_or_the_new_one_in_its_place() {
+    let (home, store) = home();
+    filled(&store, 10);
+    let file = home.path().join("backup");
+    fs::write(home.path().join("secret"), "key").unwrap();
+    let (reader, mut writer) = open(&store, options()).unwrap();
+    reader.export(&file).unwrap();
+    writer.commit(&[numbered(11)]).remove(0).unwrap();
+    drop((reader, writer));
+    fs::remove_file(home.path().join("secret")).unwrap();
+    let last = |folder: &Path| Bench::on_disk(folder).reader.last_event().unwrap();
+
+    // Killed just before the exchange: everything else is done, and nothing was replaced.
+    let (aside, _) = fresh::prepare(&store, &file, "before-1", &options()).unwrap();
+    assert_eq!(fs::read_to_string(home.path().join("secret")).unwrap(), "key");
+    assert_eq!((last(&store), last(&aside)), (11, 10));
+    // What has a name is not removed by what comes later, so the old store is safe from the exchange on.
+    compact(&store, &small()).unwrap();
+    let restored = restore(&store, &file, "before-1", &options()).unwrap();
+    assert_eq!((last(&store), last(&aside), last(&restored.aside.unwrap())), (10, 10, 11));
+
+    // Killed between the steps of a file system that knows no exchange.
+    let between = home.path().join("store.between");
+    fs::rename(&store, &between).unwrap();
+    assert_eq!(last(&store), 10, "the only store is back in its place");
+    let other = home.path().join("other");
+    filled(&other, 3);
+    fs::rename(&store, &between).unwrap();
+    fs::rename(&other, &store).unwrap();
+    assert_eq!((last(&store), last(&home.path().join("store.before-kill"))), (3, 10));
 }
 
 #[test]

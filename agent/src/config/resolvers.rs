@@ -1,0 +1,69 @@
+//! Which name servers checks ask. The host's own know inner zones, and a `dns` monitor reads out what they answer: so public
+//! ones are asked, unless the operator says otherwise.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::str::FromStr;
+
+use parallax_dial::{Resolver, SetupError};
+
+/// The setting `resolvers`.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub enum NameServers {
+    /// Not given: public ones, or the system's where private networks may be reached.
+    #[default]
+    Unset,
+    /// [`PUBLIC_V4`] and [`PUBLIC_V6`].
+    Public,
+    /// Those of the host (`/etc/resolv.conf`).
+    System,
+    /// These.
+    Servers(Vec<SocketAddr>),
+}
+
+/// Public resolvers that answer for every name and filter none: Cloudflare, Google, Quad9 without its block list.
+pub const PUBLIC_V4: [Ipv4Addr; 3] =
+    [Ipv4Addr::new(1, 1, 1, 1), Ipv4Addr::new(8, 8, 8, 8), Ipv4Addr::new(9, 9, 9, 10)];
+/// The same over IPv6.
+pub const PUBLIC_V6: [Ipv6Addr; 3] = [
+    Ipv6Addr::new(0x2606, 0x4700, 0x4700, 0, 0, 0, 0, 0x1111),
+    Ipv6Addr::new(0x2001, 0x4860, 0x4860, 0, 0, 0, 0, 0x8888),
+    Ipv6Addr::new(0x2620, 0xfe, 0, 0, 0, 0, 0, 0x10),
+];
+
+/// The port of name servers.
+const PORT: u16 = 53;
+
+/// A resolver that asks the public servers, over IPv4 where this host has a route for it: with both, one that has no IPv6
+/// would try it again and again.
+///
+/// # Errors
+/// [`SetupError`], never expected here.
+pub(crate) fn public() -> Result<Resolver, SetupError> {
+    let v4 = PUBLIC_V4.map(|ip| SocketAddr::from((ip, PORT)));
+    // Connecting a UDP socket looks the route up and sends nothing.
+    let has_route =
+        UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0)).and_then(|socket| socket.connect(v4[0])).is_ok();
+    let v6 = PUBLIC_V6.iter().filter(|_| !has_route).map(|ip| SocketAddr::from((*ip, PORT)));
+    Resolver::with_servers(&v4.into_iter().chain(v6).collect::<Vec<_>>())
+}
+
+impl FromStr for NameServers {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "public" => return Ok(Self::Public),
+            "system" => return Ok(Self::System),
+            _ => {}
+        }
+        let servers = super::list(text, |entry| {
+            let bare = |entry: &str| entry.parse().map(|ip: IpAddr| SocketAddr::new(ip, PORT));
+            entry
+                .parse()
+                .or_else(|_| bare(entry))
+                .map_err(|_| format!("{entry} is no address of a name server; or \"public\", or \"system\""))
+        })?;
+        // An empty list was the system's before there was a word for it.
+        Ok(if servers.is_empty() { Self::Unset } else { Self::Servers(servers) })
+    }
+}

@@ -1,0 +1,144 @@
+//! Bounds of what is kept of a vendor's page: whoever writes a page chooses how many texts it has, and how long they are.
+
+use std::{collections::BTreeMap, mem::size_of};
+
+use super::{Component, Incident, Page};
+
+/// Bytes of a text that are kept: more than any name of use has, and no less than a monitor may ask for in ASCII.
+const MAX_TEXT: usize = 200;
+/// Bytes that a page may take in all its documents together.
+pub(in crate::probe) const MAX_PAGE: usize = 2 << 20;
+/// Memory that one entry of a map or list takes beside its texts.
+const ENTRY: usize = 48;
+
+/// A name as it is kept. One that is too long is kept with single spaces and cut; a name that is looked for is cut in the
+/// same way, so both are equal where the whole names are. Of two long names that begin alike, both are meant.
+pub(super) fn cut_name(name: &str) -> String {
+    if name.len() <= MAX_TEXT {
+        return name.to_owned();
+    }
+    let mut kept = String::with_capacity(MAX_TEXT);
+    for word in name.split_whitespace() {
+        if !kept.is_empty() {
+            kept.push(' ');
+        }
+        // No more of one endless word than could be kept.
+        kept.push_str(beginning(word));
+        if kept.len() > MAX_TEXT {
+            break;
+        }
+    }
+    beginning(&kept).to_owned()
+}
+
+fn beginning(text: &str) -> &str {
+    &text[..text.floor_char_boundary(MAX_TEXT)]
+}
+
+impl Page {
+    /// Cuts every text of it.
+    pub(in crate::probe) fn cut(&mut self) {
+        let cut = |text: &mut String| {
+            if text.len() > MAX_TEXT {
+                *text = cut_name(text);
+            }
+        };
+        let words = self.words.values_mut().chain(&mut self.overall);
+        words.for_each(|word| cut(&mut word.word));
+        for Component { id, name, group, word } in &mut self.components {
+            [id, name, &mut word.word].into_iter().chain(group).for_each(cut);
+        }
+        for Incident { title, touches } in &mut self.incidents {
+            std::iter::once(title).chain(touches.iter_mut().flatten()).for_each(cut);
+        }
+        self.lacks.iter_mut().for_each(cut);
+        self.groups.values_mut().for_each(cut);
+        // Ids in one document stand for the same in another, so they are cut alike.
+        let keyed = |key: &String| key.len() > MAX_TEXT;
+        if self.words.keys().chain(self.groups.keys()).any(keyed) {
+            self.words =
+                std::mem::take(&mut self.words).into_iter().map(|(id, it)| (cut_name(&id), it)).collect();
+            self.groups =
+                std::mem::take(&mut self.groups).into_iter().map(|(id, it)| (cut_name(&id), it)).collect();
+        }
+    }
+
+    /// Drops what only served to put documents together.
+    pub(in crate::probe) fn finish(&mut self) {
+        (self.words, self.groups) = (BTreeMap::new(), BTreeMap::new());
+        self.components.iter_mut().for_each(|component| component.id = String::new());
+        self.components.shrink_to_fit();
+        self.incidents.shrink_to_fit();
+    }
+
+    /// Bytes of memory that it takes, about.
+    pub(in crate::probe) fn weight(&self) -> usize {
+        let components = self.components.iter().map(|Component { id, name, group, word }| {
+            let group = group.as_ref().map_or(0, String::capacity);
+            size_of::<Component>() + id.capacity() + name.capacity() + group + word.word.capacity()
+        });
+        let incidents = self.incidents.iter().map(|Incident { title, touches }| {
+            let touched = touches.iter().flatten().map(|name| size_of::<String>() + name.capacity());
+            size_of::<Incident>() + title.capacity() + touched.sum::<usize>()
+        });
+        let words = self.words.iter().map(|(id, word)| ENTRY + id.capacity() + word.word.capacity());
+        let groups = self.groups.iter().map(|(id, group)| ENTRY + id.capacity() + group.capacity());
+        size_of::<Self>()
+            + components.sum::<usize>()
+            + incidents.sum::<usize>()
+            + words.sum::<usize>()
+            + groups.sum::<usize>()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{NoReading, Word, statuspage};
+    use super::*;
+    use parallax_protocol::result::VendorState;
+
+    fn page(names: &[&str]) -> Page {
+        let component = |name: &&str| Component {
+            name: (*name).to_owned(),
+            word: Word::new("up", Some(VendorState::Operational)),
+            ..Component::default()
+        };
+        Page { components: names.iter().map(component).collect(), ..Page::default() }
+    }
+
+    #[test]
+    fn a_name_that_is_cut_is_found_by_the_whole_name_and_by_no_shorter_one() {
+        let long = "Störung ".repeat(400);
+        let nested = format!("{long} / {long}");
+        let mut page = page(&[&long, "Web"]);
+        page.components.push(Component { group: Some("Core  ".repeat(99)), ..page.components[0].clone() });
+        page.cut();
+        assert!(page.components.iter().all(|one| one.name.len() <= MAX_TEXT));
+        let spaced = long.replace(' ', "  ").to_uppercase();
+        let grouped = format!("{} / {long}", "core ".repeat(99));
+        for name in [&long, &spaced, &grouped] {
+            assert!(page.reading(Some(name)).is_ok(), "{name}");
+        }
+        for name in ["Störung", &"Störung ".repeat(5), &nested.replace("Stör", "Star")] {
+            assert!(matches!(page.reading(Some(name)), Err(NoReading::Missing(_))), "{name}");
+        }
+        assert!(page.reading(Some("web")).is_ok());
+    }
+
+    #[test]
+    fn a_page_weighs_what_it_was_cut_to_and_a_finished_one_no_ids() {
+        let names = (0..50).map(|n| format!("{}{n}", "x".repeat(9_000))).collect::<Vec<_>>();
+        let component = |name: &String| serde_json::json!({"id": name, "name": name, "status": "operational", "group_id": name});
+        let document = serde_json::json!({
+            "page": {"id": "x"}, "status": {"indicator": "none", "description": "y".repeat(9_000)},
+            "components": names.iter().map(component).collect::<Vec<_>>(),
+            "incidents": [{"name": "z".repeat(9_000), "status": "open", "components": [{"name": names[0]}]}],
+        });
+        let mut page = statuspage::read(document.to_string().as_bytes()).unwrap();
+        page.cut();
+        page.finish();
+        assert!(page.weight() < 50 * 450 + 1_000, "{}", page.weight());
+        let reading = page.reading(None).unwrap();
+        assert!(reading.word.as_str().starts_with("yyy"));
+    }
+}

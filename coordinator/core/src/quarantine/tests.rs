@@ -1,0 +1,200 @@
+use super::*;
+use crate::observation::{Facts, Failure, Word};
+use crate::place::Region;
+use crate::time::SECOND;
+
+const PLACE: PlaceNo = PlaceNo(1);
+const PORTAL: PlaceNo = PlaceNo(2);
+
+fn at(second: i64) -> Timestamp {
+    Timestamp::from_millis(second * SECOND)
+}
+
+/// Places 1, 2 and so on, on these networks.
+fn mesh(networks: &[u16]) -> Mesh {
+    Mesh::new((1..).zip(networks).map(|(no, network)| Place {
+        no: PlaceNo(no),
+        region: Region::Europe,
+        network: NetworkNo(*network),
+        connected: true,
+        quarantined: false,
+        unfit: false,
+    }))
+}
+
+/// A round on which places have spoken in that order, each with whether it passed.
+fn round(seen: &[(u16, bool)]) -> RoundReport {
+    let mut seen = seen.iter().map(|(no, passed)| {
+        let failed = Outcome::Failed(Facts::default(), Failure::Refused);
+        (PlaceNo(*no), if *passed { Outcome::Passed(Facts::default()) } else { failed })
+    });
+    let (first, outcome) = seen.next().unwrap();
+    let (mut second, mut third) = (seen.next(), seen.next());
+    let passed = |seen: &Option<(PlaceNo, Outcome)>| matches!(seen, Some((_, Outcome::Passed(_))));
+    let word = match (passed(&second), third.is_some()) {
+        (false, _) => Word::Failed,
+        (true, true) if !passed(&third) => {
+            std::mem::swap(&mut second, &mut third);
+            Word::Failed
+        }
+        (true, _) => Word::Disputed,
+    };
+    let (region, started) = (Region::Europe, at(0));
+    RoundReport {
+        region,
+        reason: Reason::Scheduled,
+        round: None,
+        started,
+        word,
+        first,
+        outcome,
+        second,
+        third,
+    }
+}
+
+/// Hears rounds on targets one second apart, and when a place was put in, spared or let out.
+fn story(
+    quarantine: &mut Quarantine,
+    mesh: &Mesh,
+    rounds: &[(&[(u16, bool)], u64)],
+) -> Vec<(i64, u16, &'static str)> {
+    let mut told = Vec::new();
+    for (second, (seen, target)) in (0..).zip(rounds) {
+        for (place, turn) in quarantine.hear_round(&round(seen), *target, mesh, at(second)) {
+            let turn = match turn {
+                Turn::Held(_) => "held",
+                Turn::Spared(_) => "spared",
+                Turn::Released => "released",
+            };
+            told.push((second, place.0, turn));
+        }
+    }
+    told
+}
+
+const DISPUTED: &[(u16, bool)] = &[(1, false), (2, true), (3, true)];
+const CONFIRMED: &[(u16, bool)] = &[(1, false), (2, false)];
+const OUTVOTED: &[(u16, bool)] = &[(1, false), (2, true), (3, false)];
+const BY_ONE: &[(u16, bool)] = &[(1, false), (2, true)];
+
+fn held() -> Quarantine {
+    let mut quarantine = Quarantine::default();
+    let rounds = [1, 2, 3, 1, 2].map(|target| (DISPUTED, target));
+    assert_eq!(story(&mut quarantine, &mesh(&[1, 2, 3]), &rounds), [(4, 1, "held")]);
+    quarantine
+}
+
+#[test]
+fn five_failures_more_than_half_disputed_over_three_targets_put_a_place_in() {
+    let quarantine = held();
+    assert!(quarantine.is_quarantined(PLACE));
+    let by = vec![(PlaceNo(2), 5), (PlaceNo(3), 5)];
+    let found = Contradictions { words: 5, contradicted: 5, by };
+    assert_eq!(quarantine.suspects().held, [(PLACE, found.clone())].into());
+    let words = found.words(|place| format!("place {}", place.0));
+    assert_eq!(words, "5 of 5 results contradicted, 5 by place 2, 5 by place 3");
+}
+
+#[test]
+fn fewer_failures_or_targets_or_disputes_do_not() {
+    let cases: [&[(&[(u16, bool)], u64)]; 4] = [
+        &[1, 2, 3, 4].map(|target| (DISPUTED, target)),
+        &[1, 2, 1, 2, 1, 2].map(|target| (DISPUTED, target)),
+        &[(CONFIRMED, 1), (DISPUTED, 2), (CONFIRMED, 3), (DISPUTED, 1), (CONFIRMED, 2), (DISPUTED, 3)],
+        // Two sites are disputed; that two more are down for everybody makes them no more.
+        &[(CONFIRMED, 3), (CONFIRMED, 4), (DISPUTED, 1), (DISPUTED, 2), (DISPUTED, 1), (DISPUTED, 2)],
+    ];
+    for rounds in cases {
+        assert_eq!(story(&mut Quarantine::default(), &mesh(&[1, 2, 3]), rounds), [], "{rounds:?}");
+    }
+}
+
+#[test]
+fn the_odd_one_of_three_is_the_suspect_whether_it_looked_first_or_not() {
+    let rounds = [1, 2, 3, 1, 2].map(|target| (OUTVOTED, target));
+    let mut quarantine = Quarantine::default();
+    assert_eq!(story(&mut quarantine, &mesh(&[1, 2, 3]), &rounds), [(4, PORTAL.0, "held")]);
+}
+
+#[test]
+fn one_that_disputes_alone_puts_nobody_in_where_others_could_as_well() {
+    let rounds = [1, 2, 3, 4, 5, 6].map(|target| (BY_ONE, target));
+    for (networks, told) in [
+        // Where one other network is all there is, its word is enough; where it has other places, not that of one.
+        (&[1, 2, 3][..], vec![]),
+        (&[1, 2, 2], vec![]),
+        (&[1, 2, 1], vec![(4, 1, "held")]),
+    ] {
+        assert_eq!(story(&mut Quarantine::default(), &mesh(networks), &rounds), told, "{networks:?}");
+    }
+}
+
+#[test]
+fn never_more_than_a_third_of_the_places_are_in() {
+    // Two that fail whatever they check.
+    let rounds = [1, 2, 3, 1, 2].map(|target| (&[(4, false), (2, true), (3, true)][..], target));
+    let mut quarantine = held();
+    let four = mesh(&[1, 2, 3, 4]);
+    assert_eq!(story(&mut quarantine, &four, &rounds), [(4, 4, "spared")]);
+    assert_eq!(quarantine.suspects().spared[&PlaceNo(4)].contradicted, 5);
+    assert_eq!(quarantine.poll_timeout(), Some(at(304)));
+    assert_eq!(quarantine.handle_timeout(at(304)), []);
+    assert!(quarantine.suspects().spared.is_empty());
+    // Of six places it is the second that may be in.
+    assert_eq!(story(&mut held(), &mesh(&[1, 2, 3, 4, 5, 6]), &rounds), [(4, 4, "held")]);
+    // Of two none is.
+    let rounds = [1, 2, 3, 1, 2].map(|target| (BY_ONE, target));
+    assert_eq!(story(&mut Quarantine::default(), &mesh(&[1, 2]), &rounds), [(4, 1, "spared")]);
+}
+
+#[test]
+fn words_over_a_minute_old_do_not_count() {
+    let (mut quarantine, mesh) = (Quarantine::default(), mesh(&[1, 2, 3]));
+    story(&mut quarantine, &mesh, &[1, 2, 3, 4].map(|target| (DISPUTED, target)));
+    assert_eq!(quarantine.hear_round(&round(DISPUTED), 5, &mesh, at(62)), []);
+}
+
+fn agree(quarantine: &mut Quarantine, from: i64, times: usize) -> Vec<(i64, Turn)> {
+    let heard = (from..)
+        .take(times)
+        .filter_map(|second| quarantine.hear_shadow(PLACE, true, at(second)).map(|turn| (second, turn)));
+    heard.collect()
+}
+
+#[test]
+fn ten_agreeing_words_let_it_out() {
+    let mut quarantine = held();
+    assert_eq!(agree(&mut quarantine, 10, 10), [(19, Turn::Released)]);
+    assert!(!quarantine.is_quarantined(PLACE));
+}
+
+#[test]
+fn five_calm_minutes_and_three_agreeing_words_let_it_out() {
+    let mut quarantine = held();
+    agree(&mut quarantine, 10, 2);
+    assert_eq!(quarantine.poll_timeout(), None, "two words are too few, whatever the time");
+    agree(&mut quarantine, 20, 1);
+    assert_eq!(quarantine.poll_timeout(), Some(at(304)));
+    assert_eq!(quarantine.handle_timeout(at(303)), []);
+    assert_eq!(quarantine.handle_timeout(at(304)), [PLACE]);
+    assert!(!quarantine.is_quarantined(PLACE));
+}
+
+#[test]
+fn a_dispute_in_quarantine_begins_the_waiting_anew() {
+    let mut quarantine = held();
+    agree(&mut quarantine, 10, 9);
+    quarantine.hear_shadow(PLACE, false, at(30));
+    assert_eq!(agree(&mut quarantine, 40, 9), []);
+    assert_eq!(quarantine.poll_timeout(), Some(at(330)));
+}
+
+#[test]
+fn a_place_that_is_enrolled_no_more_is_forgotten() {
+    let mut quarantine = held();
+    quarantine.forget_others(&mesh(&[1, 2, 3]));
+    assert!(quarantine.is_quarantined(PLACE));
+    quarantine.forget_others(&Mesh::default());
+    assert!(!quarantine.is_quarantined(PLACE));
+}

@@ -1,0 +1,85 @@
+//! Stories of a whole mesh's places: rounds on several hosts are told with every place's word, and who goes into quarantine
+//! must come of it.
+
+use std::collections::BTreeSet;
+
+use parallax_core::event::{Reason, RoundReport};
+use parallax_core::observation::{Outcome, Word};
+use parallax_core::place::{Mesh, Place, PlaceNo};
+use parallax_core::quarantine::{Quarantine, Turn};
+use parallax_core::time::Timestamp;
+
+use super::script::Line;
+use super::text::{self, Cast, Told};
+
+/// Plays a story of which the places are read already.
+pub(crate) fn play(places: &[Place], cast: &Cast, lines: &[Line<'_>]) -> Told<()> {
+    let mut quarantine = Quarantine::default();
+    for line in lines {
+        let at = |error: String| format!("line {}: {error}", line.number);
+        let told = turn(&mut quarantine, places, cast, &line.words).map_err(at)?;
+        if told != line.expected {
+            return Err(at(format!("what came out is {told:?}")));
+        }
+        let held: BTreeSet<PlaceNo> = quarantine.suspects().held.into_keys().collect();
+        if held.len() * 3 > places.len() {
+            return Err(at("more than a third are in quarantine".to_owned()));
+        }
+    }
+    Ok(())
+}
+
+fn turn(quarantine: &mut Quarantine, places: &[Place], cast: &Cast, words: &[&str]) -> Told<Vec<String>> {
+    let [when, words @ ..] = words else { return Err("a line begins with a time".to_owned()) };
+    let now = text::time(when)?;
+    let place = |name: &str| cast.find(name).ok_or_else(|| format!("'{name}' is nobody here"));
+    let held = quarantine.suspects().held;
+    let laid = places.iter().map(|place| Place { quarantined: held.contains_key(&place.no), ..*place });
+    let mesh = Mesh::new(laid.collect::<Vec<_>>());
+    let turns: Vec<(PlaceNo, Turn)> = match words {
+        ["time", "passes"] => {
+            quarantine.handle_timeout(now).into_iter().map(|place| (place, Turn::Released)).collect()
+        }
+        [name, "agrees"] => shadow(quarantine, place(name)?, true, now),
+        [name, "disagrees"] => shadow(quarantine, place(name)?, false, now),
+        [host, seen @ ..] => {
+            let mut said = Vec::new();
+            for word in seen.join(" ").split(", ") {
+                let words: Vec<&str> = word.split_whitespace().collect();
+                let [name, doing @ ..] = words.as_slice() else {
+                    return Err("nobody sees anything".to_owned());
+                };
+                said.push((place(name)?, text::outcome(doing)?));
+            }
+            let target = parallax_core::assign::steady_hash(host.as_bytes());
+            quarantine.hear_round(&report(said, now)?, target, &mesh, now)
+        }
+        [] => return Err("nothing happens".to_owned()),
+    };
+    let name = |no: PlaceNo| cast.name(no).to_owned();
+    let say = |(place, turn): (PlaceNo, Turn)| match turn {
+        Turn::Held(found) => format!("{} is quarantined: {}", name(place), found.words(name)),
+        Turn::Spared(found) => format!("{} is spared: {}", name(place), found.words(name)),
+        Turn::Released => format!("{} is released", name(place)),
+    };
+    Ok(turns.into_iter().map(say).collect())
+}
+
+fn shadow(quarantine: &mut Quarantine, place: PlaceNo, agrees: bool, now: Timestamp) -> Vec<(PlaceNo, Turn)> {
+    quarantine.hear_shadow(place, agrees, now).map(|turn| (place, turn)).into_iter().collect()
+}
+
+/// The round that those words make, as a machine reports it.
+fn report(said: Vec<(PlaceNo, Outcome)>, now: Timestamp) -> Told<RoundReport> {
+    let failed = |seen: &Option<(PlaceNo, Outcome)>| matches!(seen, Some((_, Outcome::Failed(..))));
+    let mut said = said.into_iter();
+    let (first, outcome) = said.next().ok_or("nobody looks")?;
+    let (mut second, mut third) = (said.next(), said.next());
+    if failed(&third) {
+        std::mem::swap(&mut second, &mut third);
+    }
+    let word = if failed(&second) { Word::Failed } else { Word::Disputed };
+    let region = parallax_core::place::Region::Europe;
+    let (reason, round) = (Reason::Scheduled, Some(1));
+    Ok(RoundReport { region, reason, round, started: now, word, first, outcome, second, third })
+}

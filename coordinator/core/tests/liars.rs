@@ -1,0 +1,62 @@
+//! Days of a service with one lying place: it passes whatever it checks (a captive portal, an intercepting proxy, a resolver
+//! that answers for every name), or it fails whatever it checks. Nobody else is harmed.
+//!
+//! A few days are lived at every run. More of them, by their seeds: `PARALLAX_DAYS=0..1000 cargo test -p parallax-core
+//! --test liars`.
+
+#![allow(
+    dead_code,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    reason = "what is wrong fails the test; chance is shared"
+)]
+
+#[path = "days/chance.rs"]
+mod chance;
+#[path = "liars/world.rs"]
+mod world;
+
+use std::ops::Range;
+use std::panic;
+
+use world::{Lie, World};
+
+/// Days that every run lives, of each kind of liar.
+const FEW: u64 = 12;
+
+/// The seeds that were asked for, or a few.
+fn seeds() -> Range<u64> {
+    let asked = std::env::var("PARALLAX_DAYS").ok();
+    let range = asked.as_deref().and_then(|asked| asked.split_once(".."));
+    range.map_or(0..FEW, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
+}
+
+#[test]
+fn one_liar_hides_no_outage_makes_none_and_has_nobody_else_put_in_quarantine() {
+    let mut broken = Vec::new();
+    for lie in [None, Some(Lie::Passes), Some(Lie::Fails)] {
+        let (mut found, mut delays) = (0, Vec::new());
+        for seed in seeds() {
+            match panic::catch_unwind(|| World::live(seed, lie)) {
+                Ok(day) => {
+                    found += usize::from(day.is_liar_found);
+                    delays.extend(day.delays);
+                }
+                Err(_) => broken.push((lie, seed)),
+            }
+        }
+        let mean = delays.iter().sum::<i64>() / i64::try_from(delays.len().max(1)).unwrap();
+        let worst = delays.iter().max().copied().unwrap_or_default();
+        println!("{lie:?}: {} outages, down after {mean} ms in the mean, {worst} at worst", delays.len());
+        println!("{lie:?}: the liar was in quarantine on {found} days of {}", seeds().count());
+        // A liar that passes is found where several sites are down within a minute, which not every day brings.
+        let wanted = match lie {
+            Some(Lie::Passes) => seeds().count() / 3,
+            Some(Lie::Fails) => seeds().count() * 9 / 10,
+            None => 0,
+        };
+        assert!(!broken.is_empty() || found >= wanted, "{lie:?}: found on {found} days");
+    }
+    assert!(broken.is_empty(), "{broken:?}");
+}

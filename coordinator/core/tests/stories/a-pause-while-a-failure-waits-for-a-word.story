@@ -1,0 +1,12 @@
+# A failed round that waits for another's word when the monitor is paused is kept: as one that nobody confirmed.
+monitor http every 60s
+place fra1 europe A
+place fra2 europe B
+
+00:00 everybody is up
+01:00 fra1 fails refused
+  -> asks fra2 to confirm
+01:00.1 the monitor is paused
+  -> round europe unconfirmed
+  -> UNKNOWN since 01:00.1
+  -> asks nobody

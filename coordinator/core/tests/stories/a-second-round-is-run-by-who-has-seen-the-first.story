@@ -1,0 +1,26 @@
+# Of three networks in a region one passes whatever it checks. The second round of a suspicion is run by a place that has seen
+# the first fail: else the liar's turn would end each suspicion.
+monitor http every 60s
+place fra1 europe A
+place portal europe B
+place fra3 europe C
+
+00:00 everybody is up
+01:00 fra1 fails refused
+  -> asks portal to confirm
+01:00.1 portal passes 20ms
+  -> asks fra3 to confirm
+01:00.2 fra3 fails refused
+  -> round europe failed
+01:05 time passes
+  -> asks fra3 for a second round
+01:05.1 fra3 passes 20ms
+  -> second round europe passed
+02:00 fra3 fails refused
+  -> asks fra1 to confirm
+02:00.1 fra1 fails refused
+  -> round europe failed
+02:05 time passes
+  -> asks fra3 for a second round
+02:05.1 fra3 passes 20ms
+  -> second round europe passed

@@ -1,0 +1,158 @@
+//! A backup over the admin socket: the coordinator streams the bytes, and who asked for them decides where they go. The
+//! service can't write where its user or its unit does not let it, or writes to a folder that nobody else sees.
+//!
+//! After the command's line come a reply's line, chunks (length as `u32`, little-endian, and bytes) up to an empty one, and
+//! a reply's line with the length and the checksum of all.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::Duration;
+
+use bytes::Bytes;
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio::time::timeout;
+
+use super::client::{self, ClientError};
+use super::{Command, Fault, Reply, care};
+use crate::service::Service;
+
+/// Longest chunk, in bytes.
+const CHUNK: usize = 256 << 10;
+/// Chunks that wait for the socket.
+const WAITING: usize = 4;
+/// How long the socket may take one chunk. The store's walk waits meanwhile, and keeps what is changed before it in memory.
+const STALL: Duration = Duration::from_secs(60);
+/// Longest reply's line, in bytes.
+const MAX_LINE: u64 = 64 << 10;
+
+/// Sends one moment of the store, for as long as the other side takes it.
+pub(super) async fn send(service: &Service, out: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    reply(out, &Reply::Done(json!({}))).await?;
+    let (chunks, waiting) = mpsc::channel(WAITING);
+    let streaming = async {
+        let streamed = service.stream_backup(Chunks { chunks, total: Total::default() }).await;
+        // The sending end goes here, or `carrying` would wait for more.
+        streamed.map(|chunks| chunks.total)
+    };
+    let carrying = async move {
+        // Gone with this block: where the socket fails, the store's walk ends too.
+        let mut waiting = waiting;
+        while let Some(chunk) = waiting.recv().await {
+            // It is at most CHUNK long.
+            let length = u32::try_from(chunk.len()).unwrap_or_default();
+            timeout(STALL, async {
+                out.write_all(&length.to_le_bytes()).await?;
+                out.write_all(&chunk).await
+            })
+            .await??;
+        }
+        io::Result::Ok(out)
+    };
+    let (streamed, carried) = tokio::join!(streaming, carrying);
+    let out = carried?;
+    out.write_all(&0_u32.to_le_bytes()).await?;
+    let end = match streamed {
+        Ok(total) => Reply::Done(total.view()),
+        Err(error) => Reply::Fault(care::fault(error)),
+    };
+    reply(out, &end).await
+}
+
+/// Has a running coordinator stream a backup to `sink`; none where none runs.
+///
+/// # Errors
+/// [`ClientError`] where one runs and can't be asked, or what came is not what it sent. Then `sink` holds no backup.
+pub async fn receive(
+    data: &Path,
+    sink: &mut (dyn Write + Send),
+) -> Result<Option<Result<u64, Fault>>, ClientError> {
+    let Some(stream) = client::connect(data).await? else { return Ok(None) };
+    let fault = |source| client::fault(data, source);
+    let (reading, mut writing) = stream.into_split();
+    let mut line = serde_json::to_vec(&Command::Backup).map_err(|_| ClientError::Reply)?;
+    line.push(b'\n');
+    writing.write_all(&line).await.map_err(fault)?;
+    let mut reading = BufReader::with_capacity(CHUNK, reading);
+    if let Reply::Fault(fault) = next_reply(&mut reading).await.map_err(fault)? {
+        return Ok(Some(Err(fault)));
+    }
+    let mut total = Total::default();
+    let mut chunk = Vec::with_capacity(CHUNK);
+    loop {
+        let length = timeout(Command::Backup.limit(), reading.read_u32_le()).await;
+        let length = length.map_err(|elapsed| fault(elapsed.into()))?.map_err(fault)? as usize;
+        if length == 0 {
+            break;
+        }
+        if length > CHUNK {
+            return Err(ClientError::Reply);
+        }
+        chunk.resize(length, 0);
+        reading.read_exact(&mut chunk).await.map_err(fault)?;
+        sink.write_all(&chunk).map_err(ClientError::Sink)?;
+        total.add(&chunk);
+    }
+    sink.flush().map_err(ClientError::Sink)?;
+    match next_reply(&mut reading).await.map_err(fault)? {
+        Reply::Fault(fault) => Ok(Some(Err(fault))),
+        Reply::Done(sent) if sent == total.view() => Ok(Some(Ok(total.bytes))),
+        Reply::Done(_) => Err(ClientError::Differs),
+    }
+}
+
+async fn reply(out: &mut (impl AsyncWrite + Unpin), reply: &Reply) -> io::Result<()> {
+    let mut line = serde_json::to_vec(reply)?;
+    line.push(b'\n');
+    timeout(STALL, out.write_all(&line)).await?
+}
+
+async fn next_reply(reading: &mut BufReader<impl AsyncRead + Unpin>) -> io::Result<Reply> {
+    let mut line = Vec::new();
+    let mut reading = reading.take(MAX_LINE);
+    timeout(Command::Backup.limit(), reading.read_until(b'\n', &mut line)).await??;
+    Ok(serde_json::from_slice(&line)?)
+}
+
+/// Length and checksum of what has passed.
+#[derive(Debug, Default)]
+struct Total {
+    bytes: u64,
+    sum: u32,
+}
+
+impl Total {
+    fn add(&mut self, chunk: &[u8]) {
+        self.bytes += chunk.len() as u64;
+        self.sum = crc32c::crc32c_append(self.sum, chunk);
+    }
+
+    fn view(&self) -> Value {
+        json!({ "bytes": self.bytes, "crc32c": self.sum })
+    }
+}
+
+/// Takes what the store writes and hands it on in chunks; it waits where too many wait already. Never used in async code.
+#[derive(Debug)]
+pub(crate) struct Chunks {
+    chunks: mpsc::Sender<Bytes>,
+    total: Total,
+}
+
+impl Write for Chunks {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let chunk = bytes.get(..CHUNK).unwrap_or(bytes);
+        if chunk.is_empty() {
+            return Ok(0);
+        }
+        let gone = |_| io::Error::new(io::ErrorKind::BrokenPipe, "nobody takes the backup any more");
+        self.chunks.blocking_send(Bytes::copy_from_slice(chunk)).map_err(gone)?;
+        self.total.add(chunk);
+        Ok(chunk.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}

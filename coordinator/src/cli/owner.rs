@@ -1,0 +1,126 @@
+//! Gives what a command of root's made in the data folder to the folder's owner: the service runs as them, and could not
+//! open a store with files of root's.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, Stat, chownat, fstat, openat};
+use rustix::process::{Gid, Uid, geteuid};
+
+use crate::out;
+
+/// Owner of a data folder, and the file system that it is on.
+#[derive(Debug, Clone, Copy)]
+struct Owner {
+    user: Uid,
+    group: Gid,
+    device: u64,
+}
+
+/// Gives root's files and folders below the data folder to the folder's owner, where root runs this and the owner is
+/// somebody else. What can't be given is reported and no fault of the command: it is done by now.
+pub(super) fn hand_over(data: &Path) {
+    if !geteuid().is_root() {
+        return;
+    }
+    if let Err(error) = give(data) {
+        out::fault(&format!(
+            "what this command wrote belongs to root, and its service can't use it; `chown -R` {} to the service's user: \
+             {error}",
+            data.display()
+        ));
+    }
+}
+
+fn give(data: &Path) -> io::Result<()> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = match openat(CWD, data, flags, Mode::empty()) {
+        Ok(folder) => folder,
+        // The command made none.
+        Err(rustix::io::Errno::NOENT) => return Ok(()),
+        Err(error) => return Err(error.into()),
+    };
+    let facts = fstat(&folder)?;
+    if facts.st_uid == 0 {
+        return Ok(());
+    }
+    let owner =
+        Owner { user: Uid::from_raw(facts.st_uid), group: Gid::from_raw(facts.st_gid), device: facts.st_dev };
+    give_below(folder, owner)
+}
+
+/// The owner may change names meanwhile: each thing is judged and given by its descriptor, and no link is followed.
+fn give_below(folder: OwnedFd, owner: Owner) -> io::Result<()> {
+    let mut folders = vec![folder];
+    while let Some(folder) = folders.pop() {
+        for entry in Dir::read_from(&folder)? {
+            let entry = entry?;
+            let name = entry.file_name();
+            if matches!(name.to_bytes(), b"." | b"..") {
+                continue;
+            }
+            let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+            let thing = match openat(&folder, name, flags, Mode::empty()) {
+                Ok(thing) => thing,
+                Err(rustix::io::Errno::NOENT) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let facts = fstat(&thing)?;
+            if is_roots(&facts, owner) {
+                chownat(&thing, c"", Some(owner.user), Some(owner.group), AtFlags::EMPTY_PATH)?;
+            }
+            if is_folder(&facts) && facts.st_dev == owner.device {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                folders.push(openat(&thing, c".", flags, Mode::empty())?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A file of several names may be somebody else's, whose name the folder's owner has put here.
+fn is_roots(facts: &Stat, owner: Owner) -> bool {
+    let is_file = FileType::from_raw_mode(facts.st_mode) == FileType::RegularFile && facts.st_nlink == 1;
+    facts.st_uid == 0 && facts.st_dev == owner.device && (is_file || is_folder(facts))
+}
+
+fn is_folder(facts: &Stat) -> bool {
+    FileType::from_raw_mode(facts.st_mode) == FileType::Directory
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::fs::{MetadataExt, chown, symlink};
+
+    use super::*;
+
+    #[test]
+    fn only_what_root_alone_has_a_name_for_is_given() {
+        if !geteuid().is_root() {
+            return;
+        }
+        let home = tempfile::tempdir().unwrap();
+        let (data, others) = (home.path().join("data"), home.path().join("others"));
+        fs::create_dir_all(data.join("store/sled")).unwrap();
+        for name in ["store/sled/db", "linked", "theirs"] {
+            fs::write(data.join(name), "").unwrap();
+        }
+        fs::write(&others, "").unwrap();
+        fs::hard_link(data.join("linked"), home.path().join("second-name")).unwrap();
+        symlink(&others, data.join("symbolic")).unwrap();
+        chown(data.join("theirs"), Some(7), Some(7)).unwrap();
+        let user = |name: &str| fs::symlink_metadata(data.join(name)).unwrap().uid();
+        hand_over(&data);
+        assert_eq!(user("store/sled/db"), 0, "a folder of root's is nobody else's");
+        chown(&data, Some(65_534), Some(65_534)).unwrap();
+        hand_over(&data);
+        for name in ["store", "store/sled", "store/sled/db"] {
+            assert_eq!(user(name), 65_534, "{name}");
+        }
+        assert_eq!(["linked", "symbolic", "theirs"].map(user), [0, 0, 7]);
+        assert_eq!(fs::metadata(&others).unwrap().uid(), 0);
+        hand_over(&home.path().join("none"));
+    }
+}

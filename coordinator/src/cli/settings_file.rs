@@ -1,0 +1,52 @@
+//! The settings file of this host's installation, for commands that are given none.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+/// Where the packing puts the settings.
+const PLACE: &str = "/etc/parallax/coordinator.toml";
+
+/// The file that was found without being named, for messages.
+static FOUND: OnceLock<PathBuf> = OnceLock::new();
+
+/// The file that is read: the one that was given, else this host's where there is one. With a data folder that was given,
+/// another installation may be meant, and none is read.
+pub(super) fn find(given: Option<&Path>, is_data_given: bool) -> Option<PathBuf> {
+    let file = choose(given, is_data_given, Path::new(PLACE))?;
+    if given.is_none() {
+        // Only the first call finds it unset, and later ones find the same file.
+        let _ = FOUND.set(file.clone());
+    }
+    Some(file)
+}
+
+/// The file that this process found by itself.
+pub(super) fn found() -> Option<&'static Path> {
+    FOUND.get().map(PathBuf::as_path)
+}
+
+fn choose(given: Option<&Path>, is_data_given: bool, place: &Path) -> Option<PathBuf> {
+    match given {
+        Some(file) => Some(file.to_owned()),
+        // One that may not be read is a fault, not a reason to act on another installation.
+        None => (!is_data_given && place.symlink_metadata().is_ok()).then(|| place.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_or_folder_that_is_given_goes_before_the_hosts_own() {
+        let folder = tempfile::tempdir().unwrap();
+        let (place, given) = (folder.path().join("coordinator.toml"), Path::new("mine.toml"));
+        assert_eq!(choose(None, false, &place), None);
+        std::fs::write(&place, "").unwrap();
+        assert_eq!(choose(None, false, &place), Some(place.clone()));
+        assert_eq!(choose(None, true, &place), None);
+        for is_data_given in [false, true] {
+            assert_eq!(choose(Some(given), is_data_given, &place), Some(given.to_owned()));
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Checks of the settings against the host: can the files that they name be read, and who reaches `[admin]`.
+
+use std::fs::File;
+use std::net::IpAddr;
+use std::path::Path;
+
+use rustls_pki_types::CertificateDer;
+use rustls_pki_types::pem::PemObject;
+
+use super::{Config, Fault};
+
+impl Config {
+    /// Opens the files that the settings name, as the user who runs this; returns what is wrong with each.
+    pub fn file_faults(&self) -> Vec<Fault> {
+        let opened = [("tls.certificate", &self.tls.certificate), ("tls.key", &self.tls.key)];
+        let roots = [("acme.roots", &self.acme.roots), ("mail.ca", &self.mail.ca)];
+        let mut faults = Vec::new();
+        for (name, path) in opened {
+            faults.extend(path.as_deref().and_then(|path| Some(fault(name, path, open(path).err()?))));
+        }
+        for (name, path) in roots {
+            faults
+                .extend(path.as_deref().and_then(|path| Some(fault(name, path, certificates(path).err()?))));
+        }
+        if let Some(folder) = self.mail.folder.as_deref()
+            && folder.exists()
+            && !folder.is_dir()
+        {
+            faults.push(fault("mail.folder", folder, "is not a folder".to_owned()));
+        }
+        faults
+    }
+
+    /// A warning where the admin address is one that strangers may reach.
+    pub fn exposed_admin(&self) -> Option<String> {
+        let listen = self.admin.listen.filter(|listen| !is_internal(listen.ip()))?;
+        Some(format!(
+            "admin.listen {listen} may be reached by strangers: /metrics names this installation's networks and \
+             regions, and nothing there asks for a password; give it a loopback or private address"
+        ))
+    }
+}
+
+fn fault(name: &str, path: &Path, rule: String) -> Fault {
+    Fault { place: format!("{name}: {}:", path.display()), rule, is_given: false }
+}
+
+fn open(path: &Path) -> Result<(), String> {
+    let facts = File::open(path).and_then(|file| file.metadata()).map_err(|error| error.to_string())?;
+    if facts.is_file() { Ok(()) } else { Err("is not a file".to_owned()) }
+}
+
+fn certificates(path: &Path) -> Result<(), String> {
+    open(path)?;
+    let mut found = CertificateDer::pem_file_iter(path).map_err(|error| error.to_string())?;
+    match found.next() {
+        Some(Ok(_)) => Ok(()),
+        Some(Err(error)) => Err(format!("holds no certificate in PEM: {error}")),
+        None => Err("holds no certificate in PEM".to_owned()),
+    }
+}
+
+/// Loopback, private and link-local addresses. An unspecified one is every address of the host.
+fn is_internal(address: IpAddr) -> bool {
+    match address.to_canonical() {
+        IpAddr::V4(v4) => v4.is_loopback() || v4.is_private() || v4.is_link_local(),
+        IpAddr::V6(v6) => v6.is_loopback() || v6.is_unique_local() || v6.is_unicast_link_local(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_that_can_not_be_used_are_named_with_their_setting() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| Some(folder.path().join(name));
+        std::fs::write(folder.path().join("text"), "no certificate").unwrap();
+        let mut config = Config::default();
+        assert_eq!(config.file_faults(), []);
+        config.tls.certificate = at("none.pem");
+        config.tls.key = at("text");
+        config.acme.roots = at("text");
+        config.mail.ca = at("");
+        config.mail.folder = at("text");
+        let told: Vec<String> = config.file_faults().iter().map(Fault::to_string).collect();
+        let here = folder.path().display();
+        assert_eq!(
+            told,
+            [
+                format!("tls.certificate: {here}/none.pem: No such file or directory (os error 2)"),
+                format!("acme.roots: {here}/text: holds no certificate in PEM"),
+                format!("mail.ca: {here}/: is not a file"),
+                format!("mail.folder: {here}/text: is not a folder"),
+            ]
+        );
+    }
+
+    #[test]
+    fn an_admin_address_that_strangers_may_reach_is_frowned_at() {
+        let mut config = Config::default();
+        let mut is_exposed = |listen: &str| {
+            config.admin.listen = Some(listen.parse().unwrap());
+            config.exposed_admin().is_some()
+        };
+        for inside in ["127.0.0.1:1", "10.0.0.1:1", "192.168.3.4:1", "[::1]:1", "[fd00::1]:1", "[fe80::1]:1"]
+        {
+            assert!(!is_exposed(inside), "{inside}");
+        }
+        for outside in ["0.0.0.0:1", "[::]:1", "203.0.113.5:1", "[2001:db8::1]:1", "[::ffff:8.8.8.8]:1"] {
+            assert!(is_exposed(outside), "{outside}");
+        }
+        assert_eq!(Config::default().exposed_admin(), None);
+    }
+}

@@ -1,0 +1,24 @@
+//! The excerpt that is kept of a receiver's answer: short, so that the log is no way to read what an address serves.
+
+use parallax_core::delivery::ANSWER_KEPT;
+
+use super::*;
+
+#[tokio::test]
+async fn a_short_excerpt_of_an_answer_is_kept() {
+    let body = format!("a\r\n\u{1b}[2J {}", "x".repeat(2000));
+    let receiver = Receiver::start(move |_, _| {
+        let head =
+            format!("HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\nContent-Length: {}\r\n\r\n", body.len());
+        Reply::Bytes([head.as_bytes(), body.as_bytes()].concat())
+    })
+    .await;
+    let world = World::new().await;
+    world.hook(1, &receiver.url()).await;
+    let id = world.send(1, 1, 4, "went-down").await;
+    let noted = world.stands(id, delivered).await;
+    let answer = noted.log[0].answer.as_str();
+    assert_eq!(answer.chars().count(), ANSWER_KEPT);
+    assert!(answer.starts_with("a  [2J xxx"), "{answer}");
+    world.stopped().await;
+}

@@ -1,0 +1,178 @@
+//! The cost of much: requests that are sent twice, writes that change nothing, and documents of incidents with much to say.
+
+use parallax_core::incident::MAX_OPEN_BYTES;
+use serde_json::{Value, json};
+
+use super::{Answered, Client, code};
+
+/// A message of four thousand characters, which are four bytes each.
+fn long() -> String {
+    "\u{1f525}".repeat(4000)
+}
+
+async fn sent(client: &Client, key: &str, method: &str, path: &str, body: &Value) -> Answered {
+    let bearer = format!("Bearer {}", client.write);
+    let headers =
+        [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", key)];
+    client.send(method, path, &headers, &body.to_string()).await
+}
+
+#[tokio::test]
+async fn a_write_that_changes_nothing_writes_nothing_and_is_not_remembered() {
+    let client = Client::new().await;
+    let monitor = client.make(json!({ "url": "a.example" })).await;
+    let post = async |path: &str, body: Value| {
+        let made = client.call(&client.write, "POST", &client.shop(path), body).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        made.body
+    };
+    let hook = json!({ "type": "webhook", "name": "Team", "url": "https://hooks.example/in" });
+    let destination = post("/destinations", hook).await["destination"].clone();
+    let incident = post("/incidents", json!({ "title": "x" })).await["incident"].clone();
+    let below = |folder: &str, it: &Value| client.shop(&format!("/{folder}/{}", it["id"].as_str().unwrap()));
+    for (key, path, same, other) in [
+        ("page", client.shop(""), json!({ "name": "Shop" }), json!({ "name": "Other" })),
+        ("alerts", client.shop("/alerts"), json!({}), json!({ "repeatMinutes": 30 })),
+        (
+            "monitor",
+            below("monitors", &monitor),
+            json!({ "name": monitor["name"] }),
+            json!({ "name": "Other" }),
+        ),
+        ("destination", below("destinations", &destination), json!({}), json!({ "events": ["went-down"] })),
+        ("incident", below("incidents", &incident), json!({ "title": "x" }), json!({ "title": "Other" })),
+    ] {
+        for body in [json!({}), same] {
+            let before = client.world.revision().await;
+            let answered = sent(&client, key, "PATCH", &path, &body).await;
+            assert_eq!(answered.status, 200, "{path} {answered:?}");
+            assert_eq!(client.world.revision().await, before + 1, "{path} {body}");
+        }
+        // The key is not used up: another request may carry it, and is remembered.
+        assert_eq!(sent(&client, key, "PATCH", &path, &other).await.status, 200, "{path}");
+        let again = sent(&client, key, "PATCH", &path, &other).await;
+        assert_eq!((again.status, &again.headers["idempotency-replayed"]), (200, &"true".parse().unwrap()));
+        assert!(!again.headers.contains_key("idempotency-answer"), "it is short, and kept as it is");
+        let reused = sent(&client, key, "PATCH", &path, &json!({})).await;
+        assert_eq!((reused.status, code(&reused)), (422, "idempotency_key_reused"));
+    }
+}
+
+#[tokio::test]
+async fn a_long_answer_is_drawn_again_and_nothing_is_made_twice() {
+    let client = Client::new().await;
+    let all = client.shop("/incidents");
+    let new = json!({ "title": "First", "message": long() });
+    let made = sent(&client, "new", "POST", &all, &new).await;
+    assert_eq!((made.status, made.headers.contains_key("idempotency-replayed")), (201, false));
+    let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
+    let one = client.shop(&format!("/incidents/{id}"));
+    client.call(&client.write, "PATCH", &one, json!({ "title": "Later" })).await;
+    let again = sent(&client, "new", "POST", &all, &new).await;
+    assert_eq!((again.status, &again.body["incident"]["id"]), (201, &json!(id)));
+    assert_eq!(again.body["incident"]["title"], "Later", "as it is now");
+    let headers =
+        ["idempotency-replayed", "idempotency-answer"].map(|name| again.headers[name].to_str().unwrap());
+    assert_eq!((headers, again.headers["location"].to_str().unwrap()), (["true", "current"], one.as_str()));
+    assert_eq!(client.get(&all).await.body["incidents"].as_array().unwrap().len(), 1);
+    // An update and a change of it, too.
+    let updates = format!("{one}/updates");
+    for (key, method, path, body, status) in [
+        ("update", "POST", updates.as_str(), json!({ "message": "More" }), 201),
+        ("change", "PATCH", one.as_str(), json!({ "title": "Changed" }), 200),
+    ] {
+        let first = sent(&client, key, method, path, &body).await;
+        let again = sent(&client, key, method, path, &body).await;
+        assert_eq!((again.status, &again.body), (status, &first.body));
+        assert_eq!(again.headers["idempotency-answer"], "current");
+    }
+    assert_eq!(client.get(&one).await.body["incident"]["updates"].as_array().unwrap().len(), 2);
+    // What was deleted since is not there, and not made again.
+    client.call(&client.write, "DELETE", &one, Value::Null).await;
+    assert_eq!(sent(&client, "new", "POST", &all, &new).await.status, 404);
+    assert_eq!(client.get(&all).await.body["incidents"], json!([]));
+}
+
+#[tokio::test]
+async fn a_page_has_so_much_text_open_and_what_ends_makes_room() {
+    let client = Client::new().await;
+    let all = client.shop("/incidents");
+    let post = async |path: &str, body: Value| client.call(&client.write, "POST", path, body).await;
+    let mut ids = Vec::new();
+    let mut now = client.world.service.now();
+    let refused = loop {
+        // Each minute has its requests.
+        now = now + parallax_core::time::MINUTE;
+        client.world.clock.set(now);
+        let made = post(&all, json!({ "title": "x", "message": long() })).await;
+        if made.status != 201 {
+            break made;
+        }
+        ids.push(made.body["incident"]["id"].as_str().unwrap().to_owned());
+        assert!(ids.len() <= MAX_OPEN_BYTES / 16_000);
+    };
+    assert_eq!((refused.status, code(&refused)), (400, "bad_request"));
+    assert_eq!(refused.body["error"]["fields"][0]["field"], "message");
+    let one = client.shop(&format!("/incidents/{}", ids[0]));
+    let updates = format!("{one}/updates");
+    let patch = async |body: Value| client.call(&client.write, "PATCH", &one, body).await;
+    let named = |answered: &Answered| answered.body["error"]["fields"][0]["field"].clone();
+    let told = post(&updates, json!({ "message": long() })).await;
+    assert_eq!((told.status, named(&told)), (400, json!("message")));
+    let told = patch(json!({ "postmortem": long() })).await;
+    assert_eq!((told.status, named(&told)), (400, json!("postmortem")));
+    // What makes it no longer, and its end, are taken.
+    assert_eq!(patch(json!({ "title": "y" })).await.status, 200);
+    assert_eq!(post(&updates, json!({ "status": "resolved", "message": long() })).await.status, 201);
+    assert_eq!(post(&all, json!({ "title": "x", "message": "short" })).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_list_is_given_in_parts_and_the_status_document_has_the_newest_updates() {
+    let client = Client::new().await;
+    let all = client.shop("/incidents");
+    let mut ids = Vec::new();
+    for n in 0..5 {
+        // Of the past, so that no page is full of them.
+        let body = json!({
+            "title": format!("{n}"), "message": long(),
+            "startedAt": (client.world.service.now() - 9000 + n).to_string(),
+            "resolvedAt": (client.world.service.now() - 1000).to_string(),
+        });
+        let made = client.call(&client.write, "POST", &all, body).await;
+        assert_eq!(made.status, 201, "{made:?}");
+        let id = made.body["incident"]["id"].as_str().unwrap().to_owned();
+        // As long as one can be: its post-mortem and its updates have bounds of their own.
+        let fill = |incident: &mut parallax_core::incident::Incident| {
+            incident.updates = vec![incident.updates[0].clone(); 30];
+        };
+        client.world.change_incident(id.parse().unwrap(), fill).await;
+        ids.insert(0, id);
+    }
+    let (mut found, mut sizes, mut before) = (Vec::new(), Vec::new(), String::new());
+    loop {
+        let part = client.get(&format!("{all}?limit=4{before}")).await;
+        let listed = part.body["incidents"].as_array().unwrap();
+        sizes.push(listed.len());
+        found.extend(listed.iter().map(|it| it["id"].as_str().unwrap().to_owned()));
+        let Some(next) = part.body["nextBefore"].as_str() else { break };
+        before = format!("&before={next}");
+    }
+    assert_eq!((found, sizes), (ids.clone(), vec![2, 2, 1]));
+    let exact = client.get(&format!("{all}?limit=1&before={}", ids[3])).await;
+    assert_eq!(exact.body.get("nextBefore"), None, "it is the last");
+
+    let made = client.call(&client.write, "POST", &all, json!({ "title": "Open" })).await;
+    let id = made.body["incident"]["id"].as_str().unwrap();
+    for n in 1..13 {
+        let path = format!("{all}/{id}/updates");
+        client.call(&client.write, "POST", &path, json!({ "message": format!("{n}") })).await;
+        let status = client.get(&client.shop("/status")).await;
+        let shown = &status.body["incidents"][0];
+        let more = (n >= 10)
+            .then(|| json!({ "count": n - 9, "url": format!("https://shop.pages.example/incidents/{id}") }));
+        assert_eq!(shown.get("moreUpdates").cloned(), more);
+        assert_eq!(shown["updates"].as_array().unwrap().len(), 10.min(n + 1));
+        assert_eq!(shown["updates"][0]["body"], format!("{n}"), "newest first");
+    }
+}

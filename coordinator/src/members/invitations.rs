@@ -1,0 +1,190 @@
+//! Invitations: made, listed, taken back, and forgotten once they are of no use.
+
+use std::collections::BTreeSet;
+use std::sync::PoisonError;
+use std::time::Duration;
+
+use parallax_certs::token::{Token, TokenId};
+use parallax_core::id::InvitationId;
+use parallax_core::member::{Invitation, InvitationState, name_key};
+use parallax_core::place::Region;
+use parallax_core::time::{DAY, HOUR, Timestamp};
+
+use super::{MemberError, Roll, TRIES, label, network};
+use crate::storage::{Batch, Expect, Is, Op, StoreError, Versioned};
+
+/// Life of an invitation for which none is given, in milliseconds.
+pub const INVITATION_LIFE: i64 = HOUR;
+/// Longest life of an invitation, in milliseconds.
+const LONGEST_LIFE: i64 = 30 * DAY;
+/// Milliseconds after its end in which a host that shows the token still learns what became of it.
+const KEPT: i64 = DAY;
+/// Invitations that may be open at once, and as many that are not.
+const MAX_INVITATIONS: usize = 1_000;
+/// Pause between two looks for invitations of no use.
+const SWEEP: Duration = Duration::from_secs(3_600);
+
+/// An invitation as an operator asks for it.
+#[derive(Debug, Clone)]
+pub struct Wish {
+    /// Name for the agent: 1 to 60 characters, unlike every other agent's.
+    pub name: String,
+    /// Where it stands.
+    pub region: Region,
+    /// Label of its network (AS number or provider): 1 to 60 characters.
+    pub network: String,
+    /// How long the invitation is good, in milliseconds: a minute to 30 days.
+    pub life: i64,
+}
+
+impl Roll {
+    /// Every invitation that is kept, oldest first: used, revoked and expired ones too.
+    ///
+    /// # Errors
+    /// Where the store can't be read.
+    pub async fn invitations(&self) -> Result<Vec<Invitation>, StoreError> {
+        let found = self.store.read(|read| read.invitations()).await?;
+        let mut all: Vec<Invitation> = found.into_iter().map(|invitation| invitation.value).collect();
+        all.sort_by_key(|invitation| (invitation.created_at, invitation.id));
+        Ok(all)
+    }
+
+    /// Makes an invitation. The token is in the answer and nowhere else.
+    ///
+    /// # Errors
+    /// Where a field breaks its rule, the name is in use, too many invitations are open, or the store can't write.
+    pub async fn invite(&self, wish: Wish) -> Result<(Invitation, Token), MemberError> {
+        let name = label("name", &wish.name)?;
+        let network = network(&label("network", &wish.network)?);
+        if !(60_000..=LONGEST_LIFE).contains(&wish.life) {
+            return Err(MemberError::Invalid { field: "valid seconds", rule: "must be 60 to 2592000" });
+        }
+        // One at a time, so that a name is given once.
+        let _inviting = self.inviting.lock().await;
+        let now = self.clock.now();
+        let kept = self.store.read(|read| read.invitations()).await?;
+        self.has_room_for(&name, &kept, now).await?;
+        let id = InvitationId::new(now, rand::random());
+        let authority = self.authorities.lock().unwrap_or_else(PoisonError::into_inner).signing().key_hash();
+        let token = Token::generate(TokenId(id.to_u128()), authority)?;
+        let invitation = Invitation {
+            id,
+            secret_hash: token.secret.hash().0,
+            name,
+            region: wish.region,
+            network,
+            created_at: now,
+            expires_at: now + wish.life,
+            wrong_tries: 0,
+            used_by: None,
+            revoked_at: None,
+        };
+        let mut batch = Batch::new();
+        batch.expect(Expect::Invitation(id, Is::Absent)).write(invitation.clone());
+        useless(&kept, now).into_iter().for_each(|id| {
+            batch.write(Op::DeleteInvitation(id));
+        });
+        self.store.commit(batch).await?;
+        Ok((invitation, token))
+    }
+
+    /// Takes an invitation back, by its id or by the name that it is for: its token is good for nothing from now on, and
+    /// the name is free. Doing so again changes nothing.
+    ///
+    /// # Errors
+    /// Where no invitation goes by that, it has made an agent, or the store can't write.
+    pub async fn revoke_invitation(&self, wanted: &str) -> Result<Invitation, MemberError> {
+        let _inviting = self.inviting.lock().await;
+        let mut tries = 0;
+        loop {
+            tries += 1;
+            let now = self.clock.now();
+            let Versioned { revision, value: mut invitation } = self.find_invitation(wanted, now).await?;
+            match invitation.state(now) {
+                InvitationState::Used => return Err(MemberError::InvitationUsed(invitation.name)),
+                InvitationState::Revoked => return Ok(invitation),
+                InvitationState::Open | InvitationState::Blocked | InvitationState::Expired => {}
+            }
+            invitation.revoked_at = Some(now);
+            let mut batch = Batch::new();
+            batch.expect(Expect::Invitation(invitation.id, Is::At(revision))).write(invitation.clone());
+            match self.store.commit(batch).await {
+                Ok(_) => {
+                    tracing::info!(invitation = %invitation.id, name = invitation.name, "invitation revoked");
+                    return Ok(invitation);
+                }
+                // A host joins with it, or tries a wrong secret.
+                Err(StoreError::Conflict(_)) if tries < TRIES => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Forgets invitations of no use, hourly, as long as the coordinator runs.
+    pub async fn keep_invitations(self) {
+        loop {
+            match self.forget_invitations().await {
+                Ok(()) => {}
+                Err(StoreError::Closed) => return,
+                Err(error) => tracing::error!(%error, "old invitations can't be forgotten; trying again"),
+            }
+            tokio::time::sleep(SWEEP).await;
+        }
+    }
+
+    pub(super) async fn forget_invitations(&self) -> Result<(), StoreError> {
+        let kept = self.store.read(|read| read.invitations()).await?;
+        let mut batch = Batch::new();
+        for id in useless(&kept, self.clock.now()) {
+            batch.write(Op::DeleteInvitation(id));
+        }
+        if batch.is_empty() { Ok(()) } else { self.store.commit(batch).await.map(drop) }
+    }
+
+    /// Refuses a name that an agent or an open invitation has, and one invitation too many.
+    async fn has_room_for(
+        &self,
+        name: &str,
+        kept: &[Versioned<Invitation>],
+        now: Timestamp,
+    ) -> Result<(), MemberError> {
+        let key = name_key(name);
+        let in_use = |by| MemberError::NameInUse { name: name.to_owned(), by };
+        if let Some(agent) = self.agents().await?.into_iter().find(|agent| name_key(&agent.name) == key) {
+            return Err(in_use(format!(
+                "the agent {id}: choose another, or `parallax agent forget {id}` first",
+                id = agent.id
+            )));
+        }
+        let open = || kept.iter().map(|it| &it.value).filter(|it| it.is_open(now));
+        if let Some(other) = open().find(|other| name_key(&other.name) == key) {
+            return Err(in_use(format!(
+                "the open invitation {id}: choose another, or `parallax agent revoke-invitation {id}` first",
+                id = other.id
+            )));
+        }
+        if open().count() >= MAX_INVITATIONS { Err(MemberError::TooManyInvitations) } else { Ok(()) }
+    }
+
+    async fn find_invitation(
+        &self,
+        wanted: &str,
+        now: Timestamp,
+    ) -> Result<Versioned<Invitation>, MemberError> {
+        let kept = self.store.read(|read| read.invitations()).await?;
+        let key = name_key(wanted);
+        let by_id = kept.iter().find(|it| it.value.id.to_string() == wanted);
+        let by_name = || kept.iter().find(|it| it.value.is_open(now) && name_key(&it.value.name) == key);
+        let found = by_id.or_else(by_name).cloned();
+        found.ok_or_else(|| MemberError::UnknownInvitation(wanted.to_owned()))
+    }
+}
+
+/// Invitations of no use: those that ended over a day ago, and the oldest of too many that are not open.
+fn useless(kept: &[Versioned<Invitation>], now: Timestamp) -> BTreeSet<InvitationId> {
+    let mut ended: Vec<&Invitation> = kept.iter().map(|it| &it.value).filter(|it| !it.is_open(now)).collect();
+    ended.sort_by_key(|it| (it.created_at, it.id));
+    let over = ended.len().saturating_sub(MAX_INVITATIONS);
+    let is_old = |it: &Invitation| now.since(it.expires_at) >= KEPT;
+    ended.iter().enumerate().filter(|(n, it)| *n < over || is_old(it)).map(|(_, it)| it.id).collect()
+}

@@ -1,0 +1,143 @@
+//! Incidents and windows in lists: read a few at a time, bounded in bytes, and beside many others with their newest
+//! updates alone.
+
+use parallax_core::id::{IncidentId, PageId};
+use parallax_core::incident::{Incident, MAX_OPEN_BYTES, MAX_UNFINISHED};
+use parallax_core::page::Page;
+use parallax_core::refusal::Refusals;
+use parallax_core::time::Timestamp;
+
+use crate::service::{Result, Service};
+use crate::storage::{Read, Versioned};
+
+/// Read from the store at once: each may be as long as [`MAX_OPEN_BYTES`].
+const AT_ONCE: usize = 4;
+/// Bytes of a list that the API gives; its first is given whatever its length.
+pub const MAX_LIST: usize = 1 << 20;
+/// Updates of each open incident and window that a page shows in its own documents.
+pub const OPEN_UPDATES: usize = 10;
+
+/// The part of each incident that a list has: its newest updates, so many at most, and bytes of their texts at most.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::service) struct Newest {
+    pub(in crate::service) updates: usize,
+    pub(in crate::service) bytes: usize,
+}
+
+/// An incident as a list has it, and how many of its updates are left out.
+pub(in crate::service) type Cut = (Versioned<Incident>, usize);
+
+type Place = (Timestamp, IncidentId);
+
+/// Up to `limit` incidents and windows of a page, newest first, as [`Read::incidents_of`] gives them, each cut as it is
+/// read.
+pub(in crate::service) fn cut(
+    store: &dyn Read,
+    (page, open): (PageId, bool),
+    before: Option<Place>,
+    limit: usize,
+    newest: Newest,
+) -> crate::storage::Result<Vec<Cut>> {
+    let mut found = Vec::new();
+    each(store, (page, open), before, limit, |mut incident| {
+        let more = incident.value.keep_newest(newest.updates, newest.bytes);
+        found.push((incident, more));
+        true
+    })?;
+    Ok(found)
+}
+
+/// Up to `limit` of them as they are, of [`MAX_LIST`] bytes at most; and whether there are more.
+pub(super) fn whole(
+    store: &dyn Read,
+    (page, open): (PageId, bool),
+    before: Option<Place>,
+    limit: usize,
+) -> crate::storage::Result<(Vec<Incident>, bool)> {
+    let (mut found, mut bytes, mut has_more) = (Vec::new(), 0, false);
+    each(store, (page, open), before, limit.saturating_add(1), |incident| {
+        bytes += incident.value.bytes();
+        has_more = found.len() >= limit || (bytes > MAX_LIST && !found.is_empty());
+        if !has_more {
+            found.push(incident.value);
+        }
+        !has_more
+    })?;
+    Ok((found, has_more))
+}
+
+/// Gives them to `take` as long as that wants more.
+fn each(
+    store: &dyn Read,
+    (page, open): (PageId, bool),
+    mut before: Option<Place>,
+    limit: usize,
+    mut take: impl FnMut(Versioned<Incident>) -> bool,
+) -> crate::storage::Result<()> {
+    let mut left = limit;
+    while left > 0 {
+        let asked = left.min(AT_ONCE);
+        let read = store.incidents_of(page, open, before, asked)?;
+        let is_last = read.len() < asked;
+        left -= read.len();
+        for incident in read {
+            before = Some((incident.value.started_at, incident.value.id));
+            if !take(incident) {
+                return Ok(());
+            }
+        }
+        if is_last {
+            break;
+        }
+    }
+    Ok(())
+}
+
+impl Service {
+    /// Refuses what would make a page's open incidents and windows longer than its documents may be. What makes one
+    /// shorter, or ends it, is taken always.
+    pub(super) async fn has_text_room(
+        &self,
+        page: &Page,
+        before: Option<&Incident>,
+        after: &Incident,
+    ) -> Result<()> {
+        let is_ended = before.is_some_and(Incident::is_open) && !after.is_open();
+        if is_ended || before.is_some_and(|before| after.bytes() <= before.bytes()) {
+            return Ok(());
+        }
+        let (id, of) = (after.id, page.id);
+        let mut others = 0;
+        if after.is_open() {
+            others = self
+                .store()
+                .read(move |store| {
+                    let mut sum = 0;
+                    each(store, (of, true), None, MAX_UNFINISHED, |incident| {
+                        sum += if incident.value.id == id { 0 } else { incident.value.bytes() };
+                        true
+                    })?;
+                    Ok(sum)
+                })
+                .await?;
+        }
+        if others + after.bytes() <= MAX_OPEN_BYTES {
+            return Ok(());
+        }
+        let is_changed = |part: fn(&Incident) -> usize| before.map_or(0, part) < part(after);
+        let field = if is_changed(|it| it.updates.len()) {
+            "message"
+        } else if is_changed(|it| it.postmortem.as_ref().map_or(0, String::len)) {
+            "postmortem"
+        } else if is_changed(|it| it.affected.len()) {
+            "monitors"
+        } else {
+            "title"
+        };
+        Err(Refusals::one(field, FULL).into())
+    }
+}
+
+/// The rule of [`MAX_OPEN_BYTES`].
+const FULL: &str =
+    "has no room: a page's open incidents and maintenance hold at most 2 MiB of text; resolve some first";

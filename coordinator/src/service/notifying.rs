@@ -1,0 +1,42 @@
+//! The pace at which subscribers are notified: what an update is to them is one record for each of them, kept for 30 days.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use parallax_core::page::Page;
+
+use super::pace::TooOften;
+use super::{Error, Result, Service};
+
+/// Updates in an hour by which a page's subscribers are notified.
+const PAGE_AN_HOUR: u32 = 60;
+/// Updates in an hour by which subscribers of all of an account's pages are.
+const ACCOUNT_AN_HOUR: u32 = 600;
+
+impl Service {
+    /// Counts a person's update that notifies a page's subscribers, where it has any: once a request, which
+    /// `is_counted` remembers.
+    ///
+    /// # Errors
+    /// [`Error::NotifiedTooOften`] where it is one too many.
+    pub(super) async fn admit_notifying(
+        &self,
+        page: &Page,
+        notify: bool,
+        is_counted: &AtomicBool,
+    ) -> Result<()> {
+        let id = page.id;
+        if !notify
+            || is_counted.swap(true, Ordering::Relaxed)
+            || self.store().read(move |store| store.subscribers_count(id)).await? == 0
+        {
+            return Ok(());
+        }
+        let refused = |whose, limit| {
+            move |TooOften { seconds }: TooOften| Error::NotifiedTooOften { whose, limit, seconds }
+        };
+        self.paced(&self.0.notified, PAGE_AN_HOUR, &page.id)
+            .map_err(refused("a page's subscribers", PAGE_AN_HOUR))?;
+        self.paced(&self.0.notified_by, ACCOUNT_AN_HOUR, &page.account)
+            .map_err(refused("subscribers of an account's pages", ACCOUNT_AN_HOUR))
+    }
+}

@@ -1,0 +1,83 @@
+//! A subscriber as its request makes it, and as it is kept where it was known.
+
+use parallax_core::destination::{Health, Secrets};
+use parallax_core::id::SubscriberId;
+use parallax_core::page::Page;
+use parallax_core::subscriber::ask::{Address, Asked};
+use parallax_core::subscriber::{Contact, Subscriber};
+use parallax_core::time::Timestamp;
+
+use super::{fingerprint, hex};
+use crate::service::destinations::secret;
+
+/// Values made for a new subscriber, used or not.
+pub(super) struct Fresh {
+    pub(super) id: SubscriberId,
+    pub(super) by_owner: bool,
+    pub(super) token: [u8; 16],
+    pub(super) secret: String,
+    pub(super) challenge: String,
+}
+
+impl Fresh {
+    pub(super) fn new(now: Timestamp, by_owner: bool) -> Self {
+        Self {
+            id: SubscriberId::new(now, rand::random()),
+            by_owner,
+            token: rand::random(),
+            secret: secret(rand::random()),
+            challenge: hex(&rand::random::<[u8; 16]>()),
+        }
+    }
+
+    pub(super) fn subscriber(&self, page: &Page, asked: &Asked, now: Timestamp) -> Subscriber {
+        let contact = match &asked.address {
+            Address::Email(email) => Contact::Email(email.clone()),
+            Address::Webhook { url, .. } => {
+                let secret = Secrets { present: self.secret.clone(), before: None };
+                Contact::Webhook { url: url.clone(), secret }
+            }
+        };
+        Subscriber {
+            id: self.id,
+            page: page.id,
+            contact,
+            fingerprint: fingerprint(&asked.address),
+            monitors: asked.monitors.clone(),
+            confirmed_at: None,
+            token: self.token,
+            asked_at: now,
+            health: Health::default(),
+            created_at: now,
+            by_owner: self.by_owner,
+        }
+    }
+
+    pub(super) fn link(&self) -> String {
+        let id = self.id.to_string();
+        format!("{}{}", id.strip_prefix(SubscriberId::PREFIX).unwrap_or_default(), hex(&self.token))
+    }
+}
+
+/// The subscriber as it is kept once it is asked, or that it is not: `before` is what stands of that contact, `new` what
+/// would be made, `is_lately` whether the contact was asked within the day, for whatever page.
+pub(super) fn asked_now(before: Option<&Subscriber>, new: Subscriber, is_lately: bool) -> Option<Subscriber> {
+    if is_lately {
+        return None;
+    }
+    let Some(before) = before else { return Some(new) };
+    let is_mail = matches!(before.contact, Contact::Email(_));
+    match (before.health.off, before.confirmed_at) {
+        (Some(_), _) => None,
+        // The mail leads its reader to what is chosen; whoever asked changes nothing of it.
+        (None, Some(_)) => is_mail.then(|| Subscriber { asked_at: new.asked_at, ..before.clone() }),
+        // Earlier mails stay good.
+        (None, None) => is_mail.then_some(Subscriber {
+            id: before.id,
+            token: before.token,
+            created_at: before.created_at,
+            by_owner: before.by_owner || new.by_owner,
+            ..new
+        }),
+    }
+}

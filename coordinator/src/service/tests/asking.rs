@@ -1,0 +1,209 @@
+//! Addresses that have not agreed yet: how many a page, an account and its owner may have asked.
+
+use parallax_core::destination::Destination;
+use parallax_core::destination::edit::DestinationEdit;
+use parallax_core::given::Given;
+use parallax_core::incident::UpdatePost;
+use parallax_core::incident::edit::IncidentEdit;
+use parallax_core::plan::PlanRefusal;
+use parallax_core::subscriber::Subscriber;
+use parallax_core::subscriber::ask::Ask;
+use parallax_core::subscriber::asking::{Asker, MAX_UNCONFIRMED, PAGE_A_MINUTE};
+use parallax_core::time::HOUR;
+
+use super::*;
+use crate::service::deliveries::ACCOUNT_TESTS;
+
+fn ask(n: usize) -> Ask {
+    Ask { email: Some(format!("a{n}@example.com")), ..Ask::default() }
+}
+
+impl World {
+    async fn adds(&self, caller: &Caller, page: &Page, n: usize) -> Result<Subscriber> {
+        match self.service.add_subscriber(caller, page.id, &ask(n), &each_time()).await? {
+            Done::Now(made) => Ok(made),
+            Done::Before(_) => panic!("nothing was sent twice"),
+        }
+    }
+
+    async fn alerts(&self, caller: &Caller, n: usize) -> Result<Destination> {
+        let edit = DestinationEdit {
+            name: Given::Value("Ops".to_owned()),
+            kind: Given::Value("email".to_owned()),
+            ..moved(n)
+        };
+        match self.service.create_destination(caller, self.blog.id, &edit, &each_time()).await? {
+            Done::Now(made) => Ok(made),
+            Done::Before(_) => panic!("nothing was sent twice"),
+        }
+    }
+
+    async fn moves(&self, caller: &Caller, it: &Destination, n: usize) -> Result<()> {
+        let done = self.service.edit_destination(caller, self.blog.id, it.id, &moved(n), &each_time()).await;
+        done.map(drop)
+    }
+}
+
+fn moved(n: usize) -> DestinationEdit {
+    DestinationEdit { to: Given::Value(format!("d{n}@example.com")), ..DestinationEdit::default() }
+}
+
+fn paced(limit: u32, seconds: u32) -> Error {
+    Error::AccountAsks { asker: Asker::Owner, limit, seconds }
+}
+
+#[tokio::test]
+async fn an_owner_has_twenty_addresses_asked_an_hour_and_one_more_for_each_that_confirmed() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let began = world.service.now();
+    for n in 0..10 {
+        world.adds(&caller, &world.shop, n).await.unwrap();
+    }
+    let mut made = None;
+    for n in 0..9 {
+        made = Some(world.alerts(&caller, n).await.unwrap());
+    }
+    let made = made.unwrap();
+    world.moves(&caller, &made, 100).await.unwrap();
+    // Whatever way the owner takes, and on whatever page.
+    assert_eq!(world.adds(&caller, &world.blog, 50).await.unwrap_err(), paced(20, 3600));
+    assert_eq!(world.alerts(&caller, 50).await.unwrap_err(), paced(20, 3600));
+    assert_eq!(world.moves(&caller, &made, 101).await.unwrap_err(), paced(20, 3600));
+    let own = DestinationEdit { to: Given::Value("owner@example.com".to_owned()), ..moved(0) };
+    let saved = world.service.edit_destination(&caller, world.blog.id, made.id, &own, &each_time()).await;
+    assert!(saved.is_ok(), "the account's own mailbox is not asked");
+    assert_eq!(world.sent("subscription.confirmation").len(), 10);
+
+    world.clock.set(began + HOUR);
+    for subscriber in world.subscribers(&world.shop).iter().take(3) {
+        world.service.confirm(&world.shop, &subscriber.link(), None).await.unwrap();
+    }
+    for n in 200..223 {
+        world.adds(&caller, &world.shop, n).await.unwrap();
+    }
+    assert_eq!(world.adds(&caller, &world.shop, 300).await.unwrap_err(), paced(23, 3600));
+    let refused = paced(23, 7).to_string();
+    assert_eq!(
+        refused,
+        "an account may ask 23 addresses an hour to confirm (20, and one more for each address that has confirmed, up \
+         to 1000); again in 7 seconds"
+    );
+}
+
+#[tokio::test]
+async fn a_page_has_thirty_addresses_asked_a_minute_by_whatever_way() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    for n in 0..10 {
+        world.adds(&caller, &world.shop, n).await.unwrap();
+    }
+    for n in 10..PAGE_A_MINUTE as usize {
+        world.service.subscribe(&world.shop, &ask(n)).await.unwrap();
+    }
+    let full = Error::PageAsks { seconds: 60 };
+    assert_eq!(world.service.subscribe(&world.shop, &ask(90)).await.unwrap_err(), full);
+    assert_eq!(world.adds(&caller, &world.shop, 91).await.unwrap_err(), full);
+    world.service.subscribe(&world.blog, &ask(92)).await.unwrap();
+    world.clock.set(world.service.now() + MINUTE);
+    world.service.subscribe(&world.shop, &ask(93)).await.unwrap();
+}
+
+#[tokio::test]
+async fn visitors_of_one_account_have_a_thousand_addresses_asked_an_hour() {
+    let world = world().await;
+    let mut asked = 0;
+    let refused = loop {
+        if asked % 30 == 0 {
+            world.clock.set(world.service.now() + MINUTE);
+        }
+        match world.service.subscribe(&world.shop, &ask(asked)).await {
+            Ok(_) => asked += 1,
+            Err(refused) => break refused,
+        }
+    };
+    assert_eq!(asked, 1_000);
+    assert!(matches!(refused, Error::AccountAsks { asker: Asker::Visitor, limit: 1_000, .. }), "{refused:?}");
+    world.service.subscribe(&world.foreign, &ask(4_000)).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_owner_has_two_hundred_unconfirmed_addresses_at_once() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let destination = world.alerts(&caller, 0).await.unwrap();
+    for n in 1..MAX_UNCONFIRMED {
+        if n % 20 == 0 {
+            world.clock.set(world.service.now() + HOUR);
+        }
+        world.adds(&caller, &world.shop, n).await.unwrap();
+    }
+    world.clock.set(world.service.now() + HOUR);
+    let full = Error::PlanLimit(PlanRefusal::UnconfirmedFull);
+    assert_eq!(world.adds(&caller, &world.blog, 900).await.unwrap_err(), full);
+    assert_eq!(world.alerts(&caller, 901).await.unwrap_err(), full);
+    world.service.subscribe(&world.shop, &ask(902)).await.unwrap();
+    // A restart reads them from the store, and not those whom visitors asked.
+    world.service.unconfirmed().clear();
+    assert_eq!(world.adds(&caller, &world.blog, 903).await.unwrap_err(), full);
+    let one = world.subscribers(&world.shop).remove(0);
+    let deleted = world.service.delete_subscriber(&caller, world.shop.id, one.id, &each_time()).await;
+    deleted.unwrap();
+    world.adds(&caller, &world.blog, 904).await.unwrap();
+    assert_eq!(world.adds(&caller, &world.blog, 905).await.unwrap_err(), full);
+    world.service.delete_destination(&caller, world.blog.id, destination.id, &each_time()).await.unwrap();
+    world.adds(&caller, &world.blog, 906).await.unwrap();
+    world.clock.set(world.service.now() + 2 * DAY);
+    world.adds(&caller, &world.blog, 907).await.unwrap();
+}
+
+#[tokio::test]
+async fn an_accounts_destinations_are_tested_so_often_an_hour() {
+    let world = world().await;
+    let began = world.service.now();
+    for n in 0..ACCOUNT_TESTS {
+        if n % 5 == 0 {
+            world.clock.set(world.service.now() + MINUTE);
+        }
+        world.service.admit_test(if n % 2 == 0 { &world.shop } else { &world.blog }).unwrap();
+    }
+    world.clock.set(world.service.now() + MINUTE);
+    let refused = world.service.admit_test(&world.blog).unwrap_err();
+    assert!(matches!(refused, Error::AccountTestedTooOften { .. }), "{refused:?}");
+    world.service.admit_test(&world.foreign).unwrap();
+    world.clock.set(began + HOUR + MINUTE);
+    world.service.admit_test(&world.blog).unwrap();
+}
+
+#[tokio::test]
+async fn subscribers_are_notified_sixty_times_an_hour_and_everything_is_still_said() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let edit = IncidentEdit { title: Given::Value("Broken".to_owned()), ..IncidentEdit::default() };
+    let opened = world.service.open_incident(&caller, world.shop.id, &edit, &each_time()).await.unwrap();
+    let Done::Now(opened) = opened else { panic!("nothing was sent twice") };
+    let post = async |notify: bool| {
+        let post = UpdatePost {
+            status: Given::Absent,
+            message: Given::Value("Still looking".to_owned()),
+            notify: Given::Value(notify),
+        };
+        world
+            .service
+            .post_update(&caller, world.shop.id, opened.incident.id, &post, &each_time())
+            .await
+            .map(drop)
+    };
+    for _ in 0..70 {
+        post(true).await.unwrap();
+    }
+    world.subscribed("ann@example.com").await;
+    for _ in 0..60 {
+        post(true).await.unwrap();
+    }
+    let refused = post(true).await.unwrap_err();
+    assert!(matches!(refused, Error::NotifiedTooOften { limit: 60, seconds: 3600, .. }), "{refused:?}");
+    post(false).await.unwrap();
+    world.clock.set(world.service.now() + HOUR);
+    post(true).await.unwrap();
+}

@@ -1,0 +1,154 @@
+//! Absolute bounds of an account: incidents, component monitors, stopped entries and keys.
+
+use parallax_core::check::CheckKind;
+use parallax_core::check::edit::CheckEdit;
+use parallax_core::given::Given;
+use parallax_core::incident::Incident;
+use parallax_core::incident::edit::IncidentEdit;
+use parallax_core::incident::series::{MAX_STOPPED, Series};
+use parallax_core::key::{Key, MAX_KEYS};
+use parallax_core::monitor::Monitor;
+use parallax_core::plan::PlanRefusal;
+
+use super::*;
+use crate::service::keys::NewKey;
+use crate::storage::Op;
+use crate::storage::contract::samples;
+
+/// Incidents and windows that an account on Free keeps.
+const FREE: u128 = 1_000;
+
+impl World {
+    /// Puts closed incidents of those numbers on both pages: the lower its number, the older.
+    async fn closed(&self, numbers: std::ops::Range<u128>) {
+        let now = self.service.now();
+        let mut batch = Batch::new();
+        for n in numbers {
+            let at = now + i64::try_from(n).unwrap() - 10_000;
+            batch.write(Incident {
+                page: if n % 2 == 0 { self.shop.id } else { self.blog.id },
+                started_at: at,
+                resolved_at: Some(at),
+                created_at: at,
+                ..samples::incident(n, 1, 0, false)
+            });
+        }
+        self.service.store().commit(batch).await.unwrap();
+    }
+
+    fn kept(&self) -> usize {
+        let reader = self.service.store().reader();
+        let of = |page: &Page| reader.standing(page.id).unwrap().incidents;
+        of(&self.shop) + of(&self.blog)
+    }
+
+    async fn opens(&self, caller: &Caller) -> Result<()> {
+        let edit = IncidentEdit { title: Given::Value("Broken".to_owned()), ..IncidentEdit::default() };
+        self.service.open_incident(caller, self.shop.id, &edit, &each_time()).await.map(drop)
+    }
+
+    fn has(&self, n: u128) -> bool {
+        let id = samples::incident(n, 1, 0, false).id;
+        self.service.store().reader().incident(id).unwrap().is_some()
+    }
+}
+
+#[tokio::test]
+async fn a_person_opens_no_incident_too_many_until_the_oldest_are_closed_for_thirty_days() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
+    world.closed(0..FREE - 1).await;
+    world.opens(&caller).await.unwrap();
+    let refused = world.opens(&caller).await.unwrap_err();
+    assert_eq!(refused, Error::PlanLimit(PlanRefusal::IncidentsFull { plan: Plan::Free, limit: 1_000 }));
+    assert!(refused.to_string().contains("delete some"), "{refused}");
+    world.clock.set(world.service.now() + 30 * DAY);
+    world.opens(&caller).await.unwrap();
+    assert_eq!((world.kept(), world.has(0), world.has(1)), (1_000, false, true), "the oldest made room");
+}
+
+#[tokio::test]
+async fn what_opened_by_itself_is_dropped_once_it_is_old_or_twice_too_many() {
+    let world = world().await;
+    world.service.set_plan(world.owner.id, Plan::Free).await.unwrap();
+    world.closed(0..FREE + 300).await;
+    world.service.sweep_incidents().await.unwrap();
+    assert_eq!(world.kept(), 1_300, "no incident is refused or dropped early");
+    world.closed(FREE + 300..2 * FREE + 7).await;
+    world.service.sweep_incidents().await.unwrap();
+    assert_eq!((world.kept(), world.has(6), world.has(7)), (2_000, false, true));
+    world.clock.set(world.service.now() + 30 * DAY);
+    world.service.sweep_incidents().await.unwrap();
+    assert_eq!((world.kept(), world.has(2 * FREE + 6)), (1_000, true));
+}
+
+#[tokio::test]
+async fn an_account_has_so_many_component_monitors() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let mut batch = Batch::new();
+    for n in 0..200 {
+        let page = if n % 2 == 0 { world.shop.id } else { world.blog.id };
+        batch.write(Monitor { page, ..samples::component(n, 1) });
+    }
+    world.service.store().commit(batch).await.unwrap();
+    let component = MonitorEdit {
+        name: Given::Value("Vendor".to_owned()),
+        kind: Given::Value(CheckKind::Component.name().to_owned()),
+        check: CheckEdit {
+            vendor_url: Given::Value("https://status.vendor.example".to_owned()),
+            ..CheckEdit::default()
+        },
+        ..MonitorEdit::default()
+    };
+    let made = world.service.create_monitor(&caller, world.shop.id, &component, &each_time()).await;
+    assert_eq!(made.unwrap_err(), Error::PlanLimit(PlanRefusal::ComponentsFull { limit: 200 }));
+    let made = world.service.create_monitor(&caller, world.shop.id, &http("a.example"), &each_time()).await;
+    assert!(made.is_ok(), "others count apart");
+    world
+        .service
+        .store()
+        .commit(Batch::new().write(Op::DeleteMonitor(samples::monitor_id(3))).clone())
+        .await
+        .unwrap();
+    world.service.create_monitor(&caller, world.shop.id, &component, &each_time()).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_page_keeps_its_newest_stopped_entries_alone() {
+    let world = world().await;
+    let caller = world.caller(Access::Write).await;
+    let mut batch = Batch::new();
+    for n in 0..MAX_STOPPED as u128 + 50 {
+        batch.write(Series { page: world.shop.id, ..samples::series(n, 1, Some(3)) });
+    }
+    world.service.store().commit(batch).await.unwrap();
+    let (starts, ends) = (world.service.now() + DAY, world.service.now() + DAY + MINUTE);
+    let weekly = IncidentEdit {
+        kind: Given::Value("maintenance".to_owned()),
+        title: Given::Value("Patches".to_owned()),
+        starts_at: Given::Value(starts.to_string()),
+        ends_at: Given::Value(ends.to_string()),
+        repeat: Given::Value("weekly".to_owned()),
+        ..IncidentEdit::default()
+    };
+    world.service.open_incident(&caller, world.shop.id, &weekly, &each_time()).await.unwrap();
+    let reader = world.service.store().reader();
+    let is_kept = |n| reader.series(samples::series(n, 1, None).id).unwrap().is_some();
+    assert_eq!((is_kept(49), is_kept(50), reader.running_series().unwrap().len()), (false, true, 1));
+}
+
+#[tokio::test]
+async fn an_account_has_so_many_keys() {
+    let world = world().await;
+    let mut batch = Batch::new();
+    for n in 0..MAX_KEYS as u128 {
+        batch.write(Key { account: world.owner.id, ..samples::key(n, 1) });
+    }
+    world.service.store().commit(batch).await.unwrap();
+    let new = |account| NewKey { account, name: "k".to_owned(), access: Access::Read, page: None };
+    let refused = world.service.create_key(new(world.owner.id)).await.unwrap_err();
+    assert_eq!(refused, Error::PlanLimit(PlanRefusal::KeysFull));
+    assert!(world.service.create_key(new(world.foreign.account)).await.is_ok());
+}
