@@ -71,21 +71,42 @@ impl std::fmt::Display for Departure {
 
 /// Whether the certificate has ended, by the later of the present time and the one that the coordinator last told.
 pub(crate) fn has_expired(shared: &Shared) -> bool {
-    let membership = shared.membership();
-    let now_ms = shared.clock.coordinator_ms().max(membership.record.coordinator_ms);
-    life_of(&membership.credentials).is_ok_and(|life| now_ms / 1000 > life.not_after)
+    let told_ms = shared.membership().record.coordinator_ms;
+    has_ended(shared, shared.clock.coordinator_ms().max(told_ms))
 }
 
 /// Resolves once the certificate has ended. Where the coordinator has not told its time since the start, the host's clock
-/// may be wrong: then that is dialled for some time first.
+/// may be wrong: then that is dialled for some time first. Where the host's clock says otherwise, the coordinator's may
+/// have stepped, which must not end every agent of a mesh: then the schedule goes, and the agent dials on.
 pub(crate) async fn expired(shared: &Shared) {
     let begun = Instant::now();
     loop {
         let is_told = shared.counts.connections.load(Ordering::Relaxed) > 0;
         if (is_told || begun.elapsed() >= PATIENCE) && has_expired(shared) {
-            return;
+            if has_ended(shared, shared.clock.wall_ms()) {
+                return;
+            }
+            suspend(shared);
         }
         sleep(LOOK).await;
+    }
+}
+
+fn has_ended(shared: &Shared, now_ms: i64) -> bool {
+    let membership = shared.membership();
+    life_of(&membership.credentials).is_ok_and(|life| now_ms / 1000 > life.not_after)
+}
+
+/// Checks nothing until a coordinator sends a schedule again.
+fn suspend(shared: &Shared) {
+    let _files = locked(&shared.erased);
+    if shared.schedule().clear() {
+        tracing::warn!(
+            "the certificate has ended by the coordinator's clock, not by this host's: nothing is checked"
+        );
+        if let Err(error) = shared.home.delete_schedule() {
+            tracing::error!(%error, "the schedule can't be deleted");
+        }
     }
 }
 

@@ -133,6 +133,13 @@ impl Schedule {
         Ok(())
     }
 
+    /// Drops everything, as before the first change. False where there is nothing.
+    pub fn clear(&mut self) -> bool {
+        let is_held = self.held.is_some();
+        *self = Self { missed: self.missed, withdrawn: true, ..Self::default() };
+        is_held
+    }
+
     /// The whole schedule as a snapshot, to be kept on disk; `None` before the first change.
     pub fn snapshot(&self) -> Option<ScheduleChange> {
         let held = self.held?;

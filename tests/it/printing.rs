@@ -18,7 +18,11 @@ const COMMANDS: [(&str, &[&str], i32); 10] = [
     ("parallax", &["verify", "--data", "DATA"], 0),
     ("parallax-agent", &["--help"], 0),
     ("parallax-agent", &["join", "--help"], 0),
-    ("parallax-agent", &["check", "tcp", "127.0.0.1:1", "--allow-private", "--data", "DATA"], 3),
+    (
+        "parallax-agent",
+        &["check", "tcp", "127.0.0.1:1", "--allow-private", "--allow-own-host", "--data", "DATA"],
+        3,
+    ),
 ];
 
 /// Runs a command, each time for an account of another name.

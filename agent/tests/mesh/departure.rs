@@ -114,6 +114,25 @@ async fn an_agent_stops_when_its_certificate_ends_and_checks_nothing_after_a_sta
 }
 
 #[tokio::test]
+async fn a_coordinator_whose_clock_steps_past_the_end_suspends_its_agents_and_ends_none() {
+    const YEAR_MS: i64 = 365 * 86_400_000;
+    let folder = tempfile::tempdir().unwrap();
+    let coordinator = Coordinator::start();
+    coordinator.join(&config(folder.path())).await.unwrap();
+    let (agent, mut session) = at_work(&coordinator, folder.path()).await;
+    let asked = session.control_until(|frame| matches!(frame, ToCoordinator::TimeAsk { .. })).await;
+    let ToCoordinator::TimeAsk { sent_us } = asked else { panic!() };
+    let stepped = TimeAnswer { echo_us: sent_us, coordinator_ms: session.hello.wall_ms + YEAR_MS };
+    session.send(&ToAgent::Time(stepped)).await;
+    eventually(|| !folder.path().join("agent/schedule.bin").exists()).await;
+    session.close(CloseReason::ShuttingDown);
+    let session = coordinator.accept(BOOK, vec![]).await;
+    assert_eq!(session.hello.held, None);
+    assert!(!agent.task.is_finished());
+    agent.task.abort();
+}
+
+#[tokio::test]
 async fn a_schedule_without_accounts_is_requested_again_by_the_version_that_has_them() {
     let folder = tempfile::tempdir().unwrap();
     let (_listener, spec) = target().await;

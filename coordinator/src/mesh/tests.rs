@@ -27,7 +27,7 @@ use parallax_core::assign::Scheduled;
 use parallax_core::check::{Check, TcpCheck};
 use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::member::Standing;
-use parallax_core::place::{NetworkNo, Region};
+use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::{DAY, SECOND};
 use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
 use parallax_protocol::id::BootId;
@@ -35,7 +35,7 @@ use parallax_protocol::join::{JoinAnswer, JoinRequest};
 use parallax_protocol::message::{HeldSchedule, Hello, ToAgent, ToCoordinator, Welcome};
 use parallax_protocol::slots::QUESTIONS_AT_ONCE;
 use parallax_protocol::text::Secret;
-use parallax_protocol::version::{JOIN_V1, MESH_V1, MESH_V2};
+use parallax_protocol::version::{JOIN_V1, MESH_V1};
 use quinn::crypto::rustls::QuicClientConfig;
 use quinn::{ClientConfig, Connection, ConnectionError, SendStream, TransportConfig};
 

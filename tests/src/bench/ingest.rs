@@ -114,7 +114,8 @@ async fn open(region: Region, data: &Path, address: &str) -> Feeder {
     let known = KnownTime::new(Some(now_ms() / 1000));
     let tls =
         tls::agent_config(&membership.credentials, &membership.roots, MESH_SPOKEN, clock, Arc::clone(&known));
-    let link = link::dial(address, None, tls.expect("TLS settings")).await.expect("the coordinator answers");
+    let link =
+        link::dial(address, None, tls.expect("TLS settings"), |_| {}).await.expect("the coordinator answers");
     let (mut control, receiving) = link.connection.open_bi().await.expect("a stream");
     let boot = BootId(now_ms().unsigned_abs());
     let hello = Hello {

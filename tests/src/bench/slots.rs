@@ -68,7 +68,7 @@ fn run(hanging: u32, span: Duration) -> Shown {
             .expect("the stub lets it join");
         keep(&data, assignments);
         let mut command = agent_on(core);
-        command.args(["run", "--allow-private", "--data"]).arg(&data);
+        command.args(["run", "--allow-private", "--allow-own-host", "--data"]).arg(&data);
         let agent = Process::start("agent", command, folder.path());
         let seen = stub.seen();
         tokio::time::sleep(WARM).await;

@@ -142,6 +142,18 @@ fn a_reason_on_the_other_side_arrives_in_the_agents_words() {
 }
 
 #[test]
+fn a_target_on_an_agents_own_host_accuses_neither_the_target_nor_the_agent() {
+    let refused = |class| {
+        let fault = wire::Failure::AddressNotAllowed { class };
+        outcome(wire::Report::bare(wire::Outcome::Failed(fault)), CheckKind::Tcp)
+    };
+    let seen::Outcome::Inconclusive(fault) = refused(wire::AddressClass::Own) else { panic!("judged") };
+    assert!(fault.is_other_sides() && fault.to_string().contains("the agent's own host"), "{fault}");
+    // Every agent says the same of these.
+    assert!(matches!(refused(wire::AddressClass::Private), seen::Outcome::Failed(..)));
+}
+
+#[test]
 fn a_heartbeat_is_never_sent() {
     let heartbeat =
         core_check::HeartbeatCheck { period_seconds: 60, grace_seconds: 60, token: "t".to_owned() };

@@ -14,6 +14,7 @@ use parallax_core::refusal::Refusals;
 use parallax_core::subscriber::ask::Address;
 use parallax_core::subscriber::asking::Asker;
 use parallax_core::subscriber::{ASKED_AGAIN, UNCONFIRMED};
+use parallax_core::time::Timestamp;
 use sha2::{Digest, Sha256};
 use subtle::ConstantTimeEq;
 
@@ -117,12 +118,13 @@ impl Service {
             expires_at: now + UNCONFIRMED,
         };
         batch.write(Op::Remember(link_name(destination.id), good));
-        batch.write(self.asking(page, destination, token));
+        batch.write(self.asking(page, destination, token, now));
         Ok(())
     }
 
-    fn asking(&self, page: &Page, destination: &Destination, token: [u8; 16]) -> Delivery {
-        let (url, now) = (self.page_url(page), self.now());
+    /// The mail that asks at that moment, which is the destination's too: one that was asked since is not sent another's.
+    fn asking(&self, page: &Page, destination: &Destination, token: [u8; 16], now: Timestamp) -> Delivery {
+        let url = self.page_url(page);
         let link = link::write(&destination.id.to_string(), DestinationId::PREFIX, token);
         let confirm = format!("{url}/confirm-alerts?t={link}");
         Delivery {

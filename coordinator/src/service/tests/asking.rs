@@ -22,7 +22,7 @@ impl World {
     async fn adds(&self, caller: &Caller, page: &Page, n: usize) -> Result<Subscriber> {
         match self.service.add_subscriber(caller, page.id, &ask(n), &each_time()).await? {
             Done::Now(made) => Ok(made),
-            Done::Before(_) => panic!("nothing was sent twice"),
+            Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
         }
     }
 
@@ -34,7 +34,7 @@ impl World {
         };
         match self.service.create_destination(caller, self.blog.id, &edit, &each_time()).await? {
             Done::Now(made) => Ok(made),
-            Done::Before(_) => panic!("nothing was sent twice"),
+            Done::Before(_) | Done::Again(_) => panic!("nothing was sent twice"),
         }
     }
 
