@@ -8,6 +8,7 @@ use crate::error::Error;
 use crate::out::{complain, say, usage};
 use crate::{Agent, service_manager};
 use clap::{Args, Parser, Subcommand};
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tokio::signal::unix::{SignalKind, signal};
@@ -50,6 +51,24 @@ struct Settings {
     /// What is logged: error, warn, info, debug, trace, or a filter
     #[arg(long, global = true, value_name = "LEVEL", env = "PARALLAX_AGENT_LOG", default_value = "info")]
     log: String,
+    /// How a log line looks
+    #[arg(
+        long,
+        global = true,
+        value_name = "FORMAT",
+        env = "PARALLAX_AGENT_LOG_FORMAT",
+        default_value = "text"
+    )]
+    log_format: LogFormat,
+}
+
+/// How a log line looks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum LogFormat {
+    /// For people
+    Text,
+    /// One JSON object a line
+    Json,
 }
 
 #[derive(Debug, Subcommand)]
@@ -101,7 +120,14 @@ pub fn main() -> ExitCode {
         complain("--log: must be error, warn, info, debug, trace, or a filter");
         return ExitCode::from(2);
     };
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).init();
+    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    match cli.settings.log_format {
+        LogFormat::Text => {
+            let is_coloured = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
+            lines.with_ansi(is_coloured).init();
+        }
+        LogFormat::Json => lines.json().init(),
+    }
     let found = host_file(&cli.settings, Path::new(HOST_FILE));
     let given = cli.settings.config.clone();
     match command(cli, given.or_else(|| found.clone()).as_deref()) {

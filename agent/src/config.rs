@@ -46,6 +46,8 @@ pub struct Config {
     pub spool_bytes: u64,
     /// Most checks at once.
     pub concurrency: usize,
+    /// Key file that the schedule on disk is sealed with; `None` keeps it in clear.
+    pub secrets_key_file: Option<PathBuf>,
     /// Logs here what keeps this host from checking. It is no setting: a process with several agents logs it once for all
     /// of them.
     pub logs_readiness: bool,
@@ -60,8 +62,9 @@ enum Origin {
 }
 
 /// Settings that are known, in the order of the sample file.
-const KNOWN: [&str; 14] = [
+const KNOWN: [&str; 15] = [
     "data",
+    "secrets_key_file",
     "coordinator",
     "source",
     "allow_private",
@@ -98,6 +101,7 @@ impl Config {
             rdap_bootstrap: None,
             spool_bytes: 256 << 20,
             concurrency: 512,
+            secrets_key_file: None,
             logs_readiness: true,
         }
     }
@@ -127,7 +131,7 @@ impl Config {
         for (variable, value) in environment {
             if let Some(name) = variable.strip_prefix(PREFIX) {
                 let name = name.to_ascii_lowercase();
-                if name == "config" || name == "log" {
+                if matches!(name.as_str(), "config" | "log" | "log_format") {
                     continue;
                 }
                 known(&name, Origin::Environment)?;
@@ -212,6 +216,8 @@ impl Config {
                 let checks = value.parse().ok().filter(|checks| (1..=20_000).contains(checks));
                 self.concurrency = checks.ok_or("must be a number from 1 to 20000")?;
             }
+            "secrets_key_file" if value.is_empty() => return Err("must be a file".into()),
+            "secrets_key_file" => self.secrets_key_file = Some(value.into()),
             _ => return Err("is not known".into()),
         }
         Ok(())

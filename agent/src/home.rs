@@ -6,6 +6,7 @@ use parallax_certs::authority::Roots;
 use parallax_certs::credentials::Credentials;
 use parallax_certs::files::{private_folder, read_secret, write_secret};
 use parallax_certs::identity::Identity;
+use parallax_certs::sealing::Keyring;
 use parallax_protocol::assignment::ScheduleChange;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
@@ -17,10 +18,15 @@ use std::path::{Path, PathBuf};
 /// Longest schedule file that is read, in bytes.
 const MAX_SCHEDULE: u64 = 512 << 20;
 
+/// Begins a schedule file that is sealed; others begin with their checksum.
+const SEALED: &[u8] = b"parallax sealed schedule 1\n";
+
 /// An agent's folder, locked for as long as this lives.
 #[derive(Debug)]
 pub struct Home {
     folder: PathBuf,
+    /// Seals the schedule; none keeps it in clear.
+    keyring: Option<Keyring>,
     _lock: File,
 }
 
@@ -82,7 +88,15 @@ impl Home {
             std::fs::TryLockError::WouldBlock => Error::InUse(folder.to_owned()),
             std::fs::TryLockError::Error(source) => Error::File { path, source },
         })?;
-        Ok(Self { folder: folder.to_owned(), _lock: lock })
+        Ok(Self { folder: folder.to_owned(), keyring: None, _lock: lock })
+    }
+
+    /// The same, with the schedule sealed by the keys of that file.
+    ///
+    /// # Errors
+    /// [`Error::Certs`] where the file is no key file, or others than the owner may reach it.
+    pub fn sealed_with(self, key_file: Option<&Path>) -> Result<Self, Error> {
+        Ok(Self { keyring: key_file.map(Keyring::read).transpose()?, ..self })
     }
 
     /// The folder.
@@ -200,6 +214,9 @@ impl Home {
         let mut bytes = Vec::new();
         let file = File::open(self.folder.join(SCHEDULE)).ok()?;
         file.take(MAX_SCHEDULE).read_to_end(&mut bytes).ok()?;
+        if let Some(sealed) = bytes.strip_prefix(SEALED) {
+            bytes = self.open_sealed(sealed)?;
+        }
         let (checksum, body) = bytes.split_first_chunk::<4>()?;
         if crc32c::crc32c(body) != u32::from_le_bytes(*checksum) {
             return None;
@@ -212,7 +229,20 @@ impl Home {
         change.put.iter().all(|assignment| assignment.check().is_ok()).then_some(change)
     }
 
-    /// Keeps a schedule, whole or not at all. It holds customers' headers, so its mode is 0600.
+    /// Opens a sealed schedule; without it the agent starts with none, and the coordinator sends it again.
+    fn open_sealed(&self, sealed: &[u8]) -> Option<Vec<u8>> {
+        let Some(keyring) = &self.keyring else {
+            tracing::warn!(
+                "the schedule on disk is sealed and `secrets_key_file` is not set: starting without it"
+            );
+            return None;
+        };
+        let opened = keyring.open(SEALED, sealed);
+        opened.inspect_err(|error| tracing::warn!("the schedule on disk {error}: starting without it")).ok()
+    }
+
+    /// Keeps a schedule, whole or not at all. It holds customers' headers, so its mode is 0600, and it is sealed where
+    /// there is a key.
     ///
     /// # Errors
     /// [`Error::File`] where it cannot be written.
@@ -221,6 +251,11 @@ impl Home {
         let body = postcard::to_stdvec(snapshot)
             .and_then(|body| postcard::to_extend(&snapshot.accounts(), body))
             .map_err(|_| Error::Damaged { path: path.clone(), rule: "does not encode" })?;
+        let mut bytes = crc32c::crc32c(&body).to_le_bytes().to_vec();
+        bytes.extend(body);
+        if let Some(keyring) = &self.keyring {
+            bytes = [SEALED, &keyring.seal(SEALED, &bytes)?].concat();
+        }
         let beside = self.folder.join(SCHEDULE_NEW);
         let mut file = OpenOptions::new()
             .write(true)
@@ -229,8 +264,7 @@ impl Home {
             .mode(0o600)
             .open(&beside)
             .map_err(Error::file(&beside))?;
-        file.write_all(&crc32c::crc32c(&body).to_le_bytes())
-            .and_then(|()| file.write_all(&body))
+        file.write_all(&bytes)
             .and_then(|()| file.sync_all())
             .and_then(|()| std::fs::rename(&beside, &path))
             .map_err(Error::file(&path))
@@ -273,101 +307,4 @@ const SCHEDULE_NEW: &str = "schedule.new";
 const DEPARTED: &str = "departed";
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use parallax_protocol::assignment::Assignment;
-    use parallax_protocol::check::{CheckSpec, TcpCheck};
-    use parallax_protocol::id::MonitorId;
-
-    fn snapshot() -> ScheduleChange {
-        ScheduleChange { book: 1, base: None, revision: 3, put: vec![], drop: vec![], more: false }
-    }
-
-    #[test]
-    fn one_folder_serves_one_process() {
-        let folder = tempfile::tempdir().unwrap();
-        let place = folder.path().join("data");
-        let first = Home::open(&place).unwrap();
-        assert!(matches!(Home::open(&place), Err(Error::InUse(_))));
-        drop(first);
-        assert!(Home::open(&place).is_ok());
-    }
-
-    #[test]
-    fn a_schedule_comes_back_and_a_damaged_one_does_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(&folder.path().join("data")).unwrap();
-        assert_eq!(home.schedule(), None);
-        home.keep_schedule(&snapshot()).unwrap();
-        assert_eq!(home.schedule(), Some(snapshot()));
-        let path = home.folder().join(SCHEDULE);
-        let mut bytes = std::fs::read(&path).unwrap();
-        let last = bytes.len() - 1;
-        bytes[last] ^= 1;
-        std::fs::write(&path, bytes).unwrap();
-        assert_eq!(home.schedule(), None);
-    }
-
-    #[test]
-    fn a_schedule_is_kept_with_its_accounts_and_one_of_an_earlier_version_has_none() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(&folder.path().join("data")).unwrap();
-        let assignment = Assignment {
-            monitor: MonitorId(1),
-            slot: 1,
-            revision: 1,
-            spec: CheckSpec::Tcp(TcpCheck { host: "example.com".into(), port: 443 }),
-            interval_ms: 60_000,
-            offset_ms: 0,
-            every: 1,
-            turn: 0,
-            account: 0xdead_beef,
-        };
-        let kept = ScheduleChange { put: vec![assignment], ..snapshot() };
-        home.keep_schedule(&kept).unwrap();
-        assert_eq!(home.schedule(), Some(kept.clone()));
-        let body = postcard::to_stdvec(&kept).unwrap();
-        let earlier = [&crc32c::crc32c(&body).to_le_bytes(), body.as_slice()].concat();
-        std::fs::write(home.folder().join(SCHEDULE), earlier).unwrap();
-        assert_eq!(home.schedule().unwrap().put[0].account, 0);
-    }
-
-    #[test]
-    fn a_removed_agent_leaves_nothing_and_says_so_at_each_start() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(&folder.path().join("data")).unwrap();
-        let fill = || {
-            home.keep_schedule(&snapshot()).unwrap();
-            std::fs::create_dir_all(home.spool()).unwrap();
-            for file in [CREDENTIALS, AUTHORITIES, SCHEDULE_NEW, "spool/1"] {
-                std::fs::write(home.folder().join(file), "secret").unwrap();
-            }
-        };
-        let left = || {
-            let files = std::fs::read_dir(home.folder()).unwrap();
-            let mut names: Vec<_> =
-                files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
-            names.sort_unstable();
-            names
-        };
-        fill();
-        home.depart(Departure::Expired).unwrap();
-        assert_eq!(left(), [AUTHORITIES, CREDENTIALS, "lock"]);
-        fill();
-        home.depart(Departure::Revoked).unwrap();
-        assert_eq!(left(), [DEPARTED, "lock"]);
-        // A crash in between leaves the rest to the next start.
-        fill();
-        assert!(!home.is_member());
-        let Err(error) = home.membership() else { panic!("a membership") };
-        assert!(error.to_string().contains("revoked") && error.to_string().contains("parallax-agent join"));
-        assert_eq!(left(), [DEPARTED, "lock"]);
-    }
-
-    #[test]
-    fn a_folder_without_an_identity_says_how_to_join() {
-        let folder = tempfile::tempdir().unwrap();
-        let home = Home::open(&folder.path().join("data")).unwrap();
-        assert!(matches!(home.membership(), Err(Error::NotJoined(_))));
-    }
-}
+mod tests;

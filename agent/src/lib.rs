@@ -190,7 +190,7 @@ pub fn net(config: &Config) -> Result<Net, Error> {
 }
 
 fn open(config: Config) -> Result<Shared, Error> {
-    let home = Home::open(&config.data)?;
+    let home = Home::open(&config.data)?.sealed_with(config.secrets_key_file.as_deref())?;
     let membership = home.membership()?;
     let net = net(&config)?;
     own::recall(net.guard().own(), &membership.record, config.coordinator.as_deref());

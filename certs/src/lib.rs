@@ -30,6 +30,7 @@ mod hint;
 pub mod identity;
 pub mod issue;
 pub mod rotation;
+pub mod sealing;
 pub mod secret;
 pub mod tls;
 pub mod token;

@@ -8,6 +8,7 @@ mod figures;
 mod mail;
 mod metrics;
 mod notices;
+mod options;
 mod outgoing;
 mod past;
 mod reactions;
@@ -29,6 +30,7 @@ use parallax_dial::OwnAddresses;
 use tokio::sync::{mpsc, watch};
 
 use self::doors::Doors;
+use self::options::{Keys, store_options};
 use crate::admin;
 use crate::calendar::Calendar;
 use crate::clock::Clock;
@@ -44,7 +46,6 @@ use crate::http;
 use crate::members::Roll;
 use crate::mesh::{self, Trust};
 use crate::service::{self, Service};
-use crate::storage::disk::Options;
 use crate::storage::{Store, StoreError};
 use crate::supervise::{Lost, Watch};
 
@@ -65,6 +66,9 @@ pub enum AppError {
     /// The store could not be opened or read.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// The key file for secrets is of no use.
+    #[error("secrets_key_file can't be used: {0}")]
+    SecretsKey(String),
     /// The store must be put right first.
     #[error("{found}\n{remedy}")]
     Rescue {
@@ -277,7 +281,8 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
         Service::new(store.clone(), clock.clone(), queries, beats, Arc::new(figures), settings.clone());
     service.look_up_by(outgoing::records(&config)?);
     let wake = service.outgoing();
-    let reactions = reactions::start(&store, &clock, &settings, outgoing::notices(&config), &wake, &watch);
+    let notices = outgoing::notices(&config, &settings.base_url);
+    let reactions = reactions::start(&store, &clock, &settings, notices, &wake, &watch);
     let deliverer = outgoing::deliverer(&config, &store, &clock, &service)?;
 
     let context = Arc::new(http::Context::new(service.clone(), config.http.requests_per_minute));
@@ -303,7 +308,10 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
             store: store.clone(),
             watch: watch.clone(),
         };
-        let answers = admin::health::Answers { metrics: metrics.writer(), ours: doors::ours(&service) };
+        let written = store.clone();
+        let write_fault = Arc::new(move || written.write_fault().map(|fault| fault.to_string()));
+        let answers =
+            admin::health::Answers { metrics: metrics.writer(), ours: doors::ours(&service), write_fault };
         let serving = admin::health::serve(listener, is_ready, answers, doors_stop.clone());
         doors.push(tokio::spawn(serving));
     }
@@ -355,7 +363,7 @@ async fn begin(config: Config, shutdown: watch::Receiver<bool>) -> Result<Runnin
 }
 
 async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authorities, MeshSecret), AppError> {
-    let (data, options) = (config.data.clone(), store_options(config));
+    let (data, options) = (config.data.clone(), store_options(config, Keys::Read)?);
     let now = clock.now().as_millis().div_euclid(SECOND);
     let opened = tokio::task::spawn_blocking(move || -> Result<_, AppError> {
         files::private_folder(&data).map_err(|error| AppError::Data(error.to_string()))?;
@@ -366,13 +374,6 @@ async fn open_store(config: &Config, clock: &Clock) -> Result<(Store, Authoritie
         Ok((store, authorities, secret))
     });
     opened.await.map_err(|error| AppError::Data(error.to_string()))?
-}
-
-fn store_options(config: &Config) -> Options {
-    let beside = parallax_certs::rotation::FILES.map(str::to_owned).to_vec();
-    // After a restore a slot may come to mean another monitor: the numbering needs a new name.
-    let reset = vec![book::CURSOR.to_owned()];
-    Options { cache: config.store.cache_bytes, beside, reset, ..Options::default() }
 }
 
 /// The error, with the way out where there is one.

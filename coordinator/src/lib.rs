@@ -19,6 +19,7 @@ pub mod flow;
 pub mod history;
 pub mod http;
 pub mod letters;
+pub mod log_limit;
 pub mod members;
 pub mod mesh;
 pub mod out;

@@ -10,6 +10,7 @@ use parallax_tests::installation::{Account, Coordinator};
 use parallax_tests::journal::Journal;
 use parallax_tests::mount::Tmpfs;
 use parallax_tests::pair;
+use parallax_tests::ports::port;
 use parallax_tests::targets::Target;
 use reqwest::Method;
 use serde_json::{Value, json};
@@ -95,7 +96,9 @@ async fn fill(test: &str, span: Duration) {
     // The coordinator leaves 64 MiB of a disk alone, and takes writes again once 128 are free: on a smaller one it never
     // would.
     let Some(disk) = Tmpfs::mount(test, &folder.path().join("data"), 320) else { return };
-    let mut coordinator = Coordinator::serve_in(folder, SocketAddr::from(([127, 0, 0, 1], 0)), CONFIG).await;
+    let admin = SocketAddr::from(([127, 0, 0, 1], port()));
+    let config = format!("[admin]\nlisten = \"{admin}\"\n{CONFIG}");
+    let mut coordinator = Coordinator::serve_in(folder, SocketAddr::from(([127, 0, 0, 1], 0)), &config).await;
     let _agents = pair::join(&coordinator).await;
     let account = coordinator.account("pro");
     let site = Target::start().await;
@@ -138,6 +141,12 @@ async fn fill(test: &str, span: Duration) {
     tokio::join!(pinging, writing);
     assert!(refused * 2 >= rounds, "a full disk takes no writes: {refused} of {rounds} were refused");
     coordinator.process.says("nearly full", Duration::from_secs(10)).await;
+    let lines = coordinator.process.log().lines().filter(|line| line.contains("nearly full")).count();
+    assert_eq!(lines, 1, "a full disk is logged once, and not each second");
+    let admin = Client::new(&format!("http://{admin}"), None);
+    let ready = admin.send(Method::GET, "/readyz", None).await;
+    assert!(ready.status == 503 && ready.text.contains("nearly full"), "{} {}", ready.status, ready.text);
+    assert_eq!(admin.send(Method::GET, "/healthz", None).await.status, 200);
     assert!(coordinator.process.running());
     note(&format!(
         "{span:?} full: {refused} of {rounds} writes and all of {pings} pings refused, every read answered"
@@ -170,6 +179,8 @@ async fn fill(test: &str, span: Duration) {
     .await;
     figure("writes after a full disk", begun.elapsed(), RECOVERY);
     until_checked_after(&writer, last, RECOVERY).await;
+    coordinator.process.says("there is space again: writes go on", RECOVERY).await;
+    assert_eq!(admin.send(Method::GET, "/readyz", None).await.status, 200);
     figure("a new round after a full disk", begun.elapsed(), RECOVERY);
     assert!(coordinator.data().join("store/BALLAST").exists(), "the ballast is back for the next time");
     coordinator.process.kill();

@@ -184,7 +184,7 @@ impl std::error::Error for Fault {}
 impl From<Error> for Fault {
     fn from(error: Error) -> Self {
         let code = match &error {
-            Error::Unauthenticated | Error::ReadOnly | Error::Internal(_) => "internal",
+            Error::Unauthenticated | Error::ReadOnly | Error::DiskFull | Error::Internal(_) => "internal",
             Error::NotFound | Error::UnknownPing => {
                 return Self::new("not_found", "there is nothing by that id");
             }

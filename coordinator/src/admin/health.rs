@@ -32,6 +32,9 @@ pub type Metrics = Arc<dyn Fn() -> BoxFuture<'static, String> + Send + Sync>;
 /// Whoever knows which names are ours; none where that can't be told now.
 pub type Ours = Arc<dyn Fn(&str) -> Option<bool> + Send + Sync>;
 
+/// Gives the reason why nothing can be written now; none while writes are taken.
+pub type WriteFault = Arc<dyn Fn() -> Option<String> + Send + Sync>;
+
 /// What is asked at the admin address.
 #[derive(Clone)]
 #[allow(missing_debug_implementations, reason = "functions have nothing to show")]
@@ -40,6 +43,8 @@ pub struct Answers {
     pub metrics: Metrics,
     /// Whoever knows which names are ours.
     pub ours: Ours,
+    /// Reason why nothing can be written now.
+    pub write_fault: WriteFault,
 }
 
 /// Serves health, metrics and a proxy's questions on the listener until told to stop.
@@ -94,6 +99,13 @@ async fn answer<B>(request: &Request<B>, is_ready: bool, answers: &Answers) -> R
         headers.insert(VARY, HeaderValue::from_static("accept"));
         return response;
     }
+    if let (&Method::GET | &Method::HEAD, "/readyz") = (request.method(), request.uri().path())
+        && let Some(fault) = (answers.write_fault)()
+    {
+        let mut response = Response::new(Full::new(Bytes::from(format!("not ready: {fault}\n"))));
+        *response.status_mut() = StatusCode::SERVICE_UNAVAILABLE;
+        return response;
+    }
     let (status, text) = match (request.method(), request.uri().path()) {
         (&Method::GET | &Method::HEAD, "/healthz") => (StatusCode::OK, "alive\n"),
         (&Method::GET | &Method::HEAD, "/readyz") if is_ready => (StatusCode::OK, "ready\n"),
@@ -125,7 +137,7 @@ mod tests {
     async fn a_scraper_gets_the_format_that_it_asks_for() {
         let page = "# TYPE a counter\na_total 1\n# EOF\n";
         let metrics: Metrics = Arc::new(move || Box::pin(std::future::ready(page.to_owned())));
-        let answers = Answers { metrics, ours: Arc::new(|_| None) };
+        let answers = Answers { metrics, ours: Arc::new(|_| None), write_fault: Arc::new(|| None) };
         for (accept, media, body) in [
             (None, "text/plain; version=0.0.4; charset=utf-8", "# TYPE a_total counter\na_total 1\n"),
             (
@@ -150,7 +162,11 @@ mod tests {
     async fn readiness_follows_the_service_and_life_does_not() {
         let metrics: Metrics = Arc::new(|| Box::pin(std::future::ready("# EOF\n".to_owned())));
         let ours: Ours = Arc::new(|name| (name != "broken.example").then_some(name == "ours.example"));
-        let answers = Answers { metrics, ours };
+        let full = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let is_full = Arc::clone(&full);
+        let fault =
+            move || is_full.load(std::sync::atomic::Ordering::Relaxed).then(|| "the disk is full".to_owned());
+        let answers = Answers { metrics, ours, write_fault: Arc::new(fault) };
         let ask = async |method: Method, path: &str, is_ready| {
             let request = Request::builder().method(method).uri(path).body(()).unwrap();
             answer(&request, is_ready, &answers).await.status().as_u16()
@@ -159,6 +175,11 @@ mod tests {
         assert_eq!(ask(Method::GET, "/readyz", false).await, 503);
         assert_eq!(ask(Method::HEAD, "/readyz", true).await, 200);
         assert_eq!(ask(Method::POST, "/readyz", true).await, 405);
+        full.store(true, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(ask(Method::GET, "/readyz", true).await, 503);
+        assert_eq!(ask(Method::GET, "/healthz", true).await, 200);
+        full.store(false, std::sync::atomic::Ordering::Relaxed);
+        assert_eq!(ask(Method::GET, "/readyz", true).await, 200);
         assert_eq!(ask(Method::GET, "/metrics", false).await, 200);
         assert_eq!(ask(Method::HEAD, "/metrics", false).await, 200);
         assert_eq!(ask(Method::GET, "/", true).await, 404);

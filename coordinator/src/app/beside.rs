@@ -97,7 +97,7 @@ async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
                 Ok(true) => {}
                 Ok(false) => trimmed = Some(Instant::now()),
                 Err(error) => {
-                    tracing::error!(%error, "old events can't be dropped; trying again");
+                    error.log_retry("old events can't be dropped");
                     trimmed = Some(Instant::now());
                 }
             }
@@ -106,7 +106,7 @@ async fn keep_history(history: Arc<History>, store: Store, clock: Clock) {
             Ok(true) => {}
             Ok(false) => tokio::time::sleep(UPKEEP).await,
             Err(error) => {
-                tracing::error!(%error, "the history can't be kept up; trying again");
+                error.log_retry("the history can't be kept up");
                 tokio::time::sleep(UPKEEP).await;
             }
         }

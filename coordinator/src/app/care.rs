@@ -7,7 +7,8 @@ use std::time::Duration;
 use parallax_certs::files;
 use parallax_core::time::{SECOND, Timestamp};
 
-use super::{AppError, STORE, rescue, store_options};
+use super::options::{Keys, store_options};
+use super::{AppError, STORE, rescue};
 use crate::clock::Clock;
 use crate::config::Config;
 use crate::storage::shelf::{Keep, Shelf, stamp};
@@ -97,7 +98,7 @@ async fn watch(store: &Store) {
 /// # Errors
 /// Where the store can't be opened, or the sink takes no more.
 pub async fn backup<W: Write + Send + 'static>(config: &Config, mut sink: W) -> Result<W, AppError> {
-    let options = store_options(config);
+    let options = store_options(config, Keys::Read)?;
     blocking(config, move |store| {
         let (read, _write) = disk::open(store, options)?;
         read.stream(&mut sink)?;
@@ -111,7 +112,7 @@ pub async fn backup<W: Write + Send + 'static>(config: &Config, mut sink: W) -> 
 /// # Errors
 /// [`AppError::Rescue`] with what was found and the command that helps.
 pub async fn verify(config: &Config) -> Result<Whole, AppError> {
-    let options = disk::Options { verify_up_to: 0, ..store_options(config) };
+    let options = disk::Options { verify_up_to: 0, ..store_options(config, Keys::Read)? };
     blocking(config, move |store| {
         let (read, _write) = disk::open(store, options)?;
         Ok(read.verify()?)
@@ -136,7 +137,8 @@ pub async fn restore(
     source: Source,
     now: Timestamp,
 ) -> Result<(PathBuf, Restored), AppError> {
-    let options = store_options(config);
+    // A snapshot is put back as it is; the next start needs the keys.
+    let options = store_options(config, Keys::NotNeeded)?;
     plain(config, move |store| {
         let data = store.parent().unwrap_or(store);
         files::private_folder(data).map_err(|error| AppError::Data(error.to_string()))?;
@@ -161,12 +163,12 @@ pub async fn restore(
     .await
 }
 
-/// Writes the store anew, which gives space back.
+/// Writes the store anew, which gives space back, and seals customers' secrets with the newest key where there is one.
 ///
 /// # Errors
 /// Where a coordinator runs, or the store can't be opened: it is then as it was.
 pub async fn compact(config: &Config) -> Result<Compacted, AppError> {
-    let options = store_options(config);
+    let options = store_options(config, Keys::Read)?;
     blocking(config, move |store| Ok(disk::compact(store, &options)?)).await
 }
 

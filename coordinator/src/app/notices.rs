@@ -68,9 +68,7 @@ pub(super) async fn watch(sources: Sources) {
         match look(&mut lookout, &sources).await {
             Ok(()) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => {
-                tracing::error!(%error, "what the operator is to be told can't be kept; trying again")
-            }
+            Err(error) => error.log_retry("what the operator is to be told can't be kept"),
         }
         tokio::time::sleep(LOOK).await;
     }

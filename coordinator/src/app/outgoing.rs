@@ -17,10 +17,11 @@ use crate::react::notices::Notices;
 use crate::service::{self, Service};
 use crate::storage::Store;
 
-/// Where the operator is written to.
-pub(super) fn notices(config: &Config) -> Notices {
+/// Destinations of the operator's notices; `base_url` is the installation's address.
+pub(super) fn notices(config: &Config, base_url: &str) -> Notices {
     let operator = &config.operator;
-    Notices { by_mail: operator.mail.is_some(), by_webhook: operator.hook().is_some() }
+    let installation = base_url.split_once("://").map_or(base_url, |(_, host)| host).to_owned();
+    Notices { by_mail: operator.mail.is_some(), by_webhook: operator.hook().is_some(), installation }
 }
 
 /// Whoever is asked of pages' own domains.

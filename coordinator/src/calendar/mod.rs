@@ -65,7 +65,7 @@ impl Calendar {
     pub async fn caught_up(store: Store, now: Timestamp) -> Result<Self, StoreError> {
         let mut calendar = Self::start(store).await?;
         if let Err(error) = calendar.turn(now).await {
-            tracing::error!(%error, "the calendar can't be kept; trying again");
+            error.log_retry("the calendar can't be kept");
         }
         Ok(calendar)
     }
@@ -82,7 +82,7 @@ impl Calendar {
                 Ok(calendar) => started = Some(calendar),
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(%error, "what is open can't be read for the calendar; trying again");
+                    error.log_retry("what is open can't be read for the calendar");
                     tokio::time::sleep(RETRY).await;
                 }
             }
@@ -97,7 +97,7 @@ impl Calendar {
             if let Err(error) = self.turn(clock.now()).await {
                 match error {
                     StoreError::Closed => return,
-                    error => tracing::error!(%error, "the calendar can't be kept; trying again"),
+                    error => error.log_retry("the calendar can't be kept"),
                 }
                 tokio::time::sleep(RETRY).await;
                 continue;

@@ -6,6 +6,7 @@ mod backup;
 mod operate;
 mod owner;
 mod page;
+mod secrets;
 mod serve;
 mod service_manager;
 mod settings_file;
@@ -85,8 +86,10 @@ enum Command {
     Restore(store::Restore),
     /// Read the whole store and prove it, also while the coordinator runs
     Verify(store::Verify),
-    /// Give back the space that the store holds and does not need
+    /// Give back the space that the store holds and does not need, and encrypt secrets with the newest key
     Compact(store::Compact),
+    /// Make a key file that customers' secrets on disk are encrypted with
+    NewSecretsKey(secrets::NewSecretsKey),
 }
 
 /// Settings that can be given as flags. They go before `PARALLAX_…` and the file.
@@ -151,6 +154,9 @@ pub enum CliError {
     /// The command was not done.
     #[error(transparent)]
     Refused(#[from] admin::Fault),
+    /// A key file can't be made.
+    #[error(transparent)]
+    Keys(#[from] parallax_certs::Error),
     /// There is nothing to act on.
     #[error("there is no store in {}: `parallax up` and `parallax serve` make one", .0.display())]
     NoStore(PathBuf),
@@ -230,6 +236,7 @@ async fn dispatch(command: Command) -> Result<(), CliError> {
         Command::Restore(order) => store::restore(order).await,
         Command::Verify(order) => store::verify(order).await,
         Command::Compact(order) => store::compact(order).await,
+        Command::NewSecretsKey(order) => secrets::new_key(&order),
     }
 }
 

@@ -36,6 +36,8 @@ const SLIP: usize = 2;
 pub struct Config {
     /// Folder of the store, the authority and the admin socket; mode 0700.
     pub data: PathBuf,
+    /// Key file that customers' secrets in the store are sealed with; none keeps them in clear.
+    pub secrets_key_file: Option<PathBuf>,
     /// How failures are confirmed.
     pub confirmation: Confirmation,
     /// API, pages and pings.
@@ -187,6 +189,7 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             data: PathBuf::from("parallax-data"),
+            secrets_key_file: None,
             confirmation: Confirmation::OtherNetwork,
             http: Http {
                 listen: SocketAddr::from((Ipv4Addr::LOCALHOST, 8080)),

@@ -88,6 +88,9 @@ macro_rules! switch {
 /// Every setting, section by section, in the order in which they are shown.
 pub(super) const SETTINGS: &[Setting] = &[
     text!("data", read_data, |config| Some(quoted(&config.data.to_string_lossy()))),
+    text!("secrets_key_file", |c, text| tls::read_file(text).map(|it| c.secrets_key_file = it), |c| {
+        c.secrets_key_file.as_ref().map(|file| quoted(&file.to_string_lossy()))
+    }),
     text!("listen", |config, text| address(text).map(|it| config.http.listen = it), |config| {
         Some(quoted(&config.http.listen.to_string()))
     }),

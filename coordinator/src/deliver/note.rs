@@ -2,10 +2,11 @@
 
 use parallax_core::delivery::{Delivery, Letter, Outcome, Recipient, Stage, Try};
 use parallax_core::destination::{ChannelKind, Destination, Health, OffReason};
-use parallax_core::id::DeliveryId;
+use parallax_core::id::{DeliveryId, DestinationId, IncidentId, MonitorId, PageId};
 use parallax_core::subscriber::Subscriber;
 use parallax_core::time::{SECOND, Timestamp};
 use tokio::time::sleep;
+use tracing::info;
 
 use super::counters::Verdict;
 use super::queue::Left;
@@ -64,7 +65,7 @@ pub(super) async fn note(house: &House, id: DeliveryId, tried: Result) -> Came {
             // The process ends.
             Err(StoreError::Closed) => return Came::later(house.clock.now()),
             Err(error) => {
-                tracing::error!(%error, %id, "a delivery was tried and can't be noted; trying again");
+                error.log_retry("a delivery was tried and can't be noted");
                 sleep(RETRY).await;
             }
         }
@@ -77,6 +78,7 @@ async fn noted(house: &House, id: DeliveryId, tried: &Result) -> Stored<Came> {
     let mut delivery = found.value;
     delivery.note(tried.log.clone(), tried.outcome, now, jitter());
     let (stage, to) = (delivery.stage, delivery.to);
+    let line = LogLine::of(&delivery);
     let mut batch = Batch::new();
     batch.expect(Expect::Delivery(id, Is::At(found.revision)));
     batch.write(delivery);
@@ -88,8 +90,54 @@ async fn noted(house: &House, id: DeliveryId, tried: &Result) -> Stored<Came> {
         Stage::Failed(_) | Stage::Dropped(_) => (Left::Done, Verdict::Failed),
     };
     house.counters.count(tried.kind, verdict);
+    log(&line, tried, stage);
     let is_taken = tried.outcome == Outcome::Taken;
     Ok(Came { left, went: (is_taken || tried.counts).then_some(is_taken), is_gone: false, is_turn })
+}
+
+/// Fields of a log line about a delivery: ids and names of kinds, and nothing of its receiver's address.
+struct LogLine {
+    id: DeliveryId,
+    event: String,
+    page: Option<PageId>,
+    monitor: Option<MonitorId>,
+    incident: Option<IncidentId>,
+    destination: Option<DestinationId>,
+}
+
+impl LogLine {
+    /// The line of an alert or an operator's notice; none for subscribers, of whom there may be thousands.
+    fn of(delivery: &Delivery) -> Option<Self> {
+        let destination = match delivery.to {
+            Recipient::Destination(id) => Some(id),
+            Recipient::Owner(_) | Recipient::OperatorMail | Recipient::OperatorHook => None,
+            Recipient::Subscriber(_) | Recipient::Asked(_) | Recipient::Visitor(_) => return None,
+        };
+        let Delivery { id, page, monitor, incident, .. } = *delivery;
+        Some(Self { id, event: delivery.event.clone(), page, monitor, incident, destination })
+    }
+}
+
+/// Logs how a try ended: sent, given up, or failed for now.
+fn log(line: &Option<LogLine>, tried: &Result, stage: Stage) {
+    let Some(line) = line else { return };
+    let LogLine { id, event, .. } = line;
+    let page = line.page.map(tracing::field::display);
+    let monitor = line.monitor.map(tracing::field::display);
+    let incident = line.incident.map(tracing::field::display);
+    let destination = line.destination.map(tracing::field::display);
+    let (kind, status) = (tried.kind.name(), tried.log.status);
+    match stage {
+        Stage::Delivered(_) => {
+            info!(page, monitor, incident, destination, kind, event, delivery = %id, "alert sent");
+        }
+        Stage::Waiting(due) => {
+            info!(page, monitor, incident, destination, kind, event, delivery = %id, status, again_at = %due, "alert failed, and is tried again");
+        }
+        Stage::Failed(_) | Stage::Dropped(_) => {
+            info!(page, monitor, incident, destination, kind, event, delivery = %id, status, "alert failed");
+        }
+    }
 }
 
 /// Adds how the receiver fares from now on, where that changes; true where what else waits for it is to be looked at.

@@ -100,7 +100,7 @@ pub(super) async fn keep(house: Arc<House>, wake: Arc<Notify>) {
             Ok(true) => wake.notify_one(),
             Ok(false) => {}
             Err(StoreError::Closed) => return,
-            Err(error) => tracing::error!(%error, "deliveries can't be kept up; trying again"),
+            Err(error) => error.log_retry("deliveries can't be kept up"),
         }
     }
 }

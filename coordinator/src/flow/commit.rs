@@ -87,10 +87,8 @@ async fn land(store: &Store, batch: &Batch) -> Result<Option<u64>, StoreError> {
     loop {
         match store.commit(batch.clone()).await {
             Ok(committed) => return Ok(committed.readings),
-            Err(StoreError::Full) => {
-                tracing::error!("the disk is full: results wait until there is space");
-                tokio::time::sleep(RETRY).await;
-            }
+            // The store logs it.
+            Err(StoreError::Full) => tokio::time::sleep(RETRY).await,
             Err(error) => return Err(error),
         }
     }

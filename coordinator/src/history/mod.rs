@@ -68,6 +68,14 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
+    /// Logs that work was not done and is tried again; see [`StoreError::log_retry`].
+    pub fn log_retry(&self, failed: &'static str) {
+        match self {
+            Self::Store(error) => error.log_retry(failed),
+            Self::Checkpoint(_) => tracing::error!(error = %self, "{failed}; trying again"),
+        }
+    }
+
     /// Whether what was stored is not what was written: a snapshot must be put back.
     pub fn is_damage(&self) -> bool {
         matches!(self, Self::Store(StoreError::Damaged(_)) | Self::Checkpoint(_))

@@ -10,7 +10,11 @@ use serde_json::{Value, json};
 
 use super::public::{dressed, shown};
 use super::reply::Reply;
+use crate::log_limit::LogLimit;
 use crate::service::Error;
+
+/// Lines that requests cause, by kind.
+pub(super) static LOGS: LogLimit<&'static str> = LogLimit::new();
 
 /// Why a request is not answered with what it asked for.
 #[derive(Debug, Clone)]
@@ -144,8 +148,14 @@ fn from_service(error: Error) -> Reply {
         Error::TooManyPings => envelope(StatusCode::TOO_MANY_REQUESTS, "rate_limited", &words)
             .with(RETRY_AFTER, HeaderValue::from(1)),
         Error::PlanLimit(_) => envelope(StatusCode::UNPROCESSABLE_ENTITY, "plan_limit", &words),
+        // The store logs it.
+        Error::DiskFull => {
+            envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
+        }
         Error::Internal(words) => {
-            tracing::error!(%words, "a request was not answered");
+            if let Some(omitted) = LOGS.admit("internal") {
+                tracing::error!(%words, omitted, "a request was not answered");
+            }
             envelope(StatusCode::INTERNAL_SERVER_ERROR, "internal", "something went wrong on our side")
         }
     }

@@ -3,8 +3,8 @@
 use std::convert::Infallible;
 use std::sync::Arc;
 
-use ::http::header::{HOST, HeaderName, STRICT_TRANSPORT_SECURITY};
-use ::http::{HeaderValue, Request, Version};
+use ::http::header::{ALLOW, HOST, HeaderName, STRICT_TRANSPORT_SECURITY};
+use ::http::{HeaderValue, Method, Request, StatusCode, Version};
 use hyper::body::Incoming;
 use hyper::service::Service;
 
@@ -18,6 +18,9 @@ use super::{Context, Peer};
 /// For how long a browser that was here over TLS comes back over nothing else (RFC 6797): half a year. It says nothing of
 /// other names below, and is no longer, since a page's own domain may move on to where there is no TLS.
 pub(super) const HALF_A_YEAR: HeaderValue = HeaderValue::from_static("max-age=15552000");
+
+/// Methods that some resource of the server takes: the answer to `OPTIONS *` (RFC 9110, section 9.3.7).
+const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
 
 /// One connection's visitor.
 #[derive(Debug)]
@@ -62,6 +65,9 @@ where
     fn first<B>(&self, request: &mut Request<B>) -> Option<Reply> {
         if !names_its_host(request) {
             return Some(Refused::Host.reply());
+        }
+        if request.method() == Method::OPTIONS && request.uri().path() == "*" {
+            return Some(Reply::empty(StatusCode::NO_CONTENT).with(ALLOW, METHODS));
         }
         let led = match &self.way {
             Way::Led { challenges, redirect } => lead::answer(&self.context, challenges, *redirect, request)

@@ -36,6 +36,7 @@ pub(super) fn answer<B>(
     }
     let host = request.headers().get(HOST).and_then(|host| host.to_str().ok()).unwrap_or_default();
     let Some(base) = context.service.secure_address(host)? else { return Err(Refused::Elsewhere) };
-    let asked = request.uri().path_and_query().map_or("/", |asked| asked.as_str());
+    let asked = request.uri().path_and_query().map(|asked| asked.as_str());
+    let asked = asked.filter(|asked| asked.starts_with('/')).unwrap_or("/");
     Ok(Some(Reply::empty(StatusCode::PERMANENT_REDIRECT).at(&format!("{base}{asked}"))))
 }

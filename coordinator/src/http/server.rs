@@ -20,6 +20,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::crowd::Crowd;
+use super::error::LOGS;
 use super::guest::Guest;
 use super::idle::Idle;
 use super::stall::Stalling;
@@ -234,7 +235,9 @@ async fn next(listener: &TcpListener, places: &Places) -> Option<(TcpStream, IpA
     let (stream, peer) = match listener.accept().await {
         Ok((stream, peer)) => (stream, peer.ip()),
         Err(error) => {
-            tracing::warn!(%error, "a connection was not accepted");
+            if let Some(omitted) = LOGS.admit("accept") {
+                tracing::warn!(%error, omitted, "a connection was not accepted");
+            }
             tokio::time::sleep(BACK_OFF).await;
             return None;
         }

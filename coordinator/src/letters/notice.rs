@@ -126,6 +126,7 @@ impl Matter {
 struct Notice<'a> {
     event: &'static str,
     ended: bool,
+    installation: &'a str,
     message: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     place: Option<&'a str>,
@@ -144,12 +145,14 @@ struct Notice<'a> {
     at: i64,
 }
 
-/// What is posted to the operator's webhook, and what is mailed to the operator.
-pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
+/// Renders the operator's webhook and mail. `installation` is the host that it is reached at: one mailbox may serve
+/// several.
+pub fn notice(news: &OperatorNews, installation: &str) -> (Vec<u8>, Mail) {
     let message = message(&news.matter, news.ended);
     let mut notice = Notice {
         event: news.matter.name(),
         ended: news.ended,
+        installation,
         message: &message,
         place: None,
         network: None,
@@ -188,22 +191,23 @@ pub fn notice(news: &OperatorNews) -> (Vec<u8>, Mail) {
     }
     // A struct of texts and numbers is always written.
     let json = serde_json::to_vec(&notice).unwrap_or_default();
-    (json, mail(news, &message))
+    (json, mail(news, &message, installation))
 }
 
-fn mail(news: &OperatorNews, message: &str) -> Mail {
+fn mail(news: &OperatorNews, message: &str, installation: &str) -> Mail {
     let title = format!("{}{}", if news.ended { "Over: " } else { "" }, title(&news.matter));
     Sheet {
         title: text::line(&title, 200),
+        subject: Some(text::line(&format!("[{installation}] {title}"), 200)),
         mood: if news.ended { Mood::Good } else { Mood::Warning },
         lead: vec![message.to_owned()],
-        facts: vec![(
-            if news.ended { "Over since" } else { "Since" },
-            super::words::moment(news.at, chrono_tz::UTC),
-        )],
-        footer: vec![
-            "You get this because your address is set as the operator's of this Parallax.".to_owned(),
+        facts: vec![
+            ("Installation", installation.to_owned()),
+            (if news.ended { "Over since" } else { "Since" }, super::words::moment(news.at, chrono_tz::UTC)),
         ],
+        footer: vec![format!(
+            "You get this because your address is set as the operator's of Parallax at {installation}."
+        )],
         ..Sheet::default()
     }
     .mail()

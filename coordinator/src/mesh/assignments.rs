@@ -45,7 +45,7 @@ struct Entry {
     sent: i64,
     revision: u64,
     is_confirmed: bool,
-    /// What the share follows from; none where that is not known.
+    /// Mesh and capabilities that the share follows from; none where they are not known.
     dealt: Option<(Arc<Mesh>, Arc<Able>)>,
 }
 
@@ -152,13 +152,13 @@ pub(super) struct Rounds<'a> {
 }
 
 impl Rounds<'_> {
-    /// Whether a monitor's round was dealt to the place, and is due by now. `numbered` is the round's number by the clock
+    /// Checks that a monitor's round was dealt to the place and is due. `numbered` is the round's number by the clock
     /// that the agent went by, `round` by the clock as it is.
     pub(super) fn has(&mut self, monitor: &Scheduled, numbered: u64, round: u64) -> bool {
         self.has_now(monitor, numbered, round) || self.had(monitor, numbered, round)
     }
 
-    /// Whether the newest share has the round. This is the case of almost all results.
+    /// Checks the newest share for the round: the fast path of almost all results.
     fn has_now(&mut self, monitor: &Scheduled, numbered: u64, round: u64) -> bool {
         let Some(newest) = self.history.entries.back() else { return false };
         let earliest = due_ms(0, monitor.interval_ms, round);
@@ -177,7 +177,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// Whether any share has the round that was in force when it was due.
+    /// Checks all shares that were in force when the round was due.
     fn had(&mut self, monitor: &Scheduled, numbered: u64, round: u64) -> bool {
         let earliest = due_ms(0, monitor.interval_ms, round);
         let latest = earliest.saturating_add(i64::from(monitor.interval_ms));

@@ -19,13 +19,13 @@ use super::assign::{Basis, Sheet};
 use super::assignments::AssignmentHistory;
 use super::join::Attempts;
 use super::ledger::Ledger;
-use super::log_limit::LogLimit;
 use super::questions::{self, AskError, QuestionReceiver, QuestionSender};
 use super::roster::{AgentView, Arrived, Figures, Roster};
 use super::steps::Steps;
 use super::{Counters, Members, Settings, Trust};
 use crate::clock::Clock;
 use crate::flow::{Able, Arrival, Inbox, Question, Schedule, Schedules};
+use crate::log_limit::LogLimit;
 
 /// Shared by every task of the mesh.
 pub(super) struct Hub {
@@ -46,10 +46,10 @@ pub(super) struct Hub {
     pub(super) refresh: Notify,
     /// Steps of the wall clock.
     pub(super) steps: Steps,
-    /// What stands for accounts on the mesh.
+    /// Account numbers on the mesh.
     pub(super) accounts: AccountNumbers,
-    /// Lines that peers cause.
-    pub(super) logs: LogLimit,
+    /// Lines that peers cause, by agent (all strangers are one) and kind.
+    pub(super) logs: LogLimit<(Option<AgentId>, &'static str)>,
     reloading: tokio::sync::Mutex<()>,
     answers: mpsc::Sender<Arrival>,
     state: Mutex<State>,
@@ -187,13 +187,13 @@ impl Hub {
         if let (Some(_), Some(before)) = (seated.replaced, before) {
             before.close.send_replace(Some(CloseReason::Replaced));
             Counters::add(&self.counters.replaced);
-            if let Some(omitted) = self.logs.admit(Some(agent.id), "replaced") {
+            if let Some(omitted) = self.logs.admit((Some(agent.id), "replaced")) {
                 warn!(agent = %agent.id, name = agent.name, omitted, "a second connection with the same identity replaced the first");
             }
         }
         if seated.found_shared {
             Counters::add(&self.counters.shared);
-            if let Some(omitted) = self.logs.admit(Some(agent.id), "shared") {
+            if let Some(omitted) = self.logs.admit((Some(agent.id), "shared")) {
                 error!(agent = %agent.id, name = agent.name, omitted, "two hosts take one identity from each other; its rounds do not count until that ends");
             }
         }
@@ -222,7 +222,7 @@ impl Hub {
         let mut state = self.state();
         if state.roster.disconnect(agent.place, session) {
             state.live.remove(&agent.place);
-            if let Some(omitted) = self.logs.admit(Some(agent.id), "disconnected") {
+            if let Some(omitted) = self.logs.admit((Some(agent.id), "disconnected")) {
                 info!(agent = %agent.id, name = agent.name, omitted, "agent disconnected");
             }
             self.publish(&state);
@@ -264,6 +264,14 @@ impl Hub {
         let arrival = Arrival::Answer { slot: question.slot, number: question.ask.number, answer };
         if self.answers.try_send(arrival).is_err() {
             Counters::add(&self.counters.answers_lost);
+        }
+    }
+
+    /// Logs how many lines of a peer were left out where none has followed.
+    pub(super) fn report_omitted_lines(&self) {
+        for ((agent, kind), omitted) in self.logs.omitted() {
+            let agent = agent.map(tracing::field::display);
+            info!(agent, kind, omitted, "{omitted} more log lines of this kind were left out");
         }
     }
 

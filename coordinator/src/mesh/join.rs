@@ -110,7 +110,7 @@ pub(super) fn network(source: IpAddr) -> IpAddr {
 
 fn refuse(hub: &Hub, connection: &Connection, reason: CloseReason) -> CloseReason {
     Counters::add(&hub.counters.joins_refused);
-    if let Some(omitted) = hub.logs.admit(None, "join refused") {
+    if let Some(omitted) = hub.logs.admit((None, "join refused")) {
         warn!(remote = %connection.remote_address(), %reason, omitted, "a host did not join");
     }
     reason

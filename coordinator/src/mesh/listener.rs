@@ -201,7 +201,7 @@ async fn serve(hub: Arc<Hub>, connection: Connection, joining: &Semaphore, gate:
             }
             Some(Err(error)) => {
                 Counters::add(&hub.counters.not_enrolled);
-                if let Some(omitted) = hub.logs.admit(None, "not an agent") {
+                if let Some(omitted) = hub.logs.admit((None, "not an agent")) {
                     warn!(remote = %connection.remote_address(), %error, omitted, "a certificate of ours that is no agent's");
                 }
                 wire::close(&connection, CloseReason::Unknown);

@@ -19,7 +19,6 @@ mod hub;
 mod join;
 mod ledger;
 mod listener;
-mod log_limit;
 mod questions;
 mod results;
 mod roster;
@@ -373,7 +372,7 @@ async fn keep(hub: Arc<Hub>) {
         tokio::select! {
             () = hub.refresh.notified() => hub.reload().await,
             _ = settle.tick() => {
-                hub.logs.report();
+                hub.report_omitted_lines();
                 let now = hub.clock.now();
                 for agent in hub.with_roster(|roster| roster.settle(now)) {
                     hub.note(agent, Note::Shared(None)).await;

@@ -54,7 +54,7 @@ pub(super) async fn receive(
         let runs = memory.ledger().receive(boot, from, through).map_err(refusal)?;
         let gone = count_gone(&hub, &memory);
         if gone > 0
-            && let Some(omitted) = hub.logs.admit(Some(agent.id), "gone")
+            && let Some(omitted) = hub.logs.admit((Some(agent.id), "gone"))
         {
             warn!(agent = %agent.id, count = gone, omitted, "results of the agent are gone");
         }
@@ -132,7 +132,7 @@ fn observe(
     drop(dealt);
     if refused > 0 {
         hub.counters.rounds_refused.fetch_add(refused, Ordering::Relaxed);
-        if let Some(omitted) = hub.logs.admit(Some(agent.id), "rounds refused") {
+        if let Some(omitted) = hub.logs.admit((Some(agent.id), "rounds refused")) {
             warn!(
                 agent = %agent.id, name = agent.name, count = refused, omitted,
                 "results were dropped: their rounds were dealt to other agents, or are not due yet",
@@ -162,7 +162,7 @@ async fn confirm(
                 memory.ledger().failed(batch.boot, first, last);
             }
             Counters::add(&hub.counters.batches_failed);
-            if let Some(omitted) = hub.logs.admit(Some(agent.id), "not kept") {
+            if let Some(omitted) = hub.logs.admit((Some(agent.id), "not kept")) {
                 warn!(agent = %agent.id, omitted, "results could not be kept; the agent will send them again");
             }
             // Only a new connection makes an agent send what it has sent already.

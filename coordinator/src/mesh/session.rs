@@ -2,6 +2,7 @@
 
 mod credentials;
 mod dismissal;
+mod greeting;
 mod reports;
 mod seen;
 
@@ -13,7 +14,6 @@ use parallax_certs::identity::Identity;
 use parallax_core::id::AgentId;
 use parallax_core::member::{Agent, Note};
 use parallax_protocol::close::CloseReason;
-use parallax_protocol::error::ProtocolError;
 use parallax_protocol::frame::MAX_FRAME;
 use parallax_protocol::id as wire_id;
 use parallax_protocol::message::{HeldSchedule, Hello, TimeAnswer, ToAgent, ToCoordinator, Welcome};
@@ -23,6 +23,7 @@ use tokio::time::{Instant, interval, sleep_until, timeout};
 use tracing::{debug, error, info, warn};
 
 use self::credentials::{Certificates, expired};
+use self::greeting::{check_bounds, greet};
 use self::seen::SeenAddress;
 use super::hub::{Hub, Memory};
 use super::listener::mesh_version;
@@ -38,8 +39,6 @@ const COLLECT: Duration = Duration::from_millis(250);
 const LEAVE: Duration = Duration::from_secs(5);
 /// Snapshots that an agent may ask for on one connection.
 const MOST_SNAPSHOTS: u32 = 20;
-/// Longest version text of an agent, in bytes.
-const MOST_SOFTWARE: usize = 64;
 /// Most faults or kinds that an agent names.
 const MOST_NAMED: usize = 32;
 
@@ -66,13 +65,13 @@ pub(super) async fn run(
     match &fault {
         Fault::Lost => debug!(%remote, agent, "connection ended"),
         Fault::Close(reason) => {
-            if let Some(omitted) = hub.logs.admit(enrolled, "closed") {
+            if let Some(omitted) = hub.logs.admit((enrolled, "closed")) {
                 info!(%remote, agent, %reason, omitted, "connection closed");
             }
         }
         Fault::Protocol(error) => {
             Counters::add(&hub.counters.frames_refused);
-            if let Some(omitted) = hub.logs.admit(enrolled, "protocol") {
+            if let Some(omitted) = hub.logs.admit((enrolled, "protocol")) {
                 warn!(%remote, agent, %error, omitted, "connection closed: the agent broke the protocol");
             }
         }
@@ -123,7 +122,7 @@ async fn admit(
     let agent = enrolled(hub, id).await?;
     let (control, frames, hello) =
         timeout(HELLO, greet(connection)).await.map_err(|_| Fault::Close(CloseReason::TimedOut))??;
-    frames_fit(&hello)?;
+    check_bounds(&hello)?;
     let arrived = Arrived {
         session: 0,
         at: hub.clock.now(),
@@ -148,7 +147,7 @@ async fn admit(
     certificates.note_shown(hub, &agent).await;
     let connection = connection.clone();
     tokio::spawn(second::run(Arc::clone(hub), Arc::clone(&agent), connection.clone(), seat.questions));
-    if let Some(omitted) = hub.logs.admit(Some(agent.id), "connected") {
+    if let Some(omitted) = hub.logs.admit((Some(agent.id), "connected")) {
         info!(agent = %agent.id, name = agent.name, software = hello.software, omitted, "agent connected");
     }
     Ok(Session {
@@ -180,29 +179,6 @@ async fn enrolled(hub: &Hub, id: AgentId) -> Result<Arc<Agent>, Fault> {
             Err(Fault::Close(CloseReason::Internal))
         }
     }
-}
-
-async fn greet(connection: &Connection) -> Result<(SendStream, Frames, Hello), Fault> {
-    let (control, receive) = connection.accept_bi().await.map_err(|_| Fault::Lost)?;
-    let mut frames = Frames::new(receive, MAX_FRAME);
-    match frames.next().await? {
-        Some(ToCoordinator::Hello(hello)) => Ok((control, frames, hello)),
-        Some(_) | None => Err(Fault::Close(CloseReason::OutOfOrder)),
-    }
-}
-
-fn frames_fit(hello: &Hello) -> Result<(), Fault> {
-    let invalid = |field, rule| Err(Fault::Protocol(ProtocolError::Invalid { field, rule }));
-    if hello.software.len() > MOST_SOFTWARE {
-        return invalid("hello.software", "must have at most 64 bytes");
-    }
-    if hello.earlier_boots.len() > Hello::MAX_EARLIER_BOOTS {
-        return invalid("hello.earlier_boots", "must be at most 32");
-    }
-    if hello.kinds.len() > MOST_NAMED || hello.faults.len() > MOST_NAMED {
-        return invalid("hello", "must name at most 32 kinds and 32 faults");
-    }
-    Ok(())
 }
 
 impl Session {

@@ -18,7 +18,7 @@ use parallax_core::place::PlaceNo;
 use parallax_core::plan::Plan;
 use parallax_core::time::Timestamp;
 
-use super::{Reaction, delivery_id};
+use super::{Reaction, delivery_id, log};
 use crate::letters::payload::Subject;
 use crate::letters::{self, News, PlaceName};
 use crate::storage::{Batch, Read, Recorded, Result};
@@ -105,6 +105,7 @@ impl Reaction for Alerts {
     }
 
     fn written(&self, events: &[Recorded]) {
+        events.iter().for_each(log::event);
         for told in events.iter().filter_map(Told::of) {
             let Told::Change(kind, _) = told else { continue };
             let of_kind = AlertKind::ALL.iter().zip(&self.told).find(|(it, _)| **it == kind);

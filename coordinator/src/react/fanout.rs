@@ -61,7 +61,7 @@ pub async fn run(store: Store, clock: Clock, woken: Arc<Notify>, wake: Arc<Notif
             Err(StoreError::Conflict(_)) => {}
             Err(StoreError::Closed) => return,
             Err(error) => {
-                tracing::error!(%error, "news can't be sent out; trying again");
+                error.log_retry("news can't be sent out");
                 sleep(RETRY).await;
             }
         }

@@ -7,6 +7,7 @@
 pub mod alerts;
 pub mod fanout;
 pub mod incidents;
+mod log;
 pub mod notices;
 pub mod subscribers;
 
@@ -94,7 +95,7 @@ pub async fn run<R: Reaction>(reaction: Arc<R>, store: Store, clock: Clock, wake
             Err(StoreError::Conflict(_)) => {}
             Err(StoreError::Closed) => return,
             Err(error) => {
-                tracing::error!(reaction = R::NAME, %error, "what happened can't be told; trying again");
+                error.log_retry("what happened can't be told");
                 tokio::time::sleep(RETRY).await;
             }
         }

@@ -17,8 +17,10 @@ use crate::letters::notice::{Matter, OperatorNews};
 use crate::storage::{Batch, Read, Recorded, Result};
 
 /// Writes to the operator.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Notices {
+    /// The host that the installation is reached at.
+    pub installation: String,
     /// Whether there is a mailbox.
     pub by_mail: bool,
     /// Whether there is a webhook.
@@ -36,7 +38,7 @@ impl Reaction for Notices {
                 break;
             }
             let Some(news) = news(recorded, read)? else { continue };
-            let (json, mail) = crate::letters::notice::notice(&news);
+            let (json, mail) = crate::letters::notice::notice(&news, &self.installation);
             let name = news.matter.name();
             if by_webhook {
                 batch.write(delivery(recorded, Recipient::OperatorHook, name, Letter::Json(json), now));
@@ -196,7 +198,11 @@ mod tests {
                 ended: false,
             }),
         ];
-        let both = written(Notices { by_mail: true, by_webhook: true }, &events).await;
+        let both = written(
+            Notices { by_mail: true, by_webhook: true, installation: "status.example".to_owned() },
+            &events,
+        )
+        .await;
         assert_eq!(both.len(), 12, "{both:?}");
         let mails: Vec<String> = both.iter().map(|delivery| text(&delivery.letter)).collect();
         for words in [
@@ -211,7 +217,7 @@ mod tests {
             let named = mails.iter().any(|mail| mail.to_lowercase().contains(&words.to_lowercase()));
             assert!(named, "{words}: {mails:?}");
         }
-        let mail = written(Notices { by_mail: true, by_webhook: false }, &events).await;
+        let mail = written(Notices { by_mail: true, ..Notices::default() }, &events).await;
         assert!(mail.len() == 6 && mail.iter().all(|one| one.to == Recipient::OperatorMail));
         assert!(written(Notices::default(), &events).await.is_empty());
     }

@@ -85,7 +85,10 @@ impl Service {
         match timeout(PATIENCE, telling).await {
             Ok(Some(())) => Ok(()),
             Ok(None) if self.store().reader().monitor(listed.monitor)?.is_none() => Err(Error::UnknownPing),
-            Ok(None) | Err(_) => Err(Error::Internal("a ping could not be stored".to_owned())),
+            Ok(None) | Err(_) => Err(match self.store().write_fault() {
+                Some(fault) => fault.into(),
+                None => Error::Internal("a ping could not be stored".to_owned()),
+            }),
         }
     }
 

@@ -246,6 +246,9 @@ pub enum Error {
     /// The plan does not allow it.
     #[error("{0}")]
     PlanLimit(#[from] PlanRefusal),
+    /// The disk is full, which the store has logged.
+    #[error("the disk is full")]
+    DiskFull,
     /// A fault on our side; the words are for the log.
     #[error("{0}")]
     Internal(String),
@@ -253,7 +256,7 @@ pub enum Error {
 
 impl From<StoreError> for Error {
     fn from(error: StoreError) -> Self {
-        Self::Internal(error.to_string())
+        if error == StoreError::Full { Self::DiskFull } else { Self::Internal(error.to_string()) }
     }
 }
 

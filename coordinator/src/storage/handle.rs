@@ -8,6 +8,7 @@ use std::thread;
 use parallax_core::event::{Event, What};
 use tokio::sync::{mpsc, oneshot, watch};
 
+use super::health::WriteHealth;
 use super::memory::Memory;
 use super::{Batch, Committed, Read, Result, StoreError, Write, disk};
 
@@ -24,6 +25,7 @@ pub struct Store {
     reader: Arc<dyn Read>,
     events: watch::Receiver<u64>,
     edits: watch::Receiver<u64>,
+    health: Arc<WriteHealth>,
 }
 
 #[derive(Debug)]
@@ -39,11 +41,13 @@ impl Store {
         let (queue, jobs) = mpsc::channel(QUEUE_DEPTH);
         let (seen, events) = watch::channel(reader.last_event()?);
         let (edited, edits) = watch::channel(*events.borrow());
+        let health = Arc::<WriteHealth>::default();
+        let noted = Arc::clone(&health);
         thread::Builder::new()
             .name("store-writer".to_owned())
-            .spawn(move || Writer { engine: writer, jobs, seen, edited, untidy: true }.run())
+            .spawn(move || Writer { engine: writer, jobs, seen, edited, health: noted, untidy: true }.run())
             .map_err(|error| StoreError::Io(error.to_string()))?;
-        Ok(Self { queue, reader, events, edits })
+        Ok(Self { queue, reader, events, edits, health })
     }
 
     /// A store in memory, for tests.
@@ -89,6 +93,11 @@ impl Store {
         asked.map_err(|error| StoreError::Io(error.to_string()))?
     }
 
+    /// Reason why nothing can be written now; none where the last write was taken.
+    pub fn write_fault(&self) -> Option<StoreError> {
+        self.health.fault()
+    }
+
     /// The sequence number of the newest committed event: changes when there is something new to read.
     pub fn events_seen(&self) -> watch::Receiver<u64> {
         self.events.clone()
@@ -117,6 +126,7 @@ struct Writer {
     jobs: mpsc::Receiver<Job>,
     seen: watch::Sender<u64>,
     edited: watch::Sender<u64>,
+    health: Arc<WriteHealth>,
     untidy: bool,
 }
 
@@ -174,6 +184,7 @@ impl Writer {
         self.untidy = true;
         let results = guarded(|| Ok(self.engine.commit(group)))
             .unwrap_or_else(|error| group.iter().map(|_| Err(error.clone())).collect());
+        self.health.note(&results);
         let newest = results.iter().flatten().map(|committed| committed.last_event).max();
         if let Some(newest) = newest {
             self.seen.send_if_modified(|seen| std::mem::replace(seen, newest) != newest);

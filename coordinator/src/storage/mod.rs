@@ -10,6 +10,7 @@ pub(crate) mod contract;
 
 pub mod disk;
 pub mod handle;
+mod health;
 pub mod memory;
 mod outgoing;
 mod packed;
@@ -88,12 +89,26 @@ pub enum StoreError {
         /// Newest schema that this program knows.
         known: u32,
     },
+    /// Secrets in the store are sealed with a key that was not given: its id.
+    #[error(
+        "secrets in the store are sealed with the key {0}: set `secrets_key_file` to a file that has this key"
+    )]
+    KeyMissing(String),
     /// The host could not read or write. After a failed write nothing more is written until the next start.
     #[error("the store can't be read or written: {0}")]
     Io(String),
     /// The store is closed, or closing.
     #[error("the store is closed")]
     Closed,
+}
+
+impl StoreError {
+    /// Logs that work was not done and is tried again. Nothing of a full disk: the store itself logs that, and once.
+    pub fn log_retry(&self, failed: &'static str) {
+        if *self != Self::Full {
+            tracing::error!(error = %self, "{failed}; trying again");
+        }
+    }
 }
 
 /// A record with its revision: the number of the commit that last wrote it.

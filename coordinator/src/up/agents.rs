@@ -64,8 +64,12 @@ pub(super) struct Agents {
 
 impl Agents {
     /// Joins those that have no identity yet, and starts them all.
-    pub(super) async fn start(data: &Path, running: &Running, locals: &[Local]) -> Result<Self, UpError> {
-        let folder = data.join("agents");
+    pub(super) async fn start(
+        settings: &crate::config::Config,
+        running: &Running,
+        locals: &[Local],
+    ) -> Result<Self, UpError> {
+        let folder = settings.data.join("agents");
         let mesh = reachable(running.mesh_addr).to_string();
         // One that was revoked stays away until its folder is deleted.
         let (gone, locals): (Vec<_>, Vec<_>) = locals.iter().partition(|local| was_removed(&folder, local));
@@ -76,7 +80,10 @@ impl Agents {
             );
         }
         let joining = locals.iter().map(|local| join(&folder, &mesh, &running.members, local));
-        let configs = try_join_all(joining).await?;
+        let mut configs = try_join_all(joining).await?;
+        for config in &mut configs {
+            config.secrets_key_file.clone_from(&settings.secrets_key_file);
+        }
         let (stop, stopping) = watch::channel(false);
         let mut tasks = JoinSet::new();
         for (local, config) in locals.iter().zip(configs) {

@@ -21,6 +21,7 @@ pub(super) const ROOMS: &[Room] = &[
     Room("config", &[], "settings are parsed once, by a file that knows no room"),
     Room("out", &[], "it prints what it is given"),
     Room("plain_text", &[], "it turns text into text, for every room that shows any"),
+    Room("log_limit", &[], "it counts lines and knows no module"),
     Room("supervise", &[], "it begins what it is given, whatever that is"),
     Room("telemetry", &[All("config")], "logging is set up before any room is built"),
     Room(
@@ -46,7 +47,7 @@ pub(super) const ROOMS: &[Room] = &[
     ),
     Room(
         "mesh",
-        &[All("clock"), All("supervise"), Types("flow"), Types("storage")],
+        &[All("clock"), All("log_limit"), All("supervise"), Types("flow"), Types("storage")],
         "the mesh turns frames into observations; it reaches the flow by its inbox and its questions alone",
     ),
     Room(
@@ -98,6 +99,7 @@ pub(super) const ROOMS: &[Room] = &[
             All("views"),
             All("clock"),
             All("letters"),
+            All("log_limit"),
             Part("deliver", "sign"),
         ],
         "the HTTP door asks the service, and describes what is delivered; it never reaches around it into the store or the flow",
@@ -159,10 +161,13 @@ pub(super) const ALONE: &[Alone] = &[
             "coordinator/src/members",
             "coordinator/src/app",
             "coordinator/src/up",
+            "coordinator/src/cli",
+            "coordinator/src/storage",
             "coordinator/src/tls/acme",
             "agent/src",
         ],
-        "who may join is the mesh's affair; files for their owner alone are written in one way",
+        "who may join is the mesh's affair; files for their owner alone are written in one way, and records \
+         are sealed by one cipher",
     ),
     Alone(
         "parallax_dial",

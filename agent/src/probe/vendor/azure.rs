@@ -84,7 +84,7 @@ fn items(body: &[u8]) -> Option<Vec<Item>> {
     loop {
         match reader.read_event().ok()? {
             Event::Start(start) => {
-                path.push(start.name().as_ref().to_vec());
+                path.push(start.name().0.as_bytes().to_vec());
                 if path.len() > MAX_DEPTH {
                     return None;
                 }
@@ -101,11 +101,10 @@ fn items(body: &[u8]) -> Option<Vec<Item>> {
             Event::End(_) => {
                 path.pop()?;
             }
-            Event::Text(text) => add(&path, &mut items, &text.decode().ok()?),
-            Event::CData(text) => add(&path, &mut items, &text.decode().ok()?),
+            Event::Text(text) => add(&path, &mut items, &text),
+            Event::CData(text) => add(&path, &mut items, &text),
             Event::GeneralRef(name) => {
-                let name = name.decode().ok()?;
-                let known = quick_xml::escape::unescape(&format!("&{name};")).ok()?.into_owned();
+                let known = quick_xml::escape::unescape(&format!("&{};", &*name)).ok()?.into_owned();
                 add(&path, &mut items, &known);
             }
             Event::DocType(_) => return None,

@@ -10,6 +10,7 @@ use futures_util::{FutureExt, StreamExt};
 use serde_json::{Map, Value};
 use tokio::time::{Instant, timeout_at};
 
+use super::super::error::LOGS;
 use super::rpc::{self, Message};
 use super::{Called, House, revision};
 
@@ -97,7 +98,12 @@ impl<'a, H: House> Post<'a, H> {
         match timeout_at(self.until, self.house.call(name, arguments)).await {
             Ok(called) => called,
             Err(_) => {
-                tracing::error!("a call of a tool was not done in time; the store may be stalled");
+                if let Some(omitted) = LOGS.admit("tool call") {
+                    tracing::error!(
+                        omitted,
+                        "a call of a tool was not done in time; the store may be stalled"
+                    );
+                }
                 Some(Called::Not("internal: it was not done in time, and may still be done".to_owned()))
             }
         }

@@ -10,6 +10,7 @@ use tokio::task::JoinHandle;
 
 use super::Client;
 use crate::http::server::{Limits, Places, Way, serve};
+use crate::tls::Challenges;
 
 pub(super) struct Server {
     pub(super) address: std::net::SocketAddr,
@@ -22,11 +23,15 @@ pub(super) async fn server(client: &Client) -> Server {
 }
 
 pub(super) async fn server_within(limits: Limits, client: &Client) -> Server {
+    server_by(Way::Plain, limits, client).await
+}
+
+async fn server_by(way: Way, limits: Limits, client: &Client) -> Server {
     let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
     let address = listener.local_addr().unwrap();
     let (stop, stopped) = oneshot::channel();
     let context = Arc::clone(&client.context);
-    let served = tokio::spawn(serve(listener, Way::Plain, Places::within(limits), context, async {
+    let served = tokio::spawn(serve(listener, way, Places::within(limits), context, async {
         let _ = stopped.await;
     }));
     Server { address, stop, served }
@@ -45,6 +50,19 @@ pub(super) async fn exchange(server: &Server, bytes: &[u8]) -> String {
 fn head(line: &str, key: &str, more: &str) -> Vec<u8> {
     format!("{line} HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\nAuthorization: Bearer {key}\r\n{more}\r\n")
         .into()
+}
+
+#[tokio::test]
+async fn a_question_about_the_whole_server_is_answered_on_every_listener() {
+    let client = Client::new().await;
+    let asked = b"OPTIONS * HTTP/1.1\r\nHost: status.example\r\nConnection: close\r\n\r\n";
+    let led = Way::Led { challenges: Challenges::default(), redirect: true };
+    for way in [Way::Plain, led] {
+        let answer = exchange(&server_by(way, Limits::default(), &client).await, asked).await;
+        assert!(answer.starts_with("HTTP/1.1 204 No Content\r\n"), "{answer}");
+        assert!(answer.contains("allow: GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS\r\n"), "{answer}");
+        assert!(!answer.contains("location:"), "{answer}");
+    }
 }
 
 #[tokio::test]

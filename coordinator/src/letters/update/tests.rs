@@ -230,7 +230,8 @@ fn operator(name: &str) -> Mail {
     let place = super::super::PlaceName { name: name.to_owned(), network: name.to_owned() };
     let region = parallax_core::place::Region::Asia;
     let matter = super::super::Matter::Quarantine { place, region, found: Some(name.to_owned()) };
-    let (json, mail) = notice::notice(&super::super::OperatorNews { matter, ended: false, at: AT });
+    let (json, mail) =
+        notice::notice(&super::super::OperatorNews { matter, ended: false, at: AT }, "status.example");
     let told: Value = serde_json::from_slice(&json).unwrap();
     assert_eq!((&told["event"], &told["place"]), (&json!("place-quarantined"), &json!(name)));
     mail
@@ -283,13 +284,17 @@ fn the_operator_is_told_of_each_matter_and_of_its_end() {
     ];
     for (matter, title) in matters {
         for ended in [false, true] {
-            let (json, mail) = notice::notice(&OperatorNews { matter: matter.clone(), ended, at: AT });
+            let (json, mail) =
+                notice::notice(&OperatorNews { matter: matter.clone(), ended, at: AT }, "status.example");
             let told: Value = serde_json::from_slice(&json).unwrap();
             assert_eq!((&told["event"], &told["ended"]), (&json!(matter.name()), &json!(ended)));
             assert_eq!(told["at"], AT.as_millis());
             assert!(Matter::NAMES.contains(&matter.name()));
             let over = if ended { format!("Over: {title}") } else { title.to_owned() };
-            assert_eq!(mail.subject.to_lowercase(), over.to_lowercase());
+            let subject = format!("[status.example] {over}");
+            assert_eq!(mail.subject.to_lowercase(), subject.to_lowercase());
+            assert_eq!(told["installation"], "status.example");
+            assert!(mail.text.contains("Parallax at status.example"), "{}", mail.text);
             assert!(mail.text.contains(told["message"].as_str().unwrap()), "{}", mail.text);
             assert!(mail.text.contains("2026-03-01 09:30:00 (UTC)"), "{}", mail.text);
         }

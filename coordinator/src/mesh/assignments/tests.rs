@@ -1,3 +1,5 @@
+//! Rounds of one place: by share, by time, over cuts and starts of the coordinator.
+
 use std::sync::Arc;
 
 use parallax_core::assign::{Share, share};

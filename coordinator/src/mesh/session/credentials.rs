@@ -74,7 +74,7 @@ impl Certificates {
             Footing::Newest => {}
             Footing::Before | Footing::Superseded => return,
             Footing::Ahead => {
-                if let Some(omitted) = hub.logs.admit(Some(agent.id), "certificate ahead") {
+                if let Some(omitted) = hub.logs.admit((Some(agent.id), "certificate ahead")) {
                     warn!(
                         agent = %agent.id, name = agent.name, serial = %Hex(&held.serial), omitted,
                         "the agent's certificate is newer than its record: the store was restored from before it; it is taken for the newest",
@@ -114,7 +114,7 @@ impl Session {
             return Err(Fault::Protocol(ProtocolError::Invalid { field: "holds.authorities", rule }));
         }
         let Some(certificate) = self.certificates.known.get(&holds.serial).copied() else {
-            if let Some(omitted) = self.hub.logs.admit(Some(self.agent.id), "unknown certificate") {
+            if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "unknown certificate")) {
                 warn!(agent = %self.agent.id, omitted, "the agent holds a certificate that this connection knows nothing of");
             }
             return Ok(());
@@ -171,7 +171,7 @@ impl Session {
         let is_superseded = noted == Noted::Superseded;
         self.hub.with_roster(|roster| roster.note_superseded(self.agent.place, is_superseded));
         if is_superseded {
-            if let Some(omitted) = self.hub.logs.admit(Some(self.agent.id), "renewal refused") {
+            if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "renewal refused")) {
                 warn!(
                     agent = %self.agent.id, name = self.agent.name, remote = %self.connection.remote_address(),
                     serial = %Hex(&by.serial), omitted,
@@ -184,7 +184,7 @@ impl Session {
         let certificate = Certificate { authority: Some(signing), ends, valid_from };
         self.certificates.remember(serial, certificate);
         Counters::add(&self.hub.counters.renewed);
-        if let Some(omitted) = self.hub.logs.admit(Some(self.agent.id), "renewed") {
+        if let Some(omitted) = self.hub.logs.admit((Some(self.agent.id), "renewed")) {
             info!(agent = %self.agent.id, serial = %issued.serial, omitted, "certificate renewed");
         }
         Ok(Renewed {

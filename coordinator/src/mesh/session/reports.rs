@@ -27,7 +27,8 @@ impl Session {
         if !self.hub.with_roster(|roster| roster.note_faults(place, number, faults)) {
             return;
         }
-        let Some(omitted) = self.may_log("fitness") else { return };
+        let kind = if told.is_empty() { "fit" } else { "unfit" };
+        let Some(omitted) = self.may_log(kind) else { return };
         let (agent, name) = (self.agent.id, &self.agent.name);
         if told.is_empty() {
             info!(target: FITNESS, %agent, %name, omitted, "an agent's host is fit to check again");
@@ -49,8 +50,8 @@ impl Session {
         self.acknowledge().await
     }
 
-    /// Whether a line of that kind may be logged of this agent now; see [`super::super::log_limit`].
+    /// Admits a log line of that kind about this agent; see [`crate::log_limit`].
     fn may_log(&self, kind: &'static str) -> Option<Option<u64>> {
-        self.hub.logs.admit(Some(self.agent.id), kind)
+        self.hub.logs.admit((Some(self.agent.id), kind))
     }
 }

@@ -75,7 +75,7 @@ impl Service {
                 Ok(()) => self.0.let_go.notified().await,
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(%error, "a deleted page can't be cleared; trying again");
+                    error.log_retry("a deleted page can't be cleared");
                     tokio::time::sleep(RETRY).await;
                 }
             }

@@ -44,7 +44,7 @@ impl Service {
                 Ok(()) => sleep(LOOK).await,
                 Err(StoreError::Closed) => return,
                 Err(error) => {
-                    tracing::error!(%error, "requests of subscribers can't be kept up; trying again");
+                    error.log_retry("requests of subscribers can't be kept up");
                     sleep(RETRY).await;
                 }
             }

@@ -9,12 +9,12 @@ use parallax_core::incident::series::Series;
 use parallax_core::time::Timestamp;
 use parallax_core::window::Window;
 use serde::de::DeserializeOwned;
-use sled::Tree;
 
 use super::failed;
 use super::layout::{self, Key};
 use super::load::{list, load, versioned};
 use super::pending::Pending;
+use super::sealing::Records;
 use super::stage::{document, put_document};
 use crate::storage::{Result, Standing, Versioned};
 
@@ -106,7 +106,7 @@ pub(super) fn clear(pending: &mut Pending<'_>, page: PageId) -> Result<()> {
 
 /// The newest of a page within a range of keys.
 pub(super) fn newest<T: DeserializeOwned>(
-    tree: &Tree,
+    tree: &Records,
     range: Range<Key>,
     limit: usize,
     key: impl Fn(u128) -> Key,
@@ -123,7 +123,7 @@ pub(super) fn newest<T: DeserializeOwned>(
 }
 
 /// The oldest incidents and windows of a page.
-pub(super) fn oldest(tree: &Tree, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>> {
+pub(super) fn oldest(tree: &Records, page: PageId, limit: usize) -> Result<Vec<Versioned<Incident>>> {
     let mut found = Vec::new();
     for key in tree.scan_prefix(layout::on_page(layout::INCIDENTS_OF, page)).keys().take(limit) {
         let id = layout::last_id(&key.map_err(failed)?).unwrap_or_default();
@@ -134,7 +134,7 @@ pub(super) fn oldest(tree: &Tree, page: PageId, limit: usize) -> Result<Vec<Vers
 
 /// The newest incidents and windows of a page, or its open ones alone, before a moment and id where one is given.
 pub(super) fn incidents(
-    tree: &Tree,
+    tree: &Records,
     (page, open): (PageId, bool),
     before: Option<(Timestamp, IncidentId)>,
     limit: usize,
@@ -149,7 +149,7 @@ pub(super) fn incidents(
 
 /// The newest windows of a page, or of one of its monitors, that start within a time, oldest first.
 pub(super) fn windows(
-    tree: &Tree,
+    tree: &Records,
     (page, covering): (PageId, Option<MonitorId>),
     starts: &Range<Timestamp>,
     limit: usize,
@@ -172,7 +172,7 @@ pub(super) fn windows(
 }
 
 /// How much there is on a page, counted in its lists.
-pub(super) fn standing(tree: &Tree, page: PageId) -> Result<Standing> {
+pub(super) fn standing(tree: &Records, page: PageId) -> Result<Standing> {
     let mut standing = Standing::default();
     for (prefix, count) in
         [(layout::OPEN_OF, &mut standing.open), (layout::INCIDENTS_OF, &mut standing.incidents)]

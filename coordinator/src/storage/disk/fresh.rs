@@ -11,6 +11,7 @@ use sled::Db;
 use super::files::{self, Watermark};
 use super::layout;
 use super::record;
+use super::sealing::KEYS_KEY;
 use super::snapshot::{self, parent};
 use super::tally::Tally;
 use super::{Options, Shared, engine_config, engine_folder, failed, io_failed, moment, open_engine};
@@ -53,7 +54,7 @@ pub(super) fn prepare(
     let mut reset = BTreeMap::new();
     for name in &options.reset {
         let key = layout::cursor(name);
-        let zero = record::encode(&key, &0_u64)?.head;
+        let zero = record::encode(&key, &0_u64, None)?.head;
         reset.insert(key, zero);
     }
     let mut fresh = Fresh::make(folder, options)?;
@@ -88,11 +89,18 @@ pub(super) fn recover(folder: &Path) -> Result<()> {
     fs::rename(&between, &to).map_err(io_failed)
 }
 
-/// Puts a fresh copy of an open store in its place: the engine never gives space back by itself.
+/// Puts a fresh copy of an open store in its place: the engine never gives space back by itself. Where there is a key
+/// for secrets, all that hold some are sealed with the newest.
 pub(super) fn compact(shared: &Shared, options: &Options) -> Result<Compacted> {
     let before = shared.db.size_on_disk().map_err(failed)?;
     let mut fresh = Fresh::make(&shared.folder, options)?;
-    moment::walk(shared, |key, value| fresh.put(key, value))?;
+    moment::walk(shared, |key, value| {
+        let kept = shared.records.reseal(key, value)?;
+        kept.iter().try_for_each(|(key, value)| fresh.put(key, value))
+    })?;
+    if let Some(newest) = shared.records.newest_key()? {
+        fresh.put(KEYS_KEY, &newest)?;
+    }
     let (fresh, whole) = fresh.finish()?;
     let after = fs::metadata(engine_folder(&fresh).join("db")).map_err(io_failed)?.len();
     swap(&shared.folder, &fresh)?;

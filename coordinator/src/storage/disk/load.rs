@@ -1,25 +1,27 @@
 //! How records are read out of the tree.
 
 use serde::de::DeserializeOwned;
-use sled::{IVec, Tree};
+use sled::IVec;
 
 use super::layout::{self, Key};
+use super::sealing::Records;
 use super::{failed, record};
 use crate::storage::{Result, Versioned};
 
-pub(super) fn load<T: DeserializeOwned>(tree: &Tree, key: &[u8]) -> Result<Option<T>> {
+pub(super) fn load<T: DeserializeOwned>(tree: &Records, key: &[u8]) -> Result<Option<T>> {
     let head = tree.get(key).map_err(failed)?;
-    head.map(|head| record::decode(key, &head, |part| tree.get(part).map_err(failed))).transpose()
+    head.map(|head| record::open(key, &head, |part| tree.get(part).map_err(failed), tree.keyring()))
+        .transpose()
 }
 
 pub(super) fn list<T: DeserializeOwned>(
-    tree: &Tree,
+    tree: &Records,
     items: impl Iterator<Item = sled::Result<(IVec, IVec)>>,
 ) -> Result<Vec<(IVec, T)>> {
     items
         .map(|item| {
             let (key, head) = item.map_err(failed)?;
-            let value = record::decode(&key, &head, |part| tree.get(part).map_err(failed))?;
+            let value = record::open(&key, &head, |part| tree.get(part).map_err(failed), tree.keyring())?;
             Ok((key, value))
         })
         .collect()

@@ -5,18 +5,18 @@
 use std::fs;
 
 use parallax_core::page::Page;
-use sled::Tree;
 
 use super::layout::{self, META_KEY, PAGES, SCHEMA, SCHEMA_KEY};
 use super::load::list;
 use super::meta::Meta;
 use super::old::PageOfSchema4;
+use super::sealing::Records;
 use super::writer::Durable;
 use super::{Shared, failed, io_failed, record, snapshot, snapshots};
 use crate::storage::{Result, StoreError};
 
 /// What a step changes, besides the schema's number; gives the state after it.
-type Step = fn(&Tree, &mut sled::Batch, Meta) -> Result<Meta>;
+type Step = fn(&Records, &mut sled::Batch, Meta) -> Result<Meta>;
 
 /// The step from each schema to the next, from 1 on.
 const STEPS: [Step; SCHEMA as usize - 1] = [to_schema_2, to_schema_3, to_schema_4, to_schema_5];
@@ -30,10 +30,10 @@ pub(super) fn migrate(shared: &Shared, found: u32, mut meta: Meta, durable: &mut
     tracing::info!(from = found, to = SCHEMA, snapshot = %file.display(), "the store is migrated");
     for (step, to) in STEPS.iter().zip(2..).skip(found.saturating_sub(1) as usize) {
         let mut batch = sled::Batch::default();
-        meta = step(&shared.db, &mut batch, meta)?;
+        meta = step(&shared.records, &mut batch, meta)?;
         meta.group += 1;
         meta.chain = crc32c::crc32c_append(meta.chain, &u32::to_le_bytes(to));
-        batch.insert(SCHEMA_KEY, record::encode(SCHEMA_KEY, &to)?.head);
+        batch.insert(SCHEMA_KEY, record::encode(SCHEMA_KEY, &to, None)?.head);
         batch.insert(META_KEY, state_of(to, meta)?);
         shared.db.apply_batch(batch).map_err(failed)?;
         durable.make(shared, &meta)?;
@@ -44,29 +44,29 @@ pub(super) fn migrate(shared: &Shared, found: u32, mut meta: Meta, durable: &mut
 /// The state's record as that schema has it.
 fn state_of(schema: u32, meta: Meta) -> Result<Vec<u8>> {
     if (2..=SCHEMA).contains(&schema) {
-        Ok(record::encode(META_KEY, &meta)?.head)
+        Ok(record::encode(META_KEY, &meta, None)?.head)
     } else {
         Err(StoreError::Damaged(format!("schema {schema} can't be written any more")))
     }
 }
 
 /// The state learns where the events begin: up to now with the first of all.
-fn to_schema_2(_: &Tree, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
+fn to_schema_2(_: &Records, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
     Ok(Meta { first_event: 1, ..meta })
 }
 
 /// Hours that are not folded stay as they are: they are read beside those that are.
-fn to_schema_3(_: &Tree, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
+fn to_schema_3(_: &Records, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
     Ok(meta)
 }
 
 /// Nothing has left the house yet.
-fn to_schema_4(_: &Tree, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
+fn to_schema_4(_: &Records, _: &mut sled::Batch, meta: Meta) -> Result<Meta> {
     Ok(meta)
 }
 
 /// Pages get what is new of them, each as it was shown before; hostnames of their own get their list.
-fn to_schema_5(tree: &Tree, batch: &mut sled::Batch, mut meta: Meta) -> Result<Meta> {
+fn to_schema_5(tree: &Records, batch: &mut sled::Batch, mut meta: Meta) -> Result<Meta> {
     let mut put = |key: &[u8], encoded: record::Encoded| {
         batch.insert(key, encoded.head);
         encoded.more.into_iter().for_each(|(part, bytes)| batch.insert(part, bytes));
@@ -75,10 +75,10 @@ fn to_schema_5(tree: &Tree, batch: &mut sled::Batch, mut meta: Meta) -> Result<M
         let page = Page::from(old);
         if let Some(host) = &page.custom_domain {
             let key = layout::own_host(host);
-            put(&key, record::encode(&key, &page.id)?);
+            put(&key, record::encode(&key, &page.id, None)?);
             meta.records += 1;
         }
-        put(&key, record::encode(&key, &(revision, page))?);
+        put(&key, record::encode(&key, &(revision, page), None)?);
     }
     Ok(meta)
 }

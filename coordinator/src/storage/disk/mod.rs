@@ -22,6 +22,7 @@ mod pending;
 mod read;
 mod record;
 mod remembered;
+mod sealing;
 mod snapshot;
 mod stage;
 mod tally;
@@ -37,12 +38,14 @@ use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
+use parallax_certs::sealing::Keyring;
 use sled::Db;
 
 use self::files::{Bounds, Space, Watermark};
 use self::meta::Meta;
 use self::moment::Moments;
 use self::read::Reader;
+use self::sealing::Records;
 use self::writer::{Durable, Writer};
 use super::{Compacted, Read, Restored, Result, StoreError, Whole, Write};
 
@@ -63,6 +66,8 @@ pub struct Options {
     pub beside: Vec<String>,
     /// Cursors that a restore sets back to 0, since what they stand for is no longer so.
     pub reset: Vec<String>,
+    /// Keys for records that hold customers' secrets; none keeps them in clear.
+    pub keyring: Option<Arc<Keyring>>,
     /// What a commit leaves out, to show that the tests of kills and power cuts would notice.
     #[cfg(test)]
     pub(crate) skip: writer::Skip,
@@ -79,6 +84,7 @@ impl Default for Options {
             verify_up_to: 128 * MIB,
             beside: Vec::new(),
             reset: Vec::new(),
+            keyring: None,
             #[cfg(test)]
             skip: writer::Skip::Nothing,
         }
@@ -88,7 +94,8 @@ impl Default for Options {
 /// Opens the store in a folder, or makes one there: the two sides for [`Store::start`](super::Store::start).
 ///
 /// Fails with [`StoreError::Locked`] where another process has it, [`StoreError::Newer`] where a later version wrote
-/// it, [`StoreError::Denied`] where its files are somebody else's, and [`StoreError::Damaged`] where it holds less, or
+/// it, [`StoreError::Denied`] where its files are somebody else's, [`StoreError::KeyMissing`] where secrets in it are
+/// sealed with a key that is not given, and [`StoreError::Damaged`] where it holds less, or
 /// other, than was made durable. An older schema is brought up to date after a snapshot. Blocks.
 pub fn open(folder: &Path, options: Options) -> Result<(Arc<dyn Read>, Box<dyn Write>)> {
     let folder = folder.to_owned();
@@ -142,6 +149,8 @@ fn guarded<T: Send + 'static>(work: impl FnOnce() -> Result<T> + Send + 'static)
 /// What both sides share.
 struct Shared {
     db: Db,
+    /// The same tree, as records are read and written.
+    records: Records,
     /// Held for writing while a batch is applied, for reading within one question: so each answer is of one moment.
     gate: RwLock<()>,
     moments: Moments,
@@ -189,8 +198,10 @@ fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> 
     let mut space = Space::new(folder, bounds);
     space.make_room()?;
     let db = open_engine(&engine_config(folder, options))?;
+    let records = Records::new(sled::Tree::clone(&db), options.keyring.clone());
     let shared = Arc::new(Shared {
         db,
+        records,
         gate: RwLock::new(()),
         moments: Moments::default(),
         folder: folder.to_owned(),
@@ -207,6 +218,8 @@ fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> 
     let mut durable = Durable::new(file, watermark);
     #[cfg(test)]
     durable.skip(options.skip);
+    // Before anything is read that may be sealed.
+    shared.records.keys_to_list()?;
     let meta = match found {
         None => None,
         Some((schema, meta)) => {
@@ -221,6 +234,7 @@ fn open_here(folder: &Path, options: &Options) -> Result<(Arc<Shared>, Writer)> 
     if meta.is_none() {
         writer.found()?;
     }
+    writer.list_key()?;
     // The first open may have been cut off just before this.
     files::sync_folder(&engine)?;
     files::sync_folder(folder)?;

@@ -5,10 +5,11 @@ use std::ops::Range;
 
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use sled::{IVec, Tree};
+use sled::IVec;
 
 use super::layout::{self, Key};
 use super::meta::Meta;
+use super::sealing::Records;
 use super::{failed, record};
 use crate::storage::Result;
 
@@ -17,7 +18,7 @@ type Changes = BTreeMap<Key, Option<IVec>>;
 /// Changes that are not in the tree yet: those of accepted batches, and over them those of the batch under way.
 #[derive(Debug)]
 pub(super) struct Pending<'a> {
-    tree: &'a Tree,
+    tree: &'a Records,
     accepted: Changes,
     accepted_meta: Meta,
     batch: Changes,
@@ -27,7 +28,7 @@ pub(super) struct Pending<'a> {
 }
 
 impl<'a> Pending<'a> {
-    pub(super) fn new(tree: &'a Tree, meta: Meta) -> Self {
+    pub(super) fn new(tree: &'a Records, meta: Meta) -> Self {
         let empty = Changes::new;
         Self { tree, accepted: empty(), accepted_meta: meta, batch: empty(), bytes: 0, meta }
     }
@@ -62,7 +63,7 @@ impl<'a> Pending<'a> {
     /// The value under a key.
     pub(super) fn get<T: DeserializeOwned>(&self, key: &[u8]) -> Result<Option<T>> {
         let Some(head) = self.head(key)? else { return Ok(None) };
-        record::decode(key, &head, |part| self.head(part)).map(Some)
+        record::open(key, &head, |part| self.head(part), self.tree.keyring()).map(Some)
     }
 
     /// Whether there is a value under a key.
@@ -100,7 +101,7 @@ impl<'a> Pending<'a> {
                 0
             }
         };
-        let encoded = record::encode(&key, value)?;
+        let encoded = record::encode(&key, value, self.tree.keyring())?;
         for number in u16::try_from(encoded.more.len()).unwrap_or(u16::MAX)..old {
             self.batch.insert(layout::part(&key, number), None);
         }
@@ -110,7 +111,7 @@ impl<'a> Pending<'a> {
 
     /// Writes a value under a key that is known to be new.
     pub(super) fn append<T: Serialize + ?Sized>(&mut self, key: Key, value: &T) -> Result<()> {
-        let encoded = record::encode(&key, value)?;
+        let encoded = record::encode(&key, value, self.tree.keyring())?;
         self.count(&key, 1);
         self.insert(key, encoded);
         Ok(())

@@ -27,13 +27,14 @@ use parallax_core::place::{NetworkNo, PlaceNo, Region};
 use parallax_core::time::Timestamp;
 use parallax_core::window::Window;
 use serde::de::DeserializeOwned;
-use sled::{IVec, Tree};
+use sled::IVec;
 
 use super::fold::{self, Kind, NO_REGION, Piece};
 use super::layout::{self, Key, SCHEMA};
 use super::load::{behind, list, load, seq_of, versioned};
 use super::meta::Meta;
 use super::remembered::Answer;
+use super::sealing::Records;
 use super::{Shared, cache, calendar, failed, files, snapshot, tally};
 use crate::storage::{
     Block, Checkpoint, Entry, Exported, Footprint, Read, Recorded, Remembered, Result, Rollup, Standing,
@@ -53,9 +54,9 @@ impl Reader {
     }
 
     /// Answers from one moment of the tree. sled can panic on damaged pages: that is damage, and no more.
-    pub(super) fn ask<T>(&self, question: impl FnOnce(&Tree) -> Result<T>) -> Result<T> {
+    pub(super) fn ask<T>(&self, question: impl FnOnce(&Records) -> Result<T>) -> Result<T> {
         let _gate = self.0.reading();
-        catch_unwind(AssertUnwindSafe(|| question(&self.0.db)))
+        catch_unwind(AssertUnwindSafe(|| question(&self.0.records)))
             .unwrap_or_else(|_| Err(StoreError::Damaged("the engine can't read a page of it".to_owned())))
     }
 

@@ -5,17 +5,21 @@
 
 use std::borrow::Cow;
 
+use parallax_certs::sealing::{KeyId, Keyring, OpenError};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use super::layout;
+use super::sealing::holds_secrets;
 use crate::storage::{Result, StoreError};
 
 /// The longest piece of a value in bytes. The engine gathers up to 20 pieces on one page, and a page of more than a
 /// quarter of its segment (512 KiB) would go to a file of its own that is never made durable.
 pub(super) const PIECE: usize = 24 << 10;
 
+/// Formats: in clear, and sealed (see [`super::sealing`]). Pieces bear the first: the whole is sealed before it is cut.
 const VERSION: u8 = 1;
+const SEALED: u8 = 2;
 const HEADER: usize = 7;
 
 /// A value as it is written: the head, and the pieces that follow it.
@@ -25,19 +29,54 @@ pub(super) struct Encoded {
     pub(super) more: Vec<(layout::Key, Vec<u8>)>,
 }
 
-/// Encodes a value for its key.
-pub(super) fn encode<T: Serialize + ?Sized>(key: &[u8], value: &T) -> Result<Encoded> {
-    let mut head = postcard::to_extend(value, vec![0; HEADER])
+/// Encodes a value for its key, sealed where it may hold secrets and there is a key for them.
+pub(super) fn encode<T: Serialize + ?Sized>(
+    key: &[u8],
+    value: &T,
+    keyring: Option<&Keyring>,
+) -> Result<Encoded> {
+    let head = postcard::to_extend(value, vec![0; HEADER])
         .map_err(|error| StoreError::Io(format!("a value can't be encoded: {error}")))?;
+    let keyring = keyring.filter(|_| holds_secrets(key));
+    if keyring.is_some() {
+        encode_bytes(key, head.get(HEADER..).unwrap_or_default(), keyring)
+    } else {
+        cut(key, head, VERSION)
+    }
+}
+
+/// Encodes a value whose bytes are known.
+pub(super) fn encode_bytes(key: &[u8], plain: &[u8], keyring: Option<&Keyring>) -> Result<Encoded> {
+    let mut head = vec![0; HEADER];
+    match keyring.filter(|_| holds_secrets(key)) {
+        None => head.extend_from_slice(plain),
+        Some(keyring) => {
+            let sealed = keyring.seal(key, plain);
+            head.extend(sealed.map_err(|error| StoreError::Io(format!("a value can't be sealed: {error}")))?);
+            return cut(key, head, SEALED);
+        }
+    }
+    cut(key, head, VERSION)
+}
+
+/// A sealed record's head with a checksum that is right, whatever it holds.
+#[cfg(test)]
+pub(super) fn stamped_for_tests(key: &[u8], sealed: &[u8]) -> Vec<u8> {
+    let mut head = vec![0; HEADER];
+    head.extend_from_slice(sealed);
+    cut(key, head, SEALED).map(|encoded| encoded.head).unwrap_or_default()
+}
+
+fn cut(key: &[u8], mut head: Vec<u8>, version: u8) -> Result<Encoded> {
     let checksum = checksum(key, head.get(HEADER..).unwrap_or_default());
     let rest = if head.len() > HEADER + PIECE { head.split_off(HEADER + PIECE) } else { Vec::new() };
     let pieces = u16::try_from(rest.chunks(PIECE).len()).map_err(|_| StoreError::TooLarge("a value"))?;
-    seal(&mut head, checksum, pieces);
+    stamp(&mut head, version, checksum, pieces);
     let more = (0..pieces).zip(rest.chunks(PIECE)).map(|(number, piece)| {
         let key = layout::part(key, number);
         let mut bytes = vec![0; HEADER];
         bytes.extend_from_slice(piece);
-        seal(&mut bytes, self::checksum(&key, piece), 0);
+        stamp(&mut bytes, VERSION, self::checksum(&key, piece), 0);
         (key, bytes)
     });
     Ok(Encoded { more: more.collect(), head })
@@ -48,18 +87,55 @@ pub(super) fn pieces(key: &[u8], head: &[u8]) -> Result<u16> {
     parse(key, head).map(|(_, pieces, _)| pieces)
 }
 
-/// Decodes the value of a key from its head; `piece` gives what stands under a piece's key.
+/// Decodes the value of a key from its head, of a record that is never sealed; `piece` gives what stands under a piece's
+/// key.
 pub(super) fn decode<T, B, F>(key: &[u8], head: &[u8], piece: F) -> Result<T>
 where
     T: DeserializeOwned,
     B: AsRef<[u8]>,
     F: FnMut(&[u8]) -> Result<Option<B>>,
 {
-    let payload = payload(key, head, piece)?;
-    postcard::from_bytes(&payload).map_err(|_| damaged(key, "can't be read"))
+    open(key, head, piece, None)
 }
 
-/// The value's bytes, proved to be what was written under this key.
+/// Decodes the value of a key from its head, and opens it where it is sealed.
+pub(super) fn open<T, B, F>(key: &[u8], head: &[u8], piece: F, keyring: Option<&Keyring>) -> Result<T>
+where
+    T: DeserializeOwned,
+    B: AsRef<[u8]>,
+    F: FnMut(&[u8]) -> Result<Option<B>>,
+{
+    let plain = plain(key, head, piece, keyring)?;
+    postcard::from_bytes(&plain).map_err(|_| damaged(key, "can't be read"))
+}
+
+/// The value's bytes in clear.
+pub(super) fn plain<'a, B, F>(
+    key: &[u8],
+    head: &'a [u8],
+    piece: F,
+    keyring: Option<&Keyring>,
+) -> Result<Cow<'a, [u8]>>
+where
+    B: AsRef<[u8]>,
+    F: FnMut(&[u8]) -> Result<Option<B>>,
+{
+    let kept = payload(key, head, piece)?;
+    if head.first() != Some(&SEALED) {
+        return Ok(kept);
+    }
+    let Some(keyring) = keyring else {
+        let id = KeyId::of_sealed(&kept).ok_or_else(|| damaged(key, "is too short"))?;
+        return Err(StoreError::KeyMissing(id.to_string()));
+    };
+    let opened = keyring.open(key, &kept).map_err(|error| match error {
+        OpenError::UnknownKey(id) => StoreError::KeyMissing(id.to_string()),
+        OpenError::TooShort | OpenError::Tampered => damaged(key, &error.to_string()),
+    });
+    opened.map(Cow::Owned)
+}
+
+/// The value's bytes as they are kept, proved to be what was written under this key.
 pub(super) fn payload<'a, B, F>(key: &[u8], head: &'a [u8], mut piece: F) -> Result<Cow<'a, [u8]>>
 where
     B: AsRef<[u8]>,
@@ -102,16 +178,16 @@ pub(super) fn check_piece(part: &[u8], bytes: &[u8]) -> Result<(u32, usize)> {
 fn parse<'a>(key: &[u8], bytes: &'a [u8]) -> Result<(u32, u16, &'a [u8])> {
     let (head, payload) = bytes.split_first_chunk::<HEADER>().ok_or_else(|| damaged(key, "is too short"))?;
     let [version, a, b, c, d, high, low] = *head;
-    if version != VERSION {
+    if version != VERSION && version != SEALED {
         return Err(damaged(key, "has an unknown format"));
     }
     Ok((u32::from_le_bytes([a, b, c, d]), u16::from_be_bytes([high, low]), payload))
 }
 
-fn seal(bytes: &mut [u8], checksum: u32, pieces: u16) {
+fn stamp(bytes: &mut [u8], version: u8, checksum: u32, pieces: u16) {
     let ([a, b, c, d], [high, low]) = (checksum.to_le_bytes(), pieces.to_be_bytes());
     if let Some(head) = bytes.first_chunk_mut::<HEADER>() {
-        *head = [VERSION, a, b, c, d, high, low];
+        *head = [version, a, b, c, d, high, low];
     }
 }
 
@@ -134,7 +210,7 @@ mod tests {
     #[test]
     fn a_long_value_is_cut_and_put_together_again() {
         let value: Vec<u8> = (0..200_000u32).map(|n| n as u8).collect();
-        let encoded = encode(b"ev1", &value).unwrap();
+        let encoded = encode(b"ev1", &value, None).unwrap();
         assert_eq!(encoded.more.len(), 8);
         assert!(encoded.more.iter().all(|(_, bytes)| bytes.len() <= PIECE + HEADER));
         let find = |key: &[u8]| Ok(encoded.more.iter().find(|(at, _)| at == key).map(|(_, bytes)| bytes));
@@ -144,12 +220,12 @@ mod tests {
 
     #[test]
     fn a_changed_byte_or_another_key_is_damage() {
-        let encoded = encode(b"cu1", &12_345u64).unwrap();
+        let encoded = encode(b"cu1", &12_345u64, None).unwrap();
         assert_eq!(decode::<u64, _, _>(b"cu1", &encoded.head, none), Ok(12_345));
         assert!(matches!(decode::<u64, _, _>(b"cu2", &encoded.head, none), Err(StoreError::Damaged(_))));
         for at in [0, 1, HEADER, HEADER + 1] {
             let mut bytes = encoded.head.clone();
-            bytes[at] ^= 1;
+            bytes[at] ^= 5;
             assert!(decode::<u64, _, _>(b"cu1", &bytes, none).is_err(), "byte {at}");
         }
     }

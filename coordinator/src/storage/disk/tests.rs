@@ -3,6 +3,7 @@
 mod crash;
 mod kill;
 mod power;
+mod sealing;
 mod snapshots;
 
 use std::fs;
@@ -90,7 +91,7 @@ fn a_newer_schema_is_refused() {
     let folder = tempfile::tempdir().unwrap();
     filled(folder.path(), 1);
     let db = engine(folder.path());
-    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &9u32).unwrap().head).unwrap();
+    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &9u32, None).unwrap().head).unwrap();
     drop(db);
     assert_eq!(
         Bench::open(folder.path()).unwrap_err(),

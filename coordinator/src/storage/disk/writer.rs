@@ -9,6 +9,7 @@ use super::files::{Space, Watermark};
 use super::layout::{self, SCHEMA};
 use super::meta::Meta;
 use super::pending::Pending;
+use super::sealing::KEYS_KEY;
 use super::stage::{drop_history, stage};
 use super::{Shared, failed, io_failed, record};
 use crate::storage::{Batch, Committed, Result, StoreError, Write};
@@ -89,9 +90,19 @@ impl Writer {
 
     /// Writes what a new store begins with.
     pub(super) fn found(&mut self) -> Result<()> {
-        let db = self.shared.db.clone();
-        let mut pending = Pending::new(&db, self.meta);
+        let shared = Arc::clone(&self.shared);
+        let mut pending = Pending::new(&shared.records, self.meta);
         pending.put(layout::SCHEMA_KEY.to_vec(), &SCHEMA)?;
+        pending.accept();
+        self.persist(pending)
+    }
+
+    /// Writes down that a new key seals from now on, before it seals anything.
+    pub(super) fn list_key(&mut self) -> Result<()> {
+        let shared = Arc::clone(&self.shared);
+        let Some(keys) = shared.records.keys_to_list()? else { return Ok(()) };
+        let mut pending = Pending::new(&shared.records, self.meta);
+        pending.put(KEYS_KEY.to_vec(), &keys)?;
         pending.accept();
         self.persist(pending)
     }
@@ -106,8 +117,8 @@ impl Writer {
 
     /// Stages batches from the front until the group is full, writes them, and gives what came of each.
     fn commit_some(&mut self, group: &[Batch]) -> Vec<Result<Committed>> {
-        let db = self.shared.db.clone();
-        let mut pending = Pending::new(&db, self.meta);
+        let shared = Arc::clone(&self.shared);
+        let mut pending = Pending::new(&shared.records, self.meta);
         let mut results = Vec::with_capacity(group.len());
         for batch in group {
             let result = stage(&mut pending, batch);
@@ -159,7 +170,7 @@ impl Writer {
                 None => batch.remove(key.as_slice()),
             }
         }
-        batch.insert(layout::META_KEY, record::encode(layout::META_KEY, &meta)?.head);
+        batch.insert(layout::META_KEY, record::encode(layout::META_KEY, &meta, None)?.head);
         {
             let _gate = self.shared.writing();
             let keys = changes.keys().map(Vec::as_slice).chain([layout::META_KEY]);
@@ -186,8 +197,8 @@ impl Write for Writer {
 
     fn tidy(&mut self) -> Result<bool> {
         self.may_write()?;
-        let db = self.shared.db.clone();
-        let mut pending = Pending::new(&db, self.meta);
+        let shared = Arc::clone(&self.shared);
+        let mut pending = Pending::new(&shared.records, self.meta);
         let gone = pending.scan(layout::beginning(layout::GONE), 1)?;
         let Some(id) = gone.first().and_then(|(key, _)| layout::last_id(key)) else { return Ok(false) };
         drop_history(&mut pending, MonitorId::from_u128(id), SLICE)?;

@@ -67,21 +67,20 @@ fn sheet(sheet: Sheet, board: &Board) -> Value {
 
 /// The texts of elements of that name, as an XML reader gives them.
 pub(crate) fn texts(document: &[u8], name: &str) -> Vec<String> {
-    let mut reader = Reader::from_reader(document);
+    let mut reader = Reader::from_str(std::str::from_utf8(document).unwrap());
     reader.config_mut().check_comments = true;
     let (mut found, mut open) = (Vec::new(), None::<String>);
     loop {
         match reader.read_event().unwrap() {
-            Event::Start(start) if start.name().as_ref() == name.as_bytes() => open = Some(String::new()),
-            Event::End(end) if end.name().as_ref() == name.as_bytes() => found.extend(open.take()),
+            Event::Start(start) if start.name().0 == name => open = Some(String::new()),
+            Event::End(end) if end.name().0 == name => found.extend(open.take()),
             Event::Text(text) => {
                 if let Some(open) = &mut open {
-                    open.push_str(&text.decode().unwrap());
+                    open.push_str(&text);
                 }
             }
             Event::GeneralRef(entity) => {
-                let entity = entity.decode().unwrap();
-                let sign = quick_xml::escape::unescape(&format!("&{entity};")).unwrap().into_owned();
+                let sign = quick_xml::escape::unescape(&format!("&{};", &*entity)).unwrap().into_owned();
                 if let Some(open) = &mut open {
                     open.push_str(&sign);
                 }

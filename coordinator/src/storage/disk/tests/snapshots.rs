@@ -6,6 +6,7 @@ use parallax_core::page::Page;
 
 use super::super::meta::MetaOfSchema1;
 use super::super::old::PageOfSchema4;
+use super::super::sealing::Records;
 use super::crash::survives;
 use super::*;
 
@@ -202,11 +203,14 @@ fn a_store_that_is_written_anew_is_smaller_and_the_same() {
 /// Makes a store one of an older schema.
 fn make_old(store: &Path, schema: u32) {
     let db = engine(store);
-    for (key, (revision, page)) in load::list::<(u64, Page)>(&db, db.scan_prefix(layout::PAGES)).unwrap() {
-        let old = record::encode(&key, &(revision, PageOfSchema4::from(page))).unwrap();
+    for (key, (revision, page)) in
+        load::list::<(u64, Page)>(&Records::new(sled::Tree::clone(&db), None), db.scan_prefix(layout::PAGES))
+            .unwrap()
+    {
+        let old = record::encode(&key, &(revision, PageOfSchema4::from(page)), None).unwrap();
         db.insert(&key, old.head).unwrap();
     }
-    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &schema).unwrap().head).unwrap();
+    db.insert(layout::SCHEMA_KEY, record::encode(layout::SCHEMA_KEY, &schema, None).unwrap().head).unwrap();
     let head = db.get(layout::META_KEY).unwrap().unwrap();
     let meta = Meta::decode(layout::SCHEMA, &head).unwrap();
     if schema > 1 {
@@ -222,7 +226,7 @@ fn make_old(store: &Path, schema: u32) {
         documents: meta.documents,
         records: meta.records,
     };
-    db.insert(layout::META_KEY, record::encode(layout::META_KEY, &old).unwrap().head).unwrap();
+    db.insert(layout::META_KEY, record::encode(layout::META_KEY, &old, None).unwrap().head).unwrap();
 }
 
 #[test]

@@ -1,0 +1,137 @@
+//! An agent's folder: locked, sealed, damaged, and left.
+
+use super::*;
+use parallax_protocol::assignment::Assignment;
+use parallax_protocol::check::{CheckSpec, TcpCheck};
+use parallax_protocol::id::MonitorId;
+
+fn snapshot() -> ScheduleChange {
+    ScheduleChange { book: 1, base: None, revision: 3, put: vec![], drop: vec![], more: false }
+}
+
+#[test]
+fn one_folder_serves_one_process() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = folder.path().join("data");
+    let first = Home::open(&place).unwrap();
+    assert!(matches!(Home::open(&place), Err(Error::InUse(_))));
+    drop(first);
+    assert!(Home::open(&place).is_ok());
+}
+
+#[test]
+fn a_schedule_comes_back_and_a_damaged_one_does_not() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(&folder.path().join("data")).unwrap();
+    assert_eq!(home.schedule(), None);
+    home.keep_schedule(&snapshot()).unwrap();
+    assert_eq!(home.schedule(), Some(snapshot()));
+    let path = home.folder().join(SCHEDULE);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    assert_eq!(home.schedule(), None);
+}
+
+#[test]
+fn a_schedule_is_sealed_where_there_is_a_key_and_is_read_with_no_other() {
+    const CANARY: &str = "canary-7f3a";
+    let folder = tempfile::tempdir().unwrap();
+    let (data, key) = (folder.path().join("data"), folder.path().join("key"));
+    let open = |key: Option<&Path>| Home::open(&data).unwrap().sealed_with(key).unwrap();
+    let schedule = ScheduleChange { put: vec![assignment(CANARY)], ..snapshot() };
+    let is_in_clear = || {
+        let bytes = std::fs::read(data.join(SCHEDULE)).unwrap();
+        bytes.windows(CANARY.len()).any(|bytes| bytes == CANARY.as_bytes())
+    };
+    open(None).keep_schedule(&schedule).unwrap();
+    assert!(is_in_clear());
+    parallax_certs::sealing::write_new_key(&key, false).unwrap();
+    assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule), "kept before there was a key");
+    open(Some(&key)).keep_schedule(&schedule).unwrap();
+    assert!(!is_in_clear());
+    assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule));
+    assert_eq!(open(None).schedule(), None);
+    parallax_certs::sealing::write_new_key(&key, true).unwrap();
+    assert_eq!(open(Some(&key)).schedule().as_ref(), Some(&schedule), "rotated");
+    std::fs::remove_file(&key).unwrap();
+    parallax_certs::sealing::write_new_key(&key, false).unwrap();
+    assert_eq!(open(Some(&key)).schedule(), None, "another key");
+}
+
+fn assignment(host: &str) -> Assignment {
+    Assignment {
+        monitor: MonitorId(1),
+        slot: 1,
+        revision: 1,
+        spec: CheckSpec::Tcp(TcpCheck { host: host.into(), port: 443 }),
+        interval_ms: 60_000,
+        offset_ms: 0,
+        every: 1,
+        turn: 0,
+        account: 0xdead_beef,
+    }
+}
+
+#[test]
+fn a_schedule_is_kept_with_its_accounts_and_one_of_an_earlier_version_has_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(&folder.path().join("data")).unwrap();
+    let assignment = Assignment {
+        monitor: MonitorId(1),
+        slot: 1,
+        revision: 1,
+        spec: CheckSpec::Tcp(TcpCheck { host: "example.com".into(), port: 443 }),
+        interval_ms: 60_000,
+        offset_ms: 0,
+        every: 1,
+        turn: 0,
+        account: 0xdead_beef,
+    };
+    let kept = ScheduleChange { put: vec![assignment], ..snapshot() };
+    home.keep_schedule(&kept).unwrap();
+    assert_eq!(home.schedule(), Some(kept.clone()));
+    let body = postcard::to_stdvec(&kept).unwrap();
+    let earlier = [&crc32c::crc32c(&body).to_le_bytes(), body.as_slice()].concat();
+    std::fs::write(home.folder().join(SCHEDULE), earlier).unwrap();
+    assert_eq!(home.schedule().unwrap().put[0].account, 0);
+}
+
+#[test]
+fn a_removed_agent_leaves_nothing_and_says_so_at_each_start() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(&folder.path().join("data")).unwrap();
+    let fill = || {
+        home.keep_schedule(&snapshot()).unwrap();
+        std::fs::create_dir_all(home.spool()).unwrap();
+        for file in [CREDENTIALS, AUTHORITIES, SCHEDULE_NEW, "spool/1"] {
+            std::fs::write(home.folder().join(file), "secret").unwrap();
+        }
+    };
+    let left = || {
+        let files = std::fs::read_dir(home.folder()).unwrap();
+        let mut names: Vec<_> = files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort_unstable();
+        names
+    };
+    fill();
+    home.depart(Departure::Expired).unwrap();
+    assert_eq!(left(), [AUTHORITIES, CREDENTIALS, "lock"]);
+    fill();
+    home.depart(Departure::Revoked).unwrap();
+    assert_eq!(left(), [DEPARTED, "lock"]);
+    // A crash in between leaves the rest to the next start.
+    fill();
+    assert!(!home.is_member());
+    let Err(error) = home.membership() else { panic!("a membership") };
+    assert!(error.to_string().contains("revoked") && error.to_string().contains("parallax-agent join"));
+    assert_eq!(left(), [DEPARTED, "lock"]);
+}
+
+#[test]
+fn a_folder_without_an_identity_says_how_to_join() {
+    let folder = tempfile::tempdir().unwrap();
+    let home = Home::open(&folder.path().join("data")).unwrap();
+    assert!(matches!(home.membership(), Err(Error::NotJoined(_))));
+}

@@ -1,0 +1,38 @@
+//! An agent's `Hello`: heard, and held against its bounds.
+
+use parallax_protocol::close::CloseReason;
+use parallax_protocol::error::ProtocolError;
+use parallax_protocol::frame::MAX_FRAME;
+use parallax_protocol::message::{Hello, ToCoordinator};
+use quinn::{Connection, SendStream};
+
+use super::super::wire::{Fault, Frames};
+use super::MOST_NAMED;
+
+/// Longest version text of an agent, in bytes.
+const MOST_SOFTWARE: usize = 64;
+
+/// Hears the agent's first frame.
+pub(super) async fn greet(connection: &Connection) -> Result<(SendStream, Frames, Hello), Fault> {
+    let (control, receive) = connection.accept_bi().await.map_err(|_| Fault::Lost)?;
+    let mut frames = Frames::new(receive, MAX_FRAME);
+    match frames.next().await? {
+        Some(ToCoordinator::Hello(hello)) => Ok((control, frames, hello)),
+        Some(_) | None => Err(Fault::Close(CloseReason::OutOfOrder)),
+    }
+}
+
+/// Checks the bounds of a `Hello`.
+pub(super) fn check_bounds(hello: &Hello) -> Result<(), Fault> {
+    let invalid = |field, rule| Err(Fault::Protocol(ProtocolError::Invalid { field, rule }));
+    if hello.software.len() > MOST_SOFTWARE {
+        return invalid("hello.software", "must have at most 64 bytes");
+    }
+    if hello.earlier_boots.len() > Hello::MAX_EARLIER_BOOTS {
+        return invalid("hello.earlier_boots", "must be at most 32");
+    }
+    if hello.kinds.len() > MOST_NAMED || hello.faults.len() > MOST_NAMED {
+        return invalid("hello", "must name at most 32 kinds and 32 faults");
+    }
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Health of writes: a lasting fault is logged once, then each quarter of an hour, and once it is over.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::{Committed, Result, StoreError};
+
+/// Time between two lines of one fault.
+const AGAIN: Duration = Duration::from_secs(15 * 60);
+
+/// How the newest writes went.
+#[derive(Debug, Default)]
+pub(super) struct WriteHealth(Mutex<Option<Failing>>);
+
+#[derive(Debug)]
+struct Failing {
+    fault: StoreError,
+    since: Instant,
+    logged: Instant,
+    /// Writes that were not taken since the last line.
+    refused: u64,
+}
+
+/// News of a group of writes, for the log.
+#[derive(Debug, PartialEq, Eq)]
+enum News {
+    Nothing,
+    Fails(StoreError),
+    StillFails(StoreError, u64, Duration),
+    Recovered(Duration),
+}
+
+impl WriteHealth {
+    /// Reason why nothing can be written now.
+    pub(super) fn fault(&self) -> Option<StoreError> {
+        self.failing().as_ref().map(|failing| failing.fault.clone())
+    }
+
+    /// Notes how a group of writes went, and logs what is new of it.
+    pub(super) fn note(&self, results: &[Result<Committed>]) {
+        let was_full = self.fault() == Some(StoreError::Full);
+        match self.note_at(results, Instant::now()) {
+            // The engine on disk logs with how much space a full disk begins and ends.
+            News::Nothing | News::Fails(StoreError::Full) => {}
+            News::Recovered(_) if was_full => {}
+            News::Fails(error) => tracing::error!(%error, "writes fail: results and edits wait"),
+            News::StillFails(error, refused, lasting) => {
+                tracing::error!(%error, refused, minutes = lasting.as_secs() / 60, "writes still fail");
+            }
+            News::Recovered(lasted) => {
+                tracing::info!(seconds = lasted.as_secs(), "writes are taken again");
+            }
+        }
+    }
+
+    fn note_at(&self, results: &[Result<Committed>], now: Instant) -> News {
+        let mut failing = self.failing();
+        if failing.is_none() && results.iter().all(Result::is_ok) {
+            return News::Nothing;
+        }
+        if results.iter().any(Result::is_ok) {
+            let before = failing.take();
+            return before.map_or(News::Nothing, |it| News::Recovered(now.duration_since(it.since)));
+        }
+        // Others are faults of the one batch.
+        let is_lasting = |error: &&StoreError| {
+            matches!(error, StoreError::Full | StoreError::Io(_) | StoreError::Damaged(_))
+        };
+        let refused = results.iter().filter_map(|result| result.as_ref().err()).filter(is_lasting);
+        let count = refused.clone().count() as u64;
+        let Some(fault) = refused.last().cloned() else { return News::Nothing };
+        let Some(failing) = failing.as_mut() else {
+            *failing = Some(Failing { fault: fault.clone(), since: now, logged: now, refused: 0 });
+            return News::Fails(fault);
+        };
+        failing.refused += count;
+        failing.fault = fault.clone();
+        if now.duration_since(failing.logged) < AGAIN {
+            return News::Nothing;
+        }
+        failing.logged = now;
+        News::StillFails(fault, std::mem::take(&mut failing.refused), now.duration_since(failing.since))
+    }
+
+    fn failing(&self) -> std::sync::MutexGuard<'_, Option<Failing>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storage::Expect;
+
+    fn written() -> Result<Committed> {
+        Ok(Committed { revision: 1, last_event: 1, readings: None })
+    }
+
+    #[test]
+    fn a_full_disk_is_logged_once_then_each_quarter_of_an_hour_and_when_it_is_over() {
+        let (health, start) = (WriteHealth::default(), Instant::now());
+        let at = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(health.note_at(&[written()], at(0)), News::Nothing);
+        assert_eq!(health.note_at(&[Err(StoreError::Full)], at(1)), News::Fails(StoreError::Full));
+        assert_eq!(health.fault(), Some(StoreError::Full));
+        for second in 2..901 {
+            assert_eq!(health.note_at(&[Err(StoreError::Full)], at(second)), News::Nothing, "{second}");
+        }
+        let still = News::StillFails(StoreError::Full, 900, Duration::from_secs(900));
+        assert_eq!(health.note_at(&[Err(StoreError::Full)], at(901)), still);
+        assert_eq!(health.note_at(&[Err(StoreError::Full)], at(902)), News::Nothing);
+        assert_eq!(health.note_at(&[written()], at(903)), News::Recovered(Duration::from_secs(902)));
+        assert_eq!(health.fault(), None);
+        assert_eq!(health.note_at(&[written()], at(904)), News::Nothing);
+    }
+
+    #[test]
+    fn a_batch_that_is_refused_for_its_own_sake_says_nothing_of_the_store() {
+        let health = WriteHealth::default();
+        let conflict = Err(StoreError::Conflict(Expect::Networks(3)));
+        assert_eq!(
+            health.note_at(&[conflict, Err(StoreError::TooLarge("a value"))], Instant::now()),
+            News::Nothing
+        );
+        assert_eq!(health.fault(), None);
+    }
+}

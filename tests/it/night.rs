@@ -1,0 +1,72 @@
+//! Logs for an operator: the story of a night, and an agent's log in a file.
+
+use std::fs::{self, File};
+use std::net::SocketAddr;
+use std::process::Command;
+use std::time::Duration;
+
+use parallax_tests::eventually::eventually;
+use parallax_tests::installation::{Agent, Coordinator};
+use parallax_tests::pair;
+use parallax_tests::process::binary;
+use parallax_tests::targets::Target;
+use serde_json::{Value, json};
+
+/// Until an outage is told, and until it is over.
+const SOON: Duration = Duration::from_secs(120);
+#[tokio::test(flavor = "multi_thread")]
+async fn an_outage_is_told_in_the_log_by_lines_that_read_alone_and_hold_no_secret() {
+    let config = "[plans.pro]\ninterval_seconds = 10\n[deliver]\nallow_private = true\n";
+    let mut coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), config).await;
+    let _agents = pair::join(&coordinator).await;
+    let account = coordinator.account("pro");
+    let target = Target::start().await;
+    let monitor =
+        account.client.create_monitor(&account.page, &json!({"name": "shop", "url": target.url()})).await;
+    let destinations = format!("/pages/{}/destinations", account.page);
+    let nobody = json!({"type": "webhook", "name": "hook", "url": "http://127.0.0.1:9/secret-path"});
+    account.client.post(&destinations, &nobody).await.is(201);
+    let (id, page) = (monitor["id"].as_str().unwrap().to_owned(), account.page.clone());
+    drop(target);
+    coordinator.process.says("monitor went down", SOON).await;
+    coordinator.process.says("incident opened", SOON).await;
+    // The owner's mailbox is a destination too.
+    coordinator.process.says("kind=\"webhook\"", SOON).await;
+    let log = coordinator.process.log();
+    let line = |texts: [&str; 2]| {
+        let holds = |line: &&str| texts.iter().all(|text| line.contains(text));
+        log.lines().find(holds).unwrap_or_else(|| panic!("no line with {texts:?}")).to_owned()
+    };
+    let down = line(["monitor went down", "INFO"]);
+    let failed = line(["alert failed, and is tried again", "kind=\"webhook\""]);
+    for line in [&down, &failed] {
+        assert!(line.contains(&format!("monitor={id}")) && line.contains(&format!("page={page}")), "{line}");
+    }
+    assert!(failed.contains("INFO") && failed.contains("event=\"went-down\""), "{failed}");
+    assert!(!log.contains("secret-path"), "an address of a customer is in the log");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_agents_log_has_no_colours_in_a_file_and_is_json_where_that_is_asked_for() {
+    let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), "").await;
+    let folder = tempfile::TempDir::new().unwrap();
+    let token = coordinator.invite("fra1", "europe", "AS64500", &[]).unwrap();
+    let agent = Agent::new("fra1", folder.path(), None);
+    agent.join(coordinator.ready.mesh, &token).unwrap();
+    for format in ["text", "json"] {
+        let path = folder.path().join(format);
+        let mut command = Command::new(binary("parallax-agent"));
+        command.args(["run", "--log-format", format, "--data"]).arg(agent.data()).env_remove("NO_COLOR");
+        let mut running = command.stderr(File::create(&path).unwrap()).spawn().unwrap();
+        let said = || fs::read_to_string(&path).unwrap_or_default();
+        eventually("it logs", SOON, async || said().contains('\n').then_some(())).await;
+        running.kill().unwrap();
+        running.wait().unwrap();
+        assert!(!said().contains('\u{1b}'), "{}", said());
+        let lines = said();
+        // The last one may be cut off.
+        let is_json =
+            |line: &str| serde_json::from_str::<Value>(line).is_ok_and(|line| line["level"].is_string());
+        assert_eq!(lines.lines().next().is_some_and(is_json), format == "json", "{lines}");
+    }
+}
