@@ -148,6 +148,7 @@ async fn invitations_are_bounded_and_forgotten_a_day_after_their_end() {
     assert_eq!(roll.invitations().await.unwrap().len(), 1);
 }
 
+#[tokio::test]
 async fn agents_that_a_restore_brings_back_are_revoked_and_forgotten_again() {
     let folder = tempfile::tempdir().unwrap();
     let clock = Clock::by_hand(Timestamp::from_millis(1_800_000_000_000));

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use parallax_core::assign::{self, Scheduled, Share};
 use parallax_core::check::{Check, CheckKind, TcpCheck};
 use parallax_core::event::{AlertKind, Answer, Status, What};
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::machine::{Machine, Output, Step};
 use parallax_core::observation::{Facts, Failure, Observation, Outcome, Phase};
 use parallax_core::place::{Mesh, NetworkNo, Place, PlaceNo, Region, RegionSet};
@@ -122,6 +122,7 @@ impl World {
     fn watch(&mut self, index: usize) -> Watch {
         Watch {
             monitor: MonitorId::from_u128(self.chance.next().into()),
+            account: AccountId::from_u128(1),
             revision: 1,
             kind: CheckKind::Tcp,
             interval_ms: self.chance.pick(&[30_000, 60_000]),
