@@ -165,13 +165,9 @@ impl Config {
         }
     }
 
-    /// True where the host's own name servers are asked.
-    pub fn asks_system(&self) -> bool {
-        match &self.resolvers {
-            NameServers::Unset => self.allow_private,
-            NameServers::System => true,
-            NameServers::Public | NameServers::Servers(_) => false,
-        }
+    /// True where `dns` monitors ask public name servers although all other checks ask the host's own.
+    pub fn hides_system_records(&self) -> bool {
+        self.resolvers == NameServers::Unset && !self.allow_private
     }
 
     fn set(&mut self, name: &str, value: &str) -> Result<(), String> {

@@ -42,7 +42,7 @@ use crate::queue::Queue;
 use crate::shared::{Shared, locked};
 use crate::spool::Spool;
 use parallax_certs::tls;
-use parallax_dial::{Guard, Resolver};
+use parallax_dial::{Guard, Resolver, SetupError};
 use parallax_protocol::close::CloseReason;
 use parallax_protocol::id::BootId;
 use parallax_protocol::version::MESH_SPOKEN;
@@ -171,16 +171,22 @@ async fn run_open(shared: Arc<Shared>, shutdown: impl Future<Output = ()>) -> Re
 /// [`Error::Probes`] where resolver or roots cannot be set up.
 pub fn net(config: &Config) -> Result<Net, Error> {
     let fault = |error: &dyn std::error::Error| Error::Probes(error.to_string());
-    let resolver = match &config.resolvers {
-        NameServers::Servers(servers) => Resolver::with_servers(servers),
-        _ if config.asks_system() => Resolver::system(),
-        _ => config::public_resolver(),
+    let alive = |resolver: Result<Resolver, SetupError>| {
+        let resolver = resolver.map_err(|error| fault(&error))?;
+        Ok(match config.resolver_zones.as_slice() {
+            [] => resolver,
+            zones => resolver.alive_by(zones),
+        })
     };
-    let mut resolver = resolver.map_err(|error| fault(&error))?;
-    if !config.resolver_zones.is_empty() {
-        resolver = resolver.alive_by(&config.resolver_zones);
+    let resolver = alive(match &config.resolvers {
+        NameServers::Servers(servers) => Resolver::with_servers(servers),
+        NameServers::Public => config::public_resolver(),
+        NameServers::Unset | NameServers::System => Resolver::system(),
+    })?;
+    let mut guard = Guard::new(resolver, config.policy());
+    if config.hides_system_records() {
+        guard = guard.with_records_from(alive(config::public_resolver())?);
     }
-    let guard = Guard::new(resolver, config.policy());
     let roots = probe::net::roots(&config.trust).map_err(|error| fault(&error))?;
     let net = Net::new(guard, roots).map_err(|error| fault(&error))?;
     Ok(match &config.rdap {

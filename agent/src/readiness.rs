@@ -46,9 +46,7 @@ fn remedy(faults: &[String]) -> String {
         remedy.push_str(": allow it AF_NETLINK (RestrictAddressFamilies= in its unit)");
     }
     if has(&OwnFault::ResolverDead.to_string()) {
-        remedy.push_str(
-            ": by default it asks public name servers at port 53; where that is closed, set `resolvers`",
-        );
+        remedy.push_str(": look at its name servers (/etc/resolv.conf), or set `resolvers`");
     }
     remedy
 }

@@ -1,5 +1,5 @@
-//! Which name servers checks ask. The host's own know inner zones, and a `dns` monitor reads out what they answer: so public
-//! ones are asked, unless the operator says otherwise.
+//! Name servers that checks ask. The host's own know inner zones, and a `dns` monitor reads out what they answer: so `dns`
+//! monitors ask public ones, unless the operator says otherwise.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::str::FromStr;
@@ -9,14 +9,14 @@ use parallax_dial::{Resolver, SetupError};
 /// The setting `resolvers`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub enum NameServers {
-    /// Not given: public ones, or the system's where private networks may be reached.
+    /// Not given: those of the host, but for `dns` monitors public ones unless private networks may be reached.
     #[default]
     Unset,
-    /// [`PUBLIC_V4`] and [`PUBLIC_V6`].
+    /// [`PUBLIC_V4`] or [`PUBLIC_V6`], for all checks.
     Public,
-    /// Those of the host (`/etc/resolv.conf`).
+    /// Those of the host (`/etc/resolv.conf`), for all checks.
     System,
-    /// These.
+    /// These, for all checks.
     Servers(Vec<SocketAddr>),
 }
 

@@ -73,11 +73,11 @@ fn this_host_is_closed_unless_its_own_setting_opens_it() {
 }
 
 #[test]
-fn public_name_servers_are_asked_unless_private_networks_may_be_reached() {
-    let asks_system = |file: &str| load(file, &[], &[]).unwrap().asks_system();
-    assert!(!asks_system(""));
-    assert!(!asks_system("resolvers = \"public\"\nallow_private = true"));
-    assert!(!asks_system("resolvers = [\"192.0.2.1\"]\nallow_private = true"));
-    assert!(asks_system("allow_private = true"));
-    assert!(asks_system("resolvers = \"system\""));
+fn dns_monitors_ask_public_name_servers_unless_settings_say_otherwise() {
+    let hides = |file: &str| load(file, &[], &[]).unwrap().hides_system_records();
+    assert!(hides(""));
+    assert!(!hides("allow_private = true"));
+    for servers in ["\"public\"", "\"system\"", "[\"192.0.2.1\"]"] {
+        assert!(!hides(&format!("resolvers = {servers}")), "{servers}");
+    }
 }

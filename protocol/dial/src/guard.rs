@@ -141,6 +141,8 @@ impl Policy {
 #[derive(Debug, Clone)]
 pub struct Guard {
     resolver: Resolver,
+    /// Asked for records that customers are shown; none: `resolver`.
+    records: Option<Resolver>,
     policy: Policy,
     own: OwnAddresses,
 }
@@ -182,7 +184,14 @@ impl Guard {
     /// A guard that asks `resolver` and judges by `policy`.
     #[must_use]
     pub fn new(resolver: Resolver, policy: Policy) -> Self {
-        Self { resolver, policy, own: OwnAddresses::of_this_host() }
+        Self { resolver, records: None, policy, own: OwnAddresses::of_this_host() }
+    }
+
+    /// The same, with another resolver for [`Guard::records`].
+    #[must_use]
+    pub fn with_records_from(mut self, resolver: Resolver) -> Self {
+        self.records = Some(resolver);
+        self
     }
 
     /// The same with these addresses as this host's own.
@@ -224,10 +233,15 @@ impl Guard {
         &self.policy
     }
 
-    /// The resolver it asks.
+    /// The resolver it asks for what it dials.
     #[must_use]
     pub fn resolver(&self) -> &Resolver {
         &self.resolver
+    }
+
+    /// The resolver it asks for records that customers are shown.
+    pub(crate) fn record_resolver(&self) -> &Resolver {
+        self.records.as_ref().unwrap_or(&self.resolver)
     }
 
     /// Resolves `host` (a literal is not asked for) and judges every address.

@@ -101,7 +101,7 @@ impl Guard {
         deadline: Instant,
     ) -> Result<Vec<Record>, DialError> {
         self.judge_name(name)?;
-        let mut records = self.resolver().records(name, kind, deadline).await?;
+        let mut records = self.record_resolver().records(name, kind, deadline).await?;
         if !self.policy().allow_private {
             records.retain(|record| !self.is_private(record));
         }
