@@ -143,7 +143,11 @@ impl Home {
         if crc32c::crc32c(body) != u32::from_le_bytes(*checksum) {
             return None;
         }
-        let change: ScheduleChange = postcard::from_bytes(body).ok()?;
+        let (mut change, rest) = postcard::take_from_bytes::<ScheduleChange>(body).ok()?;
+        // Accounts follow, but in files of earlier versions; those pass over them.
+        if !rest.is_empty() {
+            change.set_accounts(&postcard::from_bytes::<Vec<u32>>(rest).ok()?).ok()?;
+        }
         change.put.iter().all(|assignment| assignment.check().is_ok()).then_some(change)
     }
 
@@ -154,6 +158,7 @@ impl Home {
     pub fn keep_schedule(&self, snapshot: &ScheduleChange) -> Result<(), Error> {
         let path = self.folder.join(SCHEDULE);
         let body = postcard::to_stdvec(snapshot)
+            .and_then(|body| postcard::to_extend(&snapshot.accounts(), body))
             .map_err(|_| Error::Damaged { path: path.clone(), rule: "does not encode" })?;
         let beside = path.with_extension("new");
         let mut file = OpenOptions::new()
@@ -200,6 +205,9 @@ const SCHEDULE: &str = "schedule.bin";
 #[cfg(test)]
 mod tests {
     use super::*;
+    use parallax_protocol::assignment::Assignment;
+    use parallax_protocol::check::{CheckSpec, TcpCheck};
+    use parallax_protocol::id::MonitorId;
 
     fn snapshot() -> ScheduleChange {
         ScheduleChange { book: 1, base: None, revision: 3, put: vec![], drop: vec![], more: false }
@@ -228,6 +236,30 @@ mod tests {
         bytes[last] ^= 1;
         std::fs::write(&path, bytes).unwrap();
         assert_eq!(home.schedule(), None);
+    }
+
+    #[test]
+    fn a_schedule_is_kept_with_its_accounts_and_one_of_an_earlier_version_has_none() {
+        let folder = tempfile::tempdir().unwrap();
+        let home = Home::open(&folder.path().join("data")).unwrap();
+        let assignment = Assignment {
+            monitor: MonitorId(1),
+            slot: 1,
+            revision: 1,
+            spec: CheckSpec::Tcp(TcpCheck { host: "example.com".into(), port: 443 }),
+            interval_ms: 60_000,
+            offset_ms: 0,
+            every: 1,
+            turn: 0,
+            account: 0xdead_beef,
+        };
+        let kept = ScheduleChange { put: vec![assignment], ..snapshot() };
+        home.keep_schedule(&kept).unwrap();
+        assert_eq!(home.schedule(), Some(kept.clone()));
+        let body = postcard::to_stdvec(&kept).unwrap();
+        let earlier = [&crc32c::crc32c(&body).to_le_bytes(), body.as_slice()].concat();
+        std::fs::write(home.folder().join(SCHEDULE), earlier).unwrap();
+        assert_eq!(home.schedule().unwrap().put[0].account, 0);
     }
 
     #[test]

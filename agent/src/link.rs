@@ -3,7 +3,9 @@
 use crate::error::Error;
 use parallax_certs::issue::COORDINATOR_NAME;
 use parallax_protocol::close::CloseReason;
-use quinn::crypto::rustls::QuicClientConfig;
+use parallax_protocol::slots::QUESTIONS_AT_ONCE;
+use parallax_protocol::version::{Purpose, purpose};
+use quinn::crypto::rustls::{HandshakeData, QuicClientConfig};
 use quinn::{ConnectionError, Endpoint, EndpointConfig, IdleTimeout, TokioRuntime, TransportConfig, VarInt};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -17,8 +19,8 @@ const IDLE: Duration = Duration::from_secs(15);
 const HANDSHAKE: Duration = Duration::from_secs(8);
 /// Bytes of all streams together that wait to be read.
 const WINDOW: u32 = 4 << 20;
-/// Check-now streams open at once.
-pub const ASKS_AT_ONCE: u32 = 256;
+/// Check-now streams open at once. The coordinator deals them out fairly among accounts.
+pub const ASKS_AT_ONCE: u32 = QUESTIONS_AT_ONCE;
 
 /// A connection and the socket it runs on.
 #[derive(Debug)]
@@ -29,6 +31,15 @@ pub struct Link {
 }
 
 impl Link {
+    /// The version of the mesh protocol that was agreed on; 0 where none was.
+    pub fn mesh_version(&self) -> u16 {
+        let data = self.connection.handshake_data().and_then(|data| data.downcast::<HandshakeData>().ok());
+        match data.and_then(|data| purpose(data.protocol.as_deref()?)) {
+            Some(Purpose::Mesh(version)) => version,
+            Some(Purpose::Join(_)) | None => 0,
+        }
+    }
+
     /// Closes the connection with a reason and waits until the peer may have heard of it.
     pub async fn close(&self, reason: CloseReason) {
         self.connection.close(VarInt::from_u32(reason.code()), reason.text().as_bytes());

@@ -1,14 +1,21 @@
-//! Starts scheduled checks when they are due, in small groups, and never too many at once.
+//! Starts scheduled checks when they are due, in small groups, and gives each account its fair share of the slots.
+//!
+//! The rule is in [`parallax_protocol::slots`]. Questions have slots of their own ([`crate::link::ASKS_AT_ONCE`]), which
+//! the coordinator deals out by the same rule.
 
 use crate::attempt::{DEADLINE, attempt};
 use crate::schedule::Due;
 use crate::shared::Shared;
+use futures_util::FutureExt;
+use parallax_protocol::id::MonitorId;
 use parallax_protocol::result::{CheckResult, Outcome, Report};
+use parallax_protocol::slots::{Permit, Slots};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 use tokio::sync::watch;
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 use tokio::time::{Instant, sleep_until, timeout};
 
 /// Checks that fall due within this time start together.
@@ -20,33 +27,30 @@ const LOOK: Duration = Duration::from_secs(1);
 /// Runs the schedule until `stop` turns true, then lets running checks end, for as long as one may take.
 pub(crate) async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     let mut running = JoinSet::new();
+    let mut slots = Slots::new(shared.config.concurrency);
     let mut next_group = Instant::now();
     loop {
-        while running.try_join_next().is_some() {}
-        let now = Instant::now();
-        let free = shared.config.concurrency.saturating_sub(running.len());
-        if now >= next_group && free > 0 {
-            let due = shared.schedule().take_due(shared.clock.coordinator_ms(), free);
-            let behind = due.len() == free;
-            for due in due {
-                running.spawn(check(Arc::clone(&shared), due));
-            }
-            // What could not begin for want of room begins as soon as there is some, and not with the next group.
-            next_group = if behind { now } else { now + GROUP };
+        while let Some(ended) = running.try_join_next() {
+            release(&mut slots, ended);
         }
+        let now = Instant::now();
+        if now >= next_group {
+            queue_due(&shared, &mut slots);
+            next_group = now + GROUP;
+        }
+        start(&shared, &mut slots, &mut running);
         shared.counts.running.store(running.len(), Ordering::Relaxed);
         let next_due = shared.schedule().next_due_ms();
         let until_due = next_due.map_or(LOOK, |due| {
             let ms = due.saturating_sub(shared.clock.coordinator_ms()).max(0).unsigned_abs();
             Duration::from_millis(ms).min(LOOK)
         });
-        let full = running.len() >= shared.config.concurrency;
         tokio::select! {
             _ = stop.wait_for(|&stopped| stopped) => break,
-            // While there is room nobody waits for a check to end: the next group finds it ended.
-            Some(_) = running.join_next(), if full => {}
+            // While nothing waits for a slot nobody waits for a check to end: the next group finds it ended.
+            Some(ended) = running.join_next(), if slots.waiting() > 0 => release(&mut slots, ended),
             () = shared.schedule_changed.notified() => {}
-            () = sleep_until((now + until_due).max(next_group)), if !full => {}
+            () = sleep_until((now + until_due).max(next_group)) => {}
         }
     }
     let all = async { while running.join_next().await.is_some() {} };
@@ -56,9 +60,48 @@ pub(crate) async fn run(shared: Arc<Shared>, mut stop: watch::Receiver<bool>) {
     shared.counts.running.store(0, Ordering::Relaxed);
 }
 
+/// Has every round that is due wait for a slot.
+fn queue_due(shared: &Shared, slots: &mut Slots<MonitorId>) {
+    let mut schedule = shared.schedule();
+    // A monitor waits at most once, so the queue is never longer than the schedule.
+    if schedule.take_withdrawn() {
+        slots.retain(|monitor| schedule.waits(*monitor));
+    }
+    schedule.take_due(shared.clock.coordinator_ms(), |ready| {
+        slots.push(ready.account, ready.pool, ready.monitor);
+    });
+}
+
+/// Starts whatever may have a slot.
+fn start(shared: &Arc<Shared>, slots: &mut Slots<MonitorId>, running: &mut JoinSet<Permit>) {
+    while let Some((monitor, permit)) = slots.start_next() {
+        let due = shared.schedule().begin(monitor, shared.clock.coordinator_ms());
+        match due {
+            Some(due) => {
+                let check = AssertUnwindSafe(check(Arc::clone(shared), due)).catch_unwind();
+                running.spawn(async move {
+                    if check.await.is_err() {
+                        tracing::error!(%monitor, "a check panicked; its result is lost");
+                    }
+                    permit
+                });
+            }
+            None => slots.release(permit),
+        }
+    }
+}
+
+fn release(slots: &mut Slots<MonitorId>, ended: Result<Permit, JoinError>) {
+    // Panics are caught, and nobody cancels a check but by dropping the runner.
+    if let Ok(permit) = ended {
+        slots.release(permit);
+    }
+}
+
 async fn check(shared: Arc<Shared>, due: Due) {
     let assignment = &due.assignment;
     let started_ms = shared.clock.coordinator_ms();
+    let started_mono_ms = shared.clock.mono_ms();
     let result = |report| CheckResult {
         monitor: assignment.monitor,
         revision: assignment.revision,
@@ -72,6 +115,7 @@ async fn check(shared: Arc<Shared>, due: Due) {
     };
     let done = attempt(&assignment.spec, &due.kept, &shared.net, &shared.clock, DEADLINE, pending).await;
     tracing::trace!(monitor = %assignment.monitor, round = due.round, outcome = ?done.report.outcome, "checked");
+    let took_ms = done.ended_mono_ms.saturating_sub(started_mono_ms);
     shared.push(result(done.report), done.ended_mono_ms);
-    shared.schedule().finished(assignment.monitor);
+    shared.schedule().finished(assignment.monitor, took_ms);
 }

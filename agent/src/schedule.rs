@@ -4,24 +4,54 @@ use crate::probe::Kept;
 use parallax_protocol::assignment::{Assignment, ScheduleChange};
 use parallax_protocol::id::MonitorId;
 use parallax_protocol::message::HeldSchedule;
+use parallax_protocol::slots::{Pool, UNKNOWN_ACCOUNT};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
+
+/// Rounds in a row that a target must answer in time before it counts as fast again.
+const PROBATION: u8 = 4;
 
 /// The assignments in force and the next own round of each.
 #[derive(Debug, Default)]
 pub struct Schedule {
     held: Option<HeldSchedule>,
+    names_accounts: bool,
     entries: BTreeMap<MonitorId, Entry>,
     queue: BTreeSet<(i64, MonitorId)>,
     missed: u64,
+    withdrawn: bool,
 }
 
 #[derive(Debug)]
 struct Entry {
     assignment: Arc<Assignment>,
     kept: Arc<Kept>,
+    /// The next round that falls due.
     round: u64,
-    running: bool,
+    /// The round that waits for a slot or has one.
+    taken: u64,
+    phase: Phase,
+    /// Rounds until its target counts as fast.
+    probation: u8,
+}
+
+/// What a monitor's newest due round does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Phase {
+    Idle,
+    Waiting,
+    Running,
+}
+
+/// A monitor with a round that fell due and needs a slot.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DueMonitor {
+    /// The monitor.
+    pub monitor: MonitorId,
+    /// The account that the slot counts for.
+    pub account: u32,
+    /// The slots that it may have.
+    pub pool: Pool,
 }
 
 /// A round to run now.
@@ -44,9 +74,17 @@ impl Schedule {
     /// is shorter.
     pub const GRACE_MS: i64 = 5_000;
 
+    /// A check that takes this long makes its target a slow one, in ms.
+    pub const SLOW_MS: i64 = 2_000;
+
     /// Which schedule this is; `None` before the first.
     pub fn held(&self) -> Option<HeldSchedule> {
         self.held
+    }
+
+    /// Whether every assignment came with its account, so that they have fair shares of the slots.
+    pub fn names_accounts(&self) -> bool {
+        self.names_accounts
     }
 
     /// How many monitors are assigned.
@@ -86,11 +124,20 @@ impl Schedule {
                 gone.into_iter().for_each(|monitor| self.remove(monitor));
             }
         }
+        let is_named = change.put.iter().all(|assignment| assignment.account != UNKNOWN_ACCOUNT);
+        self.names_accounts = is_named && (change.base.is_none() || self.names_accounts);
         for assignment in change.put {
             self.put(assignment, now_ms);
         }
         self.held = Some(HeldSchedule { book: change.book, revision: change.revision });
         Ok(())
+    }
+
+    /// Drops everything, as before the first change. False where there is nothing.
+    pub fn clear(&mut self) -> bool {
+        let is_held = self.held.is_some();
+        *self = Self { missed: self.missed, withdrawn: true, ..Self::default() };
+        is_held
     }
 
     /// The whole schedule as a snapshot, to be kept on disk; `None` before the first change.
@@ -111,22 +158,17 @@ impl Schedule {
         self.queue.first().map(|&(due, _)| due)
     }
 
-    /// Takes out at most `limit` rounds that are due. Those too late are counted as missed and not run; so is
-    /// a round whose monitor is still being checked.
-    pub fn take_due(&mut self, now_ms: i64, limit: usize) -> Vec<Due> {
-        let mut due = Vec::new();
-        while due.len() < limit {
-            let Some(&(at, monitor)) = self.queue.first().filter(|&&(at, _)| at <= now_ms) else {
-                break;
-            };
+    /// Has the rounds that are due wait for a slot: `ready` is told each monitor that does so from now on. Rounds that are
+    /// too late are counted as missed, and so is one whose monitor is still being checked. A monitor that waits already
+    /// goes on doing so for its newer round.
+    pub fn take_due(&mut self, now_ms: i64, mut ready: impl FnMut(DueMonitor)) {
+        while let Some(&(at, monitor)) = self.queue.first().filter(|&&(at, _)| at <= now_ms) {
             self.queue.pop_first();
             let Some(entry) = self.entries.get_mut(&monitor) else {
                 continue;
             };
-            let assignment = Arc::clone(&entry.assignment);
-            let round = entry.round;
-            let grace = Self::GRACE_MS.min(i64::from(assignment.interval_ms) / 2);
-            let next = if now_ms.saturating_sub(at) > grace {
+            let (assignment, round) = (&entry.assignment, entry.round);
+            let next = if now_ms.saturating_sub(at) > grace_ms(assignment) {
                 // Everything that began before now is over, but for this one's successors.
                 let next =
                     assignment.own_round_from(assignment.round_at(now_ms).max(round).saturating_add(1));
@@ -134,25 +176,57 @@ impl Schedule {
                 self.missed = self.missed.saturating_add(skipped);
                 next
             } else {
-                if entry.running {
-                    self.missed = self.missed.saturating_add(1);
-                } else {
-                    entry.running = true;
-                    let kept = Arc::clone(&entry.kept);
-                    due.push(Due { assignment: Arc::clone(&assignment), kept, round });
+                match entry.phase {
+                    Phase::Idle => {
+                        let pool = if entry.probation > 0 { Pool::Slow } else { Pool::Fast };
+                        ready(DueMonitor { monitor, account: assignment.account, pool });
+                        (entry.phase, entry.taken) = (Phase::Waiting, round);
+                    }
+                    Phase::Waiting => {
+                        self.missed = self.missed.saturating_add(1);
+                        entry.taken = round;
+                    }
+                    Phase::Running => self.missed = self.missed.saturating_add(1),
                 }
                 assignment.own_round_from(round.saturating_add(1))
             };
             entry.round = next;
-            self.queue.insert((assignment.round_start_ms(next), monitor));
+            self.queue.insert((entry.assignment.round_start_ms(next), monitor));
         }
-        due
     }
 
-    /// A round taken out by [`Self::take_due`] has ended.
-    pub fn finished(&mut self, monitor: MonitorId) {
-        if let Some(entry) = self.entries.get_mut(&monitor) {
-            entry.running = false;
+    /// Begins the round that waits, which has a slot now. None where it waits no longer, or has waited for too long: then
+    /// it is missed.
+    pub fn begin(&mut self, monitor: MonitorId, now_ms: i64) -> Option<Due> {
+        let entry = self.entries.get_mut(&monitor).filter(|entry| entry.phase == Phase::Waiting)?;
+        let at = entry.assignment.round_start_ms(entry.taken);
+        if now_ms.saturating_sub(at) > grace_ms(&entry.assignment) {
+            entry.phase = Phase::Idle;
+            self.missed = self.missed.saturating_add(1);
+            return None;
+        }
+        entry.phase = Phase::Running;
+        let (assignment, kept) = (Arc::clone(&entry.assignment), Arc::clone(&entry.kept));
+        Some(Due { assignment, kept, round: entry.taken })
+    }
+
+    /// Whether a monitor waits for a slot.
+    pub fn waits(&self, monitor: MonitorId) -> bool {
+        self.entries.get(&monitor).is_some_and(|entry| entry.phase == Phase::Waiting)
+    }
+
+    /// Whether monitors that waited have stopped waiting since this was last asked: they are to be forgotten before
+    /// [`Self::take_due`] is called again.
+    pub fn take_withdrawn(&mut self) -> bool {
+        std::mem::take(&mut self.withdrawn)
+    }
+
+    /// A round begun by [`Self::begin`] has ended, after that many ms.
+    pub fn finished(&mut self, monitor: MonitorId, took_ms: i64) {
+        if let Some(entry) = self.entries.get_mut(&monitor).filter(|entry| entry.phase == Phase::Running) {
+            entry.phase = Phase::Idle;
+            let is_slow = took_ms >= Self::SLOW_MS;
+            entry.probation = if is_slow { PROBATION } else { entry.probation.saturating_sub(1) };
         }
     }
 
@@ -160,6 +234,10 @@ impl Schedule {
     pub fn rebase(&mut self, now_ms: i64) {
         self.queue.clear();
         for (&monitor, entry) in &mut self.entries {
+            if entry.phase == Phase::Waiting {
+                entry.phase = Phase::Idle;
+                self.withdrawn = true;
+            }
             entry.round = first_round(&entry.assignment, now_ms);
             self.queue.insert((entry.assignment.round_start_ms(entry.round), monitor));
         }
@@ -168,24 +246,51 @@ impl Schedule {
     fn put(&mut self, assignment: Assignment, now_ms: i64) {
         let monitor = assignment.monitor;
         let old = self.entries.get(&monitor);
-        let running = old.is_some_and(|entry| entry.running);
+        let (mut phase, mut taken, mut probation) = (Phase::Idle, 0, 0);
+        if let Some(entry) = old {
+            (phase, taken) = (entry.phase, entry.taken);
+            if entry.assignment.revision == assignment.revision {
+                probation = entry.probation;
+            }
+        }
         let same_rounds = old.filter(|entry| {
             let (a, b) = (&entry.assignment, &assignment);
             (a.interval_ms, a.offset_ms, a.every, a.turn) == (b.interval_ms, b.offset_ms, b.every, b.turn)
         });
-        let round = same_rounds.map_or_else(|| first_round(&assignment, now_ms), |entry| entry.round);
+        let round = match same_rounds {
+            Some(entry) => entry.round,
+            None => {
+                if phase == Phase::Waiting {
+                    phase = Phase::Idle;
+                    self.withdrawn = true;
+                }
+                first_round(&assignment, now_ms)
+            }
+        };
         let at = assignment.round_start_ms(round);
-        self.remove(monitor);
+        self.unqueue(monitor);
         self.queue.insert((at, monitor));
         let kept = Arc::default();
-        self.entries.insert(monitor, Entry { assignment: Arc::new(assignment), kept, round, running });
+        let entry = Entry { assignment: Arc::new(assignment), kept, round, taken, phase, probation };
+        self.entries.insert(monitor, entry);
     }
 
     fn remove(&mut self, monitor: MonitorId) {
-        if let Some(entry) = self.entries.remove(&monitor) {
+        self.unqueue(monitor);
+        let gone = self.entries.remove(&monitor);
+        self.withdrawn |= gone.is_some_and(|entry| entry.phase == Phase::Waiting);
+    }
+
+    fn unqueue(&mut self, monitor: MonitorId) {
+        if let Some(entry) = self.entries.get(&monitor) {
             self.queue.remove(&(entry.assignment.round_start_ms(entry.round), monitor));
         }
     }
+}
+
+/// How late a round may begin, in ms.
+fn grace_ms(assignment: &Assignment) -> i64 {
+    Schedule::GRACE_MS.min(i64::from(assignment.interval_ms) / 2)
 }
 
 /// The first own round that begins at `now_ms` or later.

@@ -107,7 +107,7 @@ async fn serve(
     let mut exchanges = Exchanges::default();
     // Subscribed before the greeting names the faults: one that appears while it is on its way is sent after it.
     let mut faults = shared.faults.subscribe();
-    let hello = hello(shared, faults.borrow_and_update().clone());
+    let hello = hello(shared, link.mesh_version(), faults.borrow_and_update().clone());
     let sent_us = shared.clock.mono_us();
     send(&mut sending, &ToCoordinator::Hello(hello), MAX_FRAME).await?;
     let mut reader = Reader::new(receiving, MAX_FRAME);
@@ -133,17 +133,22 @@ async fn serve(
     }
 }
 
-fn hello(shared: &Shared, faults: Vec<OwnFault>) -> Hello {
+fn hello(shared: &Shared, version: u16, faults: Vec<OwnFault>) -> Hello {
     let ends = life_of(&shared.membership().credentials).map_or(0, |life| life.not_after);
     let (boot, earlier_boots) = {
         let queue = shared.queue();
         (queue.boot(), queue.earlier_boots())
     };
+    let held = {
+        let schedule = shared.schedule();
+        // A schedule of an older version lacks the accounts: a whole one is requested.
+        schedule.held().filter(|_| version < 2 || schedule.names_accounts())
+    };
     Hello {
         software: env!("CARGO_PKG_VERSION").to_owned(),
         boot,
         earlier_boots,
-        held: shared.schedule().held(),
+        held,
         wall_ms: shared.clock.wall_ms(),
         kinds: kinds(shared),
         faults,

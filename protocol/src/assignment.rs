@@ -28,6 +28,10 @@ pub struct Assignment {
     pub every: u32,
     /// Which of them, less than `every`.
     pub turn: u32,
+    /// A number that stands for its account and says nothing else; [`crate::slots::UNKNOWN_ACCOUNT`] where none was sent. From version 2
+    /// on it travels beside the assignments, in [`ScheduleChange::accounts`].
+    #[serde(skip)]
+    pub account: u32,
 }
 
 impl Assignment {
@@ -112,6 +116,7 @@ impl ScheduleChange {
         // What a frame spends beside the entries: message tag, header fields, two lengths.
         const ROOM: usize = MAX_FRAME - 64;
         const DROP_BYTES: usize = 19;
+        const ACCOUNT_BYTES: usize = 5;
         let (book, base, revision) = (self.book, self.base, self.revision);
         let fresh = move || Self { book, base, revision, put: Vec::new(), drop: Vec::new(), more: true };
         let mut parts = Vec::new();
@@ -119,7 +124,8 @@ impl ScheduleChange {
         let mut used = 0;
         for assignment in self.put {
             let size = postcard::experimental::serialized_size(&assignment)
-                .map_err(|_| ProtocolError::Unencodable)?;
+                .map_err(|_| ProtocolError::Unencodable)?
+                + ACCOUNT_BYTES;
             if size > ROOM {
                 return Err(ProtocolError::FrameTooLong { length: size, limit: ROOM });
             }
@@ -141,6 +147,26 @@ impl ScheduleChange {
         part.more = false;
         parts.push(part);
         Ok(parts)
+    }
+
+    /// The accounts of `put`, in its order.
+    pub fn accounts(&self) -> Vec<u32> {
+        self.put.iter().map(|assignment| assignment.account).collect()
+    }
+
+    /// Takes in the accounts of `put`, in its order.
+    ///
+    /// # Errors
+    /// [`ProtocolError::Invalid`] where they are not as many; nothing is changed then.
+    pub fn set_accounts(&mut self, accounts: &[u32]) -> Result<(), ProtocolError> {
+        if accounts.len() != self.put.len() {
+            let rule = "must be as many as the assignments";
+            return Err(ProtocolError::Invalid { field: "schedule.accounts", rule });
+        }
+        for (assignment, account) in self.put.iter_mut().zip(accounts) {
+            assignment.account = *account;
+        }
+        Ok(())
     }
 }
 
@@ -202,6 +228,7 @@ mod tests {
             offset_ms: 7_000,
             every: 3,
             turn: 2,
+            account: n,
         }
     }
 
@@ -233,9 +260,9 @@ mod tests {
         let mut collected = ChangeParts::default();
         let mut done = None;
         for part in parts {
-            assert!(
-                crate::frame::encode(&crate::message::ToAgent::Schedule(part.clone()), MAX_FRAME).is_ok()
-            );
+            let accounts = vec![u32::MAX; part.put.len()];
+            let frame = crate::message::ToAgent::ScheduleByAccount { change: part.clone(), accounts };
+            assert!(crate::frame::encode(&frame, MAX_FRAME).is_ok());
             assert!(done.is_none());
             done = collected.push(part).unwrap();
         }
@@ -256,6 +283,24 @@ mod tests {
         assert_eq!(collected.push(part(1, true)), Ok(None));
         assert!(collected.push(part(2, false)).is_err());
         assert!(collected.push(part(2, false)).unwrap().is_some());
+    }
+
+    #[test]
+    fn accounts_travel_beside_the_assignments_that_older_peers_read() {
+        let change = ScheduleChange {
+            book: 1,
+            base: None,
+            revision: 1,
+            put: (1..=3).map(assignment).collect(),
+            drop: vec![],
+            more: false,
+        };
+        let bytes = postcard::to_stdvec(&change).unwrap();
+        let mut read: ScheduleChange = postcard::from_bytes(&bytes).unwrap();
+        assert!(read.put.iter().all(|assignment| assignment.account == 0));
+        assert!(read.set_accounts(&[1, 2]).is_err());
+        read.set_accounts(&change.accounts()).unwrap();
+        assert_eq!(read, change);
     }
 
     #[test]

@@ -16,7 +16,8 @@
 //!
 //! A frame is a length and a postcard value. postcard writes by position, so within one protocol version
 //! no field is added, removed or moved; enums only grow at their end, and only with variants that the other
-//! side never receives unless it said it knows them. Everything else is a new ALPN name ([`version`]). The
+//! side never receives unless it said it knows them. Everything else is a new ALPN name ([`version`]): version 2 adds
+//! [`message::ToAgent::ScheduleByAccount`] and sends it in place of `Schedule`. The
 //! exact bytes of every variant are kept in `tests/golden`.
 //!
 //! All times named `_ms` without another word are milliseconds since the Unix epoch by the coordinator's
@@ -33,6 +34,7 @@ pub mod id;
 pub mod join;
 pub mod message;
 pub mod result;
+pub mod slots;
 pub mod text;
 pub mod version;
 

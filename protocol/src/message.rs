@@ -32,6 +32,13 @@ pub enum ToAgent {
     },
     /// Whom to trust from now on; answered with `Holds`.
     Authorities(Authorities),
+    /// A `Schedule` with the accounts of what is put, in its order. From version 2 on it is sent instead of that.
+    ScheduleByAccount {
+        /// The change, or a part of one.
+        change: ScheduleChange,
+        /// One account for each assignment that is put.
+        accounts: Vec<u32>,
+    },
 }
 
 /// Agent to coordinator, on the control stream. New variants go to the end.

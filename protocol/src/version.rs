@@ -3,11 +3,15 @@
 /// ALPN name of the mesh connection, version 1.
 pub const MESH_V1: &[u8] = b"parallax/1";
 
+/// ALPN name of the mesh connection, version 2: schedules name accounts
+/// ([`crate::message::ToAgent::ScheduleByAccount`]).
+pub const MESH_V2: &[u8] = b"parallax/2";
+
 /// ALPN name of the join connection, version 1.
 pub const JOIN_V1: &[u8] = b"parallax-join/1";
 
 /// The mesh versions this build speaks, newest first: what an agent offers and a coordinator serves.
-pub const MESH_SPOKEN: &[&[u8]] = &[MESH_V1];
+pub const MESH_SPOKEN: &[&[u8]] = &[MESH_V2, MESH_V1];
 
 /// What a negotiated ALPN name means.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +26,7 @@ pub enum Purpose {
 pub fn purpose(alpn: &[u8]) -> Option<Purpose> {
     match alpn {
         MESH_V1 => Some(Purpose::Mesh(1)),
+        MESH_V2 => Some(Purpose::Mesh(2)),
         JOIN_V1 => Some(Purpose::Join(1)),
         _ => None,
     }
@@ -35,7 +40,8 @@ mod tests {
     fn names_map_to_purposes_and_strangers_to_none() {
         assert_eq!(purpose(b"parallax/1"), Some(Purpose::Mesh(1)));
         assert_eq!(purpose(b"parallax-join/1"), Some(Purpose::Join(1)));
-        assert_eq!(purpose(b"parallax/2"), None);
+        assert_eq!(purpose(b"parallax/2"), Some(Purpose::Mesh(2)));
+        assert_eq!(purpose(b"parallax/3"), None);
         assert_eq!(purpose(b""), None);
     }
 }

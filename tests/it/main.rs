@@ -53,6 +53,7 @@ mod points;
 mod proxy;
 mod resolver;
 mod restart;
+mod slots;
 mod stage;
 mod stall;
 mod subscribers;

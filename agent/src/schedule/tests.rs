@@ -16,7 +16,21 @@ fn assignment(n: u128, interval_ms: u32, offset_ms: u32) -> Assignment {
         offset_ms,
         every: 1,
         turn: 0,
+        account: 7,
     }
+}
+
+/// Gives a slot to at most `limit` of the rounds that are due.
+fn begin_due(schedule: &mut Schedule, now_ms: i64, limit: usize) -> Vec<Due> {
+    let mut ready = Vec::new();
+    schedule.take_due(now_ms, |one| ready.push(one.monitor));
+    ready.into_iter().take(limit).filter_map(|monitor| schedule.begin(monitor, now_ms)).collect()
+}
+
+fn pool(schedule: &mut Schedule, now_ms: i64) -> Vec<Pool> {
+    let mut pools = Vec::new();
+    schedule.take_due(now_ms, |one| pools.push(one.pool));
+    pools
 }
 
 fn snapshot(revision: u64, put: Vec<Assignment>) -> ScheduleChange {
@@ -38,9 +52,9 @@ fn run(schedule: &mut Schedule, from_ms: i64, to_ms: i64) -> Vec<(i64, u64)> {
     let mut seen = Vec::new();
     let mut now = from_ms;
     loop {
-        for due in schedule.take_due(now, usize::MAX) {
+        for due in begin_due(schedule, now, usize::MAX) {
             seen.push((now, due.round));
-            schedule.finished(due.assignment.monitor);
+            schedule.finished(due.assignment.monitor, 20);
         }
         match schedule.next_due_ms() {
             Some(next) if next <= to_ms => now = next.max(now),
@@ -78,7 +92,7 @@ fn rounds_missed_in_sleep_are_skipped_not_run_at_once() {
         schedule((1..=50).map(|n| assignment(n, 60_000, u32::try_from(n).unwrap() * 1_000)).collect());
     run(&mut schedule, START, START + 60_000);
     let woken = START + 3_600_000;
-    let at_once = schedule.take_due(woken, usize::MAX);
+    let at_once = begin_due(&mut schedule, woken, usize::MAX);
     assert!(at_once.len() <= 6, "{}", at_once.len());
     assert!(schedule.missed() >= 50 * 57);
     assert!(schedule.next_due_ms().unwrap() > woken);
@@ -88,10 +102,10 @@ fn rounds_missed_in_sleep_are_skipped_not_run_at_once() {
 fn a_monitor_still_being_checked_is_not_checked_again() {
     let mut schedule = schedule(vec![assignment(1, 1_000, 0)]);
     let first = schedule.next_due_ms().unwrap();
-    assert_eq!(schedule.take_due(first, 9).len(), 1);
-    assert!(schedule.take_due(first + 1_000, 9).is_empty());
-    schedule.finished(MonitorId(1));
-    assert_eq!(schedule.take_due(first + 2_000, 9).len(), 1);
+    assert_eq!(begin_due(&mut schedule, first, 9).len(), 1);
+    assert!(begin_due(&mut schedule, first + 1_000, 9).is_empty());
+    schedule.finished(MonitorId(1), 1_500);
+    assert_eq!(begin_due(&mut schedule, first + 2_000, 9).len(), 1);
     assert_eq!(schedule.missed(), 1);
 }
 
@@ -129,11 +143,78 @@ fn a_step_of_the_coordinators_clock_neither_bunches_nor_stops_rounds() {
 }
 
 #[test]
-fn the_limit_leaves_rounds_for_later() {
-    let mut schedule = schedule((1..=5).map(|n| assignment(n, 60_000, 0)).collect());
+fn a_round_waits_for_its_slot_and_is_missed_where_that_comes_too_late() {
+    let mut schedule = schedule(vec![assignment(1, 60_000, 0)]);
+    let (monitor, at) = (MonitorId(1), schedule.next_due_ms().unwrap());
+    let round = at.unsigned_abs() / 60_000;
+    assert!(begin_due(&mut schedule, at, 0).is_empty());
+    assert!(schedule.waits(monitor));
+    assert_eq!(schedule.begin(monitor, at + 5_000).map(|due| due.round), Some(round));
+    assert!(schedule.begin(monitor, at + 5_000).is_none(), "it has begun already");
+    schedule.finished(monitor, 20);
+    begin_due(&mut schedule, at + 60_000, 0);
+    assert!(schedule.begin(monitor, at + 65_001).is_none());
+    assert_eq!((schedule.waits(monitor), schedule.missed()), (false, 1));
+}
+
+#[test]
+fn a_monitor_that_still_waits_when_its_next_round_is_due_waits_for_that_and_once() {
+    let mut schedule = schedule(vec![assignment(1, 8_000, 0)]);
+    let (monitor, at) = (MonitorId(1), schedule.next_due_ms().unwrap());
+    assert_eq!(pool(&mut schedule, at).len(), 1);
+    assert_eq!(pool(&mut schedule, at + 8_000).len(), 0);
+    let round = at.unsigned_abs() / 8_000 + 1;
+    assert_eq!(schedule.begin(monitor, at + 8_100).map(|due| due.round), Some(round));
+    assert_eq!(schedule.missed(), 1);
+}
+
+#[test]
+fn a_target_that_was_slow_of_late_has_to_answer_in_time_four_times() {
+    let mut schedule = schedule(vec![assignment(1, 60_000, 0)]);
+    let mut round = |took_ms| {
+        let at = schedule.next_due_ms().unwrap();
+        let pools = pool(&mut schedule, at);
+        schedule.begin(MonitorId(1), at).unwrap();
+        schedule.finished(MonitorId(1), took_ms);
+        pools
+    };
+    let seen: Vec<_> = [20, 1_999, 2_000, 20, 20, 10_000, 20, 20, 20, 20, 20].map(&mut round).concat();
+    let (fast, slow) = (Pool::Fast, Pool::Slow);
+    assert_eq!(seen, [fast, fast, fast, slow, slow, slow, slow, slow, slow, slow, fast]);
+}
+
+#[test]
+fn what_waits_is_withdrawn_with_its_monitor_and_stays_over_an_edit_of_it() {
+    let mut schedule = schedule(vec![assignment(1, 60_000, 0), assignment(2, 60_000, 0)]);
     let at = schedule.next_due_ms().unwrap();
-    assert_eq!(schedule.take_due(at, 2).len(), 2);
-    assert_eq!(schedule.take_due(at + 10, 9).len(), 3);
+    begin_due(&mut schedule, at, 0);
+    let edited = Assignment { revision: 2, ..assignment(2, 60_000, 0) };
+    schedule.apply(delta(1, vec![edited], vec![MonitorId(1)]), at).unwrap();
+    assert!(schedule.take_withdrawn() && !schedule.take_withdrawn());
+    assert!(!schedule.waits(MonitorId(1)) && schedule.waits(MonitorId(2)));
+    assert_eq!(schedule.begin(MonitorId(2), at).unwrap().assignment.revision, 2);
+    schedule.finished(MonitorId(2), 20);
+    begin_due(&mut schedule, at + 60_000, 0);
+    schedule.rebase(at + 61_000);
+    assert!(schedule.take_withdrawn() && !schedule.waits(MonitorId(2)));
+    let next = schedule.next_due_ms().unwrap();
+    begin_due(&mut schedule, next, 0);
+    let moved = Assignment { revision: 3, offset_ms: 9, ..assignment(2, 60_000, 0) };
+    schedule.apply(delta(2, vec![moved], vec![]), at).unwrap();
+    assert!(schedule.take_withdrawn() && !schedule.waits(MonitorId(2)));
+}
+
+#[test]
+fn a_schedule_names_accounts_once_a_snapshot_does_and_until_a_change_does_not() {
+    let nameless = |n| Assignment { account: 0, ..assignment(n, 60_000, 0) };
+    let mut schedule = schedule(vec![nameless(1), assignment(2, 60_000, 0)]);
+    assert!(!schedule.names_accounts());
+    schedule.apply(delta(1, vec![assignment(1, 60_000, 0)], vec![]), START).unwrap();
+    assert!(!schedule.names_accounts(), "others may still have none");
+    schedule.apply(snapshot(9, vec![assignment(1, 60_000, 0)]), START).unwrap();
+    assert!(schedule.names_accounts());
+    schedule.apply(delta(9, vec![nameless(2)], vec![]), START).unwrap();
+    assert!(!schedule.names_accounts());
 }
 
 proptest! {
@@ -150,7 +231,7 @@ proptest! {
         let mut running = false;
         for (step, finish) in steps {
             now += step;
-            let due = schedule.take_due(now, usize::MAX);
+            let due = begin_due(&mut schedule, now, usize::MAX);
             prop_assert!(due.len() <= 1);
             if let Some(due) = due.first() {
                 prop_assert!(!running);
@@ -162,7 +243,7 @@ proptest! {
             }
             prop_assert!(schedule.next_due_ms().unwrap() > now);
             if finish {
-                schedule.finished(MonitorId(1));
+                schedule.finished(MonitorId(1), 20);
                 running = false;
             }
         }

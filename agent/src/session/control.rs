@@ -77,6 +77,12 @@ pub(super) async fn read(
                     tell(&to_coordinator, apply(shared, change)).await?;
                 }
             }
+            ToAgent::ScheduleByAccount { change: mut part, accounts } => {
+                part.set_accounts(&accounts).map_err(Stop::Broken)?;
+                if let Some(change) = parts.push(part).map_err(Stop::Broken)? {
+                    tell(&to_coordinator, apply(shared, change)).await?;
+                }
+            }
             ToAgent::Ack(mark) => {
                 if let Err(error) = shared.queue().acknowledge(mark) {
                     tracing::error!(%error, "acknowledged results stay on disk");

@@ -113,10 +113,15 @@ impl Coordinator {
         self.shared.authority.certificate().to_vec()
     }
 
+    /// Takes the next mesh connection, and nothing of it.
+    pub(crate) async fn connection(&self) -> Connection {
+        let connection = timeout(LIMIT, async { self.connections.lock().await.recv().await }).await;
+        connection.unwrap().unwrap()
+    }
+
     /// Takes the next mesh connection, its hello, and welcomes it.
     pub(crate) async fn accept(&self, book: u64, marks: Vec<Mark>) -> Session {
-        let connection = timeout(LIMIT, async { self.connections.lock().await.recv().await }).await;
-        let connection = connection.unwrap().unwrap();
+        let connection = self.connection().await;
         let (control, receiving) = timeout(LIMIT, connection.accept_bi()).await.unwrap().unwrap();
         let mut control_in = Frames::new(receiving, MAX_FRAME);
         let ToCoordinator::Hello(hello) = control_in.next().await else { panic!("no hello") };
@@ -184,7 +189,7 @@ async fn accept(endpoint: Endpoint, shared: Arc<Shared>, sender: mpsc::Sender<Co
                 let shared = Arc::clone(&shared);
                 tokio::spawn(async move { shared.join(connection).await });
             }
-            Some(Purpose::Mesh(1)) => {
+            Some(Purpose::Mesh(_)) => {
                 assert!(connection.peer_identity().is_some());
                 sender.send(connection).await.unwrap();
             }

@@ -68,6 +68,7 @@ fn schedule(revision: u64, spec: CheckSpec) -> ToAgent {
         offset_ms: 0,
         every: 1,
         turn: 0,
+        account: 0,
     };
     let change =
         ScheduleChange { book: BOOK, base: None, revision, put: vec![assignment], drop: vec![], more: false };
@@ -211,7 +212,7 @@ async fn a_newer_coordinator_is_spoken_to_in_the_version_of_both() {
     coordinator.join(&config(folder.path())).await.unwrap();
     let agent = Agent::start(config(folder.path()));
     let session = coordinator.accept(BOOK, vec![]).await;
-    assert_eq!(session.version(), b"parallax/1");
+    assert_eq!(session.version(), b"parallax/2");
     drop(agent);
 }
 
@@ -317,6 +318,7 @@ async fn two_hundred_monitors_are_each_checked_every_round_and_told_once() {
         offset_ms: slot * 10,
         every: 1,
         turn: 0,
+        account: 0,
     });
     let change =
         ScheduleChange { book: BOOK, base: None, revision: 1, put: put.collect(), drop: vec![], more: false };

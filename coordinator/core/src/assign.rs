@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::check::{Check, CheckKind};
-use crate::id::MonitorId;
+use crate::id::{AccountId, MonitorId};
 use crate::place::{Mesh, Place, PlaceNo, Region, RegionSet};
 use crate::watch::Watch;
 
@@ -15,6 +15,8 @@ pub const SHADOW_EVERY: u32 = 10;
 pub struct Scheduled {
     /// Its id.
     pub monitor: MonitorId,
+    /// Account that it is checked for.
+    pub account: AccountId,
     /// Its dense number.
     pub slot: u32,
     /// Revision of what is checked.
@@ -33,6 +35,7 @@ impl Scheduled {
     pub fn new(watch: &Watch, slot: u32, check: &Arc<Check>) -> Option<Self> {
         (!watch.paused && watch.interval_ms > 0).then(|| Self {
             monitor: watch.monitor,
+            account: watch.account,
             slot,
             revision: watch.revision,
             check: Arc::clone(check),
@@ -207,6 +210,7 @@ mod tests {
     fn monitor(seed: u128) -> Scheduled {
         Scheduled {
             monitor: MonitorId::from_u128(seed),
+            account: AccountId::from_u128(1),
             slot: 1,
             revision: 1,
             check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),

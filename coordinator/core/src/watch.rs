@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::check::{Check, CheckKind};
-use crate::id::MonitorId;
+use crate::id::{AccountId, MonitorId};
 use crate::monitor::Monitor;
 use crate::page::Page;
 use crate::place::{Mesh, Region, RegionSet};
@@ -26,6 +26,8 @@ pub enum Confirmation {
 pub struct Watch {
     /// Its id.
     pub monitor: MonitorId,
+    /// Account that its page belongs to.
+    pub account: AccountId,
     /// Revision of what is checked.
     pub revision: u32,
     /// Its type.
@@ -79,6 +81,7 @@ impl Watch {
         };
         Self {
             monitor: monitor.id,
+            account: page.account,
             revision: monitor.revision,
             kind,
             interval_ms: limits.interval_ms(plan, kind).unwrap_or(0),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use parallax_core::check::CheckKind;
 use parallax_core::event::{AlertKind, Change, Status, What};
 use parallax_core::heartbeat::Beat;
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::machine::{Machine, Output, Step};
 use parallax_core::place::{Mesh, Region, RegionSet};
 use parallax_core::time::{DAY, MINUTE, SECOND, Timestamp};
@@ -16,6 +16,7 @@ use proptest::prelude::*;
 fn heartbeat() -> Watch {
     Watch {
         monitor: MonitorId::from_u128(7),
+        account: AccountId::from_u128(1),
         revision: 1,
         kind: CheckKind::Heartbeat,
         interval_ms: 0,

@@ -378,6 +378,7 @@ fn drain(
             Output::Ask(ask) => cx.harvest.questions.push(Question {
                 slot,
                 monitor: watch.monitor,
+                account: watch.account,
                 revision: watch.revision,
                 check: Arc::clone(check),
                 ask,

@@ -31,7 +31,7 @@ use std::sync::Arc;
 use parallax_core::check::Check;
 use parallax_core::event::{Answer, Ask};
 use parallax_core::heartbeat;
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::machine::View;
 use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, PlaceNo, Region};
@@ -131,6 +131,8 @@ pub struct Question {
     pub slot: u32,
     /// The monitor.
     pub monitor: MonitorId,
+    /// Account that it is asked for.
+    pub account: AccountId,
     /// Revision of what is checked.
     pub revision: u32,
     /// What to check.

@@ -109,13 +109,14 @@ fn place(slot: u32) -> (usize, usize) {
 #[cfg(test)]
 mod tests {
     use parallax_core::check::{Check, TcpCheck};
-    use parallax_core::id::MonitorId;
+    use parallax_core::id::{AccountId, MonitorId};
 
     use super::*;
 
     fn monitor(slot: u32, revision: u32) -> Scheduled {
         Scheduled {
             monitor: MonitorId::from_u128(u128::from(slot)),
+            account: AccountId::from_u128(1),
             slot,
             revision,
             check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),

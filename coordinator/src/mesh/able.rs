@@ -71,14 +71,15 @@ mod tests {
     use std::sync::Arc;
 
     use parallax_core::check::{Check, DomainCheck, TcpCheck};
-    use parallax_core::id::MonitorId;
+    use parallax_core::id::{AccountId, MonitorId};
     use parallax_core::place::NetworkNo;
 
     use super::*;
 
     fn monitor(check: Check) -> Scheduled {
         let (monitor, check) = (MonitorId::from_u128(1), Arc::new(check));
-        Scheduled { monitor, slot: 1, revision: 1, check, interval_ms: 60_000, pinned: None }
+        let account = AccountId::from_u128(1);
+        Scheduled { monitor, account, slot: 1, revision: 1, check, interval_ms: 60_000, pinned: None }
     }
 
     fn tcp() -> Scheduled {

@@ -71,8 +71,9 @@ impl Sheet {
             {
                 drop.push(monitor.monitor);
             }
-            let content =
-                |(monitor, share): (&Arc<Scheduled>, Share)| (monitor.monitor, monitor.revision, share);
+            let content = |(monitor, share): (&Arc<Scheduled>, Share)| {
+                (monitor.monitor, monitor.account, monitor.revision, share)
+            };
             if let Some((monitor, share)) = after
                 && before.map(content) != after.map(content)
             {
@@ -129,6 +130,7 @@ fn held<'a>(
 #[cfg(test)]
 mod tests {
     use parallax_core::check::{Check, TcpCheck};
+    use parallax_core::id::AccountId;
     use parallax_core::place::{NetworkNo, Place, Region};
 
     use super::*;
@@ -136,7 +138,8 @@ mod tests {
     fn monitor(slot: u32, id: u128, revision: u32) -> Scheduled {
         let check = Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 }));
         let monitor = MonitorId::from_u128(id);
-        Scheduled { monitor, slot, revision, check, interval_ms: 60_000, pinned: None }
+        let account = AccountId::from_u128(1);
+        Scheduled { monitor, account, slot, revision, check, interval_ms: 60_000, pinned: None }
     }
 
     /// A basis of one region with so many places; the plan is the first's.

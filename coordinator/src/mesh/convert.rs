@@ -16,6 +16,7 @@ use parallax_protocol::message::CheckReason;
 use parallax_protocol::result as wire;
 use parallax_protocol::text::Secret;
 
+use super::accounts::AccountNumbers;
 use super::assign::Difference;
 
 /// Longest time that a check's start may lie before its end, in ms: the deadline of 10 s and some for a busy host.
@@ -82,7 +83,7 @@ pub(super) fn spec(check: &Check) -> Option<wire_check::CheckSpec> {
 }
 
 /// An agent's share of a monitor as sent; none for a heartbeat.
-pub(super) fn assignment(scheduled: &Scheduled, share: Share) -> Option<Assignment> {
+pub(super) fn assignment(scheduled: &Scheduled, share: Share, account: u32) -> Option<Assignment> {
     Some(Assignment {
         monitor: monitor(scheduled.monitor),
         slot: scheduled.slot,
@@ -92,16 +93,18 @@ pub(super) fn assignment(scheduled: &Scheduled, share: Share) -> Option<Assignme
         offset_ms: share.offset_ms,
         every: share.every,
         turn: share.from,
+        account,
     })
 }
 
 /// A difference of schedules as sent.
-pub(super) fn change(book: u64, difference: Difference) -> ScheduleChange {
+pub(super) fn change(book: u64, difference: Difference, accounts: &AccountNumbers) -> ScheduleChange {
+    let put = difference.put.into_iter();
     ScheduleChange {
         book,
         base: difference.base,
         revision: difference.revision,
-        put: difference.put.into_iter().filter_map(|(one, share)| assignment(&one, share)).collect(),
+        put: put.filter_map(|(one, share)| assignment(&one, share, accounts.number(one.account))).collect(),
         drop: difference.drop.into_iter().map(monitor).collect(),
         more: false,
     }

@@ -11,21 +11,19 @@ use parallax_core::member::{Agent, Note, Noted};
 use parallax_core::place::{Mesh, PlaceNo};
 use parallax_core::time::Timestamp;
 use parallax_protocol::close::CloseReason;
-use tokio::sync::mpsc::error::TrySendError;
 use tokio::sync::{Notify, mpsc, watch};
 use tracing::{error, info, warn};
 
+use super::accounts::AccountNumbers;
 use super::assign::{Basis, Sheet};
 use super::join::Attempts;
 use super::ledger::Ledger;
+use super::questions::{self, AskError, QuestionReceiver, QuestionSender};
 use super::roster::{AgentView, Arrived, Figures, Roster};
 use super::steps::Steps;
 use super::{Counters, Members, Settings, Trust};
 use crate::clock::Clock;
 use crate::flow::{Able, Arrival, Inbox, Question, Schedule, Schedules};
-
-/// Questions that wait for one agent; more than that are answered with nothing.
-const QUESTIONS_WAITING: usize = 600;
 
 /// Shared by every task of the mesh.
 pub(super) struct Hub {
@@ -46,6 +44,8 @@ pub(super) struct Hub {
     pub(super) refresh: Notify,
     /// Steps of the wall clock.
     pub(super) steps: Steps,
+    /// What stands for accounts on the mesh.
+    pub(super) accounts: AccountNumbers,
     reloading: tokio::sync::Mutex<()>,
     answers: mpsc::Sender<Arrival>,
     state: Mutex<State>,
@@ -65,7 +65,7 @@ struct State {
 struct Live {
     session: u64,
     close: watch::Sender<Option<CloseReason>>,
-    questions: mpsc::Sender<Question>,
+    questions: QuestionSender,
 }
 
 /// What is kept of an agent over its connections.
@@ -92,7 +92,7 @@ pub(super) struct Counted {
 pub(super) struct Seat {
     pub(super) session: u64,
     pub(super) close: watch::Receiver<Option<CloseReason>>,
-    pub(super) questions: mpsc::Receiver<Question>,
+    pub(super) questions: QuestionReceiver,
     pub(super) memory: Arc<Memory>,
     /// Until when two hosts count as sharing the identity, where the record does not say so yet.
     pub(super) shared_until: Option<Timestamp>,
@@ -115,6 +115,7 @@ pub(super) struct HubParts {
     pub(super) schedule: Schedule,
     pub(super) settings: Settings,
     pub(super) trust: Trust,
+    pub(super) accounts: AccountNumbers,
 }
 
 impl Hub {
@@ -133,6 +134,7 @@ impl Hub {
             joining: tokio::sync::Mutex::default(),
             refresh: Notify::new(),
             steps: Steps::default(),
+            accounts: parts.accounts,
             reloading: tokio::sync::Mutex::default(),
             answers: parts.answers,
             state: Mutex::default(),
@@ -173,7 +175,7 @@ impl Hub {
         let mut state = self.state();
         let seated = state.roster.connect(agent.place, arrived)?;
         let (close, closing) = watch::channel(None);
-        let (ask, questions) = mpsc::channel(QUESTIONS_WAITING);
+        let (ask, questions) = questions::queue();
         let before = state.live.insert(agent.place, Live { session, close, questions: ask });
         if let (Some(_), Some(before)) = (seated.replaced, before) {
             before.close.send_replace(Some(CloseReason::Replaced));
@@ -227,19 +229,20 @@ impl Hub {
         }
     }
 
-    /// Hands a question to the place's session; gives it back where there is none, or too many wait.
+    /// Hands a question to the place's session. Gives back what is not asked: this one where there is no session, or
+    /// one of an account of which too many wait.
     pub(super) fn ask(&self, question: Question) -> Result<(), Question> {
+        let account = self.accounts.number(question.account);
         let state = self.state();
-        match state.live.get(&question.ask.place) {
-            Some(live) => live.questions.try_send(question).map_err(|error| {
-                if matches!(error, TrySendError::Closed(_)) {
-                    // Whoever carried its questions broke off: only a new connection has another.
-                    live.close.send_replace(Some(CloseReason::Internal));
-                }
-                error.into_inner()
-            }),
-            None => Err(question),
-        }
+        let Some(live) = state.live.get(&question.ask.place) else { return Err(question) };
+        live.questions.ask(account, question).map_err(|unasked| match unasked {
+            AskError::Evicted(question) => question,
+            AskError::Closed(question) => {
+                // The task that carried its questions broke off: only a new connection has another.
+                live.close.send_replace(Some(CloseReason::Internal));
+                question
+            }
+        })
     }
 
     /// Sends an answer to the driver without ever waiting for it: the driver may itself be waiting to ask.

@@ -223,6 +223,14 @@ fn named_purpose(connection: &Connection) -> Option<Purpose> {
     purpose(&data.protocol?)
 }
 
+/// The version of the mesh protocol that was agreed on; 0 where none was.
+pub(super) fn mesh_version(connection: &Connection) -> u16 {
+    match named_purpose(connection) {
+        Some(Purpose::Mesh(version)) => version,
+        Some(Purpose::Join(_)) | None => 0,
+    }
+}
+
 /// Who the verified certificate names, with the certificate, where one was shown.
 fn identity(
     connection: &Connection,

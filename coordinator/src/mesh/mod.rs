@@ -10,6 +10,7 @@
 //! - Place, region and network of whatever comes are the coordinator's record, never the agent's word.
 
 mod able;
+mod accounts;
 mod assign;
 mod convert;
 mod gate;
@@ -17,6 +18,7 @@ mod hub;
 mod join;
 mod ledger;
 mod listener;
+mod questions;
 mod results;
 mod roster;
 mod second;
@@ -44,6 +46,7 @@ use quinn::{Endpoint, VarInt};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{interval, timeout};
 
+use self::accounts::AccountNumbers;
 use self::hub::{Hub, HubParts};
 pub use self::roster::{AgentView, Figures, Held};
 pub use self::trust::Trust;
@@ -228,6 +231,7 @@ pub async fn start(parts: Parts) -> Result<MeshHandle, MeshError> {
         schedule: parts.schedule,
         settings: parts.settings,
         trust: parts.trust,
+        accounts: AccountNumbers::new(&parts.secret),
     }));
     hub.reload().await;
     let mut rooms = parts.watch.rooms();

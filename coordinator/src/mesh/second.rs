@@ -16,6 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep_until, timeout};
 
 use super::hub::Hub;
+use super::questions::QuestionReceiver;
 use super::wire::{self, Fault, Frames};
 use super::{Counters, convert};
 use crate::flow::Question;
@@ -38,33 +39,39 @@ pub(super) async fn carry(hub: Arc<Hub>, mut questions: mpsc::Receiver<Question>
     }
 }
 
-/// Puts the questions of one session to its agent in order, until the session's seat is taken away. Each question
+/// Puts the questions of one session to its agent in their turns, until the session's seat is taken away. Each question
 /// ends with exactly one outcome, or with nothing.
 pub(super) async fn run(
     hub: Arc<Hub>,
     agent: Arc<Agent>,
     connection: Connection,
-    mut questions: mpsc::Receiver<Question>,
+    questions: QuestionReceiver,
 ) {
     let mut pace = Pace::new(Instant::now());
     let mut asking = JoinSet::new();
-    while let Some(question) = questions.recv().await {
+    loop {
+        // Whose turn it is is decided at the last moment.
+        sleep_until(pace.due(Instant::now())).await;
+        let Some((question, under_way)) = questions.next().await else { break };
         while asking.try_join_next().is_some() {}
         // What can't be answered in time any more must not use up the pace of what can.
         if remaining(&hub, &question) < WORTHWHILE {
             hub.answer(&question, Answer::Nothing);
             continue;
         }
-        sleep_until(pace.next(Instant::now())).await;
-        let left = remaining(&hub, &question);
-        // An agent takes a few questions at a time; the streams it grants are the queue's pace.
-        match timeout(left, connection.open_bi()).await {
-            Ok(Ok((send, receive))) => {
-                let (hub, agent, connection) = (Arc::clone(&hub), Arc::clone(&agent), connection.clone());
-                asking.spawn(async move { ask(&hub, &agent, &connection, &question, send, receive).await });
+        pace.take(Instant::now());
+        let (hub, agent, connection) = (Arc::clone(&hub), Arc::clone(&agent), connection.clone());
+        asking.spawn(async move {
+            // As many are under way as the agent grants streams, but for those whose end has not come here yet.
+            match timeout(remaining(&hub, &question), connection.open_bi()).await {
+                Ok(Ok((send, receive))) => ask(&hub, &agent, &connection, &question, send, receive).await,
+                Ok(Err(_)) | Err(_) => hub.answer(&question, Answer::Nothing),
             }
-            Ok(Err(_)) | Err(_) => hub.answer(&question, Answer::Nothing),
-        }
+            drop(under_way);
+        });
+    }
+    for question in questions.drain() {
+        hub.answer(&question, Answer::Nothing);
     }
     while asking.join_next().await.is_some() {}
 }
@@ -162,11 +169,14 @@ impl Pace {
     }
 
     /// When the next question may go out.
-    fn next(&mut self, now: Instant) -> Instant {
+    fn due(&self, now: Instant) -> Instant {
         let ahead = SPACING * BURST;
-        let due = self.due.max(now);
-        self.due = due + SPACING;
-        due.checked_sub(ahead).unwrap_or(now).max(now)
+        self.due.max(now).checked_sub(ahead).unwrap_or(now).max(now)
+    }
+
+    /// Counts a question that goes out.
+    fn take(&mut self, now: Instant) {
+        self.due = self.due.max(now) + SPACING;
     }
 }
 
@@ -178,7 +188,12 @@ mod tests {
     fn a_place_is_asked_two_hundred_times_a_second_at_most() {
         let start = Instant::now();
         let mut pace = Pace::new(start);
-        let waits: Vec<Duration> = (0..621).map(|_| pace.next(start) - start).collect();
+        let mut next = || {
+            let due = pace.due(start);
+            pace.take(start);
+            due - start
+        };
+        let waits: Vec<Duration> = (0..621).map(|_| next()).collect();
         assert_eq!(waits[usize::try_from(BURST).unwrap()], Duration::ZERO);
         assert_eq!(waits[220], Duration::from_secs(1));
         assert_eq!(waits[620], Duration::from_secs(3));
@@ -189,10 +204,15 @@ mod tests {
         let start = Instant::now();
         let mut pace = Pace::new(start);
         for _ in 0..100 {
-            pace.next(start);
+            pace.take(start);
         }
         let later = start + Duration::from_secs(60);
-        let at_once = (0..100).filter(|_| pace.next(later) == later).count();
+        let mut is_at_once = || {
+            let due = pace.due(later);
+            pace.take(later);
+            due == later
+        };
+        let at_once = (0..100).filter(|_| is_at_once()).count();
         assert_eq!(at_once, 21);
     }
 }

@@ -21,6 +21,7 @@ use tracing::{debug, error, info, warn};
 
 use self::credentials::{Certificates, expired};
 use super::hub::{Hub, Memory};
+use super::listener::mesh_version;
 use super::roster::Arrived;
 use super::wire::{self, Fault, Frames};
 use super::{Counters, FITNESS, able, convert, results, second};
@@ -72,6 +73,8 @@ struct Session {
     hub: Arc<Hub>,
     agent: Arc<Agent>,
     connection: Connection,
+    /// Of the mesh protocol.
+    version: u16,
     control: SendStream,
     frames: Frames,
     memory: Arc<Memory>,
@@ -132,6 +135,7 @@ async fn admit(
     Ok(Session {
         hub: Arc::clone(hub),
         agent,
+        version: mesh_version(&connection),
         connection,
         control,
         frames,
@@ -321,11 +325,17 @@ impl Session {
         let change = {
             let mut sheet = self.memory.sheet();
             let difference = if whole { Some(sheet.snapshot(basis)) } else { sheet.update(basis) };
-            difference.map(|difference| convert::change(self.hub.settings.book, difference))
+            let (book, accounts) = (self.hub.settings.book, &self.hub.accounts);
+            difference.map(|difference| convert::change(book, difference, accounts))
         };
         let parts = change.map(|change| change.split()).transpose()?.unwrap_or_default();
-        for part in parts {
-            self.say(&ToAgent::Schedule(part)).await?;
+        for change in parts {
+            let frame = if self.version >= 2 {
+                ToAgent::ScheduleByAccount { accounts: change.accounts(), change }
+            } else {
+                ToAgent::Schedule(change)
+            };
+            self.say(&frame).await?;
         }
         Ok(())
     }

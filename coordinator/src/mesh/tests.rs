@@ -24,7 +24,7 @@ use parallax_certs::token::{Token, TokenId};
 use parallax_certs::verify::KnownTime;
 use parallax_core::assign::Scheduled;
 use parallax_core::check::{Check, TcpCheck};
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::member::Standing;
 use parallax_core::place::{NetworkNo, Region};
 use parallax_core::time::{DAY, SECOND};
@@ -32,10 +32,11 @@ use parallax_protocol::frame::{MAX_FRAME, MAX_JOIN_FRAME};
 use parallax_protocol::id::BootId;
 use parallax_protocol::join::{JoinAnswer, JoinRequest};
 use parallax_protocol::message::{HeldSchedule, Hello, ToAgent, ToCoordinator, Welcome};
+use parallax_protocol::slots::QUESTIONS_AT_ONCE;
 use parallax_protocol::text::Secret;
 use parallax_protocol::version::{JOIN_V1, MESH_V1};
 use quinn::crypto::rustls::QuicClientConfig;
-use quinn::{ClientConfig, Connection, ConnectionError, SendStream};
+use quinn::{ClientConfig, Connection, ConnectionError, SendStream, TransportConfig};
 
 use super::wire::{Frames, write};
 use super::*;
@@ -244,7 +245,10 @@ impl World {
     async fn dial(&self, config: rustls::ClientConfig) -> Result<Connection, ConnectionError> {
         let crypto = QuicClientConfig::try_from(config).unwrap();
         let endpoint = Endpoint::client((Ipv4Addr::LOCALHOST, 0).into()).unwrap();
-        let config = ClientConfig::new(Arc::new(crypto));
+        let mut config = ClientConfig::new(Arc::new(crypto));
+        let mut transport = TransportConfig::default();
+        transport.max_concurrent_bidi_streams(VarInt::from_u32(QUESTIONS_AT_ONCE));
+        config.transport_config(Arc::new(transport));
         endpoint.connect_with(config, self.mesh.address(), COORDINATOR_NAME).unwrap().await
     }
 
@@ -354,6 +358,7 @@ fn hello(held: Option<HeldSchedule>) -> Hello {
 fn monitor(slot: u32, revision: u32) -> Scheduled {
     Scheduled {
         monitor: MonitorId::from_u128(u128::from(slot) + 1_000),
+        account: AccountId::from_u128(1),
         slot,
         revision,
         check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),

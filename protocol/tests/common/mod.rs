@@ -79,6 +79,7 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         offset_ms: 1_234,
         every: 2,
         turn: 1,
+        account: 0,
     });
     let snapshot =
         ScheduleChange { book: 77, base: None, revision: 12, put: put.collect(), drop: vec![], more: true };
@@ -90,6 +91,10 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         drop: vec![MonitorId(9)],
         more: false,
     };
+    let by_account = ToAgent::ScheduleByAccount {
+        accounts: (0u32..).take(snapshot.put.len()).map(|n| 1u32 << (4 * n % 32)).collect(),
+        change: snapshot.clone(),
+    };
     let renewed = Renewed { certificates_der: vec![vec![0x30, 1]], authorities_der: vec![vec![0x30, 2]] };
     let mut samples = mesh([
         ("welcome", ToAgent::Welcome(welcome)),
@@ -100,6 +105,7 @@ pub(crate) fn to_agent() -> Vec<Sample> {
         ("renewed", ToAgent::Renewed(renewed)),
         ("renew-refused", ToAgent::RenewRefused { reason: CloseReason::Revoked }),
         ("authorities", ToAgent::Authorities(authorities)),
+        ("schedule-by-account", by_account),
     ]);
     samples.extend(elsewhere);
     samples.extend(CloseReason::ALL.into_iter().map(|reason| {

@@ -172,7 +172,17 @@ fn run(load: Load<'_>) -> Shown {
     })
 }
 
-fn keep(data: &Path, assignments: Vec<Assignment>) {
+/// The agent's program, on that core alone.
+pub(super) fn agent_on(core: Option<usize>) -> Command {
+    let agent = binary("parallax-agent");
+    let Some(core) = core else { return Command::new(agent) };
+    let mut command = Command::new("taskset");
+    command.args(["-c", &core.to_string()]).arg(agent);
+    command
+}
+
+/// Has an agent start with these assignments.
+pub(super) fn keep(data: &Path, assignments: Vec<Assignment>) {
     let home = Home::open(data).expect("a home");
     let (base, drop, more) = (None, Vec::new(), false);
     let change = ScheduleChange { book: BOOK, base, revision: 1, put: assignments, drop, more };
@@ -187,15 +197,7 @@ async fn watch(
     core: Option<usize>,
     resolver: Option<u16>,
 ) -> Shown {
-    let agent = binary("parallax-agent");
-    let mut command = match core {
-        Some(core) => {
-            let mut command = Command::new("taskset");
-            command.args(["-c", &core.to_string()]).arg(agent);
-            command
-        }
-        None => Command::new(agent),
-    };
+    let mut command = agent_on(core);
     command.args(["run", "--allow-private", "--data"]).arg(data).stdin(Stdio::null());
     if let Some(in_flight) = load.in_flight {
         command.env("PARALLAX_AGENT_CONCURRENCY", in_flight);
@@ -268,11 +270,12 @@ fn assignment(load: Load<'_>, slot: u32, port: u16) -> Assignment {
         offset_ms: slot.wrapping_mul(2_654_435_761) % load.interval_ms,
         every: 1,
         turn: 0,
+        account: 1,
     }
 }
 
 /// A web server on the same port of every address, that answers with 1 KiB.
-async fn serve() -> u16 {
+pub(super) async fn serve() -> u16 {
     let first = TcpListener::bind("127.0.0.1:0").await.expect("a socket");
     let port = first.local_addr().expect("a bound socket").port();
     tokio::spawn(answer(first));

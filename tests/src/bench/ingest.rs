@@ -152,7 +152,9 @@ impl Feeder {
         while let Ok(Some(frame)) =
             tokio::time::timeout(Duration::from_millis(500), self.frames.next::<ToAgent>()).await
         {
-            let ToAgent::Schedule(part) = frame else { continue };
+            let (ToAgent::Schedule(part) | ToAgent::ScheduleByAccount { change: part, .. }) = frame else {
+                continue;
+            };
             let Some(change) = parts.push(part).expect("parts that fit") else { continue };
             if change.base.is_none() {
                 plan.clear();

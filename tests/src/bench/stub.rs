@@ -52,11 +52,18 @@ struct Shared {
     seen: Arc<Seen>,
     /// By slot.
     assignments: Vec<Assignment>,
+    /// Lateness is noted of slots below.
+    watched: u32,
 }
 
 impl Stub {
     /// Starts listening; `assignments` are in order of their slots, from 0.
     pub(super) fn start(assignments: Vec<Assignment>) -> Self {
+        Self::watching(assignments, u32::MAX)
+    }
+
+    /// The same; how late checks begin is noted of the first so many alone.
+    pub(super) fn watching(assignments: Vec<Assignment>, watched: u32) -> Self {
         let authority = Authority::make(now_ms() / 1000).expect("an authority can be made");
         let credentials = authority.issue_coordinator().expect("a certificate can be made");
         let roots = authority.roots().expect("an authority has roots");
@@ -68,7 +75,7 @@ impl Stub {
         let any = "127.0.0.1:0".parse().expect("an address");
         let endpoint = Endpoint::server(config, any).expect("a socket");
         let address = endpoint.local_addr().expect("a bound socket").to_string();
-        let shared = Arc::new(Shared { authority, seen: Arc::default(), assignments });
+        let shared = Arc::new(Shared { authority, seen: Arc::default(), assignments, watched });
         tokio::spawn(accept(endpoint, Arc::clone(&shared)));
         Self { shared, address }
     }
@@ -106,7 +113,8 @@ impl Shared {
         self.seen.results.fetch_add(1, Ordering::Relaxed);
         // Ids are slots and one: see the schedule.
         let slot = usize::try_from(result.monitor.0 - 1).expect("a monitor of ours");
-        if let (Some(assignment), Some(round)) = (self.assignments.get(slot), result.round) {
+        let watched = self.assignments.get(slot).filter(|assignment| assignment.slot < self.watched);
+        if let (Some(assignment), Some(round)) = (watched, result.round) {
             let late = result.started_ms - assignment.round_start_ms(round);
             self.seen.late_ms.lock().unwrap_or_else(PoisonError::into_inner).push(late);
         }

@@ -353,6 +353,6 @@ mod tests {
 
     #[test]
     fn a_machine_stays_small_since_there_is_one_for_every_monitor() {
-        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 928));
+        assert_eq!((size_of::<Lane>(), size_of::<Machine>()), (80, 944));
     }
 }

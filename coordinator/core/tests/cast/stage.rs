@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use parallax_core::check::CheckKind;
 use parallax_core::event::Answer;
 use parallax_core::heartbeat::Beat;
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::machine::{Machine, Output, State, Step};
 use parallax_core::observation::Observation;
 use parallax_core::place::{Mesh, Place, Region, RegionSet};
@@ -113,6 +113,7 @@ impl Stage {
 pub(crate) fn watch(kind: CheckKind, interval_ms: u32) -> Watch {
     Watch {
         monitor: MonitorId::from_u128(7),
+        account: AccountId::from_u128(1),
         revision: 1,
         kind,
         interval_ms,

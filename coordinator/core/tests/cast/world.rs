@@ -221,6 +221,7 @@ impl World {
         let watch = self.stage.machine.watch();
         let scheduled = Scheduled {
             monitor: watch.monitor,
+            account: watch.account,
             slot: 1,
             revision: watch.revision,
             check: Arc::new(Check::Tcp(TcpCheck { host: "example.com".to_owned(), port: 443 })),

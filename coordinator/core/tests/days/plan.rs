@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use parallax_core::check::CheckKind;
-use parallax_core::id::MonitorId;
+use parallax_core::id::{AccountId, MonitorId};
 use parallax_core::place::{NetworkNo, Place, PlaceNo, Region, RegionSet};
 use parallax_core::time::{DAY, HOUR, MINUTE, SECOND};
 use parallax_core::watch::{Confirmation, Watch};
@@ -201,6 +201,7 @@ fn watch(chance: &mut Chance, places: &[Place]) -> Watch {
     let region = chance.pick(places).region;
     Watch {
         monitor: MonitorId::from_u128(u128::from(chance.next())),
+        account: AccountId::from_u128(1),
         revision: 1,
         kind,
         interval_ms: chance.pick(&[30_000, 60_000, 60_000, 300_000]),

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use parallax_core::confirm::PATIENCE;
 use parallax_core::event::{Answer, Ask, Reason};
+use parallax_core::id::AccountId;
 use parallax_core::observation::Outcome;
 use parallax_core::time::Timestamp;
 use tokio::sync::oneshot;
@@ -16,6 +17,8 @@ use crate::flow::{Able, CheckNow, Question, Sighting};
 const FIRST_NUMBER: u32 = 1 << 31;
 /// Looks under way at most.
 const AT_ONCE: usize = 256;
+/// Of one account.
+const AT_ONCE_OF_ONE: usize = AT_ONCE / 4;
 
 /// Looks under way.
 #[derive(Debug, Default)]
@@ -30,6 +33,7 @@ pub(super) struct Looks {
 
 #[derive(Debug)]
 struct Look {
+    account: AccountId,
     sightings: Vec<Sighting>,
     left: usize,
     until: Timestamp,
@@ -40,6 +44,12 @@ impl Looks {
     fn number(&mut self) -> u32 {
         self.next = self.next.wrapping_add(1) % FIRST_NUMBER;
         FIRST_NUMBER | self.next
+    }
+
+    /// Whether there is room for another look of that account.
+    fn admits(&self, account: AccountId) -> bool {
+        let of_account = || self.open.values().filter(|look| look.account == account).count();
+        self.open.len() < AT_ONCE && of_account() < AT_ONCE_OF_ONE
     }
 
     /// Takes an answer; false where it is none to a question of these.
@@ -89,7 +99,7 @@ impl Driver {
         self.looks.expire(now);
         let mesh = self.places.mesh();
         let target = self.machines.target(wanted.monitor, mesh);
-        let Some(target) = target.filter(|_| self.looks.open.len() < AT_ONCE) else {
+        let Some(target) = target.filter(|target| self.looks.admits(target.account)) else {
             let _ = wanted.answer.send(Vec::new());
             return;
         };
@@ -109,6 +119,7 @@ impl Driver {
                 questions.push(Question {
                     slot: target.slot,
                     monitor: wanted.monitor,
+                    account: target.account,
                     revision: target.revision,
                     check: Arc::clone(&target.check),
                     ask,
@@ -122,7 +133,28 @@ impl Driver {
             return;
         }
         let left = questions.len();
-        self.looks.open.insert(look, Look { sightings, left, until, answer: wanted.answer });
+        let account = target.account;
+        self.looks.open.insert(look, Look { account, sightings, left, until, answer: wanted.answer });
         self.harvest.questions.append(&mut questions);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_account_has_a_quarter_of_the_looks_at_most() {
+        let [greedy, other] = [1, 2].map(AccountId::from_u128);
+        let mut looks = Looks::default();
+        let mut count = 0;
+        while looks.admits(greedy) {
+            let (answer, _) = oneshot::channel();
+            let until = Timestamp::from_millis(0);
+            looks.open.insert(count, Look { account: greedy, sightings: Vec::new(), left: 1, until, answer });
+            count += 1;
+        }
+        assert_eq!(count, 64);
+        assert!(looks.admits(other));
     }
 }

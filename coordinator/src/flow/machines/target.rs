@@ -5,7 +5,7 @@ use std::sync::Arc;
 use parallax_core::assign;
 use parallax_core::check::Check;
 use parallax_core::event::Status;
-use parallax_core::id::{MonitorId, PageId};
+use parallax_core::id::{AccountId, MonitorId, PageId};
 use parallax_core::place::{Mesh, RegionSet};
 
 use super::Machines;
@@ -15,6 +15,8 @@ use super::Machines;
 pub struct Target {
     /// Its dense number.
     pub slot: u32,
+    /// Account that its page belongs to.
+    pub account: AccountId,
     /// Revision of what is checked.
     pub revision: u32,
     /// What to check.
@@ -35,6 +37,7 @@ impl Machines {
         let kept = self.get(slot)?;
         let watch = kept.machine.watch();
         let regions = assign::regions_in_use(watch.kind, watch.pinned, mesh);
-        Some(Target { slot, revision: watch.revision, check: Arc::clone(&kept.check), regions })
+        let (account, revision) = (watch.account, watch.revision);
+        Some(Target { slot, account, revision, check: Arc::clone(&kept.check), regions })
     }
 }

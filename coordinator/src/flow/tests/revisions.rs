@@ -22,6 +22,7 @@ fn a_round_of_the_domain_before_the_edit_is_kept_at_the_moment_it_began() {
     let (mesh, mut harvest, mut machines) = (mesh(), Harvest::default(), Machines::default());
     let watch = |monitor: &Monitor| Watch {
         monitor: MONITOR,
+        account: AccountId::from_u128(1),
         revision: monitor.revision,
         kind: monitor.check.kind(),
         interval_ms: u32::try_from(INTERVAL).unwrap(),

@@ -11,7 +11,8 @@ use super::*;
 fn question(number: u32, place: u16, ms: i64) -> Question {
     let ask = Ask { number, place: PlaceNo(place), reason: Reason::Confirm, deadline: NOW + ms };
     let asked = monitor(1, 1);
-    Question { slot: 1, monitor: asked.monitor, revision: 1, check: asked.check, ask }
+    let account = asked.account;
+    Question { slot: 1, monitor: asked.monitor, account, revision: 1, check: asked.check, ask }
 }
 
 fn failed(asked: &CheckNow) -> CheckResult {
@@ -120,6 +121,30 @@ async fn many_questions_to_one_place_are_put_in_order_and_all_are_answered() {
         let (answered, Answer::Seen(_)) = world.answer().await else { panic!("nothing") };
         assert_eq!(answered, number);
     }
+}
+
+#[tokio::test]
+async fn an_account_that_asks_thousands_leaves_another_its_turn() {
+    let mut world = World::start().await;
+    let agent = world.connect(&world.member(1).await).await;
+    // More than may wait and be under way, and nothing of it is answered.
+    for number in 0..1_500 {
+        world.questions.send(question(number, 1, 120_000)).await.unwrap();
+    }
+    let other = Question { account: AccountId::from_u128(2), ..question(9_999, 1, 120_000) };
+    world.questions.send(other).await.unwrap();
+    let mut under_way = Vec::new();
+    loop {
+        let (send, now) = asked(&agent).await;
+        if now.id & 0xffff_ffff == 9_999 {
+            break;
+        }
+        under_way.push(send);
+    }
+    assert!(under_way.len() < 240, "{} were asked before it", under_way.len());
+    // Those that had no room are answered at once, and none of them is the other's.
+    let (evicted, answer) = world.answer().await;
+    assert!(evicted < 1_500 && answer == Answer::Nothing, "{evicted}");
 }
 
 #[tokio::test]

@@ -1,6 +1,7 @@
 //! Schedules: all at first, then only what changed, and nothing that an agent holds already.
 
 use parallax_protocol::assignment::ScheduleChange;
+use parallax_protocol::version::MESH_V2;
 
 use super::*;
 
@@ -28,6 +29,24 @@ async fn an_agent_gets_its_whole_share_and_then_what_changes() {
     world.schedule([monitor(1, 1)]);
     let third = change(&mut agent).await;
     assert_eq!((third.base, third.put.len(), third.drop.len()), (Some(second.revision), 0, 2));
+}
+
+#[tokio::test]
+async fn from_version_two_on_an_assignment_names_its_account_by_a_number_alone() {
+    let world = World::start().await;
+    let (one, two) = (AccountId::from_u128(1), AccountId::from_u128(2));
+    let of = |slot, account| Scheduled { account, ..monitor(slot, 1) };
+    world.schedule([of(1, one), of(2, two), of(3, one)]);
+    let member = world.member(1).await;
+    let now = clock(|| NOW.as_millis() / SECOND);
+    let offered = [MESH_V2];
+    let config =
+        agent_config(&member.credentials, &world.roots, &offered, now, KnownTime::new(None)).unwrap();
+    let mut agent = Agentlike::greet(world.dial(config).await.unwrap(), hello(None)).await;
+    let ToAgent::ScheduleByAccount { change, accounts } = agent.hear_of_work().await else { panic!() };
+    assert_eq!(slots(&change), [1, 2, 3]);
+    assert!(accounts[0] == accounts[2] && accounts[0] != accounts[1] && !accounts.contains(&0));
+    assert!(!accounts.contains(&1), "the number is no part of the id");
 }
 
 #[tokio::test]

@@ -1,5 +1,7 @@
 //! Versions: the newest that both ends speak is taken; whoever speaks none of ours is told so.
 
+use parallax_protocol::version::MESH_V2;
+
 use super::*;
 
 /// Dials as an agent that offers those names, and gives the one that was agreed on.
@@ -20,13 +22,14 @@ async fn agreed(world: &World, member: &Member, offered: &[&[u8]]) -> Result<Vec
 async fn a_newer_agent_speaks_the_older_version_and_an_older_one_goes_on() {
     let world = World::start().await;
     let member = world.member(1).await;
-    for offered in [
-        &[MESH_V1][..],
-        &[b"parallax/2", MESH_V1],
-        &[MESH_V1, b"parallax/2"],
-        &[b"parallax/3", b"parallax/2", MESH_V1, b"something"],
+    for (offered, taken) in [
+        (&[MESH_V1][..], MESH_V1),
+        (&[MESH_V2, MESH_V1][..], MESH_V2),
+        (&[MESH_V1, MESH_V2][..], MESH_V2),
+        (&[MESH_V2, MESH_V1, b"parallax/4", b"parallax/3", b"something"][..], MESH_V2),
+        (&[MESH_V1, b"parallax/3"][..], MESH_V1),
     ] {
-        assert_eq!(agreed(&world, &member, offered).await.unwrap(), MESH_V1);
+        assert_eq!(agreed(&world, &member, offered).await.unwrap(), taken);
     }
 }
 
@@ -34,7 +37,7 @@ async fn a_newer_agent_speaks_the_older_version_and_an_older_one_goes_on() {
 async fn an_agent_that_speaks_no_version_of_ours_is_refused_for_that() {
     let world = World::start().await;
     let member = world.member(1).await;
-    for offered in [&[b"parallax/2".as_slice()][..], &[b"parallax/0"], &[b"h3", b"http/1.1"]] {
+    for offered in [&[b"parallax/3".as_slice()][..], &[b"parallax/0"], &[b"h3", b"http/1.1"]] {
         let refused = agreed(&world, &member, offered).await.unwrap_err().to_string();
         // TLS alert 120, no_application_protocol (RFC 7301, 3.2).
         assert!(refused.contains("error 120"), "{refused}");

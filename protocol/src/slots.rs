@@ -1,0 +1,280 @@
+//! Fair shares of a bounded number of slots among accounts.
+//!
+//! An agent has so many slots for the checks of its schedule, and so many for questions. Both are filled by this
+//! queue: the agent for its schedule, the coordinator for the questions that it puts to an agent.
+//!
+//! # The rule
+//!
+//! A slot can't be taken back: a check of a target that never answers holds it for ten seconds. So fairness has to be in
+//! the admission, and something has to stay free for accounts that come later.
+//!
+//! - **The account that holds the fewest slots is next**, and of equals the one that was served longest ago. So an account
+//!   that holds a quarter of the slots or more gets none while one that holds less waits.
+//! - **An eighth is kept for accounts that hold few.** One that holds eight slots or more leaves the whole eighth free, one
+//!   that holds fewer as many eighths of it, one that holds none takes the last free slot. So one account alone gets seven
+//!   eighths, several that want all get equal parts of them, and a newcomer finds room however many they are: a hundred
+//!   that never end leave it 32 of 512 slots. A fixed cap of a quarter would leave three quarters idle where one account is
+//!   alone, and nothing free where four are greedy.
+//! - **Targets that were slow of late** ([`Pool::Slow`]) get no more than seven eighths of all slots together, under the
+//!   same rule. The rest is for targets that answer, so an account's own black holes don't delay its other checks either.
+//! - Where an account waits in both pools they take turns, so neither starves.
+//!
+//! Work is conserved up to that reserve: nothing waits while more than it is free. Each call costs the logarithm of the number of accounts; memory is one entry for each account that holds or waits, and the items.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// One slot in so many is kept for accounts that hold few.
+const RESERVED: usize = 8;
+
+/// An account that holds so many has none of the reserve.
+const FEW: usize = 8;
+
+/// Questions that an agent answers at once.
+pub const QUESTIONS_AT_ONCE: u32 = 256;
+
+/// Account of assignments for which none was sent: they share as one.
+pub const UNKNOWN_ACCOUNT: u32 = 0;
+
+/// The slots that an item competes for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pool {
+    /// Any slot.
+    Fast,
+    /// Those that slow targets may hold.
+    Slow,
+}
+
+const POOLS: [Pool; 2] = [Pool::Fast, Pool::Slow];
+
+/// A slot that is held; given back with [`Slots::release`].
+#[derive(Debug, PartialEq, Eq)]
+#[must_use = "a permit that is dropped is a slot lost"]
+pub struct Permit {
+    account: u32,
+    pool: Pool,
+}
+
+/// Slots, who holds them, and what waits for one.
+#[derive(Debug)]
+pub struct Slots<T> {
+    capacity: usize,
+    reserve: usize,
+    slow_capacity: usize,
+    held: usize,
+    held_slow: usize,
+    waiting: usize,
+    turns: u64,
+    accounts: BTreeMap<u32, Account<T>>,
+    /// Accounts that wait, by pool: the first is next.
+    order: [BTreeSet<Rank>; 2],
+}
+
+/// Slots held, turn, and account.
+type Rank = (usize, u64, u32);
+
+#[derive(Debug)]
+struct Account<T> {
+    held: usize,
+    /// When it was last served.
+    turn: u64,
+    last: Pool,
+    queues: [VecDeque<T>; 2],
+}
+
+impl Pool {
+    const fn index(self) -> usize {
+        match self {
+            Self::Fast => 0,
+            Self::Slow => 1,
+        }
+    }
+}
+
+impl<T> Slots<T> {
+    /// So many free slots, at least one.
+    pub fn new(capacity: usize) -> Self {
+        let capacity = capacity.max(1);
+        let reserve = (capacity / RESERVED).max(1);
+        Self {
+            capacity,
+            reserve,
+            slow_capacity: (capacity - reserve).max(1),
+            held: 0,
+            held_slow: 0,
+            waiting: 0,
+            turns: 0,
+            accounts: BTreeMap::new(),
+            order: [BTreeSet::new(), BTreeSet::new()],
+        }
+    }
+
+    /// Items that wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting
+    }
+
+    /// Slots that are held.
+    pub fn held(&self) -> usize {
+        self.held
+    }
+
+    /// Slots that an account holds.
+    pub fn held_by(&self, account: u32) -> usize {
+        self.accounts.get(&account).map_or(0, |account| account.held)
+    }
+
+    /// Has an item wait for a slot, behind those of its account.
+    pub fn push(&mut self, account: u32, pool: Pool, item: T) {
+        self.turns += 1;
+        let turn = self.turns;
+        let entry = self.accounts.entry(account).or_insert_with(|| Account {
+            held: 0,
+            turn,
+            last: Pool::Slow,
+            queues: [VecDeque::new(), VecDeque::new()],
+        });
+        let queue = &mut entry.queues[pool.index()];
+        if queue.is_empty() {
+            self.order[pool.index()].insert((entry.held, entry.turn, account));
+        }
+        queue.push_back(item);
+        self.waiting += 1;
+    }
+
+    /// As [`Self::push`] with at most `most` items waiting. Beyond that the newest item of the account of which the most
+    /// wait is given back: an account that floods the queue loses its own.
+    pub fn push_within(&mut self, most: usize, account: u32, pool: Pool, item: T) -> Option<T> {
+        self.push(account, pool, item);
+        if self.waiting <= most {
+            return None;
+        }
+        let count = |entry: &Account<T>| entry.queues.iter().map(VecDeque::len).sum::<usize>();
+        // Of equals the one that came last.
+        let (_, _, longest) =
+            self.accounts.iter().map(|(&one, entry)| (count(entry), one == account, one)).max()?;
+        let entry = self.accounts.get_mut(&longest)?;
+        let pool = if entry.queues[pool.index()].is_empty() { POOLS[1 - pool.index()] } else { pool };
+        let evicted = entry.queues[pool.index()].pop_back();
+        self.waiting -= usize::from(evicted.is_some());
+        self.settle(longest, pool);
+        evicted
+    }
+
+    /// The item whose turn it is, with the slot that it now holds; none where nothing waits, or nothing may start yet.
+    pub fn start_next(&mut self) -> Option<(T, Permit)> {
+        let (account, pool) = self.next()?;
+        let entry = self.accounts.get_mut(&account)?;
+        let item = entry.queues[pool.index()].pop_front()?;
+        self.waiting -= 1;
+        let before = (entry.held, entry.turn, account);
+        self.turns += 1;
+        entry.held += 1;
+        (entry.turn, entry.last) = (self.turns, pool);
+        self.held += 1;
+        self.held_slow += usize::from(pool == Pool::Slow);
+        self.rank(before);
+        Some((item, Permit { account, pool }))
+    }
+
+    /// Gives a slot back.
+    pub fn release(&mut self, permit: Permit) {
+        let Some(entry) = self.accounts.get_mut(&permit.account) else { return };
+        let before = (entry.held, entry.turn, permit.account);
+        entry.held = entry.held.saturating_sub(1);
+        self.held = self.held.saturating_sub(1);
+        self.held_slow = self.held_slow.saturating_sub(usize::from(permit.pool == Pool::Slow));
+        self.rank(before);
+    }
+
+    /// Drops the items that no longer have to wait.
+    pub fn retain(&mut self, mut keep: impl FnMut(&T) -> bool) {
+        let accounts: Vec<u32> = self.accounts.keys().copied().collect();
+        for account in accounts {
+            for pool in POOLS {
+                let Some(entry) = self.accounts.get_mut(&account) else { continue };
+                let queue = &mut entry.queues[pool.index()];
+                let before = queue.len();
+                queue.retain(&mut keep);
+                self.waiting -= before - queue.len();
+                self.settle(account, pool);
+            }
+        }
+    }
+
+    /// Takes out all that waits.
+    pub fn drain(&mut self) -> Vec<T> {
+        let mut items = Vec::with_capacity(self.waiting);
+        for entry in self.accounts.values_mut() {
+            entry.queues.iter_mut().for_each(|queue| items.extend(queue.drain(..)));
+        }
+        self.waiting = 0;
+        self.order.iter_mut().for_each(BTreeSet::clear);
+        self.accounts.retain(|_, entry| entry.held > 0);
+        items
+    }
+
+    /// Slots that are left of a pool.
+    fn room(&self, pool: Pool) -> usize {
+        let free = self.capacity.saturating_sub(self.held);
+        match pool {
+            Pool::Fast => free,
+            Pool::Slow => free.min(self.slow_capacity.saturating_sub(self.held_slow)),
+        }
+    }
+
+    fn admits(&self, pool: Pool, held: usize) -> bool {
+        self.room(pool) > (self.reserve * held.min(FEW)).div_ceil(FEW)
+    }
+
+    fn next(&self) -> Option<(u32, Pool)> {
+        let first = |pool: Pool| {
+            // Where the one that holds the fewest is not admitted, nobody is.
+            let rank = self.order[pool.index()].first().copied();
+            rank.filter(|&(held, ..)| self.admits(pool, held))
+        };
+        match (first(Pool::Fast), first(Pool::Slow)) {
+            (Some(fast), Some(slow)) if fast == slow => {
+                let last = self.accounts.get(&fast.2).map_or(Pool::Slow, |entry| entry.last);
+                Some((fast.2, POOLS[1 - last.index()]))
+            }
+            (Some(fast), Some(slow)) if slow < fast => Some((slow.2, Pool::Slow)),
+            (Some(fast), _) => Some((fast.2, Pool::Fast)),
+            (None, Some(slow)) => Some((slow.2, Pool::Slow)),
+            (None, None) => None,
+        }
+    }
+
+    /// Puts an account that was at `before` where it now belongs.
+    fn rank(&mut self, before: Rank) {
+        let account = before.2;
+        for order in &mut self.order {
+            order.remove(&before);
+        }
+        let Some(entry) = self.accounts.get(&account) else { return };
+        for (order, queue) in self.order.iter_mut().zip(&entry.queues) {
+            if !queue.is_empty() {
+                order.insert((entry.held, entry.turn, account));
+            }
+        }
+        self.forget_idle(account);
+    }
+
+    /// Takes an account out of a pool's order where nothing of it waits there any more.
+    fn settle(&mut self, account: u32, pool: Pool) {
+        let Some(entry) = self.accounts.get(&account) else { return };
+        if entry.queues[pool.index()].is_empty() {
+            self.order[pool.index()].remove(&(entry.held, entry.turn, account));
+            self.forget_idle(account);
+        }
+    }
+
+    fn forget_idle(&mut self, account: u32) {
+        let is_idle = |entry: &Account<T>| entry.held == 0 && entry.queues.iter().all(VecDeque::is_empty);
+        if self.accounts.get(&account).is_some_and(is_idle) {
+            self.accounts.remove(&account);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

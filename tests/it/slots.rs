@@ -1,0 +1,83 @@
+//! Accounts whose targets never answer, and one whose targets do: with the real binaries, and few slots.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use parallax_tests::eventually::{API_PERIOD, eventually_every, figure, holds, note};
+use parallax_tests::installation::{Account, Agent, Coordinator};
+use parallax_tests::targets::{Mode, Target};
+use serde_json::json;
+
+/// Accounts with black holes, and monitors of each.
+const ATTACKERS: usize = 3;
+const HANGING: usize = 100;
+/// Monitors of the one whose target answers.
+const MONITORS: usize = 9;
+/// Seconds between two rounds.
+const INTERVAL: u64 = 10;
+/// So long its rounds are counted.
+const SPAN: Duration = Duration::from_secs(60);
+/// Longest wait for what takes a moment.
+const SOON: Duration = Duration::from_secs(90);
+
+#[tokio::test(flavor = "multi_thread")]
+async fn black_holes_of_other_accounts_delay_neither_checks_nor_confirmations() {
+    let config = format!(
+        "requests_per_minute = 1000000\n[plans.pro]\nmonitors = {HANGING}\ninterval_seconds = {INTERVAL}\n"
+    );
+    let coordinator = Coordinator::serve(SocketAddr::from(([127, 0, 0, 1], 0)), &config).await;
+    let folder = coordinator.data().parent().unwrap().to_owned();
+    let settings = folder.join("agent.toml");
+    std::fs::write(&settings, "concurrency = 32\n").unwrap();
+    let _agents = [("fra1", "AS64500"), ("fra2", "AS64501")].map(|(name, network)| {
+        let token = coordinator.invite(name, "europe", network, &[]).unwrap();
+        let mut agent = Agent::new(name, &folder, None);
+        agent.join(coordinator.ready.mesh, &token).unwrap();
+        agent.run_with(&["--config", settings.to_str().unwrap()]);
+        agent
+    });
+    coordinator.connected(2).await;
+    let mut hole = Target::start().await;
+    hole.set(Mode::Hang).await;
+    for _ in 0..ATTACKERS {
+        let attacker = coordinator.account("pro");
+        fill(&attacker, HANGING, &hole).await;
+    }
+    let mut site = Target::start().await;
+    let victim = coordinator.account("pro");
+    fill(&victim, MONITORS, &site).await;
+    until(&victim, "up").await;
+
+    let before = site.requests();
+    holds(API_PERIOD, SPAN, async || {
+        let monitors = victim.client.monitors(&victim.page).await;
+        let is_up = monitors.iter().all(|monitor| monitor["status"] == "up");
+        if is_up { Ok(()) } else { Err("the victim's monitors are not up".to_owned()) }
+    })
+    .await;
+    let rounds = site.requests() - before;
+    let wanted = MONITORS as u64 * SPAN.as_secs() / INTERVAL;
+    note(&format!("{rounds} of {wanted} rounds beside {} black holes", ATTACKERS * HANGING));
+    // A round that a busy host begins five seconds late is left out; one without slots has none at all.
+    assert!(rounds >= wanted * 2 / 3, "{rounds} of {wanted} rounds");
+
+    site.set(Mode::Status(503)).await;
+    let begun = Instant::now();
+    until(&victim, "down").await;
+    figure("down beside black holes of others", begun.elapsed(), Duration::from_secs(20));
+}
+
+async fn fill(account: &Account, count: usize, target: &Target) {
+    for number in 0..count {
+        let body = json!({"name": format!("m{number}"), "url": format!("{}{number}", target.url())});
+        account.client.create_monitor(&account.page, &body).await;
+    }
+}
+
+async fn until(account: &Account, status: &str) {
+    eventually_every(API_PERIOD, &format!("all are {status}"), SOON, async || {
+        let monitors = account.client.monitors(&account.page).await;
+        monitors.iter().all(|monitor| monitor["status"] == status).then_some(())
+    })
+    .await;
+}
